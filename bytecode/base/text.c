@@ -1,0 +1,120 @@
+/* Growing byte string. Appending never fails loudly: check failed once at the end. */
+#include "bytecode/base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bytecode/base/arena.h"
+
+void bc_text_init(bc_text *text, const tv_allocator *allocator)
+{
+    *text = (bc_text){.allocator = allocator ? *allocator : bc_default_allocator()};
+}
+
+void bc_text_release(bc_text *text)
+{
+    if (text->ptr)
+        text->allocator.release(text->allocator.user, text->ptr, text->size);
+    text->ptr = NULL;
+    text->len = text->size = 0;
+}
+
+void bc_text_clear(bc_text *text)
+{
+    text->len = 0;
+    if (text->ptr)
+        text->ptr[0] = 0;
+}
+
+/* Room for count more bytes and the final zero. */
+static bool reserve(bc_text *text, size_t count)
+{
+    if (text->failed)
+        return false;
+    if (text->ptr && count < text->size - text->len)
+        return true;
+    size_t size = text->size ? text->size : 128;
+    while (size - text->len <= count) {
+        if (size > SIZE_MAX / 2) {
+            text->failed = true;
+            return false;
+        }
+        size *= 2;
+    }
+    char *larger = text->allocator.alloc(text->allocator.user, size);
+    if (!larger) {
+        text->failed = true;
+        return false;
+    }
+    if (text->ptr) {
+        memcpy(larger, text->ptr, text->len);
+        text->allocator.release(text->allocator.user, text->ptr, text->size);
+    }
+    text->ptr = larger;
+    text->size = size;
+    return true;
+}
+
+void bc_text_bytes(bc_text *text, const void *bytes, size_t count)
+{
+    if (!count || !reserve(text, count))
+        return;
+    memcpy(text->ptr + text->len, bytes, count);
+    text->len += count;
+    text->ptr[text->len] = 0;
+}
+
+void bc_text_char(bc_text *text, char c)
+{
+    bc_text_bytes(text, &c, 1);
+}
+
+void bc_text_puts(bc_text *text, const char *s)
+{
+    bc_text_bytes(text, s, strlen(s));
+}
+
+void bc_text_str(bc_text *text, tv_str s)
+{
+    bc_text_bytes(text, s.ptr, s.len);
+}
+
+void bc_text_vprintf(bc_text *text, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int count = vsnprintf(NULL, 0, format, args);
+    if (count > 0 && reserve(text, (size_t)count)) {
+        vsnprintf(text->ptr + text->len, (size_t)count + 1, format, again);
+        text->len += (size_t)count;
+    }
+    va_end(again);
+}
+
+void bc_text_printf(bc_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bc_text_vprintf(text, format, args);
+    va_end(args);
+}
+
+tv_str bc_text_get(const bc_text *text)
+{
+    return (tv_str){text->ptr ? text->ptr : "", text->len};
+}
+
+bool bc_str_eq(tv_str a, tv_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+tv_str bc_str(const char *terminated)
+{
+    return (tv_str){terminated, strlen(terminated)};
+}
+
+bool bc_str_is(tv_str s, const char *literal)
+{
+    return bc_str_eq(s, bc_str(literal));
+}

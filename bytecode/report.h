@@ -1,0 +1,30 @@
+/* Diagnostics: turns a rule, a place and a message into a tv_diag with everything a reader of it wants to know. */
+#ifndef TILEVM_BYTECODE_REPORT_H
+#define TILEVM_BYTECODE_REPORT_H
+
+#include <stdarg.h>
+
+#include "bytecode/base/compiler.h"
+#include "bytecode/module.h"
+#include "bytecode/rules.h"
+
+/* Where something is wrong. Leave at zero what does not apply. */
+typedef struct bc_place {
+    const bc_function *function;
+    const bc_op *op;
+    uint64_t offset;      /* used when op is NULL; TV_NO_OFFSET for none */
+    int row;              /* F_<op>_<name> of the field at fault, or BC_NO_ROW */
+    unsigned index;       /* which one of a variadic row */
+} bc_place;
+
+#define BC_NO_ROW (-1)
+
+/* Reports with the rule's own severity and help. m may be NULL while nothing has been read. */
+void bc_report(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, const char *format, ...)
+    TV_PRINTF(5, 6);
+
+/* The same with another severity and, unless NULL, another help line. */
+void bc_report_as(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
+                  const char *help, const char *format, va_list args) TV_PRINTF(7, 0);
+
+#endif

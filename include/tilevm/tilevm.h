@@ -1,0 +1,154 @@
+/* tilevm: reads, verifies, prints, assembles, writes and runs CUDA Tile IR bytecode.
+
+   Everything here is opaque handles and plain structs. The library keeps no global state, never prints, never
+   exits and never reads a file: it takes bytes and reports through the sink it was given.
+
+   Threads   A handle is used by one thread at a time unless a function says otherwise; different handles are
+             independent. A verified module is read-only, so any number of threads may run, print or query it.
+   Ownership open/close and new/free pair up: the caller owns what open or new returned. Strings and arrays inside
+             handles live as long as the handle. */
+#ifndef TILEVM_TILEVM_H
+#define TILEVM_TILEVM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TV_VERSION "0.1.0"
+
+/* What a call came to. Every function that can fail returns one; results go to out_ parameters, which are written
+   only on TV_OK. */
+typedef enum tv_status {
+    TV_OK = 0,
+    TV_INVALID,     /* the input breaks a rule; the sink has the diagnostics */
+    TV_USAGE,       /* an argument of the call makes no sense; the sink has a diagnostic */
+    TV_IO,          /* a file could not be read or written (tools only) */
+    TV_NO_MEMORY,   /* the allocator returned NULL or a limit on memory was reached */
+    TV_UNSUPPORTED, /* well formed, but this build or target cannot do it; the sink names what */
+    TV_TRAP         /* a kernel stopped with an X rule while running */
+} tv_status;
+
+/* Memory for everything a handle allocates. alloc returns memory aligned for any type, or NULL. Both may be called
+   from any thread that uses the handle. NULL instead of a pointer to this struct means malloc and free. */
+typedef struct tv_allocator {
+    void *user;
+    void *(*alloc)(void *user, size_t size);
+    void (*release)(void *user, void *memory, size_t size);
+} tv_allocator;
+
+/* A borrowed string: not terminated, may hold any byte. */
+typedef struct tv_str {
+    const char *ptr;
+    size_t len;
+} tv_str;
+
+typedef enum tv_severity { TV_ERROR, TV_WARNING, TV_NOTE } tv_severity;
+
+#define TV_NO_OFFSET UINT64_MAX
+
+/* One finding. All strings are borrowed for the duration of the sink call; absent ones have len 0. */
+typedef struct tv_diag {
+    tv_severity severity;
+    const char *rule;       /* stable id, for example "V-FLT-02"; see tv_rule_find */
+    tv_str message;         /* one sentence: operand by name, found and expected */
+    tv_str function;        /* entry the finding is in */
+    tv_str op;              /* mnemonic */
+    uint32_t op_index;      /* position of the op in the function, pre-order from 0 */
+    uint64_t offset;        /* file-absolute byte offset, or TV_NO_OFFSET */
+    tv_str file;            /* source place from the debug section; or of the text being parsed */
+    uint32_t line, column;  /* from 1; 0 unknown */
+    tv_str op_text;         /* the op as the disassembler prints it, without its regions */
+    uint32_t caret, caret_len; /* the part of op_text at fault, in bytes; caret_len 0 when not known */
+    tv_str help;            /* one thing to try */
+} tv_diag;
+
+typedef struct tv_sink {
+    void *user;
+    void (*report)(void *user, const tv_diag *diag);
+} tv_sink;
+
+/* ---- rules ------------------------------------------------------------------------------------------------- */
+
+typedef struct tv_rule {
+    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text */
+    tv_severity severity;
+    const char *title;   /* a few words */
+    const char *text;    /* what the rule is for, one paragraph */
+    const char *help;    /* what usually mends it; may be empty */
+} tv_rule;
+
+/* The rule with that id (exact spelling), or NULL. */
+const tv_rule *tv_rule_find(const char *id);
+/* The i-th rule in published order, or NULL past the end. */
+const tv_rule *tv_rule_at(size_t index);
+
+/* ---- modules ----------------------------------------------------------------------------------------------- */
+
+typedef struct tv_module tv_module;
+
+typedef struct tv_open_options {
+    const tv_allocator *allocator; /* NULL: malloc and free */
+    size_t memory_limit;           /* bytes the module may take; 0: no limit */
+    bool strict;                   /* also refuse what known readers tolerate (class S rules) */
+} tv_open_options;
+
+/* Reads bytecode. bytes  the whole file; borrowed until tv_module_close.
+   Stops at the first malformed thing: TV_INVALID with exactly one error in the sink. The module is not verified yet. */
+tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
+                         tv_module **out_module);
+
+/* Parses the textual form (see docs/text.md). text is borrowed for the call only. Reports up to 20 errors.
+   minor  13.minor is the version of the new module; 0 takes the lowest version that can express it. */
+tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const tv_open_options *options,
+                          tv_sink sink, tv_module **out_module);
+
+void tv_module_close(tv_module *module);
+
+/* Minor number of the module's bytecode version: 1 to 5 for 13.1 to 13.5. */
+unsigned tv_module_minor(const tv_module *module);
+
+/* Bytes the module holds now, and the most it held since it was opened. */
+void tv_module_memory(const tv_module *module, size_t *out_bytes, size_t *out_peak);
+
+typedef struct tv_verify_options {
+    bool strict;          /* refuse what known tools tolerate */
+    unsigned max_errors;  /* stop after that many; 0: 20 */
+    unsigned target;      /* 80 for sm_80 ...: also check that every op can run there (G rules); 0: any */
+    bool reference;       /* with target: what NVIDIA's compiler accepts there, instead of what can run at all */
+} tv_verify_options;
+
+/* Checks every rule. TV_OK: the module is trusted from now on (warnings may still have been reported);
+   TV_INVALID: errors were reported. May be called more than once, with different options. */
+tv_status tv_module_verify(tv_module *module, const tv_verify_options *options, tv_sink sink);
+
+/* A growing output owned by the caller's callback. Returning false stops with TV_IO. */
+typedef struct tv_writer {
+    void *user;
+    bool (*write)(void *user, const void *bytes, size_t size);
+} tv_writer;
+
+typedef struct tv_print_options {
+    bool debug_info;   /* locations, as tileirdisasm -g */
+    bool prefix;       /* mnemonics and types with the cuda_tile. prefix, wrapped in a module op */
+    bool offsets;      /* a comment with the byte offset before each op */
+} tv_print_options;
+
+/* Prints the module as text. Works on any module that opened, verified or not. */
+tv_status tv_module_print(const tv_module *module, const tv_print_options *options, tv_writer out);
+
+/* Writes the module as bytecode of its own version. A module read from a file that cuTile Python wrote, and not
+   changed since, gives the same bytes. */
+tv_status tv_module_write(const tv_module *module, tv_sink sink, tv_writer out);
+
+/* Changes the version. TV_INVALID: something needs a newer one; the sink names each op, type or attribute, and
+   the module is unchanged. */
+tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
