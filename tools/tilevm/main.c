@@ -1,0 +1,98 @@
+/* The `tilevm` command: finds the subcommand and runs it. Nothing is set up beforehand, so that a call costs no more
+   than what its command does. */
+#include <string.h>
+
+#include "tools/tilevm/cli.h"
+
+#define COMMAND(name) extern const cli_command command_##name;
+#include "tools/tilevm/commands.def"
+
+static const cli_command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "tools/tilevm/commands.def"
+    NULL};
+
+const cli_command *cli_command_at(size_t index)
+{
+    return index < TV_COUNT(commands) ? commands[index] : NULL;
+}
+
+const cli_command *cli_command_find(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static void print_overview(FILE *out)
+{
+    fputs("usage: tilevm COMMAND [options] ...\n\n"
+          "Reads, checks, prints, assembles, writes and runs CUDA Tile IR bytecode, versions 13.1 to 13.5.\n\n"
+          "commands:\n", out);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
+    fputs("  help        show the options of a command\n\n"
+          "'tilevm help COMMAND' or 'tilevm COMMAND --help' shows more. 'tilevm --version' shows the version.\n"
+          "Files are bytecode; '-' is standard input. Exit codes: 0 valid or done, 1 invalid or different,\n"
+          "2 wrong usage or a file that cannot be read or written.\n", out);
+}
+
+static const char *command_name_at(const void *user, size_t index)
+{
+    (void)user;
+    return commands[index] ? commands[index]->name : NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *closest = cli_closest(name, command_name_at, NULL);
+    if (closest)
+        cli_error("unknown command '%s'; did you mean '%s'?", name, closest);
+    else
+        cli_error("unknown command '%s'", name);
+    fputs("run 'tilevm --help' for the list of commands\n", stderr);
+    return CLI_ERROR;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 3) {
+        print_overview(stdout);
+        return CLI_OK;
+    }
+    const cli_command *command = cli_command_find(argv[2]);
+    if (!command)
+        return unknown_command(argv[2]);
+    cli_print_help(command, stdout);
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return CLI_ERROR;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return help(argc, argv);
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        puts("tilevm " TV_VERSION " (Tile IR bytecode 13.1 to 13.5)");
+        return CLI_OK;
+    }
+    const cli_command *command = cli_command_find(name);
+    if (!command)
+        return unknown_command(name);
+    cli_args args = {.command = command, .argc = argc, .argv = argv, .next = 2};
+    return command->run(&args);
+}
+
+int main(int argc, char **argv)
+{
+    int code = run(argc, argv);
+    /* A full disk or a closed pipe shows only here. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK)
+        return cli_error("cannot write standard output: %s", cli_errno());
+    return code;
+}
