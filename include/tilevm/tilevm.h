@@ -148,6 +148,101 @@ tv_status tv_module_write(const tv_module *module, tv_sink sink, tv_writer out);
    the module is unchanged. */
 tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
 
+/* ---- virtual machine ---------------------------------------------------------------------------------------- */
+
+/* Runs kernels of one verified module on the CPU. The module is borrowed and must outlive the machine. */
+typedef struct tv_vm tv_vm;
+
+/* A tile as the hooks see it: count elements in row-major order, packed without gaps. i1 (0 or 1), i4 and f4E2M1FN
+   take one byte each, tf32 four, pointers eight. */
+typedef struct tv_tile {
+    const char *element;   /* as the assembly writes it: "f32", "i1", "ptr" */
+    const int64_t *shape;
+    uint32_t rank;
+    uint64_t count;
+    const void *data;      /* borrowed for the call */
+    size_t size;           /* bytes */
+} tv_tile;
+
+/* One result of one op of one tile block, for tv_vm_options.trace. Strings are borrowed for the call. */
+typedef struct tv_trace {
+    uint32_t block[3];
+    tv_str op;             /* mnemonic */
+    uint32_t op_index;     /* position of the op in the function, pre-order from 0; as in tv_diag */
+    uint32_t result;       /* which result, from 0 */
+    tv_str file;           /* source place, empty when unknown */
+    uint32_t line;
+    tv_tile tile;
+} tv_trace;
+
+typedef struct tv_vm_options {
+    const tv_allocator *allocator; /* NULL: malloc and free */
+    unsigned threads;              /* tile blocks that run at the same time; 0: one per processor we may use */
+    size_t memory_limit;           /* bytes for code, tile storage and alloca, all threads together; 0: half of what
+                                      the machine has. Fewer threads are used when not all frames fit. */
+    uint64_t step_limit;           /* ops (those of loops each time round) that one run may execute; 0: no limit */
+    uint64_t order_seed;           /* 0: tile blocks start in order, x fastest; else in an order drawn from the seed */
+    tv_writer output;              /* text of print_tko and assert, one call per line or print; write NULL: dropped */
+    void *user;                    /* for the callbacks below; any worker may call them, one call at a time */
+    bool (*progress)(void *user, uint64_t done, uint64_t total); /* a few times a second; false stops the run */
+    void (*trace)(void *user, const tv_trace *trace); /* every tile that an op makes; slow; NULL: none */
+    bool profile;                  /* also measure the time of each op for tv_vm_op_time */
+} tv_vm_options;
+
+/* What the last tv_vm_run did. */
+typedef struct tv_vm_stats {
+    uint64_t blocks;         /* tile blocks that ran to their end */
+    uint64_t ops;            /* ops executed */
+    uint64_t bytes_loaded, bytes_stored; /* global memory, atomics counted in both */
+    uint64_t flops;          /* floating-point operations of element-wise ops, reductions and mma (2 per product) */
+    size_t frame_bytes;      /* tile storage of one running block */
+    size_t memory_bytes;     /* most that was held at a time, all threads together */
+    unsigned threads;        /* that took part */
+    double seconds;          /* wall time of the blocks, without compiling */
+    double compile_seconds;  /* 0 when the entry had run before */
+} tv_vm_stats;
+
+/* options may be NULL. TV_USAGE: the module has not been verified; TV_NO_MEMORY. Kernels are compiled when they
+   first run. Globals of the module get their storage here and keep their contents between runs. */
+tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_sink sink, tv_vm **out_vm);
+void tv_vm_free(tv_vm *vm);
+
+/* Lets kernels reach [ptr, ptr + size); every access through a pointer must lie in one such range, in a global of
+   the module or in storage from alloca. Nothing is copied: the memory stays the caller's and must outlive the runs.
+   name      for diagnostics, copied; may be NULL
+   writable  false: stores and atomics to it trap
+   TV_USAGE when the range is empty, wraps around or overlaps another one. */
+tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, bool writable, tv_sink sink);
+/* Forgets all buffers. */
+void tv_vm_clear_buffers(tv_vm *vm);
+
+/* Address and size of a global's storage, for reading and writing between runs. False: no global has that name. */
+bool tv_vm_global(const tv_vm *vm, const char *name, void **out_ptr, size_t *out_size);
+
+/* Runs one kernel.
+   entry    its symbol; NULL when the module has just one
+   grid     tile blocks in x, y, z; each 1 to 2^24 - 1
+   params   as for cuLaunchKernel: params[i] points to the value of entry parameter i (i1 and i4: one byte, tf32:
+            four, pointers: eight), count values in all
+   Memory   frames of the workers, released before the call returns
+   Returns  TV_OK; TV_TRAP after one X rule was reported (buffers keep what was written until then); TV_USAGE for a
+            wrong entry, grid or count; TV_UNSUPPORTED for an op that no single machine can do; TV_NO_MEMORY
+   Threads  one call at a time per tv_vm; different tv_vm are independent, also on one module */
+tv_status tv_vm_run(tv_vm *vm, const char *entry, const uint32_t grid[3], const void *const *params, size_t count,
+                    tv_sink sink);
+
+/* Figures of the last run. */
+void tv_vm_get_stats(const tv_vm *vm, tv_vm_stats *out_stats);
+
+typedef struct tv_vm_op_time {
+    const char *op;      /* mnemonic */
+    uint64_t count;      /* times executed */
+    double seconds;      /* all threads together; 0 without options.profile */
+} tv_vm_op_time;
+
+/* Op kinds of the last run in table order: the i-th that was executed; false past the end. */
+bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time);
+
 #ifdef __cplusplus
 }
 #endif
