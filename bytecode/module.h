@@ -276,8 +276,8 @@ struct tv_module {
     size_t string_capacity, type_capacity, constant_capacity, debug_capacity, global_capacity, function_capacity;
 
     /* Interning: open addressing over the tables, rebuilt as they grow. */
-    uint32_t *type_hash, *string_hash, *constant_hash;
-    size_t type_hash_size, string_hash_size, constant_hash_size; /* powers of two, or 0 */
+    uint32_t *type_hash, *string_hash, *constant_hash, *debug_hash;
+    size_t type_hash_size, string_hash_size, constant_hash_size, debug_hash_size; /* powers of two, or 0 */
 
     const bc_string *producer; /* NULL when absent */
     bool has_debug_section;
