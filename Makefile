@@ -79,12 +79,27 @@ $(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtilevm.a
 unit: $(UNIT_BIN) ## run the unit tests
 	$(Q)for t in $(UNIT_BIN); do $$t || exit 1; done
 
+# ---- fuzzing: libFuzzer needs clang; tests/fuzz/README.md ----
+FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_SECONDS ?= 20
+FUZZ_CFLAGS = -std=c11 -D_GNU_SOURCE $(WARN) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I. -Iinclude
+FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang fuzz))
+
+fuzz: $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%) ## build the fuzz targets (CONFIG=fuzz CC=clang)
+
+$(OUT)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
+	$(FUZZ_NEEDS_CLANG)
+	$(Q)$(CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $< $(OUT)/libtilevm.a $(LIBS) -o $@
+
+$(OUT)/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
+	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(OUT)/libtilevm.a $(LIBS) -o $@
+
 clean: ## remove everything that was built
 	rm -rf $(BUILD)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-.PHONY: all unit clean help
+.PHONY: all unit fuzz clean help
 .SECONDARY:
 -include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)
