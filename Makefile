@@ -1,6 +1,7 @@
 # tilevm. `make run` and `make check` are the two commands; `make help` lists the rest.
 #
-#   CONFIG=release|debug|asan|fuzz   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   PREFIX=/usr/local   DESTDIR=
+#   CONFIG=release|debug|asan|fuzz   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   WERROR=0
+#   PREFIX=/usr/local   DESTDIR=     for install
 
 CONFIG  ?= $(if $(SAN),asan,release)
 BUILD   ?= build
@@ -8,22 +9,31 @@ OUT     := $(BUILD)/$(CONFIG)
 PREFIX  ?= /usr/local
 CC      := $(if $(filter default,$(origin CC)),cc,$(CC))
 PKGS    := zlib libcjson
+Q       := $(if $(V),,@)
 
 .DEFAULT_GOAL := all
 
 # ---- what the build needs: installed when root, else named ----
-DEBIAN_PACKAGES := gcc make pkg-config zlib1g-dev libcjson-dev
-ifeq ($(filter help clean,$(MAKECMDGOALS)),)
-  HAVE_PKGS := $(shell command -v $(CC) >/dev/null && pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
-  ifneq ($(HAVE_PKGS),yes)
-    ifeq ($(shell id -u),0)
-      $(info installing $(DEBIAN_PACKAGES))
-      INSTALLED := $(shell apt-get update -q >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -q $(DEBIAN_PACKAGES) >&2 && echo yes)
-      ifneq ($(INSTALLED),yes)
-        $(error could not install the build packages; run: apt-get install -y $(DEBIAN_PACKAGES))
+GOALS := $(or $(MAKECMDGOALS),all)
+DEBIAN_PACKAGES := gcc libc6-dev make pkg-config zlib1g-dev libcjson-dev
+NEEDED_PROGRAMS := $(CC) pkg-config
+ifneq ($(filter check% corpus% golden run bench,$(GOALS)),)
+  DEBIAN_PACKAGES += xz-utils
+  NEEDED_PROGRAMS += xz
+endif
+ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
+  HAVE_ALL := $(shell for p in $(NEEDED_PROGRAMS); do command -v $$p || exit; done >/dev/null; \
+                      pkg-config --exists $(PKGS) && echo yes)
+  ifneq ($(HAVE_ALL),yes)
+    INSTALL_PACKAGES := apt-get install -y --no-install-recommends $(DEBIAN_PACKAGES)
+    ifneq ($(shell command -v apt-get),)
+      ifeq ($(shell id -u),0)
+        $(info installing $(DEBIAN_PACKAGES))
+        INSTALLED := $(shell (apt-get update -q && DEBIAN_FRONTEND=noninteractive $(INSTALL_PACKAGES)) >&2 && echo yes)
       endif
-    else
-      $(error missing build packages; run: sudo apt-get install -y $(DEBIAN_PACKAGES))
+    endif
+    ifneq ($(INSTALLED),yes)
+      $(error The build needs $(NEEDED_PROGRAMS) and the libraries $(PKGS). On Debian: sudo $(INSTALL_PACKAGES))
     endif
   endif
   PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
@@ -43,41 +53,107 @@ OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-
 CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(WARN) $(OPT_$(CONFIG)) -ffp-contract=off -fPIC -pthread -I. -Iinclude $(PKG_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = $(filter -fsanitize=address%,$(OPT_$(CONFIG))) -pthread $(LDFLAGS)
 LIBS = $(PKG_LIBS) -lm -ldl
-Q := $(if $(V),,@)
 
 # ---- sources: every .c of a folder belongs to it ----
-LIB_SRC  := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader/*.c)
-TOOL_SRC := $(wildcard tools/tilevm/*.c)
-UNIT_SRC := $(wildcard tests/unit/*.c)
-LIB_OBJ  := $(LIB_SRC:%.c=$(OUT)/obj/%.o)
-TOOL_OBJ := $(TOOL_SRC:%.c=$(OUT)/obj/%.o)
-UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
+LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader/*.c)
+TOOL_SRC  := $(wildcard tools/tilevm/*.c)
+UNIT_SRC  := $(wildcard tests/unit/*.c)
+# Test programs have a main; the other files of tests/ are what they share.
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c bench.c))
+TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
+LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o)
+TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
+TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
+UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
+TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
 
-all: $(OUT)/tilevm $(OUT)/libtilevm.so ## build the command and the library
+all: $(OUT)/tilevm $(OUT)/libtilevm.so $(OUT)/mkbc ## build the command and the library
+tests: all $(UNIT_BIN) $(TEST_BIN) ## build the test programs too
 
-$(OUT)/obj/%.o: %.c
+# A stamp changes when its text does, so that other flags, another compiler or a removed file rebuild what they touch.
+define stamp
+@mkdir -p $(@D)
+@echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
+endef
+$(OUT)/flags: FORCE
+	$(call stamp,$(CC) $(CFLAGS_ALL))
+$(OUT)/libtilevm.list: FORCE
+	$(call stamp,$(LIB_OBJ))
+$(OUT)/tilevm.list: FORCE
+	$(call stamp,$(TOOL_OBJ))
+$(OUT)/libtests.list: FORCE
+	$(call stamp,$(TEST_OBJ))
+
+$(OUT)/obj/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC    $<")
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$(subst /,_,$(basename $<))) -MMD -MP -c $< -o $@
 
-$(OUT)/libtilevm.a: $(LIB_OBJ)
+# The rule fixtures as C, for `tilevm explain`.
+$(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests/rules/*.test)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  GEN   $@")
+	$(Q)sh tools/embed_examples.sh tests/rules > $@.tmp && mv $@.tmp $@
+$(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
+
+$(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 	$(if $(Q),@echo "  AR    $@")
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
-$(OUT)/libtilevm.so: $(LIB_OBJ)
+# The shared library shows tv_ names only.
+SONAME := libtilevm.so.0
+$(OUT)/libtilevm.so: $(LIB_OBJ) $(OUT)/libtilevm.list tools/libtilevm.map
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) -shared -Wl,-soname,libtilevm.so.0 $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
 
-$(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a
+$(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(TOOL_OBJ) $(OUT)/libtilevm.a $(LIBS) -o $@
 
-$(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtilevm.a
+$(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
+	$(Q)rm -f $@ && $(AR) rcs $@ $(TEST_OBJ)
+
+$(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
-unit: $(UNIT_BIN) ## run the unit tests
-	$(Q)for t in $(UNIT_BIN); do $$t || exit 1; done
+$(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@
+
+$(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+# ---- tests: each target ends with a line `name: N passed, N failed` ----
+check: ## every test, also with sanitizers and with clang; ends with one line of counts
+	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/check.sh
+
+unit check-unit: $(UNIT_BIN) ## the unit tests (SAN=1: with sanitizers)
+	$(Q)status=0; for t in $(UNIT_BIN); do $$t || status=1; done; exit $$status
+
+FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules
+check-fixtures: all $(OUT)/run_fixtures ## the .test files
+	$(Q)$(FIXTURES) tests
+
+golden: all $(OUT)/run_fixtures ## rewrite what the .test files expect; read the difference before you commit it
+	$(Q)$(FIXTURES) --update tests
+
+corpus: $(BUILD)/corpus/unpacked ## unpack the corpus of real kernels
+CORPUS_ARCHIVES := $(wildcard tests/corpus/*.tar.xz)
+$(BUILD)/corpus/unpacked: $(CORPUS_ARCHIVES)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)for a in $(CORPUS_ARCHIVES); do xz -dc $$a | tar -xf - -C $(@D) || exit 1; done
+	$(Q)touch $@
+
+check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus
+	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; exit $$status
+
+check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
+	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus)
+
+check-layers: ## who may include whom
+	$(Q)CC="$(CC)" sh tools/check_layers.sh
 
 # ---- fuzzing: libFuzzer needs clang; tests/fuzz/README.md ----
 FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
@@ -94,12 +170,51 @@ $(OUT)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
 $(OUT)/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
 	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(OUT)/libtilevm.a $(LIBS) -o $@
 
-clean: ## remove everything that was built
+# ---- install ----
+INSTALL ?= install
+BIN_DIR := $(DESTDIR)$(PREFIX)/bin
+LIB_DIR := $(DESTDIR)$(PREFIX)/lib
+INC_DIR := $(DESTDIR)$(PREFIX)/include/tilevm
+MAN_DIR := $(DESTDIR)$(PREFIX)/share/man/man1
+BASH_DIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_DIR := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH_DIR := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+VERSION := $(shell sed -n 's/^.define TV_VERSION "\(.*\)"/\1/p' include/tilevm/tilevm.h)
+LIB_FILE := libtilevm.so.$(VERSION)
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	$(Q)$(INSTALL) -d $(BIN_DIR) $(LIB_DIR)/pkgconfig $(INC_DIR) $(MAN_DIR)
+	$(Q)$(INSTALL) -m 755 $(OUT)/tilevm $(BIN_DIR)/tilevm
+	$(Q)$(INSTALL) -m 644 $(OUT)/libtilevm.a $(LIB_DIR)/libtilevm.a
+	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm.so $(LIB_DIR)/$(LIB_FILE)
+	$(Q)ln -sf $(LIB_FILE) $(LIB_DIR)/$(SONAME) && ln -sf $(SONAME) $(LIB_DIR)/libtilevm.so
+	$(Q)$(INSTALL) -m 644 $(wildcard include/tilevm/*.h) $(INC_DIR)
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/tilevm.pc.in \
+	    > $(LIB_DIR)/pkgconfig/tilevm.pc
+	$(Q)if [ -f docs/tilevm.1 ]; then $(INSTALL) -m 644 docs/tilevm.1 $(MAN_DIR)/tilevm.1; fi
+	$(Q)if $(OUT)/tilevm completions bash >/dev/null 2>&1; then \
+	    $(INSTALL) -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR) \
+	    && $(OUT)/tilevm completions bash > $(BASH_DIR)/tilevm \
+	    && $(OUT)/tilevm completions zsh > $(ZSH_DIR)/_tilevm \
+	    && $(OUT)/tilevm completions fish > $(FISH_DIR)/tilevm.fish; fi
+
+uninstall: ## remove what install put there
+	rm -f $(BIN_DIR)/tilevm $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so
+	rm -f $(LIB_DIR)/pkgconfig/tilevm.pc $(MAN_DIR)/tilevm.1
+	rm -f $(BASH_DIR)/tilevm $(ZSH_DIR)/_tilevm $(FISH_DIR)/tilevm.fish
+	rm -rf $(INC_DIR)
+
+clean: ## remove this configuration's build
+	rm -rf $(OUT)
+
+dist-clean: ## remove everything that was built
 	rm -rf $(BUILD)
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
-.PHONY: all unit fuzz clean help
+FORCE:
+.PHONY: all tests check unit check-unit check-fixtures check-corpus check-malformed check-layers golden corpus fuzz install \
+        uninstall clean dist-clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)

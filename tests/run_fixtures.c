@@ -525,10 +525,12 @@ static size_t check_rules(const options *o)
         bool has = access(path, R_OK) == 0, listed = list && is_unreachable(list, id);
         if (has != listed)
             continue;
-        missing++;
-        printf("FAILED %s\n  %s\n", path, has ? "has a fixture, but is listed in UNREACHABLE.txt"
-                                              : "there is no fixture for this rule");
+        if (missing++ == 0)
+            printf("FAILED %s: rules without a fixture, or with one and listed in UNREACHABLE.txt:\n ", o->rules);
+        printf(" %s", id);
     }
+    if (missing)
+        putchar('\n');
     free(list);
     return missing;
 }

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Every test, in the order of what fails fastest; called by `make check`. Each step prints lines `name: N passed, N failed`;
+# only failures show more. The last line adds them up. Logs stay in $BUILD/check.
+set -u
+MAKE=${MAKE:-make}
+BUILD=${BUILD:-build}
+logs=$BUILD/check
+rm -rf "$logs"
+mkdir -p "$logs"
+jobs=-j$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+case " ${MAKEFLAGS:-} " in *jobserver*) jobs= ;; esac
+passed=0
+failed=0
+
+# step NAME COMMAND...: runs it, adds up the counts it printed. A step that fails without a count is one failure.
+step() {
+    name=$1
+    shift
+    log=$logs/$name.log
+    start=$(date +%s)
+    "$@" > "$log" 2>&1
+    status=$?
+    p=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed.*$/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
+    f=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed.*$/\2/p' "$log" | awk '{n += $1} END {print n + 0}')
+    [ $status -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    passed=$((passed + p))
+    failed=$((failed + f))
+    printf '%-18s %6d passed %4d failed %5d s\n' "$name" "$p" "$f" $(($(date +%s) - start))
+    if [ "$f" -ne 0 ]; then
+        tail -n 60 "$log" | sed 's/^/    /'
+        echo "    (all of it: $log)"
+    fi
+    return $status
+}
+
+# build NAME ARGUMENTS...: a build counts only when it fails.
+build() {
+    name=$1
+    shift
+    step "$name" $MAKE --no-print-directory $jobs "$@"
+}
+run() {
+    name=$1
+    shift
+    step "$name" $MAKE --no-print-directory "$@"
+}
+
+if build build tests corpus; then
+    run layers check-layers
+    run unit check-unit
+    run fixtures check-fixtures
+    run corpus check-corpus
+fi
+if build build-sanitized CONFIG=asan tests; then
+    run unit-sanitized CONFIG=asan check-unit
+    run fixtures-sanitized CONFIG=asan check-fixtures
+    run malformed CONFIG=asan check-malformed
+fi
+if command -v clang > /dev/null; then
+    build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit
+else
+    echo "clang is not installed: its build is skipped"
+fi
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
