@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/report.h"
 
 bool cli_use_color(cli_when when, FILE *stream)
 {
@@ -123,4 +123,40 @@ tv_sink cli_printing_sink(cli_printer *printer, const char *path, cli_when color
 {
     *printer = (cli_printer){.path = cli_shown_path(path), .color = cli_use_color(color, stderr)};
     return (tv_sink){.user = printer, .report = print_now};
+}
+
+/* ---- reports of tilevm verify ---- */
+
+void report_text_file(const report_file *file, bool color, cli_out *out)
+{
+    bc_text text;
+    bc_text_init(&text, NULL);
+    for (size_t i = 0; i < file->count; i++)
+        cli_diag_text(&text, cli_shown_path(file->path), &file->diags[i], color);
+    cli_out_write(out, text.ptr, text.len);
+    out->failed |= text.failed;
+    bc_text_release(&text);
+}
+
+static void put_count(bc_text *out, const char *separator, size_t count, const char *noun, const char *plural)
+{
+    if (count)
+        bc_text_printf(out, "%s%zu %s%s", separator, count, noun, count == 1 ? "" : plural);
+}
+
+void report_text_summary(const report_totals *totals, bool color, cli_out *out)
+{
+    bool bad = totals->invalid || totals->unreadable;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_puts(&text, !color ? "" : bad ? severity_colors[TV_ERROR] : GREEN);
+    bc_text_printf(&text, "%zu file%s", totals->files, totals->files == 1 ? "" : "s");
+    put_count(&text, ", ", totals->valid, "valid", "");
+    put_count(&text, ", ", totals->invalid, "invalid", "");
+    put_count(&text, ", ", totals->unreadable, "unreadable", "");
+    put_count(&text, "; ", totals->errors, "error", "s");
+    put_count(&text, totals->errors ? ", " : "; ", totals->warnings, "warning", "s");
+    bc_text_printf(&text, "%s\n", color ? PLAIN : "");
+    cli_out_write(out, text.ptr, text.len);
+    bc_text_release(&text);
 }

@@ -1,0 +1,33 @@
+/* Building JSON documents. The only header that shows cJSON. Strings may hold any bytes: what is not UTF-8 becomes
+   U+FFFD, so that the result is always a JSON text. */
+#ifndef TILEVM_TOOLS_JSON_H
+#define TILEVM_TOOLS_JSON_H
+
+#include <cjson/cJSON.h>
+
+#include "tools/tilevm/cli.h"
+
+typedef struct json_doc {
+    cJSON *root;
+    bool failed; /* out of memory at some point */
+} json_doc;
+
+/* parent: an object, with the member's name in key; or an array, with key NULL. NULL as parent makes the root. Nothing
+   happens after a failure; NULL is fine as a parent then. */
+cJSON *json_object(json_doc *doc, cJSON *parent, const char *key);
+cJSON *json_array(json_doc *doc, cJSON *parent, const char *key);
+void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value);
+void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value);
+void json_uint(json_doc *doc, cJSON *parent, const char *key, uint64_t value);
+/* A 64-bit number; as a string when a double cannot hold it. */
+void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value);
+void json_real(json_doc *doc, cJSON *parent, const char *key, double value);
+void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value);
+
+/* Prints the document and releases it. False: out of memory; nothing was written. */
+bool json_finish(json_doc *doc, cli_out *out);
+
+/* Appends s to out with every byte that is not part of a UTF-8 character replaced by U+FFFD. */
+void json_clean_utf8(bc_text *out, tv_str s);
+
+#endif
