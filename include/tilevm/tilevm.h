@@ -74,7 +74,7 @@ typedef struct tv_sink {
 /* ---- rules ------------------------------------------------------------------------------------------------- */
 
 typedef struct tv_rule {
-    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text */
+    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text, W- writing */
     tv_severity severity;
     const char *title;   /* a few words */
     const char *text;    /* what the rule is for, one paragraph */

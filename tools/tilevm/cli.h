@@ -139,4 +139,10 @@ tv_sink cli_printing_sink(cli_printer *printer, const char *path, cli_when color
 tv_module *cli_open_module(cli_args *args, const char *path, const tv_open_options *options, cli_file *file,
                            int *out_exit);
 
+/* The exit code for a status; says what the sink did not (out of memory). */
+int cli_exit_of(tv_status status, const char *path);
+
+/* Writes the module as bytecode to output (NULL or "-": standard output, unless that is a terminal). */
+int cli_write_module(const tv_module *module, const char *path, tv_sink sink, const char *output);
+
 #endif
