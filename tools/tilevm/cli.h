@@ -78,6 +78,8 @@ void cli_print_help(const cli_command *command, FILE *out);
 /* The i-th command, or NULL past the end; and by name. */
 const cli_command *cli_command_at(size_t index);
 const cli_command *cli_command_find(const char *name);
+/* The i-th option of a command, its own first, then those that every command has; NULL past the end. */
+const cli_option *cli_option_at(const cli_command *command, size_t index);
 
 /* The candidate closest to word by edit distance, or NULL when none is close. next gives the i-th, NULL at the end. */
 const char *cli_closest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);

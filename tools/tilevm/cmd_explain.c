@@ -1,22 +1,31 @@
-/* tilevm explain: what a rule is for, with a failing and a passing example. */
+/* tilevm explain: what a rule is for, with a failing and a passing example; also writes docs/rules.md. */
 #include <string.h>
 #include <strings.h>
 
 #include "tools/tilevm/cli.h"
+#include "tools/tilevm/rule_examples.h"
 
-enum { OPT_LIST = 1 };
+enum { OPT_LIST = 1, OPT_ALL, OPT_FORMAT, OPT_OUTPUT };
+enum { FORMAT_TEXT, FORMAT_MARKDOWN };
+
+#define FORMATS "text|markdown"
 
 static const cli_option options[] = {
     {OPT_LIST, 'l', "list", NULL, "list every rule with its title"},
+    {OPT_ALL, 'a', "all", NULL, "explain every rule"},
+    {OPT_FORMAT, 'f', "format", FORMATS, "form of the explanation (default text)"},
+    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE"},
     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_explain = {
     "explain", "RULE...", "say what a rule is for, with examples",
-    "Prints what a rule of the verifier is for, what usually mends it, and examples. RULE is an id as\n"
-    "printed in brackets by other commands, in upper or lower case.",
+    "Says what a rule is for and what usually mends it, with an example that breaks it and one that\n"
+    "does not. RULE is an id as other commands print it in brackets, in upper or lower case.",
     options, run};
+
+/* ---- finding ---- */
 
 static const char *rule_id_at(const void *user, size_t i)
 {
@@ -34,38 +43,223 @@ static const tv_rule *find_rule(const char *id)
     return NULL;
 }
 
-static void explain(const tv_rule *rule)
+static int no_such_rule(cli_args *args, const char *id)
 {
-    static const char *const severities[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
-    printf("%s (%s): %s\n", rule->id, severities[rule->severity], rule->title);
-    if (rule->text[0])
-        printf("\n%s\n", rule->text);
+    const char *closest = cli_closest(id, rule_id_at, NULL);
+    return closest ? cli_usage(args, "no rule '%s'; did you mean %s?", id, closest)
+                   : cli_usage(args, "no rule '%s'; 'tilevm explain --list' lists them", id);
+}
+
+static const rule_example *find_example(const tv_rule *rule)
+{
+    for (size_t i = 0; i < rule_example_count; i++)
+        if (strcmp(rule_examples[i].rule, rule->id) == 0)
+            return &rule_examples[i];
+    return NULL;
+}
+
+static const char *severity_name(const tv_rule *rule)
+{
+    static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
+    return names[rule->severity];
+}
+
+/* ---- text ---- */
+
+static void put_indented(bc_text *out, const char *text)
+{
+    for (const char *line = text; *line;) {
+        size_t len = strcspn(line, "\n");
+        bc_text_printf(out, "%s%.*s\n", len ? "  " : "", (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
+/* Wrapped to 100 columns at spaces. */
+static void put_wrapped(bc_text *out, const char *text)
+{
+    enum { WIDTH = 100 };
+    size_t column = 0;
+    for (const char *word = text; *word;) {
+        size_t len = strcspn(word, " ");
+        if (column && column + 1 + len > WIDTH) {
+            bc_text_char(out, '\n');
+            column = 0;
+        }
+        bc_text_printf(out, "%s%.*s", column ? " " : "", (int)len, word);
+        column += len + (column != 0);
+        word += len + (word[len] == ' ');
+    }
+    bc_text_char(out, '\n');
+}
+
+static void put_example_text(bc_text *out, const rule_example *example)
+{
+    bc_text_printf(out, "\nFails (%s):\n\n", example->bad_is_bytes ? "annotated bytes" : "assembly");
+    put_indented(out, example->bad);
+    if (example->message[0]) {
+        bc_text_puts(out, "\nand is reported as:\n\n");
+        put_indented(out, example->message);
+    }
+    bc_text_printf(out, "\nPasses (%s):\n\n", example->good_is_bytes ? "annotated bytes" : "assembly");
+    put_indented(out, example->good);
+}
+
+static void put_text(bc_text *out, const tv_rule *rule, bool color)
+{
+    const rule_example *example = find_example(rule);
+    bc_text_printf(out, "%s%s%s (%s): %s\n", color ? "\033[1m" : "", rule->id, color ? "\033[0m" : "",
+                   severity_name(rule), rule->title);
+    if (rule->text[0]) {
+        bc_text_char(out, '\n');
+        put_wrapped(out, rule->text);
+    }
     if (rule->help[0])
-        printf("\nhelp: %s\n", rule->help);
+        bc_text_printf(out, "\nhelp: %s\n", rule->help);
+    if (example)
+        put_example_text(out, example);
+}
+
+/* ---- markdown ---- */
+
+static const char *group_name(char letter)
+{
+    switch (letter) {
+    case 'F': return "F: container and encoding";
+    case 'T': return "T: types";
+    case 'V': return "V: operations";
+    case 'G': return "G: targets";
+    case 'W': return "W: writing and converting";
+    case 'X': return "X: stops while running";
+    case 'A': return "A: assembly text";
+    default: return "Other";
+    }
+}
+
+static void put_code(bc_text *out, const char *title, bool is_bytes, const char *text)
+{
+    bc_text_printf(out, "\n%s%s:\n\n```%s\n%s```\n", title, is_bytes ? " (annotated bytes)" : "",
+                   is_bytes ? "text" : "mlir", text);
+}
+
+static void put_markdown(bc_text *out, const tv_rule *rule)
+{
+    const rule_example *example = find_example(rule);
+    bc_text_printf(out, "### %s\n\n**%s** (%s)\n", rule->id, rule->title, severity_name(rule));
+    if (rule->text[0])
+        bc_text_printf(out, "\n%s\n", rule->text);
+    if (rule->help[0])
+        bc_text_printf(out, "\nHelp: %s.\n", rule->help);
+    if (!example)
+        return;
+    put_code(out, "Fails", example->bad_is_bytes, example->bad);
+    if (example->message[0])
+        bc_text_printf(out, "\n```text\n%s```\n", example->message);
+    put_code(out, "Passes", example->good_is_bytes, example->good);
+}
+
+static void put_all_markdown(bc_text *out)
+{
+    bc_text_puts(out, "# Rules\n\nMade by `make docs` from `bytecode/rules.def` and `tests/rules/`; do not edit.\n"
+                      "`tilevm explain RULE` shows the same on a terminal.\n");
+    static const char letters[] = "FTVGWXA";
+    for (const char *letter = letters; *letter; letter++) {
+        const tv_rule *rule;
+        bool first = true;
+        for (size_t i = 0; (rule = tv_rule_at(i)) != NULL; i++) {
+            if (rule->id[0] != *letter)
+                continue;
+            if (first)
+                bc_text_printf(out, "\n## %s\n", group_name(*letter));
+            first = false;
+            bc_text_char(out, '\n');
+            put_markdown(out, rule);
+        }
+    }
+}
+
+/* ---- the command ---- */
+
+static void put_list(bc_text *out)
+{
+    const tv_rule *rule;
+    for (size_t i = 0; (rule = tv_rule_at(i)) != NULL; i++)
+        bc_text_printf(out, "%-12s%s\n", rule->id, rule->title);
+}
+
+static void put_rule(bc_text *out, const tv_rule *rule, unsigned format, bool color)
+{
+    if (out->len)
+        bc_text_char(out, '\n');
+    if (format == FORMAT_MARKDOWN)
+        put_markdown(out, rule);
+    else
+        put_text(out, rule, color);
+}
+
+static int write_text(const bc_text *text, const char *path)
+{
+    cli_out out;
+    if (text->failed)
+        return cli_error("out of memory");
+    if (!cli_out_open(&out, path))
+        return CLI_ERROR;
+    cli_out_write(&out, text->ptr, text->len);
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+}
+
+typedef struct explain_settings {
+    bool list, all;
+    unsigned format;
+    const char *output;
+} explain_settings;
+
+static int explain(cli_args *args, const explain_settings *settings, char **ids, int id_count, bc_text *text)
+{
+    bool color = !settings->output && cli_use_color(args->color, stdout);
+    const tv_rule *rule;
+    if (settings->list) {
+        put_list(text);
+    } else if (settings->all && settings->format == FORMAT_MARKDOWN) {
+        put_all_markdown(text);
+    } else if (settings->all) {
+        for (size_t i = 0; (rule = tv_rule_at(i)) != NULL; i++)
+            put_rule(text, rule, settings->format, color);
+    } else {
+        for (int i = 0; i < id_count; i++) {
+            rule = find_rule(ids[i]);
+            if (!rule)
+                return no_such_rule(args, ids[i]);
+            put_rule(text, rule, settings->format, color);
+        }
+        if (!id_count)
+            return cli_usage(args, "which rule? 'tilevm explain --list' lists them");
+    }
+    return write_text(text, settings->output);
 }
 
 static int run(cli_args *args)
 {
+    explain_settings settings = {0};
+    char **ids = args->argv; /* operands are moved to the front: they never outnumber what was read */
+    int id_count = 0;
     const char *value;
-    unsigned shown = 0;
     for (int id; (id = cli_next(args, &value)) != CLI_END;) {
-        if (id == CLI_STOP)
-            return args->exit_code;
-        if (id == OPT_LIST) {
-            const tv_rule *rule;
-            for (size_t i = 0; (rule = tv_rule_at(i)) != NULL; i++)
-                printf("%-12s%s\n", rule->id, rule->title);
-            return CLI_OK;
+        switch (id) {
+        case OPT_LIST: settings.list = true; break;
+        case OPT_ALL: settings.all = true; break;
+        case OPT_FORMAT:
+            if (!cli_choice(args, "--format", value, FORMATS, &settings.format))
+                return args->exit_code;
+            break;
+        case OPT_OUTPUT: settings.output = value; break;
+        case CLI_OPERAND: ids[id_count++] = args->argv[args->next - 1]; break;
+        default: return args->exit_code;
         }
-        const tv_rule *rule = find_rule(value);
-        if (!rule) {
-            const char *closest = cli_closest(value, rule_id_at, NULL);
-            return closest ? cli_usage(args, "no rule '%s'; did you mean %s?", value, closest)
-                           : cli_usage(args, "no rule '%s'; 'tilevm explain --list' lists them", value);
-        }
-        if (shown++)
-            putchar('\n');
-        explain(rule);
     }
-    return shown ? CLI_OK : cli_usage(args, "which rule? 'tilevm explain --list' lists them");
+    bc_text text;
+    bc_text_init(&text, NULL);
+    int code = explain(args, &settings, ids, id_count, &text);
+    bc_text_release(&text);
+    return code;
 }

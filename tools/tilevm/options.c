@@ -102,7 +102,7 @@ const char *cli_closest(const char *word, const char *(*next)(const void *user, 
 
 /* ---- parsing ---- */
 
-static const cli_option *option_at(const cli_command *command, size_t index)
+const cli_option *cli_option_at(const cli_command *command, size_t index)
 {
     size_t own = 0;
     while (command->options && command->options[own].id)
@@ -115,14 +115,14 @@ static const cli_option *option_at(const cli_command *command, size_t index)
 
 static const char *option_name_at(const void *user, size_t index)
 {
-    const cli_option *option = option_at(user, index);
+    const cli_option *option = cli_option_at(user, index);
     return option ? option->name : NULL;
 }
 
 static const cli_option *find_long(const cli_command *command, const char *name, size_t len)
 {
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++)
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++)
         if (strlen(option->name) == len && memcmp(option->name, name, len) == 0)
             return option;
     return NULL;
@@ -131,7 +131,7 @@ static const cli_option *find_long(const cli_command *command, const char *name,
 static const cli_option *find_letter(const cli_command *command, char letter)
 {
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++)
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++)
         if (option->letter == letter)
             return option;
     return NULL;
@@ -333,6 +333,6 @@ void cli_print_help(const cli_command *command, FILE *out)
         fprintf(out, "%s\n\n", command->text);
     fputs("options:\n", out);
     const cli_option *option;
-    for (size_t i = 0; (option = option_at(command, i)) != NULL; i++)
+    for (size_t i = 0; (option = cli_option_at(command, i)) != NULL; i++)
         print_option(option, out);
 }
