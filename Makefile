@@ -59,7 +59,7 @@ LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader
 TOOL_SRC  := $(wildcard tools/tilevm/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c bench.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c bench.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o)
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -170,6 +170,11 @@ $(OUT)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
 $(OUT)/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
 	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(OUT)/libtilevm.a $(LIBS) -o $@
 
+# ---- figures ----
+bench: all $(OUT)/bench $(BUILD)/corpus/unpacked ## print the figures this project holds itself to (TILEIR_TOOLS: beside NVIDIA's)
+	$(Q)$(OUT)/tilevm gen --ops 1000 -o $(BUILD)/bench-10k.tbc
+	$(Q)$(OUT)/bench $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.4 $(BUILD)/bench-10k.tbc
+
 # ---- install ----
 INSTALL ?= install
 BIN_DIR := $(DESTDIR)$(PREFIX)/bin
@@ -214,7 +219,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all tests check unit check-unit check-fixtures check-corpus check-malformed check-layers golden corpus fuzz install \
+.PHONY: all bench tests check unit check-unit check-fixtures check-corpus check-malformed check-layers golden corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)

@@ -595,6 +595,9 @@ static tv_status read_module(bc_reader *r)
     return bc_read_functions(r);
 }
 
+/* A module takes about ten times its file. */
+enum { MEMORY_PER_BYTE = 8, LARGE_FILE = 1 << 20 };
+
 tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
                          tv_module **out_module)
 {
@@ -604,6 +607,7 @@ tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *
     static const uint8_t empty[1];
     m->bytes = size ? bytes : empty;
     m->size = size;
+    bc_arena_reserve(&m->arena, size < LARGE_FILE ? size * MEMORY_PER_BYTE : size);
     bc_reader reader = {.m = m, .sink = sink};
     tv_status status = size > UINT32_MAX
         ? bc_fail(&reader, BC_RULE_F_010, 0, "the file is larger than 4 GiB") : read_module(&reader);

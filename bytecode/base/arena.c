@@ -74,6 +74,11 @@ static bool add_block(bc_arena *arena, size_t need)
     return true;
 }
 
+void bc_arena_reserve(bc_arena *arena, size_t size)
+{
+    add_block(arena, size); /* failing is fine: allocations will try again */
+}
+
 void *bc_arena_alloc(bc_arena *arena, size_t size, size_t align)
 {
     for (int attempt = 0; attempt < 2; attempt++) {

@@ -21,6 +21,8 @@ typedef struct bc_arena {
 /* allocator NULL: malloc and free. limit 0: none. Allocates nothing yet. */
 void bc_arena_init(bc_arena *arena, const tv_allocator *allocator, size_t limit);
 void bc_arena_release(bc_arena *arena);
+/* Takes one block with room for size bytes now; a guess that saves taking many small ones. */
+void bc_arena_reserve(bc_arena *arena, size_t size);
 
 /* Zeroed memory, or NULL (and failed is set). size 0 gives a valid pointer. align is a power of two up to 64. */
 void *bc_arena_alloc(bc_arena *arena, size_t size, size_t align);
