@@ -13,6 +13,7 @@
 
 enum {
     BC_MAX_DEPTH = 200,        /* nested regions */
+    BC_MAX_RANK = 64,          /* dimensions of a type; a rule of the verifier (T-11) */
     BC_MAX_TYPE_DEPTH = 16,    /* types inside types; a real one needs 4 */
     BC_MAX_ATTR_DEPTH = 16,    /* attributes inside attributes */
     BC_MAX_OPERANDS = 65535    /* operands of one op; likewise results and block arguments */

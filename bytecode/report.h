@@ -27,4 +27,8 @@ void bc_report(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule 
 void bc_report_as(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
                   const char *help, const char *format, va_list args) TV_PRINTF(7, 0);
 
+/* The same for a finished message. */
+void bc_report_message(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
+                       const char *help, tv_str message);
+
 #endif

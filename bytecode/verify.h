@@ -20,9 +20,9 @@
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"
-#include "bytecode/rules.h"
+#include "bytecode/report.h"
 
-enum { BC_WORDS = 6 }; /* type texts that one message can hold */
+enum { BC_WORDS = 6 }; /* texts that one message can hold: types, shapes, fields */
 
 /* An op whose region is being walked. */
 typedef struct bc_frame {
@@ -33,6 +33,7 @@ typedef struct bc_frame {
 typedef struct bc_verifier {
     bc_module *m;
     tv_sink sink;
+    tv_allocator allocator;
     bool strict, reference;
     unsigned target;             /* 0: any */
     unsigned errors, warnings, max;
@@ -42,8 +43,19 @@ typedef struct bc_verifier {
     bool no_memory;
     uint8_t *type_state;         /* per type: bc_type_state */
     uint8_t *suspect;            /* bit per value id of the function; NULL until something is wrong */
+    size_t suspect_size;
+    size_t type_state_size;
+    bool newer[OP_LIMIT];        /* ops with something newer than the module's version */
     bc_frame frames[BC_MAX_DEPTH + 1];
     unsigned depth;
+    unsigned pure;               /* reduce and scan bodies around the op */
+    uint32_t *symbols;           /* names of globals and functions: verify_module.c */
+    size_t symbol_slots;
+    uint32_t *scopes;            /* subprograms of debug attributes: verify_debug.c */
+    size_t scope_count;
+    uint32_t subprogram;         /* of the function */
+    bool skip_scopes;
+    bc_kind_set refused;         /* element types already reported for the target in this function */
     bc_text words[BC_WORDS];     /* bc_type_words */
     unsigned next_word;
 } bc_verifier;
@@ -52,7 +64,7 @@ typedef struct bc_verifier {
 
 /* Reports that op breaks rule in the field row (F_<op>_<name>), index-th of a variadic row. The message starts with
    the op and the field, as in "'addf' operand 1 (rhs) "; format goes on with the verb: "is %s, but lhs is %s". Row
-   BC_NO_ROW: only the op is named. Severity and help are the rule's. Always returns false. */
+   BC_NO_ROW: only the op is named; a REGION row with index n > 0: the region's argument n - 1. Severity and help are the rule's. Always returns false. */
 bool bc_wrong(bc_verifier *v, const bc_op *op, int row, unsigned index, bc_rule rule, const char *format, ...)
     TV_PRINTF(6, 7);
 
@@ -65,16 +77,21 @@ bool bc_tolerated(bc_verifier *v, const bc_op *op, int row, unsigned index, bc_r
     TV_PRINTF(6, 7);
 
 /* About the function being checked, and about a place in the file (TV_NO_OFFSET: none). */
-bool bc_wrong_function(bc_verifier *v, bc_rule rule, const char *format, ...) TV_PRINTF(3, 4);
-bool bc_wrong_at(bc_verifier *v, uint64_t offset, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
+bool bc_wrong_function(bc_verifier *v, bc_rule rule, tv_severity severity, const char *format, ...) TV_PRINTF(4, 5);
+bool bc_wrong_at(bc_verifier *v, uint64_t offset, bc_rule rule, tv_severity severity, const char *format, ...)
+    TV_PRINTF(5, 6);
 
 /* Text of a type for a message, good until the message is reported; at most BC_WORDS of them in one message. */
 const char *bc_type_words(bc_verifier *v, const bc_type *type);
 /* Text of a shape: "64x32", "scalar". */
 const char *bc_shape_words(bc_verifier *v, const bc_type *tile);
+/* Text of a field: "operand 1 (rhs)", "result", "rounding_mode". */
+const char *bc_field_words(bc_verifier *v, const bc_op *op, int row, unsigned index);
 
 /* Was the op (one of v->frames) found wrong? Then terminators in its region have nothing to compare with. */
 bool bc_is_bad_parent(const bc_verifier *v, const bc_op *parent);
+/* From now on results and block arguments of op are suspect. */
+void bc_suspect(bc_verifier *v, const bc_op *op);
 
 /* ---- fields ---- */
 
@@ -124,8 +141,26 @@ bool bc_need_enum(bc_verifier *v, const bc_op *op, int row, uint32_t allowed, bc
 
 typedef enum bc_type_state { BC_TYPE_UNKNOWN, BC_TYPE_FINE, BC_TYPE_WRONG } bc_type_state;
 
-/* Is the type well formed? Reports against the op (or the function, the file) the first time it is asked. */
+/* Is the type well formed? The first to ask reports it: against the field of op, or without op against parameter
+   `index` of the function. */
 bool bc_check_type(bc_verifier *v, const bc_op *op, int row, unsigned index, const bc_type *type);
+bool bc_check_global_type(bc_verifier *v, const bc_global *global);
+
+/* ---- the other parts ---- */
+
+void bc_check_module(bc_verifier *v);                                    /* verify_module.c */
+void bc_check_body(bc_verifier *v, const bc_function *f);                /* verify.c */
+void bc_check_function_scope(bc_verifier *v, const bc_function *f);      /* verify_debug.c */
+void bc_check_scope(bc_verifier *v, const bc_op *op);
+void bc_check_effects(bc_verifier *v, const bc_op *op);                  /* verify_control.c */
+void bc_check_target_name(bc_verifier *v);                               /* verify_target.c */
+void bc_check_target(bc_verifier *v, const bc_op *op);
+void bc_check_target_function(bc_verifier *v, const bc_function *f);
+void bc_release_symbols(bc_verifier *v);
+void bc_release_scopes(bc_verifier *v);
+
+/* May a constant record of that size be the value of the tile? The type is well formed. */
+bool bc_constant_size_fits(const bc_type *tile, size_t size);
 
 /* ---- one hook per op; a missing one fails at link time ---- */
 

@@ -1,0 +1,283 @@
+/* The G rules: can the module run on the target that was asked for? Without `reference`, what no program could make
+   up for on that chip is refused; with it, also what NVIDIA's compiler does not accept there.
+   Source: core operation reference, 1.1; memory operation reference, T marks and sections 2.3, 3.3, 5.1, 6, 7, 8. */
+#include "bytecode/verify.h"
+
+/* ---- targets ---- */
+
+#define PLAIN_KINDS (BC_SET_INT | BC_SET(I4) | BC_SET_BASE_FLOAT | BC_SET(TF32) | BC_SET(PTR))
+#define F8_KINDS (BC_SET(F8E4M3FN) | BC_SET(F8E5M2))
+#define SMALL_KINDS (BC_SET(F8E8M0FNU) | BC_SET(F4E2M1FN))
+
+/* What NVIDIA's compiler has for a chip. */
+typedef struct target {
+    unsigned sm;
+    bc_kind_set kinds;     /* element types that ops may compute with */
+    bool scaled_mma;
+    bool bf16_atomics;
+    bool multimem;         /* also a fact of the chip */
+} target;
+
+static const target targets[] = {
+    {80, PLAIN_KINDS, false, false, false},
+    {86, PLAIN_KINDS, false, false, false},
+    {87, PLAIN_KINDS, false, false, false},
+    {88, PLAIN_KINDS, false, false, false},
+    {89, PLAIN_KINDS | F8_KINDS, false, true, false},
+    {90, PLAIN_KINDS | F8_KINDS, false, true, false},
+    {100, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true},
+    {103, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true},
+    {107, PLAIN_KINDS | F8_KINDS | SMALL_KINDS | BC_SET(FNV8E5M3FNU), true, true, true},
+    {110, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false},
+    {120, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false},
+    {121, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false},
+};
+
+static const target *find_target(unsigned sm)
+{
+    for (unsigned i = 0; i < TV_COUNT(targets); i++)
+        if (targets[i].sm == sm)
+            return &targets[i];
+    return NULL;
+}
+
+void bc_check_target_name(bc_verifier *v)
+{
+    if (!v->target || find_target(v->target))
+        return;
+    bc_text known;
+    bc_text_init(&known, &v->allocator);
+    for (unsigned i = 0; i < TV_COUNT(targets); i++)
+        bc_text_printf(&known, i ? ", sm_%u" : "sm_%u", targets[i].sm);
+    bc_wrong_at(v, TV_NO_OFFSET, BC_RULE_G_TGT_01, TV_ERROR, "sm_%u is no known target; known are %s", v->target,
+                known.ptr ? known.ptr : "?");
+    bc_text_release(&known);
+    v->target = 0;
+}
+
+/* The nearest targets that have it, in words: "sm_100 and up" where that is so. */
+static const char *who_has(bc_text *text, bool (*has)(const target *, bc_kind), bc_kind kind)
+{
+    unsigned first = 0;
+    while (first < TV_COUNT(targets) && !has(&targets[first], kind))
+        first++;
+    unsigned last = first;
+    while (last < TV_COUNT(targets) && has(&targets[last], kind))
+        last++;
+    if (last == TV_COUNT(targets) && first < last) {
+        bc_text_printf(text, "sm_%u and later have it", targets[first].sm);
+    } else {
+        for (unsigned i = first; i < TV_COUNT(targets); i++)
+            if (has(&targets[i], kind))
+                bc_text_printf(text, i > first ? ", sm_%u" : "sm_%u", targets[i].sm);
+        bc_text_puts(text, last > first + 1 ? " have it" : " has it");
+    }
+    return text->ptr ? text->ptr : "?";
+}
+
+static bool has_kind(const target *t, bc_kind kind)
+{
+    return bc_kind_in(kind, t->kinds);
+}
+
+static bool has_scaled_mma(const target *t, bc_kind kind)
+{
+    (void)kind;
+    return t->scaled_mma;
+}
+
+static bool has_bf16_atomics(const target *t, bc_kind kind)
+{
+    (void)kind;
+    return t->bf16_atomics;
+}
+
+static bool has_multimem(const target *t, bc_kind kind)
+{
+    (void)kind;
+    return t->multimem;
+}
+
+static void not_on_target(bc_verifier *v, const bc_op *op, int row, bc_rule rule, const char *what,
+                          bool (*has)(const target *, bc_kind), bc_kind kind)
+{
+    bc_text text;
+    bc_text_init(&text, &v->allocator);
+    bc_wrong(v, op, row, 0, rule, "%s on sm_%u; %s", what, v->target, who_has(&text, has, kind));
+    bc_text_release(&text);
+}
+
+/* ---- element types ---- */
+
+/* Element type that an op computes with when it touches such a value; pointees are only addresses. */
+static bc_kind computed_kind(const bc_type *t)
+{
+    if (bc_is_tile(t))
+        return (bc_kind)t->elem->kind;
+    if (bc_is_tile_view(t))
+        return (bc_kind)t->elem->elem->kind;
+    return BC_I1;
+}
+
+static void check_kind(bc_verifier *v, const bc_op *op, const target *t, bc_kind kind)
+{
+    if (TV_LIKELY(bc_kind_in(kind, t->kinds | v->refused)))
+        return;
+    v->refused |= (bc_kind_set)1 << kind; /* one report for a function */
+    bc_text text;
+    bc_text_init(&text, &v->allocator);
+    bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_G_TYP_01, "computes with %s, which is not supported on sm_%u; %s",
+             bc_kinds[kind].text, v->target, who_has(&text, has_kind, kind));
+    bc_text_release(&text);
+}
+
+static void check_kinds(bc_verifier *v, const bc_op *op, const target *t)
+{
+    for (unsigned i = 0; i < op->result_count; i++)
+        check_kind(v, op, t, computed_kind(bc_results(op)[i].type));
+    for (unsigned i = 0; i < op->operand_count; i++)
+        check_kind(v, op, t, computed_kind(bc_operands(op)[i]->type));
+}
+
+/* ---- ops with limits of their own (reference) ---- */
+
+static void check_ftoi(bc_verifier *v, const bc_op *op)
+{
+    bc_kind from = bc_elem_kind(bc_type_of(op, F_ftoi_from));
+    if (bc_attr_u(op, F_ftoi_saturating) && !bc_kind_in(from, BC_SET_BASE_FLOAT))
+        bc_wrong(v, op, F_ftoi_saturating, 0, BC_RULE_G_CVT_01, "is not compiled for operands of %s",
+                 bc_kinds[from].text);
+}
+
+static void check_atomic_rmw(bc_verifier *v, const bc_op *op, const target *t)
+{
+    if (bc_attr_u(op, F_atomic_rmw_tko_mode) == BC_AtomicRMWMode_addf && !t->bf16_atomics
+        && bc_elem_kind(bc_type_of(op, F_atomic_rmw_tko_arg)) == BC_BF16)
+        not_on_target(v, op, F_atomic_rmw_tko_mode, BC_RULE_G_ATO_01, "is addf of bf16, which is not compiled",
+                      has_bf16_atomics, BC_BF16);
+}
+
+static bool any_true(const bc_ints *bools)
+{
+    for (uint32_t i = 0; bools && i < bools->count; i++)
+        if (bools->ptr[i])
+            return true;
+    return false;
+}
+
+/* Padding that the element type has no bits for. */
+static bool padding_exists(bc_PaddingValue padding, bc_kind kind)
+{
+    if (kind == BC_F4E2M1FN || kind == BC_F8E8M0FNU || kind == BC_FNV8E5M3FNU || kind == BC_F8E4M3FN)
+        return padding == BC_PaddingValue_zero || (padding == BC_PaddingValue_nan && kind != BC_F4E2M1FN)
+               || (padding == BC_PaddingValue_neg_zero && (kind == BC_F8E4M3FN || kind == BC_F4E2M1FN));
+    return true;
+}
+
+static void check_load_view(bc_verifier *v, const bc_op *op)
+{
+    const bc_type *view = bc_type_of(op, F_load_view_tko_view);
+    if (view->padding == BC_NO_PADDING)
+        return;
+    if (!padding_exists((bc_PaddingValue)view->padding, (bc_kind)view->elem->elem->kind))
+        bc_wrong(v, op, F_load_view_tko_view, 0, BC_RULE_G_PAD_01, "pads with %s, which %s does not have",
+                 bc_enum_text(BC_ENUM_PaddingValue, view->padding), bc_type_words(v, view->elem->elem));
+    else if (v->reference && any_true(bc_attr_of(op, F_load_view_tko_inbounds)->ints))
+        bc_wrong(v, op, F_load_view_tko_inbounds, 0, BC_RULE_G_INB_01, "is set, and the view has padding");
+}
+
+/* The index along the sparse dimension of a gather_scatter_view. */
+static void check_sparse_index(bc_verifier *v, const bc_op *op, int view_row, int index_row)
+{
+    const bc_type *view = bc_type_of(op, view_row);
+    if (view->kind != BC_GATHER_SCATTER_VIEW)
+        return;
+    bc_kind sparse = bc_elem_kind(bc_operand_of(op, index_row, view->sparse_dim)->type);
+    if (bc_kind_bits(sparse) < 32)
+        bc_wrong(v, op, index_row, view->sparse_dim, BC_RULE_G_GSI_01, "has elements of %s; i32 and i64 are compiled",
+                 bc_kinds[sparse].text);
+}
+
+static void check_aggregate(bc_verifier *v, const bc_op *op)
+{
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
+        if (bc_kind_in(kind, BC_SET_FLOAT & ~BC_SET_BASE_FLOAT)) {
+            bc_wrong(v, op, bc_info(op)->first_row + bc_info(op)->result_rows + bc_info(op)->attr_rows, i,
+                     BC_RULE_G_AGG_01, "has elements of %s; f16, bf16, f32 and f64 are compiled", bc_kinds[kind].text);
+            return;
+        }
+    }
+    const bc_op *yield = bc_regions(op)[0]->last;
+    for (unsigned i = 0; i < yield->operand_count; i++)
+        if (bc_operands(yield)[i]->type->rank) {
+            bc_wrong(v, yield, F_yield_operands, i, BC_RULE_G_AGG_02, "is %s; a scalar is compiled",
+                     bc_type_words(v, bc_operands(yield)[i]->type));
+            return;
+        }
+}
+
+static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
+{
+    switch (op->opcode) {
+    case OP_ftoi:
+        check_ftoi(v, op);
+        return;
+    case OP_atomic_rmw_tko:
+        check_atomic_rmw(v, op, t);
+        return;
+    case OP_load_view_tko:
+        check_sparse_index(v, op, F_load_view_tko_view, F_load_view_tko_index);
+        return;
+    case OP_store_view_tko:
+        check_sparse_index(v, op, F_store_view_tko_view, F_store_view_tko_index);
+        return;
+    case OP_reduce:
+    case OP_scan:
+        check_aggregate(v, op);
+        return;
+    case OP_mmaf_scaled:
+        if (!t->scaled_mma)
+            not_on_target(v, op, BC_NO_ROW, BC_RULE_G_MMS_01, "is not supported", has_scaled_mma, BC_F32);
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- entry points ---- */
+
+void bc_check_target(bc_verifier *v, const bc_op *op)
+{
+    const target *t = find_target(v->target);
+    switch (op->opcode) {
+    case OP_load_view_tko:
+        check_load_view(v, op);
+        break;
+    case OP_multimem_load_reduce_view_tko:
+    case OP_multimem_reduce_view_tko:
+    case OP_multimem_store_view_tko:
+        if (!t->multimem)
+            not_on_target(v, op, BC_NO_ROW, BC_RULE_G_MML_01, "needs memory that a switch shares, which is not there",
+                          has_multimem, BC_F32);
+        break;
+    default:
+        break;
+    }
+    if (!v->reference || v->op_bad)
+        return;
+    check_kinds(v, op, t);
+    if (!v->op_bad)
+        check_reference(v, op, t);
+}
+
+void bc_check_target_function(bc_verifier *v, const bc_function *f)
+{
+    v->refused = 0;
+    if (!v->target)
+        return;
+    for (uint32_t i = 0; i < f->type->rank; i++)
+        if (!bc_is_tile(f->type->members[i]) && v->type_state[f->type->members[i]->index] == BC_TYPE_FINE)
+            bc_wrong_function(v, BC_RULE_G_ENT_01, TV_ERROR, "parameter %u is %s, which a launch cannot pass", i,
+                              bc_type_words(v, f->type->members[i]));
+}
