@@ -268,7 +268,7 @@ static void check_op(bc_verifier *v, const bc_op *op)
     if (check_table(v, op, info))
         hooks[op->opcode](v, op);
     if (op->loc && v->m->debug_count)
-        bc_check_scope(v, op);
+        bc_check_debug_scope(v, op);
     if (v->target && !v->op_bad)
         bc_check_target(v, op);
     if (TV_UNLIKELY(v->op_bad))

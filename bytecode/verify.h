@@ -150,9 +150,10 @@ bool bc_check_global_type(bc_verifier *v, const bc_global *global);
 
 void bc_check_module(bc_verifier *v);                                    /* verify_module.c */
 void bc_check_body(bc_verifier *v, const bc_function *f);                /* verify.c */
-void bc_check_function_scope(bc_verifier *v, const bc_function *f);      /* verify_debug.c */
-void bc_check_scope(bc_verifier *v, const bc_op *op);
-void bc_check_effects(bc_verifier *v, const bc_op *op);                  /* verify_control.c */
+void bc_check_debug_function(bc_verifier *v, const bc_function *f);      /* verify_debug.c */
+void bc_check_debug_scope(bc_verifier *v, const bc_op *op);
+bool bc_check_effects(bc_verifier *v, const bc_op *op);                  /* verify_aggregate.c */
+bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield);       /* false: not in reduce or scan */
 void bc_check_target_name(bc_verifier *v);                               /* verify_target.c */
 void bc_check_target(bc_verifier *v, const bc_op *op);
 void bc_check_target_function(bc_verifier *v, const bc_function *f);

@@ -173,11 +173,10 @@ void verify_continue(bc_verifier *v, const bc_op *op)
         bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_CNT_02, "would leave a '%s', which is no loop", bc_info(target)->name);
 }
 
-/* Of the yields, those of reduce and scan are checked with these ops (V-AGG-10). */
 void verify_yield(bc_verifier *v, const bc_op *op)
 {
     const bc_op *parent = op->block->parent;
-    if (in_if(op) && !bc_is_bad_parent(v, parent))
+    if (!bc_check_aggregate_yield(v, op) && in_if(op) && !bc_is_bad_parent(v, parent))
         need_same_list(v, op, F_yield_operands, 0, operands_of(op, F_yield_operands), results_of(parent),
                        BC_RULE_V_IF_04, "values", "results of the if");
 }
@@ -199,22 +198,6 @@ void verify_return(bc_verifier *v, const bc_op *op)
     if (in_loop && v->m->version < BC_13_4)
         bc_tolerated(v, op, BC_NO_ROW, 0, BC_RULE_V_RET_01, "stands in a loop, which needs version 13.4; the module is 13.%d",
                      v->m->version);
-}
-
-/* ---- effects in reduce and scan bodies ---- */
-
-void bc_check_effects(bc_verifier *v, const bc_op *op)
-{
-    for (unsigned i = v->depth; i-- > 0;) {
-        const bc_op *around = v->frames[i].op;
-        if (around->opcode == OP_for || around->opcode == OP_loop)
-            return; /* counts as having effects itself, and has been reported */
-        if (around->opcode == OP_reduce || around->opcode == OP_scan) {
-            bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_AGG_11, "has effects, and the body of a '%s' may have none",
-                     bc_info(around)->name);
-            return;
-        }
-    }
 }
 
 /* ---- tokens, assert, print ---- */

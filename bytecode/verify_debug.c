@@ -83,7 +83,7 @@ static void check_own_location(bc_verifier *v, const bc_function *f)
                           scope->other ? (int)scope->other->s.len : 0, scope->other ? scope->other->s.ptr : "");
 }
 
-void bc_check_function_scope(bc_verifier *v, const bc_function *f)
+void bc_check_debug_function(bc_verifier *v, const bc_function *f)
 {
     unsigned errors = v->errors;
     v->subprogram = NOWHERE;
@@ -95,7 +95,7 @@ void bc_check_function_scope(bc_verifier *v, const bc_function *f)
     v->skip_scopes = v->errors != errors; /* its ops would only repeat it */
 }
 
-void bc_check_scope(bc_verifier *v, const bc_op *op)
+void bc_check_debug_scope(bc_verifier *v, const bc_op *op)
 {
     if (v->skip_scopes)
         return;

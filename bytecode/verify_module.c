@@ -237,7 +237,7 @@ static void check_function(bc_verifier *v, const bc_function *f)
     check_signature(v, f);
     check_attributes(v, f);
     bc_check_target_function(v, f);
-    bc_check_function_scope(v, f);
+    bc_check_debug_function(v, f);
     bc_check_body(v, f);
     check_body_end(v, f);
     v->function = NULL;
