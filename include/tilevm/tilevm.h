@@ -74,7 +74,7 @@ typedef struct tv_sink {
 /* ---- rules ------------------------------------------------------------------------------------------------- */
 
 typedef struct tv_rule {
-    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text, W- writing */
+    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text, W- writing, C- calls */
     tv_severity severity;
     const char *title;   /* a few words */
     const char *text;    /* what the rule is for, one paragraph */
@@ -147,6 +147,138 @@ tv_status tv_module_write(const tv_module *module, tv_sink sink, tv_writer out);
 /* Changes the version. TV_INVALID: something needs a newer one; the sink names each op, type or attribute, and
    the module is unchanged. */
 tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
+
+/* ---- signatures --------------------------------------------------------------------------------------------- */
+
+/* Number types as users of kernels name them; TV_BOOL to TV_I64 hold integers. Signedness is the user's: the IR has none. */
+typedef enum tv_dtype {
+    TV_BOOL, TV_U8, TV_U16, TV_U32, TV_U64, TV_I8, TV_I16, TV_I32, TV_I64,
+    TV_F16, TV_BF16, TV_F32, TV_TF32, TV_F64,
+    TV_F8E4M3FN, TV_F8E5M2, TV_F8E8M0FNU, TV_F8E5M3FNU,
+    TV_F4E2M1FN, TV_I4, /* two elements a byte: only behind pointers */
+    TV_DTYPE_COUNT
+} tv_dtype;
+
+const char *tv_dtype_name(tv_dtype dtype); /* "f32" */
+/* Bits of one element in memory: a bool takes 8, tf32 32. */
+unsigned tv_dtype_bits(tv_dtype dtype);
+/* Understands "f32", "float32" and the codes of mangled symbols, in upper or lower case. */
+bool tv_dtype_parse(tv_str text, tv_dtype *out_dtype);
+
+/* Entries: the functions that can be launched, in file order. Indices are below the count. */
+size_t tv_module_entry_count(const tv_module *module);
+tv_str tv_module_entry_name(const tv_module *module, size_t entry); /* its symbol; lives as long as the module */
+size_t tv_module_entry_param_count(const tv_module *module, size_t entry);
+
+/* Type of an entry parameter: a number, or the address of numbers. */
+typedef struct tv_entry_param {
+    const char *element;  /* "f32", "i1": as the assembly writes it; "?" for what is neither number nor pointer */
+    bool pointer;
+    unsigned size;        /* bytes that tv_vm_run and cuLaunchKernel read; 0 for "?" */
+} tv_entry_param;
+tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size_t param);
+
+/* The entry with that symbol; or whose plain function name that is, if there is just one; or, for an empty name, the
+   only entry. TV_USAGE: none or several; the diagnostic lists what there is. */
+tv_status tv_module_entry_find(const tv_module *module, tv_str name, tv_sink sink, size_t *out_entry);
+
+/* What a kernel's function takes, as its author wrote it. cutile_python symbols tell it: `f_Kt1_A1f32_1i16t1_p16_I64`
+   is f(a, b) with a an array and b the constant 64. Each array, list or scalar (a leaf) becomes one or more entry
+   parameters (slots), which is what a launch passes. */
+typedef struct tv_signature tv_signature;
+
+enum { TV_MAX_RANK = 32 }; /* axes of an array */
+
+typedef enum tv_param_kind {
+    TV_PARAM_SCALAR,      /* slot: the value */
+    TV_PARAM_ARRAY,       /* slots: address of element (0, ...), ndim extents, ndim strides, in elements */
+    TV_PARAM_LIST,        /* slots: address of the descriptors, i32 count; items[0] is what each array must be */
+    TV_PARAM_POINTER,     /* slot: an address; entries whose symbol tells nothing, and convention 3 */
+    TV_PARAM_TUPLE,       /* no slots of its own */
+    TV_PARAM_STRUCT,      /* convention 3: a frozen dataclass */
+    TV_PARAM_CONSTANT,    /* no slots: the value was compiled in */
+    TV_PARAM_TENSOR_MAP,  /* convention 3; how it is passed is not known */
+    TV_PARAM_STREAM       /* convention 3; no slots */
+} tv_param_kind;
+
+typedef enum tv_constant_kind {
+    TV_CONSTANT_BOOL, TV_CONSTANT_INT, TV_CONSTANT_FLOAT,
+    TV_CONSTANT_NONE, TV_CONSTANT_STRING, TV_CONSTANT_ENUM, TV_CONSTANT_DTYPE /* convention 3 */
+} tv_constant_kind;
+
+typedef struct tv_constant {
+    tv_constant_kind kind;
+    int64_t integer;  /* BOOL, INT; clamped when the symbol has a larger one, text has all digits */
+    double number;    /* FLOAT */
+    tv_dtype dtype;   /* DTYPE */
+    tv_str text;      /* as Python writes it: True, -1, 0.5, nan, 'UTF-8 text', mode.Color.RED */
+} tv_constant;
+
+/* What the kernel was promised about one axis of an array. */
+typedef struct tv_axis {
+    bool has_extent, has_stride, has_stride_min;
+    int64_t extent;           /* the extent must be this (has_extent) */
+    int64_t stride;           /* the stride must be this (has_stride) */
+    int64_t stride_min;       /* the stride must be at least this (has_stride_min) */
+    int64_t extent_multiple;  /* the extent must be a multiple of this; 1: anything */
+    int64_t stride_multiple;
+} tv_axis;
+
+typedef struct tv_param {
+    tv_param_kind kind;
+    const char *name;         /* "a", "b", ... by position; in a tuple "b.0", "b.1" */
+    tv_dtype dtype;           /* SCALAR, ARRAY, LIST (of its arrays); POINTER: what it points to */
+    uint32_t ndim;            /* ARRAY, LIST */
+    const tv_axis *axes;      /* ARRAY: ndim of them */
+    tv_dtype index_dtype;     /* ARRAY: TV_I32, TV_U32 or TV_I64: extents and strides must fit */
+    int64_t base_multiple;    /* ARRAY: the address must be a multiple of this many bytes; 1: anything */
+    const uint32_t *groups;   /* ARRAY, LIST (its descriptors): may share memory with parameters of the same group only */
+    size_t group_count;
+    bool overlaps;            /* ARRAY: two of its indices, LIST: two of its arrays may share memory */
+    tv_constant constant;     /* CONSTANT */
+    tv_str type_name;         /* STRUCT: module.Class */
+    const struct tv_param *items; /* TUPLE, STRUCT; LIST: the one array */
+    size_t item_count;
+    size_t first_slot, slot_count;
+} tv_param;
+
+/* Decodes a symbol. symbol is copied. TV_INVALID: it does not follow the naming of cutile_python_v1 to v3; the
+   diagnostic says where. */
+tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sink sink, tv_signature **out_signature);
+/* Signature of an entry. Where the symbol tells nothing, or (with a warning) does not fit the entry's type, every
+   entry parameter counts as a POINTER or SCALAR of its own. TV_UNSUPPORTED: a parameter is neither. */
+tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink sink, tv_signature **out_signature);
+void tv_signature_close(tv_signature *signature);
+
+/* Name of the function without what was mangled in; the symbol itself for an entry that is not mangled. */
+tv_str tv_signature_function(const tv_signature *signature);
+/* Calling convention: 1 to 3 for cutile_python_v1 to v3; 0: the symbol was not mangled. */
+unsigned tv_signature_convention(const tv_signature *signature);
+size_t tv_signature_param_count(const tv_signature *signature);
+const tv_param *tv_signature_param(const tv_signature *signature, size_t index); /* NULL past the end */
+
+/* The leaves in the order of their slots, at any depth: what a caller provides. NULL past the end. */
+const tv_param *tv_signature_leaf(const tv_signature *signature, size_t index);
+size_t tv_signature_leaf_count(const tv_signature *signature);
+
+typedef enum tv_slot_role {
+    TV_SLOT_VALUE, TV_SLOT_ADDRESS, TV_SLOT_EXTENT, TV_SLOT_STRIDE, TV_SLOT_LIST_ADDRESS, TV_SLOT_LIST_COUNT
+} tv_slot_role;
+
+typedef struct tv_slot {
+    tv_slot_role role;
+    const tv_param *leaf;
+    uint32_t axis;        /* EXTENT, STRIDE */
+    tv_dtype dtype;       /* of the value; ADDRESS: what is there */
+    unsigned size;        /* bytes passed: 1, 2, 4 or 8 */
+} tv_slot;
+
+size_t tv_signature_slot_count(const tv_signature *signature);
+/* False past the end. */
+bool tv_signature_slot(const tv_signature *signature, size_t index, tv_slot *out_slot);
+
+/* One line without newline for people: "f32[n0, n1]  n0 % 16, stride1 = 1, base % 16". */
+tv_status tv_param_print(const tv_param *param, tv_writer out);
 
 /* ---- virtual machine ---------------------------------------------------------------------------------------- */
 
