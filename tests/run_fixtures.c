@@ -391,12 +391,46 @@ static int usual_exit(const fixture_section *s, const char *id, bool bad)
     return bad && !is_warning_rule(id) ? 1 : 0;
 }
 
+/* What the tool printed on both streams, without the line that counts files; NULL when out of memory. */
+static char *report_of(const process_result *r)
+{
+    size_t len = 0;
+    char *text = append(NULL, &len, r->out, r->out_len);
+    text = text ? append(text, &len, r->err, r->err_len) : NULL;
+    char *count = text ? strstr(text, "1 file, ") : NULL;
+    if (count && (count == text || count[-1] == '\n')) {
+        size_t line = strcspn(count, "\n");
+        line += count[line] == '\n';
+        memmove(count, count + line, strlen(count + line) + 1);
+    }
+    return text;
+}
+
+static void check_report(test *t, int section, const char *id, bool bad, const char *report)
+{
+    fixture *f = &t->fixture;
+    char found[64], quoted[80];
+    first_rule(report, found, sizeof found);
+    snprintf(quoted, sizeof quoted, "[%s]", id);
+    if (bad && strcmp(found, id) != 0) {
+        t->failed = true;
+        say(t, "  %s: reports %s first, expected %s\n%.1500s", f->sections[section].kind, found[0] ? found : "no rule", id,
+            report);
+    } else if (!bad && strstr(report, quoted)) {
+        t->failed = true;
+        say(t, "  the good example breaks the rule\n%.1500s", report);
+    } else if (bad) {
+        int next = section + 1;
+        bool has = next < f->section_count && strcmp(f->sections[next].kind, "report") == 0;
+        check_text(t, has ? next : -1, "report", next, report, strlen(report));
+    }
+}
+
 /* A bad example must end with status 1, report its rule first, and print the text that follows it. A good one must
    end with status 0 and not mention the rule. */
 static void run_example(test *t, int section, const char *id, bool bad)
 {
-    fixture *f = &t->fixture;
-    fixture_section s = f->sections[section];
+    const fixture_section s = t->fixture.sections[section];
     char file[128], *args[FIXTURE_MAX_ARGS * 2];
     if (!prepare_example(t, &s, id, file, sizeof file))
         return;
@@ -404,20 +438,10 @@ static void run_example(test *t, int section, const char *id, bool bad)
     int arg_count = example_command(t, &s, &flags, file, args);
     process_result r;
     if (run_tool(t, args, arg_count, NULL, usual_exit(&s, id, bad), &r)) {
-        char found[64], quoted[80];
-        first_rule(r.err, found, sizeof found);
-        snprintf(quoted, sizeof quoted, "[%s]", id);
-        if (bad && strcmp(found, id) != 0) {
-            t->failed = true;
-            say(t, "  %s: reports %s first, expected %s\n%.1500s", s.kind, found[0] ? found : "no rule", id, r.err);
-        } else if (!bad && strstr(r.err, quoted)) {
-            t->failed = true;
-            say(t, "  good example breaks the rule\n%.1500s", r.err);
-        } else if (bad) {
-            int next = section + 1;
-            bool has = next < f->section_count && strcmp(f->sections[next].kind, "stderr") == 0;
-            check_text(t, has ? next : -1, "stderr", next, r.err, r.err_len);
-        }
+        char *report = report_of(&r);
+        if (report)
+            check_report(t, section, id, bad, report);
+        free(report);
     }
     process_release(&r);
     for (int i = 0; i < flags.arg_count; i++)

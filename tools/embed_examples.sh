@@ -24,7 +24,7 @@ for file in "$folder"/*.test; do
                 part = last = $2
                 if ($0 ~ / bytes( |$)/)
                     bytes[$2] = "true"
-            } else if ($2 == "stderr" && last == "bad" && !("message" in seen)) {
+            } else if ($2 == "report" && last == "bad" && !("message" in seen)) {
                 seen["message"] = 1
                 part = "message"
             }
