@@ -8,11 +8,20 @@
 #include "bytecode/base/compiler.h"
 #include "bytecode/rules.h"
 
+/* Odd but readable numbers: where the first one stands; NULL while there is none. Only strict reading reports them. */
+typedef struct bc_oddities {
+    const uint8_t *overlong; /* not the shortest form */
+    const uint8_t *high;     /* has bits above 63, which are dropped */
+} bc_oddities;
+
 typedef struct bc_cursor {
     const uint8_t *p, *end;
     const uint8_t *file;    /* start of the file, for offsets */
+    bc_oddities *odd;
     const char *noun;       /* what was being read when it failed */
     const uint8_t *fault_at;
+    uint64_t found, limit;  /* the number that was too large, and the first one that would be; limit 0: no such number,
+                               or an empty table */
     bc_rule fault;
     bool failed;
 } bc_cursor;
@@ -82,9 +91,22 @@ TV_NOINLINE static uint64_t bc_varint_slow(bc_cursor *c, const char *noun, unsig
         v |= (uint64_t)(byte & 0x7f) << shift;
         if (shift == 63)
             *out_high = (byte & 0x7fu) >> 1;
-        if (!(byte & 0x80))
+        if (!(byte & 0x80)) {
+            if (byte == 0 && shift && !c->odd->overlong)
+                c->odd->overlong = start;
             return v;
+        }
     }
+}
+
+TV_NOINLINE static uint64_t bc_varint_long(bc_cursor *c, const char *noun)
+{
+    unsigned high = 0;
+    const uint8_t *start = c->p;
+    uint64_t v = bc_varint_slow(c, noun, &high);
+    if (high && !c->odd->high)
+        c->odd->high = start;
+    return v;
 }
 
 /* Unsigned LEB128; bits above 63 are dropped as all known readers do. */
@@ -92,8 +114,19 @@ static inline uint64_t bc_varint(bc_cursor *c, const char *noun)
 {
     if (TV_LIKELY(c->p != c->end && *c->p < 0x80))
         return *c->p++;
-    unsigned high = 0;
-    return bc_varint_slow(c, noun, &high);
+    return bc_varint_long(c, noun);
+}
+
+/* Fails at start, where the number that is too large stands. */
+TV_NOINLINE static void bc_cursor_too_large(bc_cursor *c, bc_rule rule, const char *noun, const uint8_t *start,
+                                            uint64_t found, uint64_t limit)
+{
+    if (!c->failed) {
+        c->p = start;
+        c->found = found;
+        c->limit = limit;
+    }
+    bc_cursor_fail(c, rule, noun);
 }
 
 /* A varint that must be below limit; rule says what is broken otherwise. */
@@ -102,9 +135,7 @@ static inline uint64_t bc_index(bc_cursor *c, uint64_t limit, bc_rule rule, cons
     const uint8_t *start = c->p;
     uint64_t v = bc_varint(c, noun);
     if (TV_UNLIKELY(v >= limit)) {
-        if (!c->failed)
-            c->p = start;
-        bc_cursor_fail(c, rule, noun);
+        bc_cursor_too_large(c, rule, noun, start, v, limit);
         return 0;
     }
     return v;
@@ -116,9 +147,7 @@ static inline size_t bc_count(bc_cursor *c, size_t min_bytes, bc_rule rule, cons
     const uint8_t *start = c->p;
     uint64_t n = bc_varint(c, noun);
     if (TV_UNLIKELY(n > bc_cursor_left(c) / min_bytes)) {
-        if (!c->failed)
-            c->p = start;
-        bc_cursor_fail(c, rule, noun);
+        bc_cursor_too_large(c, rule, noun, start, n, bc_cursor_left(c) / min_bytes + 1);
         return 0;
     }
     return (size_t)n;

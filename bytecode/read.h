@@ -18,6 +18,7 @@ typedef struct bc_reader {
     tv_status status;
     const bc_function *function; /* being read, for diagnostics */
     bc_span sections[BC_SECTION_COUNT];
+    bc_oddities odd;
 
     /* Type records: decoded on first use, so forward references work. */
     const bc_type **types;       /* by file index; NULL until decoded */
@@ -47,7 +48,7 @@ tv_status bc_fail(bc_reader *r, bc_rule rule, uint64_t offset, const char *forma
 /* TV_OK, or the report of what made the cursor fail. */
 tv_status bc_check(bc_reader *r, const bc_cursor *c);
 tv_status bc_no_memory(bc_reader *r);
-bc_cursor bc_cursor_at(const bc_reader *r, const uint8_t *ptr, size_t size);
+bc_cursor bc_cursor_at(bc_reader *r, const uint8_t *ptr, size_t size);
 
 /* Skips the padding bytes up to a multiple of align from base; checks them in strict mode. */
 void bc_skip_padding(bc_reader *r, bc_cursor *c, const uint8_t *base, size_t align, bc_rule rule);

@@ -149,7 +149,7 @@ static tv_status read_int_array(bc_reader *r, bc_cursor *c, const bc_row *row, c
 {
     unsigned width = row->encoding == BC_ENC_I32S ? 4 : 1;
     uint64_t at = bc_cursor_offset(c);
-    size_t count = bc_count(c, width, BC_RULE_F_081, row->name);
+    size_t count = bc_count(c, width, BC_RULE_F_023, row->name);
     TV_TRY(bc_check(r, c));
     bc_ints *ints = bc_new(&r->m->arena, bc_ints, 1);
     int64_t *values = bc_new(&r->m->arena, int64_t, count);
@@ -252,8 +252,8 @@ static tv_status read_operand(bc_reader *r, bc_cursor *c, op_record *rec, const 
     uint64_t i = bc_index(c, r->value_count, BC_RULE_F_083, noun);
     if (TV_UNLIKELY(c->failed))
         return c->fault == BC_RULE_F_083
-            ? bc_fail(r, BC_RULE_F_083, at, "operand '%s' of '%s' names a value that is not visible here (%zu are)", noun,
-                      rec->info->name, r->value_count)
+            ? bc_fail(r, BC_RULE_F_083, at, "operand '%s' of '%s' is value %llu; %zu values are visible here", noun,
+                      rec->info->name, (unsigned long long)c->found, r->value_count)
             : bc_check(r, c);
     if (TV_UNLIKELY(rec->operand_count == r->operand_capacity)) {
         bc_value **grown = bc_grow(&r->m->arena, r->operands, rec->operand_count, &r->operand_capacity, bc_value *);

@@ -118,7 +118,7 @@ static tv_status read_attributes(bc_reader *r, bc_cursor *c, const uint8_t *base
 {
     bc_module *m = r->m;
     bc_table table;
-    TV_TRY(bc_read_table(r, c, base, 4, "debug attribute", &table));
+    TV_TRY(bc_read_table(r, c, base, 4, "table of debug attributes", &table));
     if (table.count == 0 && c->p == c->end)
         return bc_fail(r, BC_RULE_F_096, bc_cursor_offset(c), "the debug section has an empty attribute table");
     m->debug = bc_new(&m->arena, bc_di, table.count);

@@ -46,9 +46,11 @@ tv_status bc_check(bc_reader *r, const bc_cursor *c)
     if (TV_LIKELY(!c->failed))
         return r->status;
     uint64_t at = (uint64_t)(c->fault_at - c->file);
+    unsigned long long found = c->found, limit = c->limit;
     switch ((int)c->fault) {
     case BC_RULE_F_021:
-        return bc_fail(r, c->fault, at, "the variable-length number of the %s runs past its bytes or is too long", c->noun);
+        return bc_fail(r, c->fault, at, "cannot read the %s: the number runs past its bytes, or takes more than ten",
+                       c->noun);
     case BC_RULE_F_090:
     case BC_RULE_F_027:
         return bc_fail(r, c->fault, at, "the bytes end inside the %s", c->noun);
@@ -56,15 +58,20 @@ tv_status bc_check(bc_reader *r, const bc_cursor *c)
     case BC_RULE_F_031:
     case BC_RULE_F_032:
     case BC_RULE_F_083:
-        return bc_fail(r, c->fault, at, "the %s index is past the end of its table", c->noun);
+        if (limit == 0)
+            return bc_fail(r, c->fault, at, "the index of the %s is %llu, but its table is empty", c->noun, found);
+        return bc_fail(r, c->fault, at, "the index of the %s is %llu; the last one is %llu", c->noun, found, limit - 1);
     default:
-        return bc_fail(r, c->fault, at, "bad %s: %s", c->noun, bc_rules[c->fault].title);
+        if (limit == 0)
+            return bc_fail(r, c->fault, at, "bad %s: %s", c->noun, bc_rules[c->fault].title);
+        return bc_fail(r, c->fault, at, "bad %s: %s (found %llu, at most %llu)", c->noun, bc_rules[c->fault].title, found,
+                       limit - 1);
     }
 }
 
-bc_cursor bc_cursor_at(const bc_reader *r, const uint8_t *ptr, size_t size)
+bc_cursor bc_cursor_at(bc_reader *r, const uint8_t *ptr, size_t size)
 {
-    return (bc_cursor){.p = ptr, .end = ptr + size, .file = r->m->bytes};
+    return (bc_cursor){.p = ptr, .end = ptr + size, .file = r->m->bytes, .odd = &r->odd};
 }
 
 void bc_skip_padding(bc_reader *r, bc_cursor *c, const uint8_t *base, size_t align, bc_rule rule)
@@ -196,7 +203,7 @@ static tv_status read_sections(bc_reader *r, bc_cursor *c)
     return TV_OK;
 }
 
-static bc_cursor section_cursor(const bc_reader *r, unsigned id)
+static bc_cursor section_cursor(bc_reader *r, unsigned id)
 {
     return bc_cursor_at(r, r->sections[id].ptr, r->sections[id].size);
 }
@@ -226,7 +233,7 @@ static tv_status read_strings(bc_reader *r)
     bc_module *m = r->m;
     bc_cursor c = section_cursor(r, BC_SECTION_STRING);
     bc_table table;
-    TV_TRY(bc_read_table(r, &c, c.p, 4, "string", &table));
+    TV_TRY(bc_read_table(r, &c, c.p, 4, "string table", &table));
     bc_string *entries = bc_new(&m->arena, bc_string, table.count);
     m->strings = bc_new(&m->arena, bc_string *, table.count);
     if (!entries || !m->strings)
@@ -259,7 +266,7 @@ static tv_status read_constants(bc_reader *r)
         return TV_OK;
     bc_cursor c = section_cursor(r, BC_SECTION_CONSTANT);
     bc_table table;
-    TV_TRY(bc_read_table(r, &c, c.p, 8, "constant", &table));
+    TV_TRY(bc_read_table(r, &c, c.p, 8, "constant table", &table));
     bc_blob *entries = bc_new(&m->arena, bc_blob, table.count);
     m->constants = bc_new(&m->arena, bc_blob *, table.count);
     if (!entries || !m->constants)
@@ -438,7 +445,7 @@ static tv_status read_bounds(bc_reader *r, bc_cursor *c, bc_tagged *out)
 
 static tv_status read_same_elements(bc_reader *r, bc_cursor *c, bc_ints *out)
 {
-    size_t count = bc_count(c, 8, BC_RULE_F_081, "same_elements list");
+    size_t count = bc_count(c, 8, BC_RULE_F_023, "same_elements list");
     TV_TRY(bc_check(r, c));
     int64_t *values = bc_new(&r->m->arena, int64_t, count);
     if (!values)
@@ -529,6 +536,9 @@ static tv_status read_function(bc_reader *r, bc_cursor *c, bc_function *f)
                        bc_kinds[f->type->kind].text);
     at = bc_cursor_offset(c);
     f->flags = bc_u8(c, "function flags");
+    if (c->failed)
+        return bc_fail(r, BC_RULE_F_058, at, "the function section ends before the flags of '%.*s'", (int)f->name->s.len,
+                       f->name->s.ptr);
     unsigned reserved = m->version >= BC_13_4 || m->strict ? 0xf8u : 0;
     if (f->flags & reserved)
         return bc_fail(r, BC_RULE_F_064, at, "function flags 0x%02x use reserved bits", f->flags);
@@ -581,6 +591,20 @@ tv_status bc_read_functions(bc_reader *r)
 
 /* ---- entry point ---- */
 
+static void report_oddities(bc_reader *r)
+{
+    const uint8_t *file = r->m->bytes;
+    bc_place place = {.row = BC_NO_ROW};
+    if (r->odd.high) {
+        place.offset = (uint64_t)(r->odd.high - file);
+        bc_report(r->m, r->sink, &place, BC_RULE_F_024, "a number has bits above 63, which readers drop");
+    }
+    if (r->odd.overlong) {
+        place.offset = (uint64_t)(r->odd.overlong - file);
+        bc_report(r->m, r->sink, &place, BC_RULE_F_025, "a number is not written in its shortest form");
+    }
+}
+
 static tv_status read_module(bc_reader *r)
 {
     bc_cursor c = bc_cursor_at(r, r->m->bytes, r->m->size);
@@ -592,7 +616,10 @@ static tv_status read_module(bc_reader *r)
     TV_TRY(read_constants(r));
     TV_TRY(read_globals(r));
     TV_TRY(bc_read_debug(r));
-    return bc_read_functions(r);
+    TV_TRY(bc_read_functions(r));
+    if (r->m->strict)
+        report_oddities(r);
+    return TV_OK;
 }
 
 /* A module takes about ten times its file. */

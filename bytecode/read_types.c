@@ -235,7 +235,7 @@ tv_status bc_read_types(bc_reader *r)
         return TV_OK;
     bc_cursor c = bc_cursor_at(r, section.ptr, section.size);
     bc_table table;
-    TV_TRY(bc_read_table(r, &c, c.p, 4, "type", &table));
+    TV_TRY(bc_read_table(r, &c, c.p, 4, "type table", &table));
     r->type_offsets = table.offsets;
     r->type_data = table.data;
     r->type_data_size = table.data_size;
