@@ -361,3 +361,19 @@ tv_status tv_module_verify(tv_module *m, const tv_verify_options *options, tv_si
     m->verified = true;
     return TV_OK;
 }
+
+bool bc_op_is_valid(bc_module *m, const bc_op *op)
+{
+    bc_verifier v = {.m = m, .allocator = m->arena.allocator, .max = 1};
+    for (unsigned i = 0; i < BC_WORDS; i++)
+        bc_text_init(&v.words[i], &v.allocator);
+    v.newer[op->opcode] = has_newer_field(bc_info(op), m->version);
+    bool fine = allocate(&v);
+    if (fine) {
+        check_op(&v, op);
+        enter_regions(&v, op);
+        fine = !v.errors && !v.no_memory;
+    }
+    release(&v);
+    return fine;
+}

@@ -163,6 +163,12 @@ void bc_release_scopes(bc_verifier *v);
 /* May a constant record of that size be the value of the tile? The type is well formed. */
 bool bc_constant_size_fits(const bc_type *tile, size_t size);
 
+/* ---- for whoever builds modules ---- */
+
+/* Does the op, with its regions, keep the rules, as far as they do not depend on where it stands? It need not be placed
+   in a block yet. Reports nothing. */
+bool bc_op_is_valid(bc_module *m, const bc_op *op);
+
 /* ---- one hook per op; a missing one fails at link time ---- */
 
 typedef void bc_verify_fn(bc_verifier *v, const bc_op *op);
