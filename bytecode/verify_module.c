@@ -230,6 +230,7 @@ static void check_body_end(bc_verifier *v, const bc_function *f)
 
 static void check_function(bc_verifier *v, const bc_function *f)
 {
+    unsigned errors = v->errors;
     v->function = f;
     check_name(v, f);
     if (f->flags & BC_FUNC_PRIVATE)
@@ -240,6 +241,8 @@ static void check_function(bc_verifier *v, const bc_function *f)
     bc_check_debug_function(v, f);
     bc_check_body(v, f);
     check_body_end(v, f);
+    if (v->errors == errors)
+        bc_check_tokens(v, f);
     v->function = NULL;
 }
 
