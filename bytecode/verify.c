@@ -178,7 +178,7 @@ static bool check_operand_versions(bc_verifier *v, const bc_op *op, const bc_op_
     return true;
 }
 
-/* Older modules: nothing in the op may be newer. v->newer has a bit for each op that has newer fields at all. */
+/* Older modules: nothing in the op may be newer. */
 static bool check_versions(bc_verifier *v, const bc_op *op, const bc_op_info *info)
 {
     if (info->since > v->m->version)
@@ -204,10 +204,14 @@ static bool has_newer_field(const bc_op_info *info, bc_version version)
     return info->since > version;
 }
 
-static void find_newer_ops(bc_verifier *v)
+/* Found out once for each op that occurs. */
+static bool needs_version_check(bc_verifier *v, const bc_op *op, const bc_op_info *info)
 {
-    for (unsigned code = 0; code < OP_LIMIT; code++)
-        v->newer[code] = bc_ops[code].name && has_newer_field(&bc_ops[code], v->m->version);
+    enum { NOT_ASKED, YES, NO };
+    uint8_t *newer = &v->newer[op->opcode];
+    if (*newer == NOT_ASKED)
+        *newer = has_newer_field(info, v->m->version) ? YES : NO;
+    return *newer == YES;
 }
 
 /* ---- blocks ---- */
@@ -248,7 +252,7 @@ static bool check_regions(bc_verifier *v, const bc_op *op, const bc_op_info *inf
 
 static bool check_table(bc_verifier *v, const bc_op *op, const bc_op_info *info)
 {
-    if (v->newer[op->opcode] && !check_versions(v, op, info))
+    if (needs_version_check(v, op, info) && !check_versions(v, op, info))
         return false;
     bool fine = check_results(v, op, info);
     fine = check_operands(v, op, info) && fine;
@@ -348,7 +352,6 @@ tv_status tv_module_verify(tv_module *m, const tv_verify_options *options, tv_si
     };
     for (unsigned i = 0; i < BC_WORDS; i++)
         bc_text_init(&v.words[i], &v.allocator);
-    find_newer_ops(&v);
     if (allocate(&v))
         bc_check_module(&v);
     else

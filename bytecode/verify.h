@@ -45,7 +45,7 @@ typedef struct bc_verifier {
     uint8_t *suspect;            /* bit per value id of the function; NULL until something is wrong */
     size_t suspect_size;
     size_t type_state_size;
-    bool newer[OP_LIMIT];        /* ops with something newer than the module's version */
+    uint8_t newer[OP_LIMIT];     /* has the op something newer than the module's version? */
     bc_frame frames[BC_MAX_DEPTH + 1];
     unsigned depth;
     unsigned pure;               /* reduce and scan bodies around the op */
