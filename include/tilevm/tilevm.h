@@ -74,7 +74,8 @@ typedef struct tv_sink {
 /* ---- rules ------------------------------------------------------------------------------------------------- */
 
 typedef struct tv_rule {
-    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text, W- writing, C- calls */
+    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text,
+                            W- writing, C- calls */
     tv_severity severity;
     const char *title;   /* a few words */
     const char *text;    /* what the rule is for, one paragraph */
@@ -279,6 +280,48 @@ bool tv_signature_slot(const tv_signature *signature, size_t index, tv_slot *out
 
 /* One line without newline for people: "f32[n0, n1]  n0 % 16, stride1 = 1, base % 16". */
 tv_status tv_param_print(const tv_param *param, tv_writer out);
+
+/* ---- calls --------------------------------------------------------------------------------------------------- */
+
+/* An array as the kernel will see it. data is the address of element (0, ..., 0). */
+typedef struct tv_array {
+    void *data;
+    tv_dtype dtype;
+    uint32_t ndim;            /* at most TV_MAX_RANK */
+    const int64_t *shape;     /* elements */
+    const int64_t *strides;   /* elements, may be negative or zero; NULL: row-major */
+} tv_array;
+
+/* Lowest and one past the highest byte that the array's elements take; both data when an extent is 0. False when the
+   array is larger than the address space. */
+bool tv_array_span(const tv_array *array, uintptr_t *out_low, uintptr_t *out_high);
+
+/* What is given for one leaf of a signature: for an ARRAY one array; for a POINTER one array, of which the kernel gets
+   the address only; for a LIST item_count arrays; for a SCALAR its type and bits. */
+typedef struct tv_arg {
+    const char *name;         /* for messages; NULL: the leaf's own name */
+    const tv_array *arrays;
+    size_t array_count;
+    tv_dtype dtype;           /* SCALAR */
+    uint64_t bits;            /* SCALAR: the value's pattern in the low bits; a tf32 as its 32-bit cell */
+} tv_arg;
+
+/* Arguments that were checked against a signature and laid out as tv_vm_run and cuLaunchKernel take them. */
+typedef struct tv_call tv_call;
+
+/* args  one for each leaf, in order; arrays, shapes and strides are borrowed for the call of this function only, the
+         memory behind the arrays until the kernel has run.
+   Every promise of the signature is checked: types, ranks, extents, strides, addresses, what may share memory. All
+   that is wrong is reported, naming the argument; TV_INVALID then. An integer scalar may be given for the other
+   signedness. */
+tv_status tv_call_new(const tv_signature *signature, const tv_arg *args, size_t count, const tv_allocator *allocator,
+                      tv_sink sink, tv_call **out_call);
+void tv_call_free(tv_call *call);
+/* params[i] points to the value of entry parameter i. */
+const void *const *tv_call_params(const tv_call *call, size_t *out_count);
+/* Memory of the call that kernels read: the descriptors of its i-th list. It must be known to the machine
+   (tv_vm_add_buffer). False past the end. */
+bool tv_call_storage(const tv_call *call, size_t index, void **out_ptr, size_t *out_size);
 
 /* ---- virtual machine ---------------------------------------------------------------------------------------- */
 
