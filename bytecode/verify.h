@@ -155,7 +155,10 @@ void bc_check_debug_scope(bc_verifier *v, const bc_op *op);
 bool bc_check_effects(bc_verifier *v, const bc_op *op);                  /* verify_aggregate.c */
 bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield);       /* false: not in reduce or scan */
 void bc_check_tokens(bc_verifier *v, const bc_function *f);              /* verify_tokens.c */
-void bc_check_target_name(bc_verifier *v);                               /* verify_target.c */
+void bc_check_entry_hints(bc_verifier *v, const bc_function *f);         /* verify_hints.c */
+bool bc_is_target(unsigned sm);                                          /* verify_target.c: a chip we know */
+bool bc_target_has_clusters(unsigned sm);
+void bc_check_target_name(bc_verifier *v);
 void bc_check_target(bc_verifier *v, const bc_op *op);
 void bc_check_target_function(bc_verifier *v, const bc_function *f);
 void bc_release_symbols(bc_verifier *v);

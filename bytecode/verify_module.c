@@ -205,15 +205,9 @@ static void check_signature(bc_verifier *v, const bc_function *f)
         check_parameter(v, i, f->type->members[i]);
 }
 
-/* Hints: a dictionary of dictionaries. Which keys and numbers they hold is advice, which compilers ignore when bad. */
 static void check_attributes(bc_verifier *v, const bc_function *f)
 {
-    for (uint32_t i = 0; f->hints && i < f->hints->u.dict.count; i++) {
-        const bc_entry *e = &f->hints->u.dict.entries[i];
-        if (e->value.tag != BC_TAG_DICTIONARY)
-            bc_wrong_function(v, BC_RULE_F_061, TV_ERROR, "has hints for '%.*s' that are no dictionary",
-                              (int)e->key->s.len, e->key->s.ptr);
-    }
+    bc_check_entry_hints(v, f);
     for (uint32_t i = 0; f->arg_attrs && i < f->arg_attrs->u.array.count; i++)
         if (f->arg_attrs->u.array.items[i].tag != BC_TAG_DICTIONARY)
             bc_wrong_function(v, BC_RULE_F_067, TV_ERROR, "has argument attributes %u that are no dictionary", i);

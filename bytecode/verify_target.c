@@ -16,21 +16,22 @@ typedef struct target {
     bool scaled_mma;
     bool bf16_atomics;
     bool multimem;         /* also a fact of the chip */
+    bool clusters;         /* blocks can be joined: num_cta_in_cga above 1 */
 } target;
 
 static const target targets[] = {
-    {80, PLAIN_KINDS, false, false, false},
-    {86, PLAIN_KINDS, false, false, false},
-    {87, PLAIN_KINDS, false, false, false},
-    {88, PLAIN_KINDS, false, false, false},
-    {89, PLAIN_KINDS | F8_KINDS, false, true, false},
-    {90, PLAIN_KINDS | F8_KINDS, false, true, false},
-    {100, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true},
-    {103, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true},
-    {107, PLAIN_KINDS | F8_KINDS | SMALL_KINDS | BC_SET(FNV8E5M3FNU), true, true, true},
-    {110, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false},
-    {120, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false},
-    {121, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false},
+    {80, PLAIN_KINDS, false, false, false, false},
+    {86, PLAIN_KINDS, false, false, false, false},
+    {87, PLAIN_KINDS, false, false, false, false},
+    {88, PLAIN_KINDS, false, false, false, false},
+    {89, PLAIN_KINDS | F8_KINDS, false, true, false, false},
+    {90, PLAIN_KINDS | F8_KINDS, false, true, false, true},
+    {100, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
+    {103, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
+    {107, PLAIN_KINDS | F8_KINDS | SMALL_KINDS | BC_SET(FNV8E5M3FNU), true, true, true, true},
+    {110, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false, true},
+    {120, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false, true},
+    {121, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false, true},
 };
 
 static const target *find_target(unsigned sm)
@@ -39,6 +40,17 @@ static const target *find_target(unsigned sm)
         if (targets[i].sm == sm)
             return &targets[i];
     return NULL;
+}
+
+bool bc_is_target(unsigned sm)
+{
+    return find_target(sm) != NULL;
+}
+
+bool bc_target_has_clusters(unsigned sm)
+{
+    const target *t = find_target(sm);
+    return t && t->clusters;
 }
 
 void bc_check_target_name(bc_verifier *v)
@@ -208,13 +220,6 @@ static void check_aggregate(bc_verifier *v, const bc_op *op)
             return;
         }
     }
-    const bc_op *yield = bc_regions(op)[0]->last;
-    for (unsigned i = 0; i < yield->operand_count; i++)
-        if (bc_operands(yield)[i]->type->rank) {
-            bc_wrong(v, yield, F_yield_operands, i, BC_RULE_G_AGG_02, "is %s; a scalar is compiled",
-                     bc_type_words(v, bc_operands(yield)[i]->type));
-            return;
-        }
 }
 
 static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
