@@ -150,7 +150,7 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; exit $$status
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
-	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus)
+	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
 
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh

@@ -45,7 +45,7 @@ static void put_svarint(bc_out *o, int64_t v)
 
 static void put_padding(bc_out *o, size_t align)
 {
-    while (o->bytes.len & (align - 1))
+    for (size_t pad = (0 - o->bytes.len) & (align - 1); pad > 0; pad--) /* ends when memory does not grow */
         put_u8(o, 0xcb);
 }
 
