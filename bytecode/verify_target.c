@@ -1,6 +1,7 @@
 /* The G rules: can the module run on the target that was asked for? Without `reference`, what no program could make
    up for on that chip is refused; with it, also what NVIDIA's compiler does not accept there.
-   Source: core operation reference, 1.1; memory operation reference, T marks and sections 2.3, 3.3, 5.1, 6, 7, 8. */
+   Source: core operation reference, 1.1; memory operation reference, T marks and sections 2.3, 3.3, 5.1, 6, 7, 8;
+   where versions of the compiler differ, 13.5: it takes every padding value and `inbounds` together with padding. */
 #include "bytecode/verify.h"
 
 /* ---- targets ---- */
@@ -9,13 +10,13 @@
 #define F8_KINDS (BC_SET(F8E4M3FN) | BC_SET(F8E5M2))
 #define SMALL_KINDS (BC_SET(F8E8M0FNU) | BC_SET(F4E2M1FN))
 
-/* What NVIDIA's compiler has for a chip. */
+/* A chip, and what NVIDIA's compiler has for it. */
 typedef struct target {
     unsigned sm;
     bc_kind_set kinds;     /* element types that ops may compute with */
-    bool scaled_mma;
     bool bf16_atomics;
-    bool multimem;         /* also a fact of the chip */
+    bool multimem;
+    bool multimem_chip;    /* the chip has the instructions, whatever the compiler says */
     bool clusters;         /* blocks can be joined: num_cta_in_cga above 1 */
 } target;
 
@@ -24,14 +25,14 @@ static const target targets[] = {
     {86, PLAIN_KINDS, false, false, false, false},
     {87, PLAIN_KINDS, false, false, false, false},
     {88, PLAIN_KINDS, false, false, false, false},
-    {89, PLAIN_KINDS | F8_KINDS, false, true, false, false},
-    {90, PLAIN_KINDS | F8_KINDS, false, true, false, true},
+    {89, PLAIN_KINDS | F8_KINDS, true, false, false, false},
+    {90, PLAIN_KINDS | F8_KINDS, true, false, true, true},
     {100, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
     {103, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
     {107, PLAIN_KINDS | F8_KINDS | SMALL_KINDS | BC_SET(FNV8E5M3FNU), true, true, true, true},
-    {110, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false, true},
-    {120, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false, true},
-    {121, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, false, true},
+    {110, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
+    {120, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
+    {121, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
 };
 
 static const target *find_target(unsigned sm)
@@ -92,12 +93,6 @@ static bool has_kind(const target *t, bc_kind kind)
     return bc_kind_in(kind, t->kinds);
 }
 
-static bool has_scaled_mma(const target *t, bc_kind kind)
-{
-    (void)kind;
-    return t->scaled_mma;
-}
-
 static bool has_bf16_atomics(const target *t, bc_kind kind)
 {
     (void)kind;
@@ -108,6 +103,12 @@ static bool has_multimem(const target *t, bc_kind kind)
 {
     (void)kind;
     return t->multimem;
+}
+
+static bool has_multimem_chip(const target *t, bc_kind kind)
+{
+    (void)kind;
+    return t->multimem_chip;
 }
 
 static void not_on_target(bc_verifier *v, const bc_op *op, int row, bc_rule rule, const char *what,
@@ -151,6 +152,38 @@ static void check_kinds(bc_verifier *v, const bc_op *op, const target *t)
         check_kind(v, op, t, computed_kind(bc_operands(op)[i]->type));
 }
 
+/* ---- pointer classification (reference) ---- */
+
+static uint8_t ptr_attr_of(const bc_type *t)
+{
+    if (bc_is_tile(t) && t->elem->kind == BC_PTR)
+        return t->elem->ptr_attr;
+    if (bc_is_tile_view(t))
+        t = t->elem;
+    return t->kind == BC_TENSOR_VIEW ? t->ptr_attr : BC_NO_PTR_ATTR;
+}
+
+static void check_ptr_attr(bc_verifier *v, const bc_op *op, const bc_type *type)
+{
+    uint8_t attr = ptr_attr_of(type);
+    if (TV_LIKELY(attr == BC_NO_PTR_ATTR || attr == BC_PtrAttr_none) || bc_kind_in(BC_PTR, v->refused))
+        return;
+    v->refused |= BC_SET(PTR); /* one report for a function */
+    bc_text text;
+    bc_text_init(&text, &v->allocator);
+    bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_G_MML_02, "handles %s addresses, which is not supported on sm_%u; %s",
+             bc_enum_text(BC_ENUM_PtrAttr, attr), v->target, who_has(&text, has_multimem, BC_PTR));
+    bc_text_release(&text);
+}
+
+static void check_ptr_attrs(bc_verifier *v, const bc_op *op)
+{
+    for (unsigned i = 0; i < op->result_count; i++)
+        check_ptr_attr(v, op, bc_results(op)[i].type);
+    for (unsigned i = 0; i < op->operand_count; i++)
+        check_ptr_attr(v, op, bc_operands(op)[i]->type);
+}
+
 /* ---- ops with limits of their own (reference) ---- */
 
 static void check_ftoi(bc_verifier *v, const bc_op *op)
@@ -161,41 +194,22 @@ static void check_ftoi(bc_verifier *v, const bc_op *op)
                  bc_kinds[from].text);
 }
 
-static void check_atomic_rmw(bc_verifier *v, const bc_op *op, const target *t)
+static void check_atomic(bc_verifier *v, const bc_op *op, const target *t, int mode_row, int value_row)
 {
-    if (bc_attr_u(op, F_atomic_rmw_tko_mode) == BC_AtomicRMWMode_addf && !t->bf16_atomics
-        && bc_elem_kind(bc_type_of(op, F_atomic_rmw_tko_arg)) == BC_BF16)
-        not_on_target(v, op, F_atomic_rmw_tko_mode, BC_RULE_G_ATO_01, "is addf of bf16, which is not compiled",
-                      has_bf16_atomics, BC_BF16);
+    if (bc_attr_u(op, mode_row) == BC_AtomicRMWMode_addf && !t->bf16_atomics
+        && bc_elem_kind(bc_type_of(op, value_row)) == BC_BF16)
+        not_on_target(v, op, mode_row, BC_RULE_G_ATO_01, "is addf of bf16, which is not compiled", has_bf16_atomics,
+                      BC_BF16);
 }
 
-static bool any_true(const bc_ints *bools)
+/* Rows of f4E2M1FN start at a byte: every stride but the one of the packing dimension is even. Unknown ones may be. */
+static void check_f4_strides(bc_verifier *v, const bc_op *op, int view_row)
 {
-    for (uint32_t i = 0; bools && i < bools->count; i++)
-        if (bools->ptr[i])
-            return true;
-    return false;
-}
-
-/* Padding that the element type has no bits for. */
-static bool padding_exists(bc_PaddingValue padding, bc_kind kind)
-{
-    if (kind == BC_F4E2M1FN || kind == BC_F8E8M0FNU || kind == BC_FNV8E5M3FNU || kind == BC_F8E4M3FN)
-        return padding == BC_PaddingValue_zero || (padding == BC_PaddingValue_nan && kind != BC_F4E2M1FN)
-               || (padding == BC_PaddingValue_neg_zero && (kind == BC_F8E4M3FN || kind == BC_F4E2M1FN));
-    return true;
-}
-
-static void check_load_view(bc_verifier *v, const bc_op *op)
-{
-    const bc_type *view = bc_type_of(op, F_load_view_tko_view);
-    if (view->padding == BC_NO_PADDING)
-        return;
-    if (!padding_exists((bc_PaddingValue)view->padding, (bc_kind)view->elem->elem->kind))
-        bc_wrong(v, op, F_load_view_tko_view, 0, BC_RULE_G_PAD_01, "pads with %s, which %s does not have",
-                 bc_enum_text(BC_ENUM_PaddingValue, view->padding), bc_type_words(v, view->elem->elem));
-    else if (v->reference && any_true(bc_attr_of(op, F_load_view_tko_inbounds)->ints))
-        bc_wrong(v, op, F_load_view_tko_inbounds, 0, BC_RULE_G_INB_01, "is set, and the view has padding");
+    const bc_type *tensor = bc_type_of(op, view_row)->elem;
+    for (uint32_t d = 0; tensor->elem->kind == BC_F4E2M1FN && d < tensor->rank; d++)
+        if (tensor->strides[d] != 1 && tensor->strides[d] % 2 != 0)
+            bc_wrong(v, op, view_row, 0, BC_RULE_G_F4_01, "is a view of %s, whose stride %u is odd",
+                     bc_type_words(v, tensor), d);
 }
 
 /* The index along the sparse dimension of a gather_scatter_view. */
@@ -229,21 +243,60 @@ static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
         check_ftoi(v, op);
         return;
     case OP_atomic_rmw_tko:
-        check_atomic_rmw(v, op, t);
+        check_atomic(v, op, t, F_atomic_rmw_tko_mode, F_atomic_rmw_tko_arg);
+        return;
+    case OP_atomic_red_view_tko:
+        check_atomic(v, op, t, F_atomic_red_view_tko_mode, F_atomic_red_view_tko_value);
         return;
     case OP_load_view_tko:
         check_sparse_index(v, op, F_load_view_tko_view, F_load_view_tko_index);
+        check_f4_strides(v, op, F_load_view_tko_view);
         return;
     case OP_store_view_tko:
         check_sparse_index(v, op, F_store_view_tko_view, F_store_view_tko_index);
+        check_f4_strides(v, op, F_store_view_tko_view);
         return;
     case OP_reduce:
     case OP_scan:
         check_aggregate(v, op);
         return;
-    case OP_mmaf_scaled:
-        if (!t->scaled_mma)
-            not_on_target(v, op, BC_NO_ROW, BC_RULE_G_MMS_01, "is not supported", has_scaled_mma, BC_F32);
+    default:
+        return;
+    }
+}
+
+/* ---- what the chip itself cannot do ---- */
+
+/* Padding that the element type has no bits for. */
+static bool padding_exists(bc_PaddingValue padding, bc_kind kind)
+{
+    if (kind == BC_F4E2M1FN || kind == BC_F8E8M0FNU || kind == BC_FNV8E5M3FNU || kind == BC_F8E4M3FN)
+        return padding == BC_PaddingValue_zero || (padding == BC_PaddingValue_nan && kind != BC_F4E2M1FN)
+               || (padding == BC_PaddingValue_neg_zero && (kind == BC_F8E4M3FN || kind == BC_F4E2M1FN));
+    return true;
+}
+
+static void check_padding(bc_verifier *v, const bc_op *op)
+{
+    const bc_type *view = bc_type_of(op, F_load_view_tko_view);
+    if (view->padding != BC_NO_PADDING
+        && !padding_exists((bc_PaddingValue)view->padding, (bc_kind)view->elem->elem->kind))
+        bc_wrong(v, op, F_load_view_tko_view, 0, BC_RULE_G_PAD_01, "pads with %s, which %s does not have",
+                 bc_enum_text(BC_ENUM_PaddingValue, view->padding), bc_type_words(v, view->elem->elem));
+}
+
+static void check_chip(bc_verifier *v, const bc_op *op, const target *t)
+{
+    switch (op->opcode) {
+    case OP_load_view_tko:
+        check_padding(v, op);
+        return;
+    case OP_multimem_load_reduce_view_tko:
+    case OP_multimem_reduce_view_tko:
+    case OP_multimem_store_view_tko:
+        if (!t->multimem_chip)
+            not_on_target(v, op, BC_NO_ROW, BC_RULE_G_MML_01, "needs memory that a switch shares, which is not there",
+                          has_multimem_chip, BC_F32);
         return;
     default:
         return;
@@ -255,23 +308,13 @@ static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
 void bc_check_target(bc_verifier *v, const bc_op *op)
 {
     const target *t = find_target(v->target);
-    switch (op->opcode) {
-    case OP_load_view_tko:
-        check_load_view(v, op);
-        break;
-    case OP_multimem_load_reduce_view_tko:
-    case OP_multimem_reduce_view_tko:
-    case OP_multimem_store_view_tko:
-        if (!t->multimem)
-            not_on_target(v, op, BC_NO_ROW, BC_RULE_G_MML_01, "needs memory that a switch shares, which is not there",
-                          has_multimem, BC_F32);
-        break;
-    default:
-        break;
-    }
-    if (!v->reference || v->op_bad)
+    if (!v->reference) {
+        check_chip(v, op, t);
         return;
+    }
     check_kinds(v, op, t);
+    if (!t->multimem)
+        check_ptr_attrs(v, op);
     if (!v->op_bad)
         check_reference(v, op, t);
 }

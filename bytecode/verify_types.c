@@ -99,13 +99,21 @@ static bool check_ptr(const type_use *use, const bc_type *t)
     return check_ptr_attr(use, t);
 }
 
+/* An address cannot name one of the two f4E2M1FN in a byte. Compilers from 13.5 on refuse this in files of any version. */
+static bool check_f4_pointers(const type_use *use, const bc_type *t)
+{
+    if (t->elem->kind != BC_PTR || t->elem->elem->kind != BC_F4E2M1FN || t->rank == 0)
+        return true;
+    return type_wrong(use, BC_RULE_T_12, "pointers to f4E2M1FN come as scalars only");
+}
+
 static bool check_tile(const type_use *use, const bc_type *t)
 {
     if (!bc_kind_in((bc_kind)t->elem->kind, BC_SET_NUMBER | BC_SET(I4) | BC_SET(PTR)))
         return type_wrong(use, BC_RULE_T_02, "an element of a tile is a number or a pointer, not %s",
                           bc_type_words(use->v, t->elem));
     return check_rank(use, t) && check_tile_shape(use, t, BC_RULE_T_03, BC_RULE_T_03)
-           && check_f4_shape(use, t->elem, t, BC_RULE_T_04);
+           && check_f4_shape(use, t->elem, t, BC_RULE_T_04) && check_f4_pointers(use, t);
 }
 
 static bool check_tensor_view(const type_use *use, const bc_type *t)
