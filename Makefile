@@ -134,6 +134,7 @@ unit check-unit: $(UNIT_BIN) ## the unit tests (SAN=1: with sanitizers)
 
 FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules
 check-fixtures: all $(OUT)/run_fixtures ## the .test files
+	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
 	$(Q)$(FIXTURES) tests
 
 golden: all $(OUT)/run_fixtures ## rewrite what the .test files expect; read the difference before you commit it
@@ -221,5 +222,6 @@ help: ## list the targets
 FORCE:
 .PHONY: all bench tests check unit check-unit check-fixtures check-corpus check-malformed check-layers golden corpus fuzz install \
         uninstall clean dist-clean help FORCE
+.DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(OUT)/obj -name '*.d' 2>/dev/null)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
+#include "bytecode/module.h"
 #include "tests/files.h"
 #include "tilevm/tilevm.h"
 
@@ -95,6 +96,25 @@ static void check_memory(subject *s, const tv_module *module)
     count(s, peak + s->size <= MEMORY_BASE + MEMORY_FACTOR * s->size && now <= peak, "takes too much memory");
 }
 
+/* Is the module, with its tables rebuilt, what `bytes` becomes when its own are? Where a conversion adds or drops results
+   (print_tko of 13.1) tables are rebuilt in the usual order, which not every exporter keeps. */
+static bool same_rebuilt(subject *s, const bc_text *bytes)
+{
+    bc_text texts[2];
+    bool ok = true;
+    for (int i = 0; i < 2; i++) {
+        tv_module *module = NULL;
+        bc_text_init(&texts[i], NULL);
+        ok = ok && tv_module_open(i ? bytes->ptr : s->bytes, i ? bytes->len : s->size, NULL, sink_of(s), &module) == TV_OK
+            && bc_module_compact(module) == TV_OK && write_module(s, module, &texts[i]);
+        tv_module_close(module);
+    }
+    ok = ok && same_bytes(&texts[0], texts[1].ptr, texts[1].len);
+    bc_text_release(&texts[0]);
+    bc_text_release(&texts[1]);
+    return ok;
+}
+
 /* To a newer version, which can express everything: still valid there, and after the way back the same bytes. */
 static void check_newer(subject *s, unsigned minor)
 {
@@ -117,7 +137,7 @@ static void check_newer(subject *s, unsigned minor)
         ok = tv_module_convert(newer, own, sink_of(s)) == TV_OK;
         bc_text_release(&back);
         ok = write_module(s, newer, &back) && ok;
-        count(s, ok && same_bytes(&back, s->bytes, s->size), "comes back from a newer version with other bytes");
+        count(s, ok && (same_bytes(&back, s->bytes, s->size) || same_rebuilt(s, &back)), "comes back from a newer version with other bytes");
         tv_module_close(newer);
     }
     bc_text_release(&out);

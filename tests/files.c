@@ -56,14 +56,20 @@ static bool add_path(const char *path, char ***paths, size_t *count)
     return larger[*count] && ++*count;
 }
 
-static bool walk(const char *path, const char *suffix, char ***paths, size_t *count)
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t len = strlen(path), suffix_len = strlen(suffix);
+    return len >= suffix_len && strcmp(path + len - suffix_len, suffix) == 0;
+}
+
+static bool walk(const char *path, const char *suffix, bool given, char ***paths, size_t *count)
 {
     struct stat info;
+    size_t len = strlen(path);
     if (stat(path, &info) != 0)
         return false;
-    size_t len = strlen(path), suffix_len = strlen(suffix);
     if (!S_ISDIR(info.st_mode))
-        return len < suffix_len || strcmp(path + len - suffix_len, suffix) != 0 || add_path(path, paths, count);
+        return !(given || has_suffix(path, suffix)) || add_path(path, paths, count);
     DIR *dir = opendir(path);
     if (!dir)
         return false;
@@ -78,7 +84,7 @@ static bool walk(const char *path, const char *suffix, char ***paths, size_t *co
             break;
         }
         snprintf(inner, size, "%s/%s", path, entry->d_name);
-        ok = walk(inner, suffix, paths, count);
+        ok = walk(inner, suffix, false, paths, count);
         free(inner);
     }
     closedir(dir);
@@ -93,7 +99,7 @@ static int by_name(const void *a, const void *b)
 bool files_find(const char *folder, const char *suffix, char ***paths, size_t *count)
 {
     size_t first = *count;
-    if (!walk(folder, suffix, paths, count))
+    if (!walk(folder, suffix, true, paths, count))
         return false;
     if (*count > first)
         qsort(*paths + first, *count - first, sizeof **paths, by_name);

@@ -9,8 +9,8 @@
 char *files_read(const char *path, size_t *out_size);
 /* Replaces the file's contents. False with errno set. */
 bool files_write(const char *path, const void *bytes, size_t size);
-/* Paths below folder (or folder itself, if it is a file) that end in suffix, sorted; folders whose name starts with a
-   dot are left out. The array and the strings are malloc'ed; adds to *paths and *count. False with errno set. */
+/* Paths below folder that end in suffix, sorted; folders whose name starts with a dot are left out. A path to a file is
+   taken as it is. The array and the strings are malloc'ed; adds to *paths and *count. False with errno set. */
 bool files_find(const char *folder, const char *suffix, char ***paths, size_t *count);
 
 #endif
