@@ -1,6 +1,8 @@
 /* JSON through cJSON, with every failure remembered in the document. */
 #include "tools/tilevm/json.h"
 
+#include <cjson/cJSON.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* Building JSON documents. The only header that shows cJSON. Strings may hold any bytes: what is not UTF-8 becomes
+/* Building JSON documents; cJSON itself stays in json.c. Strings may hold any bytes: what is not UTF-8 becomes
    U+FFFD, so that the result is always a JSON text. */
 #ifndef TILEVM_TOOLS_JSON_H
 #define TILEVM_TOOLS_JSON_H
 
-#include <cjson/cJSON.h>
-
 #include "tools/tilevm/cli.h"
+
+typedef struct cJSON cJSON;
 
 typedef struct json_doc {
     cJSON *root;
