@@ -16,24 +16,23 @@ Q       := $(if $(V),,@)
 # ---- what the build needs: installed when root, else named ----
 GOALS := $(or $(MAKECMDGOALS),all)
 DEBIAN_PACKAGES := gcc libc6-dev make pkg-config zlib1g-dev libcjson-dev
-NEEDED_PROGRAMS := $(CC) pkg-config
+NEEDED_PROGRAMS := $(firstword $(CC)) pkg-config
 ifneq ($(filter check% corpus% golden run bench,$(GOALS)),)
   DEBIAN_PACKAGES += xz-utils
   NEEDED_PROGRAMS += xz
 endif
 ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
-  HAVE_ALL := $(shell for p in $(NEEDED_PROGRAMS); do command -v $$p || exit; done >/dev/null; \
-                      pkg-config --exists $(PKGS) && echo yes)
-  ifneq ($(HAVE_ALL),yes)
+  # What is missing, in words; empty when all is there.
+  MISSING = $(shell for p in $(NEEDED_PROGRAMS); do command -v $$p >/dev/null || echo $$p; done; \
+              for p in $(PKGS); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
+  ifneq ($(MISSING),)
     INSTALL_PACKAGES := apt-get install -y --no-install-recommends $(DEBIAN_PACKAGES)
-    ifneq ($(shell command -v apt-get),)
-      ifeq ($(shell id -u),0)
-        $(info installing $(DEBIAN_PACKAGES))
-        INSTALLED := $(shell (apt-get update -q && DEBIAN_FRONTEND=noninteractive $(INSTALL_PACKAGES)) >&2 && echo yes)
-      endif
+    ifneq ($(and $(filter 0,$(shell id -u)),$(shell command -v apt-get)),)
+      $(info installing $(DEBIAN_PACKAGES))
+      INSTALLED := $(shell (apt-get update -q && DEBIAN_FRONTEND=noninteractive $(INSTALL_PACKAGES)) >&2)
     endif
-    ifneq ($(INSTALLED),yes)
-      $(error The build needs $(NEEDED_PROGRAMS) and the libraries $(PKGS). On Debian: sudo $(INSTALL_PACKAGES))
+    ifneq ($(MISSING),)
+      $(error The build needs $(MISSING). On Debian: sudo $(INSTALL_PACKAGES))
     endif
   endif
   PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
