@@ -127,7 +127,7 @@ static bool check_operands(bc_verifier *v, const bc_op *op, const bc_op_info *in
     for (unsigned r = 0; r < info->operand_rows; r++) {
         unsigned count = 1;
         if (rows[r].arity == BC_OPTIONAL)
-            count = segmented ? segments.present >> r & 1 : op->operand_count > at;
+            count = segmented ? (unsigned)segments.present >> r & 1 : op->operand_count > at;
         else if (rows[r].arity == BC_VARIADIC)
             count = segmented ? segments.count[variadic++] : op->operand_count - at;
         fine = check_range(v, op, &rows[r], at, count) && fine;

@@ -12,7 +12,7 @@ void verify_iota(bc_verifier *v, const bc_op *op)
         bc_wrong(v, op, F_iota_result, 0, BC_RULE_V_IOT_01, "is %s; it must have one dimension", bc_type_words(v, t));
     else if (bits < 32 && t->shape[0] > INT64_C(1) << bits)
         bc_wrong(v, op, F_iota_result, 0, BC_RULE_V_IOT_03, "is %s, but %s counts only to %lld", bc_type_words(v, t),
-                 bc_type_words(v, t->elem), (INT64_C(1) << bits) - 1LL);
+                 bc_type_words(v, t->elem), (1LL << bits) - 1);
 }
 
 static bool same_rank(bc_verifier *v, const bc_op *op, int row, int other, bc_rule rule)
