@@ -61,11 +61,13 @@ tv_status bc_check(bc_reader *r, const bc_cursor *c)
         if (limit == 0)
             return bc_fail(r, c->fault, at, "the index of the %s is %llu, but its table is empty", c->noun, found);
         return bc_fail(r, c->fault, at, "the index of the %s is %llu; the last one is %llu", c->noun, found, limit - 1);
+    case BC_RULE_F_041:
+    case BC_RULE_F_097:
+        return bc_fail(r, c->fault, at, "bad %s: found %llu, the largest is %llu", c->noun, found, limit - 1);
     default:
         if (limit == 0)
-            return bc_fail(r, c->fault, at, "bad %s: %s", c->noun, bc_rules[c->fault].title);
-        return bc_fail(r, c->fault, at, "bad %s: %s (found %llu, at most %llu)", c->noun, bc_rules[c->fault].title, found,
-                       limit - 1);
+            return bc_fail(r, c->fault, at, "cannot read the %s", c->noun);
+        return bc_fail(r, c->fault, at, "bad %s: found %llu, room for %llu", c->noun, found, limit - 1);
     }
 }
 
@@ -158,7 +160,7 @@ static tv_status read_section_header(bc_reader *r, bc_cursor *c, unsigned *out_i
     if (id >= BC_SECTION_COUNT)
         return bc_fail(r, BC_RULE_F_009, at, "unknown section %u", id);
     const char *name = section_info[id].name;
-    size_t length = bc_count(c, 1, BC_RULE_F_010, name);
+    size_t length = bc_count(c, 1, BC_RULE_F_010, "section length");
     TV_TRY(bc_check(r, c));
     uint64_t align = 1;
     if (aligned) {
