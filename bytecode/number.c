@@ -43,18 +43,6 @@ const bc_float_format *bc_float_format_of(bc_kind kind)
     return (unsigned)kind < BC_KIND_COUNT && bc_kind_in(kind, BC_SET_FLOAT) ? &formats[kind] : NULL;
 }
 
-static unsigned leading_zeros(uint64_t x)
-{
-    unsigned count = 0;
-    for (unsigned step = 32; step; step /= 2) {
-        if (x >> (64 - step) == 0) {
-            count += step;
-            x <<= step;
-        }
-    }
-    return count;
-}
-
 static uint64_t sign_bit(const bc_float_format *f)
 {
     return f->has_sign ? (uint64_t)1 << (f->exponent_bits + f->mantissa_bits) : 0;
@@ -81,7 +69,7 @@ bc_float_parts bc_float_split(bc_kind kind, uint64_t bits)
     }
     parts.significand = subnormal ? mantissa : mantissa | (uint64_t)1 << f->mantissa_bits;
     parts.exponent = (subnormal ? f->min_exponent : (int32_t)field - f->bias) - f->mantissa_bits;
-    unsigned shift = leading_zeros(parts.significand);
+    unsigned shift = tv_leading_zeros(parts.significand);
     parts.significand <<= shift;
     parts.exponent -= (int32_t)shift;
     return parts;
@@ -156,7 +144,7 @@ uint64_t bc_float_join_checked(bc_kind kind, bool negative, uint64_t significand
     }
     if (significand == 0)
         return sign;
-    unsigned zeros = leading_zeros(significand);
+    unsigned zeros = tv_leading_zeros(significand);
     significand <<= zeros;
     int64_t top = (int64_t)exponent - zeros + 63; /* exponent of the leading bit */
     if (top > f->max_exponent) {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "bytecode/base/text.h"
-#include "bytecode/op.h"
+#include "bytecode/module.h"
 
 /* ---- formats ---- */
 
@@ -51,8 +51,9 @@ typedef struct bc_float_parts {
 
 bc_float_parts bc_float_split(bc_kind kind, uint64_t bits);
 
-/* The one place that rounds: the pattern for significand * 2^exponent, or for a value strictly between that and the
-   same with significand + 1 if sticky is set (significand must then be at least 2^62). Any significand; 0 is zero. */
+/* The one place that rounds: the pattern for significand * 2^exponent. With sticky, for a value strictly between that
+   and the same with significand + 1, which must then have at least two bits more than the kind's mantissa.
+   Negative values of unsigned kinds: f8E8M0FNU takes the magnitude, fnv8E5M3FNU gives 0. */
 uint64_t bc_float_join(bc_kind kind, bool negative, uint64_t significand, int32_t exponent, bool sticky,
                        bc_RoundingMode mode);
 /* The same; out_overflow tells whether the rounded magnitude is beyond the largest finite one. */
@@ -97,7 +98,40 @@ static inline int64_t bc_int_sign_extend(uint64_t bits, unsigned width)
     return (int64_t)(((bits & bc_int_mask(width)) ^ sign) - sign);
 }
 
-/* ---- text ---- */
+/* ---- arithmetic: f16, bf16, f32, f64 (number_arith.c) ---- */
+
+/* Each is rounded once, in mode. ftz (f32): subnormal operands count as zeros of their sign, and a result that is
+   subnormal after rounding becomes one. NaN results are canonical; f64 passes the first NaN operand on, quiet, and
+   gives 0xFFF8000000000000 for an invalid operation. */
+uint64_t bc_float_add(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode, bool ftz);
+uint64_t bc_float_sub(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode, bool ftz);
+uint64_t bc_float_mul(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode, bool ftz);
+uint64_t bc_float_div(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode, bool ftz);
+uint64_t bc_float_fma(bc_kind kind, uint64_t a, uint64_t b, uint64_t c, bc_RoundingMode mode, bool ftz);
+uint64_t bc_float_sqrt(bc_kind kind, uint64_t a, bc_RoundingMode mode, bool ftz);
+/* Maximum and minimum with -0 below +0. One NaN: NaN if propagate_nan, else the other operand. */
+uint64_t bc_float_max(bc_kind kind, uint64_t a, uint64_t b, bool propagate_nan, bool ftz);
+uint64_t bc_float_min(bc_kind kind, uint64_t a, uint64_t b, bool propagate_nan, bool ftz);
+/* The pattern, or a zero of its sign if it is subnormal. */
+uint64_t bc_float_flush(bc_kind kind, uint64_t bits);
+
+/* ---- elements in bytes (number_pack.c) ---- */
+
+/* Element of a row of width-bit elements (1, 2, 4 or a multiple of 8 up to 64): little-endian, lowest index in the
+   lowest bits. The caller has checked that it lies in bytes. */
+uint64_t bc_packed_get(const void *bytes, unsigned width, size_t index);
+void bc_packed_set(void *bytes, unsigned width, size_t index, uint64_t bits);
+/* Bits of one element as pack and unpack count them (tf32: 32). */
+unsigned bc_kind_pack_bits(bc_kind kind);
+
+/* How the bytes of a constant relate to its `count` elements. */
+typedef enum bc_constant_form { BC_CONSTANT_WRONG_SIZE, BC_CONSTANT_SPLAT, BC_CONSTANT_FULL } bc_constant_form;
+bc_constant_form bc_constant_form_of(const bc_blob *blob, bc_kind kind, uint64_t count);
+/* Pattern of element `index` of a constant with `count` elements of a number kind; 0 where the size is wrong or the
+   index is not below count. */
+uint64_t bc_constant_element(const bc_blob *blob, bc_kind kind, uint64_t count, uint64_t index);
+
+/* ---- text (number_text.c) ---- */
 
 /* Appends the float as MLIR writes it: 1.500000e+00, or more digits where six do not give the value back, or the
    pattern in hexadecimal where that would read as an integer, and for Inf and NaN. */

@@ -1,6 +1,9 @@
-/* The only place for compiler extensions; each has a plain C fallback. */
+/* The only place for compiler extensions; each has a plain C fallback (TV_PLAIN_C picks the ones of functions, to test
+   them). */
 #ifndef TILEVM_BYTECODE_BASE_COMPILER_H
 #define TILEVM_BYTECODE_BASE_COMPILER_H
+
+#include <stdint.h>
 
 #if defined(__GNUC__)
 #define TV_PRINTF(format_arg, first_arg) __attribute__((format(printf, format_arg, first_arg)))
@@ -13,6 +16,39 @@
 #define TV_UNLIKELY(x) (x)
 #define TV_NOINLINE
 #endif
+
+/* Zero bits above the highest set one. x is not 0. */
+static inline unsigned tv_leading_zeros(uint64_t x)
+{
+#if defined(__GNUC__) && !defined(TV_PLAIN_C)
+    return (unsigned)__builtin_clzll(x);
+#else
+    unsigned count = 0;
+    for (unsigned step = 32; step; step /= 2) {
+        if (x >> (64 - step) == 0) {
+            count += step;
+            x <<= step;
+        }
+    }
+    return count;
+#endif
+}
+
+/* a * b as 128 bits: gives the low half. */
+static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_high)
+{
+#if defined(__SIZEOF_INT128__) && !defined(TV_PLAIN_C)
+    __extension__ typedef unsigned __int128 tv_u128;
+    tv_u128 product = (tv_u128)a * b;
+    *out_high = (uint64_t)(product >> 64);
+    return (uint64_t)product;
+#else
+    uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
+    uint64_t low = a0 * b0, cross = a1 * b0 + (low >> 32), middle = a0 * b1 + (cross & UINT32_MAX);
+    *out_high = a1 * b1 + (cross >> 32) + (middle >> 32);
+    return middle << 32 | (low & UINT32_MAX);
+#endif
+}
 
 #define TV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
