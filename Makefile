@@ -114,7 +114,12 @@ $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
 $(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TEST_OBJ)
 
-$(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+# The parts of the command that have unit tests of their own.
+TOOL_PARTS := $(filter-out %/main.o,$(TOOL_OBJ))
+$(OUT)/libtools.a: $(TOOL_PARTS) $(OUT)/tilevm.list
+	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
+
+$(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
@@ -123,6 +128,12 @@ $(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
 
 $(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
+	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
+
+check-docs: $(OUT)/tilevm ## is docs/rules.md up to date, and every option in the man page?
+	$(Q)sh tools/check_docs.sh $(OUT)/tilevm
 
 # ---- tests: each target ends with a line `name: N passed, N failed` ----
 check: ## every test, also with sanitizers and with clang; ends with one line of counts
@@ -196,7 +207,7 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -m 644 $(wildcard include/tilevm/*.h) $(INC_DIR)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/tilevm.pc.in \
 	    > $(LIB_DIR)/pkgconfig/tilevm.pc
-	$(Q)if [ -f docs/tilevm.1 ]; then $(INSTALL) -m 644 docs/tilevm.1 $(MAN_DIR)/tilevm.1; fi
+	$(Q)if [ -f docs/man/tilevm.1 ]; then $(INSTALL) -m 644 docs/man/tilevm.1 $(MAN_DIR)/tilevm.1; fi
 	$(Q)if $(OUT)/tilevm completions bash >/dev/null 2>&1; then \
 	    $(INSTALL) -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR) \
 	    && $(OUT)/tilevm completions bash > $(BASH_DIR)/tilevm \
@@ -219,7 +230,8 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all bench tests check unit check-unit check-fixtures check-corpus check-malformed check-layers golden corpus fuzz install \
+.PHONY: all bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs golden \
+        corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -49,6 +49,7 @@ if build build tests corpus; then
     run layers check-layers
     run unit check-unit
     run fixtures check-fixtures
+    run docs check-docs
     run corpus check-corpus
 fi
 if build build-sanitized CONFIG=asan tests; then
