@@ -250,9 +250,9 @@ static bool check_red_view(bc_verifier *v, const bc_op *op)
     if (view->kind == BC_GATHER_SCATTER_VIEW)
         return bc_wrong(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_02, "is %s; it must be a partition_view or strided_view",
                         bc_type_words(v, view));
-    if (view->padding != BC_NO_PADDING)
-        return bc_wrong(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_03, "is %s; it must have no padding value",
-                        bc_type_words(v, view));
+    if (view->padding != BC_NO_PADDING) /* refused up to 13.4, ignored by the 13.5 tools in files of every version */
+        bc_tolerated(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_03, "is %s, whose padding value means nothing here",
+                     bc_type_words(v, view));
     return bc_refuse_multicast(v, op, F_atomic_red_view_tko_view, view->elem);
 }
 
