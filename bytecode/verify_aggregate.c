@@ -8,7 +8,8 @@ typedef struct aggregate {
     bool scan;
 } aggregate;
 
-static const aggregate reduce_rows = {F_reduce_results, F_reduce_operands, F_reduce_dim, F_reduce_identities, F_reduce_body, false};
+static const aggregate reduce_rows = {F_reduce_results,    F_reduce_operands, F_reduce_dim,
+                                      F_reduce_identities, F_reduce_body,     false};
 static const aggregate scan_rows = {F_scan_results, F_scan_operands, F_scan_dim, F_scan_identities, F_scan_body, true};
 
 /* ---- operands and results ---- */
@@ -21,8 +22,8 @@ static bool check_operands(bc_verifier *v, const bc_op *op, const aggregate *a)
     for (unsigned i = 1; i < op->operand_count; i++) {
         const bc_type *type = bc_operands(op)[i]->type;
         if (!bc_same_shape(type, first))
-            return bc_wrong(v, op, a->operands, i, BC_RULE_V_AGG_02, "is %s, but operand 0 is %s", bc_type_words(v, type),
-                            bc_type_words(v, first));
+            return bc_wrong(v, op, a->operands, i, BC_RULE_V_AGG_02, "is %s, but operand 0 is %s",
+                            bc_type_words(v, type), bc_type_words(v, first));
     }
     if (op->result_count != op->operand_count)
         return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_AGG_03, "has %u results for %u operands", op->result_count,
@@ -89,8 +90,8 @@ static void check_identities(bc_verifier *v, const bc_op *op, const aggregate *a
     const bc_tagged *identities = bc_attr_of(op, a->identities)->tagged;
     uint32_t count = identities->u.array.count;
     if (count != op->operand_count) {
-        bc_wrong(v, op, a->identities, 0, BC_RULE_V_AGG_05, "has %u %s for %u %s", count, count == 1 ? "value" : "values",
-                 op->operand_count, op->operand_count == 1 ? "operand" : "operands");
+        bc_wrong(v, op, a->identities, 0, BC_RULE_V_AGG_05, "has %u %s for %u %s", count,
+                 count == 1 ? "value" : "values", op->operand_count, op->operand_count == 1 ? "operand" : "operands");
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -98,8 +99,9 @@ static void check_identities(bc_verifier *v, const bc_op *op, const aggregate *a
         const bc_type *elem = bc_operands(op)[i]->type->elem;
         if (is_identity_of(identity, elem))
             continue;
-        bc_wrong(v, op, a->identities, 0, BC_RULE_V_AGG_06, "has value %u of type %s, but operand %u has elements of type %s", i,
-                 identity_words(v, identity), i, bc_type_words(v, elem));
+        bc_wrong(v, op, a->identities, 0, BC_RULE_V_AGG_06,
+                 "has value %u of type %s, but operand %u has elements of type %s", i, identity_words(v, identity), i,
+                 bc_type_words(v, elem));
         return;
     }
 }
@@ -117,10 +119,11 @@ static void check_body_arguments(bc_verifier *v, const bc_op *op, const aggregat
     for (uint32_t i = 0; i < body->arg_count; i++) {
         const bc_type *type = body->args[i].type, *operand = bc_operands(op)[i / 2]->type;
         if (!bc_is_scalar(type))
-            bc_wrong(v, op, a->body, i + 1, BC_RULE_V_AGG_08, "is %s; it must be a scalar tile", bc_type_words(v, type));
+            bc_wrong(v, op, a->body, i + 1, BC_RULE_V_AGG_08, "is %s; it must be a scalar tile",
+                     bc_type_words(v, type));
         else if (type->elem != operand->elem)
-            bc_wrong(v, op, a->body, i + 1, BC_RULE_V_AGG_09, "is %s, but operand %u is %s", bc_type_words(v, type), i / 2,
-                     bc_type_words(v, operand));
+            bc_wrong(v, op, a->body, i + 1, BC_RULE_V_AGG_09, "is %s, but operand %u is %s", bc_type_words(v, type),
+                     i / 2, bc_type_words(v, operand));
         else
             continue;
         return;
@@ -179,8 +182,8 @@ bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield)
     if (bc_is_bad_parent(v, parent))
         return true;
     if (yield->operand_count != parent->operand_count)
-        bc_wrong(v, yield, BC_NO_ROW, 0, BC_RULE_V_AGG_10, "gives %u values, but %s has %u operands", yield->operand_count,
-                 bc_info(parent)->name, parent->operand_count);
+        bc_wrong(v, yield, BC_NO_ROW, 0, BC_RULE_V_AGG_10, "gives %u values, but %s has %u operands",
+                 yield->operand_count, bc_info(parent)->name, parent->operand_count);
     else
         for (unsigned i = 0; i < yield->operand_count; i++)
             check_yielded(v, yield, i, bc_operands(parent)[i]->type);

@@ -34,7 +34,7 @@ enum { ON_ENTRY = 1, ON_PTR = 2, ON_VIEW = 4 };
 typedef struct hint_name {
     const char *name;
     uint8_t where;
-    uint8_t limit;          /* largest integer; 0: a bool */
+    uint8_t limit; /* largest integer; 0: a bool */
     bool power_of_two;
     const char *range;
 } hint_name;
@@ -99,8 +99,8 @@ static void check_hint(bc_verifier *v, const hint_place *at, const bc_string *ta
         return;
     }
     if (!is_in_range(name, &e->value)) {
-        hint_wrong(v, at, BC_RULE_V_HINT_02, "for %.*s has a value of %s that is ignored; it must be %s", (int)target->s.len,
-                   target->s.ptr, name->name, name->range);
+        hint_wrong(v, at, BC_RULE_V_HINT_02, "for %.*s has a value of %s that is ignored; it must be %s",
+                   (int)target->s.len, target->s.ptr, name->name, name->range);
         return;
     }
     if (name == &names[0] && sm > 0 && !bc_target_has_clusters((unsigned)sm) && integer_value(&e->value) != 1)
@@ -114,12 +114,14 @@ static void check_hints(bc_verifier *v, const hint_place *at, const bc_dict *hin
         const bc_entry *target = &hints->entries[i];
         tv_str name = target->key->s;
         if (target->value.tag != BC_TAG_DICTIONARY) {
-            hint_wrong(v, at, at->op ? BC_RULE_V_HINT_01 : BC_RULE_F_061, "for %.*s is not a dictionary", (int)name.len, name.ptr);
+            hint_wrong(v, at, at->op ? BC_RULE_V_HINT_01 : BC_RULE_F_061, "for %.*s is not a dictionary", (int)name.len,
+                       name.ptr);
             continue;
         }
         int sm = parse_target(name);
         if (sm < 0) {
-            hint_wrong(v, at, BC_RULE_V_HINT_03, "names the target '%.*s', which nobody reads", (int)name.len, name.ptr);
+            hint_wrong(v, at, BC_RULE_V_HINT_03, "names the target '%.*s', which nobody reads", (int)name.len,
+                       name.ptr);
             continue;
         }
         for (uint32_t k = 0; k < target->value.u.dict.count; k++)

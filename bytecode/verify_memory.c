@@ -22,8 +22,8 @@ bool bc_check_atomic_mode(bc_verifier *v, const bc_op *op, int mode_row, const b
     enum { WORDS = BC_SET(I32) | BC_SET(I64), FLOATS = BC_SET(F16) | BC_SET(BF16) | BC_SET(F32) | BC_SET(F64) };
     uint64_t mode = bc_attr_u(op, mode_row);
     bc_kind_set allowed = WORDS;
-    const char *help = element->kind < BC_F16 ? "use pointers to i32 or i64, and move the smaller element inside the word"
-                                              : NULL;
+    const char *help =
+        element->kind < BC_F16 ? "use pointers to i32 or i64, and move the smaller element inside the word" : NULL;
     if (mode == BC_AtomicRMWMode_addf) {
         allowed = FLOATS;
         help = bc_kind_in((bc_kind)element->kind, WORDS) ? "use add for integers" : NULL;
@@ -32,7 +32,9 @@ bool bc_check_atomic_mode(bc_verifier *v, const bc_op *op, int mode_row, const b
     }
     if (TV_LIKELY(bc_kind_in((bc_kind)element->kind, allowed)))
         return true;
-    const char *words = allowed == FLOATS ? "f16, bf16, f32 and f64" : allowed == WORDS ? "i32 and i64" : "i32, i64, f32 and f64";
+    const char *words = allowed == FLOATS  ? "f16, bf16, f32 and f64"
+                        : allowed == WORDS ? "i32 and i64"
+                                           : "i32, i64, f32 and f64";
     return bc_wrong_help(v, op, mode_row, 0, rule, help, "is %s, which works on %s; the elements here are %s",
                          bc_enum_text(BC_ENUM_AtomicRMWMode, mode), words, bc_type_words(v, element));
 }
@@ -52,7 +54,8 @@ bool bc_refuse_multicast(bc_verifier *v, const bc_op *op, int row, const bc_type
 {
     if (TV_LIKELY(pointer->ptr_attr != BC_PtrAttr_multicast))
         return true;
-    return bc_wrong(v, op, row, 0, BC_RULE_V_PTRATTR_03, "is %s, a multicast address, which only multimem ops may access",
+    return bc_wrong(v, op, row, 0, BC_RULE_V_PTRATTR_03,
+                    "is %s, a multicast address, which only multimem ops may access",
                     bc_type_words(v, bc_type_of(op, row)));
 }
 
@@ -151,7 +154,8 @@ void verify_atomic_rmw_tko(bc_verifier *v, const bc_op *op)
         && check_pointee(v, op, F_atomic_rmw_tko_arg, F_atomic_rmw_tko_pointers, BC_RULE_V_RMW_01)
         && bc_need_same_shape(v, op, F_atomic_rmw_tko_result, F_atomic_rmw_tko_arg, BC_RULE_V_RMW_02)
         && bc_need_same_type(v, op, F_atomic_rmw_tko_result, F_atomic_rmw_tko_arg, BC_RULE_V_RMW_03))
-        bc_check_atomic_mode(v, op, F_atomic_rmw_tko_mode, bc_type_of(op, F_atomic_rmw_tko_arg)->elem, BC_RULE_V_RMW_05);
+        bc_check_atomic_mode(v, op, F_atomic_rmw_tko_mode, bc_type_of(op, F_atomic_rmw_tko_arg)->elem,
+                             BC_RULE_V_RMW_05);
     refuse_multicast_pointers(v, op, F_atomic_rmw_tko_pointers);
     check_mask(v, op, F_atomic_rmw_tko_mask, F_atomic_rmw_tko_pointers, BC_RULE_V_RMW_04);
     check_atomic_order(v, op, F_atomic_rmw_tko_memory_ordering_semantics, BC_RULE_V_RMW_06);

@@ -14,9 +14,11 @@ static bool check_extent(bc_verifier *v, const bc_op *op, const char *letter, ex
     const bc_type *a = bc_type_of(op, at.row), *b = bc_type_of(op, other.row);
     if (TV_LIKELY(a->shape[at.dim] == b->shape[other.dim]))
         return true;
-    return bc_wrong(v, op, at.row, 0, rule, "is %s, so %s (dimension %u) is %lld, but %s is %s with %s = %lld (dimension %u)",
-                    bc_type_words(v, a), letter, at.dim, (long long)a->shape[at.dim], bc_field_words(v, op, other.row, 0),
-                    bc_type_words(v, b), letter, (long long)b->shape[other.dim], other.dim);
+    return bc_wrong(v, op, at.row, 0, rule,
+                    "is %s, so %s (dimension %u) is %lld, but %s is %s with %s = %lld (dimension %u)",
+                    bc_type_words(v, a), letter, at.dim, (long long)a->shape[at.dim],
+                    bc_field_words(v, op, other.row, 0), bc_type_words(v, b), letter, (long long)b->shape[other.dim],
+                    other.dim);
 }
 
 static bool check_rank(bc_verifier *v, const bc_op *op, int row, int lhs, bc_rule rule)
@@ -35,8 +37,8 @@ static bool check_matrices(bc_verifier *v, const bc_op *op, int lhs, int rhs, in
         return false;
     const bc_type *l = bc_type_of(op, lhs);
     if (l->rank != 2 && l->rank != 3)
-        return bc_wrong(v, op, lhs, 0, BC_RULE_V_MMA_02, "is %s of rank %u; a matrix has rank 2, a batch of them rank 3",
-                        bc_type_words(v, l), l->rank);
+        return bc_wrong(v, op, lhs, 0, BC_RULE_V_MMA_02,
+                        "is %s of rank %u; a matrix has rank 2, a batch of them rank 3", bc_type_words(v, l), l->rank);
     unsigned row = l->rank - 2, column = row + 1;
     if (l->rank == 3
         && (!check_extent(v, op, "the batch", (extent){rhs, 0}, (extent){lhs, 0}, BC_RULE_V_MMA_03)
@@ -51,7 +53,9 @@ static bool check_matrices(bc_verifier *v, const bc_op *op, int lhs, int rhs, in
 static bc_kind_set accumulators(bc_kind factor)
 {
     switch (factor) {
-    case BC_F16: case BC_F8E4M3FN: case BC_F8E5M2:
+    case BC_F16:
+    case BC_F8E4M3FN:
+    case BC_F8E5M2:
         return BC_SET(F16) | BC_SET(F32);
     case BC_F64:
         return BC_SET(F64);
@@ -71,8 +75,8 @@ void verify_mmaf(bc_verifier *v, const bc_op *op)
     if (bc_kind_in((bc_kind)acc->elem->kind, allowed))
         return;
     const char *words = allowed == BC_SET(F64) ? "f64" : allowed == BC_SET(F32) ? "f32" : "f16 or f32";
-    bc_wrong(v, op, F_mmaf_acc, 0, BC_RULE_V_MMF_03, "is %s, but products of %s accumulate in %s", bc_type_words(v, acc),
-             bc_type_words(v, lhs->elem), words);
+    bc_wrong(v, op, F_mmaf_acc, 0, BC_RULE_V_MMF_03, "is %s, but products of %s accumulate in %s",
+             bc_type_words(v, acc), bc_type_words(v, lhs->elem), words);
 }
 
 void verify_mmai(bc_verifier *v, const bc_op *op)
@@ -88,8 +92,8 @@ static const struct {
     uint8_t factor, scale; /* bc_kind */
     uint8_t lengths;       /* a sum of the lengths allowed, 16 and 32 */
 } blocks[] = {
-    {BC_F8E4M3FN, BC_F8E8M0FNU, 32},     {BC_F8E5M2, BC_F8E8M0FNU, 32},        {BC_F4E2M1FN, BC_F8E8M0FNU, 16 + 32},
-    {BC_F4E2M1FN, BC_F8E4M3FN, 16},      {BC_F4E2M1FN, BC_FNV8E5M3FNU, 16 + 32},
+    {BC_F8E4M3FN, BC_F8E8M0FNU, 32}, {BC_F8E5M2, BC_F8E8M0FNU, 32},          {BC_F4E2M1FN, BC_F8E8M0FNU, 16 + 32},
+    {BC_F4E2M1FN, BC_F8E4M3FN, 16},  {BC_F4E2M1FN, BC_FNV8E5M3FNU, 16 + 32},
 };
 
 static bool check_scale_type(bc_verifier *v, const bc_op *op, unsigned *out_lengths)
@@ -106,8 +110,12 @@ static bool check_scale_type(bc_verifier *v, const bc_op *op, unsigned *out_leng
 
 static bool check_scale_shapes(bc_verifier *v, const bc_op *op)
 {
-    enum { LHS = F_mmaf_scaled_lhs, RHS = F_mmaf_scaled_rhs, LHS_SCALE = F_mmaf_scaled_lhs_scale,
-           RHS_SCALE = F_mmaf_scaled_rhs_scale };
+    enum {
+        LHS = F_mmaf_scaled_lhs,
+        RHS = F_mmaf_scaled_rhs,
+        LHS_SCALE = F_mmaf_scaled_lhs_scale,
+        RHS_SCALE = F_mmaf_scaled_rhs_scale
+    };
     if (!check_rank(v, op, LHS_SCALE, LHS, BC_RULE_V_MMS_05) || !check_rank(v, op, RHS_SCALE, RHS, BC_RULE_V_MMS_05))
         return false;
     unsigned row = bc_type_of(op, LHS)->rank - 2, column = row + 1;
@@ -126,8 +134,9 @@ static void check_block_length(bc_verifier *v, const bc_op *op, unsigned lengths
     const bc_type *lhs = bc_type_of(op, F_mmaf_scaled_lhs), *scale = bc_type_of(op, F_mmaf_scaled_lhs_scale);
     int64_t k = lhs->shape[lhs->rank - 1], scales = scale->shape[lhs->rank - 1];
     if (k % scales != 0) {
-        bc_wrong(v, op, F_mmaf_scaled_lhs_scale, 0, BC_RULE_V_MMS_10, "is %s with %lld scales, which do not divide K = %lld",
-                 bc_type_words(v, scale), (long long)scales, (long long)k);
+        bc_wrong(v, op, F_mmaf_scaled_lhs_scale, 0, BC_RULE_V_MMS_10,
+                 "is %s with %lld scales, which do not divide K = %lld", bc_type_words(v, scale), (long long)scales,
+                 (long long)k);
         return;
     }
     int64_t length = k / scales;
@@ -136,13 +145,19 @@ static void check_block_length(bc_verifier *v, const bc_op *op, unsigned lengths
     bc_wrong(v, op, F_mmaf_scaled_lhs_scale, 0, BC_RULE_V_MMS_12,
              "is %s, so each scale covers %lld elements along K; with %s and %s it covers %s", bc_type_words(v, scale),
              (long long)length, bc_type_words(v, lhs->elem), bc_type_words(v, scale->elem),
-             lengths == 32 ? "32" : lengths == 16 ? "16" : "16 or 32");
+             lengths == 32   ? "32"
+             : lengths == 16 ? "16"
+                             : "16 or 32");
 }
 
 void verify_mmaf_scaled(bc_verifier *v, const bc_op *op)
 {
-    enum { LHS = F_mmaf_scaled_lhs, RHS = F_mmaf_scaled_rhs, LHS_SCALE = F_mmaf_scaled_lhs_scale,
-           RHS_SCALE = F_mmaf_scaled_rhs_scale };
+    enum {
+        LHS = F_mmaf_scaled_lhs,
+        RHS = F_mmaf_scaled_rhs,
+        LHS_SCALE = F_mmaf_scaled_lhs_scale,
+        RHS_SCALE = F_mmaf_scaled_rhs_scale
+    };
     bool shapes = check_matrices(v, op, LHS, RHS, F_mmaf_scaled_acc) && check_scale_shapes(v, op);
     bc_need_same_type(v, op, F_mmaf_scaled_result, F_mmaf_scaled_acc, BC_RULE_V_MMA_08);
     unsigned lengths = 0;

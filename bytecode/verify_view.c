@@ -101,15 +101,21 @@ void verify_get_index_space_shape(bc_verifier *v, const bc_op *op)
 /* ---- loads and stores: one set of rules under two sets of ids ---- */
 
 typedef struct access_rules {
-    bc_rule index_count, tile_type, scalar_index, index_type, sparse_rank, sparse_length, dense_rank, dense_type, inbounds;
+    bc_rule index_count, tile_type, scalar_index, index_type, sparse_rank, sparse_length, dense_rank, dense_type,
+        inbounds;
 } access_rules;
 
-static const access_rules load_rules = {BC_RULE_V_LDV_02, BC_RULE_V_LDV_03, BC_RULE_V_LDV_04, BC_RULE_V_LDV_05, BC_RULE_V_LDV_06,
-                                        BC_RULE_V_LDV_07, BC_RULE_V_LDV_08, BC_RULE_V_LDV_09, BC_RULE_V_LDV_12};
-static const access_rules store_rules = {BC_RULE_V_STV_02, BC_RULE_V_STV_03, BC_RULE_V_STV_04, BC_RULE_V_STV_05, BC_RULE_V_STV_06,
-                                         BC_RULE_V_STV_07, BC_RULE_V_STV_08, BC_RULE_V_STV_09, BC_RULE_V_STV_12};
-static const access_rules multimem_rules = {
-    .index_count = BC_RULE_V_MML_02, .tile_type = BC_RULE_V_MML_03, .index_type = BC_RULE_V_MML_02, .inbounds = BC_RULE_V_MML_07};
+static const access_rules load_rules = {BC_RULE_V_LDV_02, BC_RULE_V_LDV_03, BC_RULE_V_LDV_04,
+                                        BC_RULE_V_LDV_05, BC_RULE_V_LDV_06, BC_RULE_V_LDV_07,
+                                        BC_RULE_V_LDV_08, BC_RULE_V_LDV_09, BC_RULE_V_LDV_12};
+static const access_rules store_rules = {BC_RULE_V_STV_02, BC_RULE_V_STV_03, BC_RULE_V_STV_04,
+                                         BC_RULE_V_STV_05, BC_RULE_V_STV_06, BC_RULE_V_STV_07,
+                                         BC_RULE_V_STV_08, BC_RULE_V_STV_09, BC_RULE_V_STV_12};
+static const access_rules multimem_rules = {.index_count = BC_RULE_V_MML_02,
+                                            .tile_type = BC_RULE_V_MML_03,
+                                            .scalar_index = BC_RULE_V_MML_02,
+                                            .index_type = BC_RULE_V_MML_02,
+                                            .inbounds = BC_RULE_V_MML_07};
 
 /* The rows of an op that moves a tile through a view. */
 typedef struct access {
@@ -123,8 +129,8 @@ static bool check_index_count(bc_verifier *v, const bc_op *op, int view_row, int
     uint32_t count = bc_operand_range(op, index_row).count;
     if (TV_LIKELY(count == view->rank))
         return true;
-    return bc_wrong(v, op, view_row, 0, rule, "is %s, which takes %u %s, but %u %s given", bc_type_words(v, view), view->rank,
-                    view->rank == 1 ? "index" : "indices", count, count == 1 ? "is" : "are");
+    return bc_wrong(v, op, view_row, 0, rule, "is %s, which takes %u %s, but %u %s given", bc_type_words(v, view),
+                    view->rank, view->rank == 1 ? "index" : "indices", count, count == 1 ? "is" : "are");
 }
 
 /* inbounds is absent when all false. */
@@ -162,8 +168,8 @@ static bool check_scalar_indices(bc_verifier *v, const bc_op *op, const access *
         if (TV_UNLIKELY(type->rank != 0))
             return bc_wrong(v, op, a->index, i, rank_rule, "is %s; it must be a scalar", bc_type_words(v, type));
         if (TV_UNLIKELY(first && type != first))
-            return bc_wrong(v, op, a->index, i, type_rule, "is %s, but the first scalar index is %s", bc_type_words(v, type),
-                            bc_type_words(v, first));
+            return bc_wrong(v, op, a->index, i, type_rule, "is %s, but the first scalar index is %s",
+                            bc_type_words(v, type), bc_type_words(v, first));
         first = type;
     }
     return true;
@@ -197,11 +203,12 @@ static bool check_f4_packing(bc_verifier *v, const bc_op *op, int view_row)
             count++;
         }
     if (count != 1)
-        return bc_wrong(v, op, view_row, 0, BC_RULE_V_F4_01, "is %s, which has %u dimensions of static stride 1; packed elements need one",
+        return bc_wrong(v, op, view_row, 0, BC_RULE_V_F4_01,
+                        "is %s, which has %u dimensions of static stride 1; packed elements need one",
                         bc_type_words(v, view), count);
     if (view->kind == BC_GATHER_SCATTER_VIEW && view->sparse_dim == packing)
-        return bc_wrong(v, op, view_row, 0, BC_RULE_V_F4_02, "is %s, whose sparse dimension %u is the one with stride 1",
-                        bc_type_words(v, view), packing);
+        return bc_wrong(v, op, view_row, 0, BC_RULE_V_F4_02,
+                        "is %s, whose sparse dimension %u is the one with stride 1", bc_type_words(v, view), packing);
     return true;
 }
 
@@ -224,8 +231,8 @@ static void check_access(bc_verifier *v, const bc_op *op, const access *a)
 
 void verify_load_view_tko(bc_verifier *v, const bc_op *op)
 {
-    static const access a = {F_load_view_tko_view, F_load_view_tko_tile, F_load_view_tko_index, F_load_view_tko_inbounds,
-                             &load_rules};
+    static const access a = {F_load_view_tko_view, F_load_view_tko_tile, F_load_view_tko_index,
+                             F_load_view_tko_inbounds, &load_rules};
     check_access(v, op, &a);
     if (bc_need_enum(v, op, F_load_view_tko_memory_ordering_semantics, BC_LOAD_ORDERS, BC_RULE_V_MEM_01))
         bc_check_memory_scope(v, op, F_load_view_tko_memory_ordering_semantics, F_load_view_tko_memory_scope);
@@ -234,8 +241,8 @@ void verify_load_view_tko(bc_verifier *v, const bc_op *op)
 
 void verify_store_view_tko(bc_verifier *v, const bc_op *op)
 {
-    static const access a = {F_store_view_tko_view, F_store_view_tko_tile, F_store_view_tko_index, F_store_view_tko_inbounds,
-                             &store_rules};
+    static const access a = {F_store_view_tko_view, F_store_view_tko_tile, F_store_view_tko_index,
+                             F_store_view_tko_inbounds, &store_rules};
     check_access(v, op, &a);
     if (bc_need_enum(v, op, F_store_view_tko_memory_ordering_semantics, BC_STORE_ORDERS, BC_RULE_V_MEM_02))
         bc_check_memory_scope(v, op, F_store_view_tko_memory_ordering_semantics, F_store_view_tko_memory_scope);
@@ -248,23 +255,26 @@ static bool check_red_view(bc_verifier *v, const bc_op *op)
 {
     const bc_type *view = bc_type_of(op, F_atomic_red_view_tko_view);
     if (view->kind == BC_GATHER_SCATTER_VIEW)
-        return bc_wrong(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_02, "is %s; it must be a partition_view or strided_view",
-                        bc_type_words(v, view));
+        return bc_wrong(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_02,
+                        "is %s; it must be a partition_view or strided_view", bc_type_words(v, view));
     if (view->padding != BC_NO_PADDING) /* refused up to 13.4, ignored by the 13.5 tools in files of every version */
-        bc_tolerated(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_03, "is %s, whose padding value means nothing here",
-                     bc_type_words(v, view));
+        bc_tolerated(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_03,
+                     "is %s, whose padding value means nothing here", bc_type_words(v, view));
     return bc_refuse_multicast(v, op, F_atomic_red_view_tko_view, view->elem);
 }
 
 static bool check_red_value(bc_verifier *v, const bc_op *op)
 {
-    const bc_type *view = bc_type_of(op, F_atomic_red_view_tko_view), *value = bc_type_of(op, F_atomic_red_view_tko_value);
+    const bc_type *view = bc_type_of(op, F_atomic_red_view_tko_view),
+                  *value = bc_type_of(op, F_atomic_red_view_tko_value);
     if (value->elem != view->elem->elem)
-        return bc_wrong(v, op, F_atomic_red_view_tko_value, 0, BC_RULE_V_RED_04, "is %s, but the elements of the view are %s",
-                        bc_type_words(v, value), bc_type_words(v, view->elem->elem));
+        return bc_wrong(v, op, F_atomic_red_view_tko_value, 0, BC_RULE_V_RED_04,
+                        "is %s, but the elements of the view are %s", bc_type_words(v, value),
+                        bc_type_words(v, view->elem->elem));
     if (!bc_same_shape(value, view))
-        return bc_wrong(v, op, F_atomic_red_view_tko_value, 0, BC_RULE_V_RED_05, "is %s, but the tiles of the view have shape %s",
-                        bc_type_words(v, value), bc_shape_words(v, view));
+        return bc_wrong(v, op, F_atomic_red_view_tko_value, 0, BC_RULE_V_RED_05,
+                        "is %s, but the tiles of the view have shape %s", bc_type_words(v, value),
+                        bc_shape_words(v, view));
     return true;
 }
 
@@ -289,7 +299,8 @@ void verify_atomic_red_view_tko(bc_verifier *v, const bc_op *op)
     enum { SCOPES = 1u << BC_MemoryScope_tl_blk | 1u << BC_MemoryScope_device };
     if (check_red_view(v, op) && check_red_value(v, op)) {
         if (bc_attr_u(op, F_atomic_red_view_tko_mode) == BC_AtomicRMWMode_xchg)
-            bc_wrong(v, op, F_atomic_red_view_tko_mode, 0, BC_RULE_V_RED_06, "is xchg, which a view reduction cannot do");
+            bc_wrong(v, op, F_atomic_red_view_tko_mode, 0, BC_RULE_V_RED_06,
+                     "is xchg, which a view reduction cannot do");
         else
             bc_check_atomic_mode(v, op, F_atomic_red_view_tko_mode, bc_type_of(op, F_atomic_red_view_tko_value)->elem,
                                  BC_RULE_V_RED_07);
@@ -321,8 +332,8 @@ static void check_multimem_reduction(bc_verifier *v, const bc_op *op, int row, i
 {
     const bc_type *elem = bc_type_of(op, view_row)->elem->elem;
     uint64_t mode = bc_attr_u(op, row);
-    bool half_load = op->opcode == OP_multimem_load_reduce_view_tko
-                     && bc_kind_in((bc_kind)elem->kind, BC_SET(F16) | BC_SET(BF16));
+    bool half_load =
+        op->opcode == OP_multimem_load_reduce_view_tko && bc_kind_in((bc_kind)elem->kind, BC_SET(F16) | BC_SET(BF16));
     uint32_t allowed = half_load ? MODE(add) | MODE(min) | MODE(max) : MODE(add);
     if (bc_kind_in((bc_kind)elem->kind, BC_SET_FLOAT) && !(allowed >> mode & 1))
         bc_wrong(v, op, row, 0, BC_RULE_V_MML_05, "is %s; with elements of type %s it must be %s",
@@ -333,19 +344,21 @@ static void check_multimem_reduction(bc_verifier *v, const bc_op *op, int row, i
 void verify_multimem_load_reduce_view_tko(bc_verifier *v, const bc_op *op)
 {
     static const access a = {F_multimem_load_reduce_view_tko_view, F_multimem_load_reduce_view_tko_reduced_values,
-                             F_multimem_load_reduce_view_tko_index, F_multimem_load_reduce_view_tko_inbounds, &multimem_rules};
+                             F_multimem_load_reduce_view_tko_index, F_multimem_load_reduce_view_tko_inbounds,
+                             &multimem_rules};
     if (check_multimem_view(v, op, a.view))
         check_multimem_reduction(v, op, F_multimem_load_reduce_view_tko_reduction, a.view);
     check_access(v, op, &a);
-    if (bc_need_enum(v, op, F_multimem_load_reduce_view_tko_memory_ordering_semantics, BC_LOAD_ORDERS, BC_RULE_V_MML_06))
+    if (bc_need_enum(v, op, F_multimem_load_reduce_view_tko_memory_ordering_semantics, BC_LOAD_ORDERS,
+                     BC_RULE_V_MML_06))
         bc_check_memory_scope(v, op, F_multimem_load_reduce_view_tko_memory_ordering_semantics,
-                       F_multimem_load_reduce_view_tko_memory_scope);
+                              F_multimem_load_reduce_view_tko_memory_scope);
 }
 
 void verify_multimem_reduce_view_tko(bc_verifier *v, const bc_op *op)
 {
-    static const access a = {F_multimem_reduce_view_tko_view, F_multimem_reduce_view_tko_tile, F_multimem_reduce_view_tko_index,
-                             F_multimem_reduce_view_tko_inbounds, &multimem_rules};
+    static const access a = {F_multimem_reduce_view_tko_view, F_multimem_reduce_view_tko_tile,
+                             F_multimem_reduce_view_tko_index, F_multimem_reduce_view_tko_inbounds, &multimem_rules};
     if (check_multimem_view(v, op, a.view))
         check_multimem_reduction(v, op, F_multimem_reduce_view_tko_reduction, a.view);
     check_access(v, op, &a);
@@ -355,10 +368,11 @@ void verify_multimem_reduce_view_tko(bc_verifier *v, const bc_op *op)
 
 void verify_multimem_store_view_tko(bc_verifier *v, const bc_op *op)
 {
-    static const access a = {F_multimem_store_view_tko_view, F_multimem_store_view_tko_tile, F_multimem_store_view_tko_index,
-                             F_multimem_store_view_tko_inbounds, &multimem_rules};
+    static const access a = {F_multimem_store_view_tko_view, F_multimem_store_view_tko_tile,
+                             F_multimem_store_view_tko_index, F_multimem_store_view_tko_inbounds, &multimem_rules};
     check_multimem_view(v, op, a.view);
     check_access(v, op, &a);
     if (bc_need_enum(v, op, F_multimem_store_view_tko_memory_ordering_semantics, BC_STORE_ORDERS, BC_RULE_V_MML_06))
-        bc_check_memory_scope(v, op, F_multimem_store_view_tko_memory_ordering_semantics, F_multimem_store_view_tko_memory_scope);
+        bc_check_memory_scope(v, op, F_multimem_store_view_tko_memory_ordering_semantics,
+                              F_multimem_store_view_tko_memory_scope);
 }
