@@ -39,6 +39,14 @@ static inline double bc_f64_from_bits(uint64_t bits)
 
 enum { BC_F32_NAN = 0x7FFFFFFF };
 
+/* a where condition is 1, b where it is 0. With ?: gcc moves a floating-point operation that only one side needs into a
+   branch, and then cannot vectorise. */
+static inline uint32_t bc_pick(uint32_t condition, uint32_t a, uint32_t b)
+{
+    uint32_t mask = 0u - condition;
+    return (a & mask) | (b & ~mask);
+}
+
 /* ---- narrow to f32: exact ---- */
 
 static inline float bc_f16_to_f32(uint16_t h)
@@ -46,9 +54,9 @@ static inline float bc_f16_to_f32(uint16_t h)
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = h & 0x7FFF;
     uint32_t normal = (magnitude << 13) + (112u << 23);
     uint32_t subnormal = bc_f32_bits((float)(int32_t)magnitude * 0x1p-24f);
-    uint32_t bits = magnitude < 0x0400 ? subnormal : normal;
-    bits = magnitude == 0x7C00 ? 0x7F800000 : bits;
-    return bc_f32_from_bits(magnitude > 0x7C00 ? BC_F32_NAN : sign | bits);
+    uint32_t bits = sign | bc_pick(magnitude < 0x0400, subnormal, normal);
+    bits = bc_pick(magnitude == 0x7C00, sign | 0x7F800000, bits);
+    return bc_f32_from_bits(bc_pick(magnitude > 0x7C00, BC_F32_NAN, bits));
 }
 
 static inline float bc_bf16_to_f32(uint16_t b)
@@ -67,8 +75,8 @@ static inline float bc_f8e4m3_to_f32(uint8_t b)
     uint32_t sign = (uint32_t)(b & 0x80) << 24, magnitude = b & 0x7F;
     uint32_t normal = (magnitude << 20) + (120u << 23);
     uint32_t subnormal = bc_f32_bits((float)(int32_t)magnitude * 0x1p-9f);
-    uint32_t bits = magnitude < 0x08 ? subnormal : normal;
-    return bc_f32_from_bits(magnitude == 0x7F ? BC_F32_NAN : sign | bits);
+    uint32_t bits = sign | bc_pick(magnitude < 0x08, subnormal, normal);
+    return bc_f32_from_bits(bc_pick(magnitude == 0x7F, BC_F32_NAN, bits));
 }
 
 static inline float bc_f8e8m0_to_f32(uint8_t b)
@@ -81,9 +89,9 @@ static inline float bc_f8e5m3_to_f32(uint8_t b)
 {
     uint32_t magnitude = b;
     uint32_t normal = (magnitude << 20) + (112u << 23);
-    uint32_t subnormal = bc_f32_bits((float)b * 0x1p-17f);
-    uint32_t bits = magnitude < 0x08 ? subnormal : normal;
-    return bc_f32_from_bits(b == 0xFF ? BC_F32_NAN : bits);
+    uint32_t subnormal = bc_f32_bits((float)(int32_t)magnitude * 0x1p-17f);
+    uint32_t bits = bc_pick(magnitude < 0x08, subnormal, normal);
+    return bc_f32_from_bits(bc_pick(b == 0xFF, BC_F32_NAN, bits));
 }
 
 static inline float bc_f4e2m1_to_f32(uint8_t b)
@@ -121,15 +129,15 @@ static inline uint16_t bc_f32_to_f16(float x)
     uint32_t normal = bc_round_bits(magnitude, 0u - (112u << 23), 13);
     uint32_t subnormal = bc_round_subnormal(magnitude, 0.5f);
     normal = normal > 0x7C00 ? 0x7C00 : normal;
-    uint32_t result = sign | (magnitude < 0x38800000 ? subnormal : normal);
-    return (uint16_t)(magnitude > 0x7F800000 ? 0x7FFF : result);
+    uint32_t result = sign | bc_pick(magnitude < 0x38800000, subnormal, normal);
+    return (uint16_t)bc_pick(magnitude > 0x7F800000, 0x7FFF, result);
 }
 
 static inline uint16_t bc_f32_to_bf16(float x)
 {
     uint32_t bits = bc_f32_bits(x);
     uint32_t rounded = bc_round_bits(bits, 0, 16);
-    return (uint16_t)((bits & 0x7FFFFFFF) > 0x7F800000 ? 0x7FFF : rounded);
+    return (uint16_t)bc_pick((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FFF, rounded);
 }
 
 static inline uint32_t bc_f32_to_tf32_cell(float x)
@@ -145,8 +153,8 @@ static inline uint8_t bc_f32_to_f8e5m2(float x)
     uint32_t normal = bc_round_bits(magnitude, 0u - (112u << 23), 21);
     uint32_t subnormal = bc_round_subnormal(magnitude, 0x1p7f);
     normal = normal > 0x7B ? 0x7B : normal;
-    uint32_t result = sign | (magnitude < 0x38800000 ? subnormal : normal);
-    return (uint8_t)(magnitude > 0x7F800000 ? 0x7F : result);
+    uint32_t result = sign | bc_pick(magnitude < 0x38800000, subnormal, normal);
+    return (uint8_t)bc_pick(magnitude > 0x7F800000, 0x7F, result);
 }
 
 static inline uint8_t bc_f32_to_f8e4m3(float x)
@@ -155,8 +163,8 @@ static inline uint8_t bc_f32_to_f8e4m3(float x)
     uint32_t normal = bc_round_bits(magnitude, 0u - (120u << 23), 20);
     uint32_t subnormal = bc_round_subnormal(magnitude, 0x1p14f);
     normal = normal > 0x7E ? 0x7E : normal;
-    uint32_t result = sign | (magnitude < 0x3C800000 ? subnormal : normal);
-    return (uint8_t)(magnitude > 0x7F800000 ? 0x7F : result);
+    uint32_t result = sign | bc_pick(magnitude < 0x3C800000, subnormal, normal);
+    return (uint8_t)bc_pick(magnitude > 0x7F800000, 0x7F, result);
 }
 
 /* ---- rounding to odd, so that a second rounding does no harm ---- */
@@ -165,12 +173,11 @@ static inline uint8_t bc_f32_to_f8e4m3(float x)
    any mode, gives what rounding x would. A NaN stays one. */
 static inline float bc_f64_to_f32_odd(double x)
 {
-    float near = (float)x;
-    uint32_t bits = bc_f32_bits(near);
-    double magnitude = bc_f64_from_bits(bc_f64_bits(x) & INT64_MAX);
-    double near_magnitude = (double)bc_f32_from_bits(bits & 0x7FFFFFFF);
+    uint32_t bits = bc_f32_bits((float)x), even = ~bits & 1;
+    uint64_t magnitude = bc_f64_bits(x) & INT64_MAX;
+    uint64_t rounded = bc_f64_bits((double)bc_f32_from_bits(bits)) & INT64_MAX;
     /* Next to an even pattern that is not x stands the odd one on the side of x. */
-    uint32_t up = near_magnitude < magnitude, down = near_magnitude > magnitude, even = ~bits & 1;
+    uint32_t up = (uint32_t)((rounded - magnitude) >> 63), down = (uint32_t)((magnitude - rounded) >> 63);
     return bc_f32_from_bits(bits + (up & even) - (down & even));
 }
 
@@ -192,10 +199,13 @@ static inline double bc_fma_odd(float a, float b, float c)
     double part = sum - product;
     double error = (product - (sum - part)) + (addend - part);
     uint64_t bits = bc_f64_bits(sum), even = ~bits & 1;
-    /* An error that points away from zero makes the magnitude larger. NaN and Inf compare false. */
-    uint64_t outward = (sum > 0 && error > 0) || (sum < 0 && error < 0);
-    uint64_t inward = (sum > 0 && error < 0) || (sum < 0 && error > 0);
-    return bc_f64_from_bits(bits + (outward & even) - (inward & even));
+    /* Next to an even sum that has an error stands the odd one on the side of the error: one step out if both have the
+       same sign, else one step in. With a NaN or Inf for a sum the error is a NaN. All with integers, because gcc does
+       not vectorise comparisons of doubles whose results become numbers. */
+    uint64_t size = bc_f64_bits(error) & INT64_MAX;
+    uint64_t inexact = (0 - size) >> 63 & ~(((size >> 52) + 1) >> 11);
+    uint64_t inward = (bits ^ bc_f64_bits(error)) >> 63;
+    return bc_f64_from_bits(bits + ((inexact & even) ^ (0 - inward)) + inward);
 }
 
 static inline float bc_f32_fma(float a, float b, float c)

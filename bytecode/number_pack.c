@@ -6,7 +6,7 @@ uint64_t bc_packed_get(const void *bytes, unsigned width, size_t index)
     const uint8_t *p = bytes;
     if (width < 8) {
         size_t per_byte = 8 / width;
-        return p[index / per_byte] >> (index % per_byte * width) & bc_int_mask(width);
+        return (unsigned)p[index / per_byte] >> (index % per_byte * width) & bc_int_mask(width);
     }
     unsigned size = width / 8;
     uint64_t bits = 0;
@@ -57,9 +57,9 @@ uint64_t bc_constant_element(const bc_blob *blob, bc_kind kind, uint64_t count, 
     bc_constant_form form = bc_constant_form_of(blob, kind, count);
     if (form == BC_CONSTANT_WRONG_SIZE || index >= count)
         return 0;
-    if (kind == BC_I1)
-        return form == BC_CONSTANT_SPLAT ? blob->ptr[0] != 0 : bc_packed_get(blob->ptr, 1, (size_t)index);
-    uint64_t bits = bc_packed_get(blob->ptr, 8 * bc_kind_constant_bytes(kind),
-                                  form == BC_CONSTANT_SPLAT ? 0 : (size_t)index);
+    if (form == BC_CONSTANT_SPLAT)
+        index = 0; /* i1: bit 0 counts; writers give 0x00, 0x01 or 0xFF, tileirdisasm reads others so */
+    unsigned width = kind == BC_I1 ? 1 : 8 * bc_kind_constant_bytes(kind);
+    uint64_t bits = bc_packed_get(blob->ptr, width, (size_t)index);
     return bits & bc_int_mask(bc_kind_bits(kind)); /* tf32 and f4 leave spare bits */
 }
