@@ -1,0 +1,229 @@
+/* Arguments of `tilevm run`: from what the user writes to arrays in memory, and back to files and reports.
+
+     args_array.c    memory with guard zones, element access, checksums
+     args_spec.c     the text of an argument: x.npy, 'randn(f32,[4,4],seed=7)', 5, [x.npy, y.npy], @a
+     args_make.c     specs to arrays and scalars
+     args_fill.c     generators
+     args_bind.c     which spec belongs to which parameter
+     args_json.c     the same from a JSON file
+     args_synth.c    arguments made up where none are given
+     args_compare.c  results against expected ones
+     args_save.c     results to files
+   Nothing here prints; what went wrong goes to an io_error. docs/run.md describes what users see. */
+#ifndef TILEVM_TOOLS_ARGS_H
+#define TILEVM_TOOLS_ARGS_H
+
+#include "bytecode/base/arena.h"
+#include "bytecode/dtype.h"
+#include "tilevm/tilevm.h"
+#include "tools/tilevm/io.h"
+
+/* ---- arrays ---- */
+
+/* Memory with a guard zone on either side. Arrays that alias share one. */
+typedef struct arg_storage {
+    unsigned char *block;
+    size_t block_size;
+    unsigned char *data;         /* between the guard zones */
+    size_t size;
+    unsigned users;
+} arg_storage;
+
+typedef struct arg_array {
+    arg_storage *storage;        /* NULL: a null pointer */
+    tv_dtype dtype;
+    unsigned item;               /* bytes of an element */
+    uint32_t ndim;
+    int64_t shape[TV_MAX_RANK], strides[TV_MAX_RANK]; /* elements */
+    unsigned char *first;        /* element (0, ..., 0) */
+    uint64_t count;
+    bool packed;                 /* row-major without gaps */
+} arg_array;
+
+enum {
+    ARG_GUARD = 4096,            /* bytes of a guard zone; also the alignment of the data */
+    ARG_GAP = 0xa5               /* what gaps and guard zones hold */
+};
+
+/* How an array lies in memory. */
+typedef struct arg_layout {
+    bool fortran;                /* first axis fastest; when strides are not given */
+    const int64_t *strides;      /* NULL: packed */
+    uint64_t offset;             /* elements between the beginning of the memory and the lowest element */
+    uint64_t limit;              /* bytes that may be allocated; 0: any */
+} arg_layout;
+
+/* Allocates an array. Its elements hold anything, gaps between them ARG_GAP. shape is copied. */
+bool arg_array_new(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const arg_layout *layout, arg_array *out,
+                   io_error *error);
+/* Another view of the memory of an array. */
+bool arg_array_alias(const arg_array *of, tv_dtype dtype, uint32_t ndim, const int64_t *shape, const arg_layout *layout,
+                     arg_array *out, io_error *error);
+void arg_array_free(arg_array *array);
+tv_array arg_array_view(const arg_array *array);
+
+/* Walks the elements in row-major order of the indices, in runs of equal steps. */
+typedef struct arg_walk {
+    const arg_array *array;
+    unsigned char *at;           /* first element of the run */
+    int64_t step;                /* bytes to the next one */
+    uint64_t run;                /* elements in the run */
+    uint64_t done;               /* elements in earlier runs */
+    int64_t index[TV_MAX_RANK];
+} arg_walk;
+void arg_walk_start(arg_walk *walk, const arg_array *array);
+bool arg_walk_next(arg_walk *walk); /* false after the last run */
+
+/* Pattern of an element, zero-extended. */
+uint64_t arg_load(const unsigned char *at, unsigned item);
+void arg_store(unsigned char *at, unsigned item, uint64_t bits);
+/* Value as a double: exact but for 64-bit integers above 2^53. */
+double arg_value_of(tv_dtype dtype, uint64_t bits);
+/* Appends the value as people write it. */
+void arg_print_value(bc_text *out, tv_dtype dtype, uint64_t bits);
+
+/* The elements packed in row-major order. NULL: out of memory. Owned by the caller (free). */
+unsigned char *arg_array_packed(const arg_array *array);
+
+/* True when the kernel wrote only to elements. Otherwise where: bytes from the first element on. */
+bool arg_array_guards(const arg_array *array, int64_t *out_offset, io_error *error);
+
+typedef struct arg_summary {
+    uint64_t checksum;           /* 64-bit FNV-1a of the packed elements */
+    uint64_t nan_count, inf_count;
+    bool has_range;              /* some element is a number */
+    uint64_t min, max;           /* patterns */
+    double mean;                 /* of the finite elements */
+} arg_summary;
+void arg_array_summary(const arg_array *array, arg_summary *out);
+uint64_t arg_array_checksum(const arg_array *array);
+
+/* ---- specs ---- */
+
+typedef enum arg_key {
+#define KEY(name, text) ARG_KEY_##name,
+#include "tools/tilevm/args_keys.def"
+    ARG_KEY_COUNT
+} arg_key;
+
+typedef enum arg_form { ARG_NUMBER, ARG_NULL, ARG_FILE, ARG_CALL, ARG_ALIAS, ARG_AUTO, ARG_LIST } arg_form;
+
+typedef enum arg_maker {
+#define MAKER(name, text, keys, summary) ARG_MAKE_##name,
+#include "tools/tilevm/args_keys.def"
+    ARG_MAKER_COUNT
+} arg_maker;
+
+/* The text of an argument, taken apart. Strings point into the text; it must live as long. */
+typedef struct arg_spec {
+    arg_form form;
+    tv_str text;                 /* all of it */
+    bool has_dtype;              /* prefix "bf16:" */
+    tv_dtype dtype;
+    bool pointer;                /* prefix "ptr:" */
+    tv_str word;                 /* NUMBER: the digits; FILE: the path; ALIAS: the name */
+    tv_str member;               /* FILE: after ".npz:" */
+    arg_maker maker;             /* CALL */
+    tv_str keys[ARG_KEY_COUNT];  /* CALL, ALIAS: values by name; ptr NULL when not given */
+    const struct arg_spec *items;/* LIST */
+    size_t item_count;
+} arg_spec;
+
+bool arg_spec_parse(bc_arena *arena, tv_str text, arg_spec *out, io_error *error);
+/* Splits "[a, b, c]" or "a, b, c" at top-level commas; brackets and quotes protect. NULL: out of memory, or (with
+   error set) unbalanced. */
+tv_str *arg_split(bc_arena *arena, tv_str text, size_t *out_count, io_error *error);
+/* Lists the makers with their keys, for the help text: "randn(dtype, shape, seed=, mean=, std=)". */
+const char *arg_maker_text(arg_maker maker);
+const char *arg_maker_keys(arg_maker maker);
+const char *arg_maker_summary(arg_maker maker);
+
+/* ---- making ---- */
+
+typedef struct arg_context {
+    bc_arena *arena;
+    uint64_t seed;               /* --seed: added to the seed of every generator */
+    const char *folder;          /* paths in specs are relative to it; NULL: the current one */
+    uint64_t memory_limit;       /* bytes of one array */
+} arg_context;
+
+/* What a kernel gets for one leaf of its signature. */
+typedef struct arg_value {
+    const tv_param *leaf;
+    const char *name;            /* as the user calls it */
+    bool given;
+    arg_spec spec;
+    const char *folder;          /* of the file the spec stood in; NULL: the current one */
+    arg_array *arrays;           /* ARRAY, POINTER: one; LIST: some */
+    size_t array_count;
+    tv_dtype dtype;              /* SCALAR */
+    uint64_t bits;
+    uint64_t before;             /* checksum when the kernel started */
+} arg_value;
+
+/* An array from a spec. wanted: the element type when the spec tells none; TV_DTYPE_COUNT: it must. ordinal: which
+   argument it is, so that generators without a seed differ. */
+bool arg_make_array(const arg_context *context, const arg_spec *spec, tv_dtype wanted, unsigned ordinal, arg_array *out,
+                    io_error *error);
+/* A view of the memory of another array, with dtype, shape, strides and offset of its own if the spec gives them. */
+bool arg_make_alias(const arg_context *context, const arg_spec *spec, const arg_array *of, arg_array *out, io_error *error);
+bool arg_make_scalar(const arg_spec *spec, tv_dtype dtype, uint64_t *out_bits, io_error *error);
+
+/* A number as users write it (5, -1.5e3, nan, true, 0x7fc0 for a pattern) as bits in memory. */
+bool arg_parse_value(tv_str text, tv_dtype dtype, uint64_t *out_bits, io_error *error);
+
+/* What fills an array: element i (in row-major order of the indices) is
+     FILL      bits
+     ARANGE    start + step * i, or of i % mod where mod > 0; in doubles for floats, else in integers modulo 2^64
+     UNIFORM   low + (high - low) * u(i), u = (h(i) >> 8) / 2^24
+     RANDINT   (int_low + h(i) mod (int_high - int_low)) / den; integers are not divided
+     RANDN     mean + std * (the normal distribution's quantile of u(i) + 2^-25)
+     BITS      the low bits of h(2i) + 2^32 h(2i + 1)
+   with h(i) = h(seed, i) below. Values are rounded once to the type. The results depend on nothing else: not on the
+   machine, its mathematical library or the number of threads. */
+typedef enum arg_fill_kind { ARG_FILL_BITS, ARG_FILL_ARANGE, ARG_FILL_UNIFORM, ARG_FILL_RANDINT, ARG_FILL_RANDN,
+                             ARG_FILL_RANDOM_BITS } arg_fill_kind;
+typedef struct arg_filler {
+    arg_fill_kind kind;
+    uint32_t seed;
+    uint64_t bits;               /* FILL */
+    double start, step;          /* ARANGE, for floats */
+    int64_t int_start, int_step, mod;
+    double low, high;            /* UNIFORM */
+    int64_t int_low, int_high;   /* RANDINT; int_low < int_high */
+    double den;
+    double mean, std;            /* RANDN */
+} arg_filler;
+uint32_t arg_hash(uint32_t seed, uint64_t i);
+void arg_fill(arg_array *array, const arg_filler *filler);
+
+/* ---- binding ---- */
+
+typedef struct arg_set {
+    bc_arena *arena;
+    const tv_signature *signature;
+    tv_str *names;               /* of the parameters, by --names */
+    size_t name_count;
+    arg_value *values;           /* one a leaf */
+    size_t count;
+    size_t next;                 /* parameter that the next argument without a name is for */
+    bool any;                    /* an argument was given */
+} arg_set;
+
+bool arg_set_init(arg_set *set, bc_arena *arena, const tv_signature *signature, io_error *error);
+void arg_set_release(arg_set *set);
+/* "x,y,out,n": names for the parameters, in order. */
+bool arg_set_names(arg_set *set, tv_str names, io_error *error);
+/* Gives an argument. target: the name or number of a parameter, "b.1" in tuples; empty: the next one. override: a
+   parameter may have been given before. */
+bool arg_set_give(arg_set *set, tv_str target, tv_str text, const char *folder, bool override, io_error *error);
+/* "c=x.npy" to target and text; without "=", target is empty. */
+void arg_cut_target(tv_str text, tv_str *out_target, tv_str *out_rest);
+/* The value that a target names, and which array of it: "c", "xs[1]". */
+bool arg_set_find(const arg_set *set, tv_str target, arg_value **out_value, size_t *out_array, io_error *error);
+/* Makes arrays and scalars of everything given but ARG_AUTO. */
+bool arg_set_make(arg_set *set, const arg_context *context, io_error *error);
+/* The first leaf that was not given anything; NULL. */
+const arg_value *arg_set_missing(const arg_set *set);
+
+#endif
