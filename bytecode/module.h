@@ -312,6 +312,9 @@ bc_block *bc_block_new(bc_module *m, bc_op *parent, uint32_t arg_count);
 /* Gives every value of the function its id and sets value_count and op_count. */
 void bc_function_number(bc_function *f);
 
+/* The i-th function that can be launched, or NULL. */
+const bc_function *bc_entry_at(const bc_module *m, size_t entry);
+
 /* Walks every op of a block in pre-order (an op before the ops of its regions). NULL at the end. */
 bc_op *bc_next_op(const bc_op *op, const bc_block *root);
 

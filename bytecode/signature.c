@@ -18,8 +18,7 @@ struct tv_signature {
 
 /* ---- entries ---- */
 
-/* The i-th kernel, or NULL. */
-static const bc_function *entry_at(const tv_module *m, size_t entry)
+const bc_function *bc_entry_at(const tv_module *m, size_t entry)
 {
     for (size_t i = 0; i < m->function_count; i++)
         if ((m->functions[i].flags & BC_FUNC_KERNEL) && entry-- == 0)
@@ -37,12 +36,12 @@ size_t tv_module_entry_count(const tv_module *module)
 
 tv_str tv_module_entry_name(const tv_module *module, size_t entry)
 {
-    return entry_at(module, entry)->name->s;
+    return bc_entry_at(module, entry)->name->s;
 }
 
 size_t tv_module_entry_param_count(const tv_module *module, size_t entry)
 {
-    return entry_at(module, entry)->type->rank;
+    return bc_entry_at(module, entry)->type->rank;
 }
 
 static tv_entry_param param_of_type(const bc_type *type)
@@ -61,7 +60,7 @@ static tv_entry_param param_of_type(const bc_type *type)
 
 tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size_t param)
 {
-    return param_of_type(entry_at(module, entry)->type->members[param]);
+    return param_of_type(bc_entry_at(module, entry)->type->members[param]);
 }
 
 static bool plain_name_is(tv_str symbol, tv_str name)
@@ -341,7 +340,7 @@ static bool fits_entry(const tv_module *m, const bc_function *f, const tv_signat
 
 tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink sink, tv_signature **out_signature)
 {
-    const bc_function *f = entry_at(module, entry);
+    const bc_function *f = bc_entry_at(module, entry);
     tv_str function, mangled;
     bc_symbol_error error;
     if (!f)

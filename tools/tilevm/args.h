@@ -6,6 +6,7 @@
      args_fill.c     generators
      args_bind.c     which spec belongs to which parameter
      args_json.c     the same from a JSON file
+     args_study.c    what the accesses of a kernel tell about the extents of its arrays
      args_synth.c    arguments made up where none are given
      args_compare.c  results against expected ones
      args_save.c     results to files
@@ -225,5 +226,117 @@ bool arg_set_find(const arg_set *set, tv_str target, arg_value **out_value, size
 bool arg_set_make(arg_set *set, const arg_context *context, io_error *error);
 /* The first leaf that was not given anything; NULL. */
 const arg_value *arg_set_missing(const arg_set *set);
+
+/* ---- making up ---- */
+
+#define ARG_NO_SLOT UINT32_MAX
+
+/* What a kernel does with one of its pointers, for one grid. */
+typedef struct arg_demand {
+    uint32_t ndim;                       /* of the tensor views over it; 0: none */
+    int64_t size[TV_MAX_RANK];           /* extents that the types of the views fix; BC_DYNAMIC: others */
+    int64_t stride[TV_MAX_RANK];
+    uint32_t size_slot[TV_MAX_RANK];     /* entry parameter that is the extent, or ARG_NO_SLOT */
+    uint32_t stride_slot[TV_MAX_RANK];
+    int64_t reach[TV_MAX_RANK];          /* one past the largest coordinate known to be touched */
+    bool open[TV_MAX_RANK];              /* others are touched at places that only the run shows */
+    int64_t bytes;                       /* through pointers: one past the last byte known to be touched */
+    bool bytes_open;
+} arg_demand;
+
+typedef struct arg_study {
+    arg_demand *demands;                 /* one an entry parameter; only those of pointers mean something */
+    bool *compared;                      /* the parameter is an operand of comparisons: a bound, probably */
+    size_t count;
+} arg_study;
+
+/* values: of the entry parameters that are known numbers; known[i] false for others. False: out of memory. */
+bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3], const int64_t *values,
+                     const bool *known, arg_study *out);
+
+/* Makes up every argument that was not given or is ARG_AUTO. */
+bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry, const uint32_t grid[3],
+                    io_error *error);
+
+/* ---- comparing ---- */
+
+typedef enum arg_mode {
+    ARG_CLOSE,   /* |got - want| <= atol + rtol * |want|; NaN matches NaN, infinities must be equal */
+    ARG_EQUAL,   /* the same number; NaN matches NaN, -0 matches 0 */
+    ARG_SAME,    /* the same bits */
+    ARG_SORTED   /* equal after sorting both */
+} arg_mode;
+
+typedef struct arg_tolerance {
+    arg_mode mode;
+    double rtol, atol;
+} arg_tolerance;
+
+/* Integers must be equal, floats close by the precision of their type. */
+arg_tolerance arg_tolerance_default(tv_dtype dtype);
+/* rtol=, atol=, mode=close|equal|bits|sorted among the keys of a spec. */
+bool arg_tolerance_keys(const arg_spec *spec, arg_tolerance *tolerance, io_error *error);
+const char *arg_mode_name(arg_mode mode);
+
+enum { ARG_WORST = 5 };
+
+typedef struct arg_difference {
+    uint64_t place;              /* of the element in row-major order */
+    uint64_t got, want;          /* patterns, of the type of the result */
+    double excess;               /* |got - want| over what is allowed; infinite for NaN and infinities */
+    uint64_t ulp;                /* steps between the two; UINT64_MAX when that means nothing */
+} arg_difference;
+
+typedef struct arg_comparison {
+    arg_tolerance tolerance;
+    uint64_t count, wrong;
+    arg_difference worst[ARG_WORST];
+    unsigned worst_count;
+    unsigned char *wrong_bits;   /* bit per element; owned */
+} arg_comparison;
+
+/* The shapes must agree, and the types must both be floats, or the same. A want of another float type is rounded. */
+bool arg_compare(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, arg_comparison *out,
+                 io_error *error);
+void arg_comparison_free(arg_comparison *comparison);
+/* Appends the mismatch report: counts, worst elements, a picture of where they lie. */
+void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, const arg_comparison *comparison);
+/* "[3, 17]" */
+void arg_print_index(bc_text *out, const arg_array *array, uint64_t place);
+/* "f32[64, 64]" */
+void arg_print_type(bc_text *out, const arg_array *array);
+
+/* ---- saving ---- */
+
+typedef struct arg_save {
+    const char *name;            /* of the array, and in the file unless member tells another */
+    const arg_array *array;
+    tv_str path;                 /* x.npy, x.npz[:member], x.safetensors[:member], x.bin */
+} arg_save;
+
+/* Writes all files, then puts all of them in their places: none appears unless every one could be written. */
+bool arg_save_all(const arg_save *saves, size_t count, io_error *error);
+
+/* ---- argument files ---- */
+
+typedef struct arg_pair {
+    tv_str target, text;
+} arg_pair;
+
+/* What a file given to --args says; strings live in the arena. docs/run.md describes the form. */
+typedef struct arg_file {
+    const char *folder;          /* of the file; NULL: the current one */
+    tv_str entry, names;         /* empty when not given */
+    bool has_grid, has_rtol, has_atol, has_seed;
+    uint32_t grid[3];
+    double rtol, atol;
+    uint64_t seed;
+    arg_pair *args, *expects, *saves;
+    size_t arg_count, expect_count, save_count;
+} arg_file;
+
+bool arg_file_read(bc_arena *arena, const char *path, arg_file *out, io_error *error);
+/* "X[,Y[,Z]]"; each 1 to 2^24 - 1. */
+bool arg_parse_grid(tv_str text, uint32_t out[3], io_error *error);
 
 #endif
