@@ -93,7 +93,7 @@ static double excess(const arg_tolerance *t, tv_dtype dtype, uint64_t got, uint6
     if (got == want)
         return 0;
     if (t->mode == ARG_SAME)
-        return steps;
+        return steps > 0 ? steps : 1; /* 0 and -0 are no step apart */
     if (bc_dtype_is_float(dtype)) {
         if (isnan(g) || isnan(w))
             return isnan(g) && isnan(w) ? 0 : INFINITY;

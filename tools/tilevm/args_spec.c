@@ -170,12 +170,11 @@ static bool set_key(arg_spec *out, arg_key key, tv_str value, io_error *error)
     return true;
 }
 
-/* A leading dtype may be left out: the parameter knows it. */
+/* A leading dtype may be left out: the parameter knows it. What follows is a number or a list. */
 static bool skips_dtype(const char *keys, unsigned index, tv_str piece)
 {
     arg_key key;
-    tv_dtype dtype;
-    return index == 0 && key_at(keys, 0, &key) && key == ARG_KEY_DTYPE && !tv_dtype_parse(piece, &dtype);
+    return index == 0 && key_at(keys, 0, &key) && key == ARG_KEY_DTYPE && piece.len && !isalpha((unsigned char)piece.ptr[0]);
 }
 
 /* Values in parentheses: those without a name take the keys in order. */

@@ -346,7 +346,7 @@ static uint32_t checksum(const bc_text *text)
 static void put(bc_text *out, uint64_t value, unsigned size)
 {
     for (unsigned i = 0; i < size; i++)
-        bc_text_char(out, (char)(value >> 8 * i));
+        bc_text_char(out, (char)(i < 8 ? value >> 8 * i : 0));
 }
 
 /* Fields that the local header and the directory entry share: version to signature of the sizes. */
