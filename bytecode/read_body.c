@@ -73,6 +73,10 @@ static tv_status next_loc(bc_reader *r, uint64_t offset, uint32_t *out)
     if (ref > r->m->debug_count)
         return bc_fail(r, BC_RULE_F_097, (uint64_t)(slot - r->m->bytes), "debug slot %llu of %zu attributes",
                        (unsigned long long)ref, r->m->debug_count);
+    bc_di_tag tag = ref ? (bc_di_tag)r->m->debug[ref - 1].tag : BC_DI_UNKNOWN;
+    if (tag != BC_DI_UNKNOWN && tag != BC_DI_LOC && tag != BC_DI_CALL_SITE)
+        return bc_fail(r, BC_RULE_F_097, (uint64_t)(slot - r->m->bytes),
+                       "debug slot %llu names an attribute that is no location", (unsigned long long)ref);
     *out = (uint32_t)ref;
     return TV_OK;
 }

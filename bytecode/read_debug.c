@@ -85,10 +85,13 @@ static const struct {
 
 static tv_status check_reference(bc_reader *r, const bc_di *d, uint32_t ref, unsigned tags)
 {
-    if (!ref || !tags)
+    if (!tags)
         return TV_OK;
-    const bc_di *to = &r->m->debug[ref - 1];
-    if (to->tag != BC_DI_UNKNOWN && !(tags >> to->tag & 1))
+    static const bc_di unknown = {.tag = BC_DI_UNKNOWN};
+    const bc_di *to = ref ? &r->m->debug[ref - 1] : &unknown;
+    if (to->tag == BC_DI_UNKNOWN && tags != REF_LOC)
+        return bc_fail(r, BC_RULE_F_097, d->offset, "a %s lacks an attribute that it needs", tag_names[d->tag]);
+    if (!(tags >> to->tag & 1))
         return bc_fail(r, BC_RULE_F_097, d->offset, "a %s refers to a %s", tag_names[d->tag], tag_names[to->tag]);
     return TV_OK;
 }

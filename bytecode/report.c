@@ -1,9 +1,59 @@
 /* Builds a diagnostic: the rule gives severity and help, the place gives op, function, offset and source. */
 #include "bytecode/report.h"
 
-#include <string.h>
-
 #include "bytecode/base/text.h"
+#include "bytecode/print.h"
+
+/* Position of the op in its function, pre-order from 0. */
+static uint32_t op_position(const bc_function *f, const bc_op *op)
+{
+    uint32_t position = 0;
+    if (!f->body)
+        return 0;
+    for (const bc_op *o = f->body->first; o && o != op; o = bc_next_op(o, f->body))
+        position++;
+    return position;
+}
+
+/* Everything about the op at fault: name, place in the function and the source, text with the field marked. */
+static void describe_op(const bc_module *m, const bc_place *place, bc_text *text, tv_diag *diag)
+{
+    const bc_op *op = place->op;
+    diag->op = bc_str(bc_info(op)->name);
+    diag->offset = op->offset;
+    if (!m)
+        return;
+    bc_source_place(m, op->loc, &diag->file, &diag->line, &diag->column);
+    if (!place->function)
+        return;
+    diag->op_index = op_position(place->function, op);
+    bc_print_op_text(m, place->function, op, place->row, place->index, text, &diag->caret, &diag->caret_len);
+    diag->op_text = bc_text_get(text);
+}
+
+void bc_report_message(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
+                       const char *help, tv_str message)
+{
+    if (!sink.report)
+        return;
+    tv_diag diag = {
+        .severity = severity,
+        .rule = bc_rules[rule].id,
+        .message = message,
+        .offset = place->offset,
+        .help = bc_str(help ? help : bc_rules[rule].help),
+    };
+    bc_text text;
+    bc_text_init(&text, m ? &m->arena.allocator : NULL);
+    if (place->function && place->function->name)
+        diag.function = place->function->name->s;
+    if (place->op)
+        describe_op(m, place, &text, &diag);
+    else if (m && place->function)
+        bc_source_place(m, place->function->loc, &diag.file, &diag.line, &diag.column);
+    sink.report(sink.user, &diag);
+    bc_text_release(&text);
+}
 
 void bc_report_as(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
                   const char *help, const char *format, va_list args)
@@ -13,20 +63,7 @@ void bc_report_as(const bc_module *m, tv_sink sink, const bc_place *place, bc_ru
     bc_text message;
     bc_text_init(&message, m ? &m->arena.allocator : NULL);
     bc_text_vprintf(&message, format, args);
-    tv_diag diag = {
-        .severity = severity,
-        .rule = bc_rules[rule].id,
-        .message = bc_text_get(&message),
-        .offset = place->op ? place->op->offset : place->offset,
-        .help = bc_str(help ? help : bc_rules[rule].help),
-    };
-    if (place->function && place->function->name)
-        diag.function = place->function->name->s;
-    if (place->op) {
-        diag.op = bc_str(bc_info(place->op)->name);
-        if (m && bc_source_place(m, place->op->loc, &diag.file, &diag.line, &diag.column)) {}
-    }
-    sink.report(sink.user, &diag);
+    bc_report_message(m, sink, place, rule, severity, help, bc_text_get(&message));
     bc_text_release(&message);
 }
 

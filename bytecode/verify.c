@@ -269,11 +269,12 @@ static void check_op(bc_verifier *v, const bc_op *op)
         bc_wrong(v, op->next, BC_NO_ROW, 0, BC_RULE_V_STR_02, "stands behind '%s', which ends the block", info->name);
     if (info->traits & BC_EFFECTS && v->pure)
         bc_check_effects(v, op);
-    if (check_table(v, op, info))
+    bool fits_table = check_table(v, op, info);
+    if (TV_LIKELY(fits_table))
         hooks[op->opcode](v, op);
     if (op->loc && v->m->debug_count)
         bc_check_debug_scope(v, op);
-    if (v->target && !v->op_bad)
+    if (v->target && fits_table && !v->op_bad)
         bc_check_target(v, op);
     if (TV_UNLIKELY(v->op_bad))
         bc_suspect(v, op);

@@ -160,7 +160,6 @@ bool bc_is_target(unsigned sm);                                          /* veri
 bool bc_target_has_clusters(unsigned sm);
 void bc_check_target_name(bc_verifier *v);
 void bc_check_target(bc_verifier *v, const bc_op *op);
-void bc_check_target_function(bc_verifier *v, const bc_function *f);
 void bc_release_symbols(bc_verifier *v);
 void bc_release_scopes(bc_verifier *v);
 

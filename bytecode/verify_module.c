@@ -174,26 +174,20 @@ static bool is_identifier(tv_str s)
     return s.len > 0;
 }
 
+/* Compilers fail on other names, and verifiers take them. */
 static void check_name(bc_verifier *v, const bc_function *f)
 {
     if (f->name->s.len == 0)
         bc_wrong_function(v, BC_RULE_F_059, TV_ERROR, "has no name");
     else if (!is_identifier(f->name->s))
-        bc_wrong_function(v, BC_RULE_V_ENT_08, v->strict ? TV_ERROR : TV_WARNING, "has a name that is no identifier");
+        bc_wrong_function(v, BC_RULE_V_ENT_08, v->strict || v->reference ? TV_ERROR : TV_WARNING,
+                          "has a name that is no identifier");
 }
 
 static void check_parameter(bc_verifier *v, unsigned i, const bc_type *t)
 {
-    if (!bc_check_type(v, NULL, BC_NO_ROW, i, t))
-        return;
-    if (t->kind == BC_FUNCTION)
-        bc_wrong_function(v, BC_RULE_V_YLD_03, TV_ERROR, "parameter %u is %s, which is no type of a value", i,
-                          bc_type_words(v, t));
-    else if (!bc_is_tile(t))
-        bc_wrong_function(v, BC_RULE_V_ENT_08, v->strict ? TV_ERROR : TV_WARNING,
-                          "parameter %u is %s, which a launch cannot pass", i, bc_type_words(v, t));
-    else if (t->rank)
-        bc_wrong_function(v, BC_RULE_V_ENT_02, TV_ERROR, "parameter %u is %s; a parameter is a scalar", i,
+    if (bc_check_type(v, NULL, BC_NO_ROW, i, t) && !bc_is_scalar(t))
+        bc_wrong_function(v, BC_RULE_V_ENT_02, TV_ERROR, "parameter %u is %s; a parameter is a tile without dimensions", i,
                           bc_type_words(v, t));
 }
 
@@ -226,12 +220,12 @@ static void check_function(bc_verifier *v, const bc_function *f)
 {
     unsigned errors = v->errors;
     v->function = f;
+    v->refused = 0;
     check_name(v, f);
     if (f->flags & BC_FUNC_PRIVATE)
         bc_wrong_function(v, BC_RULE_F_066, TV_ERROR, "is private; the host could not find it");
     check_signature(v, f);
     check_attributes(v, f);
-    bc_check_target_function(v, f);
     bc_check_debug_function(v, f);
     bc_check_body(v, f);
     check_body_end(v, f);

@@ -318,14 +318,3 @@ void bc_check_target(bc_verifier *v, const bc_op *op)
     if (!v->op_bad)
         check_reference(v, op, t);
 }
-
-void bc_check_target_function(bc_verifier *v, const bc_function *f)
-{
-    v->refused = 0;
-    if (!v->target)
-        return;
-    for (uint32_t i = 0; i < f->type->rank; i++)
-        if (!bc_is_tile(f->type->members[i]) && v->type_state[f->type->members[i]->index] == BC_TYPE_FINE)
-            bc_wrong_function(v, BC_RULE_G_ENT_01, TV_ERROR, "parameter %u is %s, which a launch cannot pass", i,
-                              bc_type_words(v, f->type->members[i]));
-}
