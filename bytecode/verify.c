@@ -56,8 +56,12 @@ static bool fits(const bc_type *t, const bc_constraint_info *c)
     return false;
 }
 
+/* Fields of one op that share a wrong type are one problem: only the first is reported. */
 static bool misfit(bc_verifier *v, const bc_op *op, const bc_row *row, unsigned index, const bc_type *t)
 {
+    if (v->misfit == t)
+        return false;
+    v->misfit = t;
     if (t->kind == BC_FUNCTION && bc_constraints[row->constraint].form == BC_FORM_ANY)
         return bc_wrong(v, op, (int)(row - bc_rows), index, BC_RULE_V_YLD_03, "is %s, which is no type of a value",
                         bc_type_words(v, t));
@@ -265,6 +269,7 @@ static void check_op(bc_verifier *v, const bc_op *op)
 {
     const bc_op_info *info = bc_info(op);
     v->op_bad = false;
+    v->misfit = NULL;
     if (info->traits & BC_TERMINATOR && op->next)
         bc_wrong(v, op->next, BC_NO_ROW, 0, BC_RULE_V_STR_02, "stands behind '%s', which ends the block", info->name);
     if (info->traits & BC_EFFECTS && v->pure)
@@ -307,10 +312,10 @@ static void check_ops(bc_verifier *v, const bc_block *block)
 
 void bc_check_body(bc_verifier *v, const bc_function *f)
 {
-    if (v->suspect)
-        memset(v->suspect, 0, v->suspect_size);
     if (f->body)
         check_ops(v, f->body);
+    if (v->suspect)
+        memset(v->suspect, 0, v->suspect_size);
 }
 
 /* ---- entry point ---- */

@@ -39,6 +39,7 @@ typedef struct bc_verifier {
     unsigned errors, warnings, max;
     const bc_function *function; /* NULL outside */
     bool op_bad;                 /* the op being checked broke a rule */
+    const bc_type *misfit;       /* type for which the op was found not to fit its table row */
     bool done;                   /* max errors reached */
     bool no_memory;
     uint8_t *type_state;         /* per type: bc_type_state */
@@ -90,7 +91,8 @@ const char *bc_field_words(bc_verifier *v, const bc_op *op, int row, unsigned in
 
 /* Was the op (one of v->frames) found wrong? Then terminators in its region have nothing to compare with. */
 bool bc_is_bad_parent(const bc_verifier *v, const bc_op *parent);
-/* From now on results and block arguments of op are suspect. */
+/* From now on the value is suspect, or all results and block arguments of op. */
+void bc_suspect_value(bc_verifier *v, const bc_value *value);
 void bc_suspect(bc_verifier *v, const bc_op *op);
 
 /* ---- fields ---- */

@@ -184,19 +184,23 @@ static void check_name(bc_verifier *v, const bc_function *f)
                           "has a name that is no identifier");
 }
 
-static void check_parameter(bc_verifier *v, unsigned i, const bc_type *t)
-{
-    if (bc_check_type(v, NULL, BC_NO_ROW, i, t) && !bc_is_scalar(t))
-        bc_wrong_function(v, BC_RULE_V_ENT_02, TV_ERROR, "parameter %u is %s; a parameter is a tile without dimensions", i,
-                          bc_type_words(v, t));
-}
-
+/* One report for each run of parameters of one wrong type. */
 static void check_signature(bc_verifier *v, const bc_function *f)
 {
     if (f->type->result_count)
         bc_wrong_function(v, BC_RULE_V_ENT_01, TV_ERROR, "has %u results; a kernel has none", f->type->result_count);
-    for (uint32_t i = 0; i < f->type->rank; i++)
-        check_parameter(v, i, f->type->members[i]);
+    const bc_type *reported = NULL;
+    for (uint32_t i = 0; i < f->type->rank; i++) {
+        const bc_type *t = f->type->members[i];
+        if (!bc_check_type(v, NULL, BC_NO_ROW, i, t) || bc_is_scalar(t))
+            continue;
+        if (t != reported)
+            bc_wrong_function(v, BC_RULE_V_ENT_02, TV_ERROR, "parameter %u is %s; a parameter is a tile without dimensions",
+                              i, bc_type_words(v, t));
+        reported = t;
+        if (f->body)
+            bc_suspect_value(v, &f->body->args[i]);
+    }
 }
 
 static void check_attributes(bc_verifier *v, const bc_function *f)

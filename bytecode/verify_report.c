@@ -20,7 +20,7 @@ static bool has_suspect_operand(const bc_verifier *v, const bc_op *op)
     return false;
 }
 
-static void suspect_value(bc_verifier *v, const bc_value *value)
+void bc_suspect_value(bc_verifier *v, const bc_value *value)
 {
     if (!v->suspect) {
         v->suspect = v->allocator.alloc(v->allocator.user, v->suspect_size);
@@ -36,11 +36,11 @@ static void suspect_value(bc_verifier *v, const bc_value *value)
 void bc_suspect(bc_verifier *v, const bc_op *op)
 {
     for (unsigned i = 0; i < op->result_count; i++)
-        suspect_value(v, &bc_results(op)[i]);
+        bc_suspect_value(v, &bc_results(op)[i]);
     for (unsigned i = 0; i < op->region_count; i++) {
         const bc_block *block = bc_regions(op)[i];
         for (uint32_t a = 0; block && a < block->arg_count; a++)
-            suspect_value(v, &block->args[a]);
+            bc_suspect_value(v, &block->args[a]);
     }
 }
 
