@@ -1,8 +1,8 @@
-/* Numbers: conversions and arithmetic against checksums from another implementation (number_reference.h) and against
+/* Numbers: conversions and arithmetic against checksums from another implementation (number_reference.def) and against
    this machine's arithmetic in its four rounding modes, inner-loop versions against the exact ones, text against
    fixed examples and the C library, packed elements and constants.
 
-   number --values convert f16 f8E4M3FN    prints the results behind a row of number_reference.h, as
+   number --values convert f16 f8E4M3FN    prints the results behind a row of number_reference.def, as
    tools/gen_number_reference.py --values convert f16 f8E4M3FN does. */
 #include <fenv.h>
 #include <float.h>
@@ -203,7 +203,7 @@ static const reference references[] = {
     {{"arith", #op_, BC_##kind_, 0, 0, ftz_}, arith_result, 4, "arith " #op_ " " #kind_ " " #ftz_, {__VA_ARGS__}},
 #define MINMAX(kind_, ftz_, ...) \
     {{"minmax", "", BC_##kind_, 0, 0, ftz_}, minmax_result, 4, "minmax " #kind_ " " #ftz_, {__VA_ARGS__}},
-#include "tests/unit/number_reference.h"
+#include "tests/unit/number_reference.def"
 };
 
 static void test_references(void)
