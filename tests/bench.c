@@ -1,0 +1,214 @@
+/* bench CORPUS: figures of reading and verifying, as ratios in one run on this machine. With TILEIR_TOOLS set to the
+   folder of NVIDIA's tools, tileirdisasm runs beside ours on the same files (it has no verify; reading and printing is
+   the nearest it does). Nothing here is a test: it prints, and a person reads. */
+#include <dirent.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tilevm/tilevm.h"
+
+extern char **environ;
+
+enum { MAX_FILES = 2000 };
+
+typedef struct bench_file {
+    char *path;
+    unsigned char *bytes;
+    size_t size;
+} bench_file;
+
+static bench_file files[MAX_FILES];
+static int file_count;
+static size_t total_bytes;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+static void load(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    if (!dir) {
+        fprintf(stderr, "bench: cannot open %s\n", folder);
+        exit(2);
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) && file_count < MAX_FILES;) {
+        if (!strstr(entry->d_name, ".tbc"))
+            continue;
+        bench_file *f = &files[file_count];
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        FILE *in = fopen(path, "rb");
+        f->bytes = malloc(1 << 20);
+        f->size = in ? fread(f->bytes, 1, 1 << 20, in) : 0;
+        if (in)
+            fclose(in);
+        f->path = strdup(path);
+        total_bytes += f->size;
+        file_count++;
+    }
+    closedir(dir);
+}
+
+/* Seconds of one process, its output thrown away; peak memory of it in out_rss, in KiB. */
+static double run(char *const argv[], long *out_rss)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+    double start = now();
+    pid_t pid;
+    int status;
+    struct rusage usage;
+    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0 || wait4(pid, &status, 0, &usage) < 0) {
+        fprintf(stderr, "bench: cannot run %s\n", argv[0]);
+        exit(2);
+    }
+    double elapsed = now() - start;
+    posix_spawn_file_actions_destroy(&actions);
+    if (out_rss)
+        *out_rss = usage.ru_maxrss;
+    return elapsed;
+}
+
+/* ---- steady state: open, verify, close, over and over in one thread ---- */
+
+static void bench_steady(void)
+{
+    double best_open = 1e9, best_both = 1e9;
+    for (int round = 0; round < 12; round++) {
+        double start = now(), opening = 0;
+        for (int i = 0; i < file_count; i++) {
+            tv_module *m;
+            double at = now();
+            if (tv_module_open(files[i].bytes, files[i].size, NULL, (tv_sink){0}, &m) != TV_OK)
+                continue;
+            opening += now() - at;
+            tv_module_verify(m, NULL, (tv_sink){0});
+            tv_module_close(m);
+        }
+        double both = now() - start;
+        best_open = opening < best_open ? opening : best_open;
+        best_both = both < best_both ? both : best_both;
+    }
+    printf("read and verify, one core, %d files of %.0f bytes on average: %.1f MB/s (reading alone %.1f MB/s); aim >= 50\n",
+           file_count, (double)total_bytes / file_count, (double)total_bytes / best_both / 1e6,
+           (double)total_bytes / best_open / 1e6);
+}
+
+static void bench_memory(void)
+{
+    double worst = 0, sum = 0;
+    const char *worst_path = "";
+    for (int i = 0; i < file_count; i++) {
+        tv_module *m;
+        if (tv_module_open(files[i].bytes, files[i].size, NULL, (tv_sink){0}, &m) != TV_OK)
+            continue;
+        tv_module_verify(m, NULL, (tv_sink){0});
+        size_t held, peak;
+        tv_module_memory(m, &held, &peak);
+        double times = (double)peak / (double)files[i].size;
+        sum += times;
+        if (times > worst) {
+            worst = times;
+            worst_path = files[i].path;
+        }
+        tv_module_close(m);
+    }
+    printf("memory of a module: %.1f times its file on average, %.1f at most (%s); aim <= 30 and 64 KiB\n",
+           sum / file_count, worst, strrchr(worst_path, '/') ? strrchr(worst_path, '/') + 1 : "");
+}
+
+/* ---- whole processes ---- */
+
+static double process_median(char *const argv[], int count, long *out_rss)
+{
+    double times[101];
+    for (int i = 0; i < count; i++)
+        times[i] = run(argv, out_rss);
+    return median(times, count);
+}
+
+/* Seconds for one process a file, over every file. */
+static double each_file(const char *tool, const char *command)
+{
+    double start = now();
+    for (int i = 0; i < file_count; i++) {
+        char *argv[] = {strdup(tool), strdup(command ? command : files[i].path), command ? files[i].path : NULL, NULL};
+        run(argv, NULL);
+        free(argv[0]);
+        free(argv[1]);
+    }
+    return now() - start;
+}
+
+static double all_files(const char *tool)
+{
+    char **argv = calloc((size_t)file_count + 4, sizeof *argv);
+    argv[0] = strdup(tool);
+    argv[1] = strdup("verify");
+    argv[2] = strdup("-q");
+    for (int i = 0; i < file_count; i++)
+        argv[3 + i] = files[i].path;
+    double times[5];
+    for (int i = 0; i < 5; i++)
+        times[i] = run(argv, NULL);
+    return median(times, 5);
+}
+
+static void bench_process(const char *tool, const char *large)
+{
+    char verify[] = "verify", *argv[] = {strdup(tool), verify, strdup(large), NULL};
+    long rss = 0;
+    double one = process_median(argv, 101, &rss);
+    printf("`tilevm verify` of a 10 KiB file, whole process: %.2f ms, %ld KiB resident; aim <= 5 ms\n", one * 1e3, rss);
+    double ours = each_file(tool, "verify"), together = all_files(tool);
+    printf("the %d files: %.2f s with one process each (%.2f ms a file), %.3f s in one process\n", file_count, ours,
+           ours / file_count * 1e3, together);
+    const char *tools = getenv("TILEIR_TOOLS");
+    char reference[4096];
+    snprintf(reference, sizeof reference, "%s/bin/tileirdisasm", tools ? tools : "");
+    if (!tools || access(reference, X_OK) != 0) {
+        printf("tileirdisasm: skipped, TILEIR_TOOLS is not set to the folder of NVIDIA's tools\n");
+        return;
+    }
+    double theirs = each_file(reference, NULL);
+    printf("tileirdisasm: %.2f s with one process each (%.2f ms a file); ours is %.1f times faster (aim >= 2), and %.1f "
+           "times in one process (aim >= 20)\n", theirs, theirs / file_count * 1e3, theirs / ours, theirs / together);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: bench TILEVM FOLDER FILE   (FILE is about 10 KiB)\n");
+        return 2;
+    }
+    load(argv[2]);
+    bench_steady();
+    bench_memory();
+    fflush(stdout);
+    bench_process(argv[1], argv[3]);
+    return 0;
+}
