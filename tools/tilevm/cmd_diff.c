@@ -161,7 +161,7 @@ static void put_result(bc_text *out, const diff_settings *s, const diff_side *si
 {
     size_t shown = s->max && s->max < result->count ? s->max : result->count;
     tv_str entry = {"", 0};
-    bc_text_printf(out, "--- %s\n+++ %s\n", cli_shown_path(sides[0].path), cli_shown_path(sides[1].path));
+    bc_text_printf(out, "from %s to %s\n", cli_shown_path(sides[0].path), cli_shown_path(sides[1].path));
     for (size_t i = 0; i < shown; i++)
         put_change(out, s, sides, &result->changes[i], &entry);
     if (shown < result->count)

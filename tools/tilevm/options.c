@@ -328,7 +328,7 @@ static void print_option(const cli_option *option, FILE *out)
 
 void cli_print_help(const cli_command *command, FILE *out)
 {
-    fprintf(out, "usage: tilevm %s [options] %s\n\n", command->name, command->operands);
+    fprintf(out, "usage: tilevm %s [options]%s%s\n\n", command->name, command->operands[0] ? " " : "", command->operands);
     if (command->text && command->text[0])
         fprintf(out, "%s\n\n", command->text);
     fputs("options:\n", out);

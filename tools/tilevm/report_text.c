@@ -51,6 +51,8 @@ static void put_repeated(bc_text *out, char c, size_t count)
         bc_text_char(out, c);
 }
 
+enum { LONG_PREFIX = 48 }; /* columns of "in @kernel, op N:" after which the op gets a line of its own */
+
 /* "   in @matmul, op 17:  %17 = addf ..." and the caret line below it. */
 static void put_op(bc_text *out, const tv_diag *diag, bool color)
 {
@@ -60,9 +62,10 @@ static void put_op(bc_text *out, const tv_diag *diag, bool color)
     if (diag->op.len)
         bc_text_printf(out, ", op %u", (unsigned)diag->op_index);
     if (diag->op_text.len) {
-        bc_text_puts(out, ":  ");
         tv_str prefix = {out->ptr ? out->ptr + start : "", out->ptr ? out->len - start : 0};
-        size_t indent = columns(prefix, prefix.len);
+        bool wide = columns(prefix, prefix.len) > LONG_PREFIX;
+        size_t indent = wide ? 6 : columns(prefix, prefix.len) + 3;
+        bc_text_puts(out, wide ? ":\n      " : ":  ");
         put_clean(out, diag->op_text);
         if (diag->caret_len) {
             size_t before = columns(diag->op_text, diag->caret);

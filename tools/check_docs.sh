@@ -1,0 +1,56 @@
+#!/bin/sh
+# Are the documents in step with the command? check_docs.sh TILEVM; ends with `docs: N passed, N failed`.
+#   docs/rules.md        is what `tilevm explain --all` writes
+#   docs/man/tilevm.1    has a section for every command and names every option of it there
+#   README.md            names every command in its table
+#   completions          name every option, and the shells that are here accept them
+set -u
+tilevm=$1
+man=docs/man/tilevm.1
+passed=0
+failed=0
+
+ok() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); printf '%s\n' "$1"; }
+check() { if [ "$1" -eq 0 ]; then ok; else bad "$2"; fi; }
+
+# The part of the manual about one command: from its heading to the next.
+section() {
+    awk -v name="$1" '/^\.S[HS] / { inside = ($0 == ".SS " name) } inside' "$man"
+}
+
+"$tilevm" explain --all --format markdown | cmp -s - docs/rules.md
+check $? "docs/rules.md is not up to date: run make docs"
+
+completions=$(for shell in bash zsh fish; do "$tilevm" completions $shell; done)
+for shell in bash zsh fish; do
+    command -v $shell > /dev/null || continue
+    "$tilevm" completions $shell | $shell -n
+    check $? "completions $shell: syntax"
+done
+
+for command in $("$tilevm" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'); do
+    grep -q "^| \`tilevm $command" README.md
+    check $? "README.md: no line for $command"
+    [ "$command" = help ] && continue
+    text=$(section "$command" | sed 's/\\-/-/g')
+    [ -n "$text" ]
+    check $? "$man: no section for $command"
+    # Options are the words with two dashes that start a line of the help.
+    for option in $("$tilevm" help "$command" | sed -n 's/^ .*--\([a-z][a-z-]*\).*$/\1/p' | sort -u); do
+        case $option in color | help) continue ;; esac # every command has them; the manual says so once
+        printf '%s\n' "$text" | grep -q -e "--$option\([^a-z-]\|$\)"
+        check $? "$man: $command: no --$option"
+        [ "$(printf '%s\n' "$completions" | grep -c -e "-$option\([^a-z-]\|$\)" -e "-l $option\([^a-z-]\|$\)")" -ge 3 ]
+        check $? "completions: $command: no --$option"
+    done
+done
+
+if command -v groff > /dev/null; then
+    warnings=$(groff -man -Tutf8 -ww -z "$man" 2>&1)
+    [ -z "$warnings" ]
+    check $? "$man: $warnings"
+fi
+
+printf 'docs: %d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
