@@ -55,6 +55,14 @@ CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(WARN) $(WARN_$(CONFIG)) $(OPT_$(CONFIG)) -
 LDFLAGS_ALL = $(filter -fsanitize=address%,$(OPT_$(CONFIG))) -pthread $(LDFLAGS)
 LIBS = $(PKG_LIBS) -lm -ldl
 
+# The loops of the virtual machine, once per instruction set (vm/kernels.inc). No traps or errno to observe there, and
+# strips of memory hold whatever type the kernel says.
+VM_KERNELS := $(if $(filter release,$(CONFIG)),-O3) -fno-math-errno -fno-trapping-math -fno-strict-aliasing
+X86 := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
+CFLAGS_vm_kernels_base   := $(VM_KERNELS)
+CFLAGS_vm_kernels_avx2   := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c)
+CFLAGS_vm_kernels_avx512 := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+
 # ---- sources: every .c of a folder belongs to it ----
 LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader/*.c)
 TOOL_SRC  := $(wildcard tools/tilevm/*.c)

@@ -50,6 +50,25 @@ static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_hi
 #endif
 }
 
+/* Before a loop: iteration i touches only element i of every array, so the compiler may use vectors without asking
+   whether the arrays overlap (they may be the same array). */
+#if defined(__clang__)
+#define TV_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define TV_IVDEP _Pragma("GCC ivdep")
+#else
+#define TV_IVDEP
+#endif
+
+/* Before a loop with a small constant count: unroll it completely. */
+#if defined(__clang__)
+#define TV_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define TV_UNROLL _Pragma("GCC unroll 64")
+#else
+#define TV_UNROLL
+#endif
+
 #define TV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Leaves the calling function with the status of call unless it is TV_OK. */

@@ -1,0 +1,142 @@
+/* The executable form of one entry, and the frame that one running tile block works in. Everything in vm_code is
+   read-only while it runs, so all workers share it. */
+#ifndef TILEVM_VM_CODE_H
+#define TILEVM_VM_CODE_H
+
+#include "bytecode/base/arena.h"
+#include "bytecode/base/compiler.h"
+#include "bytecode/module.h"
+#include "bytecode/rules.h"
+#include "vm/kernels.h"
+#include "vm/memory.h"
+
+typedef struct vm_inst vm_inst;
+typedef struct vm_frame vm_frame;
+typedef struct vm_run vm_run;
+
+/* Does the work and gives the instruction that follows; NULL ends the tile block (frame->trapped says how). */
+typedef const vm_inst *vm_handler(vm_frame *f, const vm_inst *inst);
+
+/* Head of every instruction; handlers know what comes after it. Operands are byte offsets into frame->base. */
+struct vm_inst {
+    vm_handler *run;
+    const vm_inst *next;   /* in the same region; NULL after the last, which is always a jump or an end */
+    const bc_op *op;       /* for diagnostics, trace and profile; of a group its last op; NULL: bookkeeping */
+    uint32_t index;        /* place in vm_code.insts */
+};
+
+/* One element-wise op: how a strip of its result is made. */
+typedef struct vm_map vm_map;
+typedef void vm_map_fn(const vm_map *map, void *out, const void *a, const void *b, const void *c, size_t n);
+
+struct vm_map {
+    vm_kernel *kernel;     /* works on the elements as they are, unless custom is set */
+    vm_map_fn *custom;     /* instead, for what needs more than a kernel: sees the fields below */
+    vm_kernel *core;       /* of a wider type, after widening each operand that says how; narrowed at the end */
+    vm_kernel *widen[3], *narrow, *flush;
+    const void *table;     /* results by pattern of the operand */
+    int64_t scale;
+    uint8_t operands;
+    uint8_t out_bytes;     /* of an element in tile storage */
+    uint8_t in_bytes[3];
+    uint8_t rounding;      /* bc_RoundingMode */
+    uint8_t from, to;      /* bc_kind, for conversions */
+    bool is_signed, saturating;
+};
+
+static inline void vm_map_run(const vm_map *map, void *out, const void *a, const void *b, const void *c, size_t n)
+{
+    if (map->custom)
+        map->custom(map, out, a, b, c, n);
+    else
+        map->kernel(out, a, b, c, n);
+}
+
+/* A tile that was left where it lies in global memory, or was copied: written by its load, read through a cell. Rows of
+   2^row_bits packed elements lie pitch bytes apart. */
+typedef struct vm_rows {
+    unsigned char *ptr;
+    int64_t pitch;
+    bool in_memory;  /* in global memory: a store that overlaps it must copy it first */
+} vm_rows;
+
+/* A straight piece of code, for counting: how often it ran times what is in it. */
+typedef struct vm_segment {
+    uint32_t ops;
+    uint32_t first_op, op_count; /* opcodes in vm_code.segment_ops */
+    uint64_t flops;
+} vm_segment;
+
+typedef struct vm_param {
+    size_t at;
+    uint8_t kind;   /* bc_kind of the element */
+    uint8_t bytes;
+} vm_param;
+
+typedef struct vm_code {
+    const bc_module *module;
+    const bc_function *function;
+    const vm_kernels *kernels;
+    bc_arena arena;              /* holds everything below */
+    const vm_inst *preamble;     /* once per worker: what does not depend on the tile block */
+    const vm_inst *body;
+    const unsigned char *image;  /* first bytes of every frame */
+    size_t image_bytes;
+    size_t frame_bytes, scratch_bytes;
+    const vm_param *params;
+    uint32_t param_count;
+    const vm_segment *segments;
+    uint32_t segment_count;
+    const uint8_t *segment_ops;
+    const vm_inst *const *insts; /* all, by index */
+    uint32_t inst_count;
+    bool allocas;                /* has an alloca: addresses may lie in one */
+} vm_code;
+
+/* Storage from alloca, released when its scope ends. */
+typedef struct vm_held vm_held;
+
+struct vm_frame {
+    unsigned char *base;
+    unsigned char *scratch;
+    const vm_code *code;
+    vm_run *run;
+    uint32_t block[3];
+    uint64_t block_index;
+    const vm_region *hit;        /* region of the last access */
+    vm_region alloca_region;     /* copy of the storage found last */
+    uint64_t *segment_counts;
+    uint64_t ops, ops_checked;   /* executed by this worker; when the limits were last looked at */
+    uint64_t bytes_loaded, bytes_stored;
+    vm_held *allocas;          /* newest first */
+    uint32_t strong_accesses;
+    bool trapped;
+    double *inst_seconds;        /* by inst->index, when profiling */
+};
+
+static inline void *vm_at(const vm_frame *f, size_t at)
+{
+    return f->base + at;
+}
+
+/* Has the run's limits looked at, after this many ops at most. */
+enum { VM_CHECK_OPS = 1 << 12 };
+
+/* False when the block must stop: step limit, or another block trapped. */
+bool vm_check_limits(vm_frame *f, const vm_inst *inst);
+
+/* Entering a segment. */
+static inline bool vm_enter_segment(vm_frame *f, const vm_inst *inst, uint32_t segment)
+{
+    f->segment_counts[segment]++;
+    f->ops += f->code->segments[segment].ops;
+    return f->ops - f->ops_checked < VM_CHECK_OPS || vm_check_limits(f, inst);
+}
+
+/* Records why the block stops; the first one of the run is reported. Always NULL, for handlers to return. */
+const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
+
+/* Text of print_tko and assert. */
+void vm_output(vm_frame *f, const char *text, size_t len);
+
+#endif

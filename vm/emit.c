@@ -1,0 +1,518 @@
+/* Compiles one entry: walks its ops, calls their hooks, then numbers the instructions and places the storage. */
+#include "vm/emit.h"
+
+#include <string.h>
+
+#include "vm/compile.h"
+#include "vm/group.h"
+#include "vm/plan.h"
+#include "vm/schedule.h"
+#include "vm/storage.h"
+
+/* Results larger than this stay where their op stands: moving them out would hold the memory longer. */
+enum { MOVE_BYTES = 64 * 1024, COPY_ONCE_BYTES = 256 * 1024 };
+
+static vm_hook *const hooks[OP_LIMIT] = {
+#define OP(name, opcode, since, operands, traits, flags_since, format) [OP_##name] = vm_##name,
+#include "bytecode/ops.def"
+};
+
+/* ---- memory ---- */
+
+void *vm_code_bytes(vm_emit *e, size_t size)
+{
+    void *memory = bc_arena_alloc(e->arena, size, 16);
+    if (memory)
+        return memory;
+    e->failed = true;
+    return size <= sizeof e->trash ? e->trash : NULL;
+}
+
+void *vm_new_inst_bytes(vm_emit *e, const bc_op *op, vm_handler *run, size_t size)
+{
+    vm_inst *inst = vm_code_bytes(e, size);
+    memset(inst, 0, size);
+    inst->run = run;
+    inst->op = op;
+    return inst;
+}
+
+void vm_need_scratch(vm_emit *e, size_t bytes)
+{
+    if (bytes > e->code->scratch_bytes)
+        e->code->scratch_bytes = (bytes + 63) / 64 * 64;
+}
+
+void vm_unsupported(vm_emit *e, const bc_op *op, const char *format, ...)
+{
+    bc_place place = { .function = e->f, .op = op, .row = BC_NO_ROW };
+    va_list args;
+    va_start(args, format);
+    bc_report_as(e->m, e->sink, &place, BC_RULE_X_RUN_03, TV_ERROR, NULL, format, args);
+    va_end(args);
+    e->failed = true;
+    e->status = TV_UNSUPPORTED;
+}
+
+/* ---- pieces of code ---- */
+
+vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch)
+{
+    vm_ctx *ctx = bc_new(&e->temp, vm_ctx, 1);
+    if (!ctx) {
+        e->failed = true;
+        return parent; /* never run */
+    }
+    ctx->parent = parent;
+    ctx->loop = loop;
+    ctx->branch = branch;
+    ctx->depth = parent ? parent->depth + 1 : 0;
+    if (parent && parent->last_child)
+        parent->last_child->sibling = ctx;
+    else if (parent)
+        parent->children = ctx;
+    if (parent)
+        parent->last_child = ctx;
+    return ctx;
+}
+
+void vm_append_to(vm_emit *e, vm_ctx *ctx, vm_inst *inst)
+{
+    if (e->failed)
+        return;
+    if (ctx->last)
+        ctx->last->next = inst;
+    else
+        ctx->first = inst;
+    ctx->last = inst;
+    vm_place_refs(e, inst, ctx);
+}
+
+void vm_append(vm_emit *e, vm_inst *inst)
+{
+    vm_append_to(e, e->at, inst);
+}
+
+static void insert_after(vm_emit *e, vm_ctx *ctx, vm_inst *before, vm_inst *inst)
+{
+    if (e->failed)
+        return;
+    if (!before || before == ctx->last) { /* no maker: there from the start; the end is then early enough */
+        vm_append_to(e, ctx, inst);
+        return;
+    }
+    inst->next = before->next;
+    before->next = inst;
+    vm_place_refs(e, inst, ctx);
+}
+
+/* ---- segments: what is counted together ---- */
+
+typedef struct segment_inst {
+    vm_inst head;
+    uint32_t segment;
+} segment_inst;
+
+static const vm_inst *segment_run(vm_frame *f, const vm_inst *inst)
+{
+    return vm_enter_segment(f, inst, ((const segment_inst *)inst)->segment) ? inst->next : NULL;
+}
+
+uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx)
+{
+    vm_compile *c = e->compile;
+    vm_segment_build *segments = bc_grow(&e->temp, c->segments, c->segment_count, &c->segment_capacity,
+                                         vm_segment_build);
+    if (!segments) {
+        e->failed = true;
+        return 0;
+    }
+    c->segments = segments;
+    segments[c->segment_count] = (vm_segment_build){ 0 };
+    ctx->segment = (uint32_t)c->segment_count;
+    return (uint32_t)c->segment_count++;
+}
+
+void vm_begin_segment(vm_emit *e, vm_ctx *ctx)
+{
+    segment_inst *inst = vm_new_inst(e, NULL, segment_run, segment_inst);
+    inst->segment = vm_new_segment(e, ctx);
+    vm_append_to(e, ctx, &inst->head);
+}
+
+/* Counts op where it stands in the program, wherever its instructions went. */
+static void count_op(vm_emit *e, const bc_op *op)
+{
+    vm_compile *c = e->compile;
+    if (e->failed || e->lanes)
+        return;
+    vm_segment_build *s = &c->segments[e->cur->segment];
+    uint8_t *ops = bc_grow(&e->temp, s->ops, s->count, &s->capacity, uint8_t);
+    if (!ops) {
+        e->failed = true;
+        return;
+    }
+    s->ops = ops;
+    ops[s->count++] = op->opcode;
+    s->flops += vm_flops(op);
+}
+
+/* ---- values ---- */
+
+/* Copies of what is not packed where someone needs it so. */
+typedef struct copy_inst {
+    vm_inst head;
+    size_t from, to;
+    uint8_t bytes;
+    vm_layout layout;
+} copy_inst;
+
+static const vm_inst *copy_run(vm_frame *f, const vm_inst *inst)
+{
+    const copy_inst *c = (const copy_inst *)inst;
+    vm_copy_layout(&c->layout, c->bytes, vm_at(f, c->from), vm_at(f, c->to));
+    return inst->next;
+}
+
+void vm_need_stored(vm_emit *e, const bc_value *v)
+{
+    vm_value *x = vm_value_of(e, v);
+    if (x->form == VM_NODE)
+        vm_close_group(e, x->group);
+}
+
+/* The copy is made once, where the value is; a large one that would go to the preamble, where it is needed. */
+void vm_need_packed(vm_emit *e, const bc_value *v)
+{
+    vm_need_stored(e, v);
+    vm_value *x = vm_value_of(e, v);
+    if (x->form != VM_STORED || vm_has_packed(e, x) || vm_layout_is_packed(&x->layout) || e->failed)
+        return;
+    size_t bytes = (size_t)x->elem_bytes << x->layout.bits;
+    bool here = bytes > COPY_ONCE_BYTES && x->home != e->at;
+    vm_ctx *home = here ? e->at : x->home;
+    vm_storage to = vm_new_storage(e, bytes, home);
+    copy_inst *inst = vm_new_inst(e, NULL, copy_run, copy_inst);
+    inst->bytes = x->elem_bytes;
+    inst->layout = x->layout;
+    vm_bind(e, &inst->head, &inst->from, x->storage, x->offset, VM_READ);
+    vm_bind(e, &inst->head, &inst->to, to, 0, VM_WRITE);
+    if (here)
+        vm_append_to(e, e->at, &inst->head);
+    else
+        insert_after(e, home, x->maker, &inst->head);
+    x->packed = to;
+    x->packed_for = here ? e->position : UINT32_MAX;
+}
+
+void vm_read(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *v)
+{
+    vm_value *x = vm_value_of(e, v);
+    vm_bind(e, inst, field, x->storage, x->offset, VM_READ);
+    if (x->form == VM_ROWS)
+        vm_bind(e, inst, NULL, x->staging, 0, VM_READ);
+}
+
+void vm_read_packed(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *v)
+{
+    vm_value *x = vm_value_of(e, v);
+    if (vm_has_packed(e, x))
+        vm_bind(e, inst, field, x->packed, 0, VM_READ);
+    else
+        vm_bind(e, inst, field, x->storage, x->offset, VM_READ);
+}
+
+void vm_set_stored(vm_emit *e, const bc_value *v, vm_storage storage, const vm_layout *layout, vm_inst *maker)
+{
+    vm_value *x = vm_value_of(e, v);
+    x->form = VM_STORED;
+    x->elem_bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(v->type));
+    x->layout = *layout;
+    x->storage = storage;
+    x->offset = 0;
+    x->packed = VM_NO_STORAGE;
+    x->home = e->at;
+    x->maker = maker;
+}
+
+void vm_write(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *result)
+{
+    vm_layout layout = vm_layout_packed(vm_type_bits(result->type));
+    size_t bytes = (size_t)vm_elem_bytes(bc_elem_kind(result->type)) << layout.bits;
+    vm_storage storage = vm_new_storage(e, bytes, e->at);
+    vm_set_stored(e, result, storage, &layout, inst);
+    vm_bind(e, inst, field, storage, 0, VM_WRITE);
+}
+
+void vm_write_record(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *result, size_t bytes)
+{
+    vm_value *x = vm_value_of(e, result);
+    x->form = VM_RECORD;
+    x->storage = vm_new_storage(e, bytes, e->at);
+    x->home = e->at;
+    x->maker = inst;
+    vm_bind(e, inst, field, x->storage, 0, VM_WRITE);
+}
+
+void vm_alias(vm_emit *e, const bc_value *result, const bc_value *source, const vm_layout *layout, size_t offset)
+{
+    vm_value *x = vm_value_of(e, result), *from = vm_value_of(e, source);
+    uint32_t uses = x->uses, last_use = x->last_use;
+    bool rows_ok = x->rows_ok;
+    *x = *from;
+    x->uses = uses;
+    x->last_use = last_use;
+    x->rows_ok = rows_ok;
+    x->offset += offset;
+    if (layout) {
+        x->layout = *layout;
+        x->packed = VM_NO_STORAGE;
+    }
+}
+
+static void set_nothing(vm_emit *e, const bc_op *op)
+{
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (vm_result(op, i)->type->kind == BC_TOKEN)
+            vm_value_of(e, vm_result(op, i))->form = VM_NOTHING;
+}
+
+/* ---- where an op goes ---- */
+
+static size_t result_bytes(const bc_op *op)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const bc_value *v = vm_result(op, i);
+        if (bc_is_tile(v->type))
+            bytes += (size_t)vm_elem_bytes(bc_elem_kind(v->type)) << vm_type_bits(v->type);
+    }
+    return bytes;
+}
+
+/* A pure op goes to the outermost piece of code that has its operands: out of loops, and to the preamble when nothing
+   depends on the tile block. Costly ones do not leave a branch, large ones stay. */
+static vm_ctx *place_of(vm_emit *e, const bc_op *op)
+{
+    if (!vm_is_pure(op) || e->plain || e->lanes)
+        return e->cur;
+    vm_ctx *home = e->preamble;
+    bc_value **operands = bc_operands(op);
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        vm_ctx *h = vm_value_of(e, operands[i])->home;
+        if (h && h->depth > home->depth)
+            home = h;
+    }
+    size_t bytes = result_bytes(op);
+    vm_op_class class_ = vm_class_of((bc_opcode)op->opcode);
+    bool free = class_ == VM_CLASS_RESHAPE || class_ == VM_CLASS_LAYOUT || op->opcode == OP_constant;
+    if (!free && bytes > MOVE_BYTES)
+        return e->cur;
+    if (!free && bytes > 64)
+        for (vm_ctx *c = e->cur; c != home; c = c->parent)
+            if (c->branch)
+                return c;
+    return home;
+}
+
+static bool needed(vm_emit *e, const bc_op *op)
+{
+    if (e->plain || op->result_count == 0 || !vm_is_removable(op))
+        return true;
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (vm_used(e, vm_result(op, i)))
+            return true;
+    return false;
+}
+
+static void emit_op(vm_emit *e, const bc_op *op)
+{
+    bool run = needed(e, op);
+    set_nothing(e, op);
+    if (run) {
+        count_op(e, op);
+        e->at = place_of(e, op);
+        hooks[op->opcode](e, op);
+        if (e->plain && !e->lanes)
+            vm_emit_trace(e, op);
+    }
+}
+
+void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block)
+{
+    vm_ctx *outer = e->cur;
+    e->cur = ctx;
+    for (const bc_op *op = block->first; op && !e->failed; op = op->next) {
+        e->position = e->next_position++;
+        uint32_t after = e->plan->end[e->position];
+        emit_op(e, op);
+        e->next_position = after;
+    }
+    e->cur = e->at = outer;
+}
+
+/* ---- the whole ---- */
+
+/* Gives instructions their index, in the order they may run in. */
+static void number(vm_emit *e, vm_ctx *ctx, const vm_inst **insts)
+{
+    vm_compile *c = e->compile;
+    vm_ctx *child = ctx->children; /* in the order of their headers */
+    for (vm_inst *inst = ctx->first; inst; inst = (vm_inst *)(uintptr_t)inst->next) {
+        inst->index = c->inst_count;
+        if (insts)
+            insts[c->inst_count] = inst;
+        c->inst_count++;
+        for (; child && child->header == inst; child = child->sibling) {
+            child->start = inst->index;
+            number(e, child, insts);
+            child->end = c->inst_count - 1;
+        }
+    }
+}
+
+static void finish_segments(vm_emit *e)
+{
+    vm_compile *c = e->compile;
+    size_t total = 0;
+    for (size_t i = 0; i < c->segment_count; i++)
+        total += c->segments[i].count;
+    vm_segment *segments = bc_new(e->arena, vm_segment, c->segment_count);
+    uint8_t *ops = bc_new(e->arena, uint8_t, total + 1);
+    if (e->arena->failed) {
+        e->failed = true;
+        return;
+    }
+    uint32_t first = 0;
+    for (size_t i = 0; i < c->segment_count; i++) {
+        const vm_segment_build *s = &c->segments[i];
+        segments[i] = (vm_segment){ (uint32_t)s->count, first, (uint32_t)s->count, s->flops };
+        if (s->count)
+            memcpy(ops + first, s->ops, s->count);
+        first += (uint32_t)s->count;
+    }
+    e->code->segments = segments;
+    e->code->segment_count = (uint32_t)c->segment_count;
+    e->code->segment_ops = ops;
+}
+
+static const vm_inst *end_run(vm_frame *f, const vm_inst *inst)
+{
+    (void)f;
+    (void)inst;
+    return NULL;
+}
+
+/* Parameters are values of the preamble: the worker writes them when it opens. */
+typedef struct params_inst {
+    vm_inst head;
+} params_inst;
+
+static const vm_inst *params_run(vm_frame *f, const vm_inst *inst)
+{
+    (void)f;
+    return inst->next;
+}
+
+static void emit_params(vm_emit *e)
+{
+    const bc_block *body = e->f->body;
+    vm_param *params = bc_new(e->arena, vm_param, body->arg_count + 1);
+    if (!params) {
+        e->failed = true;
+        return;
+    }
+    e->code->params = params;
+    e->code->param_count = body->arg_count;
+    params_inst *inst = vm_new_inst(e, NULL, params_run, params_inst);
+    e->at = e->preamble;
+    for (uint32_t i = 0; i < body->arg_count; i++) {
+        const bc_value *v = &body->args[i];
+        bc_kind kind = bc_elem_kind(v->type);
+        params[i].kind = (uint8_t)kind;
+        params[i].bytes = (uint8_t)vm_elem_bytes(kind);
+        params[i].at = SIZE_MAX;
+        if (vm_used(e, v))
+            vm_write(e, &inst->head, &params[i].at, v);
+    }
+    vm_append_to(e, e->preamble, &inst->head);
+}
+
+static void emit_all(vm_emit *e)
+{
+    vm_ctx *preamble = e->preamble = vm_new_ctx(e, NULL, false, false);
+    vm_ctx *body = e->body = vm_new_ctx(e, preamble, false, false);
+    if (e->failed)
+        return;
+    vm_new_segment(e, preamble);
+    emit_params(e);
+    vm_begin_segment(e, body);
+    vm_emit_block(e, body, e->f->body);
+    vm_close_groups(e, preamble);
+    vm_append_to(e, preamble, vm_new_inst_bytes(e, NULL, end_run, sizeof(vm_inst)));
+}
+
+static void finish(vm_emit *e)
+{
+    vm_compile *c = e->compile;
+    number(e, e->preamble, NULL);
+    number(e, e->body, NULL);
+    const vm_inst **insts = bc_new(e->arena, const vm_inst *, c->inst_count);
+    if (!insts) {
+        e->failed = true;
+        return;
+    }
+    c->inst_count = 0;
+    number(e, e->preamble, insts);
+    e->body->start = c->inst_count;
+    number(e, e->body, insts);
+    e->body->end = c->inst_count - 1;
+    vm_assign_storage(e);
+    finish_segments(e);
+    e->code->insts = insts;
+    e->code->inst_count = c->inst_count;
+    e->code->preamble = e->preamble->first;
+    e->code->body = e->body->first;
+}
+
+static tv_status compile(vm_emit *e)
+{
+    vm_compile c = { 0 };
+    vm_storages storages = { 0 };
+    e->compile = &c;
+    e->storages = &storages;
+    e->values = bc_new(&e->temp, vm_value, e->f->value_count);
+    if (!e->values || !vm_make_plan(e))
+        return TV_NO_MEMORY;
+    emit_all(e);
+    if (!e->failed)
+        finish(e);
+    if (e->failed)
+        return e->status != TV_OK ? e->status : TV_NO_MEMORY;
+    return TV_OK;
+}
+
+tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code)
+{
+    *code = (vm_code){ .module = vm->module, .function = f, .kernels = vm->kernels };
+    const tv_allocator *a = &vm->allocator;
+    vm_emit *e = a->alloc(a->user, sizeof *e);
+    if (!e)
+        return TV_NO_MEMORY;
+    memset(e, 0, sizeof *e);
+    bc_arena_init(&code->arena, a, vm->memory_limit);
+    bc_arena_init(&e->temp, a, vm->memory_limit);
+    e->m = vm->module;
+    e->f = f;
+    e->vm = vm;
+    e->code = code;
+    e->sink = sink;
+    e->arena = &code->arena;
+    e->plain = vm->options.trace != NULL;
+    tv_status status = compile(e);
+    bc_arena_release(&e->temp);
+    a->release(a->user, e, sizeof *e);
+    if (status != TV_OK)
+        bc_arena_release(&code->arena);
+    return status;
+}

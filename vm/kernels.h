@@ -1,0 +1,61 @@
+/* The loops that do the work on elements. They know no tiles, frames or ops: arrays in, arrays out. */
+#ifndef TILEVM_VM_KERNELS_H
+#define TILEVM_VM_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* out[i] = f(a[i], b[i], c[i]) for i below n. Arrays are aligned to their elements; out may be one of the inputs
+   when the elements have the same size, and overlaps none otherwise. Unused inputs are NULL. */
+typedef void vm_kernel(void *out, const void *a, const void *b, const void *c, size_t n);
+
+typedef enum vm_kernel_id {
+#define KERNEL(name) VM_K_##name,
+#include "vm/kernels.def"
+    VM_KERNEL_COUNT,
+    VM_K_NONE = VM_KERNEL_COUNT
+} vm_kernel_id;
+
+/* c[m x n] (pitch ldc) = acc + a[m x k] (pitch lda) * b[k x n] (pitch ldb); pitches in elements. acc has c's pitch and may be c.
+   k ascends. first: the sum of rounded products starts at +0 and acc is added last (mmaf of f32 and f64);
+   otherwise acc is the start and products are not rounded (fused). */
+typedef struct vm_mma {
+    size_t m, n, k;
+    const void *a, *b, *acc;
+    void *c;
+    size_t lda, ldb, ldc;
+} vm_mma;
+
+typedef void vm_mma_kernel(const vm_mma *mma);
+
+typedef struct vm_kernels {
+    const char *isa;
+    vm_kernel *map[VM_KERNEL_COUNT];
+    vm_mma_kernel *mma_f32;       /* rounded products, acc last */
+    vm_mma_kernel *mma_f64;
+    vm_mma_kernel *mma_fused_f32; /* acc first, fused: exact for products of f16, bf16, tf32 and f8 */
+    vm_mma_kernel *mma_fused_f64;
+    vm_mma_kernel *mma_s32;       /* operands widened to i16, sum in i32 modulo 2^32 */
+} vm_kernels;
+
+/* The fastest set this processor can run. */
+const vm_kernels *vm_kernels_best(void);
+
+/* One set each; NULL when it was not built. Call them only on a processor that has the instructions. */
+const vm_kernels *vm_kernels_base(void);
+const vm_kernels *vm_kernels_avx2(void);
+const vm_kernels *vm_kernels_avx512(void);
+
+/* The member of a family for elements of 1, 2, 4 or 8 bytes. */
+static inline vm_kernel_id vm_kernel_of_int(vm_kernel_id i8, unsigned bytes)
+{
+    return (vm_kernel_id)((int)i8 + (bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3));
+}
+/* The member of a family for f32 or f64. */
+static inline vm_kernel_id vm_kernel_of_float(vm_kernel_id f32, bool is_f64)
+{
+    return (vm_kernel_id)((int)f32 + is_f64);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* What the ops on memory share while an entry is compiled. */
+#ifndef TILEVM_VM_MEMORY_OPS_H
+#define TILEVM_VM_MEMORY_OPS_H
+
+#include "vm/emit.h"
+#include "vm/view.h"
+
+/* Sees that the index operands of an access can be bound. */
+void vm_need_indices(vm_emit *e, bc_value *const *indices, uint32_t count);
+/* Fills in info for an access of a tile view and binds its operands to inst. */
+void vm_bind_access(vm_emit *e, vm_inst *inst, vm_access_info *info, const bc_value *view, bc_value *const *indices,
+                    bc_MemoryOrderingSemantics order);
+
+#endif

@@ -1,0 +1,137 @@
+/* Running strips: bring the leaves in, then one kernel call per step. */
+#include "vm/strips.h"
+
+#include <string.h>
+
+static void fill(unsigned char *out, const unsigned char *element, size_t bytes, size_t n)
+{
+    switch (bytes) {
+    case 1:
+        memset(out, *element, n);
+        break;
+    case 2: {
+        uint16_t x, *p = (uint16_t *)(void *)out;
+        memcpy(&x, element, sizeof x);
+        for (size_t i = 0; i < n; i++)
+            p[i] = x;
+        break;
+    }
+    case 4: {
+        uint32_t x, *p = (uint32_t *)(void *)out;
+        memcpy(&x, element, sizeof x);
+        for (size_t i = 0; i < n; i++)
+            p[i] = x;
+        break;
+    }
+    default: {
+        uint64_t x, *p = (uint64_t *)(void *)out;
+        memcpy(&x, element, sizeof x);
+        for (size_t i = 0; i < n; i++)
+            p[i] = x;
+        break;
+    }
+    }
+}
+
+/* Elements [first, first + n) of a laid out tile into a packed buffer, a run at a time. */
+void vm_gather(const vm_layout *layout, size_t run_bits, bool repeats, size_t bytes, const unsigned char *base,
+               size_t first, size_t n, unsigned char *out)
+{
+    size_t run = (size_t)1 << run_bits;
+    if (run > n)
+        run = n;
+    for (size_t i = 0; i < n; i += run, out += run * bytes) {
+        const unsigned char *from = base + vm_layout_offset(layout, first + i) * bytes;
+        if (repeats)
+            fill(out, from, bytes, run);
+        else if (run == 1)
+            memcpy(out, from, bytes);
+        else
+            memcpy(out, from, run * bytes);
+    }
+}
+
+static const void *rows_strip(const vm_leaf *leaf, const vm_rows *rows, unsigned char *scratch, size_t first,
+                              size_t n)
+{
+    size_t row = (size_t)1 << leaf->row_bits, bytes = leaf->bytes;
+    int64_t row_bytes = (int64_t)(row * bytes);
+    if (rows->pitch == row_bytes)
+        return rows->ptr + first * bytes;
+    const unsigned char *from = rows->ptr + (int64_t)(first >> leaf->row_bits) * rows->pitch;
+    if (n <= row)
+        return from + (first & (row - 1)) * bytes;
+    unsigned char *out = scratch + leaf->buffer;
+    for (size_t i = 0; i < n; i += row, from += rows->pitch)
+        memcpy(out + i * bytes, from, (size_t)row_bytes);
+    return out;
+}
+
+void vm_strips_begin(vm_frame *f, const vm_strips *s, unsigned char *scratch, const void *node[])
+{
+    size_t n = (size_t)1 << s->strip_bits;
+    for (uint32_t i = 0; i < s->leaf_count; i++) {
+        const vm_leaf *leaf = &s->leaves[i];
+        if (leaf->kind == VM_LEAF_ONCE) {
+            vm_gather(&leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at), 0, n,
+                      scratch + leaf->buffer);
+            node[i] = scratch + leaf->buffer;
+        }
+    }
+}
+
+static void bring_in(vm_frame *f, const vm_strips *s, unsigned char *scratch, size_t first, size_t n,
+                     const void *const *args, const void *node[])
+{
+    for (uint32_t i = 0; i < s->leaf_count; i++) {
+        const vm_leaf *leaf = &s->leaves[i];
+        switch ((vm_leaf_kind)leaf->kind) {
+        case VM_LEAF_DIRECT:
+            node[i] = f->base + leaf->at + (first ? vm_layout_offset(&leaf->layout, first) * leaf->bytes : 0);
+            break;
+        case VM_LEAF_ONCE:
+            break;
+        case VM_LEAF_EACH:
+            vm_gather(&leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at), first, n,
+                      scratch + leaf->buffer);
+            node[i] = scratch + leaf->buffer;
+            break;
+        case VM_LEAF_ROWS:
+            node[i] = rows_strip(leaf, vm_at(f, leaf->at), scratch, first, n);
+            break;
+        case VM_LEAF_ARG:
+            node[i] = args[leaf->arg];
+            break;
+        }
+    }
+}
+
+static unsigned char *target_of(vm_frame *f, const vm_step *step, unsigned char *scratch, size_t first,
+                                const vm_target *targets)
+{
+    switch ((vm_dest)step->dest) {
+    case VM_TO_SLOT:
+        return f->base + step->at + first * step->map.out_bytes;
+    case VM_TO_SINK: {
+        const vm_target *t = &targets[step->at];
+        size_t row = (size_t)1 << t->row_bits;
+        return t->ptr + (int64_t)(first >> t->row_bits) * t->pitch + (first & (row - 1)) * step->map.out_bytes;
+    }
+    case VM_TO_BUFFER:
+        break;
+    }
+    return scratch + step->at;
+}
+
+void vm_strips_run(vm_frame *f, const vm_strips *s, unsigned char *scratch, size_t first, size_t n,
+                   const void *const *args, const vm_target *targets, const void *node[])
+{
+    bring_in(f, s, scratch, first, n, args, node);
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const vm_step *step = &s->steps[i];
+        void *out = target_of(f, step, scratch, first, targets);
+        const void *a = node[step->in[0]], *b = node[step->in[1]], *c = node[step->in[2]];
+        vm_map_run(&step->map, out, a, b, c, n);
+        node[s->leaf_count + i] = out;
+    }
+}
