@@ -1,0 +1,454 @@
+/* Every case of the corpus, in every version, on the virtual machine: outputs, untouched memory, printed text, traps,
+   files that must be refused.
+
+     corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
+
+   FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
+   tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
+   expected outputs; --times prints how long each case took. Ends with `corpus runs: N passed, N failed, N skipped`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bytecode/base/text.h"
+#include "tests/cases.h"
+#include "tests/files.h"
+#include "tilevm/tilevm.h"
+
+enum { GUARD = 256, GUARD_BYTE = 0xC3, MAX_GROUPS = 64, MAX_JOBS = 64 };
+
+typedef struct group_count {
+    char name[32];
+    unsigned passed, failed, skipped;
+} group_count;
+
+typedef struct driver {
+    const char *folder, *filter;
+    int minor;               /* 0: all */
+    unsigned threads, jobs;
+    uint64_t seed;
+    bool perf, times;
+    group_count groups[MAX_GROUPS];
+    size_t group_count;
+} driver;
+
+/* An array's memory, with guard zones on both sides. */
+typedef struct allocation {
+    unsigned char *memory;   /* as malloc gave it */
+    unsigned char *array;    /* the first element of the allocation */
+    size_t bytes;
+} allocation;
+
+/* One case in one version. */
+typedef struct attempt {
+    const driver *driver;
+    const corpus_case *c;
+    allocation *arrays;
+    uint64_t *list_words[8];
+    bc_text output, problems;
+} attempt;
+
+static void problem(attempt *a, const char *format, ...) TV_PRINTF(2, 3);
+
+static void problem(attempt *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bc_text_vprintf(&a->problems, format, args);
+    va_end(args);
+}
+
+static void keep_finding(void *user, const tv_diag *d)
+{
+    attempt *a = user;
+    if (d->severity != TV_ERROR)
+        return;
+    problem(a, "    %s: %.*s [%.*s, %.*s:%u]\n", d->rule, (int)d->message.len, d->message.ptr, (int)d->op.len,
+            d->op.ptr ? d->op.ptr : "", (int)d->file.len, d->file.ptr ? d->file.ptr : "", d->line);
+}
+
+static bool keep_output(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return true;
+}
+
+/* ---- memory ---- */
+
+static bool open_array(attempt *a, size_t i)
+{
+    const case_array *array = &a->c->arrays[i];
+    allocation *m = &a->arrays[i];
+    m->bytes = (size_t)array->allocated * case_bytes(array->dtype);
+    m->memory = aligned_alloc(GUARD, (m->bytes + 3 * GUARD - 1) / GUARD * GUARD);
+    if (!m->memory)
+        return false;
+    m->array = m->memory + GUARD;
+    memset(m->memory, GUARD_BYTE, GUARD);
+    memset(m->array + m->bytes, GUARD_BYTE, GUARD);
+    if (!case_fill(array, m->array))
+        problem(a, "    %s: the generated input is not the one the corpus means\n", array->name);
+    return true;
+}
+
+static void check_guards(attempt *a, size_t i)
+{
+    const allocation *m = &a->arrays[i];
+    size_t bad = 0;
+    for (size_t k = 0; k < GUARD; k++)
+        bad += (m->memory[k] != GUARD_BYTE) + (m->array[m->bytes + k] != GUARD_BYTE);
+    if (bad)
+        problem(a, "    %s: %zu bytes around the array were written\n", a->c->arrays[i].name, bad);
+}
+
+/* Records of (pointer, extents, strides) for the arrays of a list. */
+static uint64_t *make_list(const attempt *a, const case_list *list, size_t *out_bytes)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < list->count; i++)
+        words += 1 + 2 * a->c->arrays[list->arrays[i]].rank;
+    uint64_t *out = calloc(words + 1, sizeof *out), *p = out;
+    for (size_t i = 0; out && i < list->count; i++) {
+        const case_array *array = &a->c->arrays[list->arrays[i]];
+        *p++ = (uintptr_t)(a->arrays[list->arrays[i]].array + (size_t)array->offset * case_bytes(array->dtype));
+        for (unsigned d = 0; d < array->rank; d++)
+            *p++ = (uint64_t)array->shape[d];
+        for (unsigned d = 0; d < array->rank; d++)
+            *p++ = (uint64_t)array->stride[d];
+    }
+    *out_bytes = words * sizeof *out;
+    return out;
+}
+
+/* ---- running ---- */
+
+static bool add_buffers(attempt *a, tv_vm *vm, tv_sink sink)
+{
+    for (size_t i = 0; i < a->c->array_count; i++) {
+        const case_array *array = &a->c->arrays[i];
+        if (a->arrays[i].bytes
+            && tv_vm_add_buffer(vm, a->arrays[i].array, a->arrays[i].bytes, array->name, array->role != CASE_IN, sink)
+                   != TV_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool set_params(attempt *a, tv_vm *vm, uint64_t *values, const void **params, tv_sink sink)
+{
+    const corpus_case *c = a->c;
+    for (size_t i = 0; i < c->param_count; i++) {
+        const case_param *p = &c->params[i];
+        params[i] = &values[i];
+        if (p->kind == CASE_SCALAR) {
+            values[i] = p->bits;
+        } else if (p->kind == CASE_POINTER) {
+            const case_array *array = &c->arrays[p->index];
+            values[i] = (uintptr_t)(a->arrays[p->index].array + (size_t)array->offset * case_bytes(array->dtype));
+        } else {
+            size_t bytes;
+            uint64_t *list = a->list_words[p->index] = make_list(a, &c->lists[p->index], &bytes);
+            /* kernels read whole powers of two; the list ends with its last record all the same */
+            if (!list || tv_vm_add_buffer(vm, list, bytes, c->lists[p->index].name, false, sink) != TV_OK)
+                return false;
+            values[i] = (uintptr_t)list;
+        }
+    }
+    return true;
+}
+
+static tv_status run_machine(attempt *a, const tv_module *m, tv_sink sink)
+{
+    const corpus_case *c = a->c;
+    tv_vm *vm;
+    tv_vm_options options = { .threads = a->driver->threads, .order_seed = a->driver->seed,
+                              .output = { &a->output, keep_output } };
+    uint64_t *values = calloc(c->param_count + 1, sizeof *values);
+    const void **params = calloc(c->param_count + 1, sizeof *params);
+    tv_status status = values && params ? tv_vm_new(m, &options, sink, &vm) : TV_NO_MEMORY;
+    if (status == TV_OK) {
+        if (!add_buffers(a, vm, sink) || !set_params(a, vm, values, params, sink))
+            status = TV_USAGE;
+        else
+            status = tv_vm_run(vm, c->symbol, c->grid, params, c->param_count, sink);
+        if (a->driver->perf && status == TV_OK) {
+            tv_vm_stats s;
+            tv_vm_get_stats(vm, &s);
+            printf("%-34s %9.3f ms %8.2f GB/s %8.2f GFLOP/s  frame %zu\n", c->name, s.seconds * 1e3,
+                   (double)(s.bytes_loaded + s.bytes_stored) / s.seconds * 1e-9, (double)s.flops / s.seconds * 1e-9,
+                   s.frame_bytes);
+        }
+        tv_vm_free(vm);
+    }
+    free(values);
+    free(params);
+    return status;
+}
+
+static void check_results(attempt *a)
+{
+    for (size_t i = 0; i < a->c->array_count; i++) {
+        const case_array *array = &a->c->arrays[i];
+        char path[1024], report[1024];
+        size_t size, bytes = array->elements * case_bytes(array->dtype);
+        char *expected = NULL;
+        check_guards(a, i);
+        if (array->role == CASE_IN)
+            continue;
+        if (array->expected) {
+            snprintf(path, sizeof path, "%s/%s", a->driver->folder, array->expected);
+            expected = files_read(path, &size);
+            if (!expected || size != bytes) {
+                problem(a, "    cannot read %zu bytes from %s\n", bytes, path);
+                free(expected);
+                continue;
+            }
+        }
+        size_t bad = case_check(array, a->arrays[i].array, (const unsigned char *)expected, report, sizeof report);
+        if (bad)
+            problem(a, "    %s: %zu of %zu elements are wrong\n%s", array->name, bad, array->elements, report);
+        free(expected);
+    }
+}
+
+static void check_output(attempt *a)
+{
+    tv_str got = bc_text_get(&a->output);
+    const char *want = a->c->output ? a->c->output : "";
+    if (a->c->outcome == CASE_RUNS && !bc_str_is(got, want))
+        problem(a, "    printed \"%.*s\", expected \"%s\"\n", (int)got.len, got.ptr ? got.ptr : "", want);
+}
+
+/* Opens, verifies and runs; what goes wrong is in a->problems. */
+static void run_file(attempt *a, const char *bytes, size_t size)
+{
+    tv_sink sink = { a, keep_finding };
+    tv_module *m;
+    if (tv_module_open(bytes, size, NULL, sink, &m) != TV_OK) {
+        problem(a, "    does not open\n");
+        return;
+    }
+    tv_status status = tv_module_verify(m, NULL, sink);
+    if (a->c->outcome == CASE_INVALID) {
+        bc_text_clear(&a->problems);
+        if (status != TV_INVALID)
+            problem(a, "    verifies, but must not\n");
+    } else if (status != TV_OK) {
+        problem(a, "    does not verify\n");
+    } else {
+        status = run_machine(a, m, sink);
+        if (a->c->outcome == CASE_TRAPS && status == TV_TRAP)
+            bc_text_clear(&a->problems);
+        else if (status != TV_OK || a->c->outcome == CASE_TRAPS)
+            problem(a, "    run ended with status %d\n", (int)status);
+        else if (!a->driver->perf)
+            check_results(a);
+        check_output(a);
+    }
+    tv_module_close(m);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool run_attempt(const driver *d, const corpus_case *c, int minor)
+{
+    char path[1024];
+    size_t size;
+    attempt a = { .driver = d, .c = c };
+    bc_text_init(&a.output, NULL);
+    bc_text_init(&a.problems, NULL);
+    a.arrays = calloc(c->array_count + 1, sizeof *a.arrays);
+    snprintf(path, sizeof path, "%s/%s", d->folder, c->file[minor - 1]);
+    char *bytes = files_read(path, &size);
+    bool ready = a.arrays && bytes;
+    for (size_t i = 0; i < c->array_count && ready; i++)
+        ready = open_array(&a, i);
+    double start = seconds();
+    if (ready)
+        run_file(&a, bytes, size);
+    else
+        problem(&a, "    %s cannot be read, or there is no memory\n", path);
+    if (d->times)
+        printf("%8.3f ms  %s (13.%d)\n", (seconds() - start) * 1e3, c->name, minor);
+    tv_str problems = bc_text_get(&a.problems);
+    bool ok = problems.len == 0;
+    if (!ok)
+        printf("FAILED %s (13.%d)\n%.*s", c->name, minor, (int)problems.len, problems.ptr);
+    for (size_t i = 0; a.arrays && i < c->array_count; i++)
+        free(a.arrays[i].memory);
+    for (size_t i = 0; i < sizeof a.list_words / sizeof *a.list_words; i++)
+        free(a.list_words[i]);
+    free(a.arrays);
+    free(bytes);
+    bc_text_release(&a.output);
+    bc_text_release(&a.problems);
+    return ok;
+}
+
+/* ---- all cases ---- */
+
+static group_count *group_of(driver *d, const char *name)
+{
+    for (size_t i = 0; i < d->group_count; i++)
+        if (strcmp(d->groups[i].name, name) == 0)
+            return &d->groups[i];
+    if (d->group_count == MAX_GROUPS)
+        return &d->groups[MAX_GROUPS - 1];
+    group_count *g = &d->groups[d->group_count++];
+    snprintf(g->name, sizeof g->name, "%s", name);
+    return g;
+}
+
+static bool wanted(const driver *d, const corpus_case *c)
+{
+    if (c->perf != d->perf)
+        return false;
+    return !d->filter || strstr(c->name, d->filter) || strcmp(c->group, d->filter) == 0;
+}
+
+/* Every jobs-th case, from `first` on. */
+static void run_cases(driver *d, const corpus_cases *cases, size_t first)
+{
+    for (size_t i = first; i < cases->count; i += d->jobs) {
+        const corpus_case *c = &cases->cases[i];
+        if (!wanted(d, c))
+            continue;
+        group_count *g = group_of(d, c->group);
+        for (int minor = 1; minor <= CASE_VERSIONS; minor++) {
+            if (d->minor && d->minor != minor)
+                continue;
+            if (!c->file[minor - 1])
+                g->skipped++;
+            else if (run_attempt(d, c, minor))
+                g->passed++;
+            else
+                g->failed++;
+        }
+    }
+    fflush(stdout);
+}
+
+static bool run_job(driver *d, const corpus_cases *cases, size_t first, int pipe_end)
+{
+    run_cases(d, cases, first);
+    return write(pipe_end, d->groups, sizeof d->groups) == (ssize_t)sizeof d->groups;
+}
+
+static void add_counts(driver *d, const group_count *groups)
+{
+    for (size_t i = 0; i < MAX_GROUPS && groups[i].name[0]; i++) {
+        group_count *g = group_of(d, groups[i].name);
+        g->passed += groups[i].passed;
+        g->failed += groups[i].failed;
+        g->skipped += groups[i].skipped;
+    }
+}
+
+/* Child processes, one per job; their counts come through pipes. False: one of them died. */
+static bool run_jobs(driver *d, const corpus_cases *cases)
+{
+    int ends[MAX_JOBS][2];
+    pid_t children[MAX_JOBS];
+    bool ok = true;
+    fflush(stdout);
+    for (unsigned j = 0; j < d->jobs; j++) {
+        if (pipe(ends[j]) != 0)
+            return false;
+        children[j] = fork();
+        if (children[j] == 0)
+            _exit(run_job(d, cases, j, ends[j][1]) ? 0 : 1);
+        close(ends[j][1]);
+    }
+    for (unsigned j = 0; j < d->jobs; j++) {
+        group_count groups[MAX_GROUPS];
+        size_t got = 0;
+        ssize_t n;
+        while (got < sizeof groups && (n = read(ends[j][0], (char *)groups + got, sizeof groups - got)) > 0)
+            got += (size_t)n;
+        int status = 0;
+        waitpid(children[j], &status, 0);
+        close(ends[j][0]);
+        if (got == sizeof groups && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+            add_counts(d, groups);
+        } else {
+            printf("FAILED: a job ended early\n");
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
+                    " [--perf] [--times]\n");
+    return 2;
+}
+
+static bool parse(driver *d, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (option[0] != '-') {
+            d->folder = option;
+            continue;
+        }
+        if (strcmp(option, "--perf") == 0) {
+            d->perf = true;
+            continue;
+        }
+        if (strcmp(option, "--times") == 0) {
+            d->times = true;
+            continue;
+        }
+        if (!value)
+            return false;
+        i++;
+        if (strcmp(option, "--filter") == 0)
+            d->filter = value;
+        else if (strcmp(option, "--version") == 0 && strncmp(value, "13.", 3) == 0)
+            d->minor = atoi(value + 3);
+        else if (strcmp(option, "--threads") == 0)
+            d->threads = (unsigned)atoi(value);
+        else if (strcmp(option, "--seed") == 0)
+            d->seed = strtoull(value, NULL, 0);
+        else if (strcmp(option, "--jobs") == 0)
+            d->jobs = (unsigned)atoi(value);
+        else
+            return false;
+    }
+    return d->folder && d->jobs >= 1 && d->jobs <= MAX_JOBS;
+}
+
+int main(int argc, char **argv)
+{
+    driver d = { .jobs = 1 };
+    corpus_cases cases;
+    unsigned passed = 0, failed = 0, skipped = 0;
+    if (!parse(&d, argc, argv))
+        return usage();
+    if (!cases_read(d.folder, &cases))
+        return 2;
+    if (d.jobs > 1)
+        failed += !run_jobs(&d, &cases);
+    else
+        run_cases(&d, &cases, 0);
+    for (size_t i = 0; i < d.group_count; i++) {
+        const group_count *g = &d.groups[i];
+        printf("  %-12s %4u passed %4u failed %4u not in that version\n", g->name, g->passed, g->failed, g->skipped);
+        passed += g->passed;
+        failed += g->failed;
+        skipped += g->skipped;
+    }
+    cases_release(&cases);
+    printf("corpus runs: %u passed, %u failed, %u skipped\n", passed, failed, skipped);
+    return failed != 0;
+}
