@@ -18,7 +18,8 @@
 #include "tests/files.h"
 #include "tilevm/tilevm.h"
 
-enum { GUARD = 256, GUARD_BYTE = 0xC3, MAX_GROUPS = 64, MAX_JOBS = 64 };
+#define GUARD ((size_t)256)
+enum { GUARD_BYTE = 0xC3, MAX_GROUPS = 64, MAX_JOBS = 64 };
 
 typedef struct group_count {
     char name[32];
@@ -99,7 +100,7 @@ static void check_guards(attempt *a, size_t i)
     const allocation *m = &a->arrays[i];
     size_t bad = 0;
     for (size_t k = 0; k < GUARD; k++)
-        bad += (m->memory[k] != GUARD_BYTE) + (m->array[m->bytes + k] != GUARD_BYTE);
+        bad += (size_t)(m->memory[k] != GUARD_BYTE) + (size_t)(m->array[m->bytes + k] != GUARD_BYTE);
     if (bad)
         problem(a, "    %s: %zu bytes around the array were written\n", a->c->arrays[i].name, bad);
 }
@@ -303,7 +304,8 @@ static group_count *group_of(driver *d, const char *name)
     if (d->group_count == MAX_GROUPS)
         return &d->groups[MAX_GROUPS - 1];
     group_count *g = &d->groups[d->group_count++];
-    snprintf(g->name, sizeof g->name, "%s", name);
+    for (size_t i = 0; i + 1 < sizeof g->name && name[i]; i++)
+        g->name[i] = name[i];
     return g;
 }
 

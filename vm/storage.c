@@ -10,14 +10,14 @@ enum { FRAME_ALIGN = 64 };
 vm_storage vm_new_storage(vm_emit *e, size_t bytes, vm_ctx *home)
 {
     vm_storages *s = e->storages;
-    if (s->slot_count == 0)
-        s->slot_count = 1; /* 0 is VM_NO_STORAGE */
     vm_slot *slots = bc_grow(&e->temp, s->slots, s->slot_count, &s->slot_capacity, vm_slot);
     if (!slots) {
         e->failed = true;
         return VM_NO_STORAGE;
     }
     s->slots = slots;
+    if (s->slot_count == 0)
+        s->slot_count = 1; /* 0 is VM_NO_STORAGE */
     vm_storage id = (vm_storage)s->slot_count++;
     slots[id] = (vm_slot){ .bytes = bytes, .home = home, .merged = id };
     return id;
