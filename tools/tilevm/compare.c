@@ -264,7 +264,7 @@ typedef struct flat_function {
     uint32_t count;
 } flat_function;
 
-enum { NONE = UINT32_MAX };
+static const uint32_t NONE = UINT32_MAX;
 
 static uint64_t own_hash(const bc_op *op)
 {
