@@ -157,8 +157,8 @@ check-fixtures: all $(OUT)/run_fixtures ## the .test files
 	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
 	$(Q)$(FIXTURES) tests
 
-golden: all $(OUT)/run_fixtures ## rewrite what the .test files expect; read the difference before you commit it
-	$(Q)$(FIXTURES) --update tests
+golden: all $(OUT)/run_fixtures ## rewrite what the .test files expect, and docs/rules.md; read the difference before you commit it
+	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && exit $$status
 
 corpus: $(BUILD)/corpus/unpacked ## unpack the corpus of real kernels
 CORPUS_ARCHIVES := $(wildcard tests/corpus/*.tar.xz)
