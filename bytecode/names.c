@@ -5,9 +5,9 @@
 #include "bytecode/names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "bytecode/number.h"
+#include "bytecode/scope.h"
 
 /* Name of the head of a group; the other values of the group have none. */
 typedef struct name {
@@ -15,12 +15,6 @@ typedef struct name {
     uint32_t len;
     uint32_t number;
 } name;
-
-/* A name in use, in a table that is unwound in the order opposite to insertion. */
-typedef struct used {
-    tv_str name;
-    uint32_t hash;
-} used;
 
 /* The number of a result that has no value in the module. */
 typedef struct unwritten {
@@ -35,10 +29,7 @@ struct bc_names {
     bc_dense_cache *dense;
     bc_arena *scratch;
     name *of; /* by value id */
-    used *used;
-    size_t used_count, used_capacity;
-    uint32_t *slots; /* index into used + 1 */
-    size_t slot_count; /* a power of two */
+    bc_scope used;
     unwritten *unwritten;
     size_t unwritten_count, unwritten_capacity;
     uint32_t next_number, next_arg, next_conflict;
@@ -46,70 +37,6 @@ struct bc_names {
 };
 
 enum { MAX_HINT_CHAIN = 64 }; /* assume_assume_...: longer chains are cut off */
-
-/* ---- names in use ---- */
-
-static uint32_t hash_name(tv_str s)
-{
-    uint32_t h = 0x811c9dc5u;
-    for (size_t i = 0; i < s.len; i++)
-        h = (h ^ (uint8_t)s.ptr[i]) * 0x01000193u;
-    return h ^ h >> 15;
-}
-
-/* Slot that holds the name, or the free one where it belongs. */
-static uint32_t *slot_of(const bc_names *n, tv_str s, uint32_t hash)
-{
-    size_t i = hash & (n->slot_count - 1);
-    while (n->slots[i]) {
-        const used *u = &n->used[n->slots[i] - 1];
-        if (u->hash == hash && bc_str_eq(u->name, s))
-            break;
-        i = (i + 1) & (n->slot_count - 1);
-    }
-    return &n->slots[i];
-}
-
-static bool grow_slots(bc_names *n)
-{
-    size_t larger = n->slot_count ? n->slot_count * 2 : 64;
-    uint32_t *slots = bc_new(n->scratch, uint32_t, larger);
-    if (!slots)
-        return false;
-    n->slots = slots;
-    n->slot_count = larger;
-    for (size_t i = 0; i < n->used_count; i++)
-        *slot_of(n, n->used[i].name, n->used[i].hash) = (uint32_t)i + 1;
-    return true;
-}
-
-static bool use_name(bc_names *n, tv_str s, uint32_t hash)
-{
-    if (n->used_count * 2 >= n->slot_count && !grow_slots(n))
-        return false;
-    used *grown = bc_grow(n->scratch, n->used, n->used_count, &n->used_capacity, used);
-    if (!grown)
-        return false;
-    n->used = grown;
-    n->used[n->used_count++] = (used){s, hash};
-    *slot_of(n, s, hash) = (uint32_t)n->used_count;
-    return true;
-}
-
-/* Forgets the names used since there were `count`. The last one in is always the end of its probe sequence. */
-static void forget_names(bc_names *n, size_t count)
-{
-    while (n->used_count > count) {
-        const used *u = &n->used[n->used_count - 1];
-        *slot_of(n, u->name, u->hash) = 0;
-        n->used_count--;
-    }
-}
-
-static bool is_used(const bc_names *n, tv_str s, uint32_t hash)
-{
-    return n->slot_count && *slot_of(n, s, hash);
-}
 
 /* ---- hints ---- */
 
@@ -209,18 +136,16 @@ static bool set_name(bc_names *n, const bc_value *value)
         n->of[value->id] = (name){.number = n->next_number++};
         return true;
     }
-    uint32_t hash = hash_name(bc_text_get(text));
-    if (is_used(n, bc_text_get(text), hash)) {
+    if (bc_scope_find(&n->used, bc_text_get(text))) {
         bc_text_char(text, '_');
         size_t stem = text->len;
         do {
             text->len = stem;
             bc_text_printf(text, "%u", n->next_conflict++);
-            hash = hash_name(bc_text_get(text));
-        } while (!text->failed && is_used(n, bc_text_get(text), hash));
+        } while (!text->failed && bc_scope_find(&n->used, bc_text_get(text)));
     }
     tv_str copy = bc_arena_dup(n->scratch, bc_text_get(text));
-    if (text->failed || !copy.ptr || !use_name(n, copy, hash))
+    if (text->failed || !copy.ptr || !bc_scope_add(&n->used, copy, NULL, 0))
         return false;
     n->of[value->id] = (name){.ptr = copy.ptr, .len = (uint32_t)copy.len};
     return true;
@@ -279,7 +204,7 @@ static bool name_results(bc_names *n, const bc_op *op)
 static bool name_region(bc_names *n, const bc_block *block)
 {
     uint32_t number = n->next_number, arg = n->next_arg, conflict = n->next_conflict;
-    size_t names = n->used_count;
+    size_t names = n->used.count;
     if (!name_args(n, block))
         return false;
     for (const bc_op *op = block->first; op; op = op->next)
@@ -289,7 +214,7 @@ static bool name_region(bc_names *n, const bc_block *block)
         for (unsigned i = 0; i < op->region_count; i++)
             if (bc_regions(op)[i] && !name_region(n, bc_regions(op)[i]))
                 return false;
-    forget_names(n, names);
+    bc_scope_unwind(&n->used, names);
     n->next_number = number;
     n->next_arg = arg;
     n->next_conflict = conflict;
@@ -308,7 +233,8 @@ bc_names *bc_names_new(const bc_module *m, const bc_function *f, bc_formats *for
     bc_names *n = bc_new(scratch, bc_names, 1);
     if (!n)
         return NULL;
-    *n = (bc_names){.m = m, .f = f, .formats = formats, .dense = dense, .scratch = scratch};
+    *n = (bc_names){.m = m, .f = f, .formats = formats, .dense = dense, .scratch = scratch,
+                    .used.arena = scratch};
     n->of = bc_new(scratch, name, f->value_count);
     bc_text_init(&n->hint, &scratch->allocator);
     bool named = n->of && name_region(n, f->body);
