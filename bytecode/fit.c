@@ -99,10 +99,11 @@ bool bc_group_is_there(const bc_piece *group, const bc_op *op)
     return false;
 }
 
-bool bc_can_leave_out(const bc_block *block, uint8_t opcode)
+bool bc_can_leave_out(const bc_block *block, uint8_t opcode, bool debug_info)
 {
     const bc_op *last = block->last;
-    return last && last->opcode == opcode && last->result_count == 0 && last->operand_count == 0;
+    bool silent = last && last->opcode == opcode && last->result_count == 0 && last->operand_count == 0;
+    return silent && (!debug_info || last->loc == block->parent->loc);
 }
 
 /* ---- what is said ---- */

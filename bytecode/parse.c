@@ -148,6 +148,7 @@ static bool parse_entry(bc_parser *p)
         return false;
     if (p->errors)
         return true;
+    bc_locate_implied(f.body, f.loc);
     number_and_mark(&f);
     return add_function(p, &f);
 }

@@ -220,6 +220,8 @@ bool bc_parse_arguments(bc_parser *p, bc_tagged *attrs);
 /* { ops } with the arguments on the stack since arg_base. implied: terminator to add if there is none (OP_LIMIT: no
    such). label: the arguments may instead stand behind ^name. */
 bool bc_parse_region(bc_parser *p, size_t arg_base, uint8_t implied, bool label, bc_block **out);
+/* A terminator that was put in has the location of the op around it, which comes later in the text. */
+void bc_locate_implied(bc_block *block, uint32_t loc);
 /* After "name": the rest of an op in generic form, up to and with its types. */
 bool bc_parse_generic(bc_parser *p, bc_op_state *s);
 /* {name = value, ...}; close is '}'. */

@@ -490,8 +490,13 @@ static bool enters(bc_parser *p, const bc_op_state *s, unsigned group, unsigned 
     bool there;
     if (is_decided(s, piece, &there))
         return there;
-    if (inner->kind == BC_PIECE_VALUE && bc_rows[inner->refs[0].row].encoding == BC_ENC_ENUM)
-        return bc_at_enum(p, (bc_enum_id)bc_rows[inner->refs[0].row].enum_id);
+    if (inner->kind == BC_PIECE_TEXT && first_of(inner->text).len == 0)
+        inner++;
+    const bc_row *row = &bc_rows[inner->refs[0].row];
+    if (inner->kind == BC_PIECE_VALUE && row->kind == BC_OPERAND)
+        return p->tok.kind == BC_TOK_VALUE;
+    if (inner->kind == BC_PIECE_VALUE)
+        return row->encoding == BC_ENC_ENUM && bc_at_enum(p, (bc_enum_id)row->enum_id);
     if (inner->kind != BC_PIECE_TEXT || !comes_next(p, first_of(inner->text)))
         return false;
     if (bc_group_operand(s->format, group) < 0)
@@ -509,6 +514,14 @@ static bool enter(bc_parser *p, bc_op_state *s, unsigned group, unsigned depth)
             s->attrs[(unsigned)(row - s->info->first_row) - s->info->result_rows].u = 1;
     }
     return parse_pieces(p, s, group + 1, piece->jump, depth + 1);
+}
+
+/* A group that was not entered: its operands are known not to be there. */
+static void settle_absent(bc_op_state *s, const bc_piece *group)
+{
+    for (unsigned i = 0; i < group->ref_count; i++)
+        if (bc_rows[group->refs[i].row].kind == BC_OPERAND)
+            s->operands[operand_row(s, group->refs[i].row)].given = true;
 }
 
 /* The groups that follow each other from *at on; *at becomes the piece behind them. */
@@ -531,6 +544,8 @@ static bool parse_run(bc_parser *p, bc_op_state *s, unsigned *at, unsigned depth
     *at = group;
     group = first; /* what stands for the groups that were not there */
     for (unsigned k = 0; group != *at; k++, group = bc_group_end(s->format, group)) {
+        if (!(used >> k & 1))
+            settle_absent(s, &s->format->pieces[group]);
         unsigned other = s->format->pieces[group].jump;
         bool has_other = s->format->pieces[other].kind == BC_PIECE_ELSE;
         if (has_other && !(used >> k & 1)
@@ -759,7 +774,11 @@ static bool parse_op(bc_parser *p, bc_op_state *s, bc_op **out)
         return false;
     if (!parse_mnemonic(p, s))
         return false;
-    return make_op(p, s, out) && bc_parse_location(p, &(*out)->loc);
+    if (!make_op(p, s, out) || !bc_parse_location(p, &(*out)->loc))
+        return false;
+    for (unsigned i = 0; i < (*out)->region_count; i++)
+        bc_locate_implied(s->regions[i], (*out)->loc);
+    return true;
 }
 
 /* After an error: on to what may be the next op, or to the end of the block. */
@@ -867,8 +886,17 @@ static bool end_block(bc_parser *p, bc_block *block, uint8_t implied)
     if (!op)
         return bc_parse_no_memory(p);
     op->offset = (uint32_t)(p->tok.ptr - p->text);
+    op->unused = 1; /* until bc_locate_implied */
     bc_block_append(block, op);
     return true;
+}
+
+void bc_locate_implied(bc_block *block, uint32_t loc)
+{
+    if (block && block->last && block->last->unused)
+        block->last->loc = loc;
+    if (block && block->last)
+        block->last->unused = 0;
 }
 
 /* ^name(%a: type): */

@@ -230,7 +230,8 @@ static void print_piece(bc_printer *p, const bc_op *op, const bc_piece *piece)
         bc_print_arguments(p, region_of(op, piece));
         break;
     case BC_PIECE_REGION:
-        bc_print_region(p, region_of(op, piece), bc_can_leave_out(region_of(op, piece), piece->opcode));
+        bc_print_region(p, region_of(op, piece),
+                        bc_can_leave_out(region_of(op, piece), piece->opcode, p->options.debug_info));
         break;
     case BC_PIECE_END:
     case BC_PIECE_GROUP:

@@ -184,7 +184,7 @@ static bool meet_op(bc_aliases *al, bc_formats *formats, const bc_op *op)
 static bool meet_block(bc_aliases *al, bc_formats *formats, const bc_block *block, uint8_t left_out)
 {
     for (const bc_op *op = block ? block->first : NULL; op; op = op->next)
-        if (!(op == block->last && bc_can_leave_out(block, left_out)) && !meet_op(al, formats, op))
+        if (!(op == block->last && bc_can_leave_out(block, left_out, true)) && !meet_op(al, formats, op))
             return false;
     return true;
 }

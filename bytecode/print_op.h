@@ -58,8 +58,9 @@ bool bc_attr_is_there(const bc_row *row, const bc_attr *attr);
 /* The values that a reference names: how many, and the i-th. */
 uint32_t bc_ref_count(const bc_op *op, bc_ref ref);
 const bc_value *bc_ref_value(const bc_op *op, bc_ref ref, uint32_t i);
-/* Whether the region ends with that terminator, which says nothing and can be left out. */
-bool bc_can_leave_out(const bc_block *block, uint8_t opcode);
+/* Whether the region ends with that terminator, and it says nothing that the parser would not put there: no operands,
+   and with locations, that of the op around it. */
+bool bc_can_leave_out(const bc_block *block, uint8_t opcode, bool debug_info);
 
 /* ---- print_generic.c ---- */
 
