@@ -33,3 +33,11 @@ const tv_rule *tv_rule_find(const char *id)
             return &bc_rules[aliases[i].rule];
     return NULL;
 }
+
+const char *tv_rule_alias_at(size_t index, const tv_rule **out_rule)
+{
+    if (index >= sizeof aliases / sizeof aliases[0])
+        return NULL;
+    *out_rule = &bc_rules[aliases[index].rule];
+    return aliases[index].id;
+}

@@ -160,7 +160,7 @@ static bool is_default(const bc_op *op, const bc_row *row, bc_attr attr)
 static bool check_attr_version(bc_verifier *v, const bc_op *op, const bc_row *row, bc_attr attr)
 {
     if (row->since > v->m->version && !is_default(op, row, attr))
-        return bc_wrong(v, op, (int)(row - bc_rows), 0, BC_RULE_V_STR_07, "needs version 13.%d; the module is 13.%d",
+        return bc_wrong(v, op, (int)(row - bc_rows), 0, BC_RULE_W_01, "needs version 13.%d; the module is 13.%d",
                         row->since, v->m->version);
     if (row->encoding != BC_ENC_ENUM || attr.u == BC_ABSENT)
         return true;
@@ -176,7 +176,7 @@ static bool check_operand_versions(bc_verifier *v, const bc_op *op, const bc_op_
     for (unsigned r = 0; r < info->operand_rows; r++) {
         const bc_row *row = &bc_operand_rows(info)[r];
         if (row->since > v->m->version && bc_operand_range_at(op, r).count)
-            return bc_wrong(v, op, (int)(row - bc_rows), 0, BC_RULE_V_STR_07, "needs version 13.%d; the module is 13.%d",
+            return bc_wrong(v, op, (int)(row - bc_rows), 0, BC_RULE_W_01, "needs version 13.%d; the module is 13.%d",
                             row->since, v->m->version);
     }
     return true;
@@ -186,7 +186,7 @@ static bool check_operand_versions(bc_verifier *v, const bc_op *op, const bc_op_
 static bool check_versions(bc_verifier *v, const bc_op *op, const bc_op_info *info)
 {
     if (info->since > v->m->version)
-        return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_F_075, "needs version 13.%d; the module is 13.%d", info->since,
+        return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_W_01, "needs version 13.%d; the module is 13.%d", info->since,
                         v->m->version);
     for (unsigned i = 0; i < info->attr_rows; i++)
         if (!check_attr_version(v, op, &bc_attr_rows(info)[i], bc_attrs(op)[i]))

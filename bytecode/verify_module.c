@@ -138,7 +138,7 @@ static void check_global(bc_verifier *v, const bc_global *g)
                     "global '%.*s' is aligned to %llu bytes, which is no power of two", (int)g->name->s.len,
                     g->name->s.ptr, (unsigned long long)g->alignment);
     if ((g->constant || g->visibility != BC_SymbolVisibility_public) && v->m->version < BC_13_3)
-        bc_wrong_at(v, g->offset, BC_RULE_V_STR_07, TV_ERROR, "global '%.*s' is %s, which needs version 13.3; the module is 13.%d",
+        bc_wrong_at(v, g->offset, BC_RULE_W_01, TV_ERROR, "global '%.*s' is %s, which needs version 13.3; the module is 13.%d",
                     (int)g->name->s.len, g->name->s.ptr, g->constant ? "constant" : "private", v->m->version);
 }
 

@@ -82,10 +82,12 @@ typedef struct tv_rule {
     const char *help;    /* what usually mends it; may be empty */
 } tv_rule;
 
-/* The rule with that id (exact spelling), or NULL. */
+/* The rule with that id (exact spelling) or that other id, or NULL. */
 const tv_rule *tv_rule_find(const char *id);
 /* The i-th rule in published order, or NULL past the end. */
 const tv_rule *tv_rule_at(size_t index);
+/* The i-th other id, under which a reference states the fact of a rule once more, or NULL past the end. */
+const char *tv_rule_alias_at(size_t index, const tv_rule **out_rule);
 
 /* ---- modules ----------------------------------------------------------------------------------------------- */
 

@@ -38,6 +38,14 @@ int main(void)
         CHECK_MSG(ends_with(rule->text, '.'), "%s: text", rule->id);
         CHECK_MSG(!ends_with(rule->help, '.') && !isupper((unsigned char)rule->help[0]), "%s: help", rule->id);
     }
+    size_t others = 0;
+    const tv_rule *rule;
+    for (const char *id; (id = tv_rule_alias_at(others, &rule)) != NULL; others++) {
+        CHECK_MSG(is_id(id), "%s", id);
+        CHECK_MSG(tv_rule_find(id) == rule, "%s is another rule", id);
+        CHECK_MSG(strcmp(id, rule->id) != 0, "%s stands for itself", id);
+    }
+    CHECK_MSG(others > 20, "%zu other ids", others);
     CHECK_MSG(count > 100, "%zu rules", count);
     CHECK(tv_rule_find("F-000") == NULL && tv_rule_find("") == NULL);
     return TEST_END("rules");

@@ -40,6 +40,10 @@ static const tv_rule *find_rule(const char *id)
     for (size_t i = 0; (rule = tv_rule_at(i)) != NULL; i++)
         if (strcasecmp(rule->id, id) == 0)
             return rule;
+    const char *alias;
+    for (size_t i = 0; (alias = tv_rule_alias_at(i, &rule)) != NULL; i++)
+        if (strcasecmp(alias, id) == 0)
+            return rule;
     return NULL;
 }
 
@@ -158,6 +162,17 @@ static void put_markdown(bc_text *out, const tv_rule *rule)
     put_code(out, "Passes", example->good_is_bytes, example->good);
 }
 
+/* Ids of the references that stand for a fact which has another id here. */
+static void put_aliases_markdown(bc_text *out)
+{
+    const tv_rule *rule;
+    const char *alias;
+    bc_text_puts(out, "\n## Other ids\n\nThe references state some facts more than once; here each has one id.\n\n"
+                      "| id | see |\n| --- | --- |\n");
+    for (size_t i = 0; (alias = tv_rule_alias_at(i, &rule)) != NULL; i++)
+        bc_text_printf(out, "| %s | %s |\n", alias, rule->id);
+}
+
 static void put_all_markdown(bc_text *out)
 {
     bc_text_puts(out, "# Rules\n\nMade by `make docs` from `bytecode/rules.def` and `tests/rules/`; do not edit.\n"
@@ -176,6 +191,7 @@ static void put_all_markdown(bc_text *out)
             put_markdown(out, rule);
         }
     }
+    put_aliases_markdown(out);
 }
 
 /* ---- the command ---- */
