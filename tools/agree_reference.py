@@ -49,7 +49,7 @@ def our_verdicts(paths):
             sys.exit(f"tilevm verify: exit {done.returncode}: {done.stderr[:400]}")
         for entry in json.loads(done.stdout)["files"]:
             errors = [d for d in entry["diagnostics"] if d["severity"] == "error"]
-            verdicts[entry["file"]] = (("reject", errors[0]["rule"], errors[0]["message"]) if errors
+            verdicts[entry["path"]] = (("reject", errors[0]["rule"], errors[0]["message"]) if errors
                                        else ("accept", "", ""))
     return verdicts
 
