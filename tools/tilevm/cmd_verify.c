@@ -13,6 +13,7 @@
 enum { OPT_STRICT = 1, OPT_TARGET, OPT_PROFILE, OPT_MAX_ERRORS, OPT_FORMAT, OPT_OUTPUT, OPT_JOBS, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
 enum { PROFILE_HARDWARE, PROFILE_REFERENCE };
+enum { DEFAULT_MAX_ERRORS = 20 };
 
 #define FORMATS "text|json|sarif|junit"
 #define PROFILES "hardware|reference"
@@ -138,7 +139,7 @@ static void write_in_order(verify_job *job, cli_out *report)
             cli_progress_clear(&progress);
         say_problem(&job->files[i]);
         if (text)
-            report_text_file(&job->files[i], color, out);
+            report_text_file(&job->files[i], settings->verify.max_errors, color, out);
     }
     cli_progress_clear(&progress);
 }
@@ -244,7 +245,7 @@ static bool set_option(cli_args *args, verify_settings *settings, int id, const 
 
 static int run(cli_args *args)
 {
-    verify_settings settings = {0};
+    verify_settings settings = {.verify.max_errors = DEFAULT_MAX_ERRORS};
     cli_paths paths;
     cli_paths_init(&paths);
     const char *value;

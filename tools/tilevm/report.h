@@ -35,8 +35,8 @@ void report_count(const report_file *files, size_t count, report_totals *out);
 const char *report_severity(tv_severity severity);
 const char *report_outcome_name(report_outcome outcome);
 
-/* Text: the diagnostics of one file, and the last line. */
-void report_text_file(const report_file *file, bool color, cli_out *out);
+/* Text: the diagnostics of one file, with a remark when there were as many errors as were asked for; and the last line. */
+void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out);
 void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 
 /* Whole documents. False: out of memory. */

@@ -101,7 +101,7 @@ void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool col
     if (diag->line) {
         bc_text_puts(out, "   at ");
         put_clean(out, diag->file);
-        bc_text_printf(out, ":%u:%u\n", (unsigned)diag->line, (unsigned)diag->column);
+        bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
     }
     if (diag->help.len) {
         bc_text_printf(out, "   %shelp:%s ", color ? GREEN : "", plain);
@@ -130,12 +130,15 @@ tv_sink cli_printing_sink(cli_printer *printer, const char *path, cli_when color
 
 /* ---- reports of tilevm verify ---- */
 
-void report_text_file(const report_file *file, bool color, cli_out *out)
+void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out)
 {
     bc_text text;
     bc_text_init(&text, NULL);
     for (size_t i = 0; i < file->count; i++)
         cli_diag_text(&text, cli_shown_path(file->path), &file->diags[i], color);
+    if (file->errors >= max_errors)
+        bc_text_printf(&text, "%s: stopped after %u error%s; --max-errors N shows more\n", cli_shown_path(file->path),
+                       file->errors, file->errors == 1 ? "" : "s");
     cli_out_write(out, text.ptr, text.len);
     out->failed |= text.failed;
     bc_text_release(&text);
