@@ -22,19 +22,19 @@ static const bc_float_format formats[BC_KIND_COUNT] = {
                 .has_subnormals = true, .bias = 1023, .min_exponent = -1022, .max_exponent = 1023,
                 .max_finite = 0x7FEFFFFFFFFFFFFF, .nan = 0x7FF8000000000000, .infinity = 0x7FF0000000000000},
     [BC_F8E5M2] = {.exponent_bits = 5, .mantissa_bits = 2, .specials = BC_SPECIALS_IEEE, .has_sign = true,
-                   .has_subnormals = true, .saturates = true, .bias = 15, .min_exponent = -14, .max_exponent = 15,
+                   .has_subnormals = true, .bias = 15, .min_exponent = -14, .max_exponent = 15,
                    .max_finite = 0x7B, .nan = 0x7F, .infinity = 0x7B},
     [BC_F8E4M3FN] = {.exponent_bits = 4, .mantissa_bits = 3, .specials = BC_SPECIALS_ONE_NAN, .has_sign = true,
-                     .has_subnormals = true, .saturates = true, .bias = 7, .min_exponent = -6, .max_exponent = 8,
+                     .has_subnormals = true, .bias = 7, .min_exponent = -6, .max_exponent = 8,
                      .max_finite = 0x7E, .nan = 0x7F, .infinity = 0x7E},
-    [BC_F8E8M0FNU] = {.exponent_bits = 8, .mantissa_bits = 0, .specials = BC_SPECIALS_ONE_NAN, .saturates = true,
+    [BC_F8E8M0FNU] = {.exponent_bits = 8, .mantissa_bits = 0, .specials = BC_SPECIALS_ONE_NAN,
                       .bias = 127, .min_exponent = -127, .max_exponent = 127, .max_finite = 0xFE, .nan = 0xFF,
                       .infinity = 0xFE},
     [BC_F4E2M1FN] = {.exponent_bits = 2, .mantissa_bits = 1, .specials = BC_SPECIALS_NONE, .has_sign = true,
-                     .has_subnormals = true, .saturates = true, .bias = 1, .min_exponent = 0, .max_exponent = 2,
+                     .has_subnormals = true, .bias = 1, .min_exponent = 0, .max_exponent = 2,
                      .max_finite = 0x7, .nan = 0x7, .infinity = 0x7},
     [BC_FNV8E5M3FNU] = {.exponent_bits = 5, .mantissa_bits = 3, .specials = BC_SPECIALS_ONE_NAN,
-                        .has_subnormals = true, .saturates = true, .bias = 15, .min_exponent = -14,
+                        .has_subnormals = true, .bias = 15, .min_exponent = -14,
                         .max_exponent = 16, .max_finite = 0xFE, .nan = 0xFF, .infinity = 0xFE},
 };
 
@@ -118,8 +118,7 @@ static uint64_t shift_rounded(uint64_t significand, unsigned count, bool sticky,
 /* Pattern of a magnitude beyond the largest finite one, sign apart. */
 static uint64_t overflow_pattern(const bc_float_format *f, bool negative, bc_RoundingMode mode)
 {
-    bool away = rounds_away(mode, negative, true, true, true);
-    return away && !f->saturates ? f->infinity : f->max_finite;
+    return rounds_away(mode, negative, true, true, true) ? f->infinity : f->max_finite;
 }
 
 uint64_t bc_float_join(bc_kind kind, bool negative, uint64_t significand, int32_t exponent, bool sticky,

@@ -27,13 +27,12 @@ typedef struct bc_float_format {
     uint8_t specials;          /* bc_float_specials */
     bool has_sign;
     bool has_subnormals;       /* without them there is no zero either */
-    bool saturates;            /* a conversion that overflows gives the largest finite value, Inf too */
     int16_t bias;
     int16_t min_exponent;      /* of the smallest normal number */
     int16_t max_exponent;      /* of the largest finite number */
     uint64_t max_finite;       /* patterns, sign clear */
     uint64_t nan;              /* canonical NaN; where there is none, what a NaN becomes */
-    uint64_t infinity;         /* where there is none, what Inf becomes */
+    uint64_t infinity;         /* what overflow and Inf become: the largest finite number in the 8 and 4-bit kinds */
 } bc_float_format;
 
 /* Format of a float kind, or NULL. */

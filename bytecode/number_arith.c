@@ -214,7 +214,7 @@ static uint64_t divide_wide(uint64_t high, uint64_t divisor, bool *out_rest)
     uint64_t d1 = divisor >> 32, d0 = divisor & UINT32_MAX, rest = high, quotient = 0;
     for (unsigned step = 0; step < 2; step++) {
         uint64_t digit = rest / d1, partial = rest % d1;
-        while (digit > UINT32_MAX || digit * d0 > partial << 32) {
+        while (digit * d0 > partial << 32) { /* digit <= 2^32 + 1, partial < 2^32: neither side overflows */
             digit--;
             partial += d1;
             if (partial > UINT32_MAX)

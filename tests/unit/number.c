@@ -275,8 +275,31 @@ static void check_machine(bc_kind kind, unsigned op, unsigned mode, const uint64
               (unsigned long long)theirs);
 }
 
+/* Quotients whose second digit, in divide_wide, is estimated one too large for 32 bits and two too large. */
+static const uint64_t hard_quotients[][2] = {
+    {0x3FF9E53A9541C3A8, 0x3FF9F767C45FFFFB}, {0x3FF1AB128CD0A480, 0x3FFBDE5C099FFFFB},
+    {0x3FF13277A8E5484C, 0x3FFCB91CE37FFFF5}, {0x3FFDB3A59C0BDCD5, 0x3FFF1446BEBFFFF3},
+};
+
+static void test_machine_hard(void)
+{
+    for (unsigned mode = 0; mode < 4; mode++) {
+        for (size_t i = 0; i < TV_COUNT(hard_quotients); i++)
+            check_machine(BC_F64, 3, mode, (const uint64_t[]){hard_quotients[i][0], hard_quotients[i][1], 0});
+        /* the addend of fma from far above the product to far below, so that carries and borrows run everywhere */
+        for (uint64_t i = 0; i < 20000; i++) {
+            uint64_t sign = (mix(i) & 1) << 63, mantissa = mix(~i) >> 12;
+            uint64_t x[3] = {sample(BC_F64, 8 * i + 1), 0x3FF0000000000000 | mix(3 * i) >> 12, 0};
+            uint64_t field = (x[0] >> 52 & 0x7FF) + 60 - i % 180;
+            x[2] = sign | (field & 0x7FF) << 52 | (i % 7 ? mantissa : 0);
+            check_machine(BC_F64, 4, mode, x);
+        }
+    }
+}
+
 static void test_machine(void)
 {
+    test_machine_hard();
     for (unsigned k = 0; k < 2; k++) {
         bc_kind kind = k ? BC_F64 : BC_F32;
         uint64_t mask = bc_int_mask(bc_kind_bits(kind));
@@ -300,6 +323,31 @@ static void test_machine(void)
     printf("number: skipped the comparison with this machine: it has no rounding modes\n");
 }
 #endif
+
+/* Which NaN comes out: the canonical one, but f64 passes on its first. */
+static void test_nans(void)
+{
+    const bc_RoundingMode rn = BC_RoundingMode_nearest_even;
+    const uint64_t one = 0x3FF0000000000000, inf = 0x7FF0000000000000, minus_inf = 0xFFF0000000000000;
+    const uint64_t first = 0xFFF0000000000123, second = 0x7FF8000000000456, first_quiet = 0xFFF8000000000123;
+    CHECK(bc_float_add(BC_F64, first, second, rn, false) == first_quiet);
+    CHECK(bc_float_add(BC_F64, one, second, rn, false) == second);
+    CHECK(bc_float_sub(BC_F64, one, first, rn, false) == first_quiet);
+    CHECK(bc_float_mul(BC_F64, second, first, rn, false) == second);
+    CHECK(bc_float_div(BC_F64, one, first, rn, false) == first_quiet);
+    CHECK(bc_float_fma(BC_F64, one, one, first, rn, false) == first_quiet);
+    CHECK(bc_float_sqrt(BC_F64, first, rn, false) == first_quiet);
+    CHECK(bc_float_add(BC_F64, inf, minus_inf, rn, false) == 0xFFF8000000000000);
+    CHECK(bc_float_sqrt(BC_F64, minus_inf, rn, false) == 0xFFF8000000000000);
+    CHECK(bc_float_max(BC_F64, first, second, false, false) == first_quiet);
+    CHECK(bc_float_max(BC_F64, first, one, true, false) == 0x7FF8000000000000);
+    CHECK(bc_float_add(BC_F32, 0xFFC00123, 0, rn, false) == 0x7FFFFFFF);
+    CHECK(bc_float_min(BC_F32, 0xFFC00123, 0x7F800001, false, false) == 0x7FFFFFFF);
+    CHECK(bc_float_min(BC_F16, 0xFE01, 0x3C00, true, false) == 0x7FFF);
+    CHECK(bc_float_mul(BC_BF16, 0x7F80, 0x8000, rn, false) == 0x7FFF);
+    CHECK(bc_float_convert(BC_F32, BC_F64, first, rn) == 0x7FFFFFFF);
+    CHECK(bc_float_convert(BC_F64, BC_F32, 0xFFC00123, rn) == 0x7FF8000000000000);
+}
 
 /* f16 and bf16 sums and products are exact in double as long as the exponents are near, so rounding the double is the
    whole operation. */
@@ -352,6 +400,9 @@ static void test_round_trips(void)
     CHECK(bc_float_round(BC_F8E8M0FNU, -3.0, BC_RoundingMode_positive_inf) == 129);
     CHECK(bc_float_round(BC_F8E8M0FNU, 0.0, BC_RoundingMode_positive_inf) == 0);
     CHECK(bc_float_round(BC_FNV8E5M3FNU, -3.0, BC_RoundingMode_nearest_even) == 0);
+    /* half of the smallest subnormal, and a little more */
+    CHECK(bc_float_join(BC_F16, false, (uint64_t)1 << 63, -25 - 63, false, BC_RoundingMode_nearest_even) == 0);
+    CHECK(bc_float_join(BC_F16, false, (uint64_t)1 << 63, -25 - 63, true, BC_RoundingMode_nearest_even) == 1);
     CHECK(bc_float_format_of(BC_I32) == NULL && bc_float_format_of(BC_TILE) == NULL);
 }
 
@@ -452,6 +503,9 @@ static const struct {
     {BC_F64, 0x0000000000000001, "4.940660e-324"}, {BC_F64, 0x7FEFFFFFFFFFFFFF, "1.7976931348623157E+308"},
     {BC_F64, 0x419D6F3454000000, "0x419D6F3454000000"}, {BC_F64, 0x7FF0000000000000, "0x7FF0000000000000"},
     {BC_F64, 0x3F847AE147AE147B, "1.000000e-02"},
+    /* half up in the last digit kept, short and long forms */
+    {BC_F16, 0x0004, "2.384190e-07"}, {BC_BF16, 0x000C, "1.102030e-39"}, {BC_F32, 0x21636369, "7.70421599E-19"},
+    {BC_F32, 0xD6225675, "-4.46230535E+13"}, {BC_F64, 0x000DF9079D5BBAA7, "1.9431531680572642E-308"},
     {BC_F16, 0x7BFF, "6.550400e+04"}, {BC_F16, 0xFC00, "0xFC00"}, {BC_BF16, 0x7F7F, "3.389530e+38"},
     {BC_TF32, 0x3FC00, "0x3FC00"}, {BC_TF32, 0x1FC00, "1.000000e+00"},
     {BC_F8E4M3FN, 0x7E, "4.480000e+02"}, {BC_F8E4M3FN, 0xFF, "0xFF"}, {BC_F8E5M2, 0x7C, "0x7C"},
@@ -470,8 +524,8 @@ static void test_print(void)
         bc_text_clear(&text);
         bc_print_number(&text, printed[i].kind, printed[i].bits);
         CHECK_MSG(bc_str_is(bc_text_get(&text), printed[i].text), "%s, not %s", text.ptr, printed[i].text);
-        CHECK_MSG(bc_parse_number(bc_text_get(&text), printed[i].kind, &again) && again == printed[i].bits, "%s",
-                  text.ptr);
+        bool reads = bc_parse_number(bc_text_get(&text), printed[i].kind, &again);
+        CHECK_MSG(reads && again == printed[i].bits, "%s", text.ptr);
     }
     for (size_t k = 0; k < TV_COUNT(float_kinds); k++) {
         bc_kind kind = float_kinds[k];
@@ -549,6 +603,8 @@ static void test_parse(void)
     CHECK(parsed("0.0", BC_F8E8M0FNU) == 0 && parsed("0.0", BC_FNV8E5M3FNU) == 0 && parsed("3.0", BC_F8E8M0FNU) == 129);
     /* a middle of two f16 written out, and one digit past everything that is kept */
     CHECK(parsed("1.00048828125", BC_F16) == 0x3C00 && parsed("1.000488281250000000000000000001", BC_F16) == 0x3C01);
+    CHECK(parsed("18446744073709553664.", BC_F64) == 0x43F0000000000000); /* 2^64 + 2^11, even below */
+    CHECK(parsed("18446744073709553665.", BC_F64) == 0x43F0000000000001);
     CHECK(parsed("0.0e99999999999999999999999", BC_F64) == 0 && parsed("1.0e-99999999999999999999999", BC_F64) == 0);
 }
 
@@ -653,6 +709,7 @@ int main(int argc, char **argv)
         return print_values(argc, argv);
     test_references();
     test_machine();
+    test_nans();
     test_narrow_pairs();
     test_round_trips();
     test_fast_from_narrow();
