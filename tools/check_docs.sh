@@ -36,13 +36,22 @@ for command in $("$tilevm" --help | awk '/^commands:/ { on = 1; next } on && NF 
     text=$(section "$command" | sed 's/\\-/-/g')
     [ -n "$text" ]
     check $? "$man: no section for $command"
-    # Options are the words with two dashes that start a line of the help.
-    for option in $("$tilevm" help "$command" | sed -n 's/^ .*--\([a-z][a-z-]*\).*$/\1/p' | sort -u); do
+    # Options are the words with two dashes that start a line of the help; letters come before them.
+    help=$("$tilevm" help "$command" | sed -n 's/^  \(-[A-Za-z], \|    \)--\([a-z][a-z-]*\).*$/\1--\2/p' | tr -d ', ')
+    for form in $help; do
+        option=${form#*--}
+        letter=${form%%--*}
         case $option in color | help) continue ;; esac # every command has them; the manual says so once
         printf '%s\n' "$text" | grep -q -e "--$option\([^a-z-]\|$\)"
         check $? "$man: $command: no --$option"
+        [ -z "$letter" ] || printf '%s\n' "$text" | grep -q -e "^\.BR $letter \", \" --$option\([^a-z-]\|$\)"
+        check $? "$man: $command: --$option without $letter"
         [ "$(printf '%s\n' "$completions" | grep -c -e "-$option\([^a-z-]\|$\)" -e "-l $option\([^a-z-]\|$\)")" -ge 3 ]
         check $? "completions: $command: no --$option"
+    done
+    for option in $(printf '%s\n' "$text" | sed -n 's/^\.BR\{0,1\} \(-[A-Za-z] ", " \)\{0,1\}--\([a-z][a-z-]*\).*$/\2/p' | sort -u); do
+        printf '%s\n' "$help" | grep -q -e "--$option\$"
+        check $? "$man: $command: there is no --$option"
     done
 done
 
