@@ -90,7 +90,10 @@ void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool col
     const char *plain = color ? PLAIN : "";
     bc_text_puts(out, color ? BOLD : "");
     put_clean(out, bc_str(path));
-    if (diag->offset != TV_NO_OFFSET)
+    bool in_path = diag->line && diag->rule[0] == 'A'; /* assembly: the place is in the file itself */
+    if (in_path)
+        bc_text_printf(out, ":%u:%u", (unsigned)diag->line, (unsigned)diag->column);
+    else if (diag->offset != TV_NO_OFFSET)
         bc_text_printf(out, ":0x%04llx", (unsigned long long)diag->offset);
     bc_text_printf(out, ":%s %s%s[%s]%s: ", plain, color ? severity_colors[diag->severity] : "",
                    severity_names[diag->severity], diag->rule, plain);
@@ -98,7 +101,7 @@ void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool col
     bc_text_char(out, '\n');
     if (diag->function.len)
         put_op(out, diag, color);
-    if (diag->line) {
+    if (diag->line && !in_path) {
         bc_text_puts(out, "   at ");
         put_clean(out, diag->file);
         bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
