@@ -55,6 +55,7 @@ fi
 if build build-sanitized CONFIG=asan tests; then
     run unit-sanitized CONFIG=asan check-unit
     run fixtures-sanitized CONFIG=asan check-fixtures
+    run corpus-sanitized CONFIG=asan check-corpus
     run malformed CONFIG=asan check-malformed
 fi
 if command -v clang > /dev/null; then
