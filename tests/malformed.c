@@ -52,7 +52,7 @@ static bool discard(void *user, const void *bytes, size_t size)
     return true;
 }
 
-/* Reader, verifier and writer; gives what is wrong with their behaviour, or NULL. */
+/* Reader, printer, verifier and writer; gives what is wrong with their behaviour, or NULL. */
 static const char *behaviour(const void *bytes, size_t size, bool strict, findings *f, tv_status *out_status)
 {
     tv_sink sink = {.user = f, .report = take};
@@ -66,6 +66,10 @@ static const char *behaviour(const void *bytes, size_t size, bool strict, findin
              : f->errors != 1 ? "not exactly one error" : NULL;
     if (f->errors)
         wrong = "opening reports an error and succeeds";
+    if (tv_module_print(module, &(tv_print_options){.debug_info = true}, (tv_writer){.user = &written, .write = discard})
+        != TV_OK && !wrong)
+        wrong = "what opens cannot be printed";
+    written = 0;
     *out_status = tv_module_verify(module, NULL, sink);
     if (!wrong && (*out_status == TV_OK) != (f->errors == 0))
         wrong = "status and errors of the verifier disagree";
@@ -280,7 +284,7 @@ static void stingy_release(void *user, void *memory, size_t size)
     free(memory);
 }
 
-/* Opens, verifies, converts and writes with `budget` allocations; true when that was enough. */
+/* Opens, verifies, prints, converts and writes with `budget` allocations; true when that was enough. */
 static bool with_budget(const char *file, const unsigned char *bytes, size_t size, size_t budget)
 {
     stingy s = {.left = budget};
@@ -292,6 +296,8 @@ static bool with_budget(const char *file, const unsigned char *bytes, size_t siz
     tv_status status = tv_module_open(bytes, size, &(tv_open_options){.allocator = &allocator}, sink, &module);
     if (status == TV_OK)
         status = tv_module_verify(module, NULL, sink);
+    if (status == TV_OK)
+        status = tv_module_print(module, NULL, (tv_writer){.user = &written, .write = discard});
     if (status == TV_OK)
         status = tv_module_convert(module, 5, sink);
     if (status == TV_OK)
