@@ -96,10 +96,10 @@ static bool parse_hints(bc_parser *p, bc_function *f)
     return bc_expect_punct(p, '=') && bc_parse_hints(p, hints);
 }
 
+/* A function has a place in the debug section when the text gives it a location, be it the unknown one. */
 static void number_and_mark(bc_function *f)
 {
     bc_function_number(f);
-    f->has_debug = f->loc != 0;
     for (const bc_op *op = f->body->first; op && !f->has_debug; op = bc_next_op(op, f->body))
         f->has_debug = op->loc != 0;
 }
@@ -142,7 +142,9 @@ static bool parse_entry(bc_parser *p)
     bc_next(p);
     if (bc_take_word(p, "private"))
         f.flags |= BC_FUNC_PRIVATE;
-    bool good = parse_signature(p, &f) && bc_parse_region(p, 0, OP_return, false, &f.body) && bc_parse_location(p, &f.loc);
+    bool good = parse_signature(p, &f) && bc_parse_region(p, 0, OP_return, false, &f.body);
+    f.has_debug = bc_is_word(p, "loc");
+    good = good && bc_parse_location(p, &f.loc);
     p->function = NULL;
     if (!good)
         return false;

@@ -399,8 +399,7 @@ static void print_module(bc_printer *p)
         bc_text_char(p->out, '}');
         bc_print_location(p, 0);
     }
-    if (p->out->len || p->m->global_count + p->m->function_count)
-        bc_text_char(p->out, '\n');
+    bc_text_char(p->out, '\n'); /* also where there is nothing to end */
     if (p->aliases)
         bc_print_aliases(p);
 }
