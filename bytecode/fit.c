@@ -91,8 +91,18 @@ static bool row_is_there(const bc_op *op, const bc_piece *group, int row)
     return group->has_word ? attr->u != group->word : bc_attr_is_there(r, attr);
 }
 
+/* A scalar pointer without attribute to the element type of result 0. */
+static bool is_implied_pointer(const bc_op *op, const bc_type *t)
+{
+    const bc_type *result = op->result_count ? bc_results(op)[0].type : NULL;
+    return result && bc_is_tile(t) && t->rank == 0 && t->elem->kind == BC_PTR && t->elem->ptr_attr == BC_NO_PTR_ATTR
+           && t->elem->elem == result->elem;
+}
+
 bool bc_group_is_there(const bc_piece *group, const bc_op *op)
 {
+    if (group->unless_implied)
+        return !is_implied_pointer(op, bc_ref_value(op, group->refs[0], 0)->type);
     for (unsigned i = 0; i < group->ref_count; i++)
         if (row_is_there(op, group, group->refs[i].row))
             return true;
@@ -180,8 +190,16 @@ static void say_piece(fit *f, const bc_piece *piece)
     case BC_PIECE_SYMBOL:
         f->said |= row_bit(f, piece->refs[0].row);
         break;
+    case BC_PIECE_DICT:
+        f->said |= row_bit(f, piece->refs[0].row);
+        break;
     case BC_PIECE_TYPES:
         say_types(f, piece);
+        break;
+    case BC_PIECE_TOKEN:
+        f->typed |= row_bit(f, piece->refs[0].row);
+        f->bad |= bc_ref_count(f->op, piece->refs[0]) != 1
+                  || bc_ref_value(f->op, piece->refs[0], 0)->type->kind != BC_TOKEN;
         break;
     case BC_PIECE_ARGS:
     case BC_PIECE_ASSIGN:
@@ -230,6 +248,15 @@ static void check_run(fit *f, const bc_format *format, unsigned first)
     }
 }
 
+/* A type that is stated only when it is not implied must not be taken for the one that follows. */
+static void check_unless_implied(fit *f, const bc_piece *group)
+{
+    bc_range range = bc_operand_range(f->op, group->refs[0].row);
+    const bc_type *type = bc_operands(f->op)[range.first]->type;
+    for (uint32_t i = 0; i < f->op->operand_count; i++)
+        f->bad |= i != range.first && bc_operands(f->op)[i]->type == type;
+}
+
 static bool everything_said(const fit *f)
 {
     const bc_op_info *info = f->info;
@@ -269,6 +296,8 @@ bool bc_fits_format(const bc_format *format, const bc_module *m, const bc_op *op
         if (piece->kind == BC_PIECE_GROUP) {
             if (i == 0 || piece[-1].kind != BC_PIECE_CLOSE)
                 check_run(&f, format, i);
+            if (piece->unless_implied)
+                check_unless_implied(&f, piece);
             bool there = bc_group_is_there(piece, op);
             say_anchor(&f, piece, there);
             if (!there)

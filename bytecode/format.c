@@ -126,7 +126,7 @@ static void scan_arg_name(scanner *s, bc_format *f)
 /* The part before a "|" that nothing but names can precede. */
 static void scan_names(scanner *s, const char *column)
 {
-    size_t len = strcspn(column, "| ${&%*@^");
+    size_t len = strcspn(column, "| ${&%*@^!");
     s->p = column;
     s->end = column + strlen(column);
     if (column[len] != '|')
@@ -227,6 +227,27 @@ static void scan_row_piece(scanner *s, bc_piece_kind kind)
     piece->opcode = (uint8_t)opcode;
 }
 
+/* =word, a value of the enumeration of the piece's row */
+static void scan_word(scanner *s, bc_piece *piece)
+{
+    const bc_row *row = &bc_rows[piece->refs[0].row];
+    const bc_enum_value *value = bc_enum_parse((bc_enum_id)row->enum_id, take_word(s));
+    if (row->encoding != BC_ENC_ENUM || !value)
+        complain(s, "no such value of the enumeration");
+    piece->has_word = true;
+    piece->word = value ? value->number : 0;
+}
+
+static void scan_dict(scanner *s)
+{
+    bc_piece *piece = add(s, BC_PIECE_DICT);
+    add_ref(s, piece, (bc_ref){.row = take_row(s)});
+    if (take(s, '='))
+        scan_word(s, piece);
+    else
+        complain(s, "'+' without a default");
+}
+
 static void scan_group_open(scanner *s)
 {
     if (s->depth == BC_MAX_GROUP_DEPTH) {
@@ -235,15 +256,10 @@ static void scan_group_open(scanner *s)
     }
     s->open[s->depth++] = s->count;
     bc_piece *piece = add(s, BC_PIECE_GROUP);
+    piece->unless_implied = take(s, '*');
     add_ref(s, piece, (bc_ref){.row = take_row(s)});
-    if (take(s, '=')) {
-        const bc_row *row = &bc_rows[piece->refs[0].row];
-        const bc_enum_value *value = bc_enum_parse((bc_enum_id)row->enum_id, take_word(s));
-        if (row->encoding != BC_ENC_ENUM || !value)
-            complain(s, "no such value of the enumeration");
-        piece->has_word = true;
-        piece->word = value ? value->number : 0;
-    }
+    if (take(s, '='))
+        scan_word(s, piece);
     while (take(s, '|')) {
         piece->either = true;
         add_ref(s, piece, (bc_ref){.row = take_row(s)});
@@ -270,7 +286,7 @@ static void scan_group_part(scanner *s, bc_piece_kind kind)
 static void scan_text(scanner *s)
 {
     const char *start = s->p;
-    while (s->p < s->end && !strchr("$&#%*@^{}", *s->p) && !(s->depth && *s->p == ';'))
+    while (s->p < s->end && !strchr("$&#%*@^!+{}", *s->p) && !(s->depth && *s->p == ';'))
         s->p++;
     bc_piece *piece = add(s, BC_PIECE_TEXT);
     piece->text = (tv_str){start, (size_t)(s->p - start)};
@@ -279,7 +295,7 @@ static void scan_text(scanner *s)
 static void scan_piece(scanner *s)
 {
     char c = *s->p;
-    if (!strchr("$&#%*@^{}", c) && !(s->depth && c == ';')) {
+    if (!strchr("$&#%*@^!+{}", c) && !(s->depth && c == ';')) {
         scan_text(s);
         return;
     }
@@ -289,6 +305,8 @@ static void scan_piece(scanner *s)
     case '&': scan_row_piece(s, BC_PIECE_SYMBOL); break;
     case '@': scan_row_piece(s, BC_PIECE_ARG_LIST); break;
     case '^': scan_row_piece(s, BC_PIECE_REGION); break;
+    case '!': scan_row_piece(s, BC_PIECE_TOKEN); break;
+    case '+': scan_dict(s); break;
     case '#': scan_types(s); break;
     case '%': scan_args(s); break;
     case '*': scan_sizes(s); break;

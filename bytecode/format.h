@@ -15,11 +15,14 @@
        %N, %N*      argument N of the first region; that and all after it
        %N*:row      argument = operand, argument = operand, ...
        *shape:row   sizes of the tensor_view that is result 0, dynamic ones as the operands of the row; also *strides:row
+       !row         nothing; the result has the one type that its row allows, a token
+       +row=word    ` attributes {row = ...}` unless the attribute has that value
        @row         on a line of its own, the argument list of a region, with types
        ^row         the region; ^row/op leaves out an `op` without operands at its end
        {row?text;other}      text when the row is there, else other (which may be left out)
        {row=word?text}       text unless the attribute has that value
        {a|b?text}            text when either is there
+       {*row?text}           text when the operand is not a scalar pointer to the element type of result 0
        anything else         itself
 
    A row is named as in ROW, without the op. Every row of an op must occur, and every result must have its type stated
@@ -41,7 +44,7 @@ typedef struct bc_ref {
 
 typedef enum bc_piece_kind {
     BC_PIECE_END, BC_PIECE_TEXT, BC_PIECE_VALUE, BC_PIECE_SYMBOL, BC_PIECE_TYPES, BC_PIECE_ARGS, BC_PIECE_ASSIGN,
-    BC_PIECE_SIZES, BC_PIECE_ARG_LIST, BC_PIECE_REGION, BC_PIECE_GROUP, BC_PIECE_ELSE, BC_PIECE_CLOSE
+    BC_PIECE_SIZES, BC_PIECE_TOKEN, BC_PIECE_DICT, BC_PIECE_ARG_LIST, BC_PIECE_REGION, BC_PIECE_GROUP, BC_PIECE_ELSE, BC_PIECE_CLOSE
 } bc_piece_kind;
 
 typedef struct bc_piece {
@@ -49,11 +52,12 @@ typedef struct bc_piece {
     uint8_t ref_count;
     bool splat;            /* TYPES: ~ */
     bool either;           /* TYPES, GROUP: refs joined by | instead of = */
-    bool has_word;         /* GROUP: row=word */
+    bool has_word;         /* GROUP, DICT: row=word */
+    bool unless_implied;   /* GROUP: *row */
     bool strides;          /* SIZES: of the strides */
     uint8_t opcode;        /* REGION: terminator that is left out; OP_LIMIT: none */
     uint16_t jump;         /* GROUP: index of its ELSE or CLOSE; ELSE: of its CLOSE */
-    uint64_t word;         /* GROUP: value of the enumeration */
+    uint64_t word;         /* GROUP, DICT: value of the enumeration */
     bc_ref refs[BC_MAX_REFS];
     tv_str text;           /* TEXT */
 } bc_piece;

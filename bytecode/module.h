@@ -250,8 +250,10 @@ typedef struct bc_di {
     const bc_string *name; /* File: name; Loc: file name; Subprogram: name */
     const bc_string *other;/* File: directory; Subprogram: linkage name */
     uint32_t line, column; /* Subprogram: column holds the scope line */
-    uint32_t flags;        /* Subprogram, 13.5 */
+    uint32_t flags;        /* Subprogram, 13.5: bit 0 is a declaration; the 13.5 tools refuse others */
 } bc_di;
+
+enum { BC_DI_DECLARATION = 1 };
 
 /* Sections in the order of the file, so that writing gives the same bytes. */
 enum { BC_SECTION_END, BC_SECTION_STRING, BC_SECTION_FUNC, BC_SECTION_DEBUG, BC_SECTION_CONSTANT, BC_SECTION_TYPE,

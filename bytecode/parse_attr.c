@@ -97,10 +97,21 @@ static bool take_number(bc_parser *p, bc_token *out)
     return true;
 }
 
+/* A decimal number beyond the largest finite one is infinite, as for MLIR, where the kind has infinities. */
+static bool is_too_large(const bc_token *number, bc_kind kind, uint64_t *out)
+{
+    const bc_float_format *f = bc_float_format_of(kind);
+    if (number->kind != BC_TOK_FLOAT || !f || f->specials != BC_SPECIALS_IEEE)
+        return false;
+    bool negative = number->ptr[0] == '-';
+    *out = f->infinity | (uint64_t)negative << (bc_kind_bits(kind) - 1);
+    return true;
+}
+
 static bool number_bits(bc_parser *p, const bc_token *number, bc_kind kind, uint64_t *out)
 {
     tv_str s = {number->ptr, number->len};
-    if (bc_parse_number(s, kind, out))
+    if (bc_parse_number(s, kind, out) || is_too_large(number, kind, out))
         return true;
     const char *problem = bc_parse_problem(s, kind);
     return bc_parse_fail(p, BC_RULE_A_010, number, "%.*s %s (%s)", BC_STR(s), problem ? problem : "is not a number",

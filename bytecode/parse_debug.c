@@ -211,8 +211,10 @@ static bool parse_member(bc_parser *p, bc_di *d)
         return parse_u32(p, "the line", &d->line);
     if ((bc_str_is(key.name, "scopeLine") && subprogram) || (bc_str_is(key.name, "column") && block))
         return parse_u32(p, "the line or column", &d->column);
-    if (bc_str_is(key.name, "flags") && subprogram)
-        return parse_u32(p, "the flags", &d->flags);
+    if (bc_str_is(key.name, "flags") && subprogram) {
+        d->flags = BC_DI_DECLARATION;
+        return bc_take_word(p, "declaration") || parse_u32(p, "the flags", &d->flags);
+    }
     if (bc_str_is(key.name, "name") && subprogram)
         return bc_parse_string(p, &d->name);
     if (bc_str_is(key.name, "linkageName") && subprogram)

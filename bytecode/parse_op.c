@@ -298,6 +298,26 @@ static bool parse_type_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece
     return true;
 }
 
+static bool state_token(bc_parser *p, bc_op_state *s, int row)
+{
+    s->results[row - s->info->first_row] = (bc_rows_given){p->type_count, 1, true};
+    const bc_type *token = bc_type_scalar(p->m, BC_TOKEN);
+    return token ? bc_push_type(p, token) : bc_parse_no_memory(p);
+}
+
+/* Whether the type that comes next is that of the operand; takes nothing. */
+static bool repeats_type(bc_parser *p, const bc_op_state *s, int row)
+{
+    bc_token tok = p->tok;
+    const char *at = p->at;
+    const bc_rows_given *given = &s->operands[operand_row(s, row)];
+    const bc_type *type = NULL;
+    bool same = bc_parse_type(p, &type) && given->count && p->values[given->first]->type == type;
+    p->tok = tok;
+    p->at = at;
+    return same;
+}
+
 /* ---- arguments, sizes, regions ---- */
 
 static bool take_arg_name(bc_parser *p)
@@ -435,6 +455,8 @@ static bool parse_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece)
     }
     case BC_PIECE_TYPES:
         return parse_type_piece(p, s, piece);
+    case BC_PIECE_TOKEN:
+        return state_token(p, s, row);
     case BC_PIECE_ARGS:
         return take_arg_name(p);
     case BC_PIECE_ASSIGN:
@@ -445,6 +467,7 @@ static bool parse_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece)
         return bc_parse_arguments(p, NULL);
     case BC_PIECE_REGION:
         return parse_region_piece(p, s, piece);
+    case BC_PIECE_DICT: /* dictionaries are taken before any text */
     case BC_PIECE_END:
     case BC_PIECE_GROUP:
     case BC_PIECE_ELSE:
@@ -488,6 +511,8 @@ static bool enters(bc_parser *p, const bc_op_state *s, unsigned group, unsigned 
     const bc_piece *piece = &s->format->pieces[group];
     const bc_piece *inner = piece + 1;
     bool there;
+    if (piece->unless_implied)
+        return repeats_type(p, s, piece->refs[0].row);
     if (is_decided(s, piece, &there))
         return there;
     if (inner->kind == BC_PIECE_TEXT && first_of(inner->text).len == 0)
@@ -592,7 +617,7 @@ static void set_defaults(bc_op_state *s)
     }
     for (unsigned i = 0; i < s->format->piece_count; i++) {
         const bc_piece *piece = &s->format->pieces[i];
-        if (piece->kind != BC_PIECE_GROUP || !piece->has_word)
+        if (!piece->has_word)
             continue;
         unsigned row = (unsigned)(piece->refs[0].row - s->info->first_row) - s->info->result_rows;
         s->attrs[row].u = piece->word;

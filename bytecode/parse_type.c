@@ -107,7 +107,8 @@ static bool add_type(bc_parser *p, const bc_type *proto, const bc_type **out)
 static bool parse_ptr_attr(bc_parser *p, bc_type *t)
 {
     uint64_t value;
-    if (!bc_parse_enum(p, BC_ENUM_PtrAttr, &value))
+    bool bare = bc_take_punct(p, '<'); /* without #cuda_tile.ptr_attr before it */
+    if (!bc_parse_enum(p, BC_ENUM_PtrAttr, &value) || (bare && !bc_expect_punct(p, '>')))
         return false;
     t->ptr_attr = (uint8_t)value;
     return true;

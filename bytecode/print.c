@@ -120,6 +120,19 @@ static void print_value_piece(bc_printer *p, const bc_op *op, const bc_piece *pi
     bc_print_mark(p, op, row, 0, start);
 }
 
+static void print_dict(bc_printer *p, const bc_op *op, const bc_piece *piece)
+{
+    const bc_row *row = &bc_rows[piece->refs[0].row];
+    uint64_t value = bc_attr_u(op, piece->refs[0].row);
+    if (value == piece->word)
+        return;
+    bc_text_printf(p->out, " attributes {%s = ", row->name);
+    size_t start = p->out->len;
+    bc_print_enum_attr(p->out, (bc_enum_id)row->enum_id, value);
+    bc_print_mark(p, op, piece->refs[0].row, 0, start);
+    bc_text_char(p->out, '}');
+}
+
 static bool all_same(const bc_op *op, bc_ref ref)
 {
     uint32_t count = bc_ref_count(op, ref);
@@ -186,7 +199,7 @@ static void print_sizes(bc_printer *p, const bc_op *op, const bc_piece *piece)
     }
 }
 
-void bc_print_arguments(bc_printer *p, const bc_block *block)
+void bc_print_arguments(bc_printer *p, const bc_block *block, const bc_tagged *attrs)
 {
     bc_text_char(p->out, '(');
     for (uint32_t i = 0; i < block->arg_count; i++) {
@@ -195,6 +208,10 @@ void bc_print_arguments(bc_printer *p, const bc_block *block)
         bc_print_value(p->out, p->names, &block->args[i]);
         bc_text_puts(p->out, ": ");
         bc_print_type(p->out, block->args[i].type, p->options.prefix);
+        if (attrs && i < attrs->u.array.count && attrs->u.array.items[i].u.dict.count) {
+            bc_text_char(p->out, ' ');
+            bc_print_tagged(p->out, &attrs->u.array.items[i]);
+        }
     }
     bc_text_char(p->out, ')');
 }
@@ -214,6 +231,9 @@ static void print_piece(bc_printer *p, const bc_op *op, const bc_piece *piece)
     case BC_PIECE_SYMBOL:
         print_value_piece(p, op, piece);
         break;
+    case BC_PIECE_DICT:
+        print_dict(p, op, piece);
+        break;
     case BC_PIECE_TYPES:
         print_types(p, op, piece);
         break;
@@ -227,12 +247,13 @@ static void print_piece(bc_printer *p, const bc_op *op, const bc_piece *piece)
     case BC_PIECE_ARG_LIST:
         if (!p->one_line)
             bc_print_newline(p);
-        bc_print_arguments(p, region_of(op, piece));
+        bc_print_arguments(p, region_of(op, piece), NULL);
         break;
     case BC_PIECE_REGION:
         bc_print_region(p, region_of(op, piece),
                         bc_can_leave_out(region_of(op, piece), piece->opcode, p->options.debug_info));
         break;
+    case BC_PIECE_TOKEN:
     case BC_PIECE_END:
     case BC_PIECE_GROUP:
     case BC_PIECE_ELSE:
@@ -327,13 +348,27 @@ static void print_global(bc_printer *p, const bc_global *g)
     bc_print_location(p, 0);
 }
 
+/* -> type, or -> (types). No valid entry has results. */
+static void print_function_results(bc_printer *p, const bc_type *type)
+{
+    if (type->result_count == 0)
+        return;
+    bc_text_puts(p->out, type->result_count == 1 ? " -> " : " -> (");
+    for (uint32_t i = 0; i < type->result_count; i++) {
+        bc_text_puts(p->out, i ? ", " : "");
+        bc_print_type(p->out, type->members[type->rank + i], p->options.prefix);
+    }
+    bc_text_puts(p->out, type->result_count == 1 ? "" : ")");
+}
+
 static void print_entry(bc_printer *p, const bc_function *f)
 {
     if (p->options.prefix)
         bc_text_puts(p->out, "cuda_tile.");
-    bc_text_puts(p->out, "entry ");
+    bc_text_puts(p->out, f->flags & BC_FUNC_PRIVATE ? "entry private " : "entry ");
     bc_print_symbol(p->out, f->name->s);
-    bc_print_arguments(p, f->body);
+    bc_print_arguments(p, f->body, f->arg_attrs);
+    print_function_results(p, f->type);
     bc_text_char(p->out, ' ');
     if (f->hints && f->hints->u.dict.count) {
         bc_text_puts(p->out, "optimization_hints=");

@@ -39,5 +39,7 @@ void bc_print_i64(bc_text *out, int64_t value);
 bool bc_is_identifier(tv_str s);
 /* MLIR's word for the attribute of an enumeration: rounding in #cuda_tile.rounding<zero>. */
 void bc_print_enum_word(bc_text *out, bc_enum_id id);
+/* #cuda_tile.rounding<zero> */
+void bc_print_enum_attr(bc_text *out, bc_enum_id id, uint64_t number);
 
 #endif

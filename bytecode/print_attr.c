@@ -100,6 +100,13 @@ void bc_print_enum_word(bc_text *out, bc_enum_id id)
     }
 }
 
+void bc_print_enum_attr(bc_text *out, bc_enum_id id, uint64_t number)
+{
+    bc_text_puts(out, "#cuda_tile.");
+    bc_print_enum_word(out, id);
+    bc_text_printf(out, "<%s>", bc_enum_text(id, number));
+}
+
 /* ---- types ---- */
 
 static void print_size(bc_text *out, int64_t size)
@@ -190,8 +197,10 @@ static void print_payload(bc_text *out, const bc_type *t)
         print_shape(out, t);
         bc_print_type(out, t->elem, false);
     }
-    if (t->ptr_attr != BC_NO_PTR_ATTR)
-        bc_text_printf(out, ", #cuda_tile.ptr_attr<%s>", bc_enum_text(BC_ENUM_PtrAttr, t->ptr_attr));
+    if (t->ptr_attr == BC_NO_PTR_ATTR)
+        return;
+    bc_text_puts(out, t->kind == BC_PTR ? ", " : ", #cuda_tile.ptr_attr");
+    bc_text_printf(out, "<%s>", bc_enum_text(BC_ENUM_PtrAttr, t->ptr_attr));
 }
 
 void bc_print_type(bc_text *out, const bc_type *t, bool prefix)

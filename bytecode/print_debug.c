@@ -295,7 +295,9 @@ static void print_subprogram(bc_text *out, const bc_aliases *al, const node *n)
     print_child(out, ", compileUnit = ", al, n->b);
     if (n->di->column)
         print_number(out, ", scopeLine = ", n->di->column);
-    if (n->di->flags)
+    if (n->di->flags == BC_DI_DECLARATION)
+        bc_text_puts(out, ", flags = declaration");
+    else if (n->di->flags)
         print_number(out, ", flags = ", n->di->flags);
     bc_text_char(out, '>');
 }

@@ -21,9 +21,7 @@ static void print_property(bc_printer *p, const bc_op *op, const bc_row *row, co
     bc_text *out = p->out;
     switch ((bc_encoding)row->encoding) {
     case BC_ENC_ENUM:
-        bc_text_puts(out, "#cuda_tile.");
-        bc_print_enum_word(out, (bc_enum_id)row->enum_id);
-        bc_text_printf(out, "<%s>", bc_enum_text((bc_enum_id)row->enum_id, a->u));
+        bc_print_enum_attr(out, (bc_enum_id)row->enum_id, a->u);
         break;
     case BC_ENC_VARINT32:
         bc_text_printf(out, "%ld : i32", (long)(int32_t)(uint32_t)a->u);
@@ -105,7 +103,7 @@ static void print_block_label(bc_printer *p, const bc_block *block)
         return;
     bc_print_newline(p);
     bc_text_puts(p->out, "^bb0");
-    bc_print_arguments(p, block);
+    bc_print_arguments(p, block, NULL);
     bc_text_char(p->out, ':');
 }
 

@@ -40,8 +40,8 @@ void bc_print_flush(bc_printer *p, size_t limit);
 /* " loc(#loc3)" when locations are wanted. */
 void bc_print_location(bc_printer *p, uint32_t loc);
 
-/* (%a: type, %b: type) */
-void bc_print_arguments(bc_printer *p, const bc_block *block);
+/* (%a: type, %b: type {key = value}); attrs: NULL, or an array with a dictionary an argument. */
+void bc_print_arguments(bc_printer *p, const bc_block *block, const bc_tagged *attrs);
 /* The ops of a block, each on a line of its own. */
 void bc_print_ops(bc_printer *p, const bc_block *block, bool skip_last);
 /* What was printed since out->len was start shows entry `index` of a row of op. */
