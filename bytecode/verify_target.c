@@ -186,14 +186,6 @@ static void check_ptr_attrs(bc_verifier *v, const bc_op *op)
 
 /* ---- ops with limits of their own (reference) ---- */
 
-static void check_ftoi(bc_verifier *v, const bc_op *op)
-{
-    bc_kind from = bc_elem_kind(bc_type_of(op, F_ftoi_from));
-    if (bc_attr_u(op, F_ftoi_saturating) && !bc_kind_in(from, BC_SET_BASE_FLOAT))
-        bc_wrong(v, op, F_ftoi_saturating, 0, BC_RULE_G_CVT_01, "is not compiled for operands of %s",
-                 bc_kinds[from].text);
-}
-
 static void check_atomic(bc_verifier *v, const bc_op *op, const target *t, int mode_row, int value_row)
 {
     if (bc_attr_u(op, mode_row) == BC_AtomicRMWMode_addf && !t->bf16_atomics
@@ -239,9 +231,6 @@ static void check_aggregate(bc_verifier *v, const bc_op *op)
 static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
 {
     switch (op->opcode) {
-    case OP_ftoi:
-        check_ftoi(v, op);
-        return;
     case OP_atomic_rmw_tko:
         check_atomic(v, op, t, F_atomic_rmw_tko_mode, F_atomic_rmw_tko_arg);
         return;
