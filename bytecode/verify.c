@@ -77,8 +77,8 @@ static bool check_fit(bc_verifier *v, const bc_op *op, const bc_row *row, unsign
 static bool wrong_result_count(bc_verifier *v, const bc_op *op, unsigned least, bool more)
 {
     if (op->result_count < least || !more)
-        return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_F_077, "has %u results; it gives %s%u", op->result_count,
-                        more ? "at least " : "", least);
+        return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_F_077, "has %u result%s; it gives %s%u", op->result_count,
+                        bc_plural(op->result_count), more ? "at least " : "", least);
     return true;
 }
 
@@ -258,8 +258,8 @@ static bool check_table(bc_verifier *v, const bc_op *op, const bc_op_info *info)
 {
     if (needs_version_check(v, op, info) && !check_versions(v, op, info))
         return false;
-    bool fine = check_results(v, op, info);
-    fine = check_operands(v, op, info) && fine;
+    bool fine = check_operands(v, op, info);
+    fine = check_results(v, op, info) && fine;
     if (info->region_rows)
         fine = check_regions(v, op, info) && fine;
     return fine;

@@ -89,6 +89,12 @@ const char *bc_shape_words(bc_verifier *v, const bc_type *tile);
 /* Text of a field: "operand 1 (rhs)", "result", "rounding_mode". */
 const char *bc_field_words(bc_verifier *v, const bc_op *op, int row, unsigned index);
 
+/* "s" for counts but 1. */
+static inline const char *bc_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* Was the op (one of v->frames) found wrong? Then terminators in its region have nothing to compare with. */
 bool bc_is_bad_parent(const bc_verifier *v, const bc_op *parent);
 /* From now on the value is suspect, or all results and block arguments of op. */

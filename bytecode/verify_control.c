@@ -44,7 +44,7 @@ static bool need_same_list(bc_verifier *v, const bc_op *op, int row, unsigned fi
                            const char *have_noun, const char *want_noun)
 {
     if (have.count != want.count)
-        return bc_wrong(v, op, BC_NO_ROW, 0, rule, "has %u %s for %u %s", have.count, have_noun, want.count, want_noun);
+        return bc_wrong(v, op, BC_NO_ROW, 0, rule, "has %u %s; %s: %u", have.count, have_noun, want_noun, want.count);
     for (unsigned i = 0; i < have.count; i++)
         if (type_at(&have, i) != type_at(&want, i))
             return bc_wrong(v, op, row, first + i, rule, "is %s, but number %u of the %s is %s",
@@ -65,14 +65,14 @@ static bool need_no_views(bc_verifier *v, const bc_op *op, int row, list l, bc_r
 void verify_if(bc_verifier *v, const bc_op *op)
 {
     if (op->result_count && !bc_regions(op)[1])
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_IF_03, "has %u results, but no else branch to give them",
-                 op->result_count);
+        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_IF_03, "has %u result%s, but no else branch",
+                 op->result_count, bc_plural(op->result_count));
     need_no_views(v, op, F_if_results, results_of(op), BC_RULE_V_IF_05);
     for (unsigned i = 0; i < 2; i++) {
         const bc_block *block = bc_regions(op)[i];
         if (block && block->arg_count)
             bc_wrong(v, op, i ? F_if_else_region : F_if_then_region, 0, BC_RULE_V_IF_06,
-                     "has %u arguments; a branch takes none", block->arg_count);
+                     "has %u argument%s; a branch takes none", block->arg_count, bc_plural(block->arg_count));
     }
 }
 
@@ -184,7 +184,8 @@ void verify_yield(bc_verifier *v, const bc_op *op)
 void verify_return(bc_verifier *v, const bc_op *op)
 {
     if (op->operand_count)
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_RET_03, "has %u values; a kernel gives none", op->operand_count);
+        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_RET_03, "has %u value%s; a kernel gives none", op->operand_count,
+                 bc_plural(op->operand_count));
     bool in_loop = false;
     for (const bc_op *p = op->block->parent; p; p = p->block->parent) {
         in_loop |= p->opcode == OP_loop;
@@ -211,7 +212,8 @@ BC_VERIFY_NOTHING(memory_fence_alias_tko)
 void verify_join_tokens(bc_verifier *v, const bc_op *op)
 {
     if (op->operand_count < 2)
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_TOK_01, "joins %u tokens; it needs at least 2", op->operand_count);
+        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_TOK_01, "joins %u token%s; it needs at least 2", op->operand_count,
+                 bc_plural(op->operand_count));
 }
 
 /* Counts the conversions of a format that take an argument. False: the last one is unfinished, *out_at its start.
@@ -247,5 +249,6 @@ void verify_print_tko(bc_verifier *v, const bc_op *op)
         bc_wrong(v, op, F_print_tko_str, 0, BC_RULE_V_PRT_01, "has an unfinished conversion: '%.*s'",
                  (int)(format.len - at), format.ptr + at);
     else if (wanted != given)
-        bc_wrong(v, op, F_print_tko_str, 0, BC_RULE_V_PRT_02, "prints %u arguments, but %u are given", wanted, given);
+        bc_wrong(v, op, F_print_tko_str, 0, BC_RULE_V_PRT_02, "has %u conversion%s for %u argument%s", wanted,
+                 bc_plural(wanted), given, bc_plural(given));
 }

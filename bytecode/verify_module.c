@@ -188,7 +188,8 @@ static void check_name(bc_verifier *v, const bc_function *f)
 static void check_signature(bc_verifier *v, const bc_function *f)
 {
     if (f->type->result_count)
-        bc_wrong_function(v, BC_RULE_V_ENT_01, TV_ERROR, "has %u results; a kernel has none", f->type->result_count);
+        bc_wrong_function(v, BC_RULE_V_ENT_01, TV_ERROR, "has %u result%s; a kernel has none", f->type->result_count,
+                          bc_plural(f->type->result_count));
     const bc_type *reported = NULL;
     for (uint32_t i = 0; i < f->type->rank; i++) {
         const bc_type *t = f->type->members[i];

@@ -20,8 +20,8 @@ static bool same_rank(bc_verifier *v, const bc_op *op, int row, int other, bc_ru
     const bc_type *a = bc_type_of(op, row), *b = bc_type_of(op, other);
     if (TV_LIKELY(a->rank == b->rank))
         return true;
-    return bc_wrong(v, op, row, 0, rule, "has %u dimensions (%s), but %s has %u (%s)", a->rank, bc_type_words(v, a),
-                    bc_field_words(v, op, other, 0), b->rank, bc_type_words(v, b));
+    return bc_wrong(v, op, row, 0, rule, "has %u dimension%s (%s), but %s has %u (%s)", a->rank,
+                    bc_plural(a->rank), bc_type_words(v, a), bc_field_words(v, op, other, 0), b->rank, bc_type_words(v, b));
 }
 
 void verify_broadcast(bc_verifier *v, const bc_op *op)
@@ -53,8 +53,8 @@ void verify_reshape(bc_verifier *v, const bc_op *op)
 static bool check_permutation(bc_verifier *v, const bc_op *op, const bc_ints *permutation, uint32_t rank)
 {
     if (permutation->count != rank)
-        return bc_wrong(v, op, F_permute_permutation, 0, BC_RULE_V_PER_02, "has %u entries; the operand has %u dimensions",
-                        permutation->count, rank);
+        return bc_wrong(v, op, F_permute_permutation, 0, BC_RULE_V_PER_02, "has %u %s; the operand has %u dimensions",
+                        permutation->count, permutation->count == 1 ? "entry" : "entries", rank);
     uint64_t seen = 0;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t from = permutation->ptr[i];
@@ -104,7 +104,8 @@ void verify_cat(bc_verifier *v, const bc_op *op)
         || !bc_need_same_element(v, op, F_cat_result, F_cat_lhs, BC_RULE_V_CAT_01))
         return;
     if (dim >= to->rank) {
-        bc_wrong(v, op, F_cat_dim, 0, BC_RULE_V_CAT_02, "is %lld; the tiles have %u dimensions", (long long)dim, to->rank);
+        bc_wrong(v, op, F_cat_dim, 0, BC_RULE_V_CAT_02, "is %lld; the tiles have %u dimension%s", (long long)dim, to->rank,
+                 bc_plural(to->rank));
         return;
     }
     for (uint32_t d = 0; d < to->rank; d++) {
@@ -153,8 +154,8 @@ static void check_slicing(bc_verifier *v, const bc_op *op, const slicing *s)
         }
     uint32_t count = bc_operand_range(op, s->indices).count;
     if (count != whole->rank) {
-        bc_wrong(v, op, BC_NO_ROW, 0, s->count, "has %u indices; the %s %s has %u dimensions", count, s->noun,
-                 bc_type_words(v, whole), whole->rank);
+        bc_wrong(v, op, BC_NO_ROW, 0, s->count, "has %u %s; the %s %s has %u dimension%s", count,
+                 count == 1 ? "index" : "indices", s->noun, bc_type_words(v, whole), whole->rank, bc_plural(whole->rank));
         return;
     }
     for (uint32_t d = 0; d < whole->rank; d++) {
@@ -208,8 +209,8 @@ static bool check_runs(bc_verifier *v, const bc_op *op, const bc_tagged *p, cons
         return bc_wrong(v, op, row, 0, BC_RULE_V_ASM_06, "has runs, but %s has no dimensions for them",
                         bc_type_words(v, t));
     if (p->b < 0 || p->b >= t->rank)
-        return bc_wrong(v, op, row, 0, BC_RULE_V_ASM_08, "goes along dimension %lld; %s has %u dimensions",
-                        (long long)p->b, bc_type_words(v, t), t->rank);
+        return bc_wrong(v, op, row, 0, BC_RULE_V_ASM_08, "goes along dimension %lld; %s has %u dimension%s",
+                        (long long)p->b, bc_type_words(v, t), t->rank, bc_plural(t->rank));
     if (p->a < 0 || p->a > t->shape[p->b])
         return bc_wrong(v, op, row, 0, BC_RULE_V_ASM_09, "has runs of %lld; dimension %lld of %s has %lld elements",
                         (long long)p->a, (long long)p->b, bc_type_words(v, t), (long long)t->shape[p->b]);
@@ -240,8 +241,8 @@ static void check_same_elements(bc_verifier *v, const bc_op *op, const bc_tagged
         return;
     }
     if (p->u.ints.count != t->rank) {
-        bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_11, "has %u sizes; %s has %u dimensions", p->u.ints.count,
-                 bc_type_words(v, t), t->rank);
+        bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_11, "has %u size%s; %s has %u dimension%s", p->u.ints.count,
+                 bc_plural(p->u.ints.count), bc_type_words(v, t), t->rank, bc_plural(t->rank));
         return;
     }
     for (uint32_t d = 0; d < t->rank; d++)

@@ -122,7 +122,8 @@ static bool check_tensor_view(const type_use *use, const bc_type *t)
         return type_wrong(use, BC_RULE_V_TV_01, "an element of a tensor_view is a number, not %s",
                           bc_type_words(use->v, t->elem));
     if (t->rank != t->result_count)
-        return type_wrong(use, BC_RULE_V_TV_02, "it has %u sizes, but %u strides", t->rank, t->result_count);
+        return type_wrong(use, BC_RULE_V_TV_02, "it has %u size%s, but %u stride%s", t->rank,
+                          bc_plural(t->rank), t->result_count, bc_plural(t->result_count));
     if (!check_rank(use, t))
         return false;
     for (uint32_t d = 0; d < t->rank; d++) {
@@ -139,14 +140,14 @@ static bool check_tensor_view(const type_use *use, const bc_type *t)
 static bool check_dim_map(const type_use *use, const bc_type *t)
 {
     if (t->result_count != t->rank)
-        return type_wrong(use, BC_RULE_V_VIEW_05, "dim_map has %u entries; the tile has %u dimensions", t->result_count,
-                          t->rank);
+        return type_wrong(use, BC_RULE_V_VIEW_05, "dim_map has %u %s; the tile has %u dimension%s", t->result_count,
+                          t->result_count == 1 ? "entry" : "entries", t->rank, bc_plural(t->rank));
     uint64_t seen = 0;
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t to = t->dim_map[d];
         if (to < 0 || to >= t->elem->rank)
-            return type_wrong(use, BC_RULE_V_VIEW_06, "entry %u of dim_map is %lld; the tensor_view has %u dimensions", d,
-                              (long long)to, t->elem->rank);
+            return type_wrong(use, BC_RULE_V_VIEW_06, "entry %u of dim_map is %lld; the tensor_view has %u dimension%s", d,
+                              (long long)to, t->elem->rank, bc_plural(t->elem->rank));
         if (seen >> to & 1)
             return type_wrong(use, BC_RULE_V_VIEW_07, "dim_map names dimension %lld twice", (long long)to);
         seen |= UINT64_C(1) << to;
@@ -157,8 +158,8 @@ static bool check_dim_map(const type_use *use, const bc_type *t)
 static bool check_traversal(const type_use *use, const bc_type *t)
 {
     if (t->stride_count != t->rank)
-        return type_wrong(use, BC_RULE_V_VIEW_08, "there are %u traversal strides; the tile has %u dimensions",
-                          t->stride_count, t->rank);
+        return type_wrong(use, BC_RULE_V_VIEW_08, "it has %u traversal stride%s; the tile has %u dimension%s",
+                          t->stride_count, bc_plural(t->stride_count), t->rank, bc_plural(t->rank));
     for (uint32_t d = 0; d < t->rank; d++)
         if (t->strides[d] <= 0)
             return type_wrong(use, BC_RULE_V_VIEW_09, "traversal stride %u is %lld; it must be positive", d,
@@ -180,15 +181,15 @@ static bool check_tile_view(const type_use *use, const bc_type *t)
     if (t->rank == 0)
         return type_wrong(use, BC_RULE_V_VIEW_01, "the tile of a view has at least one dimension");
     if (t->rank != t->elem->rank)
-        return type_wrong(use, BC_RULE_V_VIEW_02, "the tile has %u dimensions, the tensor_view %u", t->rank,
-                          t->elem->rank);
+        return type_wrong(use, BC_RULE_V_VIEW_02, "the tile has %u dimension%s, the tensor_view %u", t->rank,
+                          bc_plural(t->rank), t->elem->rank);
     if (!check_tile_shape(use, t, BC_RULE_V_VIEW_03, BC_RULE_V_VIEW_04)
         || !check_f4_shape(use, t->elem->elem, t, BC_RULE_V_VIEW_04))
         return false;
     if (t->kind == BC_GATHER_SCATTER_VIEW) {
         if (t->sparse_dim >= t->rank)
-            return type_wrong(use, BC_RULE_V_VIEW_10, "sparse_dim is %u; the view has %u dimensions", t->sparse_dim,
-                              t->rank);
+            return type_wrong(use, BC_RULE_V_VIEW_10, "sparse_dim is %u; the view has %u dimension%s", t->sparse_dim,
+                              t->rank, bc_plural(t->rank));
     } else if (!check_dim_map(use, t)) {
         return false;
     }
