@@ -254,9 +254,6 @@ void verify_store_view_tko(bc_verifier *v, const bc_op *op)
 static bool check_red_view(bc_verifier *v, const bc_op *op)
 {
     const bc_type *view = bc_type_of(op, F_atomic_red_view_tko_view);
-    if (view->kind == BC_GATHER_SCATTER_VIEW)
-        return bc_wrong(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_02,
-                        "is %s; it must be a partition_view or strided_view", bc_type_words(v, view));
     if (view->padding != BC_NO_PADDING) /* refused up to 13.4, ignored by the 13.5 tools in files of every version */
         bc_tolerated(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_03,
                      "is %s, whose padding value means nothing here", bc_type_words(v, view));
@@ -294,17 +291,26 @@ static void check_red_indices(bc_verifier *v, const bc_op *op)
     check_inbounds(v, op, F_atomic_red_view_tko_inbounds, F_atomic_red_view_tko_index, BC_RULE_V_RED_12);
 }
 
+static void check_red_mode(bc_verifier *v, const bc_op *op)
+{
+    if (bc_attr_u(op, F_atomic_red_view_tko_mode) == BC_AtomicRMWMode_xchg)
+        bc_wrong(v, op, F_atomic_red_view_tko_mode, 0, BC_RULE_V_RED_06, "is xchg, which a view reduction cannot do");
+    else
+        bc_check_atomic_mode(v, op, F_atomic_red_view_tko_mode, bc_type_of(op, F_atomic_red_view_tko_value)->elem,
+                             BC_RULE_V_RED_07);
+}
+
 void verify_atomic_red_view_tko(bc_verifier *v, const bc_op *op)
 {
     enum { SCOPES = 1u << BC_MemoryScope_tl_blk | 1u << BC_MemoryScope_device };
-    if (check_red_view(v, op) && check_red_value(v, op)) {
-        if (bc_attr_u(op, F_atomic_red_view_tko_mode) == BC_AtomicRMWMode_xchg)
-            bc_wrong(v, op, F_atomic_red_view_tko_mode, 0, BC_RULE_V_RED_06,
-                     "is xchg, which a view reduction cannot do");
-        else
-            bc_check_atomic_mode(v, op, F_atomic_red_view_tko_mode, bc_type_of(op, F_atomic_red_view_tko_value)->elem,
-                                 BC_RULE_V_RED_07);
+    const bc_type *view = bc_type_of(op, F_atomic_red_view_tko_view);
+    if (view->kind == BC_GATHER_SCATTER_VIEW) {
+        bc_wrong(v, op, F_atomic_red_view_tko_view, 0, BC_RULE_V_RED_02,
+                 "is %s; it must be a partition_view or strided_view", bc_type_words(v, view));
+        return;
     }
+    if (check_red_view(v, op) && check_red_value(v, op))
+        check_red_mode(v, op);
     check_red_indices(v, op);
     bc_need_enum(v, op, F_atomic_red_view_tko_memory_ordering_semantics, BC_ORDER(relaxed), BC_RULE_V_RED_08);
     bc_need_enum(v, op, F_atomic_red_view_tko_memory_scope, SCOPES, BC_RULE_V_RED_09);
