@@ -26,11 +26,12 @@ static bool check_operands(bc_verifier *v, const bc_op *op, const aggregate *a)
                             bc_type_words(v, type), bc_type_words(v, first));
     }
     if (op->result_count != op->operand_count)
-        return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_AGG_03, "has %u results for %u operands", op->result_count,
-                        op->operand_count);
+        return bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_AGG_03, "has %u %s for %u %s", op->result_count,
+                        op->result_count == 1 ? "result" : "results", op->operand_count,
+                        op->operand_count == 1 ? "operand" : "operands");
     uint64_t dim = bc_attr_u(op, a->dim);
     if (dim >= first->rank)
-        return bc_wrong(v, op, a->dim, 0, BC_RULE_V_AGG_04, "is %d, but the operands are %s with %u dimensions",
+        return bc_wrong(v, op, a->dim, 0, BC_RULE_V_AGG_04, "is %d, but the operands are %s of rank %u",
                         (int)(int32_t)dim, bc_type_words(v, first), first->rank);
     return true;
 }
@@ -46,6 +47,20 @@ static bool is_reduced_shape(const bc_type *result, const bc_type *operand, uint
     return true;
 }
 
+static void wrong_reduced(bc_verifier *v, const bc_op *op, int row, unsigned i, uint32_t dim)
+{
+    const bc_type *result = bc_results(op)[i].type, *operand = bc_operands(op)[i]->type;
+    bc_text expected;
+    bc_text_init(&expected, &v->allocator);
+    for (uint32_t d = 0; d < operand->rank; d++)
+        if (d != dim)
+            bc_text_printf(&expected, "%lldx", (long long)operand->shape[d]);
+    bc_wrong(v, op, row, i, BC_RULE_V_RDC_01, "is %s, but %s without dimension %u is tile<%s%s>",
+             bc_type_words(v, result), bc_type_words(v, operand), dim, expected.ptr ? expected.ptr : "",
+             bc_type_words(v, operand->elem));
+    bc_text_release(&expected);
+}
+
 static void check_results(bc_verifier *v, const bc_op *op, const aggregate *a)
 {
     uint32_t dim = (uint32_t)bc_attr_u(op, a->dim);
@@ -55,8 +70,7 @@ static void check_results(bc_verifier *v, const bc_op *op, const aggregate *a)
             bc_wrong(v, op, a->results, i, BC_RULE_V_SCN_01, "is %s, but its operand is %s", bc_type_words(v, result),
                      bc_type_words(v, operand));
         else if (!a->scan && (result->elem != operand->elem || !is_reduced_shape(result, operand, dim)))
-            bc_wrong(v, op, a->results, i, BC_RULE_V_RDC_01, "is %s, but its operand is %s reduced along dimension %u",
-                     bc_type_words(v, result), bc_type_words(v, operand), dim);
+            wrong_reduced(v, op, a->results, i, dim);
         else
             continue;
         return;
@@ -112,8 +126,9 @@ static void check_body_arguments(bc_verifier *v, const bc_op *op, const aggregat
 {
     const bc_block *body = bc_regions(op)[0];
     if (body->arg_count != 2u * op->operand_count) {
-        bc_wrong(v, op, a->body, 0, BC_RULE_V_AGG_08, "has %u arguments; %u %s %u, two for each", body->arg_count,
-                 op->operand_count, op->operand_count == 1 ? "operand needs" : "operands need", 2u * op->operand_count);
+        bc_wrong(v, op, a->body, 0, BC_RULE_V_AGG_08, "has %u %s; %u %s %u, two for each", body->arg_count,
+                 body->arg_count == 1 ? "argument" : "arguments", op->operand_count,
+                 op->operand_count == 1 ? "operand needs" : "operands need", 2u * op->operand_count);
         return;
     }
     for (uint32_t i = 0; i < body->arg_count; i++) {
@@ -182,8 +197,9 @@ bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield)
     if (bc_is_bad_parent(v, parent))
         return true;
     if (yield->operand_count != parent->operand_count)
-        bc_wrong(v, yield, BC_NO_ROW, 0, BC_RULE_V_AGG_10, "gives %u values, but %s has %u operands",
-                 yield->operand_count, bc_info(parent)->name, parent->operand_count);
+        bc_wrong(v, yield, BC_NO_ROW, 0, BC_RULE_V_AGG_10, "gives %u %s, but %s has %u %s", yield->operand_count,
+                 yield->operand_count == 1 ? "value" : "values", bc_info(parent)->name, parent->operand_count,
+                 parent->operand_count == 1 ? "operand" : "operands");
     else
         for (unsigned i = 0; i < yield->operand_count; i++)
             check_yielded(v, yield, i, bc_operands(parent)[i]->type);

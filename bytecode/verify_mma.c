@@ -41,8 +41,8 @@ static bool check_matrices(bc_verifier *v, const bc_op *op, int lhs, int rhs, in
                         "is %s of rank %u; a matrix has rank 2, a batch of them rank 3", bc_type_words(v, l), l->rank);
     unsigned row = l->rank - 2, column = row + 1;
     if (l->rank == 3
-        && (!check_extent(v, op, "the batch", (extent){rhs, 0}, (extent){lhs, 0}, BC_RULE_V_MMA_03)
-            || !check_extent(v, op, "the batch", (extent){acc, 0}, (extent){lhs, 0}, BC_RULE_V_MMA_03)))
+        && (!check_extent(v, op, "batch", (extent){rhs, 0}, (extent){lhs, 0}, BC_RULE_V_MMA_03)
+            || !check_extent(v, op, "batch", (extent){acc, 0}, (extent){lhs, 0}, BC_RULE_V_MMA_03)))
         return false;
     return check_extent(v, op, "K", (extent){rhs, row}, (extent){lhs, column}, BC_RULE_V_MMA_04)
            && check_extent(v, op, "M", (extent){acc, row}, (extent){lhs, row}, BC_RULE_V_MMA_05)
@@ -120,12 +120,12 @@ static bool check_scale_shapes(bc_verifier *v, const bc_op *op)
         return false;
     unsigned row = bc_type_of(op, LHS)->rank - 2, column = row + 1;
     if (row == 1
-        && (!check_extent(v, op, "the batch", (extent){LHS_SCALE, 0}, (extent){LHS, 0}, BC_RULE_V_MMS_06)
-            || !check_extent(v, op, "the batch", (extent){RHS_SCALE, 0}, (extent){RHS, 0}, BC_RULE_V_MMS_06)))
+        && (!check_extent(v, op, "batch", (extent){LHS_SCALE, 0}, (extent){LHS, 0}, BC_RULE_V_MMS_06)
+            || !check_extent(v, op, "batch", (extent){RHS_SCALE, 0}, (extent){RHS, 0}, BC_RULE_V_MMS_06)))
         return false;
     return check_extent(v, op, "M", (extent){LHS_SCALE, row}, (extent){LHS, row}, BC_RULE_V_MMS_07)
            && check_extent(v, op, "N", (extent){RHS_SCALE, column}, (extent){RHS, column}, BC_RULE_V_MMS_08)
-           && check_extent(v, op, "the number of scales", (extent){RHS_SCALE, row}, (extent){LHS_SCALE, column},
+           && check_extent(v, op, "Ks", (extent){RHS_SCALE, row}, (extent){LHS_SCALE, column},
                            BC_RULE_V_MMS_09);
 }
 

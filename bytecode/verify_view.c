@@ -13,9 +13,10 @@ static bool check_dynamic_count(bc_verifier *v, const bc_op *op, int row, const 
         dynamic += entries[d] == BC_DYNAMIC;
     if (TV_LIKELY(dynamic == given))
         return true;
-    return bc_wrong(v, op, F_make_tensor_view_result, 0, rule, "is %s with %u dynamic %s, but %u %s given",
-                    bc_type_words(v, bc_type_of(op, F_make_tensor_view_result)), dynamic,
-                    row == F_make_tensor_view_dynamic_shape ? "sizes" : "strides", given, given == 1 ? "is" : "are");
+    const char *noun = row == F_make_tensor_view_dynamic_shape ? "size" : "stride";
+    return bc_wrong(v, op, F_make_tensor_view_result, 0, rule, "is %s with %u dynamic %s%s, but %u %s given",
+                    bc_type_words(v, bc_type_of(op, F_make_tensor_view_result)), dynamic, noun, dynamic == 1 ? "" : "s",
+                    given, given == 1 ? "is" : "are");
 }
 
 static void check_dynamic_types(bc_verifier *v, const bc_op *op)
@@ -84,7 +85,7 @@ void verify_make_gather_scatter_view(bc_verifier *v, const bc_op *op)
 static void check_result_per_dimension(bc_verifier *v, const bc_op *op, const bc_type *src, bc_rule rule)
 {
     if (TV_UNLIKELY(op->result_count != src->rank))
-        bc_wrong(v, op, BC_NO_ROW, 0, rule, "has %u results, but %s has %u dimensions", op->result_count,
+        bc_wrong(v, op, BC_NO_ROW, 0, rule, "has %u results, but %s has rank %u", op->result_count,
                  bc_type_words(v, src), src->rank);
 }
 
