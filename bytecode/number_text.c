@@ -451,11 +451,12 @@ static const char *parse_decimal(tv_str s, decimal *d)
 static const char *parse_float(tv_str s, bc_kind kind, uint64_t *out_bits)
 {
     decimal d;
+    size_t length = s.len;
     d.count = 0;
     d.more = false;
     d.negative = take_sign(&s);
     if (is_hex(s))
-        return d.negative ? signed_pattern : parse_hex(s, bc_kind_bits(kind), out_bits);
+        return s.len < length ? signed_pattern : parse_hex(s, bc_kind_bits(kind), out_bits);
     const char *problem = parse_decimal(s, &d);
     if (problem)
         return problem;

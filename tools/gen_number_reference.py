@@ -5,7 +5,7 @@ library, for tests/unit/number.c to compare with.
 Values come from the definition of each format (a table of all its values, or exact fractions), never from a formula on
 bits; where numpy and ml_dtypes have the same conversion, the results are compared with theirs first.
 
-    python3 tools/gen_number_reference.py > tests/unit/number_reference.def        needs numpy, ml_dtypes
+    python3 tools/gen_number_reference.py > tests/unit/number_reference.def        minutes; needs numpy, ml_dtypes
     python3 tools/gen_number_reference.py --values convert f16 f8E4M3FN          prints one column set, for a mismatch
 """
 import math
