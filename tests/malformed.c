@@ -4,7 +4,7 @@
      malformed CORPUS FOLDER      the unpacked corpus; small files as annotated bytes (*.mkbc)
 
    Damage: every prefix; every change of one byte; sections twice, missing, in another order; random changes; and the
-   n-th allocation failing for every n. Ends with a line `malformed: N passed, N failed`. */
+   n-th allocation failing for every n. The text of a file is damaged likewise, for the parser. Ends with a line `malformed: N passed, N failed`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,6 +317,113 @@ static void check_memory(const char *file, const unsigned char *bytes, size_t si
     check(budget < MAX_BUDGET, file, "allocations", budget, "never enough");
 }
 
+/* ---- text ---- */
+
+/* Parses a text; what parses must print, verify (or not) and be written. Counts one check. */
+static tv_status digest_text(const char *file, const char *damage, size_t at, const char *text, size_t size)
+{
+    char *exact = malloc(size ? size : 1);
+    if (!exact)
+        exit(2);
+    memcpy(exact, text, size);
+    findings f = {.size = size};
+    tv_sink sink = {.user = &f, .report = take};
+    tv_module *module = NULL;
+    size_t written = 0;
+    tv_writer out = {.user = &written, .write = discard};
+    const char *wrong = NULL;
+    tv_status status = tv_module_parse(exact, size, 4, NULL, sink, &module);
+    if (status != TV_OK && (status != TV_INVALID || f.errors == 0 || f.errors > 20))
+        wrong = "parsing ends with neither success nor a few errors";
+    if (status == TV_OK) {
+        f.size = TV_NO_OFFSET; /* bytes of the file to be written, from here on */
+        if (f.errors)
+            wrong = "parsing reports an error and succeeds";
+        else if (tv_module_print(module, NULL, out) != TV_OK)
+            wrong = "what parses cannot be printed";
+        else if (tv_module_verify(module, NULL, sink) == TV_OK && tv_module_write(module, sink, out) != TV_OK)
+            wrong = "a valid module cannot be written";
+        tv_module_close(module);
+    }
+    if (!wrong && (f.unknown_rules || f.empty_messages || f.wild_offsets))
+        wrong = "a diagnostic without a known rule, a message, or a place in the text";
+    check(!wrong, file, damage, at, wrong);
+    free(exact);
+    return status;
+}
+
+static bool keep(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return true;
+}
+
+/* Prefixes, changed characters, and lines twice or missing. */
+static void check_text(const char *file, char *text, size_t size)
+{
+    static const char odd[] = {0, '\n', ' ', '"', '(', ')', '{', '<', '>', '%', '#', ',', '=', ':', '-', '9', 'x', '\xff'};
+    check(digest_text(file, "text", 0, text, size) == TV_OK, file, "text", 0, "does not parse");
+    for (size_t n = 0; n < size; n++)
+        digest_text(file, "text, prefix of", n, text, n);
+    for (size_t i = 0; i < size; i++) {
+        char old = text[i];
+        for (size_t k = 0; k < sizeof odd; k++) {
+            text[i] = odd[k];
+            digest_text(file, "text, changed character", i, text, size);
+        }
+        text[i] = old;
+    }
+    char *copy = malloc(size * 2);
+    for (size_t at = 0; copy && at < size;) {
+        const char *stop = memchr(text + at, '\n', size - at);
+        size_t line = stop ? (size_t)(stop - text) + 1 - at : size - at;
+        memcpy(copy, text, at + line);
+        memcpy(copy + at + line, text + at, size - at);
+        digest_text(file, "text, twice the line at", at, copy, size + line);
+        memcpy(copy + at, text + at + line, size - at - line);
+        digest_text(file, "text, without the line at", at, copy, size - line);
+        at += line;
+    }
+    free(copy);
+}
+
+/* Parsing with every number of allocations that succeed, up to enough. */
+static void check_text_memory(const char *file, const char *text, size_t size)
+{
+    tv_status status = TV_NO_MEMORY;
+    for (size_t budget = 0; status == TV_NO_MEMORY; budget++) {
+        stingy s = {.left = budget};
+        tv_allocator allocator = {.user = &s, .alloc = stingy_alloc, .release = stingy_release};
+        tv_module *module = NULL;
+        status = tv_module_parse(text, size, 4, &(tv_open_options){.allocator = &allocator}, (tv_sink){0}, &module);
+        tv_module_close(module);
+        check(status == TV_OK || status == TV_NO_MEMORY, file, "text, allocations", budget,
+              "running out of memory is called otherwise");
+        check(s.held == 0, file, "text, allocations", budget, "memory is not released");
+    }
+}
+
+/* The printed forms of a file. */
+static void check_texts(const char *file, const unsigned char *bytes, size_t size)
+{
+    static const tv_print_options forms[] = {{0}, {.debug_info = true, .prefix = true}};
+    tv_module *module = NULL;
+    if (tv_module_open(bytes, size, NULL, (tv_sink){0}, &module) != TV_OK)
+        return;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        bc_text text;
+        bc_text_init(&text, NULL);
+        bool ok = tv_module_print(module, &forms[i], (tv_writer){.user = &text, .write = keep}) == TV_OK && !text.failed;
+        check(ok, file, "text", i, "cannot be printed");
+        if (ok) {
+            check_text(file, text.ptr, text.len);
+            check_text_memory(file, text.ptr, text.len);
+        }
+        bc_text_release(&text);
+    }
+    tv_module_close(module);
+}
+
 /* ---- files ---- */
 
 /* Everything at once: for files of a few hundred bytes. */
@@ -336,6 +443,7 @@ static void check_small(const char *path)
     check_sections(path, r.bytes);
     check_random(path, r.bytes, r.size, 100 * RANDOM_ROUNDS);
     check_memory(path, r.bytes, r.size);
+    check_texts(path, r.bytes, r.size);
     free(r.bytes);
     free(text);
 }
