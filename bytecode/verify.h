@@ -153,6 +153,8 @@ typedef enum bc_type_state { BC_TYPE_UNKNOWN, BC_TYPE_FINE, BC_TYPE_WRONG } bc_t
    `index` of the function. */
 bool bc_check_type(bc_verifier *v, const bc_op *op, int row, unsigned index, const bc_type *type);
 bool bc_check_global_type(bc_verifier *v, const bc_global *global);
+/* Types that nothing has used so far: known readers do not look at them. */
+void bc_check_unused_types(bc_verifier *v);
 
 /* ---- the other parts ---- */
 

@@ -251,4 +251,6 @@ void bc_check_module(bc_verifier *v)
         check_global(v, &v->m->globals[i]);
     for (size_t i = 0; i < v->m->function_count && !v->done; i++)
         check_function(v, &v->m->functions[i]);
+    if (v->strict)
+        bc_check_unused_types(v);
 }

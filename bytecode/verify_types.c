@@ -8,10 +8,10 @@ enum { MAX_TILE_ELEMENTS = 1 << 24 };
 /* The type being checked and the field that uses it. */
 typedef struct type_use {
     bc_verifier *v;
-    const bc_op *op;     /* NULL: a parameter of the function, or a global */
+    const bc_op *op;     /* NULL: a parameter of the function, a global, or nothing */
     int row;
     unsigned index;
-    uint64_t offset;     /* of a global */
+    const bc_global *global;
     const bc_type *used; /* what the field has; the broken type may lie inside */
 } type_use;
 
@@ -33,8 +33,12 @@ static bool type_wrong(const type_use *use, bc_rule rule, const char *format, ..
     else if (v->function)
         bc_wrong_function(v, rule, severity, "parameter %u has type %s: %s", use->index, bc_type_words(v, use->used),
                           words);
+    else if (use->global)
+        bc_wrong_at(v, use->global->offset, rule, severity, "a global has type %s: %s", bc_type_words(v, use->used),
+                    words);
     else
-        bc_wrong_at(v, use->offset, rule, severity, "a global has type %s: %s", bc_type_words(v, use->used), words);
+        bc_wrong_at(v, TV_NO_OFFSET, rule, severity, "type %u of the type table, which nothing uses, is %s: %s",
+                    use->index, bc_type_words(v, use->used), words);
     bc_text_release(&why);
     return false;
 }
@@ -233,12 +237,20 @@ bool bc_check_type(bc_verifier *v, const bc_op *op, int row, unsigned index, con
 {
     if (TV_LIKELY(v->type_state[type->index] == BC_TYPE_FINE))
         return true;
-    type_use use = {.v = v, .op = op, .row = row, .index = index, .offset = TV_NO_OFFSET, .used = type};
+    type_use use = {.v = v, .op = op, .row = row, .index = index, .used = type};
     return check(&use, type);
 }
 
 bool bc_check_global_type(bc_verifier *v, const bc_global *global)
 {
-    type_use use = {.v = v, .row = BC_NO_ROW, .offset = global->offset, .used = global->type};
+    type_use use = {.v = v, .row = BC_NO_ROW, .global = global, .used = global->type};
     return check(&use, global->type);
+}
+
+void bc_check_unused_types(bc_verifier *v)
+{
+    for (size_t i = 0; i < v->m->type_count && !v->done; i++) {
+        type_use use = {.v = v, .row = BC_NO_ROW, .index = (unsigned)i, .used = v->m->types[i]};
+        check(&use, v->m->types[i]);
+    }
 }
