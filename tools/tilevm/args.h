@@ -159,7 +159,7 @@ typedef struct arg_value {
     size_t array_count;
     tv_dtype dtype;              /* SCALAR */
     uint64_t bits;
-    uint64_t before;             /* checksum when the kernel started */
+    uint64_t before;             /* checksum of all arrays when the kernel started */
 } arg_value;
 
 /* An array from a spec. wanted: the element type when the spec tells none; TV_DTYPE_COUNT: it must. ordinal: which
@@ -224,6 +224,8 @@ void arg_cut_target(tv_str text, tv_str *out_target, tv_str *out_rest);
 bool arg_set_find(const arg_set *set, tv_str target, arg_value **out_value, size_t *out_array, io_error *error);
 /* Makes arrays and scalars of everything given but ARG_AUTO. */
 bool arg_set_make(arg_set *set, const arg_context *context, io_error *error);
+/* Over all arrays of a value. */
+uint64_t arg_value_checksum(const arg_value *value);
 /* The first leaf that was not given anything; NULL. */
 const arg_value *arg_set_missing(const arg_set *set);
 

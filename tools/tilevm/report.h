@@ -5,6 +5,7 @@
 
 #include "bytecode/base/arena.h"
 #include "tools/tilevm/cli.h"
+#include "tools/tilevm/json.h"
 
 typedef enum report_outcome { REPORT_VALID, REPORT_INVALID, REPORT_UNREADABLE } report_outcome;
 
@@ -40,6 +41,8 @@ void report_text_file(const report_file *file, unsigned max_errors, bool color, 
 void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 
 /* Whole documents. False: out of memory. */
+/* Adds the member "diagnostics", a list. */
+void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file);
 bool report_json(const report_file *files, size_t count, cli_out *out);
 bool report_sarif(const report_file *files, size_t count, cli_out *out);
 bool report_junit(const report_file *files, size_t count, cli_out *out);

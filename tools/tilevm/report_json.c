@@ -45,6 +45,13 @@ static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
         json_str(doc, item, "help", diag->help);
 }
 
+void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file)
+{
+    cJSON *diags = json_array(doc, parent, "diagnostics");
+    for (size_t i = 0; i < file->count; i++)
+        add_diag(doc, diags, &file->diags[i]);
+}
+
 static void add_file(json_doc *doc, cJSON *list, const report_file *file)
 {
     cJSON *item = json_object(doc, list, NULL);
@@ -59,9 +66,7 @@ static void add_file(json_doc *doc, cJSON *list, const report_file *file)
         snprintf(version, sizeof version, "13.%u", file->minor);
         json_text(doc, item, "version", version);
     }
-    cJSON *diags = json_array(doc, item, "diagnostics");
-    for (size_t i = 0; i < file->count; i++)
-        add_diag(doc, diags, &file->diags[i]);
+    report_json_diags(doc, item, file);
 }
 
 bool report_json(const report_file *files, size_t count, cli_out *out)

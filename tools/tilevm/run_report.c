@@ -1,0 +1,441 @@
+/* What `tilevm run` tells: parameters, a line for each argument, mismatch reports, figures; as text or as JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tilevm/json.h"
+#include "tools/tilevm/run.h"
+
+/* ---- parameters ---- */
+
+static bool to_text(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return true;
+}
+
+static void put_param(bc_text *out, const tv_param *param, unsigned depth)
+{
+    bc_text_printf(out, "%*s%s  ", (int)(2 + 2 * depth), "", param->name);
+    tv_param_print(param, (tv_writer){.user = out, .write = to_text});
+    bc_text_char(out, '\n');
+    if (param->kind == TV_PARAM_TUPLE || param->kind == TV_PARAM_STRUCT)
+        for (size_t i = 0; i < param->item_count; i++)
+            put_param(out, &param->items[i], depth + 1);
+}
+
+static tv_status put_entry(const run_job *job, size_t entry, bc_text *out)
+{
+    tv_signature *signature;
+    tv_str symbol = tv_module_entry_name(job->module, entry);
+    TV_TRY(tv_signature_of_entry(job->module, entry, job->sink, &signature));
+    tv_str function = tv_signature_function(signature);
+    bc_text_str(out, function);
+    if (!bc_str_eq(function, symbol)) {
+        bc_text_puts(out, "  ");
+        bc_text_str(out, symbol);
+    }
+    bc_text_char(out, '\n');
+    for (size_t i = 0; i < tv_signature_param_count(signature); i++)
+        put_param(out, tv_signature_param(signature, i), 0);
+    tv_signature_close(signature);
+    return TV_OK;
+}
+
+int run_print_params(const run_job *job, size_t entry)
+{
+    bc_text text;
+    tv_status status = TV_OK;
+    bc_text_init(&text, NULL);
+    for (size_t i = 0; i < tv_module_entry_count(job->module) && status == TV_OK; i++)
+        if (entry == SIZE_MAX || i == entry)
+            status = put_entry(job, i, &text);
+    fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout);
+    bc_text_release(&text);
+    return cli_exit_of(status, job->options.path);
+}
+
+/* ---- arguments as text ---- */
+
+/* A printable copy of a name: "xs[1]" for arrays of lists. */
+static void put_name(bc_text *out, const arg_value *value, size_t array)
+{
+    json_clean_utf8(out, bc_str(value->name));
+    if (value->leaf->kind == TV_PARAM_LIST)
+        bc_text_printf(out, "[%zu]", array);
+}
+
+typedef struct widths {
+    size_t name, type;
+} widths;
+
+static void put_padded(bc_text *out, const bc_text *word, size_t width)
+{
+    bc_text_str(out, bc_text_get(word));
+    for (size_t i = word->len; i < width + 2; i++)
+        bc_text_char(out, ' ');
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static widths measure(const run_job *job)
+{
+    widths w = {0};
+    bc_text word;
+    bc_text_init(&word, NULL);
+    for (size_t i = 0; i < job->set.count; i++) {
+        const arg_value *value = &job->set.values[i];
+        for (size_t k = 0; k < larger(1, value->array_count); k++) {
+            bc_text_clear(&word);
+            put_name(&word, value, k);
+            w.name = larger(w.name, word.len);
+            bc_text_clear(&word);
+            if (k < value->array_count)
+                arg_print_type(&word, &value->arrays[k]);
+            w.type = larger(w.type, word.len);
+        }
+    }
+    bc_text_release(&word);
+    return w;
+}
+
+static void put_number(bc_text *out, tv_dtype dtype, uint64_t bits)
+{
+    if (bc_dtype_is_float(dtype))
+        bc_text_printf(out, "%.6g", arg_value_of(dtype, bits));
+    else
+        arg_print_value(out, dtype, bits);
+}
+
+static void put_summary(bc_text *out, const arg_array *array, bool written)
+{
+    arg_summary s;
+    arg_array_summary(array, &s);
+    bc_text_printf(out, "%016llx", (unsigned long long)s.checksum);
+    if (s.has_range) {
+        bc_text_puts(out, "  min ");
+        put_number(out, array->dtype, s.min);
+        bc_text_printf(out, "  mean %.6g  max ", s.mean);
+        put_number(out, array->dtype, s.max);
+    }
+    if (s.nan_count)
+        bc_text_printf(out, "  %llu nan", (unsigned long long)s.nan_count);
+    if (s.inf_count)
+        bc_text_printf(out, "  %llu inf", (unsigned long long)s.inf_count);
+    if (written)
+        bc_text_puts(out, "  written");
+    bc_text_char(out, '\n');
+}
+
+static void put_value(bc_text *out, const arg_value *value, widths w)
+{
+    bc_text word;
+    bc_text_init(&word, NULL);
+    bool written = value->array_count && arg_value_checksum(value) != value->before;
+    if (value->leaf->kind == TV_PARAM_SCALAR) {
+        put_name(&word, value, 0);
+        put_padded(out, &word, w.name);
+        bc_text_clear(&word);
+        bc_text_puts(&word, tv_dtype_name(value->leaf->dtype));
+        put_padded(out, &word, w.type);
+        arg_print_value(out, value->leaf->dtype, value->bits);
+        bc_text_char(out, '\n');
+    }
+    for (size_t k = 0; k < value->array_count; k++) {
+        bc_text_clear(&word);
+        put_name(&word, value, k);
+        put_padded(out, &word, w.name);
+        bc_text_clear(&word);
+        arg_print_type(&word, &value->arrays[k]);
+        put_padded(out, &word, w.type);
+        put_summary(out, &value->arrays[k], written);
+    }
+    bc_text_release(&word);
+}
+
+/* ---- figures ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const tv_vm_op_time *x = a, *y = b;
+    if (x->seconds != y->seconds)
+        return x->seconds < y->seconds ? 1 : -1;
+    return (x->count < y->count) - (x->count > y->count);
+}
+
+static void put_ops(const run_job *job, bc_text *out)
+{
+    enum { MOST = 256 };
+    static const size_t size = sizeof(tv_vm_op_time);
+    tv_vm_op_time *times = calloc(MOST, size), total = {0};
+    size_t count = 0;
+    if (!times)
+        return;
+    while (count < MOST && tv_vm_op_time_at(job->vm, count, &times[count]))
+        count++;
+    qsort(times, count, size, by_time);
+    for (size_t i = 0; i < count; i++)
+        total.seconds += times[i].seconds;
+    for (size_t i = 0; i < count; i++) {
+        bc_text_printf(out, "  %-28s %12llu times", times[i].op, (unsigned long long)times[i].count);
+        if (job->options.profile)
+            bc_text_printf(out, "  %9.3f ms  %5.1f %%", times[i].seconds * 1e3,
+                           total.seconds > 0 ? 100 * times[i].seconds / total.seconds : 0.0);
+        bc_text_char(out, '\n');
+    }
+    free(times);
+}
+
+static void put_stats(const run_job *job, bc_text *out)
+{
+    const tv_vm_stats *s = &job->stats;
+    bc_text_printf(out, "%llu tile blocks, %llu ops, %llu bytes loaded, %llu stored, %llu floating-point operations\n",
+                   (unsigned long long)s->blocks, (unsigned long long)s->ops, (unsigned long long)s->bytes_loaded,
+                   (unsigned long long)s->bytes_stored, (unsigned long long)s->flops);
+    bc_text_printf(out, "%zu bytes of tiles in a block, %zu bytes in all, %u threads, %.6f s and %.6f s to compile\n",
+                   s->frame_bytes, s->memory_bytes, s->threads, s->seconds, s->compile_seconds);
+    put_ops(job, out);
+}
+
+/* ---- the report ---- */
+
+static void put_expect(bc_text *out, const run_expect *e)
+{
+    const arg_tolerance *t = &e->tolerance;
+    if (e->comparison.wrong) {
+        arg_comparison_print(out, e->name, e->got, &e->comparison);
+    } else if (t->mode == ARG_CLOSE) {
+        bc_text_printf(out, "%s: as expected (rtol %g, atol %g)\n", e->name, t->rtol, t->atol);
+    } else {
+        bc_text_printf(out, "%s: as expected (%s)\n", e->name, arg_mode_name(t->mode));
+    }
+}
+
+void run_report_text(const run_job *job)
+{
+    bc_text text;
+    bc_text_init(&text, NULL);
+    if (!job->options.quiet) {
+        widths w = measure(job);
+        for (size_t i = 0; i < job->set.count; i++)
+            put_value(&text, &job->set.values[i], w);
+    }
+    for (size_t i = 0; i < job->expect_count; i++)
+        if (job->expects[i].compared && (!job->options.quiet || job->expects[i].comparison.wrong))
+            put_expect(&text, &job->expects[i]);
+    if (job->options.stats)
+        put_stats(job, &text);
+    fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout);
+    bc_text_release(&text);
+}
+
+/* ---- JSON ---- */
+
+static void add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)value);
+    json_text(doc, parent, key, text);
+}
+
+static void add_number(json_doc *doc, cJSON *parent, const char *key, tv_dtype dtype, uint64_t bits)
+{
+    if (bc_dtype_is_float(dtype) || !bc_dtypes[dtype].is_signed)
+        json_real(doc, parent, key, arg_value_of(dtype, bits));
+    else
+        json_int(doc, parent, key, (int64_t)arg_value_of(dtype, bits));
+}
+
+static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t k, bool written)
+{
+    const arg_array *array = &value->arrays[k];
+    arg_summary s;
+    bc_text name;
+    cJSON *item = json_object(doc, list, NULL);
+    bc_text_init(&name, NULL);
+    put_name(&name, value, k);
+    json_str(doc, item, "name", bc_text_get(&name));
+    bc_text_release(&name);
+    json_text(doc, item, "dtype", tv_dtype_name(array->dtype));
+    cJSON *shape = json_array(doc, item, "shape"), *strides = json_array(doc, item, "strides");
+    for (uint32_t i = 0; i < array->ndim; i++) {
+        json_int(doc, shape, NULL, array->shape[i]);
+        json_int(doc, strides, NULL, array->strides[i]);
+    }
+    arg_array_summary(array, &s);
+    add_hex(doc, item, "checksum", s.checksum);
+    if (s.has_range) {
+        add_number(doc, item, "min", array->dtype, s.min);
+        json_real(doc, item, "mean", s.mean);
+        add_number(doc, item, "max", array->dtype, s.max);
+    }
+    json_uint(doc, item, "nan", s.nan_count);
+    json_uint(doc, item, "inf", s.inf_count);
+    json_bool(doc, item, "written", written);
+}
+
+static void add_arguments(json_doc *doc, cJSON *root, const run_job *job)
+{
+    cJSON *list = json_array(doc, root, "arguments");
+    for (size_t i = 0; i < job->set.count; i++) {
+        const arg_value *value = &job->set.values[i];
+        bool written = value->array_count && arg_value_checksum(value) != value->before;
+        for (size_t k = 0; k < value->array_count; k++)
+            add_array(doc, list, value, k, written);
+        if (value->leaf->kind != TV_PARAM_SCALAR)
+            continue;
+        cJSON *item = json_object(doc, list, NULL);
+        json_text(doc, item, "name", value->name);
+        json_text(doc, item, "dtype", tv_dtype_name(value->leaf->dtype));
+        add_number(doc, item, "value", value->leaf->dtype, value->bits);
+    }
+}
+
+static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
+{
+    cJSON *list = json_array(doc, root, "expected");
+    for (size_t i = 0; i < job->expect_count; i++) {
+        const run_expect *e = &job->expects[i];
+        if (!e->compared)
+            continue;
+        const arg_comparison *c = &e->comparison;
+        cJSON *item = json_object(doc, list, NULL);
+        json_text(doc, item, "name", e->name);
+        json_text(doc, item, "mode", arg_mode_name(c->tolerance.mode));
+        json_real(doc, item, "rtol", c->tolerance.rtol);
+        json_real(doc, item, "atol", c->tolerance.atol);
+        json_uint(doc, item, "count", c->count);
+        json_uint(doc, item, "wrong", c->wrong);
+        cJSON *worst = json_array(doc, item, "worst");
+        for (unsigned k = 0; k < c->worst_count; k++) {
+            const arg_difference *d = &c->worst[k];
+            cJSON *one = json_object(doc, worst, NULL);
+            json_uint(doc, one, "place", d->place);
+            add_number(doc, one, "got", e->got->dtype, d->got);
+            add_number(doc, one, "want", e->got->dtype, d->want);
+            add_hex(doc, one, "got_bits", d->got);
+            add_hex(doc, one, "want_bits", d->want);
+            if (d->ulp != UINT64_MAX)
+                json_uint(doc, one, "ulp", d->ulp);
+        }
+    }
+}
+
+static void add_stats(json_doc *doc, cJSON *root, const run_job *job)
+{
+    const tv_vm_stats *s = &job->stats;
+    cJSON *item = json_object(doc, root, "stats");
+    json_uint(doc, item, "blocks", s->blocks);
+    json_uint(doc, item, "ops", s->ops);
+    json_uint(doc, item, "bytes_loaded", s->bytes_loaded);
+    json_uint(doc, item, "bytes_stored", s->bytes_stored);
+    json_uint(doc, item, "flops", s->flops);
+    json_uint(doc, item, "frame_bytes", s->frame_bytes);
+    json_uint(doc, item, "memory_bytes", s->memory_bytes);
+    json_uint(doc, item, "threads", s->threads);
+    json_real(doc, item, "seconds", s->seconds);
+    json_real(doc, item, "compile_seconds", s->compile_seconds);
+    cJSON *ops = json_array(doc, item, "op_kinds");
+    tv_vm_op_time time;
+    for (size_t i = 0; tv_vm_op_time_at(job->vm, i, &time); i++) {
+        cJSON *op = json_object(doc, ops, NULL);
+        json_text(doc, op, "op", time.op);
+        json_uint(doc, op, "count", time.count);
+        if (job->options.profile)
+            json_real(doc, op, "seconds", time.seconds);
+    }
+}
+
+bool run_report_json(const run_job *job)
+{
+    static const char *const outcomes[] = {[RUN_OK] = "ok", [RUN_DIFFERENT] = "different", [RUN_TRAPPED] = "trapped",
+                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid"};
+    json_doc doc = {0};
+    cJSON *root = json_object(&doc, NULL, NULL);
+    json_text(&doc, root, "file", cli_shown_path(job->options.path));
+    if (job->signature) {
+        json_str(&doc, root, "entry", tv_module_entry_name(job->module, job->entry));
+        json_str(&doc, root, "function", tv_signature_function(job->signature));
+        cJSON *grid = json_array(&doc, root, "grid");
+        for (unsigned i = 0; i < 3; i++)
+            json_uint(&doc, grid, NULL, job->options.grid[i]);
+        json_text(&doc, root, "device", "cpu");
+    }
+    json_text(&doc, root, "outcome", outcomes[job->outcome]);
+    if (job->outside[0])
+        json_text(&doc, root, "message", job->outside);
+    if (job->ran) {
+        json_bool(&doc, root, "made_up", job->synthesised);
+        add_arguments(&doc, root, job);
+        add_expects(&doc, root, job);
+        json_str(&doc, root, "output", bc_text_get(&job->output));
+        json_bool(&doc, root, "output_cut", job->output_cut);
+    }
+    if (job->ran && job->options.stats)
+        add_stats(&doc, root, job);
+    report_json_diags(&doc, root, &job->report);
+    cli_out out = {.file = stdout};
+    return json_finish(&doc, &out);
+}
+
+/* ---- trace ---- */
+
+/* Is the op in "addf,mmaf", or "all"? */
+static bool is_traced(const char *list, tv_str op)
+{
+    if (strcmp(list, "all") == 0)
+        return true;
+    for (const char *p = list; *p;) {
+        size_t len = strcspn(p, ",");
+        if (len == op.len && memcmp(p, op.ptr, len) == 0)
+            return true;
+        p += len + (p[len] != 0);
+    }
+    return false;
+}
+
+static void put_elements(bc_text *out, const tv_tile *tile)
+{
+    enum { SHOWN = 8 };
+    tv_dtype dtype;
+    unsigned item = tile->count ? (unsigned)(tile->size / tile->count) : 0;
+    bool number = tv_dtype_parse(bc_str(tile->element), &dtype);
+    for (uint64_t i = 0; i < tile->count && i < SHOWN; i++) {
+        uint64_t bits = arg_load((const unsigned char *)tile->data + i * item, item);
+        bc_text_puts(out, i ? ", " : "");
+        if (number)
+            arg_print_value(out, dtype, bits);
+        else
+            bc_text_printf(out, "0x%llx", (unsigned long long)bits);
+    }
+    if (tile->count > SHOWN)
+        bc_text_puts(out, ", ...");
+}
+
+void run_trace_line(void *user, const tv_trace *trace)
+{
+    bc_text text;
+    if (!is_traced(user, trace->op))
+        return;
+    bc_text_init(&text, NULL);
+    bc_text_printf(&text, "block (%u,%u,%u) op %u ", (unsigned)trace->block[0], (unsigned)trace->block[1],
+                   (unsigned)trace->block[2], (unsigned)trace->op_index);
+    bc_text_str(&text, trace->op);
+    if (trace->result)
+        bc_text_printf(&text, "#%u", (unsigned)trace->result);
+    if (trace->line) {
+        bc_text_puts(&text, " at ");
+        json_clean_utf8(&text, trace->file);
+        bc_text_printf(&text, ":%u", (unsigned)trace->line);
+    }
+    bc_text_printf(&text, ": %s[", trace->tile.element);
+    for (uint32_t i = 0; i < trace->tile.rank; i++)
+        bc_text_printf(&text, "%s%lld", i ? ", " : "", (long long)trace->tile.shape[i]);
+    bc_text_puts(&text, "] ");
+    put_elements(&text, &trace->tile);
+    bc_text_char(&text, '\n');
+    fwrite(text.ptr ? text.ptr : "", 1, text.len, stderr);
+    bc_text_release(&text);
+}
