@@ -1,6 +1,8 @@
 /* Arguments of `tilevm run`: from what the user writes to arrays in memory, and back to files and reports.
 
-     args_array.c    memory with guard zones, element access, checksums
+     args_array.c    memory with guard zones, element access
+     args_strip.c    elements as doubles, many at a time; several processors
+     args_summary.c  checksums, smallest, largest, mean
      args_spec.c     the text of an argument: x.npy, 'randn(f32,[4,4],seed=7)', 5, [x.npy, y.npy], @a
      args_make.c     specs to arrays and scalars
      args_fill.c     generators
@@ -80,6 +82,11 @@ uint64_t arg_load(const unsigned char *at, unsigned item);
 void arg_store(unsigned char *at, unsigned item, uint64_t bits);
 /* Value as a double: exact but for 64-bit integers above 2^53. */
 double arg_value_of(tv_dtype dtype, uint64_t bits);
+/* n elements, step bytes apart, as doubles; and back, rounded once to nearest even. Writing is for float types only. */
+void arg_get_reals(tv_dtype dtype, const unsigned char *at, int64_t step, size_t n, double *out);
+void arg_put_reals(tv_dtype dtype, unsigned char *at, int64_t step, size_t n, const double *in);
+/* Calls step for 0 to count - 1, on all processors. */
+void arg_parallel(uint64_t count, void (*step)(void *user, uint64_t index), void *user);
 /* Appends the value as people write it. */
 void arg_print_value(bc_text *out, tv_dtype dtype, uint64_t bits);
 
@@ -159,7 +166,7 @@ typedef struct arg_value {
     size_t array_count;
     tv_dtype dtype;              /* SCALAR */
     uint64_t bits;
-    uint64_t before;             /* checksum of all arrays when the kernel started */
+    uint64_t before;             /* fingerprint when the kernel started */
 } arg_value;
 
 /* An array from a spec. wanted: the element type when the spec tells none; TV_DTYPE_COUNT: it must. ordinal: which
@@ -224,8 +231,8 @@ void arg_cut_target(tv_str text, tv_str *out_target, tv_str *out_rest);
 bool arg_set_find(const arg_set *set, tv_str target, arg_value **out_value, size_t *out_array, io_error *error);
 /* Makes arrays and scalars of everything given but ARG_AUTO. */
 bool arg_set_make(arg_set *set, const arg_context *context, io_error *error);
-/* Over all arrays of a value. */
-uint64_t arg_value_checksum(const arg_value *value);
+/* Over the memory of all arrays of a value; changes when a kernel changes something. */
+uint64_t arg_value_fingerprint(const arg_value *value);
 /* The first leaf that was not given anything; NULL. */
 const arg_value *arg_set_missing(const arg_set *set);
 
@@ -244,6 +251,8 @@ typedef struct arg_demand {
     bool open[TV_MAX_RANK];              /* others are touched at places that only the run shows */
     int64_t bytes;                       /* through pointers: one past the last byte known to be touched */
     bool bytes_open;
+    bool sliced;                         /* some views begin inside the array: nothing is known of their place */
+    bool shared;                         /* reached by atomics or ordered accesses: a lock or a counter, probably */
 } arg_demand;
 
 typedef struct arg_study {

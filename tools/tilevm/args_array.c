@@ -1,5 +1,4 @@
-/* Arrays in memory: guard zones, strides, element access, summaries. */
-#include <math.h>
+/* Arrays in memory: guard zones, strides, element access. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,28 +232,11 @@ void arg_store(unsigned char *at, unsigned item, uint64_t bits)
 
 double arg_value_of(tv_dtype dtype, uint64_t bits)
 {
-    const bc_dtype_info *info = &bc_dtypes[dtype];
-    float f;
-    double d;
-    uint32_t low = (uint32_t)bits;
-    switch (dtype) {
-    case TV_F64:
-        memcpy(&d, &bits, sizeof d);
-        return d;
-    case TV_F32:
-    case TV_TF32: /* a cell holds a float whose low bits nobody reads */
-        memcpy(&f, &low, sizeof f);
-        return f;
-    case TV_BOOL:
-        return bits != 0;
-    default:
-        break;
-    }
-    if (bc_dtype_is_float(dtype))
-        return bc_float_value(info->kind, bits);
-    if (info->is_signed)
-        return (double)bc_int_sign_extend(bits, bc_kind_bits(info->kind));
-    return (double)bits;
+    unsigned char bytes[8];
+    double value = 0;
+    arg_store(bytes, tv_dtype_bits(dtype) / 8, bits);
+    arg_get_reals(dtype, bytes, 0, 1, &value);
+    return value;
 }
 
 void arg_print_value(bc_text *out, tv_dtype dtype, uint64_t bits)
@@ -344,73 +326,4 @@ bool arg_array_guards(const arg_array *array, int64_t *out_offset, io_error *err
         return true;
     *out_offset = found - array->first;
     return false;
-}
-
-/* ---- summaries ---- */
-
-static const uint64_t fnv_start = 0xcbf29ce484222325u, fnv_prime = 0x100000001b3u;
-
-static uint64_t fnv(uint64_t sum, const unsigned char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        sum = (sum ^ bytes[i]) * fnv_prime;
-    return sum;
-}
-
-uint64_t arg_array_checksum(const arg_array *array)
-{
-    uint64_t sum = fnv_start;
-    arg_walk walk;
-    for (arg_walk_start(&walk, array); arg_walk_next(&walk);) {
-        const unsigned char *at = walk.at;
-        if (walk.step == (int64_t)array->item)
-            sum = fnv(sum, at, (size_t)walk.run * array->item);
-        else
-            for (uint64_t i = 0; i < walk.run; i++, at += walk.step)
-                sum = fnv(sum, at, array->item);
-    }
-    return sum;
-}
-
-/* Is a below b? Integers beyond 2^53 are compared as such. */
-static bool below(tv_dtype dtype, uint64_t a, uint64_t b)
-{
-    if (bc_dtype_is_float(dtype))
-        return arg_value_of(dtype, a) < arg_value_of(dtype, b);
-    if (!bc_dtypes[dtype].is_signed)
-        return a < b;
-    unsigned bits = bc_kind_bits(bc_dtypes[dtype].kind);
-    return bc_int_sign_extend(a, bits) < bc_int_sign_extend(b, bits);
-}
-
-void arg_array_summary(const arg_array *array, arg_summary *out)
-{
-    double sum = 0;
-    uint64_t finite = 0;
-    bool is_float = bc_dtype_is_float(array->dtype);
-    arg_walk walk;
-    *out = (arg_summary){.checksum = arg_array_checksum(array)};
-    for (arg_walk_start(&walk, array); arg_walk_next(&walk);) {
-        const unsigned char *at = walk.at;
-        for (uint64_t i = 0; i < walk.run; i++, at += walk.step) {
-            uint64_t bits = arg_load(at, array->item);
-            double value = arg_value_of(array->dtype, bits);
-            if (is_float && isnan(value)) {
-                out->nan_count++;
-                continue;
-            }
-            if (!out->has_range || below(array->dtype, bits, out->min))
-                out->min = bits;
-            if (!out->has_range || below(array->dtype, out->max, bits))
-                out->max = bits;
-            out->has_range = true;
-            if (is_float && isinf(value)) {
-                out->inf_count++;
-                continue;
-            }
-            sum += value;
-            finite++;
-        }
-    }
-    out->mean = finite ? sum / (double)finite : 0;
 }

@@ -280,14 +280,6 @@ const arg_value *arg_set_missing(const arg_set *set)
     return NULL;
 }
 
-uint64_t arg_value_checksum(const arg_value *value)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < value->array_count; i++)
-        sum = sum * 31 + arg_array_checksum(&value->arrays[i]);
-    return sum;
-}
-
 /* ---- making ---- */
 
 static bool named(const arg_value *value, size_t array, io_error *error)

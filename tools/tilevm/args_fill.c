@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bytecode/number.h"
 #include "tools/tilevm/args.h"
 
 /* Two rounds of multiply and shift; the same as the test corpus uses for indices below 2^32. */
@@ -80,26 +79,67 @@ static double normal_quantile(double p)
     return q < 0 ? -x : x;
 }
 
-/* ---- elements ---- */
+/* ---- strips: reals as doubles, integers as such ---- */
 
-static uint64_t real_bits(tv_dtype dtype, double x)
+enum { STRIP = 512, PIECE = 1 << 18 };
+
+static void uniform(const arg_filler *f, uint64_t from, size_t n, double *out)
 {
-    uint64_t bits;
-    uint32_t low;
-    float narrow;
-    switch (dtype) {
-    case TV_F64:
-        memcpy(&bits, &x, sizeof x);
-        return bits;
-    case TV_F32:
-        narrow = (float)x;
-        memcpy(&low, &narrow, sizeof low);
-        return low;
-    case TV_TF32:
-        return bc_tf32_to_cell(bc_float_round(BC_TF32, x, BC_RoundingMode_nearest_even));
-    default:
-        return bc_float_round(bc_dtypes[dtype].kind, x, BC_RoundingMode_nearest_even);
+    for (size_t i = 0; i < n; i++)
+        out[i] = f->low + (f->high - f->low) * ((double)(arg_hash(f->seed, from + i) >> 8) / 16777216.0);
+}
+
+static void normal(const arg_filler *f, uint64_t from, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        double u = (double)(arg_hash(f->seed, from + i) >> 8) / 16777216.0;
+        out[i] = f->mean + f->std * normal_quantile(u + 1.0 / 33554432.0);
     }
+}
+
+static void integers(const arg_filler *f, uint64_t from, size_t n, uint64_t *out)
+{
+    uint64_t range = (uint64_t)f->int_high - (uint64_t)f->int_low;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t h = arg_hash(f->seed, from + i);
+        if (range <= UINT32_MAX)
+            out[i] = (uint64_t)f->int_low + h % (uint32_t)range;
+        else
+            out[i] = (uint64_t)f->int_low + (h | (uint64_t)arg_hash(f->seed ^ 0x55555555u, from + i) << 32) % range;
+    }
+}
+
+/* How far along a range element i is. */
+static uint64_t place(const arg_filler *f, uint64_t i)
+{
+    return f->mod > 0 ? i % (uint64_t)f->mod : i;
+}
+
+/* False for kinds that are not real numbers. */
+static bool reals(const arg_filler *f, uint64_t from, size_t n, double *out)
+{
+    uint64_t ints[STRIP];
+    switch (f->kind) {
+    case ARG_FILL_UNIFORM:
+        uniform(f, from, n, out);
+        return true;
+    case ARG_FILL_RANDN:
+        normal(f, from, n, out);
+        return true;
+    case ARG_FILL_ARANGE:
+        for (size_t i = 0; i < n; i++)
+            out[i] = f->start + f->step * (double)place(f, from + i);
+        return true;
+    case ARG_FILL_RANDINT:
+        integers(f, from, n, ints);
+        for (size_t i = 0; i < n; i++)
+            out[i] = (double)(int64_t)ints[i] / f->den;
+        return true;
+    case ARG_FILL_BITS:
+    case ARG_FILL_RANDOM_BITS:
+        break;
+    }
+    return false;
 }
 
 /* Reals in integer arrays: the floor, so that uniform(i32, n, 0, 10) gives 0 to 9 equally often. */
@@ -113,60 +153,85 @@ static uint64_t floor_bits(double x)
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
-static uint64_t real_element(tv_dtype dtype, double x)
+static void patterns(const arg_filler *f, uint64_t from, size_t n, uint64_t *out)
 {
-    return bc_dtype_is_float(dtype) ? real_bits(dtype, x) : floor_bits(x);
-}
-
-static uint64_t arange_element(const arg_filler *f, tv_dtype dtype, uint64_t i)
-{
-    if (f->mod > 0)
-        i %= (uint64_t)f->mod;
-    if (bc_dtype_is_float(dtype))
-        return real_bits(dtype, f->start + f->step * (double)i);
-    return (uint64_t)f->int_start + (uint64_t)f->int_step * i;
-}
-
-static uint64_t randint_element(const arg_filler *f, tv_dtype dtype, uint64_t i)
-{
-    uint64_t range = (uint64_t)f->int_high - (uint64_t)f->int_low, h = arg_hash(f->seed, i);
-    if (range > UINT32_MAX)
-        h |= (uint64_t)arg_hash(f->seed ^ 0x55555555u, i) << 32;
-    int64_t n = (int64_t)((uint64_t)f->int_low + h % range);
-    return bc_dtype_is_float(dtype) ? real_bits(dtype, (double)n / f->den) : (uint64_t)n;
-}
-
-static uint64_t element(const arg_filler *f, tv_dtype dtype, uint64_t i)
-{
-    double u;
+    double strip[STRIP];
     switch (f->kind) {
     case ARG_FILL_BITS:
-        return f->bits;
-    case ARG_FILL_ARANGE:
-        return arange_element(f, dtype, i);
-    case ARG_FILL_RANDINT:
-        return randint_element(f, dtype, i);
+        for (size_t i = 0; i < n; i++)
+            out[i] = f->bits;
+        break;
     case ARG_FILL_RANDOM_BITS:
-        return arg_hash(f->seed, 2 * i) | (uint64_t)arg_hash(f->seed, 2 * i + 1) << 32;
+        for (size_t i = 0; i < n; i++)
+            out[i] = arg_hash(f->seed, 2 * (from + i)) | (uint64_t)arg_hash(f->seed, 2 * (from + i) + 1) << 32;
+        break;
+    case ARG_FILL_ARANGE:
+        for (size_t i = 0; i < n; i++)
+            out[i] = (uint64_t)f->int_start + (uint64_t)f->int_step * place(f, from + i);
+        break;
+    case ARG_FILL_RANDINT:
+        integers(f, from, n, out);
+        break;
     case ARG_FILL_UNIFORM:
     case ARG_FILL_RANDN:
+        reals(f, from, n, strip);
+        for (size_t i = 0; i < n; i++)
+            out[i] = floor_bits(strip[i]);
         break;
     }
-    u = (double)(arg_hash(f->seed, i) >> 8) / 16777216.0;
-    if (f->kind == ARG_FILL_UNIFORM)
-        return real_element(dtype, f->low + (f->high - f->low) * u);
-    return real_element(dtype, f->mean + f->std * normal_quantile(u + 1.0 / 33554432.0));
+}
+
+static void store_patterns(const arg_array *a, unsigned char *at, int64_t step, size_t n, const uint64_t *bits)
+{
+    if (a->dtype == TV_BOOL)
+        for (size_t i = 0; i < n; i++)
+            at[(int64_t)i * step] = bits[i] & 1;
+    else
+        for (size_t i = 0; i < n; i++)
+            arg_store(at + (int64_t)i * step, a->item, bits[i]);
+}
+
+/* ---- whole arrays ---- */
+
+static void fill_run(const arg_array *a, const arg_filler *f, unsigned char *at, int64_t step, uint64_t from, uint64_t n)
+{
+    double values[STRIP];
+    uint64_t bits[STRIP];
+    while (n > 0) {
+        size_t count = n < STRIP ? (size_t)n : STRIP;
+        if (bc_dtype_is_float(a->dtype) && reals(f, from, count, values)) {
+            arg_put_reals(a->dtype, at, step, count, values);
+        } else {
+            patterns(f, from, count, bits);
+            store_patterns(a, at, step, count, bits);
+        }
+        at += (int64_t)count * step;
+        from += count;
+        n -= count;
+    }
+}
+
+typedef struct fill_job {
+    const arg_array *array;
+    const arg_filler *filler;
+} fill_job;
+
+static void fill_piece(void *user, uint64_t index)
+{
+    const fill_job *job = user;
+    const arg_array *a = job->array;
+    uint64_t begin = index * PIECE, left = a->count - begin;
+    fill_run(a, job->filler, a->first + begin * a->item, a->item, begin, left < PIECE ? left : PIECE);
 }
 
 void arg_fill(arg_array *array, const arg_filler *filler)
 {
-    arg_walk walk;
-    bool is_bool = array->dtype == TV_BOOL;
-    for (arg_walk_start(&walk, array); arg_walk_next(&walk);) {
-        unsigned char *at = walk.at;
-        for (uint64_t i = 0; i < walk.run; i++, at += walk.step) {
-            uint64_t bits = element(filler, array->dtype, walk.done + i);
-            arg_store(at, array->item, is_bool ? bits & 1 : bits);
-        }
+    if (array->packed) {
+        fill_job job = {.array = array, .filler = filler};
+        arg_parallel((array->count + PIECE - 1) / PIECE, fill_piece, &job);
+        return;
     }
+    arg_walk walk;
+    for (arg_walk_start(&walk, array); arg_walk_next(&walk);)
+        fill_run(array, filler, walk.at, walk.step, walk.done, walk.run);
 }

@@ -118,12 +118,13 @@ static range offset(student *s, const bc_op *op)
     return sum;
 }
 
-static void touch(student *s, const bc_value *pointer)
+static void touch(student *s, const bc_value *pointer, bool shared)
 {
     const range *p = of(s, pointer);
     if (!p->root)
         return;
     arg_demand *d = &s->study->demands[p->root - 1];
+    d->shared = d->shared || shared;
     unsigned bytes = bc_kind_memory_bytes((bc_kind)pointer->type->elem->elem->kind);
     if (p->known && p->low >= 0)
         d->bytes = larger(d->bytes, p->high + (bytes ? bytes : 1));
@@ -152,8 +153,12 @@ static void see_view(student *s, const bc_op *op)
     if (!base->root || type->rank > TV_MAX_RANK)
         return;
     arg_demand *d = &s->study->demands[base->root - 1];
-    bool first = d->ndim == 0;
-    if (!first && d->ndim != type->rank)
+    if (!base->known || base->low != 0 || base->high != 0) {
+        d->sliced = d->bytes_open = true; /* a view of some part of the array */
+        of(s, bc_results(op))->root = 0;
+        return;
+    }
+    if (d->ndim != 0 && d->ndim != type->rank)
         return;
     d->ndim = type->rank;
     uint32_t size = 0, stride = 0;
@@ -252,6 +257,7 @@ static void see_compare(student *s, const bc_op *op)
 /* Accesses through views and pointers; false for other ops. */
 static bool see_access(student *s, const bc_op *op)
 {
+    const uint64_t weak = BC_MemoryOrderingSemantics_weak;
     switch ((int)op->opcode) {
     case OP_load_view_tko:
         touch_view(s, op, bc_operand(op, F_load_view_tko_view), bc_operand_range(op, F_load_view_tko_index));
@@ -263,16 +269,17 @@ static bool see_access(student *s, const bc_op *op)
         touch_view(s, op, bc_operand(op, F_atomic_red_view_tko_view), bc_operand_range(op, F_atomic_red_view_tko_index));
         return true;
     case OP_load_ptr_tko:
-        touch(s, bc_operand(op, F_load_ptr_tko_source));
+        touch(s, bc_operand(op, F_load_ptr_tko_source), bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) != weak);
         return true;
     case OP_store_ptr_tko:
-        touch(s, bc_operand(op, F_store_ptr_tko_destination));
+        touch(s, bc_operand(op, F_store_ptr_tko_destination),
+              bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) != weak);
         return true;
     case OP_atomic_rmw_tko:
-        touch(s, bc_operand(op, F_atomic_rmw_tko_pointers));
+        touch(s, bc_operand(op, F_atomic_rmw_tko_pointers), true);
         return true;
     case OP_atomic_cas_tko:
-        touch(s, bc_operand(op, F_atomic_cas_tko_pointers));
+        touch(s, bc_operand(op, F_atomic_cas_tko_pointers), true);
         return true;
     default:
         return false;

@@ -7,7 +7,7 @@
 
 enum {
     DEFAULT_EXTENT = 1024,
-    MAX_ELEMENTS = 1 << 24,  /* of one made-up array; extents that nothing shows are halved until it fits */
+    MAX_ELEMENTS = 1 << 20,  /* of one made-up array; extents that nothing shows are halved until it fits */
     LIST_LENGTH = 2
 };
 
@@ -109,12 +109,15 @@ static void plan_strides(plan *p, const tv_axis *axes, const int64_t *fixed)
 
 /* ---- data ---- */
 
-/* Small numbers of either sign; integers may be used as indices, so they are small too. */
-static void fill(arg_array *array, uint32_t seed)
+/* Floats of either sign; integers from 1 to 99, which also do as indices, divisors and counts. Locks and counters begin
+   at zero, or the kernel might wait forever. */
+static void fill(arg_array *array, uint32_t seed, bool shared)
 {
-    arg_filler f = {.kind = ARG_FILL_RANDINT, .seed = seed, .int_low = 0, .int_high = 100, .den = 1};
+    arg_filler f = {.kind = ARG_FILL_RANDINT, .seed = seed, .int_low = 1, .int_high = 100, .den = 1};
     if (array->dtype == TV_BOOL) {
-        f.int_high = 2;
+        f.int_high = 3;
+    } else if (shared) {
+        f = (arg_filler){.kind = ARG_FILL_BITS};
     } else if (array->dtype == TV_F8E8M0FNU || array->dtype == TV_F8E5M3FNU) {
         f = (arg_filler){.kind = ARG_FILL_UNIFORM, .seed = seed, .low = 0.25, .high = 4}; /* no zero, no sign */
     } else if (bc_dtype_is_float(array->dtype)) {
@@ -123,12 +126,12 @@ static void fill(arg_array *array, uint32_t seed)
     arg_fill(array, &f);
 }
 
-static bool make_array(maker *m, tv_dtype dtype, const plan *p, arg_array *out)
+static bool make_array(maker *m, tv_dtype dtype, const plan *p, bool shared, arg_array *out)
 {
     const arg_layout layout = {.strides = p->strides, .limit = m->context->memory_limit};
     if (!arg_array_new(dtype, p->ndim, p->shape, &layout, out, m->error))
         return false;
-    fill(out, ++m->ordinal + (uint32_t)m->context->seed);
+    fill(out, ++m->ordinal + (uint32_t)m->context->seed, shared);
     return true;
 }
 
@@ -148,7 +151,7 @@ static plan plan_array(const tv_param *param, const arg_demand *d)
         const tv_axis *axis = &param->axes[i];
         bool seen = d && d->ndim == param->ndim;
         int64_t reach = seen ? d->reach[i] : 0;
-        bool open = seen && d->open[i];
+        bool open = (seen && d->open[i]) || (d && d->sliced);
         if (d && !d->ndim && param->ndim == 1) { /* reached through pointers only */
             reach = (d->bytes + item - 1) / item;
             open = d->bytes_open;
@@ -203,7 +206,7 @@ static bool make_arrays(maker *m, arg_value *value)
     plan p = leaf->kind == TV_PARAM_POINTER ? plan_pointer(m, leaf, d) : list ? plan_array(&leaf->items[0], NULL)
                                                                                 : plan_array(leaf, d);
     for (size_t i = 0; i < count; i++) {
-        if (!make_array(m, stored(leaf->dtype), &p, &value->arrays[i])) {
+        if (!make_array(m, stored(leaf->dtype), &p, !list && d->shared, &value->arrays[i])) {
             io_error inner = *m->error;
             return io_fail(m->error, "argument '%s', made up: %.400s", value->name, inner.text);
         }

@@ -492,7 +492,7 @@ static tv_status run_kernel(run_job *job)
     TV_TRY(add_buffers(job));
     for (size_t i = 0; i < job->set.count; i++)
         if (job->set.values[i].array_count)
-            job->set.values[i].before = arg_value_checksum(&job->set.values[i]);
+            job->set.values[i].before = arg_value_fingerprint(&job->set.values[i]);
     const void *const *params = tv_call_params(job->call, &count);
     tv_str symbol = bc_arena_dup(&job->arena, tv_module_entry_name(job->module, job->entry));
     if (!symbol.ptr)

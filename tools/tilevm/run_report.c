@@ -133,7 +133,7 @@ static void put_value(bc_text *out, const arg_value *value, widths w)
 {
     bc_text word;
     bc_text_init(&word, NULL);
-    bool written = value->array_count && arg_value_checksum(value) != value->before;
+    bool written = value->array_count && arg_value_fingerprint(value) != value->before;
     if (value->leaf->kind == TV_PARAM_SCALAR) {
         put_name(&word, value, 0);
         put_padded(out, &word, w.name);
@@ -219,6 +219,8 @@ void run_report_text(const run_job *job)
     bc_text_init(&text, NULL);
     if (!job->options.quiet) {
         widths w = measure(job);
+        if (job->synthesised)
+            bc_text_printf(&text, "made-up arguments, seed %llu\n", (unsigned long long)job->options.seed);
         for (size_t i = 0; i < job->set.count; i++)
             put_value(&text, &job->set.values[i], w);
     }
@@ -281,7 +283,7 @@ static void add_arguments(json_doc *doc, cJSON *root, const run_job *job)
     cJSON *list = json_array(doc, root, "arguments");
     for (size_t i = 0; i < job->set.count; i++) {
         const arg_value *value = &job->set.values[i];
-        bool written = value->array_count && arg_value_checksum(value) != value->before;
+        bool written = value->array_count && arg_value_fingerprint(value) != value->before;
         for (size_t k = 0; k < value->array_count; k++)
             add_array(doc, list, value, k, written);
         if (value->leaf->kind != TV_PARAM_SCALAR)
