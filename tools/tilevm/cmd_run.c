@@ -619,7 +619,7 @@ static int run(cli_args *args)
     int code = run_job_steps(job);
     if (job->options.json && code == CLI_ERROR) {
         cli_out out = {.file = stderr};
-        report_text_file(&job->report, false, &out);
+        report_text_file(&job->report, 0, false, &out);
     } else if (job->options.json && !job->options.params && !run_report_json(job)) {
         code = cli_error("out of memory");
     }
