@@ -203,16 +203,15 @@ static uint32_t values_of(const bc_parser *p, const bc_op_state *s, bc_ref ref)
 
 static bool wrong_type(bc_parser *p, const bc_token *at, const bc_type *said, const bc_value *value, int row);
 
-/* Says that value i of the reference has the type at p->types[first + (splat ? 0 : i)]. */
-static bool state_types(bc_parser *p, bc_op_state *s, bc_ref ref, size_t first, uint32_t count, bool splat,
-                        const bc_token *at)
+/* Says that value i of the reference has the type at p->types[first + i]. */
+static bool state_types(bc_parser *p, bc_op_state *s, bc_ref ref, size_t first, uint32_t count, const bc_token *at)
 {
     if (ref.row != BC_REF_ARGS && bc_rows[ref.row].kind == BC_RESULT) {
         s->results[ref.row - s->info->first_row] = (bc_rows_given){first, count, true};
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
-        const bc_type *type = p->types[first + (splat ? 0 : i)];
+        const bc_type *type = p->types[first + i];
         if (ref.row == BC_REF_ARGS) {
             p->args[s->arg_base + ref.arg + i].type = type;
             continue;
@@ -242,31 +241,65 @@ static bool wrong_count(bc_parser *p, const bc_token *at, uint32_t types, uint32
                          (unsigned)values, values == 1 ? "" : "s");
 }
 
-/* One type for all, or as many as there are values; either: values of several rows. */
+/* Takes a comma and a type, unless it is the type of a token that follows the list. */
+static bool take_next_type(bc_parser *p, const bc_type *first, bool *out_taken)
+{
+    bc_token tok = p->tok;
+    const char *at = p->at;
+    const bc_type *type;
+    *out_taken = false;
+    if (!bc_take_punct(p, ','))
+        return true;
+    if (!bc_parse_type(p, &type))
+        return false;
+    if (type->kind == BC_TOKEN && first->kind != BC_TOKEN) {
+        p->tok = tok;
+        p->at = at;
+        return true;
+    }
+    *out_taken = true;
+    return bc_push_type(p, type);
+}
+
+/* At least one type, at most so many. */
+static bool parse_type_list(bc_parser *p, uint32_t most, uint32_t *out_count)
+{
+    const bc_type *first;
+    if (!bc_parse_type(p, &first) || !bc_push_type(p, first))
+        return false;
+    *out_count = 1;
+    for (bool taken = true; taken && *out_count < most; *out_count += taken)
+        if (!take_next_type(p, first, &taken))
+            return false;
+    return true;
+}
+
+/* One type for all, or as many as there are values; either: values of several rows. Results: as many as are named. */
 static bool parse_splat(bc_parser *p, bc_op_state *s, const bc_piece *piece)
 {
     bc_token at = p->tok;
     size_t first = p->type_count;
-    uint32_t types, total = 0;
-    if (!bc_parse_types(p, &types))
-        return false;
+    uint32_t types, total = 0, values[BC_MAX_REFS];
     for (unsigned r = 0; r < piece->ref_count; r++) {
-        uint32_t values = values_of(p, s, piece->refs[r]);
-        if (values == UINT32_MAX) { /* results: as many as are named */
-            if (!s->named_results)
-                return bc_parse_fail(p, BC_RULE_A_009, &s->at,
-                                     "the number of results shows in their names only; write %%x:2 = %s", s->info->name);
-            values = s->named_results;
-            while (p->type_count - first < values)
-                if (!bc_push_type(p, p->types[first]))
-                    return false;
-            types = values;
-        }
-        total += values;
-        if (!state_types(p, s, piece->refs[r], first, values, types == 1, &at))
-            return false;
+        values[r] = values_of(p, s, piece->refs[r]);
+        if (values[r] == UINT32_MAX && !s->named_results)
+            return bc_parse_fail(p, BC_RULE_A_009, &s->at,
+                                 "the number of results shows in their names only; write %%x:2 = %s", s->info->name);
+        if (values[r] == UINT32_MAX)
+            values[r] = s->named_results;
+        total += values[r];
     }
-    return types == 1 || types == total || wrong_count(p, &at, types, total);
+    if (!parse_type_list(p, total, &types))
+        return false;
+    if (types != 1 && types != total)
+        return wrong_count(p, &at, types, total);
+    while (types == 1 && p->type_count - first < total)
+        if (!bc_push_type(p, p->types[first]))
+            return false;
+    for (unsigned r = 0; r < piece->ref_count; first += values[r++])
+        if (!state_types(p, s, piece->refs[r], first, values[r], &at))
+            return false;
+    return true;
 }
 
 static bool parse_type_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece)
@@ -293,7 +326,7 @@ static bool parse_type_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece
     if (count != UINT32_MAX && types != count)
         return wrong_count(p, &at, types, count);
     for (unsigned r = 0; r < piece->ref_count; r++)
-        if (!state_types(p, s, piece->refs[r], first, types, false, &at))
+        if (!state_types(p, s, piece->refs[r], first, types, &at))
             return false;
     return true;
 }
