@@ -479,3 +479,38 @@ void bc_print_op_text(const bc_module *m, const bc_function *f, const bc_op *op,
     *out_caret = (uint32_t)(p.mark_len ? p.mark - start : 0);
     *out_caret_len = (uint32_t)p.mark_len;
 }
+
+struct bc_op_printer {
+    bc_printer p;
+};
+
+bc_op_printer *bc_op_printer_new(const bc_module *m, const bc_function *f)
+{
+    const tv_allocator *allocator = &m->arena.allocator;
+    bc_op_printer *printer = allocator->alloc(allocator->user, sizeof *printer);
+    if (!printer)
+        return NULL;
+    bc_printer *p = &printer->p;
+    bool ready = printer_init(p, m, NULL);
+    p->one_line = true;
+    p->names = ready ? bc_names_new(m, f, &p->formats, &p->dense, &p->scratch) : NULL;
+    if (p->names)
+        return printer;
+    bc_op_printer_free(printer);
+    return NULL;
+}
+
+void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out)
+{
+    printer->p.out = out;
+    bc_print_op(&printer->p, op);
+}
+
+void bc_op_printer_free(bc_op_printer *printer)
+{
+    if (!printer)
+        return;
+    const tv_allocator *allocator = &printer->p.m->arena.allocator;
+    bc_arena_release(&printer->p.scratch);
+    allocator->release(allocator->user, printer, sizeof *printer);
+}

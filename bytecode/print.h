@@ -15,6 +15,13 @@
 void bc_print_op_text(const bc_module *m, const bc_function *f, const bc_op *op, int row, unsigned index, bc_text *out,
                       uint32_t *out_caret, uint32_t *out_caret_len);
 
+/* The same for many ops of a function, each in time that does not depend on the function. NULL: out of memory; free
+   takes NULL. */
+typedef struct bc_op_printer bc_op_printer;
+bc_op_printer *bc_op_printer_new(const bc_module *m, const bc_function *f);
+void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out);
+void bc_op_printer_free(bc_op_printer *printer);
+
 /* tile<4x8xf32>; prefix: !cuda_tile.tile<4x8xf32>. */
 void bc_print_type(bc_text *out, const bc_type *type, bool prefix);
 /* A self-describing attribute as MLIR writes it: 1 : i32, [true, "a"], #cuda_tile.div_by<4>. */

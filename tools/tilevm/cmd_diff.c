@@ -35,10 +35,17 @@ typedef struct diff_settings {
     size_t max;
 } diff_settings;
 
+/* Texts of ops, for the entry whose differences are being written. */
+typedef struct op_texts {
+    const bc_function *f;
+    bc_op_printer *printer;
+} op_texts;
+
 typedef struct diff_side {
     const char *path;
     cli_file file;
     tv_module *module;
+    op_texts texts;
 } diff_side;
 
 /* ---- differences as text ---- */
@@ -69,29 +76,35 @@ static void put_fields(bc_text *out, const compare_change *change, const char *i
     }
 }
 
-static void put_op(bc_text *out, const bc_module *m, const bc_function *f, const bc_op *op, uint32_t index)
+static void put_op(bc_text *out, const bc_module *m, op_texts *texts, const bc_function *f, const bc_op *op, uint32_t index)
 {
-    uint32_t caret, caret_len;
+    if (texts->f != f) {
+        bc_op_printer_free(texts->printer);
+        *texts = (op_texts){f, bc_op_printer_new(m, f)};
+    }
     bc_text_printf(out, "op %u 0x%04x: ", (unsigned)index, (unsigned)op->offset);
-    bc_print_op_text(m, f, op, -1, 0, out, &caret, &caret_len);
+    if (texts->printer)
+        bc_op_printer_print(texts->printer, op, out);
+    else
+        out->failed = true;
     bc_text_char(out, '\n');
 }
 
-static void put_op_change(bc_text *out, const diff_settings *s, const diff_side *sides, const compare_change *change)
+static void put_op_change(bc_text *out, const diff_settings *s, diff_side *sides, const compare_change *change)
 {
     bc_text_printf(out, "  %s", paint(s, change->kind));
     switch (change->kind) {
     case COMPARE_REMOVED:
         bc_text_puts(out, "- ");
-        put_op(out, sides[0].module, change->fa, change->a, change->a_index);
+        put_op(out, sides[0].module, &sides[0].texts, change->fa, change->a, change->a_index);
         break;
     case COMPARE_ADDED:
         bc_text_puts(out, "+ ");
-        put_op(out, sides[1].module, change->fb, change->b, change->b_index);
+        put_op(out, sides[1].module, &sides[1].texts, change->fb, change->b, change->b_index);
         break;
     case COMPARE_CHANGED:
         bc_text_puts(out, "~ ");
-        put_op(out, sides[1].module, change->fb, change->b, change->b_index);
+        put_op(out, sides[1].module, &sides[1].texts, change->fb, change->b, change->b_index);
         put_fields(out, change, "      ");
         break;
     }
@@ -109,8 +122,7 @@ static void put_entry_line(bc_text *out, const compare_change *change, tv_str *c
     bc_text_puts(out, ":\n");
 }
 
-static void put_change(bc_text *out, const diff_settings *s, const diff_side *sides, const compare_change *change,
-                       tv_str *entry)
+static void put_change(bc_text *out, const diff_settings *s, diff_side *sides, const compare_change *change, tv_str *entry)
 {
     static const char *const nouns[] = {
         [COMPARE_MODULE] = "module", [COMPARE_GLOBAL] = "global ", [COMPARE_ENTRY] = "entry ", [COMPARE_OP] = ""};
@@ -157,7 +169,7 @@ static void put_counts(bc_text *out, const compare_result *result)
     bc_text_char(out, '\n');
 }
 
-static void put_result(bc_text *out, const diff_settings *s, const diff_side *sides, const compare_result *result)
+static void put_result(bc_text *out, const diff_settings *s, diff_side *sides, const compare_result *result)
 {
     size_t shown = s->max && s->max < result->count ? s->max : result->count;
     tv_str entry = {"", 0};
@@ -219,7 +231,7 @@ static bool write_json(const diff_side *sides, const compare_result *result, cli
 
 /* ---- the three ways to compare: give CLI_OK, CLI_FAILED (different) or CLI_ERROR ---- */
 
-static int diff_structure(const diff_settings *s, const diff_side *sides)
+static int diff_structure(const diff_settings *s, diff_side *sides)
 {
     compare_result result = {0};
     cli_out out;
@@ -317,6 +329,7 @@ static int diff(cli_args *args, diff_settings *s, diff_side *sides)
         code = CLI_ERROR; /* 1 would mean that the files differ */
     for (unsigned i = 0; i < 2; i++)
         if (sides[i].module) {
+            bc_op_printer_free(sides[i].texts.printer);
             tv_module_close(sides[i].module);
             cli_file_free(&sides[i].file);
         }
