@@ -1,26 +1,17 @@
 /* Chooses the kernels for this processor. */
 #include "vm/kernels.h"
 
-#if defined(__GNUC__) && defined(__x86_64__)
+#include "bytecode/base/compiler.h"
+
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return TV_CPU_HAS("avx2") && TV_CPU_HAS("fma") && TV_CPU_HAS("f16c");
 }
+
 static bool has_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-           && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return TV_CPU_HAS("avx512f") && TV_CPU_HAS("avx512bw") && TV_CPU_HAS("avx512dq") && TV_CPU_HAS("avx512vl");
 }
-#else
-static bool has_avx2(void)
-{
-    return false;
-}
-static bool has_avx512(void)
-{
-    return false;
-}
-#endif
 
 const vm_kernels *vm_kernels_best(void)
 {

@@ -17,6 +17,13 @@
 #define TV_NOINLINE
 #endif
 
+/* Does this processor have the instructions? feature is a string literal such as "avx2". */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define TV_CPU_HAS(feature) __builtin_cpu_supports(feature)
+#else
+#define TV_CPU_HAS(feature) 0
+#endif
+
 /* Zero bits above the highest set one. x is not 0. */
 static inline unsigned tv_leading_zeros(uint64_t x)
 {
