@@ -145,6 +145,11 @@ docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
 check-docs: $(OUT)/tilevm ## is docs/rules.md up to date, and every option in the man page?
 	$(Q)sh tools/check_docs.sh $(OUT)/tilevm
 
+run: all $(BUILD)/corpus/unpacked ## build, and run three kernels of the corpus on the CPU with made-up arguments
+	$(Q)$(OUT)/tilevm run $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc --grid 8
+	$(Q)$(OUT)/tilevm run $(BUILD)/corpus/bytecode/13.4/softmax_row_f32.tbc --grid 64
+	$(Q)$(OUT)/tilevm run $(BUILD)/corpus/bytecode/13.1/matmul_simple_f32.tbc --grid 2,2
+
 # ---- tests: each target ends with a line `name: N passed, N failed` ----
 check: ## every test, also with sanitizers and with clang; ends with one line of counts
 	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/check.sh
@@ -240,7 +245,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs golden \
+.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs golden \
         corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:
