@@ -221,8 +221,8 @@ static void check_array(checker *c, extent *e, bool raw)
         return;
     }
     if (a->ndim > TV_MAX_RANK || (!raw && a->ndim != e->param->ndim)) {
-        wrong(c, BC_RULE_C_ARG_03, "argument '%s' has %u dimensions, but the kernel takes %u", e->name, a->ndim,
-              raw ? TV_MAX_RANK : e->param->ndim);
+        wrong(c, BC_RULE_C_ARG_03, "argument '%s' has %u dimension%s, but the kernel takes %u", e->name, a->ndim,
+              a->ndim == 1 ? "" : "s", raw ? TV_MAX_RANK : e->param->ndim);
         return;
     }
     for (uint32_t i = 0; i < a->ndim; i++)
@@ -446,7 +446,8 @@ static bool check_args(checker *c, const tv_arg *args, size_t count)
 {
     size_t leaves = tv_signature_leaf_count(c->signature), arrays = 0;
     if (count != leaves) {
-        wrong(c, BC_RULE_C_ARG_01, "%zu arguments were given, but the kernel takes %zu", count, leaves);
+        wrong(c, BC_RULE_C_ARG_01, "%zu argument%s given, but the kernel takes %zu", count, count == 1 ? " was" : "s were",
+              leaves);
         return true;
     }
     for (size_t i = 0; i < count; i++)

@@ -78,10 +78,10 @@ static void test_promises(void)
     refused("k_Kt1_A1f32_1v4", &a, 1, "C-ARG-05 argument 'a': stride 0 is 1, which is not a multiple of 4 as promised");
     refused("k_Kt1_A1f32_1l2", &a, 1, "C-ARG-05 argument 'a': stride 0 is 1, below the promised 2");
     refused("k_Kt1_A1f16", &a, 1, "C-ARG-02 argument 'a' holds f32, but the kernel takes f16");
-    refused("k_Kt1_A2f32", &a, 1, "C-ARG-03 argument 'a' has 1 dimensions, but the kernel takes 2");
+    refused("k_Kt1_A2f32", &a, 1, "C-ARG-03 argument 'a' has 1 dimension, but the kernel takes 2");
     refused("k_Kt1_Sf32", &a, 1, "C-ARG-01 argument 'a' is an array, but the kernel takes one f32");
-    refused("k_Kt1_A1f32_A1f32", &a, 1, "C-ARG-01 1 arguments were given, but the kernel takes 2");
-    refused("k_Kt1_I5", &a, 1, "C-ARG-01 1 arguments were given, but the kernel takes 0");
+    refused("k_Kt1_A1f32_A1f32", &a, 1, "C-ARG-01 1 argument was given, but the kernel takes 2");
+    refused("k_Kt1_I5", &a, 1, "C-ARG-01 1 argument was given, but the kernel takes 0");
     a = array_arg(&g, 4096, TV_F32, 1, SHAPE(96), NULL);
     accepted("k_Kt2_A1f32_1s96t1_p4096", &a, 1);
     accepted("k_Kt1_A1f32_1i32l1_p4", &a, 1);

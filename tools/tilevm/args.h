@@ -307,11 +307,14 @@ typedef struct arg_comparison {
 } arg_comparison;
 
 /* The shapes must agree, and the types must both be floats, or the same. A want of another float type is rounded. */
+bool arg_comparable(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, io_error *error);
 bool arg_compare(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, arg_comparison *out,
                  io_error *error);
 void arg_comparison_free(arg_comparison *comparison);
 /* Appends the mismatch report: counts, worst elements, a picture of where they lie. */
 void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, const arg_comparison *comparison);
+/* Indices of an element from its place in row-major order; ndim of them. */
+void arg_index_of(const arg_array *array, uint64_t place, int64_t *out_index);
 /* "[3, 17]" */
 void arg_print_index(bc_text *out, const arg_array *array, uint64_t place);
 /* "f32[64, 64]" */

@@ -188,22 +188,28 @@ static void compare_elements(const unsigned char *got, const unsigned char *want
     }
 }
 
-bool arg_compare(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, arg_comparison *out,
-                 io_error *error)
+bool arg_comparable(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, io_error *error)
 {
     bc_text a, b;
     bool floats = bc_dtype_is_float(got->dtype) && bc_dtype_is_float(want->dtype) && tolerance->mode != ARG_SAME;
+    if (same_shape(got, want) && (got->dtype == want->dtype || floats))
+        return true;
+    bc_text_init(&a, NULL);
+    bc_text_init(&b, NULL);
+    arg_print_type(&a, got);
+    arg_print_type(&b, want);
+    io_fail(error, "it is %.200s, but %.200s is expected", a.ptr ? a.ptr : "", b.ptr ? b.ptr : "");
+    bc_text_release(&a);
+    bc_text_release(&b);
+    return false;
+}
+
+bool arg_compare(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, arg_comparison *out,
+                 io_error *error)
+{
     *out = (arg_comparison){.tolerance = *tolerance, .count = got->count};
-    if (!same_shape(got, want) || (got->dtype != want->dtype && !floats)) {
-        bc_text_init(&a, NULL);
-        bc_text_init(&b, NULL);
-        arg_print_type(&a, got);
-        arg_print_type(&b, want);
-        io_fail(error, "it is %.200s, but %.200s is expected", a.ptr, b.ptr);
-        bc_text_release(&a);
-        bc_text_release(&b);
+    if (!arg_comparable(got, want, tolerance, error))
         return false;
-    }
     unsigned char *found = arg_array_packed(got), *wanted = expected(want, got);
     out->wrong_bits = calloc(got->count / 8 + 1, 1);
     bool good = found && wanted && out->wrong_bits;
@@ -236,13 +242,18 @@ void arg_print_type(bc_text *out, const arg_array *array)
     bc_text_char(out, ']');
 }
 
-void arg_print_index(bc_text *out, const arg_array *array, uint64_t place)
+void arg_index_of(const arg_array *array, uint64_t place, int64_t *out_index)
 {
-    int64_t index[TV_MAX_RANK] = {0};
     for (uint32_t i = array->ndim; i-- > 0;) {
-        index[i] = (int64_t)(place % (uint64_t)array->shape[i]);
+        out_index[i] = (int64_t)(place % (uint64_t)array->shape[i]);
         place /= (uint64_t)array->shape[i];
     }
+}
+
+void arg_print_index(bc_text *out, const arg_array *array, uint64_t place)
+{
+    int64_t index[TV_MAX_RANK];
+    arg_index_of(array, place, index);
     bc_text_char(out, '[');
     for (uint32_t i = 0; i < array->ndim; i++)
         bc_text_printf(out, "%s%lld", i ? ", " : "", (long long)index[i]);
@@ -310,7 +321,8 @@ static void print_picture(bc_text *out, const arg_array *got, const arg_comparis
                 wrong += count_wrong(c, from, end);
                 all += end - from;
             }
-            bc_text_char(out, all == 0 ? ' ' : wrong == 0 ? '.' : wrong == all ? '#' : '+');
+            if (all > 0)
+                bc_text_char(out, wrong == 0 ? '.' : wrong == all ? '#' : '+');
         }
         bc_text_char(out, '\n');
     }

@@ -175,7 +175,7 @@ static int choose_entry(run_job *job)
     if (!wanted.ptr)
         wanted = bc_str("");
     tv_status status = tv_module_entry_find(job->module, wanted, job->sink, &job->entry);
-    if (status == TV_OK)
+    if (status == TV_OK && !job->options.params)
         status = tv_signature_of_entry(job->module, job->entry, job->sink, &job->signature);
     return cli_exit_of(status, job->options.path);
 }
@@ -299,7 +299,7 @@ static bool make_all(run_job *job, const arg_context *context, io_error *error)
 static bool add_expect(run_job *job, const arg_context *context, tv_str target, tv_str text, const char *folder,
                        io_error *error)
 {
-    run_expect *e = &job->expects[job->expect_count];
+    run_expect *e = &job->expects[job->expect_count++];
     arg_value *value;
     size_t array;
     arg_spec spec;
@@ -321,9 +321,8 @@ static bool add_expect(run_job *job, const arg_context *context, tv_str target, 
         return io_fail(error, "out of memory");
     if (!arg_spec_parse(&job->arena, text, &spec, &inner)
         || !arg_make_array(&here, &spec, e->got->dtype, 0, &e->want, &inner)
-        || !arg_tolerance_keys(&spec, &e->tolerance, &inner))
+        || !arg_tolerance_keys(&spec, &e->tolerance, &inner) || !arg_comparable(e->got, &e->want, &e->tolerance, &inner))
         return io_fail(error, "expected '%s': %.400s", e->name, inner.text);
-    job->expect_count++;
     return true;
 }
 

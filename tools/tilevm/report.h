@@ -40,9 +40,10 @@ const char *report_outcome_name(report_outcome outcome);
 void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out);
 void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 
-/* Whole documents. False: out of memory. */
 /* Adds the member "diagnostics", a list. */
 void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file);
+
+/* Whole documents. False: out of memory. */
 bool report_json(const report_file *files, size_t count, cli_out *out);
 bool report_sarif(const report_file *files, size_t count, cli_out *out);
 bool report_junit(const report_file *files, size_t count, cli_out *out);

@@ -94,6 +94,8 @@ static widths measure(const run_job *job)
             bc_text_clear(&word);
             if (k < value->array_count)
                 arg_print_type(&word, &value->arrays[k]);
+            else
+                bc_text_puts(&word, tv_dtype_name(value->leaf->dtype));
             w.type = larger(w.type, word.len);
         }
     }
@@ -112,6 +114,10 @@ static void put_number(bc_text *out, tv_dtype dtype, uint64_t bits)
 static void put_summary(bc_text *out, const arg_array *array, bool written)
 {
     arg_summary s;
+    if (!array->storage) {
+        bc_text_puts(out, "null\n");
+        return;
+    }
     arg_array_summary(array, &s);
     bc_text_printf(out, "%016llx", (unsigned long long)s.checksum);
     if (s.has_range) {
@@ -235,10 +241,10 @@ void run_report_text(const run_job *job)
 
 /* ---- JSON ---- */
 
-static void add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t value)
+static void add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t value, unsigned bytes)
 {
     char text[24];
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)value);
+    snprintf(text, sizeof text, "%0*llx", (int)bytes * 2, (unsigned long long)value);
     json_text(doc, parent, key, text);
 }
 
@@ -267,7 +273,7 @@ static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t
         json_int(doc, strides, NULL, array->strides[i]);
     }
     arg_array_summary(array, &s);
-    add_hex(doc, item, "checksum", s.checksum);
+    add_hex(doc, item, "checksum", s.checksum, 8);
     if (s.has_range) {
         add_number(doc, item, "min", array->dtype, s.min);
         json_real(doc, item, "mean", s.mean);
@@ -295,6 +301,15 @@ static void add_arguments(json_doc *doc, cJSON *root, const run_job *job)
     }
 }
 
+static void add_index(json_doc *doc, cJSON *parent, const arg_array *array, uint64_t place)
+{
+    int64_t index[TV_MAX_RANK];
+    cJSON *list = json_array(doc, parent, "index");
+    arg_index_of(array, place, index);
+    for (uint32_t i = 0; i < array->ndim; i++)
+        json_int(doc, list, NULL, index[i]);
+}
+
 static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
 {
     cJSON *list = json_array(doc, root, "expected");
@@ -314,11 +329,11 @@ static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
         for (unsigned k = 0; k < c->worst_count; k++) {
             const arg_difference *d = &c->worst[k];
             cJSON *one = json_object(doc, worst, NULL);
-            json_uint(doc, one, "place", d->place);
+            add_index(doc, one, e->got, d->place);
             add_number(doc, one, "got", e->got->dtype, d->got);
             add_number(doc, one, "want", e->got->dtype, d->want);
-            add_hex(doc, one, "got_bits", d->got);
-            add_hex(doc, one, "want_bits", d->want);
+            add_hex(doc, one, "got_bits", d->got, e->got->item);
+            add_hex(doc, one, "want_bits", d->want, e->got->item);
             if (d->ulp != UINT64_MAX)
                 json_uint(doc, one, "ulp", d->ulp);
         }
