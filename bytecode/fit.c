@@ -133,6 +133,7 @@ static void say_types(fit *f, const bc_piece *piece)
             const bc_type *type = bc_ref_value(f->op, ref, i)->type;
             if (!first)
                 first = type;
+            f->bad |= piece->splat && type->kind == BC_TOKEN && bc_rows[ref.row].kind == BC_OPERAND; /* ", token" may follow */
             const bc_type *like = piece->splat || piece->either ? first : bc_ref_value(f->op, piece->refs[0], i)->type;
             if (type != like && !(piece->splat && !piece->either && bc_rows[ref.row].kind == BC_OPERAND))
                 f->bad = true;

@@ -266,8 +266,6 @@ static void report(bc_parser *p, bc_rule rule, const bc_token *at, tv_str messag
     diag.caret = (uint32_t)(at->ptr - diag.op_text.ptr);
     size_t left = diag.op_text.len - diag.caret;
     diag.caret_len = (uint32_t)(at->len < left ? at->len : left);
-    if (diag.caret_len == 0)
-        diag.caret_len = 1;
     if (p->sink.report)
         p->sink.report(p->sink.user, &diag);
 }
@@ -284,6 +282,12 @@ bool bc_parse_fail(bc_parser *p, bc_rule rule, const bc_token *at, const char *f
     bc_text_vprintf(&message, format, args);
     va_end(args);
     bc_token here = *at;
+    if (here.kind == BC_TOK_END && here.len == 0) { /* point at the last thing that is there */
+        while (here.ptr > p->text && strchr(" \t\r\n", here.ptr[-1]))
+            here.ptr--;
+        here.len = here.ptr > p->text;
+        here.ptr -= here.len;
+    }
     report(p, rule, &here, bc_text_get(&message));
     p->errors++;
     bc_text_release(&message);
