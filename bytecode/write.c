@@ -1,6 +1,6 @@
 /* The writer: mirrors the reader. Tables and sections go out in the order they are held, so a file that was read and
-   not changed comes back as the same bytes. Refuses what the module's version cannot express; it never drops anything.
-   Source: format reference, sections 1 to 9 and 12. */
+   not changed comes back as the same bytes. A module holds nothing that its version has no bytes for (reader, assembler
+   and convert see to it), so nothing is dropped here. Source: format reference, sections 1 to 9 and 12. */
 #include <string.h>
 
 #include "bytecode/base/text.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -151,17 +152,19 @@ static double process_median(char *const argv[], int count, long *out_rss)
     return median(times, count);
 }
 
-/* Seconds for one process a file, over every file. */
-static double each_file(const char *tool, const char *command)
+/* Seconds for one process a file, over every file: ours, and in turn with it the reference, so that both meet the same
+   load. reference may be NULL. */
+static void each_file(const char *tool, const char *reference, double *out_ours, double *out_theirs)
 {
-    double start = now();
+    char verify[] = "verify", *our_tool = strdup(tool), *their_tool = reference ? strdup(reference) : NULL;
+    *out_ours = *out_theirs = 0;
     for (int i = 0; i < file_count; i++) {
-        char *argv[] = {strdup(tool), strdup(command ? command : files[i].path), command ? files[i].path : NULL, NULL};
-        run(argv, NULL);
-        free(argv[0]);
-        free(argv[1]);
+        *out_ours += run((char *[]){our_tool, verify, files[i].path, NULL}, NULL);
+        if (their_tool)
+            *out_theirs += run((char *[]){their_tool, files[i].path, NULL}, NULL);
     }
-    return now() - start;
+    free(our_tool);
+    free(their_tool);
 }
 
 static double all_files(const char *tool)
@@ -183,20 +186,23 @@ static void bench_process(const char *tool, const char *large)
     char verify[] = "verify", *argv[] = {strdup(tool), verify, strdup(large), NULL};
     long rss = 0;
     double one = process_median(argv, 101, &rss);
-    printf("`tilevm verify` of a 10 KiB file, whole process: %.2f ms, %ld KiB resident; aim <= 5 ms\n", one * 1e3, rss);
-    double ours = each_file(tool, "verify"), together = all_files(tool);
-    printf("the %d files: %.2f s with one process each (%.2f ms a file), %.3f s in one process\n", file_count, ours,
-           ours / file_count * 1e3, together);
+    struct stat info;
+    double kib = stat(large, &info) == 0 ? (double)info.st_size / 1024 : 0;
+    printf("`tilevm verify` of a file of %.1f KiB, whole process: %.2f ms, %ld KiB resident; aim <= 5 ms for 10 KiB\n", kib,
+           one * 1e3, rss);
     const char *tools = getenv("TILEIR_TOOLS");
     char reference[4096];
     snprintf(reference, sizeof reference, "%s/bin/tileirdisasm", tools ? tools : "");
-    if (!tools || access(reference, X_OK) != 0) {
+    bool beside = tools && access(reference, X_OK) == 0;
+    double ours, theirs, together = all_files(tool);
+    each_file(tool, beside ? reference : NULL, &ours, &theirs);
+    printf("the %d files: %.2f s with one process each (%.2f ms a file), %.3f s in one process\n", file_count, ours,
+           ours / file_count * 1e3, together);
+    if (beside)
+        printf("tileirdisasm: %.2f s with one process each (%.2f ms a file); ours is %.1f times faster (aim >= 2), and %.1f "
+               "times in one process (aim >= 20)\n", theirs, theirs / file_count * 1e3, theirs / ours, theirs / together);
+    else
         printf("tileirdisasm: skipped, TILEIR_TOOLS is not set to the folder of NVIDIA's tools\n");
-        return;
-    }
-    double theirs = each_file(reference, NULL);
-    printf("tileirdisasm: %.2f s with one process each (%.2f ms a file); ours is %.1f times faster (aim >= 2), and %.1f "
-           "times in one process (aim >= 20)\n", theirs, theirs / file_count * 1e3, theirs / ours, theirs / together);
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@
 set -e
 folder=$1
 printf '/* Made by tools/embed_examples.sh from %s. */\n#include "tools/tilevm/rule_examples.h"\n\n' "$folder"
-printf 'const rule_example rule_examples[] = {\n'
+printf 'const char rule_examples[] =\n'
 export LC_ALL=C
 for file in "$folder"/*.test; do
     [ -f "$file" ] || continue
@@ -23,7 +23,7 @@ for file in "$folder"/*.test; do
                 seen[$2] = 1
                 part = last = $2
                 if ($0 ~ / bytes( |$)/)
-                    bytes[$2] = "true"
+                    form[$2] = "bytes"
             } else if ($2 == "report" && last == "bad" && !("message" in seen)) {
                 seen["message"] = 1
                 part = "message"
@@ -36,12 +36,8 @@ for file in "$folder"/*.test; do
         part == "head" || part == "" { next }
         { text[part] = text[part] "\n        " quoted($0) " \"\\n\"" }
         END {
-            printf "    {.rule = \"%s\", .why = %s,\n", rule, quoted(why)
-            printf "     .bad_is_bytes = %s, .good_is_bytes = %s,\n", \
-                   (bytes["bad"] ? "true" : "false"), (bytes["good"] ? "true" : "false")
-            printf "     .bad = \"\"%s,\n     .good = \"\"%s,\n     .message = \"\"%s},\n", \
-                   text["bad"], text["good"], text["message"]
+            printf "    \"%s\" \"\\0\" %s \"\\0%s\\0%s\\0\"", rule, quoted(why), form["bad"], form["good"]
+            printf "%s \"\\0\"%s \"\\0\"%s \"\\0\"\n", text["bad"], text["good"], text["message"]
         }' "$file"
 done
-printf '    {0},\n};\n\n'
-printf 'const size_t rule_example_count = sizeof rule_examples / sizeof rule_examples[0] - 1;\n'
+printf '    "";\n'

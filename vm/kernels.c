@@ -6,12 +6,13 @@
 /* clang 14 has no name for f16c; every processor with AVX2 has it. */
 static bool has_avx2(void)
 {
-    return TV_CPU_HAS("avx2") && TV_CPU_HAS("fma");
+    return TV_CPU_HAS(AVX2, "avx2") && TV_CPU_HAS(FMA, "fma");
 }
 
 static bool has_avx512(void)
 {
-    return TV_CPU_HAS("avx512f") && TV_CPU_HAS("avx512bw") && TV_CPU_HAS("avx512dq") && TV_CPU_HAS("avx512vl");
+    return TV_CPU_HAS(AVX512F, "avx512f") && TV_CPU_HAS(AVX512BW, "avx512bw") && TV_CPU_HAS(AVX512DQ, "avx512dq")
+        && TV_CPU_HAS(AVX512VL, "avx512vl");
 }
 
 const vm_kernels *vm_kernels_best(void)

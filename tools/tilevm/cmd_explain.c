@@ -54,12 +54,24 @@ static int no_such_rule(cli_args *args, const char *id)
                    : cli_usage(args, "no rule '%s'; 'tilevm explain --list' lists them", id);
 }
 
-static const rule_example *find_example(const tv_rule *rule)
+typedef struct rule_example {
+    const char *field[EXAMPLE_FIELDS];
+} rule_example;
+
+static bool find_example(const tv_rule *rule, rule_example *out_example)
 {
-    for (size_t i = 0; i < rule_example_count; i++)
-        if (strcmp(rule_examples[i].rule, rule->id) == 0)
-            return &rule_examples[i];
-    return NULL;
+    for (const char *next = rule_examples; *next;) {
+        for (int i = 0; i < EXAMPLE_FIELDS; i++, next += strlen(next) + 1)
+            out_example->field[i] = next;
+        if (strcmp(out_example->field[EXAMPLE_RULE], rule->id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *form_name(const rule_example *example, rule_field form)
+{
+    return example->field[form][0] ? "annotated bytes" : "assembly";
 }
 
 static const char *severity_name(const tv_rule *rule)
@@ -99,19 +111,20 @@ static void put_wrapped(bc_text *out, const char *text)
 
 static void put_example_text(bc_text *out, const rule_example *example)
 {
-    bc_text_printf(out, "\nFails (%s):\n\n", example->bad_is_bytes ? "annotated bytes" : "assembly");
-    put_indented(out, example->bad);
-    if (example->message[0]) {
+    bc_text_printf(out, "\nFails (%s):\n\n", form_name(example, EXAMPLE_BAD_FORM));
+    put_indented(out, example->field[EXAMPLE_BAD]);
+    if (example->field[EXAMPLE_MESSAGE][0]) {
         bc_text_puts(out, "\nand is reported as:\n\n");
-        put_indented(out, example->message);
+        put_indented(out, example->field[EXAMPLE_MESSAGE]);
     }
-    bc_text_printf(out, "\nPasses (%s):\n\n", example->good_is_bytes ? "annotated bytes" : "assembly");
-    put_indented(out, example->good);
+    bc_text_printf(out, "\nPasses (%s):\n\n", form_name(example, EXAMPLE_GOOD_FORM));
+    put_indented(out, example->field[EXAMPLE_GOOD]);
 }
 
 static void put_text(bc_text *out, const tv_rule *rule, bool color)
 {
-    const rule_example *example = find_example(rule);
+    rule_example example;
+    bool has_example = find_example(rule, &example);
     bc_text_printf(out, "%s%s%s (%s): %s\n", color ? "\033[1m" : "", rule->id, color ? "\033[0m" : "",
                    severity_name(rule), rule->title);
     if (rule->text[0]) {
@@ -120,8 +133,8 @@ static void put_text(bc_text *out, const tv_rule *rule, bool color)
     }
     if (rule->help[0])
         bc_text_printf(out, "\nhelp: %s\n", rule->help);
-    if (example)
-        put_example_text(out, example);
+    if (has_example)
+        put_example_text(out, &example);
 }
 
 /* ---- markdown ---- */
@@ -148,18 +161,19 @@ static void put_code(bc_text *out, const char *title, bool is_bytes, const char 
 
 static void put_markdown(bc_text *out, const tv_rule *rule)
 {
-    const rule_example *example = find_example(rule);
+    rule_example example;
+    bool has_example = find_example(rule, &example);
     bc_text_printf(out, "### %s\n\n**%s** (%s)\n", rule->id, rule->title, severity_name(rule));
     if (rule->text[0])
         bc_text_printf(out, "\n%s\n", rule->text);
     if (rule->help[0])
         bc_text_printf(out, "\nHelp: %s.\n", rule->help);
-    if (!example)
+    if (!has_example)
         return;
-    put_code(out, "Fails", example->bad_is_bytes, example->bad);
-    if (example->message[0])
-        bc_text_printf(out, "\n```text\n%s```\n", example->message);
-    put_code(out, "Passes", example->good_is_bytes, example->good);
+    put_code(out, "Fails", example.field[EXAMPLE_BAD_FORM][0] != 0, example.field[EXAMPLE_BAD]);
+    if (example.field[EXAMPLE_MESSAGE][0])
+        bc_text_printf(out, "\n```text\n%s```\n", example.field[EXAMPLE_MESSAGE]);
+    put_code(out, "Passes", example.field[EXAMPLE_GOOD_FORM][0] != 0, example.field[EXAMPLE_GOOD]);
 }
 
 /* Ids of the references that stand for a fact which has another id here. */

@@ -148,9 +148,11 @@ static void write_in_order(verify_job *job, cli_out *report)
 static size_t thread_count(const verify_settings *settings, size_t files)
 {
     enum { MAX_THREADS = 64, FILES_A_THREAD = 4 };
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = settings->jobs ? settings->jobs : processors > 0 ? (size_t)processors : 1;
     size_t useful = files / FILES_A_THREAD;
+    if (useful <= 1)
+        return 1;
+    long processors = settings->jobs ? (long)settings->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = processors > 0 ? (size_t)processors : 1;
     if (wanted > useful)
         wanted = useful;
     return wanted > MAX_THREADS ? MAX_THREADS : wanted;

@@ -2,20 +2,20 @@
 #ifndef TILEVM_TOOLS_RULE_EXAMPLES_H
 #define TILEVM_TOOLS_RULE_EXAMPLES_H
 
-#include <stdbool.h>
-#include <stddef.h>
+/* The fields of an example, in the order in which they lie in rule_examples. */
+typedef enum rule_field {
+    EXAMPLE_RULE,       /* id */
+    EXAMPLE_WHY,        /* what the example shows, one sentence */
+    EXAMPLE_BAD_FORM,   /* "bytes": annotated bytes (tests/mkbc.h) instead of assembly */
+    EXAMPLE_GOOD_FORM,
+    EXAMPLE_BAD,        /* source text of an input that breaks the rule; lines end in \n */
+    EXAMPLE_GOOD,       /* the same, mended */
+    EXAMPLE_MESSAGE,    /* what tilevm prints for the bad one */
+    EXAMPLE_FIELDS
+} rule_field;
 
-typedef struct rule_example {
-    const char *rule;      /* id */
-    const char *why;       /* what the example shows, one sentence */
-    bool bad_is_bytes;     /* annotated bytes (tests/mkbc.h) instead of assembly */
-    bool good_is_bytes;
-    const char *bad;       /* source text of an input that breaks the rule; lines end in \n */
-    const char *good;      /* the same, mended */
-    const char *message;   /* what tilevm prints for the bad one */
-} rule_example;
-
-extern const rule_example rule_examples[]; /* sorted by file name */
-extern const size_t rule_example_count;
+/* The fields of all examples, each ended by a zero, sorted by file name; an empty id ends them. One string and no table of
+   pointers, which every start of the program would have to relocate. */
+extern const char rule_examples[];
 
 #endif
