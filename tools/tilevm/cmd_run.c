@@ -1,31 +1,22 @@
 /* tilevm run: runs a kernel with arrays from files or generators, compares and saves the results. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/tilevm/progress.h"
 #include "tools/tilevm/run.h"
 
-enum { OPT_GRID = 1, OPT_ENTRY, OPT_DEVICE, OPT_ARGS, OPT_NAMES, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL,
-       OPT_SEED, OPT_THREADS, OPT_MEMORY, OPT_STEPS, OPT_ORDER, OPT_STATS, OPT_PROFILE, OPT_TRACE, OPT_JSON, OPT_QUIET };
+enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS, OPT_PROFILE,
+       OPT_TRACE, OPT_JSON, OPT_QUIET };
 
 static const cli_option options[] = {
-    {OPT_GRID, 'g', "grid", "X[,Y[,Z]]", "tile blocks to run"},
-    {OPT_ENTRY, 'e', "entry", "NAME", "the kernel: its symbol, or its function's name; needed when there are several"},
+#define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
+#include "tools/tilevm/run_options.def"
     {OPT_DEVICE, 0, "device", "auto|cpu", "where to run (auto: the CPU)"},
     {OPT_PARAMS, 'p', "params", NULL, "list the kernels with their parameters, and stop"},
-    {OPT_ARGS, 'a', "args", "FILE", "take arguments from a JSON file (default: KERNEL.args.json where that exists;\n"
-                                    "none: do not)"},
-    {OPT_NAMES, 0, "names", "LIST", "names for the parameters, in order: x,y,out"},
     {OPT_SAVE, 's', "save", "NAME=FILE", "write an array to a .npy, .npz, .safetensors or .bin file"},
     {OPT_EXPECT, 'x', "expect", "NAME=VALUE", "compare an array with a file or a generator; exit code 1 if they differ"},
     {OPT_RTOL, 0, "rtol", "R", "allowed difference, relative to the expected value (default: by element type)"},
     {OPT_ATOL, 0, "atol", "A", "allowed difference, absolute"},
-    {OPT_SEED, 0, "seed", "N", "other random numbers in every generator"},
-    {OPT_THREADS, 'j', "threads", "N", "tile blocks that run at the same time (default: one per processor)"},
-    {OPT_MEMORY, 0, "memory", "MIB", "most memory for tiles (default: half of what there is)"},
-    {OPT_STEPS, 0, "max-steps", "N", "stop after so many ops"},
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
     {OPT_STATS, 0, "stats", NULL, "show what was executed"},
     {OPT_PROFILE, 0, "profile", NULL, "show the time of every kind of op, too"},
@@ -64,16 +55,6 @@ const cli_command command_run = {
 
 /* ---- options ---- */
 
-static bool add_pair(cli_args *args, const char *what, const char *value, const char **list, size_t *count)
-{
-    if (*count == RUN_MAX_PAIRS) {
-        cli_usage(args, "more than %d times %s", RUN_MAX_PAIRS, what);
-        return false;
-    }
-    list[(*count)++] = value;
-    return true;
-}
-
 static bool get_tolerance(cli_args *args, const char *what, const char *value, bool *out_has, double *out)
 {
     char *end = NULL;
@@ -86,55 +67,25 @@ static bool get_tolerance(cli_args *args, const char *what, const char *value, b
     return true;
 }
 
-static bool get_grid(cli_args *args, const char *value, run_options *o)
-{
-    io_error error;
-    o->has_grid = arg_parse_grid(bc_str(value), o->grid, &error);
-    if (!o->has_grid)
-        cli_usage(args, "--grid: %s", error.text);
-    return o->has_grid;
-}
-
 /* One option; false: args->exit_code is set. */
 static bool take_option(cli_args *args, int id, const char *value, run_options *o)
 {
-    uint64_t number = 0;
     unsigned device;
     switch (id) {
-    case OPT_GRID: return get_grid(args, value, o);
-    case OPT_ENTRY: o->entry = value; return true;
     case OPT_DEVICE: return cli_choice(args, "--device", value, "auto|cpu", &device);
     case OPT_PARAMS: o->params = true; return true;
-    case OPT_ARGS: o->args_path = value; return true;
-    case OPT_NAMES: o->names = value; return true;
-    case OPT_SAVE: return add_pair(args, "--save", value, o->saves, &o->save_count);
-    case OPT_EXPECT: return add_pair(args, "--expect", value, o->expects, &o->expect_count);
+    case OPT_SAVE: return run_add_pair(args, "--save", value, o->saves, &o->save_count);
+    case OPT_EXPECT: return run_add_pair(args, "--expect", value, o->expects, &o->expect_count);
     case OPT_RTOL: return get_tolerance(args, "--rtol", value, &o->has_rtol, &o->rtol);
     case OPT_ATOL: return get_tolerance(args, "--atol", value, &o->has_atol, &o->atol);
-    case OPT_SEED: o->has_seed = true; return cli_number(args, "--seed", value, 0, UINT32_MAX, &o->seed);
-    case OPT_THREADS:
-        if (!cli_number(args, "--threads", value, 1, 4096, &number))
-            return false;
-        o->vm.threads = (unsigned)number;
-        return true;
-    case OPT_MEMORY:
-        if (!cli_number(args, "--memory", value, 1, SIZE_MAX >> 20, &number))
-            return false;
-        o->vm.memory_limit = (size_t)number << 20;
-        return true;
-    case OPT_STEPS: return cli_number(args, "--max-steps", value, 1, UINT64_MAX, &o->vm.step_limit);
     case OPT_ORDER: return cli_number(args, "--order", value, 0, UINT64_MAX, &o->vm.order_seed);
     case OPT_STATS: o->stats = true; return true;
     case OPT_PROFILE: o->stats = o->profile = o->vm.profile = true; return true;
     case OPT_TRACE: o->trace = value; return true;
     case OPT_JSON: o->json = true; return true;
     case OPT_QUIET: o->quiet = true; return true;
-    default: break;
+    default: return run_take_option(args, id, value, o);
     }
-    if (o->path)
-        return add_pair(args, "an argument", value, o->given, &o->given_count);
-    o->path = value;
-    return true;
 }
 
 static bool parse_options(cli_args *args, run_options *o)
@@ -149,302 +100,7 @@ static bool parse_options(cli_args *args, run_options *o)
     return false;
 }
 
-/* ---- the module ---- */
-
-static int fail(const io_error *error)
-{
-    return error->text[0] ? cli_error("%s", error->text) : CLI_ERROR;
-}
-
-static int open_module(run_job *job)
-{
-    const char *path = job->options.path;
-    if (!cli_read_or_say(path, &job->file))
-        return CLI_ERROR;
-    job->outcome = RUN_INVALID;
-    tv_status status = tv_module_open(job->file.bytes, job->file.size, NULL, job->sink, &job->module);
-    if (status == TV_OK)
-        status = tv_module_verify(job->module, NULL, job->sink);
-    return cli_exit_of(status, path);
-}
-
-static int choose_entry(run_job *job)
-{
-    const char *name = job->options.entry;
-    tv_str wanted = name ? bc_str(name) : job->arg_file.entry;
-    if (!wanted.ptr)
-        wanted = bc_str("");
-    tv_status status = tv_module_entry_find(job->module, wanted, job->sink, &job->entry);
-    if (status == TV_OK && !job->options.params)
-        status = tv_signature_of_entry(job->module, job->entry, job->sink, &job->signature);
-    return cli_exit_of(status, job->options.path);
-}
-
-/* ---- the argument file ---- */
-
-/* "dir/kernel.args.json" for "dir/kernel.tbc". */
-static char *beside(run_job *job)
-{
-    const char *path = job->options.path, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t len = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
-    bc_text text;
-    bc_text_init(&text, &job->arena.allocator);
-    bc_text_printf(&text, "%.*s.args.json", (int)len, path);
-    tv_str kept = text.failed ? (tv_str){0} : bc_arena_dup(&job->arena, bc_text_get(&text));
-    bc_text_release(&text);
-    return (char *)(uintptr_t)kept.ptr;
-}
-
-static bool read_argument_file(run_job *job, io_error *error)
-{
-    const char *path = job->options.args_path;
-    if (path && strcmp(path, "none") == 0)
-        return true;
-    if (!path) {
-        path = strcmp(job->options.path, "-") == 0 ? NULL : beside(job);
-        if (!path || access(path, F_OK) != 0)
-            return true;
-    }
-    if (!arg_file_read(&job->arena, path, &job->arg_file, error))
-        return false;
-    run_options *o = &job->options;
-    const arg_file *f = &job->arg_file;
-    if (!o->has_grid && f->has_grid) {
-        o->has_grid = true;
-        memcpy(o->grid, f->grid, sizeof o->grid);
-    }
-    if (!o->has_rtol && f->has_rtol) {
-        o->has_rtol = true;
-        o->rtol = f->rtol;
-    }
-    if (!o->has_atol && f->has_atol) {
-        o->has_atol = true;
-        o->atol = f->atol;
-    }
-    if (!o->has_seed)
-        o->seed = f->seed;
-    return true;
-}
-
-/* ---- arguments ---- */
-
-static bool give_all(run_job *job, io_error *error)
-{
-    const arg_file *f = &job->arg_file;
-    const run_options *o = &job->options;
-    if (!arg_set_init(&job->set, &job->arena, job->signature, error))
-        return false;
-    tv_str names = o->names ? bc_str(o->names) : f->names;
-    if (names.len && !arg_set_names(&job->set, names, error))
-        return false;
-    for (size_t i = 0; i < f->arg_count; i++)
-        if (!arg_set_give(&job->set, f->args[i].target, f->args[i].text, f->folder, false, error))
-            return false;
-    bool from_file = f->arg_count > 0;
-    for (size_t i = 0; i < o->given_count; i++) {
-        tv_str target, text;
-        arg_cut_target(bc_str(o->given[i]), &target, &text);
-        if (!arg_set_give(&job->set, target, text, NULL, from_file, error))
-            return false;
-    }
-    return true;
-}
-
-static bool to_text(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
-static bool say_missing(const run_job *job, const arg_value *value, io_error *error)
-{
-    bc_text text;
-    bc_text_init(&text, NULL);
-    tv_param_print(value->leaf, (tv_writer){.user = &text, .write = to_text});
-    io_fail(error, "argument '%s' is missing: %.*s; for something made up say %s=auto", value->name, (int)text.len,
-            text.ptr ? text.ptr : "", value->name);
-    bc_text_release(&text);
-    (void)job;
-    return false;
-}
-
-static bool any_auto(const arg_set *set)
-{
-    for (size_t i = 0; i < set->count; i++)
-        if (set->values[i].given && set->values[i].spec.form == ARG_AUTO)
-            return true;
-    return false;
-}
-
-static uint64_t physical_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : (uint64_t)1 << 32;
-}
-
-static bool make_all(run_job *job, const arg_context *context, io_error *error)
-{
-    const arg_value *missing = arg_set_missing(&job->set);
-    if (missing && job->set.any)
-        return say_missing(job, missing, error);
-    if (!arg_set_make(&job->set, context, error))
-        return false;
-    job->synthesised = missing || any_auto(&job->set);
-    return !job->synthesised
-           || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, error);
-}
-
-/* ---- expectations and saves ---- */
-
-static bool add_expect(run_job *job, const arg_context *context, tv_str target, tv_str text, const char *folder,
-                       io_error *error)
-{
-    run_expect *e = &job->expects[job->expect_count++];
-    arg_value *value;
-    size_t array;
-    arg_spec spec;
-    arg_context here = *context;
-    io_error inner;
-    here.folder = folder;
-    if (!target.len)
-        return io_fail(error, "--expect %.*s: which array? write NAME=VALUE", text.len < 80 ? (int)text.len : 80, text.ptr);
-    if (!arg_set_find(&job->set, target, &value, &array, error))
-        return false;
-    *e = (run_expect){.got = &value->arrays[array]};
-    tv_str name = bc_arena_dup(&job->arena, target);
-    e->name = name.ptr;
-    e->tolerance = arg_tolerance_default(e->got->dtype);
-    if (job->options.has_rtol || job->options.has_atol)
-        e->tolerance = (arg_tolerance){.mode = ARG_CLOSE, .rtol = job->options.has_rtol ? job->options.rtol : e->tolerance.rtol,
-                                       .atol = job->options.has_atol ? job->options.atol : e->tolerance.atol};
-    if (!name.ptr)
-        return io_fail(error, "out of memory");
-    if (!arg_spec_parse(&job->arena, text, &spec, &inner)
-        || !arg_make_array(&here, &spec, e->got->dtype, 0, &e->want, &inner)
-        || !arg_tolerance_keys(&spec, &e->tolerance, &inner) || !arg_comparable(e->got, &e->want, &e->tolerance, &inner))
-        return io_fail(error, "expected '%s': %.400s", e->name, inner.text);
-    return true;
-}
-
-static bool add_save(run_job *job, tv_str target, tv_str text, const char *folder, io_error *error)
-{
-    arg_value *value;
-    size_t array;
-    if (!target.len)
-        return io_fail(error, "--save %.*s: which array? write NAME=FILE", text.len < 80 ? (int)text.len : 80, text.ptr);
-    if (!arg_set_find(&job->set, target, &value, &array, error))
-        return false;
-    if (!value->arrays[array].storage)
-        return io_fail(error, "'%s' is a null pointer and has nothing to save", value->name);
-    bc_text path;
-    bc_text_init(&path, &job->arena.allocator);
-    if (folder && text.len && text.ptr[0] != '/')
-        bc_text_printf(&path, "%s/", folder);
-    bc_text_str(&path, text);
-    arg_save *save = &job->saves[job->save_count++];
-    *save = (arg_save){.array = &value->arrays[array], .name = bc_arena_dup(&job->arena, target).ptr,
-                       .path = bc_arena_dup(&job->arena, bc_text_get(&path))};
-    bool good = !path.failed && save->name && save->path.ptr;
-    bc_text_release(&path);
-    return good || io_fail(error, "out of memory");
-}
-
-static bool add_results(run_job *job, const arg_context *context, io_error *error)
-{
-    const arg_file *f = &job->arg_file;
-    const run_options *o = &job->options;
-    tv_str target, text;
-    job->expects = bc_new(&job->arena, run_expect, f->expect_count + o->expect_count);
-    job->saves = bc_new(&job->arena, arg_save, f->save_count + o->save_count);
-    if (!job->expects || !job->saves)
-        return io_fail(error, "out of memory");
-    for (size_t i = 0; i < f->expect_count; i++)
-        if (!add_expect(job, context, f->expects[i].target, f->expects[i].text, f->folder, error))
-            return false;
-    for (size_t i = 0; i < o->expect_count; i++) {
-        arg_cut_target(bc_str(o->expects[i]), &target, &text);
-        if (!add_expect(job, context, target, text, NULL, error))
-            return false;
-    }
-    for (size_t i = 0; i < f->save_count; i++)
-        if (!add_save(job, f->saves[i].target, f->saves[i].text, f->folder, error))
-            return false;
-    for (size_t i = 0; i < o->save_count; i++) {
-        arg_cut_target(bc_str(o->saves[i]), &target, &text);
-        if (!add_save(job, target, text, NULL, error))
-            return false;
-    }
-    return true;
-}
-
 /* ---- running ---- */
-
-/* Checks the arguments against the promises of the symbol and lays them out. */
-static tv_status make_call(run_job *job)
-{
-    size_t arrays = 0, used = 0;
-    for (size_t i = 0; i < job->set.count; i++)
-        arrays += job->set.values[i].array_count;
-    tv_array *views = bc_new(&job->arena, tv_array, arrays);
-    tv_arg *args = bc_new(&job->arena, tv_arg, job->set.count);
-    if (!views || !args)
-        return TV_NO_MEMORY;
-    for (size_t i = 0; i < job->set.count; i++) {
-        const arg_value *value = &job->set.values[i];
-        args[i] = (tv_arg){.name = value->name, .arrays = views + used, .array_count = value->array_count,
-                           .dtype = value->dtype, .bits = value->bits};
-        for (size_t k = 0; k < value->array_count; k++)
-            views[used++] = arg_array_view(&value->arrays[k]);
-    }
-    return tv_call_new(job->signature, args, job->set.count, NULL, job->sink, &job->call);
-}
-
-/* Is the memory known to the machine already, through an earlier array? */
-static bool is_added(const run_job *job, const arg_array *array)
-{
-    for (size_t i = 0; i < job->set.count; i++)
-        for (size_t k = 0; k < job->set.values[i].array_count; k++) {
-            const arg_array *other = &job->set.values[i].arrays[k];
-            if (other == array)
-                return false;
-            if (other->storage == array->storage)
-                return true;
-        }
-    return false;
-}
-
-/* The bytes from the lowest to the highest element; all of the memory where arrays share it. */
-static tv_status add_array(run_job *job, const arg_value *value, size_t k)
-{
-    const arg_array *array = &value->arrays[k];
-    char name[96];
-    if (!array->storage || is_added(job, array))
-        return TV_OK;
-    uintptr_t low = (uintptr_t)array->storage->data, high = low + array->storage->size;
-    tv_array view = arg_array_view(array);
-    if (array->storage->users == 1)
-        tv_array_span(&view, &low, &high);
-    if (low == high)
-        return TV_OK;
-    if (value->leaf->kind == TV_PARAM_LIST)
-        snprintf(name, sizeof name, "%.60s[%zu]", value->name, k);
-    else
-        snprintf(name, sizeof name, "%.60s", value->name);
-    unsigned char *begin = array->storage->data + (low - (uintptr_t)array->storage->data);
-    return tv_vm_add_buffer(job->vm, begin, high - low, name, true, job->sink);
-}
-
-static tv_status add_buffers(run_job *job)
-{
-    void *ptr;
-    size_t size;
-    for (size_t i = 0; i < job->set.count; i++)
-        for (size_t k = 0; k < job->set.values[i].array_count; k++)
-            TV_TRY(add_array(job, &job->set.values[i], k));
-    for (size_t i = 0; tv_call_storage(job->call, i, &ptr, &size); i++)
-        TV_TRY(tv_vm_add_buffer(job->vm, ptr, size, "list of arrays", false, job->sink));
-    return TV_OK;
-}
 
 static bool show_progress(void *user, uint64_t done, uint64_t total)
 {
@@ -488,7 +144,7 @@ static tv_status run_kernel(run_job *job)
         vm.user = (void *)(uintptr_t)job->options.trace;
     }
     TV_TRY(tv_vm_new(job->module, &vm, job->sink, &job->vm));
-    TV_TRY(add_buffers(job));
+    TV_TRY(run_add_buffers(job));
     for (size_t i = 0; i < job->set.count; i++)
         if (job->set.values[i].array_count)
             job->set.values[i].before = arg_value_fingerprint(&job->set.values[i]);
@@ -543,14 +199,14 @@ static int finish(run_job *job)
 {
     io_error error = {{0}};
     if (!check_guards(job, &error))
-        return fail(&error);
+        return run_fail(&error);
     if (job->outcome == RUN_OUTSIDE) {
         if (!job->options.json)
             cli_error("%s", job->outside);
         return CLI_FAILED;
     }
     if (!compare_results(job, &error) || !arg_save_all(job->saves, job->save_count, &error))
-        return fail(&error);
+        return run_fail(&error);
     if (!job->options.json)
         run_report_text(job);
     return job->outcome == RUN_OK ? CLI_OK : CLI_FAILED;
@@ -558,46 +214,11 @@ static int finish(run_job *job)
 
 static int run_job_steps(run_job *job)
 {
-    io_error error = {{0}};
-    int code = open_module(job);
-    if (code != CLI_OK)
+    int code = run_job_prepare(job);
+    if (code != CLI_OK || job->options.params)
         return code;
-    if (!job->options.params && !read_argument_file(job, &error))
-        return fail(&error);
-    if (job->options.params && !job->options.entry)
-        return run_print_params(job, SIZE_MAX);
-    code = choose_entry(job);
-    if (code != CLI_OK)
-        return code;
-    if (job->options.params)
-        return run_print_params(job, job->entry);
-    if (!job->options.has_grid)
-        return cli_usage(job->args, "how many tile blocks? say --grid X[,Y[,Z]]");
-    const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .memory_limit = physical_memory() / 4 * 3};
-    if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))
-        return fail(&error);
-    code = cli_exit_of(make_call(job), job->options.path);
-    if (code == CLI_OK)
-        code = cli_exit_of(run_kernel(job), job->options.path);
+    code = cli_exit_of(run_kernel(job), job->options.path);
     return code == CLI_OK ? finish(job) : code;
-}
-
-static void release(run_job *job)
-{
-    for (size_t i = 0; i < job->expect_count; i++) {
-        arg_array_free(&job->expects[i].want);
-        arg_comparison_free(&job->expects[i].comparison);
-    }
-    arg_set_release(&job->set);
-    tv_vm_free(job->vm);
-    tv_call_free(job->call);
-    tv_signature_close(job->signature);
-    if (job->module)
-        tv_module_close(job->module);
-    cli_file_free(&job->file);
-    report_file_release(&job->report);
-    bc_text_release(&job->output);
-    bc_arena_release(&job->arena);
 }
 
 static int run(cli_args *args)
@@ -610,8 +231,6 @@ static int run(cli_args *args)
         free(job);
         return args->exit_code;
     }
-    bc_arena_init(&job->arena, NULL, 0);
-    bc_text_init(&job->output, NULL);
     report_file_init(&job->report, cli_shown_path(job->options.path));
     job->sink = job->options.json ? report_file_sink(&job->report)
                                   : cli_printing_sink(&job->printer, job->options.path, args->color);
@@ -622,7 +241,7 @@ static int run(cli_args *args)
     } else if (job->options.json && !job->options.params && !run_report_json(job)) {
         code = cli_error("out of memory");
     }
-    release(job);
+    run_job_release(job);
     free(job);
     return code;
 }

@@ -1,4 +1,8 @@
-/* One run of `tilevm run`: what was asked for, what came of it. cmd_run.c does it, run_report.c tells about it. */
+/* One run of a kernel: what was asked for, what came of it.
+
+     run_job.c     everything before the kernel starts; `tilevm check` takes it too
+     cmd_run.c     tilevm run
+     run_report.c  tells about it */
 #ifndef TILEVM_TOOLS_RUN_H
 #define TILEVM_TOOLS_RUN_H
 
@@ -6,6 +10,14 @@
 #include "tools/tilevm/report.h"
 
 enum { RUN_MAX_PAIRS = 256 };    /* of --save, of --expect */
+
+/* Ids of the options that every command has that runs a kernel; its own begin at RUN_OPT_COUNT. */
+enum {
+    RUN_OPT_NONE,
+#define OPTION(name, letter, text, value, help) RUN_OPT_##name,
+#include "tools/tilevm/run_options.def"
+    RUN_OPT_COUNT
+};
 
 /* An expected result. */
 typedef struct run_expect {
@@ -62,6 +74,21 @@ typedef struct run_job {
     run_outcome outcome;
     char outside[160];           /* RUN_OUTSIDE: where the kernel wrote */
 } run_job;
+
+/* Takes one of the shared options, or an operand: the file, then arguments. False: args->exit_code is set. */
+bool run_take_option(cli_args *args, int id, const char *value, run_options *options);
+/* Keeps one of several values of an option. False as above. */
+bool run_add_pair(cli_args *args, const char *what, const char *value, const char **list, size_t *count);
+
+/* Fills in a job whose args, options, report and sink are set and the rest zero: reads and verifies the file, takes the
+   argument file in, makes all arrays, expected ones too, and lays the call out. Gives CLI_OK, or the exit code after a
+   message. With options.params it lists the parameters instead. The caller releases the job in any case. */
+int run_job_prepare(run_job *job);
+void run_job_release(run_job *job);
+/* Makes the memory of all arrays known to job->vm. */
+tv_status run_add_buffers(run_job *job);
+/* Prints the error, unless that was done already; gives CLI_ERROR. */
+int run_fail(const io_error *error);
 
 /* The parameters of one entry, or of all (entry SIZE_MAX). */
 int run_print_params(const run_job *job, size_t entry);
