@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bytecode/base/text.h"
 #include "vm/compile.h"
 #include "vm/group.h"
 #include "vm/plan.h"
@@ -325,15 +326,23 @@ static bool needed(vm_emit *e, const bc_op *op)
     return false;
 }
 
+static bool is_traced(const vm_emit *e, const bc_op *op)
+{
+    const tv_vm_options *o = &e->vm->options;
+    return e->plain && !e->lanes && (!o->trace_op || o->trace_op(o->user, bc_str(bc_info(op)->name), e->position));
+}
+
 static void emit_op(vm_emit *e, const bc_op *op)
 {
     bool run = needed(e, op);
+    uint32_t position = e->position;
     set_nothing(e, op);
     if (run) {
         count_op(e, op);
         e->at = place_of(e, op);
         hooks[op->opcode](e, op);
-        if (e->plain && !e->lanes)
+        e->position = position; /* regions have moved it on */
+        if (is_traced(e, op))
             vm_emit_trace(e, op);
     }
 }

@@ -362,7 +362,9 @@ typedef struct tv_vm_options {
     tv_writer output;              /* text of print_tko and assert, one call per line or print; write NULL: dropped */
     void *user;                    /* for the callbacks below; any worker may call them, one call at a time */
     bool (*progress)(void *user, uint64_t done, uint64_t total); /* a few times a second; false stops the run */
-    void (*trace)(void *user, const tv_trace *trace); /* every tile that an op makes; slow; NULL: none */
+    void (*trace)(void *user, const tv_trace *trace); /* every tile that a chosen op makes; slow; NULL: none */
+    bool (*trace_op)(void *user, tv_str op, uint32_t op_index); /* is the op chosen? Asked while a kernel is compiled;
+                                      NULL: all are */
     bool profile;                  /* also measure the time of each op for tv_vm_op_time */
 } tv_vm_options;
 

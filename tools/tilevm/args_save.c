@@ -39,6 +39,39 @@ static bool seen_before(const arg_save *saves, size_t i)
     return false;
 }
 
+/* Can save number i be, beside those before it? */
+static bool check_one(const arg_save *saves, size_t i, io_error *error)
+{
+    tv_str path, member, other_path, other;
+    split_path(saves[i].path, &path, &member);
+    io_format format = io_format_of(path.ptr, path.len);
+    if (format == IO_UNKNOWN)
+        return io_fail(error, "%.*s: files are saved as .npy, .npz, .safetensors or .bin", path.len < 200 ? (int)path.len : 200,
+                       path.ptr);
+    if (!member.len)
+        member = bc_str(saves[i].name);
+    for (size_t k = 0; k < i; k++) {
+        split_path(saves[k].path, &other_path, &other);
+        if (!bc_str_eq(path, other_path))
+            continue;
+        if (format != IO_NPZ && format != IO_TENSORS)
+            return io_fail(error, "%.*s: one file holds one array; for several take .npz or .safetensors",
+                           path.len < 200 ? (int)path.len : 200, path.ptr);
+        if (bc_str_eq(member, other.len ? other : bc_str(saves[k].name)))
+            return io_fail(error, "%.*s: two arrays are named '%.*s'", path.len < 200 ? (int)path.len : 200, path.ptr,
+                           member.len < 60 ? (int)member.len : 60, member.ptr);
+    }
+    return true;
+}
+
+bool arg_save_check(const arg_save *saves, size_t count, io_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!check_one(saves, i, error))
+            return false;
+    return true;
+}
+
 static bool write_arrays(target *t, const io_array *arrays, size_t count, io_error *error)
 {
     switch (t->format) {
@@ -73,15 +106,10 @@ static bool write_target(target *t, const arg_save *saves, size_t count, tv_str 
         memory[used] = arg_array_packed(a);
         keys[used] = member.len ? strndup(member.ptr, member.len) : strdup(saves[i].name);
         good = (memory[used] && keys[used]) || io_fail(error, "out of memory");
-        for (size_t k = 0; good && k < used; k++)
-            if (strcmp(keys[k], keys[used]) == 0)
-                good = io_fail(error, "two arrays are named '%s'", keys[k]);
         arrays[used] = (io_array){.key = keys[used], .dtype = a->dtype, .ndim = a->ndim, .shape = a->shape,
                                   .data = memory[used], .size = (size_t)a->count * a->item};
         used++;
     }
-    if (good && used > 1 && t->format != IO_NPZ && t->format != IO_TENSORS)
-        good = io_fail(error, "one file holds one array; for several take .npz or .safetensors");
     good = good && write_arrays(t, arrays, used, error);
     for (size_t i = 0; i < used; i++) {
         free(keys[i]);
@@ -102,8 +130,6 @@ static bool prepare(target *t, const arg_save *saves, size_t count, size_t i, io
     t->path = strndup(path.ptr, path.len);
     if (!t->path)
         return io_fail(error, "out of memory");
-    if (t->format == IO_UNKNOWN)
-        return io_fail(error, "%s: files are saved as .npy, .npz, .safetensors or .bin", t->path);
     if (!cli_out_open(&t->out, t->path)) {
         error->text[0] = 0; /* it was said */
         return false;
@@ -117,6 +143,7 @@ bool arg_save_all(const arg_save *saves, size_t count, io_error *error)
     target *targets = calloc(count ? count : 1, sizeof *targets);
     size_t used = 0;
     bool good = targets || io_fail(error, "out of memory");
+    good = good && arg_save_check(saves, count, error);
     for (size_t i = 0; good && i < count; i++)
         if (!seen_before(saves, i))
             good = prepare(&targets[used++], saves, count, i, error);

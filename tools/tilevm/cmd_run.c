@@ -6,12 +6,14 @@
 #include "tools/tilevm/run.h"
 
 enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS, OPT_PROFILE,
-       OPT_TRACE, OPT_JSON, OPT_QUIET };
+       OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_JSON, OPT_QUIET };
+
+enum { TRACE_MAX = 1000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run_options.def"
-    {OPT_DEVICE, 0, "device", "auto|cpu", "where to run (auto: the CPU)"},
+    {OPT_DEVICE, 0, "device", "auto|cpu|cuda", "where to run (auto: the CPU; cuda or cuda:N needs a build with a back end for GPUs)"},
     {OPT_PARAMS, 'p', "params", NULL, "list the kernels with their parameters, and stop"},
     {OPT_SAVE, 's', "save", "NAME=FILE", "write an array to a .npy, .npz, .safetensors or .bin file"},
     {OPT_EXPECT, 'x', "expect", "NAME=VALUE", "compare an array with a file or a generator; exit code 1 if they differ"},
@@ -20,7 +22,12 @@ static const cli_option options[] = {
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
     {OPT_STATS, 0, "stats", NULL, "show what was executed"},
     {OPT_PROFILE, 0, "profile", NULL, "show the time of every kind of op, too"},
-    {OPT_TRACE, 0, "trace", "OPS", "show the values that these ops make: addf,mmaf or all"},
+    {OPT_TRACE, 0, "trace", "OPS", "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
+    {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
+    {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most so many values (default 1000; 0: all)"},
+    {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE", "save a value that an op makes in one tile block (default: the first);\n"
+                                                 "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
+                                                 "in a loop (default: the last)"},
     {OPT_JSON, 0, "json", NULL, "one JSON document on standard output"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list the arrays"},
     {0}};
@@ -67,12 +74,22 @@ static bool get_tolerance(cli_args *args, const char *what, const char *value, b
     return true;
 }
 
+static bool get_device(cli_args *args, const char *value)
+{
+    if (strcmp(value, "auto") == 0 || strcmp(value, "cpu") == 0)
+        return true;
+    if (strncmp(value, "cuda", 4) == 0 && (value[4] == 0 || value[4] == ':'))
+        cli_usage(args, "--device %s: this build has no back end for GPUs; --device cpu runs every kernel", value);
+    else
+        cli_usage(args, "--device: '%s' is not one of auto, cpu, cuda, cuda:N", value);
+    return false;
+}
+
 /* One option; false: args->exit_code is set. */
 static bool take_option(cli_args *args, int id, const char *value, run_options *o)
 {
-    unsigned device;
     switch (id) {
-    case OPT_DEVICE: return cli_choice(args, "--device", value, "auto|cpu", &device);
+    case OPT_DEVICE: return get_device(args, value);
     case OPT_PARAMS: o->params = true; return true;
     case OPT_SAVE: return run_add_pair(args, "--save", value, o->saves, &o->save_count);
     case OPT_EXPECT: return run_add_pair(args, "--expect", value, o->expects, &o->expect_count);
@@ -82,6 +99,9 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_STATS: o->stats = true; return true;
     case OPT_PROFILE: o->stats = o->profile = o->vm.profile = true; return true;
     case OPT_TRACE: o->trace = value; return true;
+    case OPT_TRACE_BLOCK: o->trace_block = value; return true;
+    case OPT_TRACE_MAX: return cli_number(args, "--trace-max", value, 0, UINT64_MAX, &o->trace_max);
+    case OPT_DUMP: return run_add_pair(args, "--dump-tile", value, o->dumps, &o->dump_count);
     case OPT_JSON: o->json = true; return true;
     case OPT_QUIET: o->quiet = true; return true;
     default: return run_take_option(args, id, value, o);
@@ -91,6 +111,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
 static bool parse_options(cli_args *args, run_options *o)
 {
     const char *value;
+    o->trace_max = TRACE_MAX;
     for (int id; (id = cli_next(args, &value)) != CLI_END;)
         if (id == CLI_STOP || !take_option(args, id, value, o))
             return false;
@@ -105,7 +126,7 @@ static bool parse_options(cli_args *args, run_options *o)
 static bool show_progress(void *user, uint64_t done, uint64_t total)
 {
     (void)total;
-    cli_progress_update(user, (size_t)done);
+    cli_progress_update(((const run_job *)user)->progress, (size_t)done);
     return true;
 }
 
@@ -137,12 +158,9 @@ static tv_status run_kernel(run_job *job)
                        (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
     vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : (tv_writer){.write = print_output};
     vm.progress = show_progress;
-    vm.user = &progress;
-    if (job->options.trace) { /* the bar and the lines of the trace would be in each other's way */
-        vm.progress = NULL;
-        vm.trace = run_trace_line;
-        vm.user = (void *)(uintptr_t)job->options.trace;
-    }
+    vm.user = job;
+    job->progress = &progress;
+    run_trace_hook(job, &vm);
     TV_TRY(tv_vm_new(job->module, &vm, job->sink, &job->vm));
     TV_TRY(run_add_buffers(job));
     for (size_t i = 0; i < job->set.count; i++)
@@ -205,7 +223,8 @@ static int finish(run_job *job)
             cli_error("%s", job->outside);
         return CLI_FAILED;
     }
-    if (!compare_results(job, &error) || !arg_save_all(job->saves, job->save_count, &error))
+    if (!run_trace_finish(job, &error) || !compare_results(job, &error)
+        || !arg_save_all(job->saves, job->save_count, &error))
         return run_fail(&error);
     if (!job->options.json)
         run_report_text(job);
@@ -214,9 +233,12 @@ static int finish(run_job *job)
 
 static int run_job_steps(run_job *job)
 {
+    io_error error = {{0}};
     int code = run_job_prepare(job);
     if (code != CLI_OK || job->options.params)
         return code;
+    if (!run_trace_prepare(job, &error) || !arg_save_check(job->saves, job->save_count, &error))
+        return run_fail(&error);
     code = cli_exit_of(run_kernel(job), job->options.path);
     return code == CLI_OK ? finish(job) : code;
 }
@@ -241,6 +263,7 @@ static int run(cli_args *args)
     } else if (job->options.json && !job->options.params && !run_report_json(job)) {
         code = cli_error("out of memory");
     }
+    run_trace_release(job);
     run_job_release(job);
     free(job);
     return code;

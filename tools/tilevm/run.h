@@ -2,7 +2,8 @@
 
      run_job.c     everything before the kernel starts; `tilevm check` takes it too
      cmd_run.c     tilevm run
-     run_report.c  tells about it */
+     run_report.c  tells about it
+     run_trace.c   values of chosen ops: --trace, --dump-tile */
 #ifndef TILEVM_TOOLS_RUN_H
 #define TILEVM_TOOLS_RUN_H
 
@@ -42,10 +43,51 @@ typedef struct run_options {
     uint64_t seed;
     bool has_seed, has_rtol, has_atol;
     double rtol, atol;
-    const char *trace;           /* mnemonics, or "all" */
-    const char *given[RUN_MAX_PAIRS], *saves[RUN_MAX_PAIRS], *expects[RUN_MAX_PAIRS];
-    size_t given_count, save_count, expect_count;
+    const char *trace;           /* which ops: mnemonics, indices, "all" */
+    const char *trace_block;     /* which tile blocks; NULL: all */
+    uint64_t trace_max;          /* values to show; 0: all */
+    const char *given[RUN_MAX_PAIRS], *saves[RUN_MAX_PAIRS], *expects[RUN_MAX_PAIRS], *dumps[RUN_MAX_PAIRS];
+    size_t given_count, save_count, expect_count, dump_count;
 } run_options;
+
+enum { RUN_TRACE_SHOWN = 8 };    /* elements of a traced value */
+
+/* A value that was traced, for --json. */
+typedef struct run_traced run_traced;
+struct run_traced {
+    run_traced *next;
+    uint32_t block[3], op_index, result, line;
+    tv_str op, file;
+    const char *element;         /* type of the elements, as the assembly writes it */
+    tv_dtype dtype;              /* that they are shown as */
+    uint32_t rank;
+    const int64_t *shape;
+    uint64_t count;
+    unsigned shown;
+    uint64_t first[RUN_TRACE_SHOWN];
+    arg_summary summary;
+};
+
+/* A value to save. */
+typedef struct run_dump {
+    const char *text;            /* the option's value, for messages */
+    uint32_t op_index, result, block[3];
+    bool has_time;               /* the time-th run of the op in its block, from 0; else the last one */
+    uint64_t time, seen;
+    arg_array value;             /* owned; no storage until the op ran */
+    const char *problem;         /* why there is none */
+} run_dump;
+
+typedef struct run_trace {
+    uint8_t *ops;                /* by op index: RUN_TRACED, RUN_DUMPED */
+    uint32_t op_count;
+    uint32_t low[3], high[3];    /* tile blocks to show */
+    uint64_t shown, hidden;
+    bc_arena arena;              /* of the list */
+    run_traced *first, *last;
+    run_dump *dumps;
+    size_t dump_count;
+} run_trace;
 
 typedef struct run_job {
     cli_args *args;
@@ -67,6 +109,8 @@ typedef struct run_job {
     size_t expect_count;
     arg_save *saves;
     size_t save_count;
+    run_trace trace;
+    struct cli_progress *progress; /* while the kernel runs */
     bc_text output;              /* of print_tko and assert, for --json */
     bool output_cut;
     bool synthesised;            /* some arguments were made up */
@@ -97,7 +141,15 @@ void run_report_text(const run_job *job);
 /* The same, and the diagnostics, as one JSON document on standard output. */
 bool run_report_json(const run_job *job);
 
-/* Callback of --trace: one line on standard error for each value of the chosen ops. */
-void run_trace_line(void *user, const tv_trace *trace);
+/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option makes no sense. */
+bool run_trace_prepare(run_job *job, io_error *error);
+/* Adds the hooks to the machine's options, whose user must be the job. */
+void run_trace_hook(const run_job *job, tv_vm_options *vm);
+/* After the run: says how much was left out. False: a value to save was never made. */
+bool run_trace_finish(run_job *job, io_error *error);
+void run_trace_release(run_job *job);
+
+/* "  min 1  mean 2.5  max 4  1 nan" */
+void run_put_figures(bc_text *out, tv_dtype dtype, const arg_summary *summary);
 
 #endif

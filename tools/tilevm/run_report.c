@@ -1,7 +1,9 @@
 /* What `tilevm run` tells: parameters, a line for each argument, mismatch reports, figures; as text or as JSON. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/number.h"
 #include "tools/tilevm/json.h"
 #include "tools/tilevm/run.h"
 
@@ -111,6 +113,20 @@ static void put_number(bc_text *out, tv_dtype dtype, uint64_t bits)
         arg_print_value(out, dtype, bits);
 }
 
+void run_put_figures(bc_text *out, tv_dtype dtype, const arg_summary *s)
+{
+    if (s->has_range) {
+        bc_text_puts(out, "  min ");
+        put_number(out, dtype, s->min);
+        bc_text_printf(out, "  mean %.6g  max ", s->mean);
+        put_number(out, dtype, s->max);
+    }
+    if (s->nan_count)
+        bc_text_printf(out, "  %llu nan", (unsigned long long)s->nan_count);
+    if (s->inf_count)
+        bc_text_printf(out, "  %llu inf", (unsigned long long)s->inf_count);
+}
+
 static void put_summary(bc_text *out, const arg_array *array, bool written)
 {
     arg_summary s;
@@ -120,16 +136,7 @@ static void put_summary(bc_text *out, const arg_array *array, bool written)
     }
     arg_array_summary(array, &s);
     bc_text_printf(out, "%016llx", (unsigned long long)s.checksum);
-    if (s.has_range) {
-        bc_text_puts(out, "  min ");
-        put_number(out, array->dtype, s.min);
-        bc_text_printf(out, "  mean %.6g  max ", s.mean);
-        put_number(out, array->dtype, s.max);
-    }
-    if (s.nan_count)
-        bc_text_printf(out, "  %llu nan", (unsigned long long)s.nan_count);
-    if (s.inf_count)
-        bc_text_printf(out, "  %llu inf", (unsigned long long)s.inf_count);
+    run_put_figures(out, array->dtype, &s);
     if (written)
         bc_text_puts(out, "  written");
     bc_text_char(out, '\n');
@@ -248,12 +255,35 @@ static void add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t valu
     json_text(doc, parent, key, text);
 }
 
+/* A number; one that JSON has none for, or a double does not hold, as a string. */
 static void add_number(json_doc *doc, cJSON *parent, const char *key, tv_dtype dtype, uint64_t bits)
 {
-    if (bc_dtype_is_float(dtype) || !bc_dtypes[dtype].is_signed)
-        json_real(doc, parent, key, arg_value_of(dtype, bits));
-    else
-        json_int(doc, parent, key, (int64_t)arg_value_of(dtype, bits));
+    double real = arg_value_of(dtype, bits);
+    bc_text text;
+    if (bc_dtype_is_float(dtype) && isfinite(real)) {
+        json_real(doc, parent, key, real);
+    } else if (!bc_dtype_is_float(dtype) && bc_dtypes[dtype].is_signed) {
+        json_int(doc, parent, key, bc_int_sign_extend(bits, bc_kind_bits(bc_dtypes[dtype].kind)));
+    } else if (!bc_dtype_is_float(dtype) && bits <= INT64_MAX) {
+        json_int(doc, parent, key, (int64_t)bits);
+    } else {
+        bc_text_init(&text, NULL);
+        arg_print_value(&text, dtype, bits);
+        json_str(doc, parent, key, bc_text_get(&text));
+        bc_text_release(&text);
+    }
+}
+
+/* What an array holds, in figures. */
+static void add_figures(json_doc *doc, cJSON *item, tv_dtype dtype, const arg_summary *s)
+{
+    if (s->has_range) {
+        add_number(doc, item, "min", dtype, s->min);
+        json_real(doc, item, "mean", s->mean);
+        add_number(doc, item, "max", dtype, s->max);
+    }
+    json_uint(doc, item, "nan", s->nan_count);
+    json_uint(doc, item, "inf", s->inf_count);
 }
 
 static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t k, bool written)
@@ -274,13 +304,7 @@ static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t
     }
     arg_array_summary(array, &s);
     add_hex(doc, item, "checksum", s.checksum, 8);
-    if (s.has_range) {
-        add_number(doc, item, "min", array->dtype, s.min);
-        json_real(doc, item, "mean", s.mean);
-        add_number(doc, item, "max", array->dtype, s.max);
-    }
-    json_uint(doc, item, "nan", s.nan_count);
-    json_uint(doc, item, "inf", s.inf_count);
+    add_figures(doc, item, array->dtype, &s);
     json_bool(doc, item, "written", written);
 }
 
@@ -365,6 +389,31 @@ static void add_stats(json_doc *doc, cJSON *root, const run_job *job)
     }
 }
 
+static void add_trace(json_doc *doc, cJSON *root, const run_trace *trace)
+{
+    cJSON *list = json_array(doc, root, "trace");
+    for (const run_traced *t = trace->first; t; t = t->next) {
+        cJSON *item = json_object(doc, list, NULL), *block = json_array(doc, item, "block");
+        for (unsigned i = 0; i < 3; i++)
+            json_uint(doc, block, NULL, t->block[i]);
+        json_str(doc, item, "op", t->op);
+        json_uint(doc, item, "op_index", t->op_index);
+        json_uint(doc, item, "result", t->result);
+        if (t->line) {
+            json_str(doc, item, "file", t->file);
+            json_uint(doc, item, "line", t->line);
+        }
+        json_text(doc, item, "element", t->element);
+        cJSON *shape = json_array(doc, item, "shape"), *first = json_array(doc, item, "first");
+        for (uint32_t i = 0; i < t->rank; i++)
+            json_int(doc, shape, NULL, t->shape[i]);
+        for (unsigned i = 0; i < t->shown; i++)
+            add_number(doc, first, NULL, t->dtype, t->first[i]);
+        add_figures(doc, item, t->dtype, &t->summary);
+    }
+    json_uint(doc, root, "trace_left_out", trace->hidden);
+}
+
 bool run_report_json(const run_job *job)
 {
     static const char *const outcomes[] = {[RUN_OK] = "ok", [RUN_DIFFERENT] = "different", [RUN_TRAPPED] = "trapped",
@@ -390,69 +439,11 @@ bool run_report_json(const run_job *job)
         json_str(&doc, root, "output", bc_text_get(&job->output));
         json_bool(&doc, root, "output_cut", job->output_cut);
     }
+    if (job->ran && job->options.trace)
+        add_trace(&doc, root, &job->trace);
     if (job->ran && job->options.stats)
         add_stats(&doc, root, job);
     report_json_diags(&doc, root, &job->report);
     cli_out out = {.file = stdout};
     return json_finish(&doc, &out);
-}
-
-/* ---- trace ---- */
-
-/* Is the op in "addf,mmaf", or "all"? */
-static bool is_traced(const char *list, tv_str op)
-{
-    if (strcmp(list, "all") == 0)
-        return true;
-    for (const char *p = list; *p;) {
-        size_t len = strcspn(p, ",");
-        if (len == op.len && memcmp(p, op.ptr, len) == 0)
-            return true;
-        p += len + (p[len] != 0);
-    }
-    return false;
-}
-
-static void put_elements(bc_text *out, const tv_tile *tile)
-{
-    enum { SHOWN = 8 };
-    tv_dtype dtype;
-    unsigned item = tile->count ? (unsigned)(tile->size / tile->count) : 0;
-    bool number = tv_dtype_parse(bc_str(tile->element), &dtype);
-    for (uint64_t i = 0; i < tile->count && i < SHOWN; i++) {
-        uint64_t bits = arg_load((const unsigned char *)tile->data + i * item, item);
-        bc_text_puts(out, i ? ", " : "");
-        if (number)
-            arg_print_value(out, dtype, bits);
-        else
-            bc_text_printf(out, "0x%llx", (unsigned long long)bits);
-    }
-    if (tile->count > SHOWN)
-        bc_text_puts(out, ", ...");
-}
-
-void run_trace_line(void *user, const tv_trace *trace)
-{
-    bc_text text;
-    if (!is_traced(user, trace->op))
-        return;
-    bc_text_init(&text, NULL);
-    bc_text_printf(&text, "block (%u,%u,%u) op %u ", (unsigned)trace->block[0], (unsigned)trace->block[1],
-                   (unsigned)trace->block[2], (unsigned)trace->op_index);
-    bc_text_str(&text, trace->op);
-    if (trace->result)
-        bc_text_printf(&text, "#%u", (unsigned)trace->result);
-    if (trace->line) {
-        bc_text_puts(&text, " at ");
-        json_clean_utf8(&text, trace->file);
-        bc_text_printf(&text, ":%u", (unsigned)trace->line);
-    }
-    bc_text_printf(&text, ": %s[", trace->tile.element);
-    for (uint32_t i = 0; i < trace->tile.rank; i++)
-        bc_text_printf(&text, "%s%lld", i ? ", " : "", (long long)trace->tile.shape[i]);
-    bc_text_puts(&text, "] ");
-    put_elements(&text, &trace->tile);
-    bc_text_char(&text, '\n');
-    fwrite(text.ptr ? text.ptr : "", 1, text.len, stderr);
-    bc_text_release(&text);
 }
