@@ -1,6 +1,6 @@
 # tilevm. `make run` and `make check` are the two commands; `make help` lists the rest.
 #
-#   CONFIG=release|debug|asan|fuzz   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   WERROR=0
+#   CONFIG=release|debug|asan|fuzz|coverage   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   WERROR=0
 #   PREFIX=/usr/local   DESTDIR=     for install
 
 CONFIG  ?= $(if $(SAN),asan,release)
@@ -17,7 +17,7 @@ Q       := $(if $(V),,@)
 GOALS := $(or $(MAKECMDGOALS),all)
 DEBIAN_PACKAGES := gcc libc6-dev make pkg-config zlib1g-dev libcjson-dev
 NEEDED_PROGRAMS := $(firstword $(CC)) pkg-config
-ifneq ($(filter check% corpus% golden run bench,$(GOALS)),)
+ifneq ($(filter check% corpus% golden run bench fuzz-%,$(GOALS)),)
   DEBIAN_PACKAGES += xz-utils
   NEEDED_PROGRAMS += xz
 endif
@@ -47,12 +47,13 @@ endif
 OPT_release := -O2 -g
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_coverage := -O1 -g -fprofile-instr-generate -fcoverage-mapping
 OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc warns about the code that its own sanitizer puts around shifts.
 WARN_asan   := -Wno-conversion -Wno-sign-conversion
 # No contraction: every f32 operation of the VM rounds on its own.
 CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(WARN) $(WARN_$(CONFIG)) $(OPT_$(CONFIG)) -ffp-contract=off -fPIC -pthread -I. -Iinclude $(PKG_CFLAGS) $(CFLAGS)
-LDFLAGS_ALL = $(filter -fsanitize=address%,$(OPT_$(CONFIG))) -pthread $(LDFLAGS)
+LDFLAGS_ALL = $(filter -fsanitize=% -fprofile-instr-generate,$(OPT_$(CONFIG))) -pthread $(LDFLAGS)
 LIBS = $(PKG_LIBS) -lm -ldl
 
 # The loops of the virtual machine, once per instruction set (vm/kernels.inc). No traps or errno to observe there, and
@@ -183,20 +184,52 @@ check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 
-# ---- fuzzing: libFuzzer needs clang; tests/fuzz/README.md ----
-FUZZ_SRC  := $(wildcard tests/fuzz/fuzz_*.c)
+# ---- fuzzing: libFuzzer needs clang (CONFIG=fuzz CC=clang), replaying does not; tests/fuzz/README.md ----
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
+FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a
+FUZZ_SEEDS := $(OUT)/fuzz-seeds
 FUZZ_SECONDS ?= 20
-FUZZ_CFLAGS = -std=c11 -D_GNU_SOURCE $(WARN) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I. -Iinclude
-FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang fuzz))
+FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang $@))
+# What a target reads: seeds, crashes that were found, and (in FUZZ_CORPUS/<target>) what a long run has gathered.
+FUZZ_INPUTS = $(FUZZ_SEEDS)/$* $(wildcard tests/fuzz/crashes/$* $(if $(FUZZ_CORPUS),$(FUZZ_CORPUS)/$*))
 
-fuzz: $(FUZZ_SRC:tests/fuzz/%.c=$(OUT)/%) ## build the fuzz targets (CONFIG=fuzz CC=clang)
+fuzz: $(FUZZ_NAMES:%=$(OUT)/fuzz_%) ## build the fuzz targets (CONFIG=fuzz CC=clang)
 
-$(OUT)/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
+$(OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
 	$(FUZZ_NEEDS_CLANG)
-	$(Q)$(CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $< $(OUT)/libtilevm.a $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $< $(LDFLAGS_ALL) $(FUZZ_LIBS) $(LIBS) -o $@
 
-$(OUT)/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz.h $(OUT)/libtilevm.a
-	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(OUT)/libtilevm.a $(LIBS) -o $@
+$(OUT)/replay_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(FUZZ_LIBS) $(LIBS) -o $@
+
+$(FUZZ_SEEDS)/made: tests/fuzz/make_seeds.sh $(OUT)/tilevm $(BUILD)/corpus/unpacked
+	$(Q)sh $< $(OUT)/tilevm $(BUILD)/corpus $(@D)
+
+check-fuzz-replay: $(FUZZ_NAMES:%=replayed_%) ## the seeds and every crash ever found (SAN=1: with sanitizers)
+replayed_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
+	$(Q)$< $(FUZZ_INPUTS)
+
+fuzz-smoke: $(FUZZ_NAMES:%=smoked_%) ## fuzz each target for FUZZ_SECONDS, 20 by default (CONFIG=fuzz CC=clang)
+smoked_%: $(OUT)/fuzz_% $(FUZZ_SEEDS)/made
+	$(Q)sh tests/fuzz/smoke.sh $< $(FUZZ_SECONDS) $(OUT)/smoke/$* $(FUZZ_INPUTS)
+
+FUZZ_PROFILE := $(OUT)/profile
+fuzz-coverage: $(FUZZ_NAMES:%=covered_%) ## lines that seeds, crashes and FUZZ_CORPUS reach (CONFIG=coverage CC=clang)
+covered_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
+	$(FUZZ_NEEDS_CLANG)
+	$(Q)mkdir -p $(FUZZ_PROFILE)
+	$(Q)LLVM_PROFILE_FILE=$(FUZZ_PROFILE)/$*.raw $< $(FUZZ_INPUTS) > /dev/null
+	$(Q)llvm-profdata merge -sparse $(FUZZ_PROFILE)/$*.raw -o $(FUZZ_PROFILE)/$*.data
+	$(Q)printf '%-8s %s of lines\n' $* "$$(llvm-cov report $< -instr-profile=$(FUZZ_PROFILE)/$*.data $(FUZZ_AREA_$*) \
+	    | awk '$$1 == "TOTAL" { print $$10 }') in $(FUZZ_AREA_$*)"
+# The code that a target is about.
+FUZZ_AREA_read := $(wildcard bytecode/read*.c bytecode/cursor.h)
+FUZZ_AREA_body := $(wildcard bytecode/read_body.c bytecode/verify*.c bytecode/print*.c bytecode/write.c)
+FUZZ_AREA_text := $(wildcard bytecode/parse*.c)
+FUZZ_AREA_symbol := bytecode/mangle.c bytecode/signature.c bytecode/call.c
+FUZZ_AREA_args := $(addprefix tools/tilevm/,args_spec.c args_make.c args_json.c io_npy.c io_npz.c io_tensors.c io_stream.c)
+FUZZ_AREA_vm := $(wildcard vm/*.c)
 
 # ---- figures ----
 bench: all $(OUT)/bench $(BUILD)/corpus/unpacked ## print the figures this project holds itself to (TILEIR_TOOLS: beside NVIDIA's)
@@ -248,7 +281,7 @@ help: ## list the targets
 
 FORCE:
 .PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs golden \
-        corpus fuzz install \
+        check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

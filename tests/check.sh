@@ -33,7 +33,7 @@ step() {
     return $status
 }
 
-# build NAME ARGUMENTS...: a build counts only when it fails.
+# build NAME ARGUMENTS...: what make can do in parallel; a build counts only when it fails.
 build() {
     name=$1
     shift
@@ -57,11 +57,13 @@ if build build-sanitized CONFIG=asan tests; then
     run fixtures-sanitized CONFIG=asan check-fixtures
     run corpus-sanitized CONFIG=asan check-corpus
     run malformed CONFIG=asan check-malformed
+    run fuzz-replay CONFIG=asan check-fuzz-replay
 fi
 if command -v clang > /dev/null; then
     build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit
+    build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
 else
-    echo "clang is not installed: its build is skipped"
+    echo "clang is not installed: its build and the fuzzing are skipped"
 fi
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -1,6 +1,6 @@
 /* Shared by the fuzz targets. Each target is one file with LLVMFuzzerTestOneInput; built with -fsanitize=fuzzer it
-   fuzzes, built with -DFUZZ_REPLAY it replays the files and folders it is given (`make check` does that with the
-   seeds and with every crash ever found, tests/fuzz/crashes/). */
+   fuzzes, built with -DFUZZ_REPLAY it replays the files and folders it is given: `make check-fuzz-replay` gives it the
+   seeds and every crash ever found, tests/fuzz/crashes/. */
 #ifndef TILEVM_TESTS_FUZZ_FUZZ_H
 #define TILEVM_TESTS_FUZZ_FUZZ_H
 
@@ -116,8 +116,8 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
         replay(argv[i]);
-    printf("%s: %d passed, 0 failed\n", argv[0], replayed);
-    return 0;
+    printf("%s: %d passed, %d failed\n", argv[0], replayed, replayed == 0); /* nothing to replay is a mistake */
+    return replayed == 0;
 }
 #endif
 #endif

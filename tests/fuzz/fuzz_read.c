@@ -1,5 +1,5 @@
 /* Bytes as a whole file: container, tables, bodies. */
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* Bytes as assembly text. What parses must write, read back and print. */
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,0 +1,51 @@
+#!/bin/sh
+# make_seeds.sh TILEVM CORPUS OUT: writes what the fuzz targets begin with, OUT/<target>/. Real kernels of the corpus,
+# random modules in every version, texts and symbols of both, and the array files and argument texts of the tests.
+set -eu
+tilevm=$1
+corpus=$2
+out=$3
+rm -rf "$out"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args"
+ln -s read "$out/body"
+ln -s read "$out/vm"
+
+# Every fifth kernel of the oldest and of the newest version.
+n=0
+for file in "$corpus"/bytecode/13.1/*.tbc "$corpus"/bytecode/13.5/*.tbc; do
+    n=$((n + 1))
+    [ $((n % 5)) != 0 ] || cp "$file" "$out/read/$(basename "$(dirname "$file")")-$(basename "$file")"
+done
+for version in 13.1 13.2 13.3 13.4 13.5; do
+    "$tilevm" gen --to $version --count 6 --ops 30 -o "$out/read/$version-gen-%d.tbc"
+done
+
+n=0
+for file in "$out"/read/*.tbc; do
+    n=$((n + 1))
+    name=$(basename "$file" .tbc)
+    [ $((n % 2)) = 0 ] && "$tilevm" disasm -g "$file" 2> /dev/null > "$out/text/$name.tir"
+    # the symbols, without the @, each followed by a zero byte and a few small numbers
+    symbol=$("$tilevm" disasm "$file" 2> /dev/null | sed -n 's/^ *entry @\([A-Za-z0-9_]*\).*/\1/p' | head -n 1)
+    printf '%s\000\020\001\100\002\370abcdefgh' "$symbol" > "$out/symbol/$name"
+done
+
+# Array files: the letter of the kind, any element type (255), the bytes.
+for file in tests/data/arrays/*; do
+    case $file in *.npz) letter=z ;; *) letter=n ;; esac
+    { printf '%s\377' $letter; cat "$file"; } > "$out/args/$(basename "$file")"
+done
+header='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+printf 't\377%b%s%s' "\\0$(printf %o ${#header})\\0000\\0000\\0000\\0000\\0000\\0000\\0000" "$header" 01234567 \
+    > "$out/args/small.safetensors"
+printf '%s' 'j{"entry": "k", "grid": [8, 2], "names": ["a", "b"], "seed": 3, "args": {"a": "randn(f32,[4,8],seed=7)",
+"b": [1, true, "x"]}, "save": {"b": "out.npy"}, "expect": {"a": "ones(f32,[4,8]),rtol=1e-3"}, "rtol": 1e-5, "atol": 0}' \
+    > "$out/args/all.json"
+# Texts of arguments: those of the unit tests.
+n=0
+sed -n 's/^ *gives("\([^"]*\)".*/\1/p' tests/unit/args.c | while read -r text; do
+    n=$((n + 1))
+    printf 's\011%s' "$text" > "$out/args/text-$n"
+done
+printf 'g128,2x1' > "$out/args/grid"
+touch "$out/made"
