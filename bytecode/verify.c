@@ -377,7 +377,7 @@ bool bc_op_is_valid(bc_module *m, const bc_op *op)
     for (unsigned i = 0; i < BC_WORDS; i++)
         bc_text_init(&v.words[i], &v.allocator);
     v.newer[op->opcode] = has_newer_field(bc_info(op), m->version);
-    bool fine = allocate(&v);
+    bool fine = allocate(&v) && bc_add_symbols(&v);
     if (fine) {
         check_op(&v, op);
         enter_regions(&v, op);

@@ -170,6 +170,8 @@ bool bc_is_target(unsigned sm);                                          /* veri
 bool bc_target_has_clusters(unsigned sm);
 void bc_check_target_name(bc_verifier *v);
 void bc_check_target(bc_verifier *v, const bc_op *op);
+/* Names of globals and functions, which get_global looks up. False: out of memory. */
+bool bc_add_symbols(bc_verifier *v);
 void bc_release_symbols(bc_verifier *v);
 void bc_release_scopes(bc_verifier *v);
 

@@ -56,13 +56,18 @@ static void add_symbol(bc_verifier *v, uint32_t number, uint64_t offset)
                     *slot - 1 < v->m->global_count ? "global" : "kernel");
 }
 
-static void add_symbols(bc_verifier *v)
+bool bc_add_symbols(bc_verifier *v)
 {
+    if (!new_symbols(v)) {
+        v->no_memory = true;
+        return false;
+    }
     uint32_t number = 0;
     for (size_t i = 0; i < v->m->global_count; i++)
         add_symbol(v, number++, v->m->globals[i].offset);
     for (size_t i = 0; i < v->m->function_count; i++)
         add_symbol(v, number++, v->m->functions[i].offset);
+    return true;
 }
 
 /* ---- constants ---- */
@@ -241,12 +246,9 @@ static void check_function(bc_verifier *v, const bc_function *f)
 
 void bc_check_module(bc_verifier *v)
 {
-    if (!new_symbols(v)) {
-        v->no_memory = true;
-        return;
-    }
     bc_check_target_name(v);
-    add_symbols(v);
+    if (!bc_add_symbols(v))
+        return;
     for (size_t i = 0; i < v->m->global_count && !v->done; i++)
         check_global(v, &v->m->globals[i]);
     for (size_t i = 0; i < v->m->function_count && !v->done; i++)

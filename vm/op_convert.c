@@ -119,7 +119,7 @@ void vm_assume(vm_emit *e, const bc_op *op)
 
 /* ---- pointers ---- */
 
-/* Signed multiples of the element size; f4 moves by half bytes, of which only whole bytes have an address. */
+/* Signed multiples of the element size, modulo 2^64; f4 moves by half bytes, of which only whole bytes have an address. */
 static void run_offset(const vm_map *map, void *out_, const void *a_, const void *b_, const void *c, size_t n)
 {
     enum { CHUNK = 256 };
@@ -136,7 +136,7 @@ static void run_offset(const vm_map *map, void *out_, const void *a_, const void
         else
             memcpy(wide, from, count * sizeof *wide);
         for (size_t k = 0; k < count; k++)
-            out[i + k] = a[i + k] + (uint64_t)(map->scale ? wide[k] * map->scale : wide[k] >> 1);
+            out[i + k] = a[i + k] + (map->scale ? (uint64_t)wide[k] * (uint64_t)map->scale : (uint64_t)(wide[k] >> 1));
     }
 }
 

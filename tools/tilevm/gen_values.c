@@ -1,0 +1,247 @@
+/* Random choices, types and values for the generator. */
+#include <string.h>
+
+#include "bytecode/verify.h"
+#include "tools/tilevm/gen_inside.h"
+
+/* ---- randomness: splitmix64 ---- */
+
+uint64_t gen_draw(generator *g)
+{
+    uint64_t x = g->state += 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
+unsigned gen_below(generator *g, unsigned n)
+{
+    return (unsigned)(gen_draw(g) % n);
+}
+
+bool gen_chance(generator *g, unsigned percent)
+{
+    return gen_below(g, 100) < percent;
+}
+
+/* ---- types ---- */
+
+const bc_type *gen_scalar_type(generator *g, bc_kind kind)
+{
+    return bc_type_scalar(g->m, kind);
+}
+
+const bc_type *gen_ptr_type(generator *g, const bc_type *pointee, uint8_t ptr_attr)
+{
+    return bc_type_add(g->m, &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING, .ptr_attr = ptr_attr, .elem = pointee});
+}
+
+bc_kind gen_draw_kind(generator *g, bc_kind_set set)
+{
+    bc_kind known[BC_KIND_COUNT];
+    unsigned count = 0;
+    for (unsigned kind = 0; kind < BC_KIND_COUNT; kind++)
+        if (bc_kind_in((bc_kind)kind, set) && bc_kinds[kind].since <= g->m->version)
+            known[count++] = (bc_kind)kind;
+    return count ? known[gen_below(g, count)] : BC_I32;
+}
+
+/* The type of a visible tile that is not a scalar, or NULL. */
+static const bc_type *draw_visible_tile(generator *g)
+{
+    for (unsigned tries = 0; tries < 8 && g->visible_count; tries++) {
+        const bc_type *type = g->visible[gen_below(g, g->visible_count)]->type;
+        if (bc_is_tile(type) && type->rank)
+            return type;
+    }
+    return NULL;
+}
+
+/* Shapes that meet often: those of visible tiles, else few sizes, ranks 0 to 3. */
+const bc_type *gen_draw_tile(generator *g, bc_kind_set elements, int rank)
+{
+    static const int64_t sizes[] = {1, 2, 4, 4, 8, 8, 16, 16, 32};
+    int64_t shape[3];
+    uint32_t n = rank == 0 ? 0 : gen_below(g, 10) < 3 ? 0 : gen_below(g, 10) < 6 ? 1 : gen_below(g, 10) < 8 ? 2 : 3;
+    for (uint32_t d = 0; d < n; d++)
+        shape[d] = d && gen_chance(g, 60) ? shape[0] : sizes[gen_below(g, TV_COUNT(sizes))];
+    bc_kind kind = gen_draw_kind(g, elements);
+    const bc_type *elem = kind == BC_PTR
+        ? gen_ptr_type(g, gen_scalar_type(g, gen_draw_kind(g, BC_SET_NUMBER)), BC_NO_PTR_ATTR)
+        : gen_scalar_type(g, kind);
+    const bc_type *like = n && gen_chance(g, 70) ? draw_visible_tile(g) : NULL;
+    return like ? gen_with_elem(g, like, elem) : bc_type_tile(g->m, elem, shape, n);
+}
+
+const bc_type *gen_with_elem(generator *g, const bc_type *tile, const bc_type *elem)
+{
+    return bc_type_tile(g->m, elem, tile->shape, tile->rank);
+}
+
+const bc_type *gen_near_shape(generator *g, const bc_type *t)
+{
+    int64_t shape[8];
+    uint32_t n = t->rank > 6 ? 6 : t->rank;
+    memcpy(shape, t->shape, n * sizeof *shape);
+    unsigned d = n ? gen_below(g, n) : 0;
+    switch (gen_below(g, 7)) {
+    case 0: /* one size doubled, or a size added */
+        if (n)
+            shape[d] *= 2;
+        else
+            shape[n++] = 1;
+        break;
+    case 1: /* halved */
+        if (n && shape[d] > 1)
+            shape[d] /= 2;
+        break;
+    case 2: /* a dimension gone */
+        if (n) {
+            memmove(shape + d, shape + d + 1, (n - d - 1) * sizeof *shape);
+            n--;
+        }
+        break;
+    case 3: /* a dimension of 1 */
+        memmove(shape + d + 1, shape + d, (n - d) * sizeof *shape);
+        shape[d] = 1;
+        n++;
+        break;
+    case 4: /* flat */
+        if (n) {
+            int64_t elems = bc_shape_elems(shape, n);
+            shape[0] = elems > 0 ? elems : 1;
+            n = 1;
+        }
+        break;
+    case 5: /* reversed */
+        for (uint32_t i = 0; i + 1 < n - i; i++) {
+            int64_t s = shape[i];
+            shape[i] = shape[n - 1 - i];
+            shape[n - 1 - i] = s;
+        }
+        break;
+    default: /* a size of 1 blown up */
+        if (n && shape[d] == 1)
+            shape[d] = 4;
+        break;
+    }
+    return bc_type_tile(g->m, t->elem, shape, n);
+}
+
+/* ---- values ---- */
+
+void gen_show(generator *g, bc_value *value)
+{
+    if (g->visible_count < GEN_MAX_VISIBLE)
+        g->visible[g->visible_count++] = value;
+}
+
+void gen_place(generator *g, bc_op *op)
+{
+    bc_block_append(g->block, op);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        gen_show(g, &bc_results(op)[i]);
+}
+
+bool gen_fits(const bc_type *t, const bc_constraint_info *c)
+{
+    switch ((bc_form)c->form) {
+    case BC_FORM_ANY:
+        return true;
+    case BC_FORM_TILE:
+        return bc_is_tile(t) && bc_kind_in((bc_kind)t->elem->kind, c->elements) && (c->rank < 0 || t->rank == (uint32_t)c->rank);
+    case BC_FORM_TOKEN:
+        return t->kind == BC_TOKEN;
+    case BC_FORM_TENSOR_VIEW:
+        return t->kind == BC_TENSOR_VIEW;
+    case BC_FORM_PARTITION_VIEW:
+        return t->kind == BC_PARTITION_VIEW;
+    case BC_FORM_STRIDED_VIEW:
+        return t->kind == BC_STRIDED_VIEW;
+    case BC_FORM_GATHER_SCATTER_VIEW:
+        return t->kind == BC_GATHER_SCATTER_VIEW;
+    case BC_FORM_TILE_VIEW:
+        return bc_is_tile_view(t);
+    }
+    return false;
+}
+
+bc_value *gen_find_value(generator *g, const bc_type *type)
+{
+    for (unsigned tries = 0; tries < 24 && g->visible_count; tries++) {
+        uint32_t back = gen_below(g, tries < 12 && g->visible_count > 16 ? 16 : g->visible_count);
+        bc_value *value = g->visible[g->visible_count - 1 - back];
+        if (value->type == type)
+            return value;
+    }
+    for (uint32_t i = g->visible_count; i-- > 0;)
+        if (g->visible[i]->type == type)
+            return g->visible[i];
+    return NULL;
+}
+
+/* The attribute of the address that a value is or looks at. */
+static uint8_t ptr_attr_of(const bc_type *t)
+{
+    return bc_is_tile_view(t) || bc_elem_kind(t) == BC_PTR ? t->elem->ptr_attr : t->ptr_attr;
+}
+
+bc_value *gen_find_fitting(generator *g, const bc_constraint_info *c, bool multicast)
+{
+    bool address = c->form >= BC_FORM_TENSOR_VIEW || c->elements == BC_SET(PTR);
+    uint32_t start = g->visible_count ? gen_below(g, g->visible_count) : 0;
+    for (uint32_t i = 0; i < g->visible_count; i++) {
+        bc_value *value = g->visible[(start + i) % g->visible_count];
+        bool is_multicast = ptr_attr_of(value->type) == BC_PtrAttr_multicast;
+        if (gen_fits(value->type, c) && is_multicast == (address && multicast))
+            return value;
+    }
+    return NULL;
+}
+
+const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)
+{
+    uint8_t bytes[256];
+    bc_kind kind = bc_elem_kind(tile);
+    int64_t elems = bc_shape_elems(tile->shape, tile->rank);
+    size_t width = bc_kind_constant_bytes(kind);
+    bool full = elems > 1 && (size_t)elems * width <= sizeof bytes && gen_chance(g, 40);
+    size_t size = kind == BC_I1 ? (full ? ((size_t)elems + 7) / 8 : 1) : full ? (size_t)elems * width : width;
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)gen_draw(g);
+    if (kind == BC_I1 && !full)
+        bytes[0] = gen_chance(g, 50) ? 0xff : 0;
+    if (kind == BC_F4E2M1FN)
+        for (size_t i = 0; i < size; i++)
+            bytes[i] &= 0x0f;
+    if (kind == BC_TF32)
+        for (size_t i = 2; i < size; i += 3)
+            bytes[i] &= 0x07;
+    return bc_blob_add(g->m, bytes, size, true);
+}
+
+bc_value *gen_value_of(generator *g, const bc_type *type)
+{
+    bc_value *value = gen_chance(g, 90) ? gen_find_value(g, type) : NULL;
+    if (value)
+        return value;
+    bc_op *op;
+    if (type->kind == BC_TOKEN) {
+        op = bc_op_new(g->m, OP_make_token, 1, 0);
+    } else if (bc_is_tile(type) && bc_kind_in(bc_elem_kind(type), BC_SET_NUMBER)) {
+        op = bc_op_new(g->m, OP_constant, 1, 0);
+        const bc_blob *blob = gen_draw_blob(g, type);
+        if (!op || !blob)
+            return NULL;
+        bc_attr_of(op, F_constant_value)->blob = blob;
+    } else {
+        return gen_find_value(g, type);
+    }
+    if (!op)
+        return NULL;
+    bc_results(op)->type = type;
+    if (!bc_op_is_valid(g->m, op))
+        return NULL; /* a type that no tile has, such as a scalar f4E2M1FN */
+    gen_place(g, op);
+    return bc_results(op);
+}
