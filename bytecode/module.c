@@ -168,6 +168,29 @@ static const int64_t *copy_ints(bc_module *m, const int64_t *p, uint32_t n)
     return copy;
 }
 
+/* How deep a type is nested, and how many types stand in its text. */
+static void measure_type(const bc_type *t, unsigned *out_depth, uint64_t *out_parts)
+{
+    *out_depth = 0;
+    *out_parts = 1;
+    uint32_t members = member_count(t);
+    for (uint32_t i = t->elem ? 0 : 1; i <= members; i++) {
+        const bc_type *inner = i == 0 ? t->elem : t->members[i - 1];
+        *out_depth = *out_depth > inner->depth ? *out_depth : inner->depth + 1u;
+        *out_parts += inner->parts;
+    }
+}
+
+const char *bc_type_problem(const bc_type *proto)
+{
+    unsigned depth;
+    uint64_t parts;
+    measure_type(proto, &depth, &parts);
+    _Static_assert(BC_MAX_TYPE_DEPTH == 16 && BC_MAX_TYPE_PARTS == 1 << 20, "the messages name the limits");
+    return depth > BC_MAX_TYPE_DEPTH ? "types are nested deeper than 16"
+         : parts > BC_MAX_TYPE_PARTS ? "a type is made of more than 1048576 others" : NULL;
+}
+
 const bc_type *bc_type_add(bc_module *m, const bc_type *proto)
 {
     if (!reserve_slots(m, &m->type_hash, &m->type_hash_size, m->type_count, hash_type_at))
@@ -182,6 +205,11 @@ const bc_type *bc_type_add(bc_module *m, const bc_type *proto)
     m->types = grown;
     *t = *proto;
     t->index = (uint32_t)m->type_count;
+    unsigned depth;
+    uint64_t parts;
+    measure_type(proto, &depth, &parts);
+    t->depth = (uint8_t)depth;
+    t->parts = (uint32_t)parts;
     if (proto->shape)
         t->shape = copy_ints(m, proto->shape, proto->rank);
     if (proto->strides)

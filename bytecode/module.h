@@ -15,6 +15,7 @@ enum {
     BC_MAX_DEPTH = 200,        /* nested regions */
     BC_MAX_RANK = 64,          /* dimensions of a type; a rule of the verifier (T-11) */
     BC_MAX_TYPE_DEPTH = 16,    /* types inside types; a real one needs 4 */
+    BC_MAX_TYPE_PARTS = 1 << 20, /* types in the text of one; a function with all its parameters needs 400,000 */
     BC_MAX_ATTR_DEPTH = 16,    /* attributes inside attributes */
     BC_MAX_OPERANDS = 65535    /* operands of one op; likewise results and block arguments */
 };
@@ -35,6 +36,8 @@ struct bc_type {
     uint8_t kind;            /* bc_kind */
     uint8_t padding;         /* tile views: bc_PaddingValue or BC_NO_PADDING */
     uint8_t ptr_attr;        /* ptr, tensor_view: bc_PtrAttr or BC_NO_PTR_ATTR */
+    uint8_t depth;           /* of the types inside it; 0: there are none. Set by bc_type_add, like parts and index */
+    uint32_t parts;          /* types in its text, with itself, each as often as it stands there */
     uint32_t rank;           /* tile, tensor_view, tile views; function: number of inputs */
     uint32_t result_count;   /* function; tensor_view: number of strides; dim_map length of tile views */
     uint32_t stride_count;   /* strided_view: number of traversal strides */
@@ -296,8 +299,12 @@ bc_module *bc_module_new(const tv_open_options *options, bc_version version);
    borrowed unless copy is set. */
 const bc_string *bc_string_add(bc_module *m, tv_str s, bool copy);
 const bc_blob *bc_blob_add(bc_module *m, const void *ptr, size_t len, bool copy);
-/* proto: a type filled in by the caller (index ignored); its arrays are copied. */
+/* proto: a type filled in by the caller (index, depth and parts ignored); its arrays are copied. The caller has asked
+   bc_type_problem, or knows how deep the type is. */
 const bc_type *bc_type_add(bc_module *m, const bc_type *proto);
+/* Why a type is refused: it is nested too deep, or its text would be too long. NULL: it is not. Whoever takes types from
+   files or texts asks, since types that are known by then can be put into each other without end. */
+const char *bc_type_problem(const bc_type *proto);
 /* A debug attribute equal to proto (offset ignored); gives its reference (1 and up), 0 when out of memory. */
 uint32_t bc_di_add(bc_module *m, const bc_di *proto);
 /* Shorthands. */

@@ -68,7 +68,7 @@ static bool parse_results(bc_parser *p, uint32_t *out_count)
 }
 
 /* The type of the function whose arguments are all on the stack and whose results lie at the end of that of types. */
-static bool make_signature(bc_parser *p, uint32_t results, const bc_type **out)
+static bool make_signature(bc_parser *p, const bc_token *at, uint32_t results, const bc_type **out)
 {
     static const bc_type *const none[1];
     size_t base = p->type_count - results;
@@ -81,8 +81,7 @@ static bool make_signature(bc_parser *p, uint32_t results, const bc_type **out)
     bc_type t = {.kind = BC_FUNCTION, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR,
                  .rank = (uint32_t)p->arg_count, .result_count = results,
                  .members = p->type_count > base + results ? &p->types[base + results] : none};
-    *out = bc_type_add(p->m, &t);
-    return *out || bc_parse_no_memory(p);
+    return bc_parse_add_type(p, at, &t, out);
 }
 
 static bool parse_hints(bc_parser *p, bc_function *f)
@@ -120,10 +119,11 @@ static bool parse_signature(bc_parser *p, bc_function *f)
 {
     uint32_t results;
     bc_tagged attrs = {0};
+    bc_token at = p->tok;
     if (!bc_parse_symbol(p, &f->name))
         return false;
     p->function = f;
-    if (!bc_parse_arguments(p, &attrs) || !parse_results(p, &results) || !make_signature(p, results, &f->type))
+    if (!bc_parse_arguments(p, &attrs) || !parse_results(p, &results) || !make_signature(p, &at, results, &f->type))
         return false;
     if (attrs.tag) {
         bc_tagged *kept = bc_new(&p->m->arena, bc_tagged, 1);
@@ -193,33 +193,20 @@ static bool parse_item(bc_parser *p, unsigned depth)
     return bc_parse_fail(p, BC_RULE_A_003, &p->tok, "'%.*s' cannot stand outside an entry", BC_STR(word));
 }
 
-/* After an error: on to what may be the next item. */
-static void recover(bc_parser *p)
+/* Nothing else is called so, whatever braces may be missing before it. */
+static bool may_start_item(const bc_parser *p, unsigned braces)
 {
-    unsigned braces = 0;
-    for (; p->tok.kind != BC_TOK_END; bc_next(p)) {
-        tv_str word = bc_without_prefix(p->tok.name);
-        bool starts = p->tok.kind == BC_TOK_WORD && p->tok.first_on_line
-                      && (bc_str_is(word, "entry") || bc_str_is(word, "global"));
-        if (starts || (braces == 0 && bc_is_punct(p, '}')))
-            break;
-        if (bc_is_punct(p, '{'))
-            braces++;
-        else if (bc_is_punct(p, '}'))
-            braces--;
-    }
-    p->panic = false;
+    (void)braces;
+    tv_str word = bc_without_prefix(p->tok.name);
+    return p->tok.kind == BC_TOK_WORD && p->tok.first_on_line && (bc_str_is(word, "entry") || bc_str_is(word, "global"));
 }
 
 static bool parse_items(bc_parser *p, unsigned depth)
 {
     while (p->tok.kind != BC_TOK_END && !bc_is_punct(p, '}')) {
         const char *start = p->tok.ptr;
-        if (!parse_item(p, depth)) {
-            if (p->tok.ptr == start)
-                bc_next(p);
-            recover(p);
-        }
+        if (!parse_item(p, depth))
+            bc_recover(p, start, may_start_item);
         bc_scope_unwind(&p->names, 0);
         p->value_count = p->type_count = p->arg_count = p->result_count = p->size_count = 0;
         p->region_depth = p->type_depth = p->attr_depth = p->debug_depth = 0;

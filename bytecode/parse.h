@@ -138,6 +138,9 @@ bool bc_parse_symbol(bc_parser *p, const bc_string **out);
 bool bc_parse_fail(bc_parser *p, bc_rule rule, const bc_token *at, const char *format, ...) TV_PRINTF(4, 5);
 bool bc_expected(bc_parser *p, const char *what);
 bool bc_parse_no_memory(bc_parser *p);
+/* After an error in the op or item at `start`: on to the next one, which `starts` knows by its first token (braces: how many
+   are open since `start`), or to the brace that ends the block around it. */
+void bc_recover(bc_parser *p, const char *start, bool (*starts)(const bc_parser *p, unsigned braces));
 /* "'%.*s'" */
 #define BC_STR(s) (int)((s).len < 200 ? (s).len : 200), (s).ptr
 
@@ -146,6 +149,8 @@ bool bc_parse_no_memory(bc_parser *p);
 /* Whether the token can begin a type. */
 bool bc_at_type(const bc_parser *p);
 bool bc_parse_type(bc_parser *p, const bc_type **out);
+/* The type in the module's table, unless it is made of too much; at is where the text says it. */
+bool bc_parse_add_type(bc_parser *p, const bc_token *at, const bc_type *proto, const bc_type **out);
 /* A tagged attribute. default_int: type of an integer that states none. */
 bool bc_parse_attr(bc_parser *p, bc_kind default_int, bc_tagged *out);
 /* <key = {key = value}, ...> */

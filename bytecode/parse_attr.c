@@ -45,10 +45,10 @@ static bool dialect_attr(const bc_parser *p, tv_str *out)
     return p->tok.kind == BC_TOK_HASH && out->len < name.len;
 }
 
-static bool is_enum_word(tv_str word, bc_enum_id id)
+static bool is_enum_word(const bc_parser *p, tv_str word, bc_enum_id id)
 {
     bc_text name;
-    bc_text_init(&name, NULL);
+    bc_text_init(&name, &p->m->arena.allocator);
     bc_print_enum_word(&name, id);
     bool same = bc_str_eq(word, bc_text_get(&name));
     bc_text_release(&name);
@@ -75,7 +75,7 @@ bool bc_parse_enum(bc_parser *p, bc_enum_id id, uint64_t *out)
         return parse_enum_number(p, id, out);
     if (p->tok.kind != BC_TOK_HASH)
         return parse_enum_word(p, id, out);
-    if (!dialect_attr(p, &word) || !is_enum_word(word, id))
+    if (!dialect_attr(p, &word) || !is_enum_word(p, word, id))
         return unknown_word(p, id);
     bc_next(p);
     return bc_expect_punct(p, '<') && parse_enum_word(p, id, out) && bc_expect_punct(p, '>');
@@ -91,6 +91,8 @@ static bool take_number(bc_parser *p, bc_token *out)
         bc_next(p);
     if (p->tok.kind != BC_TOK_INT && p->tok.kind != BC_TOK_FLOAT)
         return bc_expected(p, "a number");
+    if (p->tok.ptr - out->ptr > 1)
+        return bc_parse_fail(p, BC_RULE_A_001, out, "a sign stands directly before its number");
     out->kind = p->tok.kind;
     out->len = (size_t)(p->tok.ptr + p->tok.len - out->ptr);
     bc_next(p);
@@ -582,7 +584,7 @@ static bool pack_list(bc_parser *p, packer *k, uint32_t d)
         }
     } while (bc_take_punct(p, ','));
     if (found != size)
-        return bc_parse_fail(p, BC_RULE_A_009, &at, "a list of %s%lld elements; dimension %u of the type has %lld",
+        return bc_parse_fail(p, BC_RULE_A_009, &at, "%s%lld listed; dimension %u of the type has %lld elements",
                              found > size ? "more than " : "", (long long)(found > size ? size : found), d,
                              (long long)size);
     return bc_expect_punct(p, ']');
@@ -593,8 +595,27 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "0x00FF": the bytes themselves, whatever the type. */
-static bool pack_raw(bc_parser *p, const bc_blob **out)
+/* Elements of i1 written as a byte each, 00 or 01: the record has a bit for each. Gives the length of the record. */
+static size_t pack_bits(uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bit = (uint8_t)((bytes[i] & 1) << i % 8);
+        bytes[i / 8] = i % 8 ? bytes[i / 8] | bit : bit;
+    }
+    return (count + 7) / 8;
+}
+
+static bool are_bits(const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] > 1)
+            return false;
+    return true;
+}
+
+/* "0x00FF": the bytes of the record; of i1, of which a record holds eight in a byte, also one byte an element. bits is how
+   many elements of i1 there are, 0 for other types. */
+static bool pack_raw(bc_parser *p, uint64_t bits, const bc_blob **out)
 {
     tv_str hex = p->tok.name;
     if (hex.len < 2 || hex.len % 2 || hex.ptr[0] != '0' || hex.ptr[1] != 'x')
@@ -609,6 +630,8 @@ static bool pack_raw(bc_parser *p, const bc_blob **out)
             return bc_parse_fail(p, BC_RULE_A_010, &p->tok, "'%.2s' is not a byte", &hex.ptr[2 + 2 * i]);
         bytes[i] = (uint8_t)(high << 4 | low);
     }
+    if (len > 1 && len == bits && are_bits(bytes, len))
+        len = pack_bits(bytes, len);
     *out = bc_blob_add(p->m, bytes, len, true);
     bc_next(p);
     return *out || bc_parse_no_memory(p);
@@ -618,7 +641,7 @@ static bool pack_elements(bc_parser *p, packer *k, const bc_blob **out)
 {
     uint64_t bits = 0;
     if (p->tok.kind == BC_TOK_STRING)
-        return pack_raw(p, out);
+        return pack_raw(p, k->kind == BC_I1 ? k->count : 0, out);
     size_t size = bc_kind_constant_bytes(k->kind);
     bool list = bc_is_punct(p, '[');
     size_t len = !list ? size : k->kind == BC_I1 ? (size_t)(k->count + 7) / 8 : (size_t)k->count * size;
@@ -631,6 +654,9 @@ static bool pack_elements(bc_parser *p, packer *k, const bc_blob **out)
         return bc_parse_no_memory(p);
     if (list && k->type->rank == 0)
         return bc_parse_fail(p, BC_RULE_A_009, &p->tok, "a list of elements for a scalar");
+    if (list && k->type->rank > BC_MAX_RANK)
+        return bc_parse_fail(p, BC_RULE_A_012, &p->tok, "elements in more than %d dimensions; write the bytes, \"0x...\"",
+                             BC_MAX_RANK);
     if (list ? !pack_list(p, k, 0) : !parse_element(p, k->kind, &bits))
         return false;
     if (!list)
@@ -656,7 +682,7 @@ static bool check_element_type(bc_parser *p, const bc_type *type)
 static bool pack_at(bc_parser *p, const bc_literal *literal, const bc_type *type, const bc_blob **out)
 {
     if (literal->raw)
-        return pack_raw(p, out);
+        return pack_raw(p, 0, out);
     bool dense = p->tok.kind == BC_TOK_WORD;
     if (dense)
         bc_next(p);
@@ -677,7 +703,6 @@ bool bc_pack_literal(bc_parser *p, const bc_literal *literal, const bc_type *typ
     const char *back = p->tok.ptr;
     bc_go_to(p, literal->start.ptr);
     bool good = pack_at(p, literal, type, out);
-    if (good)
-        bc_go_to(p, back);
+    bc_go_to(p, back);
     return good;
 }

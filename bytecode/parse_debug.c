@@ -148,8 +148,10 @@ bool bc_parse_alias(bc_parser *p)
         p->panic = true; /* reported when it was resolved */
         return false;
     }
-    if (!alias || alias->name.ptr != name.ptr)
-        return bc_parse_fail(p, BC_RULE_A_001, &name, "an alias is defined at the start of a line, and once");
+    if (!alias || alias->name.ptr != name.ptr) {
+        p->panic = alias && name.first_on_line; /* reported when all aliases were found */
+        return bc_parse_fail(p, BC_RULE_A_001, &name, "an alias is defined at the start of a line");
+    }
     bc_go_to(p, alias->end);
     return true;
 }

@@ -30,8 +30,8 @@ static bool divide_operands(bc_parser *p, bc_op_state *s, size_t first, uint32_t
         open += !sized && rows[r].arity != BC_ONE;
     }
     if (count < fixed || (open == 0 && count != fixed))
-        return bc_parse_fail(p, BC_RULE_A_009, &s->at, "%u operands; '%s' needs %s%u", (unsigned)count, s->info->name,
-                             open ? "at least " : "", (unsigned)fixed);
+        return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' needs %s%u operand%s, not %u", s->info->name,
+                             open ? "at least " : "", (unsigned)fixed, fixed == 1 ? "" : "s", (unsigned)count);
     if (open > 1 && count > fixed)
         return bc_parse_fail(p, BC_RULE_A_009, &s->at, "which operands of '%s' are there? operandSegmentSizes says",
                              s->info->name);
@@ -57,7 +57,8 @@ static bool parse_regions(bc_parser *p, bc_op_state *s)
     unsigned i = 0;
     do {
         if (i == s->info->region_rows)
-            return bc_parse_fail(p, BC_RULE_A_009, &p->tok, "'%s' has %u regions", s->info->name, s->info->region_rows);
+            return bc_parse_fail(p, BC_RULE_A_009, &p->tok, "'%s' has no more than %u region%s", s->info->name,
+                                 s->info->region_rows, s->info->region_rows == 1 ? "" : "s");
         bc_token open = p->tok;
         const char *at = p->at;
         s->regions_given[i] = true;
@@ -123,9 +124,9 @@ bool bc_parse_generic(bc_parser *p, bc_op_state *s)
         return false;
     if (bc_take_punct(p, '<') && (!bc_parse_attr_dict(p, s, true) || !bc_expect_punct(p, '>')))
         return false;
-    if (!divide_operands(p, s, first, count) || !parse_regions(p, s) || !check_regions(p, s))
+    if (!parse_regions(p, s) || !check_regions(p, s))
         return false;
     if (bc_is_punct(p, '{') && !bc_parse_attr_dict(p, s, true))
         return false;
-    return bc_expect_punct(p, ':') && parse_signature(p, s, first, count);
+    return divide_operands(p, s, first, count) && bc_expect_punct(p, ':') && parse_signature(p, s, first, count);
 }

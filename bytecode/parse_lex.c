@@ -315,6 +315,21 @@ bool bc_parse_no_memory(bc_parser *p)
     return false;
 }
 
+/* The braces are counted from the start, since the error may be inside some. */
+void bc_recover(bc_parser *p, const char *start, bool (*starts)(const bc_parser *p, unsigned braces))
+{
+    const char *reached = p->tok.ptr > start ? p->tok.ptr : start + 1;
+    unsigned braces = 0;
+    for (bc_go_to(p, start); p->tok.kind != BC_TOK_END; bc_next(p)) {
+        bool closes = bc_is_punct(p, '}');
+        if (p->tok.ptr >= reached && (starts(p, braces) || (closes && braces == 0)))
+            break;
+        braces += bc_is_punct(p, '{');
+        braces -= closes && braces;
+    }
+    p->panic = p->tok.kind == BC_TOK_END; /* one report that the text ends is enough */
+}
+
 /* ---- phrases ---- */
 
 bool bc_parse_u64(bc_parser *p, uint64_t *out, bool *out_negative)

@@ -103,25 +103,38 @@ static bool parse_operands(bc_parser *p, bc_op_state *s, int row)
 
 /* ---- attributes ---- */
 
+static unsigned attr_row(const bc_op_state *s, int row)
+{
+    return (unsigned)(row - s->info->first_row) - s->info->result_rows;
+}
+
+/* Notes that the text gives the attribute, which it may do once. */
+static bool claim_attr(bc_parser *p, bc_op_state *s, int row, const bc_token *at)
+{
+    uint32_t bit = 1u << attr_row(s, row);
+    if (s->attrs_given & bit)
+        return bc_parse_fail(p, BC_RULE_A_007, at, "'%s' is given twice", bc_rows[row].name);
+    s->attrs_given |= bit;
+    return true;
+}
+
 bool bc_give_attr(bc_parser *p, bc_op_state *s, int row, const bc_token *at)
 {
-    unsigned i = (unsigned)(row - s->info->first_row) - s->info->result_rows;
-    if (s->attrs_given >> i & 1)
-        return bc_parse_fail(p, BC_RULE_A_007, at, "'%s' is given twice", bc_rows[row].name);
-    s->attrs_given |= 1u << i;
+    if (!claim_attr(p, s, row, at))
+        return false;
     if (bc_rows[row].encoding == BC_ENC_CONST)
         return bc_parse_constant_attr(p, &s->literal);
-    return bc_parse_row(p, &bc_rows[row], &s->attrs[i]);
+    return bc_parse_row(p, &bc_rows[row], &s->attrs[attr_row(s, row)]);
 }
 
 /* The integer of a dictionary may have its type behind it; a flag may be `unit` or a truth value. */
 static bool parse_dict_value(bc_parser *p, bc_op_state *s, int row, const bc_token *at)
 {
-    unsigned i = (unsigned)(row - s->info->first_row) - s->info->result_rows;
     const bc_type *type;
     if (bc_rows[row].encoding == BC_ENC_UNIT) {
-        s->attrs_given |= 1u << i;
-        s->attrs[i].u = !bc_is_word(p, "false");
+        if (!claim_attr(p, s, row, at))
+            return false;
+        s->attrs[attr_row(s, row)].u = !bc_is_word(p, "false");
         if (!bc_take_word(p, "unit") && !bc_take_word(p, "true") && !bc_take_word(p, "false"))
             return bc_expected(p, "'unit'");
         return true;
@@ -135,6 +148,8 @@ static bool parse_segment_sizes(bc_parser *p, bc_op_state *s)
     const bc_row list = {.encoding = BC_ENC_I32S};
     bc_attr sizes;
     bc_token at = p->tok;
+    if (s->operands[0].given)
+        return bc_parse_fail(p, BC_RULE_A_007, &at, "the operandSegmentSizes are given twice");
     if (!bc_parse_row(p, &list, &sizes))
         return false;
     if (sizes.ints->count != s->info->operand_rows)
@@ -167,10 +182,8 @@ static bool parse_dict_entry(bc_parser *p, bc_op_state *s, bool properties)
         return parse_dict_value(p, s, row, &at);
     if (bc_rows[row].kind != BC_FLAG)
         return bc_expected(p, "'='");
-    unsigned i = (unsigned)(row - s->info->first_row) - s->info->result_rows;
-    s->attrs_given |= 1u << i;
-    s->attrs[i].u = 1;
-    return true;
+    s->attrs[attr_row(s, row)].u = 1;
+    return claim_attr(p, s, row, &at);
 }
 
 bool bc_parse_attr_dict(bc_parser *p, bc_op_state *s, bool properties)
@@ -568,8 +581,11 @@ static bool enter(bc_parser *p, bc_op_state *s, unsigned group, unsigned depth)
     const bc_piece *piece = &s->format->pieces[group];
     for (unsigned i = 0; i < piece->ref_count; i++) {
         int row = piece->refs[i].row;
-        if (bc_rows[row].kind == BC_FLAG)
-            s->attrs[(unsigned)(row - s->info->first_row) - s->info->result_rows].u = 1;
+        if (bc_rows[row].kind != BC_FLAG)
+            continue;
+        if (!claim_attr(p, s, row, &p->tok))
+            return false;
+        s->attrs[attr_row(s, row)].u = 1;
     }
     return parse_pieces(p, s, group + 1, piece->jump, depth + 1);
 }
@@ -652,7 +668,7 @@ static void set_defaults(bc_op_state *s)
         const bc_piece *piece = &s->format->pieces[i];
         if (!piece->has_word)
             continue;
-        unsigned row = (unsigned)(piece->refs[0].row - s->info->first_row) - s->info->result_rows;
+        unsigned row = attr_row(s, piece->refs[0].row);
         s->attrs[row].u = piece->word;
         s->attrs_implied |= 1u << row;
     }
@@ -681,8 +697,8 @@ static bool collect_results(bc_parser *p, const bc_op_state *s, size_t *out_firs
     if (*out_count > BC_MAX_OPERANDS)
         return bc_parse_fail(p, BC_RULE_A_014, &s->at, "more than %d results", BC_MAX_OPERANDS);
     if (!(s->info->traits & BC_COUNTED) && *out_count != s->info->result_rows) /* their number is not written down */
-        return bc_parse_fail(p, BC_RULE_A_013, &s->at, "bytecode always gives '%s' %u results, not %u", s->info->name,
-                             s->info->result_rows, (unsigned)*out_count);
+        return bc_parse_fail(p, BC_RULE_A_013, &s->at, "bytecode always gives '%s' %u result%s, not %u", s->info->name,
+                             s->info->result_rows, s->info->result_rows == 1 ? "" : "s", (unsigned)*out_count);
     if (s->named_results && s->named_results != *out_count)
         return bc_parse_fail(p, BC_RULE_A_009, &p->results[s->result_base], "%u results are named; '%s' has %u here",
                              (unsigned)s->named_results, s->info->name, (unsigned)*out_count);
@@ -839,20 +855,10 @@ static bool parse_op(bc_parser *p, bc_op_state *s, bc_op **out)
     return true;
 }
 
-/* After an error: on to what may be the next op, or to the end of the block. */
-static void recover(bc_parser *p)
+static bool may_start_op(const bc_parser *p, unsigned braces)
 {
-    unsigned braces = 0;
-    for (; p->tok.kind != BC_TOK_END; bc_next(p)) {
-        bool starts = p->tok.kind == BC_TOK_VALUE || p->tok.kind == BC_TOK_WORD || p->tok.kind == BC_TOK_STRING;
-        if (braces == 0 && (bc_is_punct(p, '}') || (starts && p->tok.first_on_line)))
-            break;
-        if (bc_is_punct(p, '{'))
-            braces++;
-        else if (bc_is_punct(p, '}'))
-            braces--;
-    }
-    p->panic = false;
+    bool starts = p->tok.kind == BC_TOK_VALUE || p->tok.kind == BC_TOK_WORD || p->tok.kind == BC_TOK_STRING;
+    return braces == 0 && starts && p->tok.first_on_line;
 }
 
 static void parse_block_op(bc_parser *p, bc_block *block)
@@ -866,9 +872,7 @@ static void parse_block_op(bc_parser *p, bc_block *block)
     if (good)
         bc_block_append(block, op);
     else {
-        if (p->tok.ptr == start)
-            bc_next(p);
-        recover(p);
+        bc_recover(p, start, may_start_op);
         define_results(p, &s, NULL);
     }
     p->result_count = s.result_base;

@@ -43,8 +43,9 @@ static bool scan_size(const bc_parser *p, const char **at, int64_t *out, bool *o
     const char *digits = c;
     uint64_t value = 0;
     for (; c < p->end && *c >= '0' && *c <= '9'; c++) {
-        *out_bad |= value > (uint64_t)INT64_MAX / 10 - 1;
-        value = *out_bad ? 0 : value * 10 + (uint64_t)(*c - '0');
+        uint64_t digit = (uint64_t)(*c - '0');
+        *out_bad |= value > ((uint64_t)INT64_MAX - digit) / 10;
+        value = *out_bad ? 0 : value * 10 + digit;
     }
     *out = negative ? -(int64_t)value : (int64_t)value;
     if (c == digits)
@@ -98,8 +99,11 @@ static bool parse_strides(bc_parser *p, bool dynamic, int64_t min, int64_t max, 
     return bc_expect_punct(p, ']');
 }
 
-static bool add_type(bc_parser *p, const bc_type *proto, const bc_type **out)
+bool bc_parse_add_type(bc_parser *p, const bc_token *at, const bc_type *proto, const bc_type **out)
 {
+    const char *problem = bc_type_problem(proto);
+    if (problem)
+        return bc_parse_fail(p, BC_RULE_A_012, at, "%s", problem);
     *out = bc_type_add(p->m, proto);
     return *out || bc_parse_no_memory(p);
 }
@@ -249,6 +253,7 @@ static bool parse_type_list(bc_parser *p, uint32_t *out_count)
 static bool parse_function(bc_parser *p, const bc_type **out)
 {
     size_t base = p->type_count;
+    bc_token at = p->tok;
     bc_type t = {.kind = BC_FUNCTION, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR};
     if (!parse_type_list(p, &t.rank) || !bc_expect_arrow(p))
         return false;
@@ -263,7 +268,7 @@ static bool parse_function(bc_parser *p, const bc_type **out)
     }
     static const bc_type *const none[1];
     t.members = p->type_count > base ? &p->types[base] : none;
-    if (!add_type(p, &t, out))
+    if (!bc_parse_add_type(p, &at, &t, out))
         return false;
     p->type_count = base;
     return true;
@@ -297,6 +302,7 @@ static bool find_kind(tv_str word, bc_kind *out)
 static bool parse_named(bc_parser *p, const bc_type **out)
 {
     bc_kind kind;
+    bc_token at = p->tok;
     bool dialect = p->tok.name.len > 10 && bc_without_prefix(p->tok.name).len < p->tok.name.len;
     if (p->tok.kind == BC_TOK_BANG && !dialect)
         return parse_type_alias(p, out);
@@ -305,12 +311,12 @@ static bool parse_named(bc_parser *p, const bc_type **out)
     bc_next(p);
     bc_type t = {.kind = (uint8_t)kind, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR};
     if (bc_kinds[kind].kind_class != BC_CLASS_COMPOSITE)
-        return add_type(p, &t, out);
+        return bc_parse_add_type(p, &at, &t, out);
     size_t sizes = p->size_count;
     if (!bc_is_punct(p, '<'))
         return bc_expected(p, "'<'");
     bc_next(p);
-    if (!parse_payload(p, &t) || !bc_expect_punct(p, '>') || !add_type(p, &t, out))
+    if (!parse_payload(p, &t) || !bc_expect_punct(p, '>') || !bc_parse_add_type(p, &at, &t, out))
         return false;
     p->size_count = sizes;
     return true;

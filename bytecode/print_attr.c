@@ -414,14 +414,31 @@ void bc_print_tagged(bc_text *out, const bc_tagged *a)
 
 enum { HEX_ABOVE = 100 }; /* elements that are not all the same; MLIR's default */
 
-void bc_print_hex(bc_text *out, const bc_blob *blob)
+static void print_byte(bc_text *out, uint8_t byte)
 {
     static const char hex[] = "0123456789ABCDEF";
+    char pair[2] = {hex[byte >> 4], hex[byte & 15]};
+    bc_text_bytes(out, pair, 2);
+}
+
+void bc_print_hex(bc_text *out, const bc_blob *blob)
+{
     bc_text_puts(out, "\"0x");
-    for (size_t i = 0; i < blob->len; i++) {
-        char pair[2] = {hex[blob->ptr[i] >> 4], hex[blob->ptr[i] & 15]};
-        bc_text_bytes(out, pair, 2);
+    for (size_t i = 0; i < blob->len; i++)
+        print_byte(out, blob->ptr[i]);
+    bc_text_char(out, '"');
+}
+
+/* The elements as bytes; MLIR gives an i1 a byte, the record a bit. */
+static void print_hex_elements(bc_text *out, const bc_dense *d)
+{
+    if (d->kind != BC_I1) {
+        bc_print_hex(out, d->blob);
+        return;
     }
+    bc_text_puts(out, "\"0x");
+    for (uint64_t i = 0; i < d->count; i++)
+        print_byte(out, (uint8_t)bc_dense_get(d, i));
     bc_text_char(out, '"');
 }
 
@@ -454,8 +471,10 @@ void bc_print_constant(bc_text *out, bc_dense_cache *cache, const bc_type *type,
     bc_text_char(out, '<');
     bc_print_type(out, bc_is_tile(type) ? type->elem : type, false);
     bc_text_puts(out, ": ");
-    if (!d.valid || (!d.splat && (d.count > HEX_ABOVE || type->rank > 32)))
+    if (!d.valid)
         bc_print_hex(out, blob);
+    else if (!d.splat && (d.count > HEX_ABOVE || type->rank > 32))
+        print_hex_elements(out, &d);
     else if (d.splat)
         bc_print_number(out, d.kind, bc_dense_get(&d, 0));
     else

@@ -213,6 +213,9 @@ static tv_status decode_type(bc_reader *r, size_t i, unsigned depth, const bc_ty
     if (rec.c.p != rec.c.end && (r->m->version >= BC_13_5 || r->m->strict))
         return bc_fail(r, BC_RULE_F_044, bc_cursor_offset(&rec.c), "%zu bytes follow type %zu", bc_cursor_left(&rec.c), i);
     r->type_busy[i] = 0;
+    const char *problem = bc_type_problem(&rec.t);
+    if (problem)
+        return bc_fail(r, BC_RULE_F_039, rec.offset, "%s", problem);
     r->types[i] = bc_type_add(r->m, &rec.t);
     if (!r->types[i])
         return bc_no_memory(r);

@@ -53,19 +53,26 @@ static void put_repeated(bc_text *out, char c, size_t count)
 
 enum { LONG_PREFIX = 48 }; /* columns of "in @kernel, op N:" after which the op gets a line of its own */
 
+/* About assembly: the place is in the file itself. */
+static bool in_assembly(const tv_diag *diag)
+{
+    return diag->line && diag->rule[0] == 'A';
+}
+
 /* "   in @matmul, op 17:  %17 = addf ..." and the caret line below it. */
 static void put_op(bc_text *out, const tv_diag *diag, bool color)
 {
     size_t start = out->len;
-    bc_text_puts(out, "   in @");
+    bool in_function = diag->function.len != 0;
+    bc_text_puts(out, in_function ? "   in @" : "   ");
     put_clean(out, diag->function);
-    if (diag->op.len)
+    if (diag->op.len && !in_assembly(diag)) /* ops of a text are not counted */
         bc_text_printf(out, ", op %u", (unsigned)diag->op_index);
     if (diag->op_text.len) {
         tv_str prefix = {out->ptr ? out->ptr + start : "", out->ptr ? out->len - start : 0};
         bool wide = columns(prefix, prefix.len) > LONG_PREFIX;
-        size_t indent = wide ? 6 : columns(prefix, prefix.len) + 3;
-        bc_text_puts(out, wide ? ":\n      " : ":  ");
+        size_t indent = !in_function ? 3 : wide ? 6 : columns(prefix, prefix.len) + 3;
+        bc_text_puts(out, !in_function ? "" : wide ? ":\n      " : ":  ");
         put_clean(out, diag->op_text);
         if (diag->caret_len) {
             size_t before = columns(diag->op_text, diag->caret);
@@ -90,8 +97,7 @@ void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool col
     const char *plain = color ? PLAIN : "";
     bc_text_puts(out, color ? BOLD : "");
     put_clean(out, bc_str(path));
-    bool in_path = diag->line && diag->rule[0] == 'A'; /* assembly: the place is in the file itself */
-    if (in_path)
+    if (in_assembly(diag))
         bc_text_printf(out, ":%u:%u", (unsigned)diag->line, (unsigned)diag->column);
     else if (diag->offset != TV_NO_OFFSET)
         bc_text_printf(out, ":0x%04llx", (unsigned long long)diag->offset);
@@ -99,9 +105,9 @@ void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool col
                    severity_names[diag->severity], diag->rule, plain);
     put_clean(out, diag->message);
     bc_text_char(out, '\n');
-    if (diag->function.len)
+    if (diag->function.len || diag->op_text.len)
         put_op(out, diag, color);
-    if (diag->line && !in_path) {
+    if (diag->line && !in_assembly(diag)) {
         bc_text_puts(out, "   at ");
         put_clean(out, diag->file);
         bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
