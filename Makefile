@@ -71,7 +71,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c bench.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
-LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o)
+LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
@@ -107,6 +107,16 @@ $(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests
 $(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
+
+# A checksum over the sources of the library, for tv_build_id.
+LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm bytecode/base bytecode vm codegen loader)))
+$(OUT)/gen/build_id.c: $(LIB_TEXT) $(OUT)/libtilevm.list
+	@mkdir -p $(@D)
+	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
+	    $$(cat $(LIB_TEXT) | cksum | cut -d' ' -f1) > $@
+$(OUT)/obj/gen/build_id.o: $(OUT)/gen/build_id.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
 $(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 	$(if $(Q),@echo "  AR    $@")

@@ -20,6 +20,9 @@ extern "C" {
 
 #define TV_VERSION "0.1.0"
 
+/* A number that changes with the library's source text, for caches: what another build compiled is not taken over. */
+const char *tv_build_id(void);
+
 /* What a call came to. Every function that can fail returns one; results go to out_ parameters, which are written
    only on TV_OK. */
 typedef enum tv_status {
@@ -150,6 +153,23 @@ tv_status tv_module_write(const tv_module *module, tv_sink sink, tv_writer out);
 /* Changes the version. TV_INVALID: something needs a newer one; the sink names each op, type or attribute, and
    the module is unchanged. */
 tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
+
+/* ---- code generation ---------------------------------------------------------------------------------------- */
+
+/* All zero: sm_80, no optimisation, no line numbers, any PTX version. */
+typedef struct tv_compile_options {
+    const char *target;      /* "sm_90"; NULL: sm_80 */
+    unsigned opt_level;      /* 0 to 3, as tileiras */
+    bool line_info;          /* .loc lines from the debug information */
+    unsigned ptx_version;    /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
+    const char *dump_after;  /* pass names, comma separated, or "all": dumps go to the sink as notes */
+} tv_compile_options;
+
+/* Writes the kernels of a verified module as PTX text, without a zero byte at its end. Same module and options, same
+   bytes. options may be NULL.
+   TV_USAGE: not verified, or an option makes no sense; TV_UNSUPPORTED: the target cannot do it, or this build not yet;
+   the sink names the op. TV_IO: the writer refused. */
+tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *options, tv_sink sink, tv_writer out);
 
 /* ---- signatures --------------------------------------------------------------------------------------------- */
 
