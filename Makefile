@@ -69,7 +69,7 @@ LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader
 TOOL_SRC  := $(wildcard tools/tilevm/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c bench.c mutate.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -149,7 +149,7 @@ $(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(O
 $(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@
 
-$(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+$(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
@@ -190,6 +190,10 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
+
+PROPERTY_SEEDS ?= $(if $(filter release,$(CONFIG)),200,40)
+check-property: $(OUT)/property ## what holds of every module, on random ones: PROPERTY_SEEDS seeds in every version
+	$(Q)$< $(PROPERTY_SEEDS)
 
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
@@ -290,7 +294,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs golden \
+.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

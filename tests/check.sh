@@ -50,11 +50,13 @@ if build build tests corpus; then
     run unit check-unit
     run fixtures check-fixtures
     run docs check-docs
+    run property check-property
     run corpus check-corpus
 fi
 if build build-sanitized CONFIG=asan tests; then
     run unit-sanitized CONFIG=asan check-unit
     run fixtures-sanitized CONFIG=asan check-fixtures
+    run property-sanitized CONFIG=asan check-property
     run corpus-sanitized CONFIG=asan check-corpus
     run malformed CONFIG=asan check-malformed
     run fuzz-replay CONFIG=asan check-fuzz-replay

@@ -150,10 +150,12 @@ static const bc_tagged *identity_of(generator *g, const bc_type *const *types, u
     if (!array || !items)
         return NULL;
     for (uint32_t i = 0; i < count; i++) {
-        bc_kind kind = bc_elem_kind(types[i]);
+        bc_kind kind = (bc_kind)types[i]->elem->kind;
         bool is_float = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
-        items[i] = (bc_tagged){.tag = is_float ? BC_TAG_FLOAT : BC_TAG_INTEGER, .type = types[i]->elem};
-        items[i].u.bits = is_float ? 0 : gen_draw(g) & (kind == BC_I64 ? UINT64_MAX : ((uint64_t)1 << bc_kind_bits(kind)) - 1);
+        uint64_t mask = UINT64_MAX >> (64 - bc_kind_bits(kind));
+        items[i] = kind == BC_I1 ? (bc_tagged){.tag = BC_TAG_BOOL, .u.bits = gen_below(g, 2)}
+                                 : (bc_tagged){.tag = is_float ? BC_TAG_FLOAT : BC_TAG_INTEGER, .type = types[i]->elem,
+                                               .u.bits = is_float ? 0 : gen_draw(g) & mask};
     }
     *array = (bc_tagged){.tag = BC_TAG_ARRAY, .u.array = {items, count}};
     return array;
@@ -346,7 +348,7 @@ static bool gen_function(generator *g, unsigned number)
     bc_function_number(f);
     if (gen_chance(g, 30))
         f->hints = gen_hints(g, OP_LIMIT);
-    return !gen_chance(g, 40) || gen_debug(g, f);
+    return !g->debug || gen_debug(g, f);
 }
 
 static bool gen_global(generator *g)
@@ -374,6 +376,7 @@ tv_status gen_module(const gen_options *options, tv_module **out_module)
     m->globals = bc_new(&m->arena, bc_global, 1);
     m->function_capacity = options->functions;
     m->global_capacity = 1;
+    g.debug = gen_chance(&g, 40);
     bool fine = m->functions && m->globals && (!gen_chance(&g, 50) || gen_global(&g));
     for (unsigned i = 0; fine && i < options->functions; i++)
         fine = gen_function(&g, i);

@@ -82,7 +82,7 @@ static const bc_type *guess_view(generator *g, const bc_constraint_info *c, cons
                            : c->form == BC_FORM_STRIDED_VIEW ? BC_STRIDED_VIEW : BC_GATHER_SCATTER_VIEW);
         t.elem = source;
         t.rank = t.result_count = t.stride_count = source->rank;
-        t.sparse_dim = gen_below(g, t.rank);
+        t.sparse_dim = t.kind == BC_GATHER_SCATTER_VIEW ? gen_below(g, t.rank) : 0;
         bool reversed = gen_chance(g, 20);
         for (uint32_t d = 0; d < t.rank; d++) {
             shape[d] = 1 << gen_below(g, 5);

@@ -199,6 +199,29 @@ bc_value *gen_find_fitting(generator *g, const bc_constraint_info *c, bool multi
     return NULL;
 }
 
+/* Are all elements equal? Writers then keep one. */
+static bool is_splat(const uint8_t *bytes, size_t size, size_t width)
+{
+    return memcmp(bytes, bytes + width, size - width) == 0;
+}
+
+/* A bit for each element; all of the byte where they are equal. */
+static const bc_blob *draw_bits(generator *g, size_t elems, bool full)
+{
+    uint8_t bytes[256];
+    size_t ones = 0;
+    memset(bytes, 0, sizeof bytes);
+    for (size_t i = 0; full && i < elems; i++)
+        if (gen_chance(g, 50)) {
+            bytes[i / 8] |= (uint8_t)(1u << i % 8);
+            ones++;
+        }
+    if (full && ones && ones != elems)
+        return bc_blob_add(g->m, bytes, (elems + 7) / 8, true);
+    bytes[0] = gen_chance(g, 50) ? 0xff : 0;
+    return bc_blob_add(g->m, bytes, 1, true);
+}
+
 const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)
 {
     uint8_t bytes[256];
@@ -206,18 +229,18 @@ const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)
     int64_t elems = bc_shape_elems(tile->shape, tile->rank);
     size_t width = bc_kind_constant_bytes(kind);
     bool full = elems > 1 && (size_t)elems * width <= sizeof bytes && gen_chance(g, 40);
-    size_t size = kind == BC_I1 ? (full ? ((size_t)elems + 7) / 8 : 1) : full ? (size_t)elems * width : width;
+    if (kind == BC_I1)
+        return draw_bits(g, (size_t)elems, full);
+    size_t size = full ? (size_t)elems * width : width;
     for (size_t i = 0; i < size; i++)
         bytes[i] = (uint8_t)gen_draw(g);
-    if (kind == BC_I1 && !full)
-        bytes[0] = gen_chance(g, 50) ? 0xff : 0;
     if (kind == BC_F4E2M1FN)
         for (size_t i = 0; i < size; i++)
             bytes[i] &= 0x0f;
     if (kind == BC_TF32)
         for (size_t i = 2; i < size; i += 3)
             bytes[i] &= 0x07;
-    return bc_blob_add(g->m, bytes, size, true);
+    return bc_blob_add(g->m, bytes, full && is_splat(bytes, size, width) ? width : size, true);
 }
 
 bc_value *gen_value_of(generator *g, const bc_type *type)
