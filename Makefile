@@ -74,11 +74,12 @@ TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
+MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
 
 all: $(OUT)/tilevm $(OUT)/libtilevm.so $(OUT)/mkbc ## build the command and the library
-tests: all $(UNIT_BIN) $(TEST_BIN) ## build the test programs too
+tests: all $(UNIT_BIN) $(TEST_BIN) $(OUT)/matrix ## build the test programs too
 
 # A stamp changes when its text does, so that other flags, another compiler or a removed file rebuild what they touch.
 define stamp
@@ -152,6 +153,9 @@ $(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
 $(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
+$(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
 docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
 
@@ -187,6 +191,10 @@ $(BUILD)/corpus/unpacked: $(CORPUS_ARCHIVES)
 
 check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus
 	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; exit $$status
+
+.PHONY: check-matrix
+check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
+	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)

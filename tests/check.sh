@@ -52,6 +52,7 @@ if build build tests corpus; then
     run docs check-docs
     run property check-property
     run corpus check-corpus
+    run matrix check-matrix
 fi
 if build build-sanitized CONFIG=asan tests; then
     run unit-sanitized CONFIG=asan check-unit
@@ -60,6 +61,7 @@ if build build-sanitized CONFIG=asan tests; then
     run corpus-sanitized CONFIG=asan check-corpus
     run malformed CONFIG=asan check-malformed
     run fuzz-replay CONFIG=asan check-fuzz-replay
+    run matrix-sanitized CONFIG=asan check-matrix
 fi
 if command -v clang > /dev/null; then
     build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit

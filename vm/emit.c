@@ -204,6 +204,7 @@ void vm_need_packed(vm_emit *e, const bc_value *v)
         insert_after(e, home, x->maker, &inst->head);
     x->packed = to;
     x->packed_for = here ? e->position : UINT32_MAX;
+    x->packer = &inst->head;
 }
 
 void vm_read(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *v)

@@ -48,6 +48,7 @@ struct vm_value {
     size_t offset;           /* bytes into storage */
     vm_storage packed;       /* a packed copy, or VM_NO_STORAGE */
     uint32_t packed_for;     /* position of the one op it was made for; UINT32_MAX: for all */
+    vm_inst *packer;         /* instruction that makes the packed copy */
     vm_storage staging;      /* ROWS: where the copy goes if it cannot stay in memory */
     vm_ctx *home;            /* the piece of code that makes it */
     vm_inst *maker;          /* STORED, ROWS: instruction after which it is there; NULL: from the start of home */

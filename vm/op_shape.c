@@ -147,6 +147,7 @@ static void settle(vm_emit *e, const bc_value *v)
         x->offset = 0;
         x->layout = vm_layout_packed(x->layout.bits);
         x->packed = VM_NO_STORAGE;
+        x->maker = x->packer;
     }
 }
 

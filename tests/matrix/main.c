@@ -1,0 +1,58 @@
+/* Every op of Tile IR on every type that the verifier takes, in shapes of rank 0 to 4, against references written for
+   these tests (exact.h). Prints one line of counts for each part.
+
+     matrix [--quick] [--seed N] [PART...]
+
+   --quick takes fewer shapes and samples. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/matrix/parts.h"
+
+static const struct {
+    const char *name;
+    void (*run)(mx_report *r, mx_effort effort);
+} parts[] = {
+    {"arith", mx_arith},
+    {"convert", mx_convert},
+};
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool wanted(int argc, char **argv, const char *name)
+{
+    bool any = false;
+    for (int i = 1; i < argc; i++) {
+        any |= argv[i][0] != '-';
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    }
+    return !any;
+}
+
+int main(int argc, char **argv)
+{
+    mx_effort effort = {0, false};
+    unsigned long failed = 0;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--quick") == 0)
+            effort = (mx_effort){.shift = 5, .quick = true};
+    for (size_t i = 0; i < TV_COUNT(parts); i++) {
+        mx_report r = {.name = parts[i].name};
+        if (!wanted(argc, argv, parts[i].name))
+            continue;
+        double start = seconds();
+        parts[i].run(&r, effort);
+        printf("matrix %s: %lu passed, %lu failed (%.1f s)\n", r.name, r.passed, r.failed, seconds() - start);
+        fflush(stdout);
+        failed += r.failed;
+    }
+    return failed != 0;
+}

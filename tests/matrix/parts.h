@@ -1,0 +1,10 @@
+/* The parts of the matrix; each counts what it tried. */
+#ifndef TILEVM_TESTS_MATRIX_PARTS_H
+#define TILEVM_TESTS_MATRIX_PARTS_H
+
+#include "tests/matrix/kernel.h"
+
+void mx_arith(mx_report *r, mx_effort effort);
+void mx_convert(mx_report *r, mx_effort effort);
+
+#endif
