@@ -10,7 +10,8 @@
 #include "bytecode/report.h"
 
 enum {
-    MAX_PLACES = 1 << 22 /* elements up to which overlap is decided element by element */
+    MAX_PLACES = 1 << 22,     /* elements up to which overlap is decided element by element */
+    MAX_WORK = 8 * MAX_PLACES /* elements, and 64-byte parts of memory, that one call looks at to decide it */
 };
 
 struct tv_call {
@@ -39,6 +40,7 @@ typedef struct checker {
     tv_sink sink;
     bc_arena *arena;
     bool bad;
+    int64_t work_left;        /* of MAX_WORK */
     extent *extents;          /* of all arrays, those of lists too */
     size_t extent_count;
     struct list_span {        /* descriptors of lists */
@@ -314,12 +316,16 @@ static bool is_nested(const extent *e)
     return true;
 }
 
-/* Are two elements of a, or of a and b, one place? *out_known false: too large to look at each element. */
+/* Are two elements of a, or of a and b, one place? *out_known false: too much to look at each element. */
 static bool collide(checker *c, const extent *a, const extent *b, bool *out_known)
 {
     uintptr_t low = b && b->low < a->low ? b->low : a->low, high = b && b->high > a->high ? b->high : a->high;
     *out_known = false;
-    if (high - low > (uintptr_t)MAX_PLACES * 16 || places(a->array) > MAX_PLACES || (b && places(b->array) > MAX_PLACES))
+    int64_t work_a = places(a->array), work_b = b ? places(b->array) : 0;
+    if (high - low > (uintptr_t)MAX_PLACES * 16 || work_a > MAX_PLACES || work_b > MAX_PLACES)
+        return false;
+    c->work_left -= work_a + work_b + (int64_t)(high - low) / 64;
+    if (c->work_left < 0)
         return false;
     bc_arena scratch;
     bc_arena_init(&scratch, &c->arena->allocator, 0);
@@ -558,7 +564,7 @@ tv_status tv_call_new(const tv_signature *signature, const tv_arg *args, size_t 
 {
     bc_arena scratch;
     bc_arena_init(&scratch, allocator, 0);
-    checker c = {.signature = signature, .sink = sink, .arena = &scratch};
+    checker c = {.signature = signature, .sink = sink, .arena = &scratch, .work_left = MAX_WORK};
     tv_status status = TV_NO_MEMORY;
     tv_call *call = NULL;
     tv_allocator a = scratch.allocator;

@@ -70,6 +70,14 @@ static bool is_packed(const arg_array *a)
     return true;
 }
 
+static bool over_limit(uint64_t bytes, uint64_t limit, io_error *error)
+{
+    if (!limit || bytes <= limit)
+        return false;
+    io_fail(error, "%.3g GB are more than the limit of %.3g GB", (double)bytes / 1e9, (double)limit / 1e9);
+    return true;
+}
+
 /* Fills in shape, strides and count; elements below the first one, and from the lowest to the end of the last. */
 static bool describe(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const arg_layout *layout, arg_array *out,
                      uint64_t *out_below, uint64_t *out_total, io_error *error)
@@ -85,6 +93,8 @@ static bool describe(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const 
     if (!io_info_measure(&info, error))
         return false;
     out->count = info.count;
+    if (over_limit(info.size, layout->limit, error)) /* also where elements share memory: each is filled and read */
+        return false;
     if (layout->strides)
         memcpy(out->strides, layout->strides, ndim * sizeof *layout->strides);
     else if (!packed_strides(out, layout->fortran))
@@ -117,8 +127,8 @@ bool arg_array_new(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const ar
     if (layout->offset > INT64_MAX / 4 || total + layout->offset > SIZE_MAX / 2 / a.item)
         return io_fail(error, "the array is larger than the address space");
     uint64_t bytes = (total + layout->offset) * a.item;
-    if (layout->limit && bytes > layout->limit)
-        return io_fail(error, "%.3g GB are more than the limit of %.3g GB", (double)bytes / 1e9, (double)layout->limit / 1e9);
+    if (over_limit(bytes, layout->limit, error))
+        return false;
     a.storage = storage_new((size_t)bytes);
     if (!a.storage)
         return io_fail(error, "no memory for an array of %.3g GB", (double)bytes / 1e9);
