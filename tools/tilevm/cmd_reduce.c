@@ -23,9 +23,10 @@ static int run(cli_args *args);
 
 const cli_command command_reduce = {
     "reduce", "FILE", "shrink a module while a command keeps failing",
-    "Looks for a smaller module on which the command still fails (exits with a code other than 0, or is\n"
-    "killed). Tries to leave out entries, globals, debug information, hints and ops, to put loops and\n"
-    "branches down to their bodies, and to make constants zero; every candidate verifies if FILE does.\n"
+    "Looks for a smaller module, of fewer ops and parameters, then of fewer bytes, on which the command still\n"
+    "fails (exits with a code other than 0, or is killed). Tries to leave out entries, globals, parameters,\n"
+    "debug information, hints and ops, to put loops and branches down to their bodies, and to make\n"
+    "constants zero; every candidate verifies if FILE does.\n"
     "The command runs in a shell with its output thrown away. Its exit code must not depend on chance.",
     options, run};
 
@@ -34,6 +35,7 @@ typedef struct reducer {
     unsigned timeout;
     bool quiet, valid;
     bc_text best;         /* bytes of the smallest failing module */
+    uint64_t best_parts;  /* of it; bytes alone would not do, because tables are padded */
     char candidate[64];   /* path that the command is given */
     unsigned runs, kept;
 } reducer;
@@ -79,14 +81,25 @@ static bool still_fails(reducer *r, const bc_text *bytes)
     return WEXITSTATUS(status) != 0;
 }
 
+/* Ops and parameters. */
+static uint64_t count_parts(const tv_module *m)
+{
+    uint64_t count = 0;
+    for (size_t f = 0; f < m->function_count; f++)
+        count += m->functions[f].op_count + (uint64_t)m->functions[f].body->arg_count;
+    return count;
+}
+
 /* Takes an edited module: keeps its bytes if it is valid enough, smaller and still failing. Closes it. */
 static bool consider(reducer *r, tv_module *m, bool edited)
 {
     bc_text bytes;
+    uint64_t parts = count_parts(m);
     bc_text_init(&bytes, NULL);
     bool keep = edited && bc_module_compact(m) == TV_OK
         && (!r->valid || tv_module_verify(m, &(tv_verify_options){.max_errors = 1}, (tv_sink){0}) == TV_OK)
-        && tv_module_write(m, (tv_sink){0}, (tv_writer){&bytes, append}) == TV_OK && bytes.len < r->best.len
+        && tv_module_write(m, (tv_sink){0}, (tv_writer){&bytes, append}) == TV_OK
+        && (parts < r->best_parts || (parts == r->best_parts && bytes.len < r->best.len))
         && still_fails(r, &bytes);
     tv_module_close(m);
     if (!keep) {
@@ -95,6 +108,7 @@ static bool consider(reducer *r, tv_module *m, bool edited)
     }
     bc_text_release(&r->best);
     r->best = bytes;
+    r->best_parts = parts;
     r->kept++;
     if (!r->quiet && isatty(2))
         fprintf(stderr, "\r%zu bytes after %u runs ", r->best.len, r->runs);
@@ -138,6 +152,14 @@ static uint32_t op_count(const reducer *r, size_t function)
     return count;
 }
 
+static uint32_t param_count(const reducer *r, size_t function)
+{
+    tv_module *m = open_best(r);
+    uint32_t count = m && function < m->function_count ? m->functions[function].body->arg_count : 0;
+    tv_module_close(m);
+    return count;
+}
+
 static bool reduce_function(reducer *r, size_t function)
 {
     bool changed = false;
@@ -149,6 +171,10 @@ static bool reduce_function(reducer *r, size_t function)
         }
     for (uint32_t op = op_count(r, function); op-- > 0;)
         changed |= try_op(r, function, op);
+    for (uint32_t param = param_count(r, function); param-- > 0;) {
+        tv_module *m = open_best(r);
+        changed |= m && consider(r, m, edit_drop_param(m, function, param));
+    }
     return changed;
 }
 
@@ -200,6 +226,7 @@ static int reduce_file(reducer *r, const char *path, const char *output, size_t 
     if (!m)
         return cli_error("%s cannot be read as bytecode; see `tilevm verify %s`", path, path);
     r->valid = tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK;
+    r->best_parts = count_parts(m);
     tv_module_close(m);
     if (!still_fails(r, &r->best))
         return cli_error("the command does not fail on %s itself", path);

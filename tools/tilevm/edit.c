@@ -144,6 +144,49 @@ static bool is_used(const bc_function *f, const bc_value *value)
     return false;
 }
 
+/* The array attribute without one item. NULL: out of memory. */
+static const bc_tagged *without_item(bc_module *m, const bc_tagged *array, size_t item)
+{
+    bc_list list = array->u.array;
+    bc_tagged *items = bc_new(&m->arena, bc_tagged, list.count), *out = bc_new(&m->arena, bc_tagged, 1);
+    if (!items || !out)
+        return NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < list.count; i++)
+        if (i != item)
+            items[count++] = list.items[i];
+    *out = *array;
+    out->u.array = (bc_list){items, count};
+    return out;
+}
+
+bool edit_drop_param(bc_module *m, size_t function, size_t param)
+{
+    bc_function *f = &m->functions[function];
+    bc_block *body = f->body;
+    uint32_t inputs = f->type->rank;
+    if (param >= body->arg_count || body->arg_count != inputs || is_used(f, &body->args[param]))
+        return false;
+    bc_type type = *f->type;
+    const bc_type **members = bc_new(&m->arena, const bc_type *, inputs + type.result_count);
+    if (!members)
+        return false;
+    memcpy(members, type.members, (inputs + type.result_count) * sizeof *members);
+    memmove(members + param, members + param + 1, (inputs + type.result_count - param - 1) * sizeof *members);
+    type.rank--;
+    type.members = members;
+    f->type = bc_type_add(m, &type);
+    if (f->arg_attrs && param < f->arg_attrs->u.array.count)
+        f->arg_attrs = without_item(m, f->arg_attrs, param);
+    for (size_t i = param + 1; i < inputs; i++) {
+        body->args[i - 1].type = body->args[i].type;
+        replace_uses(f, &body->args[i], &body->args[i - 1]);
+    }
+    body->arg_count--;
+    bc_function_number(f);
+    return f->type != NULL;
+}
+
 static bool drop_op(bc_module *m, bc_function *f, bc_op *op)
 {
     if (bc_info(op)->traits & BC_TERMINATOR)

@@ -9,6 +9,8 @@
 
 bool edit_drop_function(bc_module *m, size_t function);
 bool edit_drop_global(bc_module *m, size_t global);
+/* Removes a parameter that nothing uses. The name of the entry stays, so a mangled one may no longer fit. */
+bool edit_drop_param(bc_module *m, size_t function, size_t param);
 bool edit_drop_debug(bc_module *m);
 bool edit_drop_hints(bc_module *m);
 /* Removes `count` ops from index `first` on (with their regions). Uses of their results become another visible value of
