@@ -191,18 +191,26 @@ static bool check_sparse_index(bc_verifier *v, const bc_op *op, const access *a,
     return true;
 }
 
+/* How many dimensions of a tensor_view have the static stride 1; *out_dim: the last of them. */
+static uint32_t count_unit_strides(const bc_type *tensor, uint32_t *out_dim)
+{
+    uint32_t count = 0;
+    *out_dim = 0;
+    for (uint32_t d = 0; d < tensor->rank; d++)
+        if (tensor->strides[d] == 1) {
+            *out_dim = d;
+            count++;
+        }
+    return count;
+}
+
 /* Two f4E2M1FN share a byte. Which two, the one dimension with stride 1 says. */
 static bool check_f4_packing(bc_verifier *v, const bc_op *op, int view_row)
 {
     const bc_type *view = bc_type_of(op, view_row), *tensor = view->elem;
     if (TV_LIKELY(tensor->elem->kind != BC_F4E2M1FN))
         return true;
-    uint32_t packing = 0, count = 0;
-    for (uint32_t d = 0; d < tensor->rank; d++)
-        if (tensor->strides[d] == 1) {
-            packing = d;
-            count++;
-        }
+    uint32_t packing, count = count_unit_strides(tensor, &packing);
     if (count != 1)
         return bc_wrong(v, op, view_row, 0, BC_RULE_V_F4_01,
                         "is %s, which has %u dimensions of static stride 1; packed elements need one",
@@ -319,6 +327,23 @@ void verify_atomic_red_view_tko(bc_verifier *v, const bc_op *op)
 
 /* ---- multimem ---- */
 
+/* f16 and bf16 move in pairs. Source: what the 13.5 tools refuse. */
+static bool check_multimem_pairs(bc_verifier *v, const bc_op *op, int view_row)
+{
+    const bc_type *view = bc_type_of(op, view_row), *tensor = view->elem;
+    if (!bc_kind_in((bc_kind)tensor->elem->kind, BC_SET(F16) | BC_SET(BF16)))
+        return true;
+    uint32_t dim, count = count_unit_strides(tensor, &dim);
+    if (count != 1)
+        return bc_wrong(v, op, view_row, 0, BC_RULE_V_MML_08,
+                        "is %s, which has %u dimensions of static stride 1; pairs of %s need one",
+                        bc_type_words(v, view), count, bc_type_words(v, tensor->elem));
+    if (bc_shape_elems(view->shape, view->rank) == 1)
+        return bc_wrong(v, op, view_row, 0, BC_RULE_V_MML_09, "is %s, whose tiles take 2 bytes; it must be a multiple of 4",
+                        bc_type_words(v, view));
+    return true;
+}
+
 static bool check_multimem_view(bc_verifier *v, const bc_op *op, int view_row)
 {
     enum { KINDS = BC_SET(I32) | BC_SET(I64) | BC_SET(F16) | BC_SET(BF16) | BC_SET(F32) | BC_SET(F64) };
@@ -329,7 +354,7 @@ static bool check_multimem_view(bc_verifier *v, const bc_op *op, int view_row)
     if (view->elem->ptr_attr != BC_PtrAttr_multicast)
         return bc_wrong(v, op, view_row, 0, BC_RULE_V_PTRATTR_02, "is %s with %s; the address must be multicast",
                         bc_type_words(v, view), ptr_attr_words(view->elem->ptr_attr));
-    return true;
+    return check_multimem_pairs(v, op, view_row);
 }
 
 #define MODE(name) (1u << BC_MultimemReductionKind_##name)

@@ -3,6 +3,7 @@
 #ifndef TILEVM_BYTECODE_BASE_COMPILER_H
 #define TILEVM_BYTECODE_BASE_COMPILER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #if defined(__GNUC__)
@@ -23,7 +24,12 @@
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__has_include)
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
-#define TV_CPU_HAS(name, text) CPU_FEATURE_ACTIVE(name)
+/* CPU_FEATURE_ACTIVE of the same header shifts a 1 into the sign for every 32nd feature. */
+static inline bool tv_cpu_has(unsigned feature)
+{
+    return __x86_get_cpuid_feature_leaf(feature / 128)->active_array[feature % 128 / 32] >> feature % 32 & 1;
+}
+#define TV_CPU_HAS(name, text) tv_cpu_has(x86_cpu_##name)
 #else
 #define TV_CPU_HAS(name, text) __builtin_cpu_supports(text)
 #endif
