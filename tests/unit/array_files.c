@@ -134,6 +134,7 @@ static void test_headers(void)
     CHECK(header("{'descr': 'float8_e5m2', 'fortran_order': False, 'shape': (1,)}", 3, 1, &info) && info.dtype == TV_F8E5M2);
     CHECK(header("{'descr': '=i2', 'fortran_order': False, 'shape': (1,)}", 1, 2, &info) && info.dtype == TV_I16);
     CHECK(header("{'descr': '>u1', 'fortran_order': False, 'shape': (1,)}", 1, 1, &info) && info.dtype == TV_U8);
+    CHECK(header("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", 1, 1, &info) && info.dtype == TV_F8E5M2); /* from ml_dtypes */
     refuse("", "not a Python dictionary");
     refuse("{'descr': '<f4', 'fortran_order': False}", "does not have just");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", "unknown key 'x'");

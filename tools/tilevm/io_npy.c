@@ -67,6 +67,11 @@ bool io_info_descr(io_info *info, tv_str descr, io_error *error)
         info->item = size;
         return true;
     }
+    if (rest.ptr[0] == 'f' && size == 1) { /* ml_dtypes saves float8_e5m2 so */
+        info->dtype = TV_F8E5M2;
+        info->item = size;
+        return true;
+    }
     for (int i = 0; i < TV_DTYPE_COUNT; i++) {
         const char *known = bc_dtypes[i].descr;
         if (!known[0] || strlen(known + 1) != rest.len || memcmp(known + 1, rest.ptr, rest.len) != 0)
