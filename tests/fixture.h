@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FIXTURE_MAX_SECTIONS = 64, FIXTURE_MAX_RUNS = 16, FIXTURE_MAX_ARGS = 64 };
+enum { FIXTURE_MAX_SECTIONS = 64, FIXTURE_MAX_RUNS = 32, FIXTURE_MAX_ARGS = 64 };
 
 /* Text between a line `--- kind [name] [key=value ...]` and the next such line, borrowed from the file's text. */
 typedef struct fixture_section {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,11 +49,13 @@ bool process_run(const char *folder, char *const argv[], const char *stdin_name,
     if (pid == 0)
         child(folder, argv, stdin_name, seconds);
     int status;
-    while (waitpid(pid, &status, 0) < 0)
+    struct rusage usage = {0};
+    while (wait4(pid, &status, 0, &usage) < 0)
         if (errno != EINTR)
             return false;
     out_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     out_result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    out_result->peak_kib = usage.ru_maxrss;
     out_result->out = read_in(folder, ".stdout", &out_result->out_len);
     out_result->err = read_in(folder, ".stderr", &out_result->err_len);
     if (out_result->out && out_result->err)

@@ -28,7 +28,7 @@
 #include "tests/process.h"
 #include "tilevm/tilevm.h"
 
-enum { TIMEOUT_SECONDS = 120, MESSAGE_SIZE = 8192 };
+enum { TIMEOUT_SECONDS = 120, MOST_MIB = 1024, MESSAGE_SIZE = 8192 };
 
 typedef struct options {
     char tool[4096];       /* absolute: the tool runs in other folders */
@@ -149,7 +149,8 @@ static int check_text(test *t, int section, const char *kind, int at, const char
 
 /* ---- running the tool ---- */
 
-/* Runs the tool; false (with a message) when it did not end by itself or with status `expect` (-1: any). */
+/* Runs the tool; false (with a message) when it did not end by itself, not with status `expect` (-1: any), or took too
+   much memory. */
 static bool run_tool(test *t, char *const args[], int arg_count, const char *stdin_name, int expect,
                      process_result *out_result)
 {
@@ -161,13 +162,16 @@ static bool run_tool(test *t, char *const args[], int arg_count, const char *std
         t->failed = true;
         return false;
     }
-    if (out_result->exit_code >= 0 && (expect < 0 || out_result->exit_code == expect))
+    bool too_large = out_result->peak_kib / 1024 > MOST_MIB;
+    if (!too_large && out_result->exit_code >= 0 && (expect < 0 || out_result->exit_code == expect))
         return true;
     t->failed = true;
     say(t, "  tilevm");
     for (int i = 0; i < arg_count; i++)
         say(t, " %s", args[i]);
-    if (out_result->signal)
+    if (too_large)
+        say(t, ": took %ld MiB of memory, and %d are allowed", out_result->peak_kib / 1024, MOST_MIB);
+    else if (out_result->signal)
         say(t, ": ended by signal %d%s", out_result->signal, out_result->signal == 14 ? " (out of time)" : "");
     else
         say(t, ": exit status %d, expected %d", out_result->exit_code, expect);

@@ -25,9 +25,10 @@ vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch);
 /* Emits the ops of a block into ctx. */
 void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block);
 
-/* Ops from here on in ctx are counted in a new segment; begin also appends the instruction that counts. */
+/* Ops from here on in ctx are counted in a new segment; begin also appends the instruction that counts. op: what runs the
+   piece, named when a limit is reached there; NULL: the entry. */
 uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx);
-void vm_begin_segment(vm_emit *e, vm_ctx *ctx);
+void vm_begin_segment(vm_emit *e, vm_ctx *ctx, const bc_op *op);
 
 /* v is there: packed or laid out as said, in storage. */
 void vm_set_stored(vm_emit *e, const bc_value *v, vm_storage storage, const vm_layout *layout, vm_inst *maker);

@@ -134,9 +134,9 @@ uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx)
     return (uint32_t)c->segment_count++;
 }
 
-void vm_begin_segment(vm_emit *e, vm_ctx *ctx)
+void vm_begin_segment(vm_emit *e, vm_ctx *ctx, const bc_op *op)
 {
-    segment_inst *inst = vm_new_inst(e, NULL, segment_run, segment_inst);
+    segment_inst *inst = vm_new_inst(e, op, segment_run, segment_inst);
     inst->segment = vm_new_segment(e, ctx);
     vm_append_to(e, ctx, &inst->head);
 }
@@ -456,7 +456,7 @@ static void emit_all(vm_emit *e)
         return;
     vm_new_segment(e, preamble);
     emit_params(e);
-    vm_begin_segment(e, body);
+    vm_begin_segment(e, body, NULL);
     vm_emit_block(e, body, e->f->body);
     vm_close_groups(e, preamble);
     vm_append_to(e, preamble, vm_new_inst_bytes(e, NULL, end_run, sizeof(vm_inst)));

@@ -233,7 +233,7 @@ static void emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
         return;
     }
     body->header = &inst->head;
-    vm_begin_segment(e, body);
+    vm_begin_segment(e, body, op);
     inst->body = body->first;
     e->at = body;
     vm_layout scalar = vm_layout_packed(0);

@@ -174,7 +174,7 @@ static const vm_inst *emit_branch(vm_emit *e, vm_inst *header, const bc_block *b
         return NULL;
     vm_ctx *ctx = vm_new_ctx(e, e->cur, false, true);
     ctx->header = header;
-    vm_begin_segment(e, ctx);
+    vm_begin_segment(e, ctx, header->op);
     vm_emit_block(e, ctx, block);
     return ctx->first;
 }
@@ -200,7 +200,7 @@ void vm_if(vm_emit *e, const bc_op *op)
     vm_append(e, &inst->head);
     set_targets(e, &region.results, bc_results(op), cur, &inst->head);
     if (e->leaves)
-        vm_begin_segment(e, cur); /* what follows may run less often */
+        vm_begin_segment(e, cur, op); /* what follows may run less often */
     e->leaves |= left;
 }
 
@@ -295,7 +295,7 @@ void vm_for(vm_emit *e, const bc_op *op)
     emit_initial(e, operands + inits.first, &region.args);
     body = vm_new_ctx(e, cur, true, false);
     body->header = &inst->head;
-    vm_begin_segment(e, body);
+    vm_begin_segment(e, body, op);
     inst->first = body->first;
     set_targets(e, &region.args, block->args + 1, body, NULL);
     vm_layout scalar = vm_layout_packed(0);
@@ -339,7 +339,7 @@ void vm_loop(vm_emit *e, const bc_op *op)
     emit_initial(e, bc_operands(op), &region.args);
     vm_ctx *body = vm_new_ctx(e, cur, true, false);
     body->header = &inst->head;
-    vm_begin_segment(e, body);
+    vm_begin_segment(e, body, op);
     inst->first = body->first;
     set_targets(e, &region.args, block->args, body, NULL);
     e->region = &region;

@@ -20,9 +20,16 @@
 
 /* Does this processor have the instructions, and the system their registers? TV_CPU_HAS(AVX2, "avx2"): the name in the
    C library's table, which is filled anyway when a program starts, and the one of the compiler's, whose filling costs every
-   start a tenth of a millisecond under a hypervisor. */
+   start a tenth of a millisecond under a hypervisor. The library's header shifts into the sign, which sanitizers report. */
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__has_include)
-#if __has_include(<sys/platform/x86.h>)
+#if defined(__SANITIZE_ADDRESS__)
+#define TV_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TV_SANITIZED 1
+#endif
+#endif
+#if __has_include(<sys/platform/x86.h>) && !defined(TV_SANITIZED)
 #include <sys/platform/x86.h>
 /* CPU_FEATURE_ACTIVE of the same header shifts a 1 into the sign for every 32nd feature. */
 static inline bool tv_cpu_has(unsigned feature)

@@ -42,7 +42,8 @@ static bool names_file(const arg_spec *spec)
 
 static void make(bc_arena *arena, tv_str text, tv_dtype wanted, bool files)
 {
-    arg_context context = {.arena = arena, .folder = files ? folder : NULL, .memory_limit = LIMIT};
+    arg_budget budget = {.limit = LIMIT};
+    arg_context context = {.arena = arena, .folder = files ? folder : NULL, .budget = &budget};
     io_error error = {.text = ""};
     arg_spec spec;
     if (!arg_spec_parse(arena, text, &spec, &error)) {

@@ -12,7 +12,8 @@ static bc_arena arena;
 
 static arg_context context(void)
 {
-    return (arg_context){.arena = &arena, .memory_limit = 1 << 20};
+    static arg_budget budget = {.limit = 1 << 20};
+    return (arg_context){.arena = &arena, .budget = &budget};
 }
 
 static bool make(const char *text, tv_dtype wanted, arg_array *out)
@@ -122,7 +123,7 @@ static void test_refused(void)
     refused("zeros(f32,3", TV_F32, "'zeros(f32,3' is neither a number, a file nor a generator such as zeros(f32,[4,4])");
     refused("zeros(f32,[3)", TV_F32, "'f32,[3' lacks a closing bracket");
     refused("zeroes(f32,3)", TV_F32, "there is no generator 'zeroes'; did you mean 'zeros'?");
-    refused("zeros(f32,1048576)", TV_F32, "0.00419 GB are more than the limit of 0.00105 GB");
+    refused("zeros(f32,1048576)", TV_F32, "an array of 0.00419 GB does not fit: the arrays of a run may take 0.00105 GB here, and have 0 GB");
     refused("zeros(f32,[4294967296,4294967296])", TV_F32, "the shape has more elements than memory has places");
     refused("zeros(f32,[2,2],strides=[4611686018427387904,1])", TV_F32, "the array is larger than the address space");
     refused("zeros(f32,[2,2],strides=[1])", TV_F32, "1 strides for 2 dimensions");

@@ -23,6 +23,13 @@
 
 /* ---- arrays ---- */
 
+/* What the arrays of a run may take together. */
+typedef struct arg_budget {
+    uint64_t limit, used;        /* bytes; limit 0: any */
+} arg_budget;
+/* Half of the memory that can be had now. */
+uint64_t arg_memory_limit(void);
+
 /* Memory with a guard zone on either side. Arrays that alias share one. */
 typedef struct arg_storage {
     unsigned char *block;
@@ -30,6 +37,7 @@ typedef struct arg_storage {
     unsigned char *data;         /* between the guard zones */
     size_t size;
     unsigned users;
+    arg_budget *budget;          /* borrowed; NULL: none */
 } arg_storage;
 
 typedef struct arg_array {
@@ -53,7 +61,7 @@ typedef struct arg_layout {
     bool fortran;                /* first axis fastest; when strides are not given */
     const int64_t *strides;      /* NULL: packed */
     uint64_t offset;             /* elements between the beginning of the memory and the lowest element */
-    uint64_t limit;              /* bytes that may be allocated; 0: any */
+    arg_budget *budget;          /* NULL: no limit */
 } arg_layout;
 
 /* Allocates an array. Its elements hold anything, gaps between them ARG_GAP. shape is copied. */
@@ -152,7 +160,7 @@ typedef struct arg_context {
     bc_arena *arena;
     uint64_t seed;               /* --seed: added to the seed of every generator */
     const char *folder;          /* paths in specs are relative to it; NULL: the current one */
-    uint64_t memory_limit;       /* bytes of one array */
+    arg_budget *budget;          /* of all arrays; must outlive them; NULL: no limit */
 } arg_context;
 
 /* What a kernel gets for one leaf of its signature. */

@@ -1,13 +1,42 @@
 /* Arrays in memory: guard zones, strides, element access. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bytecode/number.h"
 #include "tools/tilevm/args.h"
 
 /* ---- memory ---- */
 
-static arg_storage *storage_new(size_t size)
+/* A number that stands alone in a file, or after a word at the start of a line; UINT64_MAX when there is none. */
+static uint64_t number_in(const char *path, const char *word)
+{
+    char line[128];
+    uint64_t found = UINT64_MAX;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return found;
+    while (found == UINT64_MAX && fgets(line, sizeof line, file))
+        if (strncmp(line, word, strlen(word)) == 0 && sscanf(line + strlen(word), " %" SCNu64, &found) != 1)
+            found = UINT64_MAX;
+    fclose(file);
+    return found;
+}
+
+uint64_t arg_memory_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t limit = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)1 << 32;
+    uint64_t free_kib = number_in("/proc/meminfo", "MemAvailable:");
+    uint64_t group = number_in("/sys/fs/cgroup/memory.max", ""); /* "max" is not a number */
+    if (free_kib < limit / 1024)
+        limit = free_kib * 1024;
+    return (group < limit ? group : limit) / 2;
+}
+
+static arg_storage *storage_new(size_t size, arg_budget *budget)
 {
     arg_storage *s = malloc(sizeof *s);
     if (!s || size > SIZE_MAX - 3 * (size_t)ARG_GUARD) {
@@ -15,12 +44,14 @@ static arg_storage *storage_new(size_t size)
         return NULL;
     }
     size_t rounded = (size + ARG_GUARD - 1) / ARG_GUARD * ARG_GUARD;
-    *s = (arg_storage){.block_size = rounded + 2 * ARG_GUARD, .size = size, .users = 1};
+    *s = (arg_storage){.block_size = rounded + 2 * ARG_GUARD, .size = size, .users = 1, .budget = budget};
     s->block = aligned_alloc(ARG_GUARD, s->block_size);
     if (!s->block) {
         free(s);
         return NULL;
     }
+    if (budget)
+        budget->used += s->size;
     s->data = s->block + ARG_GUARD;
     memset(s->block, ARG_GAP, ARG_GUARD);
     memset(s->data + size, ARG_GAP, s->block_size - ARG_GUARD - size);
@@ -31,6 +62,8 @@ void arg_array_free(arg_array *array)
 {
     arg_storage *s = array->storage;
     if (s && --s->users == 0) {
+        if (s->budget)
+            s->budget->used -= s->size;
         free(s->block);
         free(s);
     }
@@ -70,11 +103,13 @@ static bool is_packed(const arg_array *a)
     return true;
 }
 
-static bool over_limit(uint64_t bytes, uint64_t limit, io_error *error)
+/* used: bytes of the budget that are gone. */
+static bool over_limit(uint64_t bytes, const arg_budget *budget, uint64_t used, io_error *error)
 {
-    if (!limit || bytes <= limit)
+    if (!budget || !budget->limit || bytes <= budget->limit - used)
         return false;
-    io_fail(error, "%.3g GB are more than the limit of %.3g GB", (double)bytes / 1e9, (double)limit / 1e9);
+    io_fail(error, "an array of %.3g GB does not fit: the arrays of a run may take %.3g GB here, and have %.3g GB",
+            (double)bytes / 1e9, (double)budget->limit / 1e9, (double)used / 1e9);
     return true;
 }
 
@@ -93,7 +128,7 @@ static bool describe(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const 
     if (!io_info_measure(&info, error))
         return false;
     out->count = info.count;
-    if (over_limit(info.size, layout->limit, error)) /* also where elements share memory: each is filled and read */
+    if (over_limit(info.size, layout->budget, 0, error)) /* also where elements share memory: each is filled and read */
         return false;
     if (layout->strides)
         memcpy(out->strides, layout->strides, ndim * sizeof *layout->strides);
@@ -127,9 +162,9 @@ bool arg_array_new(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const ar
     if (layout->offset > INT64_MAX / 4 || total + layout->offset > SIZE_MAX / 2 / a.item)
         return io_fail(error, "the array is larger than the address space");
     uint64_t bytes = (total + layout->offset) * a.item;
-    if (over_limit(bytes, layout->limit, error))
+    if (over_limit(bytes, layout->budget, layout->budget ? layout->budget->used : 0, error))
         return false;
-    a.storage = storage_new((size_t)bytes);
+    a.storage = storage_new((size_t)bytes, layout->budget);
     if (!a.storage)
         return io_fail(error, "no memory for an array of %.3g GB", (double)bytes / 1e9);
     a.first = a.storage->data + (layout->offset + below) * a.item;

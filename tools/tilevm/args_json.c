@@ -13,7 +13,7 @@
 
 #include "tools/tilevm/args.h"
 
-enum { MAX_LISTS = 8 };
+enum { MAX_LISTS = 8, MAX_SIZE = 4 << 20 /* a tree of JSON takes up to 40 times as much */ };
 
 typedef struct reader {
     bc_arena *arena;
@@ -223,8 +223,8 @@ bool arg_file_read(bc_arena *arena, const char *path, arg_file *out, io_error *e
         free(problem);
         return false;
     }
-    bool good = true;
-    if (slash) {
+    bool good = file.size <= MAX_SIZE || io_fail(error, "%s: has %zu bytes; up to %d are read", path, file.size, MAX_SIZE);
+    if (good && slash) {
         out->folder = bc_arena_dup(arena, (tv_str){path, (size_t)(slash - path) + (slash == path)}).ptr;
         good = out->folder || no_memory(&r);
     }

@@ -173,7 +173,7 @@ static bool get_layout(const arg_context *context, const arg_spec *spec, uint32_
 {
     tv_str order = spec->keys[ARG_KEY_ORDER], strides = spec->keys[ARG_KEY_STRIDES];
     int64_t offset = 0;
-    *out = (place){.layout = {.limit = context->memory_limit}, .given = order.ptr || strides.ptr || spec->keys[ARG_KEY_OFFSET].ptr};
+    *out = (place){.layout = {.budget = context->budget}, .given = order.ptr || strides.ptr || spec->keys[ARG_KEY_OFFSET].ptr};
     if (order.ptr && !bc_str_is(order, "C") && !bc_str_is(order, "F"))
         return io_fail(error, "order is '%.*s'; it is C (last axis fastest) or F", shown(order), order.ptr);
     out->layout.fortran = order.ptr && order.ptr[0] == 'F';
@@ -292,7 +292,7 @@ static bool read_payload(const arg_context *context, const arg_spec *spec, tv_dt
                          const io_info *info, arg_array *out, io_error *error)
 {
     tv_dtype dtype;
-    const arg_layout layout = {.fortran = info->fortran, .limit = context->memory_limit};
+    const arg_layout layout = {.fortran = info->fortran, .budget = context->budget};
     if (!choose_dtype(spec, info, wanted, stream->source->path, &dtype, error)
         || !arg_array_new(dtype, info->ndim, info->shape, &layout, out, error))
         return false;

@@ -128,7 +128,7 @@ static void fill(arg_array *array, uint32_t seed, bool shared)
 
 static bool make_array(maker *m, tv_dtype dtype, const plan *p, bool shared, arg_array *out)
 {
-    const arg_layout layout = {.strides = p->strides, .limit = m->context->memory_limit};
+    const arg_layout layout = {.strides = p->strides, .budget = m->context->budget};
     if (!arg_array_new(dtype, p->ndim, p->shape, &layout, out, m->error))
         return false;
     fill(out, ++m->ordinal + (uint32_t)m->context->seed, shared);

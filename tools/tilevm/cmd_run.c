@@ -239,7 +239,9 @@ static int run_job_steps(run_job *job)
         return code;
     if (!run_trace_prepare(job, &error) || !arg_save_check(job->saves, job->save_count, &error))
         return run_fail(&error);
-    code = cli_exit_of(run_kernel(job), job->options.path);
+    tv_status status = run_kernel(job);
+    bool said = job->options.json ? job->report.errors > 0 : job->printer.errors > 0;
+    code = status == TV_NO_MEMORY && said ? CLI_FAILED : cli_exit_of(status, job->options.path);
     return code == CLI_OK ? finish(job) : code;
 }
 

@@ -62,13 +62,12 @@ static const char *read_all(int fd, cli_file *out)
         if (capacity > CLI_MAX_FILE) {
             problem = "larger than 1 GiB";
         } else {
-            unsigned char *larger = realloc(bytes, capacity * 2);
-            if (!larger) {
+            capacity = capacity < CLI_MAX_FILE / 2 ? capacity * 2 : CLI_MAX_FILE + 2;
+            unsigned char *larger = realloc(bytes, capacity);
+            if (!larger)
                 problem = "out of memory";
-            } else {
+            else
                 bytes = larger;
-                capacity *= 2;
-            }
         }
     }
     if (problem) {

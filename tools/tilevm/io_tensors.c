@@ -8,7 +8,7 @@
 #include "bytecode/dtype.h"
 #include "tools/tilevm/io.h"
 
-enum { MAX_HEADER = 100 << 20 };
+enum { MAX_HEADER = 4 << 20 }; /* some 30000 tensors; a tree of JSON takes up to 40 times as much */
 
 /* ---- reading ---- */
 
@@ -20,8 +20,11 @@ static bool read_header(const io_source *source, cJSON **out, uint64_t *out_data
         return false;
     for (unsigned i = 8; i-- > 0;)
         len = len << 8 | start[i];
-    if (len > source->size - 8 || len > MAX_HEADER)
+    if (len > source->size - 8)
         return io_fail(error, "%s: not a .safetensors file, or cut off", source->path);
+    if (len > MAX_HEADER)
+        return io_fail(error, "%s: the header has %llu bytes; up to %d are read", source->path, (unsigned long long)len,
+                       MAX_HEADER);
     char *text = malloc((size_t)len + 1);
     if (!text)
         return io_fail(error, "%s: out of memory", source->path);
@@ -75,13 +78,38 @@ static bool get_dtype(const cJSON *dtype, io_info *out)
     return false;
 }
 
-static bool read_tensor(const io_source *source, const cJSON *tensor, uint64_t data, io_stream *out, io_info *info,
-                        io_error *error)
+static bool is_metadata(const cJSON *item)
+{
+    return strcmp(item->string, "__metadata__") == 0;
+}
+
+/* The two numbers of data_offsets, in order. */
+static bool get_range(const cJSON *tensor, uint64_t *begin, uint64_t *end)
+{
+    const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(tensor, "data_offsets");
+    return cJSON_GetArraySize(offsets) == 2 && get_count(cJSON_GetArrayItem(offsets, 0), begin)
+           && get_count(cJSON_GetArrayItem(offsets, 1), end) && *begin <= *end;
+}
+
+/* The format wants every tensor to have bytes of its own. */
+static bool is_alone(const io_source *source, const cJSON *root, const cJSON *tensor, uint64_t begin, uint64_t end,
+                     io_error *error)
+{
+    const cJSON *other;
+    uint64_t from, to;
+    cJSON_ArrayForEach(other, root) {
+        if (other != tensor && !is_metadata(other) && get_range(other, &from, &to) && from < end && begin < to)
+            return io_fail(error, "%s: '%.80s' and '%.80s' have bytes in common", source->path, tensor->string, other->string);
+    }
+    return true;
+}
+
+static bool read_tensor(const io_source *source, const cJSON *root, const cJSON *tensor, uint64_t data, io_stream *out,
+                        io_info *info, io_error *error)
 {
     uint64_t begin = 0, end = 0;
     *info = (io_info){0};
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(tensor, "dtype");
-    const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(tensor, "data_offsets");
     if (!get_dtype(dtype, info))
         return io_fail(error, "%s: elements of type '%.40s' are not understood", source->path,
                        cJSON_IsString(dtype) ? dtype->valuestring : "?");
@@ -90,19 +118,15 @@ static bool read_tensor(const io_source *source, const cJSON *tensor, uint64_t d
                        TV_MAX_RANK);
     if (!io_info_measure(info, error))
         return false;
-    if (cJSON_GetArraySize(offsets) != 2 || !get_count(cJSON_GetArrayItem(offsets, 0), &begin)
-        || !get_count(cJSON_GetArrayItem(offsets, 1), &end) || begin > end || end > source->size - data)
+    if (!get_range(tensor, &begin, &end) || end > source->size - data)
         return io_fail(error, "%s: '%.80s' lies outside the file", source->path, tensor->string);
     if (end - begin != info->size)
         return io_fail(error, "%s: '%.80s' has %llu bytes, but its shape asks for %llu", source->path, tensor->string,
                        (unsigned long long)(end - begin), (unsigned long long)info->size);
+    if (!is_alone(source, root, tensor, begin, end, error))
+        return false;
     io_stream_open(out, source, data + begin, info->size);
     return true;
-}
-
-static bool is_metadata(const cJSON *item)
-{
-    return strcmp(item->string, "__metadata__") == 0;
 }
 
 /* The tensor with that name, or the only one. */
@@ -144,7 +168,7 @@ bool io_tensor_open(const io_source *source, const char *key, io_stream *out, io
     if (!read_header(source, &root, &data, error))
         return false;
     const cJSON *tensor = find_tensor(root, key);
-    bool good = tensor ? read_tensor(source, tensor, data, out, out_info, error) : no_tensor(source, root, key, error);
+    bool good = tensor ? read_tensor(source, root, tensor, data, out, out_info, error) : no_tensor(source, root, key, error);
     cJSON_Delete(root);
     return good;
 }

@@ -217,6 +217,12 @@ static int parse_letter(cli_args *args, const char **out_value)
     return take(args, option, *out_value);
 }
 
+/* "-5" and "-.5" are values: no option has a digit for a letter. */
+static bool is_number(const char *text)
+{
+    return isdigit((unsigned char)text[1]) || (text[1] == '.' && isdigit((unsigned char)text[2]));
+}
+
 int cli_next(cli_args *args, const char **out_value)
 {
     int id = 0;
@@ -227,7 +233,7 @@ int cli_next(cli_args *args, const char **out_value)
             return CLI_END;
         } else {
             const char *text = args->argv[args->next++];
-            if (args->only_operands || text[0] != '-' || text[1] == 0) {
+            if (args->only_operands || text[0] != '-' || text[1] == 0 || is_number(text)) {
                 *out_value = text;
                 return CLI_OPERAND;
             }

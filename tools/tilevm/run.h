@@ -101,6 +101,7 @@ typedef struct run_job {
     size_t entry;
     tv_signature *signature;
     arg_file arg_file;
+    arg_budget budget;           /* of all arrays below */
     arg_set set;
     tv_call *call;
     tv_vm *vm;

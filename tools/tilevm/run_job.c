@@ -183,12 +183,6 @@ static bool any_auto(const arg_set *set)
     return false;
 }
 
-static uint64_t physical_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : (uint64_t)1 << 32;
-}
-
 static bool make_all(run_job *job, const arg_context *context, io_error *error)
 {
     const arg_value *missing = arg_set_missing(&job->set);
@@ -372,7 +366,8 @@ int run_job_prepare(run_job *job)
         return run_print_params(job, job->entry);
     if (!job->options.has_grid)
         return cli_usage(job->args, "how many tile blocks? say --grid X[,Y[,Z]]");
-    const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .memory_limit = physical_memory() / 4 * 3};
+    job->budget.limit = arg_memory_limit();
+    const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .budget = &job->budget};
     if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))
         return run_fail(&error);
     return cli_exit_of(make_call(job), job->options.path);
