@@ -553,48 +553,46 @@ uint64_t exact_flush(bc_kind kind, uint64_t pattern)
     return exact_is_subnormal(kind, pattern) ? pattern & 0x80000000 : pattern;
 }
 
-long double exact_approximate(const exact *x)
+long double exact_value(bc_kind kind, uint64_t pattern)
 {
-    long double v = 0;
+    exact x;
+    long double v;
     int e;
-    if (x->class_ != EXACT_FINITE) {
-        v = x->class_ == EXACT_NAN ? NAN : HUGE_VALL;
-    } else {
-        uint64_t m = digits_of(x, &e);
-        v = ldexpl((long double)m, e);
+    if (kind == BC_F32) {
+        uint32_t bits = (uint32_t)pattern;
+        float f;
+        memcpy(&f, &bits, sizeof f);
+        return (long double)f;
     }
-    return x->negative ? -v : v;
+    if (kind == BC_F64) {
+        double d;
+        memcpy(&d, &pattern, sizeof d);
+        return (long double)d;
+    }
+    exact_of_float(&x, kind, pattern);
+    if (x.class_ == EXACT_FINITE) {
+        uint64_t m = digits_of(&x, &e);
+        v = ldexpl((long double)m, e);
+    } else {
+        v = x.class_ == EXACT_NAN ? (long double)NAN : HUGE_VALL;
+    }
+    return x.negative ? -v : v;
 }
 
 double exact_ulps(bc_kind kind, uint64_t result, long double x)
 {
     const exact_format *f = exact_format_of(kind);
-    bool wide = kind == BC_F64;
-    double r;
-    if (wide) {
-        memcpy(&r, &result, sizeof r);
-    } else {
-        uint32_t bits = (uint32_t)(kind == BC_BF16 ? result << 16 : result);
-        float narrow;
-        memcpy(&narrow, &bits, sizeof narrow);
-        r = (double)narrow;
-        if (kind == BC_F16) {
-            int e = (int)(result >> 10 & 31), m = (int)(result & 1023);
-            r = e == 31 ? (m ? NAN : HUGE_VAL) : ldexp(e ? m + 1024 : m, (e ? e : 1) - 25);
-            r = result >> 15 ? -r : r;
-        }
-    }
+    long double r = exact_value(kind, result);
     if (isnan(x) || isnan(r))
         return isnan(x) && isnan(r) ? 0 : HUGE_VAL;
-    /* Beyond the largest finite number the next one would be infinity: count from there. */
+    /* What is too large counts as the first power of two that is. */
     int top = (1 << f->exponent) - 1 - f->bias, exponent;
     long double limit = ldexpl(1, top);
-    if (fabsl(x) >= limit || isinf(r)) {
-        long double given = isinf(r) ? copysignl(limit, r) : r, want = fabsl(x) >= limit ? copysignl(limit, x) : x;
-        return (double)fabsl(ldexpl(given - want, f->mantissa + 1 - top));
-    }
+    r = fabsl(r) > limit ? copysignl(limit, r) : r;
+    x = fabsl(x) > limit ? copysignl(limit, x) : x;
     frexpl(x, &exponent); /* x = 0.5..1 * 2^exponent */
     int least = 1 - f->bias;
+    exponent = exponent > top ? top : exponent;
     int unit = (x != 0 && exponent - 1 > least ? exponent - 1 : least) - f->mantissa;
-    return (double)fabsl(ldexpl((long double)r - x, -unit));
+    return (double)fabsl(ldexpl(r - x, -unit));
 }

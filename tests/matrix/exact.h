@@ -59,11 +59,11 @@ unsigned exact_bits(bc_kind kind);
 uint64_t exact_mask(unsigned bits);
 int64_t exact_signed(uint64_t pattern, unsigned width);
 
-/* Close to x, with all the digits that a long double has. */
-long double exact_approximate(const exact *x);
+/* The value of a pattern of a float kind. */
+long double exact_value(bc_kind kind, uint64_t pattern);
 
-/* Distance between a result and the number x in units in the last place of the kind at x, for functions. x is given in
-   more precision than the kind has. Infinity, zero and NaN must be hit exactly: else HUGE_VAL. */
+/* Distance between a result and the number x, in units in the last place that the kind has at x. x is given in more
+   precision than the kind has. HUGE_VAL where one is a NaN and the other is not. */
 double exact_ulps(bc_kind kind, uint64_t result, long double x);
 
 /* For generators: fields of a kind. */

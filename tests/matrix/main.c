@@ -1,9 +1,10 @@
 /* Every op of Tile IR on every type that the verifier takes, in shapes of rank 0 to 4, against references written for
    these tests (exact.h). Prints one line of counts for each part.
 
-     matrix [--quick] [--seed N] [PART...]
+     matrix [--quick] [PART...]
+     matrix --measure N
 
-   --quick takes fewer shapes and samples. */
+   --quick takes fewer shapes and samples. --measure prints how far functions are from exact, over N operands each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static const struct {
 } parts[] = {
     {"arith", mx_arith},
     {"convert", mx_convert},
+    {"functions", mx_functions},
 };
 
 static double seconds(void)
@@ -41,9 +43,14 @@ int main(int argc, char **argv)
 {
     mx_effort effort = {0, false};
     unsigned long failed = 0;
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             effort = (mx_effort){.shift = 5, .quick = true};
+        if (strcmp(argv[i], "--measure") == 0) {
+            mx_functions_measure(i + 1 < argc ? strtoull(argv[i + 1], NULL, 0) : 1 << 20);
+            return 0;
+        }
+    }
     for (size_t i = 0; i < TV_COUNT(parts); i++) {
         mx_report r = {.name = parts[i].name};
         if (!wanted(argc, argv, parts[i].name))

@@ -10,9 +10,9 @@ typedef struct mx_map {
     char text[160];      /* the op: $0 to $2 are the operands, #0 to #2 their types, #r the result's */
     unsigned operands;
     bc_kind in[3], out;
-    /* What an element must be. With ulps above 0, that is how far from it a result may be. */
+    /* What an element must be: a pattern, or a function's value. With ulps above 0 a result may be that far from it. */
     uint64_t (*expected)(const struct mx_map *map, const uint64_t *x);
-    long double (*function)(long double x, long double y); /* with ulps: the value instead */
+    long double (*function)(long double x, long double y);
     double ulps;
     /* For `expected`. */
     int what;
@@ -28,6 +28,7 @@ typedef struct mx_map_run {
     uint32_t blocks;
     uint64_t seed;
     void (*make)(const mx_map *map, uint64_t number, uint64_t *x);
+    double *worst;  /* the largest distance found, with ulps; may be NULL */
 } mx_map_run;
 
 /* Counts one pass or one failure. */

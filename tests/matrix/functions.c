@@ -1,0 +1,180 @@
+/* sin, exp and the like: distance from the exact value, against the bounds that docs/numerics.md gives.
+
+   The reference is the C library in long double. f16 and bf16 are tried whole, f32 and f64 by samples. `matrix --measure
+   N` tries N of them (4294967296: every f32) and prints the largest distances found. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/matrix/map.h"
+#include "tests/matrix/parts.h"
+
+typedef long double function(long double x, long double y);
+
+#define UNARY(name, value)                                   \
+    static long double ref_##name(long double x, long double y) \
+    {                                                        \
+        (void)y;                                             \
+        return value;                                        \
+    }
+UNARY(rsqrt, x == 0 ? copysignl(HUGE_VALL, x) : 1 / sqrtl(x))
+UNARY(exp, expl(x))
+UNARY(exp2, exp2l(x))
+UNARY(log, logl(x))
+UNARY(log2, log2l(x))
+UNARY(sin, sinl(x))
+UNARY(cos, cosl(x))
+UNARY(tan, tanl(x))
+UNARY(sinh, sinhl(x))
+UNARY(cosh, coshl(x))
+UNARY(tanh, tanhl(x))
+
+static long double ref_atan2(long double x, long double y)
+{
+    return atan2l(x, y);
+}
+static long double ref_pow(long double x, long double y)
+{
+    return powl(x, y);
+}
+
+/* Largest distance from the correctly rounded result, in units in the last place: what CUDA documents for its functions
+   of that name (CUDA C++ Programming Guide, mathematical functions). Distances are measured from the exact value, which
+   is half a unit further away at most. f16 and bf16 are f32 results rounded. */
+enum { NARROW_PERCENT = 51 };
+
+typedef struct function_row {
+    const char *text, *name;
+    function *reference;
+    unsigned operands;
+    double f32, f64;
+    bool approx;   /* f32 only */
+    bool flush;    /* has flush_to_zero (f32) */
+} function_row;
+
+static const function_row rows[] = {
+    {"rsqrt $0", "rsqrt", ref_rsqrt, 1, 2, 1, false, true},
+    {"exp $0", "exp", ref_exp, 1, 2, 1, false, false},
+    {"exp $0 rounding<approx>", "exp approx", ref_exp, 1, 2, 0, true, false},
+    {"exp2 $0", "exp2", ref_exp2, 1, 2, 1, false, true},
+    {"log $0", "log", ref_log, 1, 1, 1, false, false},
+    {"log2 $0", "log2", ref_log2, 1, 1, 1, false, false},
+    {"sin $0", "sin", ref_sin, 1, 2, 2, false, false},
+    {"cos $0", "cos", ref_cos, 1, 2, 2, false, false},
+    {"tan $0", "tan", ref_tan, 1, 4, 2, false, false},
+    {"sinh $0", "sinh", ref_sinh, 1, 3, 2, false, false},
+    {"cosh $0", "cosh", ref_cosh, 1, 2, 1, false, false},
+    {"tanh $0", "tanh", ref_tanh, 1, 2, 1, false, false},
+    {"tanh $0 rounding<approx>", "tanh approx", ref_tanh, 1, 2, 0, true, false},
+    {"atan2 $0, $1", "atan2", ref_atan2, 2, 3, 2, false, false},
+    {"fpowf $0, $1", "fpowf", ref_pow, 2, 4, 2, false, false},
+};
+
+static const bc_kind kinds[] = {BC_F16, BC_BF16, BC_F32, BC_F64};
+
+/* ---- operands ---- */
+
+/* Arguments for which the result is neither zero nor infinite, as well as any. */
+static void make_operands(const mx_map *map, uint64_t number, uint64_t *x)
+{
+    const exact_format *f = exact_format_of(map->in[0]);
+    for (unsigned j = 0; j < map->operands; j++) {
+        uint64_t r = mx_random(number * 2 + j);
+        unsigned sign_at = (unsigned)f->exponent + f->mantissa;
+        x[j] = mx_sample(map->in[j], r);
+        if (r % 4) { /* exponents -12 to 8 */
+            uint64_t field = (uint64_t)(f->bias - 12) + (r >> 8) % 21, top = exact_mask(f->exponent);
+            x[j] = (r >> 60 & 1) << sign_at | (field < top ? field : top - 1) << f->mantissa
+                   | (mx_random(r) & exact_mask(f->mantissa));
+        }
+    }
+}
+
+static double allowed(const function_row *row, bc_kind kind)
+{
+    if (kind != BC_F64 && kind != BC_F32)
+        return NARROW_PERCENT / 100.0;
+    return (kind == BC_F64 ? row->f64 : row->f32) + 0.5;
+}
+
+static void run_row(mx_report *r, const function_row *row, bc_kind kind, bool flush, uint64_t count)
+{
+    mx_map map = {.operands = row->operands, .in = {kind, kind}, .out = kind, .function = row->reference, .flush = flush,
+                  .ulps = allowed(row, kind)};
+    snprintf(map.text, sizeof map.text, "%s%s : #r", row->text, flush ? " flush_to_zero" : "");
+    mx_map_run run = {.shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = 64, .make = make_operands, .seed = 7};
+    if (row->operands == 1 && exact_bits(kind) == 16) {
+        mx_map_deep(r, &map, 65536, 0);
+        return;
+    }
+    run.blocks = (uint32_t)(count / 1024 + 1);
+    mx_map_check(r, &map, &run);
+}
+
+/* ---- fpowi: repeated multiplication on a GPU; here the rounded power ---- */
+
+static void run_powi(mx_report *r, bc_kind kind, bc_kind exponent, uint64_t count)
+{
+    mx_map map = {.operands = 2, .in = {kind, exponent}, .out = kind, .function = ref_pow, .text = "fpowi $0, $1 : #r, #1",
+                  .ulps = kind == BC_F64 || kind == BC_F32 ? 1.5 : NARROW_PERCENT / 100.0};
+    mx_map_run run = {.shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = (uint32_t)(count / 1024 + 1), .seed = 3};
+    mx_map_check(r, &map, &run);
+}
+
+void mx_functions(mx_report *r, mx_effort effort)
+{
+    static const bc_kind exponents[] = {BC_I1, BC_I8, BC_I16, BC_I32};
+    for (size_t i = 0; i < TV_COUNT(rows); i++) {
+        for (size_t k = 0; k < TV_COUNT(kinds); k++) {
+            if (!rows[i].approx || kinds[k] == BC_F32)
+                run_row(r, &rows[i], kinds[k], false, 65536 >> effort.shift);
+            if (rows[i].flush && kinds[k] == BC_F32)
+                run_row(r, &rows[i], kinds[k], true, 16384 >> effort.shift);
+            mx_map shapes = {.operands = rows[i].operands, .in = {kinds[k], kinds[k]}, .out = kinds[k],
+                             .function = rows[i].reference, .ulps = allowed(&rows[i], kinds[k])};
+            snprintf(shapes.text, sizeof shapes.text, "%s : #r", rows[i].text);
+            if (!rows[i].approx || kinds[k] == BC_F32)
+                mx_map_shapes(r, &shapes, effort, i);
+        }
+    }
+    for (size_t k = 0; k < TV_COUNT(kinds); k++)
+        for (size_t e = 0; e < TV_COUNT(exponents); e++)
+            run_powi(r, kinds[k], exponents[e], 16384 >> effort.shift);
+}
+
+/* ---- measuring ---- */
+
+/* Element number of all f32 patterns, spread over the range; a second operand from the exponents around one. */
+static void make_spread(const mx_map *map, uint64_t number, uint64_t *x)
+{
+    x[0] = number * 2654435761u & UINT32_MAX;
+    if (map->operands == 2) {
+        uint64_t y[3];
+        make_operands(map, number, y);
+        x[1] = y[1];
+    }
+    if (map->in[0] == BC_F64)
+        make_operands(map, number, x);
+}
+
+void mx_functions_measure(uint64_t count)
+{
+    enum { CHUNK = 1 << 20, BLOCK = 1024 };
+    for (size_t i = 0; i < TV_COUNT(rows); i++) {
+        for (size_t k = 2; k < TV_COUNT(kinds); k++) {
+            mx_report r = {.name = rows[i].name};
+            double worst = 0;
+            mx_map map = {.operands = rows[i].operands, .in = {kinds[k], kinds[k]}, .out = kinds[k],
+                          .function = rows[i].reference, .ulps = allowed(&rows[i], kinds[k])};
+            snprintf(map.text, sizeof map.text, "%s : #r", rows[i].text);
+            mx_map_run run = {.shape = mx_vector(BLOCK), .form = {MX_VIEW, MX_VIEW}, .blocks = CHUNK / BLOCK,
+                              .make = make_spread, .worst = &worst};
+            if (rows[i].approx && kinds[k] != BC_F32)
+                continue;
+            for (run.seed = 0; run.seed < count && r.failed == 0; run.seed += CHUNK)
+                mx_map_check(&r, &map, &run);
+            printf("%-12s %-4s %.3f ulp\n", rows[i].name, mx_kind(kinds[k]), worst);
+            fflush(stdout);
+        }
+    }
+}
