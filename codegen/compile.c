@@ -1,12 +1,169 @@
-/* The public entry of the code generator. */
-#include "bytecode/module.h"
-#include "bytecode/report.h"
+/* Bytecode to PTX: one .entry per kernel of the module. */
+#include <string.h>
 
-tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *options, tv_sink sink, tv_writer out)
+#include "codegen/assign.h"
+#include "codegen/facts.h"
+
+void cg_no_memory(cg_func *c)
 {
-    (void)options;
-    (void)out;
+    c->failed = true;
+    c->status = TV_NO_MEMORY;
+}
+
+void cg_unsupported(cg_func *c, const bc_op *op, const char *format, ...)
+{
+    if (c->failed)
+        return;
+    va_list args;
+    va_start(args, format);
+    bc_report_as(c->m, c->sink, &(bc_place){.function = c->f, .op = op, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR, NULL, format,
+                 args);
+    va_end(args);
+    c->failed = true;
+    c->status = TV_UNSUPPORTED;
+}
+
+/* ---- parameters ---- */
+
+static const char *param_type(bc_kind kind)
+{
+    static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
+    return by_bytes[bc_kind_memory_bytes(kind)];
+}
+
+static void load_params(cg_func *c, const bc_block *body)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (uint32_t i = 0; i < body->arg_count; i++) {
+        bc_kind kind = bc_elem_kind(body->args[i].type);
+        cg_val raw = cg_new(c, kind == BC_I1 ? CG_B32 : cg_class_of(kind)), value = raw;
+        cg_ins_first(c, "ld.param.%s %v, [%s_%u]", param_type(kind), raw, "tv_param", i);
+        if (kind == BC_I1) {
+            cg_val bit = cg_new(c, CG_B32);
+            value = cg_new(c, CG_PRED);
+            cg_ins_first(c, "and.b32 %v, %v, 1", bit, raw);
+            cg_ins_first(c, "setp.ne.u32 %v, %v, 0", value, bit);
+        }
+        cg_val *regs = cg_vals(c, 1);
+        if (!regs)
+            return;
+        regs[0] = value;
+        cg_value_of(c, &body->args[i])->home = scalar;
+        cg_set(c, &body->args[i], regs);
+    }
+}
+
+/* ---- warps ---- */
+
+/* Warps for a block: enough that the largest tile takes at most some 64 elements a thread. */
+static uint32_t choose_warps(const bc_function *f)
+{
+    uint32_t most = 0;
+    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
+        for (unsigned i = 0; i < op->result_count; i++)
+            if (bc_is_tile(bc_results(op)[i].type)) {
+                cg_shape s = cg_shape_of(bc_results(op)[i].type);
+                most = s.tile_bits > most ? s.tile_bits : most;
+            }
+    return most >= 14 ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
+}
+
+/* ---- one kernel ---- */
+
+static void put_signature(cg_func *c, bc_text *out)
+{
+    bc_text_puts(out, ".visible .entry ");
+    bc_text_str(out, c->f->name->s);
+    bc_text_puts(out, "(");
+    for (uint32_t i = 0; i < c->f->body->arg_count; i++)
+        bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
+                       param_type(bc_elem_kind(c->f->body->args[i].type)), i);
+    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n{\n", cg_threads(c));
+    static const struct { const char *type, *name; } classes[CG_CLASS_COUNT] = {
+        [CG_PRED] = {"pred", "p"}, [CG_B16] = {"b16", "h"}, [CG_B32] = {"b32", "r"}, [CG_B64] = {"b64", "d"},
+    };
+    for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
+        if (c->registers[cls])
+            bc_text_printf(out, "\t.reg .%s %%%s<%u>;\n", classes[cls].type, classes[cls].name, c->registers[cls] + 1);
+    if (c->shared_bytes)
+        bc_text_printf(out, "\t.shared .align 16 .b8 tv_scratch[%u];\n", c->shared_bytes);
+}
+
+static void assign(cg_func *c)
+{
+    const bc_block *body = c->f->body;
+    size_t size = c->f->value_count * sizeof *c->values;
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (c->deciding = true;; c->deciding = false) {
+        memset(c->values, 0, size);
+        for (uint32_t i = 0; i < body->arg_count; i++)
+            cg_set_home(c, &body->args[i], &scalar, 0);
+        cg_assign_block(c, body);
+        if (!c->deciding || c->failed)
+            break;
+    }
+}
+
+static tv_status compile_function(cg_func *c, bc_text *out)
+{
+    const bc_function *f = c->f;
+    bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
+    bc_text *const texts[] = {&c->prologue, &c->body, &c->module_text};
+    for (int i = 0; i < 3; i++)
+        bc_text_init(texts[i], &c->m->arena.allocator);
+    c->values = bc_new(&c->arena, cg_value, f->value_count + 1u);
+    c->decided = bc_new(&c->arena, cg_layout *, f->value_count + 1u);
+    c->facts = cg_find_facts(c->m, f, &c->arena);
+    c->warp_bits = choose_warps(f);
+    if (!c->values || !c->decided || !c->facts)
+        cg_no_memory(c);
+    else
+        assign(c);
+    if (!c->failed) {
+        load_params(c, f->body);
+        cg_block(c, f->body);
+    }
+    if (!c->failed) {
+        bc_text_str(out, bc_text_get(&c->module_text));
+        put_signature(c, out);
+        bc_text_str(out, bc_text_get(&c->prologue));
+        bc_text_str(out, bc_text_get(&c->body));
+        bc_text_puts(out, "}\n\n");
+    }
+    if (!c->failed && (c->prologue.failed || c->body.failed || c->module_text.failed || c->arena.failed))
+        c->status = TV_NO_MEMORY;
+    tv_status status = c->status;
+    for (int i = 0; i < 3; i++)
+        bc_text_release(texts[i]);
+    bc_arena_release(&c->arena);
+    return status;
+}
+
+tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
+{
+    const char *name = options && options->target ? options->target : "sm_80";
+    const cg_target *target = cg_target_find(bc_str(name));
     bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
-    bc_report(module, sink, &nowhere, BC_RULE_G_GEN_01, "this build has no code generator");
-    return TV_UNSUPPORTED;
+    if (!m->verified) {
+        bc_report(m, sink, &nowhere, BC_RULE_G_GEN_01, "the module has not been verified");
+        return TV_USAGE;
+    }
+    if (!target) {
+        bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no target '%s'", name);
+        return TV_USAGE;
+    }
+    bc_text text;
+    bc_text_init(&text, &m->arena.allocator);
+    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, target->ptx / 10u,
+                   target->ptx % 10u, target->name);
+    tv_status status = TV_OK;
+    for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
+        cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink};
+        if (m->functions[i].flags & BC_FUNC_KERNEL)
+            status = compile_function(&c, &text);
+    }
+    if (status == TV_OK)
+        status = text.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
+    bc_text_release(&text);
+    return status;
 }

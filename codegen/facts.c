@@ -1,0 +1,102 @@
+/* Facts, in one walk over the ops. Loop-carried values are unknown; an induction variable has the divisor that start and step share.
+   Sources: assume (operation reference, section 7), arithmetic. */
+#include "codegen/facts.h"
+
+#include "codegen/assign.h"
+
+enum { DIVISOR_OF_ZERO = 63 };
+
+static uint8_t divisor_of(uint64_t x)
+{
+    uint8_t n = 0;
+    while (n < DIVISOR_OF_ZERO && !(x >> n & 1))
+        n++;
+    return n;
+}
+
+static uint8_t least(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+static cg_fact constant_fact(int64_t value)
+{
+    return (cg_fact){.constant = true, .value = value, .divisor = divisor_of((uint64_t)value)};
+}
+
+static cg_fact of_constant(const bc_op *op)
+{
+    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
+    bc_kind kind = bc_elem_kind(bc_results(op)[0].type);
+    unsigned bytes = bc_kind_constant_bytes(kind);
+    if (bc_kinds[kind].kind_class != BC_CLASS_INTEGER || kind == BC_I1 || blob->len != bytes)
+        return (cg_fact){0};
+    uint64_t x = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        x |= (uint64_t)blob->ptr[i] << 8 * i;
+    unsigned unused = 64 - 8 * bytes;
+    return constant_fact((int64_t)(x << unused) >> unused);
+}
+
+static cg_fact of_assume(const bc_op *op, cg_fact f)
+{
+    const bc_tagged *predicate = bc_attr_of(op, F_assume_predicate)->tagged;
+    if (predicate->tag == BC_TAG_DIV_BY && !predicate->has_a) {
+        uint8_t divisor = divisor_of(predicate->u.bits);
+        f.divisor = divisor > f.divisor ? divisor : f.divisor;
+    }
+    return f;
+}
+
+static cg_fact of_op(const bc_op *op, const cg_fact *facts)
+{
+    bc_value **operands = bc_operands(op);
+    cg_fact a = op->operand_count > 0 ? facts[operands[0]->id] : (cg_fact){0};
+    cg_fact b = op->operand_count > 1 ? facts[operands[1]->id] : (cg_fact){0};
+    switch ((int)op->opcode) {
+    case OP_constant:
+        return of_constant(op);
+    case OP_assume:
+        return of_assume(op, a);
+    case OP_muli: /* wrapping keeps powers of two */
+        if (a.constant && b.constant)
+            return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};
+        return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.divisor), DIVISOR_OF_ZERO)};
+    case OP_addi:
+    case OP_subi:
+        return (cg_fact){.divisor = least(a.divisor, b.divisor)};
+    case OP_shli:
+        if (b.constant && b.value >= 0 && b.value < 63)
+            return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.value), DIVISOR_OF_ZERO)};
+        return (cg_fact){.divisor = a.divisor};
+    case OP_exti:
+    case OP_trunci:
+    case OP_broadcast:
+    case OP_reshape:
+    case OP_permute:
+        return a.constant && op->opcode != OP_trunci && op->opcode != OP_exti ? a : (cg_fact){.divisor = a.divisor};
+    case OP_maxi:
+    case OP_mini:
+        return (cg_fact){.divisor = least(a.divisor, b.divisor)};
+    default:
+        return (cg_fact){0};
+    }
+}
+
+cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena)
+{
+    (void)m;
+    cg_fact *facts = bc_new(arena, cg_fact, f->value_count + 1u);
+    if (!facts)
+        return NULL;
+    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
+        if (op->result_count)
+            facts[bc_results(op)[0].id] = of_op(op, facts);
+        if (op->opcode == OP_for) {
+            const bc_block *body = bc_regions(op)[0];
+            uint8_t low = facts[bc_operand(op, F_for_lower_bound)->id].divisor;
+            facts[body->args[0].id].divisor = least(low, facts[bc_operand(op, F_for_step)->id].divisor);
+        }
+    }
+    return facts;
+}

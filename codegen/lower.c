@@ -1,0 +1,122 @@
+/* The lower pass: emits the ops of a block in order, each after a comment that names it. Maps and lazy values are emitted here, in
+   every layout that is wanted; other ops have hooks (codegen/op_*.c). */
+#include "codegen/assign.h"
+#include "codegen/map.h"
+
+static cg_hook *const hooks[OP_LIMIT] = {
+#define HOOK(name) [OP_##name] = cg_lower_##name,
+#include "codegen/hooks.def"
+};
+
+static void comment(cg_func *c, const bc_op *op)
+{
+    tv_str file;
+    uint32_t line, column;
+    bc_text_printf(&c->body, "\t// op %u %s @0x%x", c->op_index, bc_info(op)->name, op->offset);
+    if (bc_source_place(c->m, op->loc, &file, &line, &column)) {
+        bc_text_char(&c->body, ' ');
+        for (size_t i = 0; i < file.len && i < 200; i++) /* a name may hold anything; a comment ends with its line */
+            bc_text_char(&c->body, file.ptr[i] < ' ' || file.ptr[i] == '\\' ? '?' : file.ptr[i]);
+        bc_text_printf(&c->body, ":%u:%u", line, column);
+    }
+    bc_text_char(&c->body, '\n');
+}
+
+/* ---- lazy values ---- */
+
+static cg_val *lazy_broadcast(cg_func *c, const bc_op *op, const cg_layout *l)
+{
+    const bc_value *from = bc_operands(op)[0];
+    cg_shape source = cg_shape_of(from->type), result = cg_shape_of(cg_result(op, 0)->type);
+    cg_layout wide = cg_layout_unbroadcast(l, &source, &result);
+    uint32_t kept;
+    cg_layout narrow = cg_layout_drop_copies(&wide, &kept);
+    cg_val *have = cg_get(c, from, &narrow), *out = cg_vals(c, cg_layout_regs(l));
+    for (uint32_t r = 0; have && out && r < cg_layout_regs(l); r++)
+        out[r] = have[cg_gather_bits(r, kept)];
+    return out;
+}
+
+static cg_val *lazy_iota(cg_func *c, const bc_op *op, const cg_layout *l)
+{
+    const bc_type *type = cg_result(op, 0)->type;
+    bc_kind kind = bc_elem_kind(type);
+    uint32_t mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1);
+    cg_val thread = cg_thread_index(c, l, mask, 0), *out = cg_vals(c, cg_layout_regs(l));
+    for (uint32_t r = 0; out && r < cg_layout_regs(l); r++) {
+        uint32_t part = cg_layout_reg(l, r);
+        cg_val x = thread.known ? cg_const(CG_B32, thread.bits ^ part) : thread;
+        if (part && !thread.known) {
+            x = cg_new(c, CG_B32);
+            cg_ins(c, "xor.b32 %v, %v, 0x%x", x, thread, part);
+        }
+        out[r] = cg_from_u32(c, kind, x);
+    }
+    return out;
+}
+
+static cg_val *lazy(cg_func *c, const bc_op *op, const cg_layout *l)
+{
+    bc_value **operands = bc_operands(op);
+    switch ((int)op->opcode) {
+    case OP_constant:
+        return cg_constant_regs(c, op, l);
+    case OP_iota:
+        return lazy_iota(c, op, l);
+    case OP_broadcast:
+        return lazy_broadcast(c, op, l);
+    case OP_reshape:
+    case OP_assume:
+        return cg_get(c, operands[0], l);
+    case OP_permute: {
+        cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(cg_result(op, 0)->type);
+        cg_layout from = cg_layout_unpermute(l, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+        return cg_get(c, operands[0], &from);
+    }
+    default:
+        return cg_map_regs(c, op, l);
+    }
+}
+
+/* ---- the walk ---- */
+
+static void lower_op(cg_func *c, const bc_op *op)
+{
+    const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
+    cg_value *x = result ? cg_value_of(c, result) : NULL;
+    if (x && x->form == CG_LAZY) {
+        for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
+            copy->regs = lazy(c, op, &copy->layout);
+    } else if (op->opcode == OP_constant || cg_is_map((bc_opcode)op->opcode)) {
+        comment(c, op);
+        cg_set(c, result, op->opcode == OP_constant ? cg_constant_regs(c, op, &x->home) : cg_map_regs(c, op, &x->home));
+    } else {
+        comment(c, op);
+        hooks[op->opcode](c, op);
+    }
+}
+
+void cg_block(cg_func *c, const bc_block *block)
+{
+    for (const bc_op *op = block->first; op && !c->failed; op = op->next) {
+        lower_op(c, op);
+        c->op_index++;
+    }
+}
+
+void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_val *out_results)
+{
+    uint32_t index = c->op_index;
+    for (uint32_t i = 0; i < block->arg_count; i++) {
+        cg_val *regs = cg_vals(c, 1);
+        if (!regs)
+            return;
+        regs[0] = args[i];
+        cg_set(c, &block->args[i], regs);
+    }
+    for (const bc_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
+        lower_op(c, op);
+    for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
+        out_results[i] = cg_scalar(c, bc_operands(block->last)[i]);
+    c->op_index = index;
+}

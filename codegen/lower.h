@@ -1,0 +1,202 @@
+/* What the code generator's parts share: the function being compiled, its values in registers, and PTX text.
+
+   Two passes walk the ops. `layouts` (codegen/assign.c) gives every tile value a home layout and notes in which further layouts
+   it is wanted. `lower` (codegen/lower.c) emits the ops; right after an op its results are brought into every layout that
+   was asked for, so whatever an op reads is there, and dominates it. */
+#ifndef TILEVM_CODEGEN_LOWER_H
+#define TILEVM_CODEGEN_LOWER_H
+
+#include "bytecode/base/text.h"
+#include "bytecode/module.h"
+#include "bytecode/report.h"
+#include "codegen/layout.h"
+
+/* ---- targets ---- */
+
+enum { CG_HAS_CP_ASYNC = 1, CG_HAS_F8 = 2, CG_HAS_BF16_ARITH = 4, CG_HAS_CLUSTERS = 8, CG_HAS_WGMMA = 16,
+       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64 };
+
+typedef struct cg_target {
+    const char *name;
+    uint16_t sm;
+    char suffix;
+    uint8_t ptx;
+    uint16_t shared_kib;
+    uint32_t features;
+} cg_target;
+
+const cg_target *cg_target_find(tv_str name);
+const cg_target *cg_target_at(size_t index); /* NULL past the end */
+
+/* ---- registers ---- */
+
+/* PTX registers by width; instructions give them their type. */
+typedef enum cg_class { CG_PRED, CG_B16, CG_B32, CG_B64, CG_CLASS_COUNT } cg_class;
+
+/* A register, or a constant that has none. */
+typedef struct cg_val {
+    uint8_t cls;    /* cg_class */
+    bool known;     /* bits is its value */
+    uint32_t id;    /* register number; 0: a constant */
+    uint64_t bits;
+} cg_val;
+
+/* How an element is held: i1 in a predicate; i8, i4, 8- and 4-bit floats zero-extended in 32 bits; the others at their size. */
+cg_class cg_class_of(bc_kind kind);
+/* The register class of the elements of a tile (pointers: 64 bits). */
+cg_class cg_elem_class(const bc_type *tile);
+/* Bits of the class: 1, 16, 32, 64. */
+uint32_t cg_class_bits(cg_class cls);
+
+/* ---- values ---- */
+
+typedef struct cg_copy { /* a tile value in one layout */
+    cg_layout layout;
+    cg_val *regs;        /* 1 << layout.reg_bits of them */
+    struct cg_copy *next;
+} cg_copy;
+
+typedef enum cg_form {
+    CG_UNSEEN,
+    CG_NOTHING, /* a token */
+    CG_TILE,    /* home is chosen; copies */
+    CG_LAZY,    /* a tile made anew in every layout that is wanted; has no home */
+    CG_VIEW     /* a tensor view or tile view: codegen/view.h */
+} cg_form;
+
+typedef struct cg_value {
+    uint8_t form;       /* cg_form */
+    uint8_t weight;     /* how much its home should decide the layouts of what is computed from it; 0: not at all */
+    cg_layout home;     /* CG_TILE; CG_LAZY with weight: the layout it would like best */
+    cg_copy *copies;    /* wanted layouts, the home's first; regs are NULL until emitted */
+    struct cg_view *view;
+} cg_value;
+
+/* ---- order of memory accesses (codegen/order.h) ---- */
+
+/* The state, to be put back when another branch is lowered. */
+typedef struct cg_order {
+    const struct cg_note *notes; /* accesses since the last barrier */
+    bool scratch_dirty;          /* a thread may still read the scratch */
+} cg_order;
+
+/* ---- the function ---- */
+
+typedef struct cg_func {
+    const bc_module *m;
+    const bc_function *f;
+    const cg_target *target;
+    const tv_compile_options *options;
+    tv_sink sink;
+    bc_arena arena;
+    bc_text prologue;          /* runs first: constants, thread coordinates */
+    bc_text body;
+    bc_text module_text;       /* globals and strings that the function needs */
+    uint32_t registers[CG_CLASS_COUNT];
+    uint32_t labels;
+    uint32_t warp_bits;
+    cg_value *values;          /* by bc_value.id */
+    uint32_t op_index;         /* of the op being lowered, pre-order */
+    cg_layout **decided;       /* by value id: layouts of carried values that the first walk settled */
+    bool deciding;             /* that walk */
+    struct cg_fact *facts;     /* by value id */
+    struct cg_constants *constants;
+    struct cg_coords *coords;
+    bool params_apart;         /* pointers of different parameters never overlap */
+    cg_order order;            /* codegen/order.c */
+    cg_val scratch;            /* its address, once needed */
+    struct cg_loop *loop;      /* innermost loop being lowered */
+    uint32_t shared_bytes;     /* scratch */
+    cg_val tid;
+    cg_val owners[1 << (CG_LANE_BITS + CG_MAX_WARP_BITS)]; /* by the bits of tid that select copies */
+    bool failed;               /* out of memory, or reported */
+    tv_status status;
+} cg_func;
+
+static inline cg_value *cg_value_of(cg_func *c, const bc_value *v)
+{
+    return &c->values[v->id];
+}
+static inline const bc_value *cg_result(const bc_op *op, unsigned i)
+{
+    return &bc_results(op)[i];
+}
+static inline uint32_t cg_threads(const cg_func *c)
+{
+    return (uint32_t)1 << (c->warp_bits + CG_LANE_BITS);
+}
+
+/* Reports that the op cannot be compiled for the target, and stops. */
+void cg_unsupported(cg_func *c, const bc_op *op, const char *format, ...) TV_PRINTF(3, 4);
+void cg_no_memory(cg_func *c);
+
+/* ---- emitting (codegen/ptx.c) ---- */
+
+cg_val cg_new(cg_func *c, cg_class cls);
+static inline cg_val cg_const(cg_class cls, uint64_t bits)
+{
+    return (cg_val){.cls = (uint8_t)cls, .known = true, .bits = bits};
+}
+/* The same value in a register; a constant gets one in the prologue. */
+cg_val cg_reg(cg_func *c, cg_val v);
+uint32_t cg_label(cg_func *c);
+
+/* Appends one instruction. In format, %v is a cg_val (a constant is written as a literal), %l a label number, %s %u %d %x
+   and %q (uint64_t as hex) as in printf. The line's semicolon is added. */
+void cg_ins(cg_func *c, const char *format, ...);
+/* The same to the prologue. */
+void cg_ins_first(cg_func *c, const char *format, ...);
+void cg_place_label(cg_func *c, uint32_t label);
+
+/* Appends a template: lines that end in ';', where $0 is the result, $1 to $9 are the operands, and #p0, #h0, #w0, #d0 and so on
+   are predicates and 16-, 32- and 64-bit registers of its own. ?name? is replaced by the text that modifiers
+   gives for it: pairs of names and texts, ended by NULL. Operands come in registers. */
+void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *operands, const char *const *modifiers);
+
+/* ---- values in layouts ---- */
+
+/* layouts pass: v will be read in this layout. */
+void cg_want(cg_func *c, const bc_value *v, const cg_layout *l);
+/* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
+cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l);
+/* A rank-0 value. */
+cg_val cg_scalar(cg_func *c, const bc_value *v);
+/* condition ? a : b, any class. */
+cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b);
+/* An array of registers in the arena. */
+cg_val *cg_vals(cg_func *c, size_t count);
+/* The result of the op being lowered, in its home; further wanted layouts are made from it. */
+void cg_set(cg_func *c, const bc_value *v, cg_val *regs);
+/* Another layout of the same elements (codegen/convert_layout.c). */
+cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
+
+/* The number of the thread in its block: 32 bits. */
+cg_val cg_tid(cg_func *c);
+/* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit register
+   or constant. */
+cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
+/* True in the one thread of those that hold copies of the same elements; a known true when there are no copies. */
+cg_val cg_is_owner(cg_func *c, const cg_layout *l);
+
+/* ---- shared memory and barriers ---- */
+
+void cg_barrier(cg_func *c);
+/* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
+cg_val cg_scratch(cg_func *c, uint32_t bytes);
+/* After reading it. */
+void cg_scratch_read(cg_func *c);
+
+/* ---- regions ---- */
+
+/* Lowers the ops of a block; its arguments are set. */
+void cg_block(cg_func *c, const bc_block *block);
+/* The body of a reduce or scan on scalars: args and results are registers. */
+void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_val *out_results);
+
+/* ---- hooks ---- */
+
+typedef void cg_hook(cg_func *c, const bc_op *op);
+#define HOOK(name) cg_hook cg_lower_##name;
+#include "codegen/hooks.def"
+
+#endif

@@ -1,0 +1,251 @@
+/* Vectors of elements: how registers are packed into the words of an access. */
+#include "codegen/memory.h"
+
+uint32_t cg_memory_bytes(bc_kind kind)
+{
+    return kind == BC_PTR ? 8 : bc_kind_memory_bytes(kind) ? bc_kind_memory_bytes(kind) : 1;
+}
+
+/* How a vector travels: words of 8, 16, 32 or 64 bits, elements in each. */
+typedef struct shape {
+    uint32_t word_bits, words, per_word, element_bits;
+} shape;
+
+static shape shape_of(bc_kind kind, uint32_t count)
+{
+    shape s = {.element_bits = 8 * cg_memory_bytes(kind)};
+    uint32_t bits = s.element_bits * count;
+    s.word_bits = s.element_bits == 64 ? 64 : bits < 32 ? bits : 32;
+    s.words = bits / s.word_bits;
+    s.per_word = s.word_bits / s.element_bits;
+    return s;
+}
+
+static cg_class word_class(const shape *s)
+{
+    return s->word_bits == 64 ? CG_B64 : s->word_bits == 16 ? CG_B16 : CG_B32;
+}
+
+static void put_predicate(cg_func *c, cg_val predicate)
+{
+    if (!predicate.known)
+        bc_text_printf(&c->body, "\t@%%p%u", predicate.id);
+}
+
+static void put_words(bc_text *out, const cg_val *words, uint32_t count)
+{
+    static const char letters[CG_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
+    bc_text_puts(out, count > 1 ? "{" : "");
+    for (uint32_t i = 0; i < count; i++)
+        bc_text_printf(out, "%s%%%c%u", i ? ", " : "", letters[words[i].cls], words[i].id);
+    bc_text_puts(out, count > 1 ? "}" : "");
+}
+
+static void put_address(bc_text *out, const cg_access *a)
+{
+    bc_text_printf(out, "[%%%c%u", a->address.cls == CG_B64 ? 'd' : 'r', a->address.id);
+    if (a->offset)
+        bc_text_printf(out, "+%lld", (long long)a->offset);
+    bc_text_char(out, ']');
+}
+
+static const char *vector_suffix(uint32_t words)
+{
+    return words == 4 ? ".v4" : words == 2 ? ".v2" : "";
+}
+
+/* Element `i` of a word. */
+static cg_val unpack(cg_func *c, bc_kind kind, const shape *s, cg_val word, uint32_t i)
+{
+    cg_class cls = cg_class_of(kind);
+    cg_val x = word;
+    if (s->per_word > 1) {
+        x = cg_new(c, CG_B32);
+        cg_val wide = word;
+        if (word.cls == CG_B16) {
+            wide = cg_new(c, CG_B32);
+            cg_ins(c, "cvt.u32.u16 %v, %v", wide, word);
+        }
+        cg_ins(c, "bfe.u32 %v, %v, %u, %u", x, wide, i * s->element_bits, s->element_bits);
+    } else if (word.cls == CG_B16 && cls != CG_B16) {
+        x = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u16 %v, %v", x, word);
+    }
+    if (cls != CG_PRED)
+        return x;
+    cg_val p = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", p, x);
+    return p;
+}
+
+void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs)
+{
+    shape s = shape_of(a->kind, count);
+    cg_class cls = cg_class_of(a->kind);
+    cg_val words[16];
+    for (uint32_t w = 0; w < s.words; w++) {
+        words[w] = cg_new(c, word_class(&s));
+        if (!a->predicate.known)
+            cg_ins(c, "mov.b%u %v, 0", cg_class_bits((cg_class)words[w].cls), words[w]);
+    }
+    if (!a->predicate.known || a->predicate.bits) {
+        put_predicate(c, a->predicate);
+        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
+                       vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
+        put_words(&c->body, words, s.words);
+        bc_text_puts(&c->body, ", ");
+        put_address(&c->body, a);
+        bc_text_puts(&c->body, ";\n");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        cg_val word = words[i / s.per_word];
+        if (cls == CG_B16 && s.per_word == 2) {
+            if (i % 2 == 0) {
+                out_regs[i] = cg_new(c, CG_B16);
+                out_regs[i + 1] = cg_new(c, CG_B16);
+                cg_ins(c, "mov.b32 {%v, %v}, %v", out_regs[i], out_regs[i + 1], word);
+            }
+        } else {
+            out_regs[i] = unpack(c, a->kind, &s, word, i % s.per_word);
+        }
+    }
+    bool zero = true;
+    for (uint32_t i = 0; otherwise && i < count; i++)
+        zero = zero && otherwise[i].known && otherwise[i].bits == 0;
+    if (!otherwise || zero || (a->predicate.known && a->predicate.bits))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        out_regs[i] = cg_select(c, a->predicate, out_regs[i], otherwise[i]);
+}
+
+/* An element as the number that goes into a word of 8 or 32 bits. */
+static cg_val widen(cg_func *c, cg_val x)
+{
+    if (x.cls == CG_B32)
+        return cg_reg(c, x);
+    cg_val wide = cg_new(c, CG_B32);
+    if (x.cls == CG_PRED)
+        cg_ins(c, "selp.u32 %v, 1, 0, %v", wide, cg_reg(c, x));
+    else
+        cg_ins(c, "cvt.u32.u16 %v, %v", wide, cg_reg(c, x));
+    return wide;
+}
+
+static cg_val pack(cg_func *c, const shape *s, const cg_val *elements)
+{
+    cg_val word = cg_new(c, CG_B32);
+    if (s->per_word == 1)
+        return elements[0].cls == CG_PRED ? widen(c, elements[0]) : cg_reg(c, elements[0]);
+    if (s->element_bits == 16) {
+        cg_ins(c, "mov.b32 %v, {%v, %v}", word, cg_reg(c, elements[0]), cg_reg(c, elements[1]));
+        return word;
+    }
+    cg_val sum = widen(c, elements[0]);
+    for (uint32_t i = 1; i < s->per_word; i++) {
+        cg_val next = cg_new(c, CG_B32);
+        cg_ins(c, "bfi.b32 %v, %v, %v, %u, %u", next, widen(c, elements[i]), sum, i * s->element_bits, s->element_bits);
+        sum = next;
+    }
+    if (s->word_bits != 16)
+        return sum;
+    cg_val half = cg_new(c, CG_B16);
+    cg_ins(c, "cvt.u16.u32 %v, %v", half, sum);
+    return half;
+}
+
+void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs)
+{
+    if (a->predicate.known && !a->predicate.bits)
+        return;
+    shape s = shape_of(a->kind, count);
+    cg_val words[16];
+    for (uint32_t w = 0; w < s.words; w++)
+        words[w] = pack(c, &s, regs + w * s.per_word);
+    put_predicate(c, a->predicate);
+    bc_text_printf(&c->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space, vector_suffix(s.words),
+                   s.word_bits == 8 ? "u" : "b", s.word_bits);
+    put_address(&c->body, a);
+    bc_text_puts(&c->body, ", ");
+    put_words(&c->body, words, s.words);
+    bc_text_puts(&c->body, ";\n");
+}
+
+/* ---- flat tiles ---- */
+
+/* Calls for every vector of a layout: its first register, which registers it has, the offset of the first in elements. */
+typedef struct vectors {
+    uint32_t bits;                          /* log2 of the elements of one */
+    uint8_t reg_bit[5];                     /* the register bits that run within one */
+    uint32_t mask;
+} vectors;
+
+static vectors vectors_of(const cg_layout *l, uint32_t bytes)
+{
+    vectors v = {0};
+    uint32_t most = 0;
+    while (most < 4 && bytes << (most + 1) <= 16)
+        most++;
+    v.bits = cg_layout_vector(l, 0, most, v.reg_bit);
+    for (uint32_t k = 0; k < v.bits; k++)
+        v.mask |= (uint32_t)1 << v.reg_bit[k];
+    return v;
+}
+
+static uint32_t member(const vectors *v, uint32_t first, uint32_t i)
+{
+    for (uint32_t k = 0; k < v->bits; k++)
+        if (i >> k & 1)
+            first |= (uint32_t)1 << v->reg_bit[k];
+    return first;
+}
+
+static cg_access flat_access(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l)
+{
+    uint32_t bytes = cg_memory_bytes(kind), mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1);
+    cg_val thread = cg_thread_index(c, l, mask, 0), address = base;
+    if (!thread.known) {
+        address = cg_new(c, CG_B32);
+        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, thread, bytes, base);
+    }
+    return (cg_access){.kind = kind, .space = "shared", .order = "", .address = address, .predicate = cg_const(CG_PRED, 1)};
+}
+
+/* Registers that hold copies of others have an image of zero; only the first is stored. */
+static bool is_copy(const cg_layout *l, uint32_t r)
+{
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        if ((r >> i & 1) && !l->reg[i])
+            return true;
+    return false;
+}
+
+void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
+{
+    cg_access a = flat_access(c, kind, base, l);
+    vectors v = vectors_of(l, cg_memory_bytes(kind));
+    a.predicate = cg_is_owner(c, l);
+    for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
+        if ((r & v.mask) || is_copy(l, r))
+            continue;
+        cg_val elements[16];
+        for (uint32_t i = 0; i < 1u << v.bits; i++)
+            elements[i] = regs[member(&v, r, i)];
+        a.offset = (int64_t)cg_layout_reg(l, r) * cg_memory_bytes(kind);
+        cg_store_vector(c, &a, 1u << v.bits, elements);
+    }
+}
+
+void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
+{
+    cg_access a = flat_access(c, kind, base, l);
+    vectors v = vectors_of(l, cg_memory_bytes(kind));
+    for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
+        if (r & v.mask)
+            continue;
+        cg_val elements[16];
+        a.offset = (int64_t)cg_layout_reg(l, r) * cg_memory_bytes(kind);
+        cg_load_vector(c, &a, 1u << v.bits, NULL, elements);
+        for (uint32_t i = 0; i < 1u << v.bits; i++)
+            out_regs[member(&v, r, i)] = elements[i];
+    }
+}

@@ -1,0 +1,30 @@
+/* Vectors of elements in memory of any space, and tiles that lie flat in shared memory. */
+#ifndef TILEVM_CODEGEN_MEMORY_H
+#define TILEVM_CODEGEN_MEMORY_H
+
+#include "codegen/lower.h"
+
+/* One access: 2^k elements that lie side by side, at most 16 bytes. */
+typedef struct cg_access {
+    bc_kind kind;
+    const char *space;   /* "global", "shared" */
+    const char *order;   /* "", ".relaxed.gpu", ".acquire.sys" */
+    cg_val address;      /* of the vector's first element, less offset */
+    int64_t offset;
+    cg_val predicate;    /* whether to access at all */
+} cg_access;
+
+/* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
+uint32_t cg_memory_bytes(bc_kind kind);
+
+/* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are fine, and
+   zeros are used). */
+void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);
+void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs);
+
+/* A tile in row-major order in shared memory at a 32-bit address: stored by the threads that own its elements, loaded by all;
+   both with the widest vectors that the layout has. */
+void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
+void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
+
+#endif

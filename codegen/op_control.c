@@ -1,0 +1,388 @@
+/* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in registers
+   of their own, which `continue` and `break` move into. */
+#include "codegen/assign.h"
+#include "codegen/map.h"
+#include "codegen/order.h"
+
+typedef struct cg_loop {
+    struct cg_loop *outer;
+    const bc_op *op;
+    uint32_t next_label, end_label;
+    cg_val **carried;   /* registers of the carried values, in the home of the block arguments */
+    cg_val **results;   /* of a `loop`: where break puts values */
+} cg_loop;
+
+/* ---- layouts ---- */
+
+static cg_layout wish_or_default(cg_func *c, const bc_value *v, uint32_t *out_weight)
+{
+    cg_layout l;
+    if (!cg_wish(c, v, &l, out_weight)) {
+        l = v->type->rank ? cg_default_layout(c, v->type) : cg_layout_scalar(c->warp_bits);
+        *out_weight = v->type->rank ? CG_WEIGHT_DEFAULT : 0;
+    }
+    return l;
+}
+
+/* v is to be read where `home` lies: tokens and views need nothing. */
+static void want_like(cg_func *c, const bc_value *v, const bc_value *home)
+{
+    if (bc_is_tile(home->type))
+        cg_want(c, v, &cg_value_of(c, home)->home);
+}
+
+static void settle(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t weight)
+{
+    if (bc_is_tile(v->type))
+        cg_set_home(c, v, l, weight);
+}
+
+/* Homes of the block arguments `args` that start as inits: those of the first walk's last look, else what the init would like. */
+static void settle_carried(cg_func *c, bc_value *args, bc_value *const *inits, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!bc_is_tile(args[i].type))
+            continue;
+        uint32_t weight;
+        cg_layout l = wish_or_default(c, inits[i], &weight);
+        const cg_layout *decided = c->decided[args[i].id];
+        if (decided) {
+            l = *decided;
+            weight = args[i].type->rank ? CG_WEIGHT_MEMORY : 0;
+        }
+        settle(c, &args[i], &l, weight);
+        cg_want(c, inits[i], &l);
+    }
+}
+
+/* During the first walk: what the loop gives back may know better. True when something changed. */
+static bool learn(cg_func *c, bc_value *args, bc_value *const *next, uint32_t count)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        cg_layout l;
+        uint32_t weight;
+        if (!bc_is_tile(args[i].type) || args[i].type->rank == 0 || !cg_wish(c, next[i], &l, &weight))
+            continue;
+        const cg_value *x = cg_value_of(c, &args[i]);
+        if (weight <= x->weight || cg_layout_equal(&x->home, &l))
+            continue;
+        cg_layout *copy = bc_new(&c->arena, cg_layout, 1);
+        if (!copy)
+            cg_no_memory(c);
+        else
+            *copy = l;
+        c->decided[args[i].id] = copy;
+        changed = true;
+    }
+    return changed;
+}
+
+void cg_assign_for(cg_func *c, const bc_op *op)
+{
+    const bc_block *body = bc_regions(op)[0];
+    bc_range inits = bc_operand_range(op, F_for_init_values);
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (int round = 0; round < 2; round++) {
+        cg_set_home(c, &body->args[0], &scalar, 0);
+        settle_carried(c, body->args + 1, bc_operands(op) + inits.first, inits.count);
+        cg_assign_block(c, body);
+        if (c->failed || !c->deciding || !learn(c, body->args + 1, bc_operands(body->last), inits.count))
+            break;
+    }
+    for (uint32_t i = 0; i < inits.count && !c->failed; i++) {
+        const cg_value *arg = cg_value_of(c, &body->args[i + 1]);
+        want_like(c, bc_operands(body->last)[i], &body->args[i + 1]);
+        settle(c, cg_result(op, i), &arg->home, arg->weight);
+    }
+}
+
+void cg_assign_loop(cg_func *c, const bc_op *op)
+{
+    const bc_block *body = bc_regions(op)[0];
+    for (uint32_t i = 0; i < op->result_count; i++) { /* breaks inside want them */
+        const bc_value *v = cg_result(op, i);
+        cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type) : cg_layout_scalar(c->warp_bits);
+        if (c->decided[v->id])
+            l = *c->decided[v->id];
+        settle(c, v, &l, bc_is_tile(v->type) && v->type->rank ? CG_WEIGHT_DEFAULT : 0);
+    }
+    settle_carried(c, body->args, bc_operands(op), op->operand_count);
+    cg_assign_block(c, body);
+}
+
+static const bc_op *loop_of(const bc_op *op)
+{
+    const bc_op *p = op->block->parent;
+    while (p && p->opcode != OP_for && p->opcode != OP_loop)
+        p = p->block->parent;
+    return p;
+}
+
+void cg_assign_continue(cg_func *c, const bc_op *op)
+{
+    const bc_op *loop = loop_of(op);
+    if (loop->opcode == OP_for && op->block == bc_regions(loop)[0])
+        return; /* the for looks at it itself */
+    const bc_block *body = bc_regions(loop)[0];
+    bc_value *args = body->args + (loop->opcode == OP_for);
+    if (c->deciding)
+        learn(c, args, bc_operands(op), op->operand_count);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        want_like(c, bc_operands(op)[i], &args[i]);
+}
+
+void cg_assign_break(cg_func *c, const bc_op *op)
+{
+    const bc_op *loop = loop_of(op);
+    if (c->deciding)
+        learn(c, bc_results(loop), bc_operands(op), op->operand_count);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        want_like(c, bc_operands(op)[i], cg_result(loop, i));
+}
+
+void cg_assign_if(cg_func *c, const bc_op *op)
+{
+    bool settled = false;
+    for (unsigned r = 0; r < op->region_count; r++) {
+        const bc_block *block = bc_regions(op)[r];
+        if (!block)
+            continue;
+        cg_assign_block(c, block);
+        if (block->last->opcode != OP_yield || c->failed)
+            continue;
+        for (uint32_t i = 0; i < op->result_count; i++) {
+            const bc_value *from = bc_operands(block->last)[i], *to = cg_result(op, i);
+            if (!settled && bc_is_tile(to->type)) {
+                uint32_t weight;
+                cg_layout l = wish_or_default(c, from, &weight);
+                settle(c, to, &l, weight);
+            }
+            want_like(c, from, to);
+        }
+        settled = true;
+    }
+    for (uint32_t i = 0; i < op->result_count && !settled; i++) { /* both branches leave */
+        const bc_value *to = cg_result(op, i);
+        cg_layout l = bc_is_tile(to->type) && to->type->rank ? cg_default_layout(c, to->type) : cg_layout_scalar(c->warp_bits);
+        settle(c, to, &l, 0);
+    }
+}
+
+void cg_assign_yield(cg_func *c, const bc_op *op)
+{
+    (void)c, (void)op; /* the if looks at it */
+}
+
+void cg_assign_return(cg_func *c, const bc_op *op)
+{
+    (void)c, (void)op;
+}
+
+/* ---- moves ---- */
+
+static void move(cg_func *c, cg_val to, cg_val from)
+{
+    if (to.cls != CG_PRED)
+        cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)to.cls), to, from);
+    else if (from.known)
+        cg_ins(c, "setp.%s.u32 %v, 0, 0", from.bits ? "eq" : "ne", to);
+    else
+        cg_ins(c, "mov.pred %v, %v", to, from);
+}
+
+/* New registers for a tile value in its home; NULL for what needs none. */
+static cg_val *slots_for(cg_func *c, const bc_value *v)
+{
+    if (!bc_is_tile(v->type))
+        return NULL;
+    uint32_t count = cg_layout_regs(&cg_value_of(c, v)->home);
+    cg_val *slots = cg_vals(c, count);
+    for (uint32_t r = 0; slots && r < count; r++)
+        slots[r] = cg_new(c, cg_elem_class(v->type));
+    return slots;
+}
+
+/* Registers of slots have consecutive numbers (slots_for). */
+static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
+{
+    return slots && x.id && x.cls == slots[0].cls && x.id - slots[0].id < count;
+}
+
+/* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh registers. */
+static void move_carried(cg_func *c, bc_value *const *values, const bc_value *homes, cg_val *const *slots, uint32_t count)
+{
+    cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
+    if (!from) {
+        cg_no_memory(c);
+        return;
+    }
+    for (uint32_t i = 0; i < count && !c->failed; i++) {
+        if (!slots[i])
+            continue;
+        const cg_layout *l = &cg_value_of(c, &homes[i])->home;
+        const cg_val *have = cg_get(c, values[i], l);
+        from[i] = cg_vals(c, cg_layout_regs(l));
+        for (uint32_t r = 0; have && from[i] && r < cg_layout_regs(l); r++) {
+            from[i][r] = have[r];
+            for (uint32_t j = 0; j < count; j++)
+                if (j != i && is_in(slots[j], slots[j] ? cg_layout_regs(&cg_value_of(c, &homes[j])->home) : 0, have[r])) {
+                    from[i][r] = cg_new(c, (cg_class)have[r].cls);
+                    move(c, from[i][r], have[r]);
+                    break;
+                }
+        }
+    }
+    for (uint32_t i = 0; i < count && !c->failed; i++)
+        for (uint32_t r = 0; slots[i] && r < cg_layout_regs(&cg_value_of(c, &homes[i])->home); r++)
+            if (from[i][r].id != slots[i][r].id || from[i][r].cls != slots[i][r].cls)
+                move(c, slots[i][r], from[i][r]);
+}
+
+static cg_val **new_slots(cg_func *c, const bc_value *values, uint32_t count)
+{
+    cg_val **slots = bc_new(&c->arena, cg_val *, count + 1u);
+    if (!slots)
+        cg_no_memory(c);
+    for (uint32_t i = 0; slots && i < count; i++)
+        slots[i] = slots_for(c, &values[i]);
+    return slots;
+}
+
+static void set_all(cg_func *c, const bc_value *values, cg_val *const *slots, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && !c->failed; i++)
+        if (slots[i])
+            cg_set(c, &values[i], slots[i]);
+}
+
+/* ---- loops ---- */
+
+void cg_lower_for(cg_func *c, const bc_op *op)
+{
+    const bc_block *body = bc_regions(op)[0];
+    bc_range inits = bc_operand_range(op, F_for_init_values);
+    bc_kind kind = bc_elem_kind(body->args[0].type);
+    bool is_unsigned = bc_attr_u(op, F_for_unsigned_cmp) != 0;
+    cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    uint32_t head = cg_label(c);
+    loop.carried = new_slots(c, body->args + 1, inits.count);
+    if (!loop.carried)
+        return;
+    move_carried(c, bc_operands(op) + inits.first, body->args + 1, loop.carried, inits.count);
+    /* Bounds and counter in 64 bits, so that no step overflows. */
+    cg_val low = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_lower_bound)));
+    cg_val high = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_upper_bound)));
+    cg_val step = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_step)));
+    bool narrow = kind == BC_I32;
+    cg_val i = cg_new(c, CG_B64), out = cg_new(c, CG_PRED);
+    cg_ins(c, "mov.b64 %v, %v", i, low);
+    const char *sign = is_unsigned ? "u" : "s";
+    cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
+    cg_ins(c, "@%v bra %l", out, loop.end_label);
+    cg_order_loop(c, body);
+    cg_place_label(c, head);
+    cg_val *iv = cg_vals(c, 1);
+    if (!iv)
+        return;
+    if (kind == BC_I64) {
+        iv[0] = i;
+    } else {
+        cg_val low32 = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low32, i);
+        iv[0] = narrow ? low32 : cg_from_u32(c, kind, low32);
+    }
+    cg_set(c, &body->args[0], iv);
+    set_all(c, body->args + 1, loop.carried, inits.count);
+    c->loop = &loop;
+    cg_block(c, body);
+    c->loop = loop.outer;
+    cg_place_label(c, loop.next_label);
+    cg_ins(c, "add.s64 %v, %v, %v", i, i, step);
+    cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
+    cg_ins(c, "@%v bra %l", out, head);
+    cg_place_label(c, loop.end_label);
+    cg_order_after_loop(c, body);
+    set_all(c, bc_results(op), loop.carried, inits.count);
+}
+
+void cg_lower_loop(cg_func *c, const bc_op *op)
+{
+    const bc_block *body = bc_regions(op)[0];
+    cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    loop.carried = new_slots(c, body->args, op->operand_count);
+    loop.results = new_slots(c, bc_results(op), op->result_count);
+    if (!loop.carried || !loop.results)
+        return;
+    move_carried(c, bc_operands(op), body->args, loop.carried, op->operand_count);
+    cg_order_loop(c, body);
+    cg_place_label(c, loop.next_label);
+    set_all(c, body->args, loop.carried, op->operand_count);
+    c->loop = &loop;
+    cg_block(c, body);
+    c->loop = loop.outer;
+    cg_place_label(c, loop.end_label);
+    cg_order_after_loop(c, body);
+    set_all(c, bc_results(op), loop.results, op->result_count);
+}
+
+void cg_lower_continue(cg_func *c, const bc_op *op)
+{
+    cg_loop *loop = c->loop;
+    const bc_block *body = bc_regions(loop->op)[0];
+    bool is_for = loop->op->opcode == OP_for;
+    move_carried(c, bc_operands(op), body->args + is_for, loop->carried, op->operand_count);
+    if (!is_for || op->block != body)
+        cg_ins(c, "bra.uni %l", loop->next_label);
+}
+
+void cg_lower_break(cg_func *c, const bc_op *op)
+{
+    move_carried(c, bc_operands(op), bc_results(c->loop->op), c->loop->results, op->operand_count);
+    cg_ins(c, "bra.uni %l", c->loop->end_label);
+}
+
+void cg_lower_return(cg_func *c, const bc_op *op)
+{
+    (void)op;
+    cg_ins(c, "ret");
+}
+
+/* ---- if ---- */
+
+void cg_lower_if(cg_func *c, const bc_op *op)
+{
+    uint32_t else_label = cg_label(c), end_label = cg_label(c);
+    cg_val condition = cg_reg(c, cg_scalar(c, bc_operand(op, F_if_condition)));
+    const bc_block *then = bc_regions(op)[0], *otherwise = op->region_count > 1 ? bc_regions(op)[1] : NULL;
+    cg_val **slots = new_slots(c, bc_results(op), op->result_count);
+    if (!slots)
+        return;
+    cg_order before = cg_order_save(c);
+    cg_ins(c, "@!%v bra %l", condition, else_label);
+    const bc_block *const blocks[] = {then, otherwise};
+    for (int i = 0; i < 2 && !c->failed; i++) {
+        if (i == 1)
+            cg_place_label(c, else_label);
+        if (!blocks[i])
+            continue;
+        cg_order after = cg_order_save(c);
+        if (i == 1)
+            cg_order_restore(c, before);
+        cg_block(c, blocks[i]);
+        if (blocks[i]->last->opcode == OP_yield)
+            move_carried(c, bc_operands(blocks[i]->last), bc_results(op), slots, op->result_count);
+        if (i == 0)
+            cg_ins(c, "bra.uni %l", end_label);
+        else
+            cg_order_join(c, after);
+    }
+    cg_order_join(c, before);
+    cg_place_label(c, end_label);
+    set_all(c, bc_results(op), slots, op->result_count);
+}
+
+void cg_lower_yield(cg_func *c, const bc_op *op)
+{
+    (void)c, (void)op; /* the if moves the values */
+}

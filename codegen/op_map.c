@@ -1,0 +1,395 @@
+/* Constants and element-wise ops: which template an op takes, and how narrow elements reach it. */
+#include "codegen/map.h"
+
+#include <string.h>
+
+#include "codegen/assign.h"
+#include "codegen/memory.h"
+
+/* ---- templates ---- */
+
+typedef enum map_type { TYPE_NONE, TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16 } map_type;
+
+typedef struct map_row {
+    const char *name, *text;
+    map_type type;
+} map_row;
+
+static const map_row rows[] = {
+#define MAP(op, type, text) {#op, text, TYPE_##type},
+#include "codegen/maps.def"
+};
+
+/* The template of the op, `variant` ("", "_floor") and type; NULL: none. */
+static const char *find_template(const char *name, const char *variant, map_type type)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].type == type && strncmp(rows[i].name, name, len) == 0 && strcmp(rows[i].name + len, variant) == 0)
+            return rows[i].text;
+    return NULL;
+}
+
+static map_type type_of(bc_kind kind)
+{
+    switch (kind) {
+    case BC_I1:
+    case BC_I8:
+    case BC_I16:
+    case BC_I32:
+        return TYPE_I32;
+    case BC_I64:
+        return TYPE_I64;
+    case BC_F32:
+        return TYPE_F32;
+    case BC_F64:
+        return TYPE_F64;
+    case BC_F16:
+        return TYPE_F16;
+    case BC_BF16:
+        return TYPE_BF16;
+    default:
+        return TYPE_NONE;
+    }
+}
+
+bool cg_is_map(bc_opcode opcode)
+{
+    switch ((int)opcode) {
+    case OP_constant: case OP_absf: case OP_absi: case OP_addf: case OP_addi: case OP_andi: case OP_atan2: case OP_bitcast:
+    case OP_ceil: case OP_cmpf: case OP_cmpi: case OP_cos: case OP_cosh: case OP_divf: case OP_divi: case OP_exp: case OP_exp2:
+    case OP_exti: case OP_floor: case OP_fma: case OP_fpowf: case OP_fpowi: case OP_ftof: case OP_ftoi: case OP_int_to_ptr:
+    case OP_itof: case OP_log: case OP_log2: case OP_maxf: case OP_maxi: case OP_minf: case OP_mini: case OP_mulf:
+    case OP_mulhii: case OP_muli: case OP_negf: case OP_negi: case OP_offset: case OP_ori: case OP_ptr_to_int:
+    case OP_ptr_to_ptr: case OP_remf: case OP_remi: case OP_rsqrt: case OP_select: case OP_shli: case OP_shri: case OP_sin:
+    case OP_sinh: case OP_sqrt: case OP_subf: case OP_subi: case OP_tan: case OP_tanh: case OP_trunci: case OP_xori:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool cg_is_cheap_map(bc_opcode opcode)
+{
+    switch ((int)opcode) {
+    case OP_addi: case OP_subi: case OP_muli: case OP_andi: case OP_ori: case OP_xori: case OP_shli: case OP_shri: case OP_negi:
+    case OP_maxi: case OP_mini: case OP_cmpi: case OP_exti: case OP_trunci: case OP_offset: case OP_select: case OP_bitcast:
+    case OP_int_to_ptr: case OP_ptr_to_int: case OP_ptr_to_ptr: case OP_itof: case OP_negf:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- narrow elements ---- */
+
+cg_val cg_to_b32(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
+{
+    uint32_t bits = bc_kind_bits(kind);
+    if (x.known && bits < 32) {
+        uint64_t value = x.bits & (((uint64_t)1 << bits) - 1);
+        return cg_const(CG_B32, is_signed && value >> (bits - 1) ? (uint32_t)(value | ~(uint64_t)0 << bits) : value);
+    }
+    if (kind == BC_I32)
+        return x;
+    cg_val wide = cg_new(c, CG_B32);
+    if (kind == BC_I1)
+        cg_ins(c, "selp.b32 %v, %s, 0, %v", wide, is_signed ? "-1" : "1", x);
+    else if (kind == BC_I16)
+        cg_ins(c, "cvt.%s32.%s16 %v, %v", is_signed ? "s" : "u", is_signed ? "s" : "u", wide, x);
+    else if (is_signed)
+        cg_ins(c, "bfe.s32 %v, %v, 0, %u", wide, x, bits);
+    else
+        return x;
+    return wide;
+}
+
+cg_val cg_from_b32(cg_func *c, bc_kind kind, cg_val x)
+{
+    uint32_t bits = bc_kind_bits(kind);
+    cg_class cls = cg_class_of(kind);
+    if (kind == BC_I32)
+        return x;
+    if (x.known)
+        return cg_const(cls, x.bits & (((uint64_t)1 << bits) - 1));
+    cg_val narrow = cg_new(c, cls);
+    if (kind == BC_I16) {
+        cg_ins(c, "cvt.u16.u32 %v, %v", narrow, x);
+    } else if (kind == BC_I1) {
+        cg_val bit = cg_new(c, CG_B32);
+        cg_ins(c, "and.b32 %v, %v, 1", bit, x);
+        cg_ins(c, "setp.ne.u32 %v, %v, 0", narrow, bit);
+    } else {
+        cg_ins(c, "and.b32 %v, %v, %u", narrow, x, (1u << bits) - 1);
+    }
+    return narrow;
+}
+
+cg_val cg_from_u32(cg_func *c, bc_kind kind, cg_val x)
+{
+    if (kind != BC_I64)
+        return cg_from_b32(c, kind, x);
+    if (x.known)
+        return cg_const(CG_B64, x.bits);
+    cg_val wide = cg_new(c, CG_B64);
+    cg_ins(c, "cvt.u64.u32 %v, %v", wide, x);
+    return wide;
+}
+
+cg_val cg_to_b64(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
+{
+    if (kind == BC_I64 || kind == BC_PTR)
+        return x;
+    cg_val word = cg_to_b32(c, kind, is_signed, x);
+    if (word.known)
+        return cg_const(CG_B64, is_signed ? (uint64_t)(int64_t)(int32_t)(uint32_t)word.bits : (uint32_t)word.bits);
+    cg_val wide = cg_new(c, CG_B64);
+    cg_ins(c, is_signed ? "cvt.s64.s32 %v, %v" : "cvt.u64.u32 %v, %v", wide, word);
+    return wide;
+}
+
+cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
+{
+    cg_val wide = cg_new(c, CG_B32);
+    if (kind == BC_F16)
+        cg_ins(c, "cvt.f32.f16 %v, %v", wide, cg_reg(c, x));
+    else
+        cg_ins(c, "mov.b32 %v, {%v, %v}", wide, cg_reg(c, cg_const(CG_B16, 0)), cg_reg(c, x)); /* bf16 is f32's upper half */
+    return wide;
+}
+
+cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b)
+{
+    if (condition.known)
+        return condition.bits ? a : b;
+    cg_val result = cg_new(c, (cg_class)a.cls);
+    if (a.cls == CG_PRED)
+        cg_template(c, "and.pred #p0, $1, $2; not.pred #p1, $1; and.pred #p2, #p1, $3; or.pred $0, #p0, #p2;", result,
+                    (cg_val[]){condition, a, b}, NULL);
+    else
+        cg_ins(c, "selp.b%u %v, %v, %v, %v", cg_class_bits((cg_class)a.cls), result, cg_reg(c, a), cg_reg(c, b), condition);
+    return result;
+}
+
+/* ---- constants ---- */
+
+cg_val *cg_constant_regs(cg_func *c, const bc_op *op, const cg_layout *l)
+{
+    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    cg_class cls = cg_class_of(kind);
+    uint32_t count = cg_layout_regs(l), bytes = bc_kind_constant_bytes(kind);
+    uint64_t elements = (uint64_t)1 << l->tile_bits;
+    bool splat = kind == BC_I1 ? elements > 8 && blob->len == 1 : blob->len == bytes;
+    cg_val *out = cg_vals(c, count);
+    if (!out)
+        return NULL;
+    if (!splat && elements > 1)
+        return cg_constant_table(c, op, l, out);
+    uint64_t x = 0;
+    memcpy(&x, blob->ptr, kind == BC_I1 ? 1 : bytes);
+    if (kind == BC_I1)
+        x = splat ? x != 0 : x & 1;
+    else if (kind == BC_TF32)
+        x <<= 13;
+    else if (kind == BC_F4E2M1FN)
+        x &= 15;
+    for (uint32_t r = 0; r < count; r++)
+        out[r] = cg_const(cls, x);
+    return out;
+}
+
+/* ---- maps ---- */
+
+typedef struct modifiers {
+    const char *items[16];
+} modifiers;
+
+static const char *rounding_text(uint64_t mode)
+{
+    static const char *const texts[] = {
+        [BC_RoundingMode_nearest_even] = "rn", [BC_RoundingMode_zero] = "rz", [BC_RoundingMode_negative_inf] = "rm",
+        [BC_RoundingMode_positive_inf] = "rp", [BC_RoundingMode_approx] = "approx", [BC_RoundingMode_full] = "full",
+        [BC_RoundingMode_nearest_int_to_zero] = "rzi", [BC_RoundingMode_nearest_away] = "rna",
+    };
+    return texts[mode];
+}
+
+/* An attribute of the op by the name of its row; `absent` when it has none. */
+static uint64_t attribute(const bc_op *op, const char *name, uint64_t absent)
+{
+    const bc_op_info *info = bc_info(op);
+    const bc_row *attrs = bc_attr_rows(info);
+    for (unsigned i = 0; i < info->attr_rows; i++)
+        if (strcmp(attrs[i].name, name) == 0)
+            return bc_attrs(op)[i].u;
+    return absent;
+}
+
+static modifiers modifiers_of(const bc_op *op)
+{
+    uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+    return (modifiers){{
+        "r", rounding_text(rounding),
+        "f", attribute(op, "flush_to_zero", 0) ? ".ftz" : "",
+        "n", attribute(op, "propagate_nan", 0) ? ".NaN" : "",
+        "s", attribute(op, "signedness", 0) == BC_Signedness_signed ? "s" : "u",
+        NULL,
+    }};
+}
+
+/* Which of an op's templates; "" is the ordinary one. */
+static const char *variant_of(const bc_op *op, map_type type)
+{
+    uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+    switch ((int)op->opcode) {
+    case OP_divi: {
+        bool is_signed = attribute(op, "signedness", 0) == BC_Signedness_signed;
+        rounding = bc_attr_u(op, F_divi_rounding);
+        return rounding == BC_RoundingMode_negative_inf ? "_floor"
+             : rounding != BC_RoundingMode_positive_inf ? "" : is_signed ? "_ceil" : "_ceilu";
+    }
+    case OP_maxf:
+    case OP_minf:
+        return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
+    case OP_addf: case OP_subf: case OP_mulf: case OP_fma:
+        return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
+    case OP_exp:
+    case OP_tanh:
+        return rounding == BC_RoundingMode_approx ? "_approx" : "";
+    default:
+        return "";
+    }
+}
+
+static bool is_signed_op(const bc_op *op)
+{
+    return op->opcode == OP_absi || attribute(op, "signedness", 0) == BC_Signedness_signed;
+}
+
+static cg_val integer_map(cg_func *c, const bc_op *op, bc_kind kind, const char *text, const modifiers *m, const cg_val *operands)
+{
+    cg_val wide[4], result = cg_new(c, kind == BC_I64 ? CG_B64 : CG_B32);
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        bool amount = i == 1 && (op->opcode == OP_shli || op->opcode == OP_shri);
+        wide[i] = kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, !amount && is_signed_op(op), operands[i]);
+    }
+    cg_template(c, text, result, wide, m->items);
+    if (kind == BC_I64)
+        return result;
+    if (op->opcode == OP_mulhii && kind != BC_I32) { /* the upper half of a product that fits 32 bits */
+        cg_val product = cg_new(c, CG_B32), high = cg_new(c, CG_B32);
+        cg_ins(c, "mul.lo.u32 %v, %v, %v", product, cg_reg(c, wide[0]), cg_reg(c, wide[1]));
+        cg_ins(c, "shr.u32 %v, %v, %u", high, product, bc_kind_bits(kind));
+        result = high;
+    }
+    return cg_from_b32(c, kind, result);
+}
+
+static const char *predicate_text(uint64_t predicate)
+{
+    static const char *const texts[] = {
+        [BC_ComparisonPredicate_equal] = "eq", [BC_ComparisonPredicate_not_equal] = "ne",
+        [BC_ComparisonPredicate_less_than] = "lt", [BC_ComparisonPredicate_less_than_or_equal] = "le",
+        [BC_ComparisonPredicate_greater_than] = "gt", [BC_ComparisonPredicate_greater_than_or_equal] = "ge",
+    };
+    return texts[predicate];
+}
+
+static cg_val compare(cg_func *c, const bc_op *op, const cg_val *operands)
+{
+    bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
+    cg_val result = cg_new(c, CG_PRED), x[2];
+    const char *predicate = predicate_text(attribute(op, "comparison_predicate", 0));
+    if (op->opcode == OP_cmpi) {
+        bool is_signed = is_signed_op(op);
+        for (int i = 0; i < 2; i++)
+            x[i] = cg_reg(c, kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, is_signed, operands[i]));
+        cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate, is_signed ? "s" : "u", kind == BC_I64 ? 64u : 32u, result, x[0], x[1]);
+        return result;
+    }
+    for (int i = 0; i < 2; i++)
+        x[i] = cg_reg(c, kind == BC_F16 || kind == BC_BF16 ? cg_to_f32(c, kind, operands[i]) : operands[i]);
+    bool unordered = attribute(op, "comparison_ordering", 0) == BC_ComparisonOrdering_unordered;
+    cg_ins(c, "setp.%s%s.f%u %v, %v, %v", predicate, unordered ? "u" : "", kind == BC_F64 ? 64u : 32u, result, x[0], x[1]);
+    return result;
+}
+
+static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands)
+{
+    const bc_type *pointer = cg_result(op, 0)->type->elem;
+    bc_kind pointee = (bc_kind)pointer->elem->kind, kind = bc_elem_kind(bc_operands(op)[1]->type);
+    cg_val index = cg_to_b64(c, kind, true, operands[1]), result = cg_new(c, CG_B64), bytes = index;
+    uint32_t size = bc_kind_memory_bytes(pointee);
+    if (index.known) {
+        bytes = cg_const(CG_B64, size ? index.bits * size : (uint64_t)((int64_t)index.bits >> 1));
+    } else if (size != 1) {
+        bytes = cg_new(c, CG_B64);
+        if (size)
+            cg_ins(c, "mul.lo.s64 %v, %v, %u", bytes, index, size);
+        else
+            cg_ins(c, "shr.s64 %v, %v, 1", bytes, index);
+    }
+    cg_ins(c, "add.s64 %v, %v, %v", result, cg_reg(c, operands[0]), bytes);
+    return result;
+}
+
+cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
+{
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    switch ((int)op->opcode) {
+    case OP_cmpi:
+    case OP_cmpf:
+        return compare(c, op, operands);
+    case OP_select:
+        return cg_select(c, operands[0], operands[1], operands[2]);
+    case OP_offset:
+        return pointer_offset(c, op, operands);
+    case OP_bitcast: case OP_int_to_ptr: case OP_ptr_to_int: case OP_ptr_to_ptr: case OP_exti: case OP_trunci: case OP_itof:
+    case OP_ftoi: case OP_ftof:
+        return cg_convert_element(c, op, operands[0]);
+    default:
+        break;
+    }
+    map_type type = type_of(kind);
+    const char *name = bc_info(op)->name;
+    modifiers m = modifiers_of(op);
+    const char *text = find_template(name, variant_of(op, type), type);
+    if (text && (type == TYPE_I32 || type == TYPE_I64))
+        return integer_map(c, op, kind, text, &m, operands);
+    if (text) {
+        cg_val result = cg_new(c, cg_class_of(kind));
+        cg_template(c, text, result, operands, m.items);
+        return result;
+    }
+    if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
+        text = find_template(name, variant_of(op, TYPE_F32), TYPE_F32);
+        if (text) {
+            cg_val wide[4], result = cg_new(c, CG_B32);
+            for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+                wide[i] = bc_elem_kind(bc_operands(op)[i]->type) == kind ? cg_to_f32(c, kind, operands[i]) : operands[i];
+            cg_template(c, text, result, wide, m.items);
+            uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+            return cg_from_f32(c, kind, rounding_text(rounding <= BC_RoundingMode_positive_inf ? rounding : 0), result);
+        }
+    }
+    cg_unsupported(c, op, "'%s' on %s has no PTX yet", name, bc_kinds[kind].text);
+    return cg_const(cg_class_of(kind), 0);
+}
+
+cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
+{
+    cg_val *operands[4] = {0}, *out = cg_vals(c, cg_layout_regs(l));
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        operands[i] = cg_get(c, bc_operands(op)[i], l);
+        if (!operands[i])
+            return NULL;
+    }
+    for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
+        cg_val x[4];
+        for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+            x[i] = operands[i][r];
+        out[r] = cg_map_element(c, op, x);
+    }
+    return out;
+}

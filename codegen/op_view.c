@@ -1,0 +1,261 @@
+/* Views and the ops that move tiles through them. */
+#include "codegen/assign.h"
+#include "codegen/map.h"
+#include "codegen/memory.h"
+#include "codegen/order.h"
+#include "codegen/view.h"
+
+/* ---- making views ---- */
+
+void cg_assign_make_tensor_view(cg_func *c, const bc_op *op)
+{
+    const bc_value *v = cg_result(op, 0);
+    cg_value *x = cg_value_of(c, v);
+    uint32_t rank = v->type->rank;
+    bc_range extents = bc_operand_range(op, F_make_tensor_view_dynamic_shape);
+    bc_range strides = bc_operand_range(op, F_make_tensor_view_dynamic_strides);
+    cg_view *view = bc_new(&c->arena, cg_view, 1);
+    const bc_value **values = bc_new(&c->arena, const bc_value *, 2 * rank + 1u);
+    cg_val *regs = bc_new(&c->arena, cg_val, 2 * rank + 1u);
+    if (!view || !values || !regs) {
+        cg_no_memory(c);
+        return;
+    }
+    *view = (cg_view){.tensor = v->type, .base = bc_operand(op, F_make_tensor_view_base), .extents = values,
+                      .strides = values + rank, .extent = regs, .stride = regs + rank};
+    for (uint32_t d = 0, e = 0, s = 0; d < rank; d++) {
+        if (v->type->shape[d] == BC_DYNAMIC)
+            view->extents[d] = bc_operands(op)[extents.first + e++];
+        if (v->type->strides[d] == BC_DYNAMIC)
+            view->strides[d] = bc_operands(op)[strides.first + s++];
+    }
+    x->form = CG_VIEW;
+    x->view = view;
+}
+
+static cg_val dimension(cg_func *c, int64_t fixed, const bc_value *dynamic)
+{
+    return dynamic ? cg_to_b64(c, bc_elem_kind(dynamic->type), false, cg_scalar(c, dynamic))
+                   : cg_const(CG_B64, (uint64_t)fixed);
+}
+
+void cg_lower_make_tensor_view(cg_func *c, const bc_op *op)
+{
+    cg_view *view = cg_value_of(c, cg_result(op, 0))->view;
+    view->address = cg_scalar(c, view->base);
+    for (uint32_t d = 0; d < view->tensor->rank; d++) {
+        view->extent[d] = dimension(c, view->tensor->shape[d], view->extents[d]);
+        view->stride[d] = dimension(c, view->tensor->strides[d], view->strides[d]);
+    }
+}
+
+static void same_view(cg_func *c, const bc_op *op)
+{
+    cg_value *x = cg_value_of(c, cg_result(op, 0));
+    x->form = CG_VIEW;
+    x->view = cg_value_of(c, bc_operands(op)[0])->view;
+}
+
+#define TILE_VIEW(name)                                                \
+    void cg_assign_##name(cg_func *c, const bc_op *op)                 \
+    {                                                                  \
+        same_view(c, op);                                              \
+    }                                                                  \
+    void cg_lower_##name(cg_func *c, const bc_op *op)                  \
+    {                                                                  \
+        (void)c, (void)op; /* the tensor's registers are the view's */ \
+    }
+TILE_VIEW(make_partition_view)
+TILE_VIEW(make_strided_view)
+TILE_VIEW(make_gather_scatter_view)
+
+/* ---- asking for sizes ---- */
+
+static void assign_scalars(cg_func *c, const bc_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        cg_set_home(c, cg_result(op, i), &scalar, 0);
+}
+
+void cg_assign_get_tensor_shape(cg_func *c, const bc_op *op)
+{
+    assign_scalars(c, op);
+}
+
+void cg_assign_get_index_space_shape(cg_func *c, const bc_op *op)
+{
+    assign_scalars(c, op);
+}
+
+/* A 64-bit number as the integer scalar v. */
+static void set_size(cg_func *c, const bc_value *v, cg_val size)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    cg_val *regs = cg_vals(c, 1);
+    if (!regs)
+        return;
+    regs[0] = size;
+    if (kind != BC_I64) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, cg_reg(c, size));
+        regs[0] = cg_from_b32(c, kind, low);
+    }
+    cg_set(c, v, regs);
+}
+
+void cg_lower_get_tensor_shape(cg_func *c, const bc_op *op)
+{
+    const cg_view *view = cg_value_of(c, bc_operands(op)[0])->view;
+    for (uint32_t d = 0; d < op->result_count; d++)
+        set_size(c, cg_result(op, d), view->extent[d]);
+}
+
+void cg_lower_get_index_space_shape(cg_func *c, const bc_op *op)
+{
+    const bc_type *type = bc_operands(op)[0]->type;
+    const cg_view *view = cg_value_of(c, bc_operands(op)[0])->view;
+    for (uint32_t t = 0; t < op->result_count; t++) {
+        bool gather = type->kind == BC_GATHER_SCATTER_VIEW;
+        cg_val extent = view->extent[gather ? t : (uint32_t)type->dim_map[t]];
+        uint64_t step = gather ? 1 : (uint64_t)(type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t]);
+        if (extent.known) {
+            extent.bits = extent.bits / step + (extent.bits % step != 0);
+        } else if (step > 1) {
+            cg_val up = cg_new(c, CG_B64), count = cg_new(c, CG_B64);
+            cg_ins(c, "add.s64 %v, %v, %q", up, extent, step - 1);
+            cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
+            extent = count;
+        }
+        set_size(c, cg_result(op, t), extent);
+    }
+}
+
+/* ---- loads and stores ---- */
+
+static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    if (v->view->type->kind != BC_GATHER_SCATTER_VIEW)
+        return;
+    cg_layout sparse = cg_view_sparse_layout(v, l);
+    cg_want(c, v->index[v->view->type->sparse_dim], &sparse);
+}
+
+void cg_assign_load_view_tko(cg_func *c, const bc_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    cg_layout l = cg_view_layout(c, &v);
+    cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
+    want_indices(c, &v, &l);
+}
+
+void cg_assign_store_view_tko(cg_func *c, const bc_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    cg_layout l = cg_view_layout(c, &v), wish;
+    uint32_t weight;
+    /* Fragments of mma and what came in from the same kind of view go out as they are. */
+    if (cg_wish(c, v.tile, &wish, &weight) && weight >= CG_WEIGHT_MMA)
+        l = wish;
+    cg_value_of(c, cg_result(op, 0))->home = l;
+    cg_want(c, v.tile, &l);
+    want_indices(c, &v, &l);
+}
+
+/* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. Sources: memory reference, section 4. */
+static const char *order_suffix(uint64_t order, uint64_t scope)
+{
+    static const char *const texts[3][3] = {
+        {".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"},
+        {".acquire.cta", ".acquire.gpu", ".acquire.sys"},
+        {".release.cta", ".release.gpu", ".release.sys"},
+    };
+    return order == BC_MemoryOrderingSemantics_weak || order > BC_MemoryOrderingSemantics_release ? ""
+         : texts[order - BC_MemoryOrderingSemantics_relaxed][scope <= BC_MemoryScope_sys ? scope : BC_MemoryScope_sys];
+}
+
+typedef struct move {
+    bc_kind kind;
+    const char *order;
+    cg_val *regs;
+    cg_val padding;
+} move;
+
+static cg_access access_of(const move *m, const cg_tile_part *part)
+{
+    return (cg_access){.kind = m->kind, .space = "global", .order = m->order, .address = part->address, .offset = part->offset,
+                       .predicate = part->inside};
+}
+
+static void load_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    move *m = user;
+    cg_access access = access_of(m, part);
+    cg_val loaded[16], padding[16];
+    for (uint32_t i = 0; i < part->count; i++)
+        padding[i] = m->padding;
+    cg_load_vector(c, &access, part->count, padding, loaded);
+    for (uint32_t i = 0; i < part->count; i++)
+        m->regs[part->reg[i]] = loaded[i];
+}
+
+static void store_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    move *m = user;
+    cg_access access = access_of(m, part);
+    cg_val stored[16];
+    for (uint32_t i = 0; i < part->count; i++)
+        stored[i] = m->regs[part->reg[i]];
+    cg_store_vector(c, &access, part->count, stored);
+}
+
+/* Bits of a padding value (memory reference, 2.3). */
+static uint64_t padding_bits(bc_kind kind, uint8_t padding)
+{
+    static const uint64_t patterns[][5] = { /* zero, neg_zero, nan, pos_inf, neg_inf */
+        [BC_F16] = {0, 0x8000, 0x7e00, 0x7c00, 0xfc00},
+        [BC_BF16] = {0, 0x8000, 0x7fc0, 0x7f80, 0xff80},
+        [BC_F32] = {0, 0x80000000, 0x7fc00000, 0x7f800000, 0xff800000},
+        [BC_TF32] = {0, 0x80000000, 0x7fc00000, 0x7f800000, 0xff800000},
+        [BC_F64] = {0, 0x8000000000000000, 0x7ff8000000000000, 0x7ff0000000000000, 0xfff0000000000000},
+        [BC_F8E5M2] = {0, 0x80, 0x7e, 0x7c, 0xfc},
+        [BC_F8E4M3FN] = {0, 0x80, 0x7f, 0, 0},
+        [BC_F8E8M0FNU] = {0, 0, 0xff, 0, 0},
+        [BC_FNV8E5M3FNU] = {0, 0, 0xff, 0, 0},
+    };
+    return kind < sizeof patterns / sizeof *patterns && padding < 5 ? patterns[kind][padding] : 0;
+}
+
+void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    const cg_layout *l = &cg_value_of(c, v.tile)->home;
+    bc_kind kind = bc_elem_kind(v.tile_type);
+    uint64_t order = bc_attr_u(op, F_load_view_tko_memory_ordering_semantics);
+    move m = {.kind = kind, .order = order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
+              .regs = cg_vals(c, cg_layout_regs(l)), .padding = cg_const(cg_class_of(kind),
+                                                                         padding_bits(kind, v.view->type->padding))};
+    if (!m.regs)
+        return;
+    cg_order_access(c, op, v.view, false, l);
+    cg_view_parts(c, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0, &m, load_part);
+    if (order == BC_MemoryOrderingSemantics_acquire)
+        cg_barrier(c);
+    if (!c->failed)
+        cg_set(c, v.tile, m.regs);
+}
+
+void cg_lower_store_view_tko(cg_func *c, const bc_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    uint64_t order = bc_attr_u(op, F_store_view_tko_memory_ordering_semantics);
+    move m = {.kind = bc_elem_kind(v.tile_type), .order = order_suffix(order, bc_attr_u(op, F_store_view_tko_memory_scope)),
+              .regs = cg_get(c, v.tile, l)};
+    if (!m.regs)
+        return;
+    if (order == BC_MemoryOrderingSemantics_release)
+        cg_barrier(c);
+    cg_order_access(c, op, v.view, true, l);
+    cg_view_parts(c, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0, &m, store_part);
+}

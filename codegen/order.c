@@ -1,0 +1,178 @@
+/* Barriers between memory ops; see the header. */
+#include "codegen/order.h"
+
+/* ---- which memory ---- */
+
+/* The value that an address comes from: a parameter, or what loaded or made the pointer. */
+static const bc_value *origin(const bc_value *v)
+{
+    for (const bc_op *op = v->op; op; op = v->op) {
+        switch ((int)op->opcode) {
+        case OP_make_partition_view:
+        case OP_make_strided_view:
+        case OP_make_gather_scatter_view:
+        case OP_make_tensor_view:
+        case OP_assume:
+        case OP_offset:
+        case OP_broadcast:
+        case OP_reshape:
+        case OP_permute:
+        case OP_ptr_to_ptr:
+            v = op->opcode == OP_assume ? bc_operand(op, F_assume_value) : bc_operands(op)[0];
+            break;
+        default:
+            return v;
+        }
+    }
+    return v;
+}
+
+/* Arrays of a cuTile signature without alias groups do not overlap (memory reference, 11.3); nothing else is known. */
+static uint32_t root_of(const cg_func *c, const bc_value *memory)
+{
+    const bc_value *v = origin(memory);
+    return c->params_apart && !v->op && v->id < c->f->body->arg_count ? v->id + 1 : 0;
+}
+
+/* ---- conflicts ---- */
+
+static bool is_view_op(const bc_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko;
+}
+
+/* Do both ops touch element i of the tile at the same address, each element from the same thread? */
+static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *layout)
+{
+    if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || !is_view_op(a->op) || !is_view_op(b))
+        return false;
+    int row_a = a->op->opcode == OP_load_view_tko ? F_load_view_tko_index : F_store_view_tko_index;
+    int row_b = b->opcode == OP_load_view_tko ? F_load_view_tko_index : F_store_view_tko_index;
+    int view_a = a->op->opcode == OP_load_view_tko ? F_load_view_tko_view : F_store_view_tko_view;
+    int view_b = b->opcode == OP_load_view_tko ? F_load_view_tko_view : F_store_view_tko_view;
+    bc_range x = bc_operand_range(a->op, row_a), y = bc_operand_range(b, row_b);
+    if (bc_operand(a->op, view_a) != bc_operand(b, view_b) || x.count != y.count)
+        return false;
+    for (uint32_t i = 0; i < x.count; i++)
+        if (bc_operands(a->op)[x.first + i] != bc_operands(b)[y.first + i])
+            return false;
+    return true;
+}
+
+static void add_note(cg_func *c, cg_note note)
+{
+    for (const cg_note *n = c->order.notes; n; n = n->next)
+        if (n->root == note.root && n->write == note.write && n->op == note.op && n->layout == note.layout)
+            return;
+    cg_note *added = bc_new(&c->arena, cg_note, 1);
+    if (!added) {
+        cg_no_memory(c);
+        return;
+    }
+    *added = note;
+    added->next = c->order.notes;
+    c->order.notes = added;
+}
+
+void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout)
+{
+    uint32_t root = root_of(c, memory);
+    for (const cg_note *n = c->order.notes; n; n = n->next) {
+        bool apart = n->root && root && n->root != root;
+        if (!apart && (write || n->write) && !same_elements(n, op, layout)) {
+            cg_barrier(c);
+            break;
+        }
+    }
+    add_note(c, (cg_note){.root = root, .write = write, .op = op, .layout = layout});
+}
+
+/* ---- loops and branches ---- */
+
+/* The operand that says where a memory op goes; NULL: not one. */
+static const bc_value *memory_of(const bc_op *op, bool *out_write)
+{
+    *out_write = true;
+    switch ((int)op->opcode) {
+    case OP_load_view_tko:
+        *out_write = false;
+        return bc_operand(op, F_load_view_tko_view);
+    case OP_store_view_tko:
+        return bc_operand(op, F_store_view_tko_view);
+    case OP_load_ptr_tko:
+        *out_write = false;
+        return bc_operand(op, F_load_ptr_tko_source);
+    case OP_store_ptr_tko:
+        return bc_operand(op, F_store_ptr_tko_destination);
+    case OP_atomic_rmw_tko:
+        return bc_operand(op, F_atomic_rmw_tko_pointers);
+    case OP_atomic_cas_tko:
+        return bc_operand(op, F_atomic_cas_tko_pointers);
+    case OP_atomic_red_view_tko:
+        return bc_operand(op, F_atomic_red_view_tko_view);
+    default:
+        return NULL;
+    }
+}
+
+void cg_order_loop(cg_func *c, const bc_block *body)
+{
+    for (const bc_op *op = body->first; op; op = bc_next_op(op, body)) {
+        bool write;
+        const bc_value *memory = memory_of(op, &write);
+        if (memory)
+            add_note(c, (cg_note){.root = root_of(c, memory), .write = write});
+    }
+    c->order.scratch_dirty = true;
+}
+
+void cg_order_after_loop(cg_func *c, const bc_block *body)
+{
+    cg_order_loop(c, body);
+}
+
+cg_order cg_order_save(const cg_func *c)
+{
+    return c->order;
+}
+
+void cg_order_restore(cg_func *c, cg_order order)
+{
+    c->order = order;
+}
+
+void cg_order_join(cg_func *c, cg_order order)
+{
+    c->order.scratch_dirty = c->order.scratch_dirty || order.scratch_dirty;
+    for (const cg_note *n = order.notes; n; n = n->next)
+        add_note(c, *n);
+}
+
+/* ---- barriers and scratch ---- */
+
+void cg_barrier(cg_func *c)
+{
+    if (c->warp_bits)
+        cg_ins(c, "bar.sync 0");
+    else
+        cg_ins(c, "bar.warp.sync 0xffffffff");
+    c->order = (cg_order){0};
+}
+
+cg_val cg_scratch(cg_func *c, uint32_t bytes)
+{
+    if (c->order.scratch_dirty)
+        cg_barrier(c);
+    if (bytes > c->shared_bytes)
+        c->shared_bytes = bytes;
+    if (!c->scratch.id) {
+        c->scratch = cg_new(c, CG_B32);
+        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->scratch);
+    }
+    return c->scratch;
+}
+
+void cg_scratch_read(cg_func *c)
+{
+    c->order.scratch_dirty = true;
+}

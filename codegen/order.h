@@ -1,0 +1,29 @@
+/* Order among the memory ops of a tile block. A token edge orders all threads' accesses; it costs a barrier unless the two cannot
+   touch the same memory or every thread only meets its own elements. What has been accessed since the last barrier
+   is noted, and a barrier comes before an access that conflicts with a note. */
+#ifndef TILEVM_CODEGEN_ORDER_H
+#define TILEVM_CODEGEN_ORDER_H
+
+#include "codegen/lower.h"
+
+typedef struct cg_note {
+    const struct cg_note *next;
+    uint32_t root;            /* memory that it reaches: 0 unknown, else one of those that do not overlap */
+    bool write;
+    const bc_op *op;          /* NULL: of a loop body, in another iteration */
+    const cg_layout *layout;  /* of the elements over threads; NULL: unknown */
+} cg_note;
+
+/* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the elements
+   lie over threads, kept by the caller as long as the function; may be NULL. */
+void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout);
+/* At the head of a loop: the accesses of its body may have happened. */
+void cg_order_loop(cg_func *c, const bc_block *body);
+void cg_order_after_loop(cg_func *c, const bc_block *body);
+
+cg_order cg_order_save(const cg_func *c);
+void cg_order_restore(cg_func *c, cg_order order);
+/* Either state may hold. */
+void cg_order_join(cg_func *c, cg_order order);
+
+#endif

@@ -1,0 +1,202 @@
+/* PTX text: registers, constants, instructions, templates. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/lower.h"
+
+static const struct { char letter; uint8_t bits; } classes[CG_CLASS_COUNT] = {
+    [CG_PRED] = {'p', 1}, [CG_B16] = {'h', 16}, [CG_B32] = {'r', 32}, [CG_B64] = {'d', 64},
+};
+
+uint32_t cg_class_bits(cg_class cls)
+{
+    return classes[cls].bits;
+}
+
+cg_class cg_class_of(bc_kind kind)
+{
+    switch (kind) {
+    case BC_I1:
+        return CG_PRED;
+    case BC_I16:
+    case BC_F16:
+    case BC_BF16:
+        return CG_B16;
+    case BC_I64:
+    case BC_F64:
+    case BC_PTR:
+        return CG_B64;
+    default:
+        return CG_B32;
+    }
+}
+
+cg_class cg_elem_class(const bc_type *tile)
+{
+    return cg_class_of(bc_elem_kind(tile));
+}
+
+cg_val cg_new(cg_func *c, cg_class cls)
+{
+    return (cg_val){.cls = (uint8_t)cls, .id = ++c->registers[cls]};
+}
+
+uint32_t cg_label(cg_func *c)
+{
+    return ++c->labels;
+}
+
+/* ---- constants in registers, one each, made in the prologue ---- */
+
+typedef struct cg_constants {
+    cg_val *items;
+    size_t count, capacity;
+} cg_constants;
+
+cg_val cg_reg(cg_func *c, cg_val v)
+{
+    if (v.id)
+        return v;
+    if (!c->constants && !(c->constants = bc_new(&c->arena, cg_constants, 1))) {
+        cg_no_memory(c);
+        return v;
+    }
+    cg_constants *k = c->constants;
+    for (size_t i = 0; i < k->count; i++)
+        if (k->items[i].cls == v.cls && k->items[i].bits == v.bits)
+            return k->items[i];
+    cg_val *grown = bc_grow(&c->arena, k->items, k->count, &k->capacity, cg_val);
+    if (!grown) {
+        cg_no_memory(c);
+        return v;
+    }
+    k->items = grown;
+    cg_val reg = cg_new(c, (cg_class)v.cls);
+    if (v.cls == CG_PRED)
+        cg_ins_first(c, "setp.%s.u32 %v, 0, 0", v.bits ? "eq" : "ne", reg);
+    else
+        cg_ins_first(c, "mov.b%u %v, %v", cg_class_bits((cg_class)v.cls), reg, v);
+    reg.known = true;
+    reg.bits = v.bits;
+    k->items[k->count++] = reg;
+    return reg;
+}
+
+/* ---- instructions ---- */
+
+static void put_val(bc_text *out, cg_val v)
+{
+    if (v.id)
+        bc_text_printf(out, "%%%c%u", classes[v.cls].letter, v.id);
+    else
+        bc_text_printf(out, v.cls == CG_PRED ? "%u" : "0x%llx", (unsigned long long)v.bits);
+}
+
+static void put_ins(bc_text *out, const char *format, va_list args)
+{
+    bc_text_char(out, '\t');
+    for (const char *p = format; *p; p++) {
+        if (*p != '%') {
+            size_t run = strcspn(p, "%");
+            bc_text_bytes(out, p, run);
+            p += run - 1;
+            continue;
+        }
+        switch (*++p) {
+        case 'v':
+            put_val(out, va_arg(args, cg_val));
+            break;
+        case 'l':
+            bc_text_printf(out, "$L%u", va_arg(args, uint32_t));
+            break;
+        case 's':
+            bc_text_puts(out, va_arg(args, const char *));
+            break;
+        case 'u':
+            bc_text_printf(out, "%u", va_arg(args, uint32_t));
+            break;
+        case 'd':
+            bc_text_printf(out, "%d", va_arg(args, int));
+            break;
+        case 'x':
+            bc_text_printf(out, "0x%x", va_arg(args, uint32_t));
+            break;
+        case 'q':
+            bc_text_printf(out, "0x%llx", (unsigned long long)va_arg(args, uint64_t));
+            break;
+        default: /* a register of PTX itself: %%tid */
+            bc_text_char(out, '%');
+            break;
+        }
+    }
+    bc_text_puts(out, ";\n");
+}
+
+void cg_ins(cg_func *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_ins(&c->body, format, args);
+    va_end(args);
+}
+
+void cg_ins_first(cg_func *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_ins(&c->prologue, format, args);
+    va_end(args);
+}
+
+void cg_place_label(cg_func *c, uint32_t label)
+{
+    bc_text_printf(&c->body, "$L%u:\n", label);
+}
+
+/* ---- templates ---- */
+
+enum { MAX_TEMPORARIES = 32 };
+
+static cg_class class_of_letter(char letter)
+{
+    return letter == 'p' ? CG_PRED : letter == 'h' ? CG_B16 : letter == 'w' ? CG_B32 : CG_B64;
+}
+
+void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *operands, const char *const *modifiers)
+{
+    cg_val temporaries[CG_CLASS_COUNT][MAX_TEMPORARIES] = {0};
+    bc_text *out = &c->body;
+    bool line_start = true;
+    for (const char *p = text; *p; p++) {
+        if (line_start && *p == ' ')
+            continue;
+        if (line_start)
+            bc_text_char(out, '\t');
+        line_start = false;
+        if (*p == '$') {
+            int i = *++p - '0';
+            put_val(out, i ? cg_reg(c, operands[i - 1]) : result);
+        } else if (*p == '#') {
+            cg_class cls = class_of_letter(*++p);
+            char *end;
+            unsigned long i = strtoul(p + 1, &end, 10) % MAX_TEMPORARIES;
+            if (!temporaries[cls][i].id)
+                temporaries[cls][i] = cg_new(c, cls);
+            put_val(out, temporaries[cls][i]);
+            p = end - 1;
+        } else if (*p == '?') {
+            size_t len = strcspn(++p, "?");
+            for (const char *const *m = modifiers; m && *m; m += 2)
+                if (strlen(*m) == len && memcmp(*m, p, len) == 0)
+                    bc_text_puts(out, m[1]);
+            p += len;
+        } else {
+            bc_text_char(out, *p);
+            if (*p == ';') {
+                bc_text_char(out, '\n');
+                line_start = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/* The target table as C. */
+#include "codegen/lower.h"
+
+static const cg_target targets[] = {
+#define TARGET(name, sm, suffix, ptx, shared_kib, features) {#name, sm, suffix, ptx, shared_kib, features},
+#include "codegen/targets.def"
+};
+
+const cg_target *cg_target_at(size_t index)
+{
+    return index < sizeof targets / sizeof *targets ? &targets[index] : NULL;
+}
+
+const cg_target *cg_target_find(tv_str name)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (bc_str_is(name, targets[i].name))
+            return &targets[i];
+    return NULL;
+}

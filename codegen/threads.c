@@ -1,0 +1,114 @@
+/* What a thread is: its number, its part of an element index, whether it owns what it holds. All of it is computed once, at
+   the start of the kernel. */
+#include <string.h>
+
+#include "codegen/lower.h"
+
+cg_val cg_tid(cg_func *c)
+{
+    if (!c->tid.id) {
+        c->tid = cg_new(c, CG_B32);
+        cg_ins_first(c, "mov.u32 %v, %%tid.x", c->tid);
+    }
+    return c->tid;
+}
+
+typedef struct cg_coords {
+    struct cg_coords *next;
+    uint32_t images[CG_LANE_BITS + CG_MAX_WARP_BITS];
+    cg_val value;
+} cg_coords;
+
+/* value ^= the bits of tid from `bit` on, `count` of them, moved to bit `to` */
+static cg_val add_run(cg_func *c, cg_val value, uint32_t bit, uint32_t count, uint32_t to, uint32_t total)
+{
+    cg_val part = cg_tid(c);
+    if (bit + count < total) {
+        cg_val cut = cg_new(c, CG_B32);
+        cg_ins_first(c, "and.b32 %v, %v, 0x%x", cut, part, (((uint32_t)1 << count) - 1) << bit);
+        part = cut;
+        if (to != bit) {
+            cg_val moved = cg_new(c, CG_B32);
+            cg_ins_first(c, to > bit ? "shl.b32 %v, %v, %u" : "shr.u32 %v, %v, %u", moved, part, to > bit ? to - bit : bit - to);
+            part = moved;
+        }
+    } else {
+        if (bit) {
+            cg_val low = cg_new(c, CG_B32);
+            cg_ins_first(c, "shr.u32 %v, %v, %u", low, part, bit);
+            part = low;
+        }
+        if (to) {
+            cg_val moved = cg_new(c, CG_B32);
+            cg_ins_first(c, "shl.b32 %v, %v, %u", moved, part, to);
+            part = moved;
+        }
+    }
+    if (value.known && value.bits == 0)
+        return part;
+    cg_val sum = cg_new(c, CG_B32);
+    cg_ins_first(c, "xor.b32 %v, %v, %v", sum, value, part);
+    return sum;
+}
+
+static cg_val emit_index(cg_func *c, const uint32_t *images)
+{
+    uint32_t total = CG_LANE_BITS + c->warp_bits;
+    cg_val value = cg_const(CG_B32, 0);
+    for (uint32_t i = 0; i < total;) {
+        uint32_t image = images[i], count = 1;
+        if (image & (image - 1)) { /* several bits: one run for each of them */
+            for (uint32_t rest = image; rest; rest &= rest - 1)
+                value = add_run(c, value, i, 1, (uint32_t)__builtin_ctz(rest), total);
+        } else if (image) {
+            while (i + count < total && images[i + count] == image << count)
+                count++;
+            value = add_run(c, value, i, count, (uint32_t)__builtin_ctz(image), total);
+        }
+        i += count;
+    }
+    return value;
+}
+
+cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift)
+{
+    uint32_t images[CG_LANE_BITS + CG_MAX_WARP_BITS] = {0};
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        images[i] = (l->lane[i] & mask) >> shift;
+    for (uint32_t i = 0; i < c->warp_bits; i++)
+        images[CG_LANE_BITS + i] = (l->warp[i] & mask) >> shift;
+    for (cg_coords *k = c->coords; k; k = k->next)
+        if (memcmp(k->images, images, sizeof images) == 0)
+            return k->value;
+    cg_coords *k = bc_new(&c->arena, cg_coords, 1);
+    if (!k) {
+        cg_no_memory(c);
+        return cg_const(CG_B32, 0);
+    }
+    memcpy(k->images, images, sizeof images);
+    k->value = emit_index(c, images);
+    k->next = c->coords;
+    c->coords = k;
+    return k->value;
+}
+
+cg_val cg_is_owner(cg_func *c, const cg_layout *l)
+{
+    uint32_t copies = 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (!l->lane[i])
+            copies |= (uint32_t)1 << i;
+    for (uint32_t i = 0; i < c->warp_bits; i++)
+        if (!l->warp[i])
+            copies |= (uint32_t)1 << (CG_LANE_BITS + i);
+    if (!copies)
+        return cg_const(CG_PRED, 1);
+    cg_val *cached = &c->owners[cg_gather_bits(copies, 0x3ff)];
+    if (!cached->id) {
+        cg_val part = cg_new(c, CG_B32);
+        *cached = cg_new(c, CG_PRED);
+        cg_ins_first(c, "and.b32 %v, %v, 0x%x", part, cg_tid(c), copies);
+        cg_ins_first(c, "setp.eq.u32 %v, %v, 0", *cached, part);
+    }
+    return *cached;
+}

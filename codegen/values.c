@@ -1,0 +1,68 @@
+/* Values in layouts: what the layouts pass asks for, and what the lower pass hands out. */
+#include "codegen/assign.h"
+
+cg_val *cg_vals(cg_func *c, size_t count)
+{
+    cg_val *vals = bc_new(&c->arena, cg_val, count);
+    if (!vals)
+        cg_no_memory(c);
+    return vals;
+}
+
+static cg_copy *find_copy(const cg_value *x, const cg_layout *l)
+{
+    for (cg_copy *copy = x->copies; copy; copy = copy->next)
+        if (cg_layout_equal(&copy->layout, l))
+            return copy;
+    return NULL;
+}
+
+void cg_want(cg_func *c, const bc_value *v, const cg_layout *l)
+{
+    cg_value *x = cg_value_of(c, v);
+    if (v->type->kind != BC_TILE || find_copy(x, l))
+        return;
+    cg_copy *copy = bc_new(&c->arena, cg_copy, 1);
+    if (!copy) {
+        cg_no_memory(c);
+        return;
+    }
+    copy->layout = *l;
+    cg_copy **end = &x->copies;
+    while (*end)
+        end = &(*end)->next;
+    *end = copy;
+    if (x->form == CG_LAZY)
+        cg_want_through(c, v, l);
+}
+
+cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l)
+{
+    cg_copy *copy = find_copy(cg_value_of(c, v), l);
+    if (copy && copy->regs)
+        return copy->regs;
+    cg_val *none = cg_vals(c, cg_layout_regs(l)); /* only after an error */
+    if (!c->failed) {
+        c->failed = true;
+        c->status = TV_UNSUPPORTED;
+        bc_report(c->m, c->sink, &(bc_place){.function = c->f, .op = v->op, .row = BC_NO_ROW}, BC_RULE_G_GEN_01,
+                  "internal error: a layout of this value was read that was not asked for");
+    }
+    return none;
+}
+
+cg_val cg_scalar(cg_func *c, const bc_value *v)
+{
+    cg_layout l = cg_layout_scalar(c->warp_bits);
+    cg_val *regs = cg_get(c, v, &l);
+    return regs ? regs[0] : cg_const(CG_B32, 0);
+}
+
+void cg_set(cg_func *c, const bc_value *v, cg_val *regs)
+{
+    cg_value *x = cg_value_of(c, v);
+    bc_kind kind = bc_elem_kind(v->type);
+    for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
+        copy->regs = cg_layout_equal(&copy->layout, &x->home)
+                   ? regs : cg_convert(c, kind, &x->home, regs, &copy->layout);
+}

@@ -1,0 +1,430 @@
+/* Tiles through views: addresses, bounds, vectors. The address of an element splits into a part that is the same in all threads
+   (64 bits), the thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are
+   compared in 32 bits against how much of the tensor lies behind the tile's start. Source: memory reference, section 2. */
+#include "codegen/view.h"
+
+#include <string.h>
+
+#include "codegen/facts.h"
+#include "codegen/map.h"
+#include "codegen/memory.h"
+
+cg_view_op cg_view_op_of(const bc_op *op)
+{
+    cg_view_op v = {0};
+    bc_range index;
+    switch ((int)op->opcode) {
+    case OP_load_view_tko:
+        v.view = bc_operand(op, F_load_view_tko_view);
+        v.tile = cg_result(op, 0);
+        index = bc_operand_range(op, F_load_view_tko_index);
+        v.inbounds = bc_attr_of(op, F_load_view_tko_inbounds)->ints;
+        break;
+    case OP_store_view_tko:
+        v.view = bc_operand(op, F_store_view_tko_view);
+        v.tile = bc_operand(op, F_store_view_tko_tile);
+        index = bc_operand_range(op, F_store_view_tko_index);
+        v.inbounds = bc_attr_of(op, F_store_view_tko_inbounds)->ints;
+        v.write = true;
+        break;
+    default: /* atomic_red_view_tko */
+        v.view = bc_operand(op, F_atomic_red_view_tko_view);
+        v.tile = bc_operand(op, F_atomic_red_view_tko_value);
+        index = bc_operand_range(op, F_atomic_red_view_tko_index);
+        v.inbounds = bc_attr_of(op, F_atomic_red_view_tko_inbounds)->ints;
+        v.write = true;
+        break;
+    }
+    v.index = bc_operands(op) + index.first;
+    v.index_count = index.count;
+    v.tile_type = v.tile->type;
+    return v;
+}
+
+/* The tensor dimension that tile dimension t walks. */
+static uint32_t tensor_dim(const bc_type *view, uint32_t t)
+{
+    return view->kind == BC_GATHER_SCATTER_VIEW ? t : (uint32_t)view->dim_map[t];
+}
+
+static const cg_view *view_of(cg_func *c, const bc_value *v)
+{
+    return cg_value_of(c, v)->view;
+}
+
+/* ---- what alignment allows ---- */
+
+static uint8_t divisor_of_stride(cg_func *c, const cg_view *v, uint32_t d)
+{
+    int64_t stride = v->tensor->strides[d];
+    if (stride == BC_DYNAMIC)
+        return c->facts[v->strides[d]->id].divisor;
+    uint8_t n = 0;
+    while (n < 62 && !(stride >> n & 1))
+        n++;
+    return n;
+}
+
+static uint8_t divisor_of_extent(cg_func *c, const cg_view *v, uint32_t d)
+{
+    int64_t extent = v->tensor->shape[d];
+    if (extent == BC_DYNAMIC)
+        return c->facts[v->extents[d]->id].divisor;
+    uint8_t n = 0;
+    while (n < 62 && !(extent >> n & 1))
+        n++;
+    return n;
+}
+
+/* Divisor of the first coordinate of a tile along tile dimension t. */
+static uint8_t divisor_of_start(cg_func *c, const cg_view_op *v, uint32_t t)
+{
+    const bc_type *type = v->view->type;
+    uint8_t index = c->facts[v->index[t]->id].divisor, step = 0;
+    if (type->kind == BC_GATHER_SCATTER_VIEW)
+        return index;
+    int64_t size = type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t];
+    while (step < 62 && !(size >> step & 1))
+        step++;
+    return (uint8_t)(index + step < 62 ? index + step : 62);
+}
+
+static bool is_inbounds(const cg_view_op *v, uint32_t t)
+{
+    return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
+}
+
+/* The tile dimension that is contiguous in memory; false: none is known to be. */
+static bool contiguous_dim(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
+{
+    const bc_type *type = v->view->type;
+    const cg_view *tensor = view_of(c, v->view);
+    for (uint32_t t = 0; t < v->index_count; t++)
+        if (tensor->tensor->strides[tensor_dim(type, t)] == 1
+            && !(type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)) {
+            *out_dim = t;
+            return true;
+        }
+    return false;
+}
+
+/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's end. */
+static uint32_t vector_bits(cg_func *c, const cg_view_op *v, uint32_t fast)
+{
+    const bc_type *type = v->view->type;
+    const cg_view *tensor = view_of(c, v->view);
+    uint32_t bytes = cg_memory_bytes((bc_kind)tensor->tensor->elem->kind), size = 0, most = 0;
+    while ((uint32_t)1 << size < bytes)
+        size++;
+    most = 4 - size;
+    for (uint32_t t = 0; t < v->index_count; t++) {
+        uint32_t d = tensor_dim(type, t), divisor;
+        if (t != fast)
+            divisor = divisor_of_stride(c, tensor, d);
+        else if (is_inbounds(v, t))
+            divisor = divisor_of_start(c, v, t);
+        else {
+            uint32_t start = divisor_of_start(c, v, t), extent = divisor_of_extent(c, tensor, d);
+            divisor = start < extent ? start : extent;
+        }
+        most = divisor < most ? divisor : most;
+    }
+    uint32_t base = c->facts[tensor->base->id].divisor;
+    uint32_t by_base = base > size ? base - size : 0;
+    return by_base < most ? by_base : most;
+}
+
+cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
+{
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t fast = s.rank - 1, bits = 0;
+    if (contiguous_dim(c, v, &fast))
+        bits = vector_bits(c, v, fast);
+    return cg_layout_blocked(&s, fast, bits, c->warp_bits);
+}
+
+cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)
+{
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t others = (uint32_t)(((uint64_t)1 << s.tile_bits) - 1) & ~cg_dim_mask(&s, v->view->type->sparse_dim);
+    cg_layout part = cg_layout_clear(l, others);
+    part = cg_layout_squeeze(&part, others);
+    return cg_layout_drop_copies(&part, NULL);
+}
+
+/* ---- addresses ---- */
+
+enum { MAX_DIMS = 64 };
+
+typedef struct cached {
+    struct cached *next;
+    uint32_t dim, delta;
+    cg_val value;
+} cached;
+
+typedef struct walk {
+    cg_func *c;
+    const cg_view_op *op;
+    const cg_view *tensor;
+    const cg_layout *l;
+    cg_shape shape;
+    uint32_t bytes;
+    cg_val base;                    /* address of the element of register 0 */
+    cg_val thread[MAX_DIMS];        /* the thread's coordinate in the tile, 32 bits */
+    cg_val limit[MAX_DIMS];         /* coordinates below it are inside; a known UINT32_MAX: all are */
+    bool mixed[MAX_DIMS];           /* registers and threads share bits of this dimension */
+    cached *steps, *insides, *sparse, *sums;
+} walk;
+
+static cg_val *cache(walk *w, cached **list, uint32_t dim, uint32_t delta)
+{
+    for (cached *k = *list; k; k = k->next)
+        if (k->dim == dim && k->delta == delta)
+            return &k->value;
+    cached *k = bc_new(&w->c->arena, cached, 1);
+    if (!k) {
+        static cg_val nowhere;
+        cg_no_memory(w->c);
+        nowhere = cg_const(CG_B64, 0);
+        return &nowhere;
+    }
+    *k = (cached){.next = *list, .dim = dim, .delta = delta};
+    *list = k;
+    return &k->value;
+}
+
+static cg_val mul64(cg_func *c, cg_val a, cg_val b)
+{
+    if (a.known && b.known)
+        return cg_const(CG_B64, a.bits * b.bits);
+    if ((a.known && a.bits == 1) || (b.known && b.bits == 0))
+        return b;
+    if ((b.known && b.bits == 1) || (a.known && a.bits == 0))
+        return a;
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "mul.lo.s64 %v, %v, %v", r, a.id ? a : b, a.id ? b : a);
+    return r;
+}
+
+static cg_val add64(cg_func *c, cg_val a, cg_val b)
+{
+    if (a.known && b.known)
+        return cg_const(CG_B64, a.bits + b.bits);
+    if (a.known && a.bits == 0)
+        return b;
+    if (b.known && b.bits == 0)
+        return a;
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "add.s64 %v, %v, %v", r, a.id ? a : b, a.id ? b : a);
+    return r;
+}
+
+static cg_val widen(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B64, (uint32_t)x.bits);
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "cvt.u64.u32 %v, %v", r, x);
+    return r;
+}
+
+static bool is_sparse(const walk *w, uint32_t t)
+{
+    const bc_type *type = w->op->view->type;
+    return type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t;
+}
+
+/* First coordinate of the tile along tile dimension t: 64 bits. */
+static cg_val tile_start(walk *w, uint32_t t)
+{
+    const bc_type *type = w->op->view->type;
+    const bc_value *index = w->op->index[t];
+    cg_val i = cg_to_b64(w->c, bc_elem_kind(index->type), false, cg_scalar(w->c, index));
+    if (type->kind == BC_GATHER_SCATTER_VIEW)
+        return i;
+    return mul64(w->c, i, cg_const(CG_B64, (uint64_t)(type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t])));
+}
+
+/* How many coordinates from start on are inside, cut to 32 bits; all of them where start is outside: none. */
+static cg_val room(walk *w, cg_val extent, cg_val start)
+{
+    cg_func *c = w->c;
+    if (extent.known && start.known) {
+        uint64_t n = extent.bits > start.bits ? extent.bits - start.bits : 0;
+        return cg_const(CG_B32, n < INT32_MAX ? n : INT32_MAX);
+    }
+    cg_val difference = cg_new(c, CG_B64), cut = cg_new(c, CG_B64), behind = cg_new(c, CG_PRED), some = cg_new(c, CG_B64);
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "sub.s64 %v, %v, %v", difference, cg_reg(c, extent), start);
+    cg_ins(c, "min.u64 %v, %v, 0x7fffffff", cut, difference);
+    cg_ins(c, "setp.lt.u64 %v, %v, %v", behind, cg_reg(c, start), extent);
+    cg_ins(c, "selp.b64 %v, %v, 0, %v", some, cut, behind);
+    cg_ins(c, "cvt.u32.u64 %v, %v", r, some);
+    return r;
+}
+
+static void begin_dim(walk *w, uint32_t t)
+{
+    cg_func *c = w->c;
+    uint32_t d = tensor_dim(w->op->view->type, t), mask = cg_dim_mask(&w->shape, t), threads = 0, regs = 0;
+    w->thread[t] = cg_thread_index(c, w->l, mask, w->shape.shift[t]);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        threads |= w->l->lane[i];
+    for (uint32_t i = 0; i < c->warp_bits; i++)
+        threads |= w->l->warp[i];
+    for (uint32_t i = 0; i < w->l->reg_bits; i++)
+        regs |= w->l->reg[i];
+    w->mixed[t] = (threads & regs & mask) != 0;
+    w->limit[t] = cg_const(CG_B32, UINT32_MAX);
+    if (is_sparse(w, t))
+        return;
+    cg_val start = tile_start(w, t);
+    if (!is_inbounds(w->op, t))
+        w->limit[t] = room(w, w->tensor->extent[d], start);
+    cg_val first = w->mixed[t] ? start : add64(c, start, widen(c, w->thread[t]));
+    cg_val bytes = mul64(c, w->tensor->stride[d], cg_const(CG_B64, w->bytes));
+    w->base = add64(c, w->base, mul64(c, first, bytes));
+}
+
+/* Coordinate within the tile of a register along t: 32 bits. */
+static cg_val coordinate(walk *w, uint32_t t, uint32_t delta)
+{
+    cg_func *c = w->c;
+    if (w->thread[t].known)
+        return cg_const(CG_B32, w->thread[t].bits ^ delta);
+    if (!delta)
+        return w->thread[t];
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "xor.b32 %v, %v, %u", r, w->thread[t], delta);
+    return r;
+}
+
+/* The sparse index of a register, 64 bits: one of the index tile's registers. */
+static cg_val sparse_index(walk *w, uint32_t t, uint32_t r)
+{
+    const bc_value *index = w->op->index[t];
+    cg_layout l = cg_view_sparse_layout(w->op, w->l);
+    cg_val *regs = cg_get(w->c, index, &l);
+    /* Registers of the index tile: the register bits that move along t. */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->l->reg_bits; i++)
+        if (w->l->reg[i] & cg_dim_mask(&w->shape, t))
+            kept |= (uint32_t)1 << i;
+    return regs ? cg_to_b64(w->c, bc_elem_kind(index->type), false, regs[cg_gather_bits(r, kept)]) : cg_const(CG_B64, 0);
+}
+
+/* Bytes that delta along t adds to the address. */
+static cg_val step(walk *w, uint32_t t, uint32_t delta, uint32_t r)
+{
+    cg_func *c = w->c;
+    uint32_t d = tensor_dim(w->op->view->type, t);
+    cg_val bytes = mul64(c, w->tensor->stride[d], cg_const(CG_B64, w->bytes));
+    if (is_sparse(w, t))
+        return mul64(c, sparse_index(w, t, r), bytes);
+    if (w->mixed[t])
+        return mul64(c, widen(c, coordinate(w, t, delta)), bytes);
+    return mul64(c, cg_const(CG_B64, delta), bytes);
+}
+
+static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
+{
+    cg_func *c = w->c;
+    cg_val *known = cache(w, &w->insides, t, delta);
+    if (known->id || known->known)
+        return *known;
+    cg_val p;
+    if (is_sparse(w, t)) {
+        cg_val extent = w->tensor->extent[tensor_dim(w->op->view->type, t)];
+        p = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.lt.u64 %v, %v, %v", p, cg_reg(c, sparse_index(w, t, r)), extent);
+    } else {
+        cg_val at = coordinate(w, t, delta);
+        if (at.known && w->limit[t].known) {
+            p = cg_const(CG_PRED, at.bits < w->limit[t].bits);
+        } else if (w->limit[t].known && w->limit[t].bits >= (uint64_t)1 << w->shape.bits[t]) {
+            p = cg_const(CG_PRED, 1);
+        } else {
+            p = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.lt.u32 %v, %v, %v", p, cg_reg(c, at), w->limit[t]);
+        }
+    }
+    *known = p;
+    return p;
+}
+
+static cg_val both(cg_func *c, cg_val a, cg_val b)
+{
+    if (a.known)
+        return a.bits ? b : a;
+    if (b.known)
+        return b.bits ? a : b;
+    cg_val r = cg_new(c, CG_PRED);
+    cg_ins(c, "and.pred %v, %v, %v", r, a, b);
+    return r;
+}
+
+static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
+{
+    cg_func *c = w->c;
+    uint32_t element = cg_layout_reg(w->l, r);
+    part->address = w->base;
+    part->offset = 0;
+    part->inside = cg_const(CG_PRED, 1);
+    for (uint32_t t = 0; t < w->shape.rank; t++) {
+        uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t];
+        uint32_t key = is_sparse(w, t) ? element & cg_dim_mask(&w->shape, t) : delta;
+        if (delta || is_sparse(w, t) || w->mixed[t]) {
+            cg_val *bytes = cache(w, &w->steps, t, key);
+            if (!bytes->id && !bytes->known)
+                *bytes = step(w, t, delta, r);
+            if (bytes->known)
+                part->offset += (int64_t)bytes->bits;
+            else {
+                cg_val *sum = cache(w, &w->sums, part->address.id, bytes->id);
+                if (!sum->id)
+                    *sum = add64(c, part->address, *bytes);
+                part->address = *sum;
+            }
+        }
+        part->inside = both(c, part->inside, inside_of(w, t, key, r));
+    }
+    if (part->offset > INT32_MAX || part->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
+        part->address = add64(c, part->address, cg_const(CG_B64, (uint64_t)part->offset));
+        part->offset = 0;
+    }
+    part->address = cg_reg(c, part->address);
+}
+
+void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, void *user, cg_part_fn *found)
+{
+    walk w = {.c = c, .op = v, .tensor = view_of(c, v->view), .l = l, .shape = cg_shape_of(v->tile_type)};
+    uint32_t fast = 0, bits = 0;
+    uint8_t reg_bit[5];
+    w.bytes = cg_memory_bytes((bc_kind)w.tensor->tensor->elem->kind);
+    if (most_bits && contiguous_dim(c, v, &fast)) {
+        uint32_t allowed = vector_bits(c, v, fast);
+        bits = cg_layout_vector(l, w.shape.shift[fast], allowed < most_bits ? allowed : most_bits, reg_bit);
+    }
+    w.base = w.tensor->address;
+    for (uint32_t t = 0; t < w.shape.rank && t < MAX_DIMS; t++)
+        begin_dim(&w, t);
+    uint32_t mask = 0, copies = 0;
+    for (uint32_t k = 0; k < bits; k++)
+        mask |= (uint32_t)1 << reg_bit[k];
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        copies |= l->reg[i] ? 0 : (uint32_t)1 << i;
+    cg_val owner = v->write ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
+        if ((r & mask) || (v->write && (r & copies)))
+            continue;
+        cg_tile_part part = {.count = (uint32_t)1 << bits};
+        for (uint32_t i = 0; i < part.count; i++)
+            for (uint32_t k = 0; k < bits; k++)
+                part.reg[i] = (k ? part.reg[i] : r) | (i >> k & 1) << reg_bit[k];
+        if (!bits)
+            part.reg[0] = r;
+        fill_part(&w, r, &part);
+        part.inside = both(c, part.inside, owner);
+        found(c, user, &part);
+    }
+}

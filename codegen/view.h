@@ -1,0 +1,48 @@
+/* Views while lowering: where a tensor lies, and how the elements of a tile reach it. */
+#ifndef TILEVM_CODEGEN_VIEW_H
+#define TILEVM_CODEGEN_VIEW_H
+
+#include "codegen/lower.h"
+
+typedef struct cg_view {
+    const bc_type *tensor;    /* a tensor_view */
+    const bc_value *base;     /* its pointer */
+    const bc_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
+    const bc_value **strides;
+    cg_val address;           /* lower pass: the rest as well */
+    cg_val *extent;           /* 64 bits, unsigned; elements */
+    cg_val *stride;
+} cg_view;
+
+/* What an op that moves a tile through a view has. */
+typedef struct cg_view_op {
+    const bc_value *view, *tile;  /* tile: the value stored, the result of a load */
+    const bc_type *tile_type;
+    bc_value **index;
+    uint32_t index_count;
+    const bc_ints *inbounds;
+    bool write;
+} cg_view_op;
+
+cg_view_op cg_view_op_of(const bc_op *op);
+
+/* The layout in which the tile of the op reaches memory best. */
+cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
+
+/* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
+cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
+
+/* One vector of the tile as the op moves it. */
+typedef struct cg_tile_part {
+    uint32_t count;      /* elements */
+    uint32_t reg[16];    /* their registers */
+    cg_val address;
+    int64_t offset;
+    cg_val inside;       /* whether they lie inside the tensor */
+} cg_tile_part;
+
+typedef void cg_part_fn(cg_func *c, void *user, const cg_tile_part *part);
+/* Calls for every vector of the tile in layout l; one-element parts where most_bits is 0. Copies are left out for writes. */
+void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, void *user, cg_part_fn *found);
+
+#endif
