@@ -28,9 +28,9 @@ static cg_fact of_constant(const bc_op *op)
 {
     const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
     bc_kind kind = bc_elem_kind(bc_results(op)[0].type);
-    unsigned bytes = bc_kind_constant_bytes(kind);
-    if (bc_kinds[kind].kind_class != BC_CLASS_INTEGER || kind == BC_I1 || blob->len != bytes)
+    if (!bc_kind_in(kind, BC_SET_INT) || kind == BC_I1 || blob->len != bc_kind_constant_bytes(kind))
         return (cg_fact){0};
+    unsigned bytes = bc_kind_constant_bytes(kind);
     uint64_t x = 0;
     for (unsigned i = 0; i < bytes; i++)
         x |= (uint64_t)blob->ptr[i] << 8 * i;

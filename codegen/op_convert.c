@@ -1,10 +1,6 @@
 /* Conversions between number kinds, one element at a time. Source: operation reference, section 5. */
 #include "codegen/map.h"
 
-static bool is_integer(bc_kind kind)
-{
-    return bc_kinds[kind].kind_class == BC_CLASS_INTEGER;
-}
 
 static const char *const rounding_suffix[] = {
     [BC_RoundingMode_nearest_even] = "rn", [BC_RoundingMode_zero] = "rz", [BC_RoundingMode_negative_inf] = "rm",

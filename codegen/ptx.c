@@ -90,7 +90,7 @@ static void put_val(bc_text *out, cg_val v)
     if (v.id)
         bc_text_printf(out, "%%%c%u", classes[v.cls].letter, v.id);
     else
-        bc_text_printf(out, v.cls == CG_PRED ? "%u" : "0x%llx", (unsigned long long)v.bits);
+        bc_text_printf(out, "0x%llx", (unsigned long long)v.bits);
 }
 
 static void put_ins(bc_text *out, const char *format, va_list args)
