@@ -1,6 +1,7 @@
 /* Attributes: the tagged ones, the ones of op rows, and constants. */
 #include <string.h>
 
+#include "bytecode/dense.h"
 #include "bytecode/number.h"
 #include "bytecode/parse.h"
 #include "bytecode/print.h"
@@ -637,6 +638,13 @@ static bool pack_raw(bc_parser *p, uint64_t bits, const bc_blob **out)
     return *out || bc_parse_no_memory(p);
 }
 
+/* Does the list hold the same element throughout? Then one stands for all, as in what exporters write. */
+static bool all_same(const packer *k, size_t len)
+{
+    bc_blob blob = {.ptr = k->bytes, .len = len};
+    return bc_dense_of(&(bc_dense_cache){0}, k->type, &blob).splat;
+}
+
 static bool pack_elements(bc_parser *p, packer *k, const bc_blob **out)
 {
     uint64_t bits = 0;
@@ -659,10 +667,13 @@ static bool pack_elements(bc_parser *p, packer *k, const bc_blob **out)
                              BC_MAX_RANK);
     if (list ? !pack_list(p, k, 0) : !parse_element(p, k->kind, &bits))
         return false;
+    bool one = !list || all_same(k, len);
     if (!list)
         put_element(k, 0, bits);
-    if (!list && k->kind == BC_I1)
-        k->bytes[0] = bits & 1 ? 0xff : 0;
+    if (one && k->kind == BC_I1)
+        k->bytes[0] = k->bytes[0] & 1 ? 0xff : 0;
+    if (one)
+        len = size;
     *out = bc_blob_add(p->m, k->bytes, len, true);
     return *out || bc_parse_no_memory(p);
 }
