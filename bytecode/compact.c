@@ -183,3 +183,16 @@ tv_status bc_module_compact(bc_module *m)
     m->type_hash_size = m->string_hash_size = m->constant_hash_size = m->debug_hash_size = 0;
     return TV_OK;
 }
+
+tv_status bc_module_strip(bc_module *m)
+{
+    for (size_t i = 0; i < m->function_count; i++) {
+        bc_function *f = &m->functions[i];
+        f->loc = 0;
+        f->has_debug = false;
+        for (bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
+            op->loc = 0;
+    }
+    m->has_debug_section = false; /* allowed when no function refers to it */
+    return bc_module_compact(m);
+}

@@ -332,5 +332,7 @@ bool bc_source_place(const bc_module *m, uint32_t loc, tv_str *out_file, uint32_
 
 /* Rebuilds the tables so that they hold just what is used, in the order a cuTile Python export would make them. */
 tv_status bc_module_compact(bc_module *m);
+/* Removes every location, and what nothing uses then. */
+tv_status bc_module_strip(bc_module *m);
 
 #endif

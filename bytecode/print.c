@@ -414,6 +414,18 @@ static bool printer_init(bc_printer *p, const bc_module *m, bc_text *out)
     return bc_dense_cache_init(&p->dense, &p->scratch, m);
 }
 
+/* A comment, since the text has no place for it; on one line, whatever the name. */
+static void print_producer(bc_printer *p)
+{
+    if (!p->m->producer)
+        return;
+    bc_text_puts(p->out, "// Producer: ");
+    tv_str name = p->m->producer->s;
+    for (size_t i = 0; i < name.len; i++)
+        bc_text_char(p->out, (unsigned char)name.ptr[i] < 0x20 ? '?' : name.ptr[i]);
+    bc_text_char(p->out, '\n');
+}
+
 static void print_module(bc_printer *p)
 {
     if (p->options.debug_info) {
@@ -423,6 +435,7 @@ static void print_module(bc_printer *p)
             return;
         }
     }
+    print_producer(p);
     if (p->options.prefix) {
         bc_text_puts(p->out, "cuda_tile.module @kernels {");
         p->indent++;

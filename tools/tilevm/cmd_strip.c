@@ -17,21 +17,6 @@ const cli_command command_strip = {
     "kernels compute does not change.",
     options, run};
 
-static tv_status strip(bc_module *m, bool all)
-{
-    for (size_t i = 0; i < m->function_count; i++) {
-        bc_function *f = &m->functions[i];
-        f->loc = 0;
-        f->has_debug = false;
-        for (bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
-            op->loc = 0;
-    }
-    m->has_debug_section = false; /* allowed when no function refers to it */
-    if (all)
-        m->producer = NULL;
-    return bc_module_compact(m);
-}
-
 static int run(cli_args *args)
 {
     const char *value, *path = NULL, *output = NULL;
@@ -57,7 +42,9 @@ static int run(cli_args *args)
         return code;
     cli_printer printer;
     tv_sink sink = cli_printing_sink(&printer, path, args->color);
-    code = cli_exit_of(strip(module, all), path);
+    if (all)
+        module->producer = NULL;
+    code = cli_exit_of(bc_module_strip(module), path);
     if (code == CLI_OK)
         code = cli_write_module(module, path, sink, output);
     tv_module_close(module);
