@@ -254,9 +254,15 @@ FUZZ_AREA_args := $(addprefix tools/tilevm/,args_spec.c args_make.c args_json.c 
 FUZZ_AREA_vm := $(wildcard vm/*.c)
 
 # ---- figures ----
-bench: all $(OUT)/bench $(BUILD)/corpus/unpacked ## print the figures this project holds itself to (TILEIR_TOOLS: beside NVIDIA's)
+PYTHON ?= python3
+bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked ## print this project's figures (TILEIR_TOOLS: beside NVIDIA's; PYTHON: one with numpy)
 	$(Q)$(OUT)/tilevm gen --ops 400 -o $(BUILD)/bench-10k.tbc
 	$(Q)$(OUT)/bench $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.4 $(BUILD)/bench-10k.tbc
+	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tools/bench_vm.py $(OUT)/bench_vm.so tests/bench; \
+	    else echo "the virtual machine beside NumPy: skipped, there is no $(PYTHON)"; fi
+
+$(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 # ---- install ----
 INSTALL ?= install
