@@ -52,7 +52,7 @@ def softmax_kernel(x, y, stride, W: tl.constexpr):
 
 
 @triton.jit
-def matmul_kernel(a, b, c, n, K, TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr):
+def matmul_kernel(a, b, c, n, K: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr, TK: tl.constexpr):
     i = tl.program_id(0) * TM + tl.arange(0, TM)
     j = tl.program_id(1) * TN + tl.arange(0, TN)
     acc = tl.zeros((TM, TN), dtype=tl.float32)
@@ -77,5 +77,5 @@ def softmax(x, y):
 def matmul(x, y, c):
     m, k = x.shape
     n = y.shape[1]
-    matmul_kernel[(m // 128, n // 128)](Array(x), Array(y), Array(c), n, k, TM=128, TN=128, TK=32)
+    matmul_kernel[(m // 128, n // 128)](Array(x), Array(y), Array(c), n, K=k, TM=128, TN=128, TK=32)
     return c

@@ -111,12 +111,21 @@ struct vm_frame {
     vm_held *allocas;          /* newest first */
     uint32_t strong_accesses;
     bool trapped;
+    bool streamed;               /* wrote past the caches since the last vm_finish_streams */
     double *inst_seconds;        /* by inst->index, when profiling */
 };
 
 static inline void *vm_at(const vm_frame *f, size_t at)
 {
     return f->base + at;
+}
+
+/* Lets other threads see what was written past the caches, before anything that is written later. */
+static inline void vm_finish_streams(vm_frame *f)
+{
+    if (f->streamed)
+        TV_STREAM_FENCE();
+    f->streamed = false;
 }
 
 /* Has the run's limits looked at, after this many ops at most. */

@@ -13,6 +13,7 @@
 #include "vm/storage.h"
 
 enum { MAX_SINKS = 8 };
+enum { MIN_STREAMED = 32 << 20, MIN_STREAMED_TILE = 4096, MIN_STREAMED_STRIP = 1024 }; /* bytes; of a tensor */
 
 typedef struct group_node {
     uint32_t first_value;    /* steps: ids + 1 of the values that are this node, through vm_value.same_node */
@@ -373,6 +374,19 @@ static void protect_loads(vm_frame *f, const group_inst *g, const vm_sink *sink,
     }
 }
 
+/* Whether the tensor that a sink writes a tile of is too large for any part of it to be in a cache when it is read, and
+   the pieces written are long enough for that to be worth the way round the caches. */
+static bool is_streamed(const vm_frame *f, const group_inst *g, const vm_sink *sink)
+{
+    const vm_record *record = vm_at(f, sink->info.record);
+    uint64_t bytes = sink->info.bytes;
+    if (bytes << g->strips.bits < MIN_STREAMED_TILE || bytes << g->strips.strip_bits < MIN_STREAMED_STRIP)
+        return false;
+    for (uint32_t d = 0; d < sink->info.rank && bytes < MIN_STREAMED; d++)
+        bytes *= (uint64_t)record->dims[d] & UINT32_MAX; /* a larger one is no matter here */
+    return bytes >= MIN_STREAMED;
+}
+
 /* Where the sinks write: into memory where that is packed rows and disturbs no other sink, else into staging. */
 static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
 {
@@ -383,7 +397,8 @@ static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
         vm_rows rows;
         vm_box box;
         uint32_t row_bits = sink->info.row_bits;
-        *t = (vm_target){ vm_at(f, sink->staging), (int64_t)sink->info.bytes << row_bits, row_bits, NULL, false };
+        *t = (vm_target){ vm_at(f, sink->staging), (int64_t)sink->info.bytes << row_bits, row_bits, NULL, false,
+                         false };
         if (sink->info.sparse >= 0 || sink->stored)
             continue;
         vm_box_make(f, &sink->info, 0, &box);
@@ -398,7 +413,7 @@ static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
             alone &= !targets[k].in_memory || !overlaps(&targets[k], sizes[k], low, high);
         if (!alone)
             continue;
-        *t = (vm_target){ rows.ptr, rows.pitch, row_bits, low, true };
+        *t = (vm_target){ rows.ptr, rows.pitch, row_bits, low, true, is_streamed(f, g, sink) };
         sizes[i] = (size_t)(high - low);
         protect_loads(f, g, sink, t, sizes[i]);
         f->bytes_stored += (uint64_t)sink->info.bytes << g->strips.bits;
@@ -502,8 +517,11 @@ static void give_inputs(vm_group *g, vm_step *steps, uint32_t step, buffers *b)
         bool seen = false;
         for (unsigned k = 0; k < i; k++)
             seen |= g->steps[step].in[k] == in;
-        if (!seen && steps[in - STEP].dest == VM_TO_BUFFER)
-            give_buffer(b, steps[in - STEP].at, steps[in - STEP].map.out_bytes);
+        const vm_step *source = &steps[in - STEP];
+        if (!seen && source->dest == VM_TO_BUFFER)
+            give_buffer(b, source->at, source->map.out_bytes);
+        if (!seen && source->dest == VM_TO_SINK && !g->lanes)
+            give_buffer(b, source->buffer, source->map.out_bytes);
     }
 }
 
@@ -589,6 +607,10 @@ static void build_steps(vm_emit *e, vm_group *g, vm_inst *inst, vm_strips *s, bu
         } else if (n->sink >= 0) {
             steps[i].dest = VM_TO_SINK;
             steps[i].at = (size_t)n->sink;
+            if (!g->lanes)
+                steps[i].buffer = take_buffer(b, n->map.out_bytes);
+            if (!g->lanes && !n->uses)
+                give_buffer(b, steps[i].buffer, n->map.out_bytes);
         } else {
             steps[i].at = take_buffer(b, n->map.out_bytes);
         }

@@ -286,6 +286,7 @@ static void *work(void *user)
             run_block(f, i);
         report_progress(f);
     }
+    vm_finish_streams(f);
     return NULL;
 }
 

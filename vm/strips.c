@@ -106,21 +106,37 @@ static void bring_in(vm_frame *f, const vm_strips *s, unsigned char *scratch, si
     }
 }
 
+static unsigned char *sink_strip(const vm_target *t, const vm_step *step, size_t first)
+{
+    size_t row = (size_t)1 << t->row_bits;
+    return t->ptr + (int64_t)(first >> t->row_bits) * t->pitch + (first & (row - 1)) * step->map.out_bytes;
+}
+
 static unsigned char *target_of(vm_frame *f, const vm_step *step, unsigned char *scratch, size_t first,
                                 const vm_target *targets)
 {
     switch ((vm_dest)step->dest) {
     case VM_TO_SLOT:
         return f->base + step->at + first * step->map.out_bytes;
-    case VM_TO_SINK: {
-        const vm_target *t = &targets[step->at];
-        size_t row = (size_t)1 << t->row_bits;
-        return t->ptr + (int64_t)(first >> t->row_bits) * t->pitch + (first & (row - 1)) * step->map.out_bytes;
-    }
+    case VM_TO_SINK:
+        return targets[step->at].streamed ? scratch + step->buffer : sink_strip(&targets[step->at], step, first);
     case VM_TO_BUFFER:
         break;
     }
     return scratch + step->at;
+}
+
+/* Copies a strip to memory past the caches, and meanwhile brings in the next one of up to two loads read in place. */
+static void stream_strip(vm_frame *f, const vm_strips *s, void *to, const void *from, size_t bytes, size_t n,
+                         const void *const node[])
+{
+    const void *next[2] = { NULL, NULL };
+    unsigned count = 0;
+    for (uint32_t i = 0; i < s->leaf_count && count < TV_COUNT(next); i++)
+        if (s->leaves[i].kind == VM_LEAF_ROWS) /* an address to prefetch: it need not be there */
+            next[count++] = (const void *)((uintptr_t)node[i] + n * s->leaves[i].bytes);
+    f->code->kernels->map[VM_K_stream](to, from, next[0], next[1], bytes);
+    f->streamed = true;
 }
 
 void vm_strips_run(vm_frame *f, const vm_strips *s, unsigned char *scratch, size_t first, size_t n,
@@ -132,6 +148,8 @@ void vm_strips_run(vm_frame *f, const vm_strips *s, unsigned char *scratch, size
         void *out = target_of(f, step, scratch, first, targets);
         const void *a = node[step->in[0]], *b = node[step->in[1]], *c = node[step->in[2]];
         vm_map_run(&step->map, out, a, b, c, n);
+        if (step->dest == VM_TO_SINK && targets[step->at].streamed)
+            stream_strip(f, s, sink_strip(&targets[step->at], step, first), out, n * step->map.out_bytes, n, node);
         node[s->leaf_count + i] = out;
     }
 }

@@ -45,6 +45,7 @@ typedef struct vm_step {
     uint16_t in[3];
     uint8_t dest;
     size_t at;           /* buffer in scratch, place in the frame, or index of the sink */
+    size_t buffer;       /* SINK: in scratch, where the strip is made when the sink is streamed to */
 } vm_step;
 
 typedef struct vm_strips {
@@ -63,6 +64,7 @@ typedef struct vm_target {
     uint32_t row_bits;
     const unsigned char *low;  /* first byte, when in memory */
     bool in_memory;
+    bool streamed;             /* past the caches */
 } vm_target;
 
 /* Gathers what is the same for all strips. scratch: memory for the buffers. */

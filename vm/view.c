@@ -252,6 +252,7 @@ bool vm_view_each(vm_frame *f, const vm_inst *inst, const vm_access_info *info, 
 
 void vm_breathe(vm_frame *f)
 {
+    vm_finish_streams(f);
     if ((++f->strong_accesses & 63) == 0)
         sched_yield();
 }

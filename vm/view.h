@@ -79,7 +79,8 @@ bool vm_reach(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, 
 void vm_load_element(void *out, uint64_t address, unsigned bytes, bc_MemoryOrderingSemantics order);
 void vm_store_element(uint64_t address, const void *from, unsigned bytes, bc_MemoryOrderingSemantics order);
 
-/* Lets other workers run, now and then, in accesses that may wait for them. */
+/* Comes before every access that is not weak: what was written before it is visible first, and other workers run now
+   and then, as it may wait for them. */
 void vm_breathe(vm_frame *f);
 
 #endif

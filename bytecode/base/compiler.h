@@ -96,6 +96,13 @@ static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_hi
 #define TV_UNROLL
 #endif
 
+/* Orders stores past the caches (kernel `stream` of the virtual machine) before later stores. */
+#if defined(__GNUC__) && defined(__SSE2__)
+#define TV_STREAM_FENCE() __builtin_ia32_sfence()
+#else
+#define TV_STREAM_FENCE() ((void)0)
+#endif
+
 #define TV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Leaves the calling function with the status of call unless it is TV_OK. */
