@@ -53,6 +53,21 @@ static void load_params(cg_func *c, const bc_block *body)
     }
 }
 
+/* Whether the symbol promises that arrays do not share memory: a cuTile signature without alias groups or lists. */
+static bool arrays_are_apart(const bc_module *m, const bc_function *f)
+{
+    tv_signature *signature;
+    if (tv_signature_open(f->name->s, &m->arena.allocator, (tv_sink){0}, &signature) != TV_OK)
+        return false;
+    bool apart = true;
+    for (size_t i = 0; i < tv_signature_leaf_count(signature); i++) {
+        const tv_param *leaf = tv_signature_leaf(signature, i);
+        apart = apart && leaf->group_count == 0 && leaf->kind != TV_PARAM_LIST && leaf->kind != TV_PARAM_POINTER;
+    }
+    tv_signature_close(signature);
+    return apart;
+}
+
 /* ---- warps ---- */
 
 /* Warps for a block: enough that the largest tile takes at most some 64 elements a thread. */
@@ -115,6 +130,7 @@ static tv_status compile_function(cg_func *c, bc_text *out)
     c->decided = bc_new(&c->arena, cg_layout *, f->value_count + 1u);
     c->facts = cg_find_facts(c->m, f, &c->arena);
     c->warp_bits = choose_warps(f);
+    c->params_apart = arrays_are_apart(c->m, f);
     if (!c->values || !c->decided || !c->facts)
         cg_no_memory(c);
     else

@@ -59,11 +59,11 @@ static cg_val emit_index(cg_func *c, const uint32_t *images)
         uint32_t image = images[i], count = 1;
         if (image & (image - 1)) { /* several bits: one run for each of them */
             for (uint32_t rest = image; rest; rest &= rest - 1)
-                value = add_run(c, value, i, 1, (uint32_t)__builtin_ctz(rest), total);
+                value = add_run(c, value, i, 1, tv_trailing_zeros(rest), total);
         } else if (image) {
             while (i + count < total && images[i + count] == image << count)
                 count++;
-            value = add_run(c, value, i, count, (uint32_t)__builtin_ctz(image), total);
+            value = add_run(c, value, i, count, tv_trailing_zeros(image), total);
         }
         i += count;
     }

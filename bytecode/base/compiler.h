@@ -61,6 +61,12 @@ static inline unsigned tv_leading_zeros(uint64_t x)
 #endif
 }
 
+/* Zero bits below the lowest set one. x is not 0. */
+static inline unsigned tv_trailing_zeros(uint64_t x)
+{
+    return 63 - tv_leading_zeros(x & (~x + 1));
+}
+
 /* a * b as 128 bits: gives the low half. */
 static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_high)
 {
