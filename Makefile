@@ -55,6 +55,8 @@ WARN_asan   := -Wno-conversion -Wno-sign-conversion
 CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(WARN) $(WARN_$(CONFIG)) $(OPT_$(CONFIG)) -ffp-contract=off -fPIC -pthread -I. -Iinclude $(PKG_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = $(filter -fsanitize=% -fprofile-instr-generate,$(OPT_$(CONFIG))) -pthread $(LDFLAGS)
 LIBS = $(PKG_LIBS) -lm -ldl
+# What the library itself needs: cJSON is the command's.
+LIB_LIBS = $(filter-out -lcjson,$(LIBS))
 
 # The loops of the virtual machine, once per instruction set (vm/kernels.inc). No traps or errno to observe there, and
 # strips of memory hold whatever type the kernel says.
@@ -127,7 +129,7 @@ $(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 SONAME := libtilevm.so.0
 $(OUT)/libtilevm.so: $(LIB_OBJ) $(OUT)/libtilevm.list tools/libtilevm.map
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ) $(LIB_LIBS) -o $@
 
 # The command takes zlib's archive where there is one: a shared library less is a start that is 0.03 ms shorter.
 ZLIB_ARCHIVE := $(filter /%,$(shell $(CC) -print-file-name=libz.a 2>/dev/null))
@@ -202,6 +204,9 @@ check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 PROPERTY_SEEDS ?= $(if $(filter release,$(CONFIG)),200,40)
 check-property: $(OUT)/property ## what holds of every module, on random ones: PROPERTY_SEEDS seeds in every version
 	$(Q)$< $(PROPERTY_SEEDS)
+
+check-api: all ## the library as others get it: installed, then linked shared and static
+	$(Q)MAKE="$(MAKE)" CC="$(CC)" sh tests/api/check.sh $(OUT)/api
 
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
@@ -283,7 +288,7 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm.so $(LIB_DIR)/$(LIB_FILE)
 	$(Q)ln -sf $(LIB_FILE) $(LIB_DIR)/$(SONAME) && ln -sf $(SONAME) $(LIB_DIR)/libtilevm.so
 	$(Q)$(INSTALL) -m 644 $(wildcard include/tilevm/*.h) $(INC_DIR)
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/tilevm.pc.in \
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' tools/tilevm.pc.in \
 	    > $(LIB_DIR)/pkgconfig/tilevm.pc
 	$(Q)if [ -f docs/man/tilevm.1 ]; then $(INSTALL) -m 644 docs/man/tilevm.1 $(MAN_DIR)/tilevm.1; fi
 	$(Q)if $(OUT)/tilevm completions bash >/dev/null 2>&1; then \
@@ -308,7 +313,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-layers check-docs check-property golden \
+.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-api check-layers check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

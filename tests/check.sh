@@ -50,6 +50,7 @@ if build build tests corpus; then
     run unit check-unit
     run fixtures check-fixtures
     run docs check-docs
+    run api check-api
     run property check-property
     run corpus check-corpus
     run matrix check-matrix
