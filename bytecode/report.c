@@ -31,17 +31,16 @@ static void describe_op(const bc_module *m, const bc_place *place, bc_text *text
     diag->op_text = bc_text_get(text);
 }
 
-void bc_report_message(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
-                       const char *help, tv_str message)
+static void report(const bc_module *m, tv_sink sink, const bc_place *place, const tv_diag *other, bc_rule rule,
+                   tv_severity severity, const char *help, tv_str message)
 {
-    if (!sink.report)
-        return;
     tv_diag diag = {
         .severity = severity,
         .rule = bc_rules[rule].id,
         .message = message,
         .offset = place->offset,
         .help = bc_str(help ? help : bc_rules[rule].help),
+        .other = other,
     };
     bc_text text;
     bc_text_init(&text, m ? &m->arena.allocator : NULL);
@@ -52,6 +51,30 @@ void bc_report_message(const bc_module *m, tv_sink sink, const bc_place *place, 
     else if (m && place->function)
         bc_source_place(m, place->function->loc, &diag.file, &diag.line, &diag.column);
     sink.report(sink.user, &diag);
+    bc_text_release(&text);
+}
+
+void bc_report_message(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
+                       const char *help, tv_str message)
+{
+    if (sink.report)
+        report(m, sink, place, NULL, rule, severity, help, message);
+}
+
+void bc_report_pair(const bc_module *m, tv_sink sink, const bc_place *place, const bc_op *other, bc_rule rule,
+                    tv_severity severity, tv_str message)
+{
+    if (!sink.report)
+        return;
+    bc_place second = { .function = place->function, .op = other, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+    tv_diag diag = { .severity = severity, .rule = bc_rules[rule].id, .offset = TV_NO_OFFSET };
+    bc_text text;
+    bc_text_init(&text, m ? &m->arena.allocator : NULL);
+    if (other && place->function->name)
+        diag.function = place->function->name->s;
+    if (other)
+        describe_op(m, &second, &text, &diag);
+    report(m, sink, place, other ? &diag : NULL, rule, severity, NULL, message);
     bc_text_release(&text);
 }
 

@@ -27,6 +27,10 @@ void bc_report(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule 
 void bc_report_as(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
                   const char *help, const char *format, va_list args) TV_PRINTF(7, 0);
 
+/* The same for a finished message about two ops of a function, when other is not NULL. */
+void bc_report_pair(const bc_module *m, tv_sink sink, const bc_place *place, const bc_op *other, bc_rule rule,
+                    tv_severity severity, tv_str message);
+
 /* The same for a finished message. */
 void bc_report_message(const bc_module *m, tv_sink sink, const bc_place *place, bc_rule rule, tv_severity severity,
                        const char *help, tv_str message);

@@ -91,6 +91,8 @@ typedef struct vm_code {
     const vm_inst *const *insts; /* all, by index */
     uint32_t inst_count;
     bool allocas;                /* has an alloca: addresses may lie in one */
+    const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
+    uint32_t check_op_count;
 } vm_code;
 
 /* Storage from alloca, released when its scope ends. */
@@ -113,6 +115,7 @@ struct vm_frame {
     bool trapped;
     bool streamed;               /* wrote past the caches since the last vm_finish_streams */
     double *inst_seconds;        /* by inst->index, when profiling */
+    struct vm_check_block *check; /* with checks */
 };
 
 static inline void *vm_at(const vm_frame *f, size_t at)

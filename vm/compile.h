@@ -14,6 +14,9 @@ typedef struct vm_compile {
     vm_segment_build *segments;
     size_t segment_count, segment_capacity;
     uint32_t inst_count;
+    struct vm_check_op *check_ops;
+    uint32_t check_op_count;
+    size_t check_op_capacity;
 } vm_compile;
 
 /* Compiles one entry into *code, whose arena the caller then owns. With a trace hook every op stands on its own. On

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
+#include "vm/check.h"
 #include "vm/compile.h"
 #include "vm/group.h"
 #include "vm/plan.h"
@@ -228,7 +229,7 @@ void vm_set_stored(vm_emit *e, const bc_value *v, vm_storage storage, const vm_l
 {
     vm_value *x = vm_value_of(e, v);
     x->form = VM_STORED;
-    x->elem_bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(v->type));
+    x->elem_bytes = v->type->kind == BC_TOKEN ? VM_TOKEN_BYTES : (uint8_t)vm_elem_bytes(bc_elem_kind(v->type));
     x->layout = *layout;
     x->storage = storage;
     x->offset = 0;
@@ -337,10 +338,13 @@ static void emit_op(vm_emit *e, const bc_op *op)
 {
     bool run = needed(e, op);
     uint32_t position = e->position;
-    set_nothing(e, op);
+    if (!e->tokens)
+        set_nothing(e, op);
     if (run) {
         count_op(e, op);
         e->at = place_of(e, op);
+        if (e->checks && !e->lanes)
+            vm_emit_checks(e, op);
         hooks[op->opcode](e, op);
         e->position = position; /* regions have moved it on */
         if (is_traced(e, op))
@@ -481,6 +485,8 @@ static void finish(vm_emit *e)
     finish_segments(e);
     e->code->insts = insts;
     e->code->inst_count = c->inst_count;
+    e->code->check_ops = c->check_ops;
+    e->code->check_op_count = c->check_op_count;
     e->code->preamble = e->preamble->first;
     e->code->body = e->body->first;
 }
@@ -518,7 +524,9 @@ tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, 
     e->code = code;
     e->sink = sink;
     e->arena = &code->arena;
-    e->plain = vm->options.trace != NULL;
+    e->checks = vm->options.checks != 0;
+    e->tokens = e->checks && vm_checks_tokens(e);
+    e->plain = vm->options.trace || e->checks;
     tv_status status = compile(e);
     bc_arena_release(&e->temp);
     a->release(a->user, e, sizeof *e);

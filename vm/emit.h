@@ -24,12 +24,12 @@ typedef struct vm_ctx vm_ctx;
 typedef struct vm_group vm_group;
 typedef uint32_t vm_storage; /* index into vm_emit.storages */
 
-enum { VM_NO_STORAGE = 0 };
+enum { VM_NO_STORAGE = 0, VM_TOKEN_BYTES = 8 }; /* a token with storage is a pointer to a clock */
 
 /* How a value of the program is there while it runs. */
 typedef enum vm_form {
     VM_UNSEEN,
-    VM_NOTHING,  /* tokens */
+    VM_NOTHING,  /* tokens, unless checks need them */
     VM_STORED,   /* elements at storage + offset, laid out by layout */
     VM_NODE,     /* of an open group: not there yet */
     VM_ROWS,     /* through the vm_rows in storage; packed rows of 2^row_bits elements */
@@ -81,7 +81,9 @@ struct vm_emit {
     tv_sink sink;
     bc_arena *arena;         /* the code's: stays */
     bc_arena temp;           /* released when the entry is compiled */
-    bool plain;              /* trace: no groups, no aliases of memory, every value packed */
+    bool plain;              /* trace, checks: no groups, no aliases of memory, every value packed */
+    bool checks;             /* some are wanted */
+    bool tokens;             /* checks need them: they have storage */
     bool failed;             /* out of memory, or reported */
     tv_status status;
     vm_value *values;        /* by bc_value.id */

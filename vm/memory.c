@@ -17,13 +17,18 @@ static size_t after(const vm_regions *r, uint64_t address)
     return low;
 }
 
-const vm_region *vm_regions_find(const vm_regions *r, uint64_t address, uint64_t size)
+vm_region *vm_regions_at(vm_regions *r, uint64_t address, uint64_t size)
 {
     size_t i = after(r, address);
     if (i == 0)
         return NULL;
-    const vm_region *region = &r->items[i - 1];
+    vm_region *region = &r->items[i - 1];
     return address < region->end && size <= region->end - address ? region : NULL;
+}
+
+const vm_region *vm_regions_find(const vm_regions *r, uint64_t address, uint64_t size)
+{
+    return vm_regions_at((vm_regions *)(uintptr_t)r, address, size);
 }
 
 const vm_region *vm_regions_nearest(const vm_regions *r, uint64_t address)

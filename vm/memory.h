@@ -14,6 +14,9 @@ typedef struct vm_region {
     const char *name;
     bool writable;
     bool owned;            /* the name was copied */
+    bool undefined;        /* holds nothing until it is written: alloca, and arrays described so */
+    bool described;        /* arrays in it were described */
+    bool gaps;             /* there are bytes between the elements of the arrays described in it */
 } vm_region;
 
 /* Sorted by start, without overlaps. */
@@ -24,6 +27,7 @@ typedef struct vm_regions {
 
 /* The region that holds [address, address + size), or NULL. */
 const vm_region *vm_regions_find(const vm_regions *regions, uint64_t address, uint64_t size);
+vm_region *vm_regions_at(vm_regions *regions, uint64_t address, uint64_t size);
 /* The region nearest to an address; NULL when there are none. */
 const vm_region *vm_regions_nearest(const vm_regions *regions, uint64_t address);
 /* TV_USAGE: overlaps another one. */

@@ -7,6 +7,7 @@
    In both the even arguments of the body are what comes first in that order. */
 #include <string.h>
 
+#include "vm/check.h"
 #include "vm/compile.h"
 #include "vm/control.h"
 #include "vm/group.h"
@@ -305,7 +306,7 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     for (uint32_t k = 0; k < pairs; k++)
         inst->bytes[k] = (uint8_t)vm_elem_bytes(bc_elem_kind(operands[k]->type));
     vm_ctx *at = e->at;
-    if (vm_body_is_lanes(block) && !e->lanes)
+    if (vm_body_is_lanes(block) && !e->lanes && !(e->checks && vm_body_has_checks(e, block)))
         emit_lanes(e, op, inst);
     else
         emit_body(e, op, inst);

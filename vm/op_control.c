@@ -53,7 +53,7 @@ static bool is_token(const bc_value *v)
 
 static size_t tile_bytes(const bc_value *v)
 {
-    return (size_t)vm_elem_bytes(bc_elem_kind(v->type)) << vm_type_bits(v->type);
+    return is_token(v) ? VM_TOKEN_BYTES : (size_t)vm_elem_bytes(bc_elem_kind(v->type)) << vm_type_bits(v->type);
 }
 
 static bool is_target(const vm_target_slots *to, vm_storage storage, uint32_t except)
@@ -114,7 +114,7 @@ static void bind_moves(vm_emit *e, vm_inst *inst, vm_moves *all, bc_value *const
             bind_move(e, inst, all, sources[i], to, i);
 }
 
-/* Storage for values that edges bring: VM_NO_STORAGE for tokens and for what nobody uses. */
+/* Storage for values that edges bring: VM_NO_STORAGE for what nobody uses, and for tokens unless checks need them. */
 static void make_targets(vm_emit *e, vm_target_slots *to, const bc_value *values, uint32_t count, vm_ctx *home)
 {
     to->count = count;
@@ -125,7 +125,7 @@ static void make_targets(vm_emit *e, vm_target_slots *to, const bc_value *values
         return;
     }
     for (uint32_t i = 0; i < count; i++)
-        if (!is_token(&values[i]) && vm_used(e, &values[i]))
+        if ((e->tokens || !is_token(&values[i])) && vm_used(e, &values[i]))
             to->storage[i] = vm_new_storage(e, tile_bytes(&values[i]), home);
 }
 

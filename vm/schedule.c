@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "bytecode/report.h"
+#include "vm/check.h"
 #include "vm/kernels.h"
 
 enum { FRAME_ALIGN = 64 };
@@ -91,7 +92,7 @@ static bool add_alloca(vm_run *run, uint64_t start, size_t bytes, size_t held)
     bool added = false;
     pthread_mutex_lock(&run->lock);
     if (held <= run->alloca_limit - run->alloca_bytes) {
-        vm_region region = { start, start + bytes, "alloca", true, false };
+        vm_region region = { .start = start, .end = start + bytes, .name = "alloca", .writable = true, .undefined = true };
         added = vm_regions_add(&run->allocas, &run->vm->allocator, region) == TV_OK;
         if (added)
             run->alloca_bytes += held;
@@ -126,6 +127,8 @@ void *vm_make_alloca(vm_frame *f, size_t bytes, size_t align)
         return NULL;
     }
     memset((void *)(uintptr_t)start, 0, bytes);
+    if (f->run->check)
+        vm_shadow_forget(&f->run->check->shadow, start, bytes);
     *record = (vm_held){ f->allocas, memory, held, start };
     f->allocas = record;
     return (void *)(uintptr_t)start;
@@ -178,10 +181,10 @@ static uint64_t permuted(uint64_t i, uint64_t count, uint64_t seed)
     return i;
 }
 
-static void set_block(vm_frame *f, uint64_t ticket)
+void vm_set_block(vm_frame *f, uint64_t ticket)
 {
     const vm_run *run = f->run;
-    uint64_t seed = run->vm->options.order_seed;
+    uint64_t seed = run->order_seed;
     uint64_t i = seed ? permuted(ticket, run->blocks, seed) : ticket;
     f->block_index = i;
     f->block[0] = (uint32_t)(i % run->grid[0]);
@@ -191,27 +194,18 @@ static void set_block(vm_frame *f, uint64_t ticket)
 
 /* ---- workers ---- */
 
-typedef struct vm_worker {
-    vm_frame frame;
-    pthread_t thread;
-    unsigned char *memory;
-    size_t memory_bytes;
-    uint64_t chunk;
-    bool started;
-} vm_worker;
-
-static size_t worker_bytes(const vm_code *code, bool profile)
+size_t vm_worker_bytes(const vm_code *code, bool profile)
 {
     return FRAME_ALIGN + code->frame_bytes + code->scratch_bytes + code->segment_count * sizeof(uint64_t)
            + (profile ? code->inst_count * sizeof(double) : 0);
 }
 
-static bool worker_open(vm_worker *w, vm_run *run)
+bool vm_worker_open(vm_worker *w, vm_run *run)
 {
     const vm_code *code = run->code;
     bool profile = run->vm->options.profile;
     tv_allocator *a = &run->vm->allocator;
-    w->memory_bytes = worker_bytes(code, profile);
+    w->memory_bytes = vm_worker_bytes(code, profile);
     w->memory = a->alloc(a->user, w->memory_bytes);
     if (!w->memory)
         return false;
@@ -238,23 +232,16 @@ static bool worker_open(vm_worker *w, vm_run *run)
     return true;
 }
 
-static void worker_close(vm_worker *w, vm_run *run)
-{
-    tv_allocator *a = &run->vm->allocator;
-    if (w->memory)
-        a->release(a->user, w->memory, w->memory_bytes);
-}
-
 static void run_block(vm_frame *f, uint64_t ticket)
 {
-    set_block(f, ticket);
+    vm_set_block(f, ticket);
     vm_execute(f, f->code->body);
     vm_release_allocas(f, NULL);
     if (!f->trapped)
         atomic_fetch_add_explicit(&f->run->blocks_done, 1, memory_order_relaxed);
 }
 
-static void report_progress(vm_frame *f)
+void vm_report_progress(vm_frame *f)
 {
     vm_run *run = f->run;
     tv_vm_options *o = &run->vm->options;
@@ -284,7 +271,7 @@ static void *work(void *user)
         uint64_t end = run->blocks - first < w->chunk ? run->blocks : first + w->chunk;
         for (uint64_t i = first; i < end && !f->trapped; i++)
             run_block(f, i);
-        report_progress(f);
+        vm_report_progress(f);
     }
     vm_finish_streams(f);
     return NULL;
@@ -318,7 +305,15 @@ static void add_seconds(vm_run *run, const vm_worker *w)
             run->vm->op_seconds[code->insts[i]->op->opcode] += w->frame.inst_seconds[i];
 }
 
-static tv_status report_stop(vm_run *run, tv_sink sink)
+void vm_worker_close(vm_worker *w, vm_run *run)
+{
+    tv_allocator *a = &run->vm->allocator;
+    add_figures(run, w);
+    add_seconds(run, w);
+    a->release(a->user, w->memory, w->memory_bytes);
+}
+
+tv_status vm_report_stop(const vm_run *run, tv_sink sink)
 {
     if (!run->stop.set)
         return TV_OK;
@@ -328,7 +323,7 @@ static tv_status report_stop(vm_run *run, tv_sink sink)
     return TV_TRAP;
 }
 
-static tv_status no_frame(vm_run *run, size_t bytes, tv_sink sink)
+tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink)
 {
     bc_place place = { .function = run->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
     bc_report(run->vm->module, sink, &place, BC_RULE_X_RUN_02,
@@ -342,7 +337,7 @@ static tv_status no_frame(vm_run *run, size_t bytes, tv_sink sink)
 static unsigned open_workers(vm_run *run, vm_worker *workers, unsigned wanted)
 {
     unsigned opened = 0;
-    while (opened < wanted && worker_open(&workers[opened], run))
+    while (opened < wanted && vm_worker_open(&workers[opened], run))
         opened++;
     return opened;
 }
@@ -363,9 +358,9 @@ static void run_workers(vm_run *run, vm_worker *workers, unsigned count)
 static tv_status run_grid(vm_run *run, tv_sink sink)
 {
     tv_vm *vm = run->vm;
-    size_t each = worker_bytes(run->code, vm->options.profile);
+    size_t each = vm_worker_bytes(run->code, vm->options.profile);
     if (each > vm->memory_limit)
-        return no_frame(run, each, sink);
+        return vm_no_frame(run, each, sink);
     uint64_t wanted = vm->options.threads;
     if (wanted > run->blocks)
         wanted = run->blocks;
@@ -375,10 +370,10 @@ static tv_status run_grid(vm_run *run, tv_sink sink)
     tv_allocator *a = &vm->allocator;
     vm_worker *workers = a->alloc(a->user, wanted * sizeof *workers);
     if (!workers)
-        return no_frame(run, wanted * sizeof *workers, sink);
+        return vm_no_frame(run, wanted * sizeof *workers, sink);
     memset(workers, 0, wanted * sizeof *workers);
     unsigned count = open_workers(run, workers, (unsigned)wanted);
-    tv_status status = count ? TV_OK : no_frame(run, each, sink);
+    tv_status status = count ? TV_OK : vm_no_frame(run, each, sink);
     if (count) {
         double start = vm_seconds();
         run->next_progress = start + PROGRESS_SECONDS;
@@ -388,24 +383,20 @@ static tv_status run_grid(vm_run *run, tv_sink sink)
     vm->stats.threads = count;
     vm->stats.frame_bytes = run->code->frame_bytes;
     vm->stats.memory_bytes = count * each + run->code->arena.held;
-    for (unsigned i = 0; i < count; i++) {
-        add_figures(run, &workers[i]);
-        add_seconds(run, &workers[i]);
-    }
-    for (unsigned i = 0; i < wanted; i++)
-        worker_close(&workers[i], run);
+    for (unsigned i = 0; i < count; i++)
+        vm_worker_close(&workers[i], run);
     a->release(a->user, workers, wanted * sizeof *workers);
     vm->stats.blocks = atomic_load(&run->blocks_done);
-    return status == TV_OK ? report_stop(run, sink) : status;
+    return status == TV_OK ? vm_report_stop(run, sink) : status;
 }
 
 tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink)
 {
-    vm_run run = { .vm = vm, .code = code, .params = params };
+    vm_run run = { .vm = vm, .code = code, .params = params, .order_seed = vm->options.order_seed };
     memcpy(run.grid, grid, sizeof run.grid);
     run.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (pthread_mutex_init(&run.lock, NULL) != 0)
-        return no_frame(&run, sizeof run.lock, sink);
+        return vm_no_frame(&run, sizeof run.lock, sink);
     tv_status status = run_grid(&run, sink);
     vm_regions_release(&run.allocas, &vm->allocator);
     pthread_mutex_destroy(&run.lock);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "vm/array.h"
 #include "vm/code.h"
 
 /* Why a run stopped early. */
@@ -23,6 +24,7 @@ struct tv_vm {
     tv_allocator allocator;
     const vm_kernels *kernels;
     vm_regions regions;          /* buffers and globals */
+    vm_arrays arrays;            /* described by the caller */
     struct vm_global *globals;
     struct vm_entry *entries;    /* compiled */
     size_t global_count, entry_count;
@@ -45,7 +47,34 @@ struct vm_run {
     _Atomic uint64_t next_block, blocks_done, ops;
     _Atomic bool stopping;
     double next_progress;
+    struct vm_check *check;             /* with checks */
+    uint64_t order_seed;
+    bool mute;                          /* drops the output: a run in another order */
 };
+
+/* A frame and what is under way in it. */
+typedef struct vm_worker {
+    vm_frame frame;
+    pthread_t thread;
+    unsigned char *memory;
+    size_t memory_bytes;
+    uint64_t chunk;
+    bool started;
+} vm_worker;
+
+/* Bytes of a frame with what belongs to it. */
+size_t vm_worker_bytes(const vm_code *code, bool profile);
+/* False: out of memory. */
+bool vm_worker_open(vm_worker *worker, vm_run *run);
+/* Adds the worker's figures to those of the run, and frees it. */
+void vm_worker_close(vm_worker *worker, vm_run *run);
+/* Makes the frame that of the block that is the ticket-th in the order of the run. */
+void vm_set_block(vm_frame *f, uint64_t ticket);
+void vm_report_progress(vm_frame *f);
+/* Reports why the run stopped, if it did; TV_TRAP then. */
+tv_status vm_report_stop(const vm_run *run, tv_sink sink);
+/* Reports that frames do not fit. */
+tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink);
 
 /* Runs the whole grid and reports a trap. Fills in vm->stats. */
 tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params,
@@ -57,6 +86,10 @@ void vm_execute(vm_frame *f, const vm_inst *inst);
 /* The buffer, global or alloca storage with that range, or NULL. */
 const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size);
 
+/* "element [3, 17]"; "the element" of a tile of rank 0. */
+void vm_print_element(bc_text *out, const bc_type *tile, size_t element);
+/* "element [2, 5] of 'a', f32[8, 8]", or as much as is known. */
+void vm_print_place(bc_text *out, const vm_run *run, uint64_t address);
 /* Traps with X-MEM-01, saying where the address lies. */
 void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element);
 

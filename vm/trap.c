@@ -35,29 +35,94 @@ const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const cha
     return NULL;
 }
 
+/* ---- places in words ---- */
+
+void vm_print_element(bc_text *out, const bc_type *tile, size_t element)
+{
+    size_t below = 1;
+    for (uint32_t d = 0; d < tile->rank; d++)
+        below *= (size_t)tile->shape[d];
+    bc_text_puts(out, tile->rank ? "element " : "the element");
+    for (uint32_t d = 0; d < tile->rank; d++) {
+        below /= (size_t)tile->shape[d];
+        bc_text_printf(out, "%s%zu%s", d ? ", " : "[", element / below % (size_t)tile->shape[d],
+                       d + 1 == tile->rank ? "]" : "");
+    }
+}
+
+static bool print_array_element(bc_text *out, const vm_arrays *arrays, uint64_t address)
+{
+    int64_t index[TV_MAX_RANK];
+    bool is_element;
+    const vm_array *a = vm_arrays_find(arrays, address, &is_element);
+    if (!a || !is_element || !vm_array_element(a, address, index))
+        return false;
+    bc_text_puts(out, "element [");
+    for (uint32_t d = 0; d < a->ndim; d++)
+        bc_text_printf(out, "%s%lld", d ? ", " : "", (long long)index[d]);
+    bc_text_printf(out, "] of '%s', ", a->name);
+    vm_array_print_type(out, a);
+    return true;
+}
+
+void vm_print_place(bc_text *out, const vm_run *run, uint64_t address)
+{
+    if (print_array_element(out, &run->vm->arrays, address))
+        return;
+    const vm_region *region = vm_regions_find(&run->vm->regions, address, 1);
+    if (!region)
+        region = vm_regions_find(&run->allocas, address, 1);
+    if (region)
+        bc_text_printf(out, "byte %llu of '%s'", (unsigned long long)(address - region->start), region->name);
+    else
+        bc_text_printf(out, "address 0x%llx", (unsigned long long)address);
+}
+
+/* "'a', f32[32, 64] (8192 bytes)" */
+static void print_region(bc_text *out, const vm_run *run, const vm_region *region)
+{
+    const vm_arrays *arrays = &run->vm->arrays;
+    bc_text_printf(out, "'%s'", region->name);
+    for (size_t i = 0; i < arrays->count; i++)
+        if (arrays->items[i].low >= region->start && arrays->items[i].high <= region->end) {
+            bc_text_puts(out, ", ");
+            vm_array_print_type(out, &arrays->items[i]);
+            break;
+        }
+    bc_text_printf(out, " (%llu bytes)", (unsigned long long)(region->end - region->start));
+}
+
+/* The tile, or the view of tiles, that an access moves. */
+static const bc_type *accessed_tile(const bc_op *op)
+{
+    bool load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+    return load ? bc_results(op)[0].type : bc_operands(op)[0]->type;
+}
+
 void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element)
 {
     const vm_region *near = vm_regions_nearest(&f->run->vm->regions, address);
-    const char *verb = write ? "written" : "read";
+    bc_text text;
+    bc_text_init(&text, &f->run->vm->allocator);
+    vm_print_element(&text, accessed_tile(inst->op), element);
+    bc_text_printf(&text, " (%zu byte%s) would be %s ", bytes, bytes == 1 ? "" : "s", write ? "written" : "read");
     if (!near) {
-        vm_trap(f, inst, BC_RULE_X_MEM_01, "element %zu would be %s at address 0x%llx, but no buffer was given", element,
-                verb, (unsigned long long)address);
-        return;
+        bc_text_printf(&text, "at address 0x%llx, but no buffer was given", (unsigned long long)address);
+    } else if (address < near->start) {
+        bc_text_printf(&text, "%llu bytes before the start of ", (unsigned long long)(near->start - address));
+        print_region(&text, f->run, near);
+    } else {
+        bc_text_printf(&text, "at byte %llu of ", (unsigned long long)(address - near->start));
+        print_region(&text, f->run, near);
     }
-    unsigned long long size = near->end - near->start;
-    if (address < near->start)
-        vm_trap(f, inst, BC_RULE_X_MEM_01,
-                "element %zu (%zu bytes) would be %s %llu bytes before the start of '%s' (%llu bytes)", element, bytes,
-                verb, (unsigned long long)(near->start - address), near->name, size);
-    else
-        vm_trap(f, inst, BC_RULE_X_MEM_01, "element %zu (%zu bytes) would be %s at byte %llu of '%s' (%llu bytes)",
-                element, bytes, verb, (unsigned long long)(address - near->start), near->name, size);
+    vm_trap(f, inst, BC_RULE_X_MEM_01, "%s", text.ptr ? text.ptr : "");
+    bc_text_release(&text);
 }
 
 void vm_output(vm_frame *f, const char *text, size_t len)
 {
     const tv_writer *out = &f->run->vm->options.output;
-    if (!out->write)
+    if (!out->write || f->run->mute)
         return;
     pthread_mutex_lock(&f->run->lock);
     out->write(out->user, text, len);

@@ -5,6 +5,7 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/report.h"
+#include "vm/check.h"
 #include "vm/compile.h"
 #include "vm/schedule.h"
 
@@ -77,7 +78,7 @@ static tv_status make_global(tv_vm *vm, vm_global *g, tv_sink sink)
     memset(g->start, 0, g->bytes);
     init_global(g->global, g->start, count);
     uint64_t start = (uintptr_t)g->start;
-    vm_region region = { start, start + g->bytes, "a global", !g->global->constant, false };
+    vm_region region = { .start = start, .end = start + g->bytes, .name = "a global", .writable = !g->global->constant };
     (void)sink;
     return vm_regions_add(&vm->regions, &vm->allocator, region);
 }
@@ -185,6 +186,7 @@ void tv_vm_free(tv_vm *vm)
     if (vm->globals)
         a.release(a.user, vm->globals, vm->module->global_count * sizeof *vm->globals);
     vm_regions_release(&vm->regions, &a);
+    vm_arrays_release(&vm->arrays, &a);
     a.release(a.user, vm, sizeof *vm);
 }
 
@@ -217,7 +219,7 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
     if (size == 0 || start > UINT64_MAX - size)
         return wrong(vm->module, sink, "buffer '%s' has %zu bytes at address 0x%llx", shown, size,
                      (unsigned long long)start);
-    vm_region region = { start, start + size, "a buffer", writable, false };
+    vm_region region = { .start = start, .end = start + size, .name = "a buffer", .writable = writable };
     if (name) {
         region.name = copy_name(vm, name);
         region.owned = true;
@@ -232,14 +234,34 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
     return status;
 }
 
+tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *name, bool undefined, tv_sink sink)
+{
+    uintptr_t low, high;
+    const char *shown = name ? name : "an array";
+    if (!tv_array_span(array, &low, &high))
+        return wrong(vm->module, sink, "array '%s' is larger than the address space", shown);
+    vm_region *region = low < high ? vm_regions_at(&vm->regions, low, high - low) : NULL;
+    if (low < high && !region)
+        return wrong(vm->module, sink, "array '%s' does not lie in a buffer that was added", shown);
+    TV_TRY(vm_arrays_add(&vm->arrays, &vm->allocator, array, name));
+    if (region) {
+        const vm_array *added = &vm->arrays.items[vm->arrays.count - 1];
+        region->undefined = undefined && (region->undefined || !region->described);
+        region->gaps |= !added->packed;
+        region->described = true;
+    }
+    return TV_OK;
+}
+
 void tv_vm_clear_buffers(tv_vm *vm)
 {
     free_names(vm);
+    vm->arrays.count = 0;
     vm->regions.count = 0;
     for (size_t i = 0; i < vm->global_count; i++) {
         const vm_global *g = &vm->globals[i];
         uint64_t start = (uintptr_t)g->start;
-        vm_region region = { start, start + g->bytes, "a global", !g->global->constant, false };
+        vm_region region = { .start = start, .end = start + g->bytes, .name = "a global", .writable = !g->global->constant };
         vm_regions_add(&vm->regions, &vm->allocator, region); /* there was room for it before */
     }
 }
@@ -301,6 +323,8 @@ tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const v
     memset(vm->op_counts, 0, sizeof vm->op_counts);
     memset(vm->op_seconds, 0, sizeof vm->op_seconds);
     TV_TRY(compile_entry(vm, entry, sink));
+    if (vm->options.checks)
+        return vm_run_checked(vm, &entry->code, grid, params, sink);
     return vm_run_grid(vm, &entry->code, grid, params, sink);
 }
 

@@ -70,6 +70,7 @@ typedef struct tv_diag {
     tv_str op_text;         /* the op as the disassembler prints it, without its regions */
     uint32_t caret, caret_len; /* the part of op_text at fault, in bytes; caret_len 0 when not known */
     tv_str help;            /* one thing to try */
+    const struct tv_diag *other; /* the second op that takes part, for findings about two of them; else NULL */
 } tv_diag;
 
 typedef struct tv_sink {
@@ -375,6 +376,26 @@ typedef struct tv_trace {
     tv_tile tile;
 } tv_trace;
 
+/* What a machine can look for while a kernel runs: things that a GPU does not tell. docs/vm.md says how. */
+typedef enum tv_check {
+    TV_CHECK_BOUNDS = 1,   /* accesses between the elements of an array, indices outside a view */
+    TV_CHECK_UNINIT = 2,   /* reads of memory that nothing has written */
+    TV_CHECK_RACES = 4,    /* conflicting accesses of two tile blocks, or of one op, that nothing orders */
+    TV_CHECK_TOKENS = 8,   /* conflicting accesses of one tile block that no token orders */
+    TV_CHECK_ASSUME = 16,  /* assume facts that are false */
+    TV_CHECK_VALUES = 32,  /* operands for which the result of an op is undefined */
+    TV_CHECK_ORDER = 64,   /* results that depend on the order of the tile blocks */
+    TV_CHECK_ALL = 127
+} tv_check;
+
+typedef struct tv_check_info {
+    const char *name;      /* "races" */
+    const char *summary;   /* a few words */
+    uint32_t check;        /* tv_check */
+} tv_check_info;
+/* The i-th check, or NULL past the end. */
+const tv_check_info *tv_check_at(size_t index);
+
 typedef struct tv_vm_options {
     const tv_allocator *allocator; /* NULL: malloc and free */
     unsigned threads;              /* tile blocks that run at the same time; 0: one per processor we may use */
@@ -389,6 +410,10 @@ typedef struct tv_vm_options {
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index); /* is the op chosen? Asked while a kernel is compiled;
                                       NULL: all are */
     bool profile;                  /* also measure the time of each op for tv_vm_op_time */
+    uint32_t checks;               /* tv_check bits; 0: none, at no cost. With checks tile blocks take turns on one
+                                      thread, always in the same way, and a deadlock among them is a trap */
+    unsigned max_findings;         /* stop after so many findings of checks; 0: 20 */
+    unsigned check_orders;         /* TV_CHECK_ORDER: how many other orders to try; 0: 3 */
 } tv_vm_options;
 
 /* What the last tv_vm_run did. */
@@ -415,7 +440,12 @@ void tv_vm_free(tv_vm *vm);
    writable  false: stores and atomics to it trap
    TV_USAGE when the range is empty, wraps around or overlaps another one. */
 tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, bool writable, tv_sink sink);
-/* Forgets all buffers. */
+/* Tells what lies in a buffer that was added; several arrays may share one. Messages then name elements, and checks know
+   what lies between them. name is copied.
+   undefined   the elements hold nothing yet: to read one before it is written is a finding of TV_CHECK_UNINIT
+   TV_USAGE when a part of the array lies in no buffer. */
+tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *name, bool undefined, tv_sink sink);
+/* Forgets all buffers and arrays. */
 void tv_vm_clear_buffers(tv_vm *vm);
 
 /* Address and size of a global's storage, for reading and writing between runs. False: no global has that name. */
@@ -427,7 +457,8 @@ bool tv_vm_global(const tv_vm *vm, const char *name, void **out_ptr, size_t *out
    params   as for cuLaunchKernel: params[i] points to the value of entry parameter i (i1 and i4: one byte, tf32:
             four, pointers: eight), count values in all
    Memory   frames of the workers, released before the call returns
-   Returns  TV_OK; TV_TRAP after one X rule was reported (buffers keep what was written until then); TV_USAGE for a
+   Returns  TV_OK; TV_TRAP after one X rule was reported (buffers keep what was written until then); TV_INVALID when
+            the run went to its end but checks found errors, each reported once per pair of ops; TV_USAGE for a
             wrong entry, grid or count; TV_UNSUPPORTED for an op that no single machine can do; TV_NO_MEMORY
    Threads  one call at a time per tv_vm; different tv_vm are independent, also on one module */
 tv_status tv_vm_run(tv_vm *vm, const char *entry, const uint32_t grid[3], const void *const *params, size_t count,

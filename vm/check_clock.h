@@ -1,0 +1,65 @@
+/* What happened before what. An event is one execution of an op that touches memory. Events are ordered by token edges
+   inside a tile block, and from a release to the acquire that saw it between tile blocks.
+
+   A clock is a set of events: all that happened before some point, as spans of executions of one op in one block. Every
+   token holds one. Most kernels need a span or two per op, however often their loops run. */
+#ifndef TILEVM_VM_CHECK_CLOCK_H
+#define TILEVM_VM_CHECK_CLOCK_H
+
+#include "bytecode/base/arena.h"
+
+typedef struct vm_event {
+    uint32_t block, op, instance;
+} vm_event;
+
+/* Executions first to last of an op. */
+typedef struct vm_span {
+    uint32_t block, op, first, last;
+} vm_span;
+
+/* Sorted, without overlaps; never changed once made. NULL is the empty one. */
+typedef struct vm_clock {
+    uint32_t count;
+    vm_span spans[];
+} vm_clock;
+
+bool vm_clock_has(const vm_clock *clock, const vm_event *event);
+/* The union, in the arena unless it is one of the two. NULL with arena->failed: out of memory. */
+const vm_clock *vm_clock_join(bc_arena *arena, const vm_clock *a, const vm_clock *b);
+const vm_clock *vm_clock_with(bc_arena *arena, const vm_clock *clock, const vm_event *event);
+const vm_clock *vm_clock_copy(bc_arena *arena, const vm_clock *clock);
+
+/* All events of a run; ids are from 1 on. */
+typedef struct vm_events {
+    vm_event *items;
+    uint32_t count;
+    size_t capacity;
+} vm_events;
+
+/* The id of a new event; 0: out of memory. */
+uint32_t vm_events_add(vm_events *events, const tv_allocator *memory, vm_event event);
+void vm_events_release(vm_events *events, const tv_allocator *memory);
+
+static inline const vm_event *vm_event_at(const vm_events *events, uint32_t id)
+{
+    return &events->items[id - 1];
+}
+
+/* What an acquire of a location sees: the clock of the release (sequence) that wrote it. */
+typedef struct vm_sync {
+    uint64_t address;
+    const vm_clock *clock;
+} vm_sync;
+
+typedef struct vm_syncs {
+    vm_sync *items;            /* hashed by address; address 0 is free */
+    size_t count, capacity;
+} vm_syncs;
+
+/* NULL when there is none. */
+const vm_clock *vm_syncs_get(const vm_syncs *syncs, uint64_t address);
+/* False: out of memory. clock NULL: forget. */
+bool vm_syncs_set(vm_syncs *syncs, const tv_allocator *memory, uint64_t address, const vm_clock *clock);
+void vm_syncs_release(vm_syncs *syncs, const tv_allocator *memory);
+
+#endif
