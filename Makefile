@@ -191,8 +191,9 @@ $(BUILD)/corpus/unpacked: $(CORPUS_ARCHIVES)
 	$(Q)for a in $(CORPUS_ARCHIVES); do xz -dc $$a | tar -xf - -C $(@D) || exit 1; done
 	$(Q)touch $@
 
-check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus
-	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; exit $$status
+check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus, the second time with the checks of tilevm check
+	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --checks tests/corpus/findings.txt || status=1; exit $$status
 
 .PHONY: check-matrix
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)

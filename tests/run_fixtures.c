@@ -395,19 +395,11 @@ static int usual_exit(const fixture_section *s, const char *id, bool bad)
     return bad && !is_warning_rule(id) ? 1 : 0;
 }
 
-/* What the tool printed on both streams, without the line that counts files; NULL when out of memory. */
+/* What the tool reported: its standard error. The line that counts goes to standard output. NULL when out of memory. */
 static char *report_of(const process_result *r)
 {
     size_t len = 0;
-    char *text = append(NULL, &len, r->out, r->out_len);
-    text = text ? append(text, &len, r->err, r->err_len) : NULL;
-    char *count = text ? strstr(text, "1 file, ") : NULL;
-    if (count && (count == text || count[-1] == '\n')) {
-        size_t line = strcspn(count, "\n");
-        line += count[line] == '\n';
-        memmove(count, count + line, strlen(count + line) + 1);
-    }
-    return text;
+    return append(NULL, &len, r->err, r->err_len);
 }
 
 static void check_report(test *t, int section, const char *id, bool bad, const char *report)

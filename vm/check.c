@@ -111,7 +111,7 @@ static void keep(struct vm_check *check, vm_finding finding, const char *text)
     }
     memcpy(finding.message, text, size);
     check->findings[check->finding_count++] = finding;
-    check->errors += finding.severity == TV_ERROR;
+    check->errors += bc_rules[finding.rule].severity == TV_ERROR;
     check->full = check->finding_count == (limit ? limit : DEFAULT_FINDINGS);
 }
 
@@ -126,19 +126,21 @@ void vm_find(vm_frame *f, bc_rule rule, const bc_op *op, const bc_op *other, con
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     snprintf(text, sizeof text, "tile block (%u, %u, %u): %s", f->block[0], f->block[1], f->block[2], message);
-    keep(check, (vm_finding){ .rule = rule, .op = op, .other = other, .severity = bc_rules[rule].severity }, text);
+    keep(check, (vm_finding){ .rule = rule, .op = op, .other = other }, text);
     if (check->full)
         atomic_store(&f->run->stopping, true);
 }
 
-void vm_find_in_results(struct vm_check *check, bc_rule rule, tv_severity severity, const char *format, ...)
+void vm_find_in_results(struct vm_check *check, bc_rule rule, const bc_op *op, const char *format, ...)
 {
     char text[512];
     va_list args;
+    if (op && is_known(check, rule, op, NULL))
+        return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    keep(check, (vm_finding){ .rule = rule, .severity = severity }, text);
+    keep(check, (vm_finding){ .rule = rule, .op = op }, text);
 }
 
 void vm_report_findings(const struct vm_check *check, tv_sink sink)
@@ -146,6 +148,6 @@ void vm_report_findings(const struct vm_check *check, tv_sink sink)
     for (size_t i = 0; i < check->finding_count; i++) {
         const vm_finding *f = &check->findings[i];
         bc_place place = { .function = check->code->function, .op = f->op, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
-        bc_report_pair(check->vm->module, sink, &place, f->other, f->rule, f->severity, bc_str(f->message));
+        bc_report_pair(check->vm->module, sink, &place, f->other, f->rule, bc_rules[f->rule].severity, bc_str(f->message));
     }
 }

@@ -7,7 +7,8 @@
      check_memory.c   accesses: bounds, never-written memory, order of accesses
      check_clock.c    what happened before what
      check_shadow.c   who touched each element last
-     check_run.c      tile blocks in turns, deadlocks, other orders
+     check_run.c      tile blocks in turns, deadlocks
+     check_order.c    results of other orders
 
    All of it runs on one thread. */
 #ifndef TILEVM_VM_CHECK_H
@@ -45,7 +46,6 @@ void vm_write_token(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *re
 typedef struct vm_finding {
     bc_rule rule;
     const bc_op *op, *other;   /* other: NULL when only one takes part */
-    tv_severity severity;
     char *message;
 } vm_finding;
 
@@ -80,13 +80,24 @@ void vm_check_close(struct vm_check *check);
 /* Keeps a finding, unless there is one of the same rule about the same ops; the place in the grid is put before the
    text. other may be NULL. */
 void vm_find(vm_frame *f, bc_rule rule, const bc_op *op, const bc_op *other, const char *format, ...) TV_PRINTF(5, 6);
-/* The same without a tile block. */
-void vm_find_in_results(struct vm_check *check, bc_rule rule, tv_severity severity, const char *format, ...)
-    TV_PRINTF(4, 5);
+/* The same without a tile block; op may be NULL, and is then not compared. */
+void vm_find_in_results(struct vm_check *check, bc_rule rule, const bc_op *op, const char *format, ...) TV_PRINTF(4, 5);
 /* Stops the run: the checks have no memory left. Always NULL. */
 const vm_inst *vm_check_no_memory(vm_frame *f, const vm_inst *inst);
 
 void vm_report_findings(const struct vm_check *check, tv_sink sink);
+
+/* What is run, in every order. */
+typedef struct vm_launch {
+    const uint32_t *grid;
+    const void *const *params;
+} vm_launch;
+
+/* One run in one order; its findings are added. again: the first order has been run. A trap is reported, with what was
+   found; or, in another order than the first, is a finding. */
+tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t seed, bool again, tv_sink sink);
+/* The first order and others. */
+tv_status vm_check_orders(struct vm_check *check, const vm_launch *launch, tv_sink sink);
 
 /* Runs the whole grid with checks, and reports. As vm_run_grid, and TV_INVALID. */
 tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink);

@@ -20,6 +20,7 @@ typedef struct started {
     vm_worker worker;
     struct vm_check_block check;
     const vm_inst *next;       /* instruction to go on with */
+    const vm_inst *last;       /* that made the last access of the last turn */
     struct started *later;     /* in the queue, or in the list of free ones */
 } started;
 
@@ -131,24 +132,15 @@ static started *next_turn(turns *t)
     return s;
 }
 
-/* The op that the block is waiting at: that of its next instruction that has one. */
-static const vm_inst *waiting_at(const started *s)
-{
-    const vm_inst *inst = s->next;
-    while (inst && !inst->op)
-        inst = inst->next;
-    return inst;
-}
-
 static void trap_deadlock(turns *t, started *s)
 {
     uint64_t left = t->run->blocks - t->next_block;
     if (left)
-        vm_trap(&s->worker.frame, waiting_at(s), BC_RULE_X_LIM_03,
+        vm_trap(&s->worker.frame, s->last, BC_RULE_X_LIM_03,
                 "%zu tile blocks have begun, all of them wait, and there is no memory to begin one of %llu others",
                 t->under_way, (unsigned long long)left);
     else
-        vm_trap(&s->worker.frame, waiting_at(s), BC_RULE_X_LIM_03,
+        vm_trap(&s->worker.frame, s->last, BC_RULE_X_LIM_03,
                 "all %zu tile blocks that have not ended wait for memory to change", t->under_way);
 }
 
@@ -158,8 +150,10 @@ static void take_turn(turns *t, started *s)
     uint64_t changes = t->check->changes;
     uint32_t begin = f->strong_accesses;
     const vm_inst *inst = s->next;
-    while (inst && f->strong_accesses - begin < t->turn)
+    while (inst && f->strong_accesses - begin < t->turn) {
+        s->last = inst;
         inst = inst->run(f, inst);
+    }
     s->next = inst;
     t->quiet_turns = changes == t->check->changes ? t->quiet_turns + 1 : 0;
     if (!inst)
@@ -222,20 +216,22 @@ static tv_status run_blocks(vm_run *run, tv_sink sink)
     return run->stop.set ? TV_TRAP : TV_OK;
 }
 
-/* A run in one order. What it found stays in check; a trap is reported. */
-static tv_status run_once(struct vm_check *check, const uint32_t grid[3], const void *const *params, uint64_t seed,
-                          bool mute, tv_sink sink)
+tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t seed, bool again, tv_sink sink)
 {
-    vm_run run = { .vm = check->vm, .code = check->code, .params = params, .check = check, .order_seed = seed,
-                   .mute = mute };
+    const uint32_t *grid = launch->grid;
+    vm_run run = { .vm = check->vm, .code = check->code, .params = launch->params, .check = check, .order_seed = seed,
+                   .again = again };
     memcpy(run.grid, grid, sizeof run.grid);
     run.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (pthread_mutex_init(&run.lock, NULL) != 0)
         return vm_no_frame(&run, sizeof run.lock, sink);
     tv_status status = run_blocks(&run, sink);
-    if (!mute)
+    if (!again)
         check->vm->stats.blocks = run.blocks_done;
-    if (status == TV_TRAP) {
+    if (status == TV_TRAP && again) {
+        vm_find_in_results(check, BC_RULE_X_ORD_01, run.stop.op, "when the tile blocks run in order %llu, %s stops the run: %s",
+                           (unsigned long long)seed, bc_rules[run.stop.rule].id, run.stop.message);
+    } else if (status == TV_TRAP) {
         vm_report_findings(check, sink);
         vm_report_stop(&run, sink);
     }
@@ -246,14 +242,18 @@ static tv_status run_once(struct vm_check *check, const uint32_t grid[3], const 
 
 tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink)
 {
+    const vm_launch launch = { grid, params };
+    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     struct vm_check check;
-    if ((uint64_t)grid[0] * grid[1] * grid[2] > UINT32_MAX) {
+    if (blocks > UINT32_MAX) {
         bc_place place = { .function = code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
         bc_report(vm->module, sink, &place, BC_RULE_X_RUN_01, "checks are possible for up to %u tile blocks", UINT32_MAX);
         return TV_USAGE;
     }
     vm_check_open(&check, vm, code);
-    tv_status status = run_once(&check, grid, params, vm->options.order_seed, false, sink);
+    bool orders = (vm->options.checks & TV_CHECK_ORDER) && blocks > 1;
+    tv_status status = orders ? vm_check_orders(&check, &launch, sink)
+                              : vm_run_order(&check, &launch, vm->options.order_seed, false, sink);
     if (status == TV_OK) {
         vm_report_findings(&check, sink);
         status = check.errors ? TV_INVALID : TV_OK;

@@ -160,13 +160,6 @@ static uint64_t number_of(bc_kind kind, uint64_t cell)
     return kind == BC_TF32 ? bc_tf32_from_cell((uint32_t)cell) : cell;
 }
 
-static void print_operand(bc_text *out, bc_kind kind, uint64_t bits)
-{
-    if (kind == BC_PTR)
-        bc_text_printf(out, "0x%llx", (unsigned long long)bits);
-    else
-        bc_print_number(out, kind, bits);
-}
 
 static void print_where(bc_text *out, const bc_type *tile, size_t element)
 {
@@ -182,10 +175,10 @@ static void find_wrong(vm_frame *f, const value_check *c, size_t first, size_t w
     bc_text_init(&text, &f->run->vm->allocator);
     print_where(&text, c->type, first);
     bc_text_printf(&text, "%s of ", bc_info(c->head.op)->name);
-    print_operand(&text, c->a_kind, number_of(c->a_kind, get(f, c->a, first, c->a_bytes)));
+    vm_print_scalar(&text, f->run, c->a_kind, number_of(c->a_kind, get(f, c->a, first, c->a_bytes)));
     if (c->has_b) {
         bc_text_puts(&text, " and ");
-        print_operand(&text, c->b_kind, get(f, c->b, first, c->b_bytes));
+        vm_print_scalar(&text, f->run, c->b_kind, get(f, c->b, first, c->b_bytes));
     }
     bc_text_printf(&text, " %s", c->phrase);
     if (wrong > 1)
@@ -258,12 +251,12 @@ static void emit_promise(vm_emit *e, const bc_op *op, int row, value_test *signe
     uint64_t promise = bc_attr_u(op, row);
     bool binary = op->operand_count > 1, both = promise == BC_IntegerOverflow_no_wrap;
     if (signed_test && (both || promise == BC_IntegerOverflow_no_signed_wrap)) {
-        value_check *c = new_check(e, op, binary, signed_test, BC_RULE_X_OVF_01, "wraps around as signed");
+        value_check *c = new_check(e, op, binary, signed_test, BC_RULE_X_OVF_01, "does not fit as a signed number");
         c->width = (uint8_t)bc_kind_bits(bc_elem_kind(vm_result(op, 0)->type));
         vm_append(e, &c->head);
     }
     if (unsigned_test && (both || promise == BC_IntegerOverflow_no_unsigned_wrap)) {
-        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02, "wraps around as unsigned");
+        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02, "does not fit as an unsigned number");
         c->width = (uint8_t)bc_kind_bits(bc_elem_kind(vm_result(op, 0)->type));
         vm_append(e, &c->head);
     }
@@ -330,9 +323,9 @@ static const vm_inst *same_run(vm_frame *f, const vm_inst *inst)
         bc_text text;
         bc_text_init(&text, &f->run->vm->allocator);
         print_where(&text, c->type, i);
-        print_operand(&text, c->kind, got);
+        vm_print_scalar(&text, f->run, c->kind, got);
         bc_text_puts(&text, " is not the same as the first of its block, ");
-        print_operand(&text, c->kind, want);
+        vm_print_scalar(&text, f->run, c->kind, want);
         vm_find(f, BC_RULE_X_ASM_02, inst->op, NULL, "%s", text.ptr ? text.ptr : "");
         bc_text_release(&text);
         break;
@@ -353,7 +346,7 @@ static const vm_inst *runs_run(vm_frame *f, const vm_inst *inst)
         bc_text text;
         bc_text_init(&text, &f->run->vm->allocator);
         print_where(&text, c->type, i);
-        print_operand(&text, c->kind, x);
+        vm_print_scalar(&text, f->run, c->kind, x);
         if (in_run)
             bc_text_printf(&text, " does not follow on the element before it in its run of %zu", c->every);
         else

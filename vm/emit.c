@@ -331,7 +331,7 @@ static bool needed(vm_emit *e, const bc_op *op)
 static bool is_traced(const vm_emit *e, const bc_op *op)
 {
     const tv_vm_options *o = &e->vm->options;
-    return e->plain && !e->lanes && (!o->trace_op || o->trace_op(o->user, bc_str(bc_info(op)->name), e->position));
+    return o->trace && !e->lanes && (!o->trace_op || o->trace_op(o->user, bc_str(bc_info(op)->name), e->position));
 }
 
 static void emit_op(vm_emit *e, const bc_op *op)

@@ -308,8 +308,10 @@ static void add_seconds(vm_run *run, const vm_worker *w)
 void vm_worker_close(vm_worker *w, vm_run *run)
 {
     tv_allocator *a = &run->vm->allocator;
-    add_figures(run, w);
-    add_seconds(run, w);
+    if (!run->again) {
+        add_figures(run, w);
+        add_seconds(run, w);
+    }
     a->release(a->user, w->memory, w->memory_bytes);
 }
 

@@ -49,7 +49,7 @@ struct vm_run {
     double next_progress;
     struct vm_check *check;             /* with checks */
     uint64_t order_seed;
-    bool mute;                          /* drops the output: a run in another order */
+    bool again;                         /* a run in another order: its output and figures are dropped */
 };
 
 /* A frame and what is under way in it. */
@@ -90,8 +90,13 @@ const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size);
 void vm_print_element(bc_text *out, const bc_type *tile, size_t element);
 /* "element [2, 5] of 'a', f32[8, 8]", or as much as is known. */
 void vm_print_place(bc_text *out, const vm_run *run, uint64_t address);
+/* An element's pattern: 5, 0.5, nan, and a pointer as a place. run is for pointers only. */
+void vm_print_scalar(bc_text *out, const vm_run *run, bc_kind kind, uint64_t bits);
 /* Traps with X-MEM-01, saying where the address lies. */
 void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element);
+
+/* Traps with X-MEM-03. */
+void vm_trap_misaligned(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, size_t element);
 
 /* Storage for alloca; NULL when it cannot be had. Released by vm_release_allocas down to (not including) `until`. */
 void *vm_make_alloca(vm_frame *f, size_t bytes, size_t align);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bytecode/number.h"
 #include "bytecode/report.h"
 #include "vm/schedule.h"
 
@@ -78,6 +79,16 @@ void vm_print_place(bc_text *out, const vm_run *run, uint64_t address)
         bc_text_printf(out, "address 0x%llx", (unsigned long long)address);
 }
 
+void vm_print_scalar(bc_text *out, const vm_run *run, bc_kind kind, uint64_t bits)
+{
+    if (kind == BC_PTR)
+        vm_print_place(out, run, bits);
+    else if (bc_float_format_of(kind))
+        bc_text_printf(out, "%.*g", kind == BC_F64 ? 17 : 9, bc_float_value(kind, bits));
+    else
+        bc_print_int(out, kind, bits);
+}
+
 /* "'a', f32[32, 64] (8192 bytes)" */
 static void print_region(bc_text *out, const vm_run *run, const vm_region *region)
 {
@@ -119,10 +130,22 @@ void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t 
     bc_text_release(&text);
 }
 
+void vm_trap_misaligned(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, size_t element)
+{
+    bc_text text;
+    bc_text_init(&text, &f->run->vm->allocator);
+    vm_print_element(&text, accessed_tile(inst->op), element);
+    bc_text_puts(&text, " lies at ");
+    vm_print_place(&text, f->run, address);
+    vm_trap(f, inst, BC_RULE_X_MEM_03, "%s, whose address is not a multiple of its %zu bytes", text.ptr ? text.ptr : "",
+            bytes);
+    bc_text_release(&text);
+}
+
 void vm_output(vm_frame *f, const char *text, size_t len)
 {
     const tv_writer *out = &f->run->vm->options.output;
-    if (!out->write || f->run->mute)
+    if (!out->write || f->run->again)
         return;
     pthread_mutex_lock(&f->run->lock);
     out->write(out->user, text, len);

@@ -93,8 +93,7 @@ bool vm_reach(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, 
         return false;
     }
     if (TV_UNLIKELY(address & (bytes - 1))) {
-        vm_trap(f, inst, BC_RULE_X_MEM_03, "element %zu is at address 0x%llx, which is not a multiple of its %zu bytes",
-                element, (unsigned long long)address, bytes);
+        vm_trap_misaligned(f, inst, address, bytes, element);
         return false;
     }
     return true;

@@ -6,7 +6,7 @@
 #include "tools/tilevm/run.h"
 
 enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS, OPT_PROFILE,
-       OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_JSON, OPT_QUIET };
+       OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_CHECK, OPT_JSON, OPT_QUIET };
 
 enum { TRACE_MAX = 1000 };
 
@@ -28,6 +28,7 @@ static const cli_option options[] = {
     {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE", "save a value that an op makes in one tile block (default: the first);\n"
                                                  "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
                                                  "in a loop (default: the last)"},
+    {OPT_CHECK, 0, "check", "LIST", "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
     {OPT_JSON, 0, "json", NULL, "one JSON document on standard output"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list the arrays"},
     {0}};
@@ -102,6 +103,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_TRACE_BLOCK: o->trace_block = value; return true;
     case OPT_TRACE_MAX: return cli_number(args, "--trace-max", value, 0, UINT64_MAX, &o->trace_max);
     case OPT_DUMP: return run_add_pair(args, "--dump-tile", value, o->dumps, &o->dump_count);
+    case OPT_CHECK: return run_take_checks(args, "--check", value, &o->vm.checks);
     case OPT_JSON: o->json = true; return true;
     case OPT_QUIET: o->quiet = true; return true;
     default: return run_take_option(args, id, value, o);
@@ -153,7 +155,6 @@ static tv_status run_kernel(run_job *job)
 {
     tv_vm_options vm = job->options.vm;
     cli_progress progress;
-    size_t count;
     cli_progress_start(&progress, "tile blocks",
                        (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
     vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : (tv_writer){.write = print_output};
@@ -161,20 +162,8 @@ static tv_status run_kernel(run_job *job)
     vm.user = job;
     job->progress = &progress;
     run_trace_hook(job, &vm);
-    TV_TRY(tv_vm_new(job->module, &vm, job->sink, &job->vm));
-    TV_TRY(run_add_buffers(job));
-    for (size_t i = 0; i < job->set.count; i++)
-        if (job->set.values[i].array_count)
-            job->set.values[i].before = arg_value_fingerprint(&job->set.values[i]);
-    const void *const *params = tv_call_params(job->call, &count);
-    tv_str symbol = bc_arena_dup(&job->arena, tv_module_entry_name(job->module, job->entry));
-    if (!symbol.ptr)
-        return TV_NO_MEMORY;
-    job->ran = true;
-    job->outcome = RUN_TRAPPED;
-    tv_status status = tv_vm_run(job->vm, symbol.ptr, job->options.grid, params, count, job->sink);
+    tv_status status = run_job_kernel(job, &vm);
     cli_progress_clear(&progress);
-    tv_vm_get_stats(job->vm, &job->stats);
     return status;
 }
 

@@ -177,7 +177,7 @@ static bool write_report(const verify_job *job, const report_totals *totals, cli
     switch (job->settings->format) {
     case FORMAT_JSON: return report_json(job->files, job->count, out);
     case FORMAT_SARIF: return report_sarif(job->files, job->count, out);
-    case FORMAT_JUNIT: return report_junit(job->files, job->count, out);
+    case FORMAT_JUNIT: return report_junit(job->files, job->count, "verify", out);
     default: report_text_summary(totals, color, out); return true;
     }
 }

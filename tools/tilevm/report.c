@@ -15,6 +15,18 @@ void report_file_release(report_file *file)
     free(file->problem);
 }
 
+static void copy_diag(bc_arena *arena, const tv_diag *diag, tv_diag *copy)
+{
+    *copy = *diag; /* the rule id is a constant */
+    copy->message = bc_arena_dup(arena, diag->message);
+    copy->function = bc_arena_dup(arena, diag->function);
+    copy->op = bc_arena_dup(arena, diag->op);
+    copy->file = bc_arena_dup(arena, diag->file);
+    copy->op_text = bc_arena_dup(arena, diag->op_text);
+    copy->help = bc_arena_dup(arena, diag->help);
+    copy->other = NULL;
+}
+
 static void keep(void *user, const tv_diag *diag)
 {
     report_file *file = user;
@@ -28,13 +40,13 @@ static void keep(void *user, const tv_diag *diag)
     }
     file->diags = diags;
     tv_diag *copy = &diags[file->count++];
-    *copy = *diag; /* the rule id is a constant */
-    copy->message = bc_arena_dup(arena, diag->message);
-    copy->function = bc_arena_dup(arena, diag->function);
-    copy->op = bc_arena_dup(arena, diag->op);
-    copy->file = bc_arena_dup(arena, diag->file);
-    copy->op_text = bc_arena_dup(arena, diag->op_text);
-    copy->help = bc_arena_dup(arena, diag->help);
+    copy_diag(arena, diag, copy);
+    if (diag->other) {
+        tv_diag *other = bc_new(arena, tv_diag, 1);
+        copy->other = other;
+        if (other)
+            copy_diag(arena, diag->other, other);
+    }
     file->lost |= arena->failed;
 }
 

@@ -1,4 +1,4 @@
-/* What `tilevm verify` found, and the forms it can be written in. Each report_<form>.c writes one form; all of them give
+/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each report_<form>.c writes one form; all of them give
    the same bytes for the same findings, whatever the order in which threads made them. */
 #ifndef TILEVM_TOOLS_REPORT_H
 #define TILEVM_TOOLS_REPORT_H
@@ -43,9 +43,9 @@ void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 /* Adds the member "diagnostics", a list. */
 void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file);
 
-/* Whole documents. False: out of memory. */
+/* Whole documents. command: "verify" or "check". False: out of memory. */
 bool report_json(const report_file *files, size_t count, cli_out *out);
 bool report_sarif(const report_file *files, size_t count, cli_out *out);
-bool report_junit(const report_file *files, size_t count, cli_out *out);
+bool report_junit(const report_file *files, size_t count, const char *command, cli_out *out);
 
 #endif

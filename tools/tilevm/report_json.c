@@ -13,13 +13,9 @@ static void add_summary(json_doc *doc, cJSON *root, const report_totals *totals)
     json_uint(doc, summary, "warnings", totals->warnings);
 }
 
-/* Members that do not apply are left out. */
-static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
+/* Where it is; members that do not apply are left out. */
+static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
 {
-    cJSON *item = json_object(doc, list, NULL);
-    json_text(doc, item, "severity", report_severity(diag->severity));
-    json_text(doc, item, "rule", diag->rule);
-    json_str(doc, item, "message", diag->message);
     if (diag->offset != TV_NO_OFFSET)
         json_uint(doc, item, "offset", diag->offset);
     if (diag->function.len)
@@ -41,6 +37,17 @@ static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
         json_uint(doc, source, "line", diag->line);
         json_uint(doc, source, "column", diag->column);
     }
+}
+
+static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
+{
+    cJSON *item = json_object(doc, list, NULL);
+    json_text(doc, item, "severity", report_severity(diag->severity));
+    json_text(doc, item, "rule", diag->rule);
+    json_str(doc, item, "message", diag->message);
+    add_place(doc, item, diag);
+    if (diag->other)
+        add_place(doc, json_object(doc, item, "other"), diag->other);
     if (diag->help.len)
         json_str(doc, item, "help", diag->help);
 }

@@ -77,9 +77,9 @@ static void put_warnings(bc_text *out, const report_file *file)
     bc_text_release(&all);
 }
 
-static void put_case(bc_text *out, const report_file *file)
+static void put_case(bc_text *out, const report_file *file, const char *command)
 {
-    bc_text_puts(out, "    <testcase classname=\"tilevm.verify\"");
+    bc_text_printf(out, "    <testcase classname=\"tilevm.%s\"", command);
     put_attribute(out, "name", bc_str(cli_shown_path(file->path)));
     bool empty = file->outcome == REPORT_VALID && file->count == 0;
     bc_text_puts(out, empty ? "/>\n" : ">\n");
@@ -103,7 +103,7 @@ static void put_counts(bc_text *out, const report_totals *totals)
                    totals->unreadable);
 }
 
-bool report_junit(const report_file *files, size_t count, cli_out *out)
+bool report_junit(const report_file *files, size_t count, const char *command, cli_out *out)
 {
     report_totals totals;
     report_count(files, count, &totals);
@@ -111,11 +111,11 @@ bool report_junit(const report_file *files, size_t count, cli_out *out)
     bc_text_init(&text, NULL);
     bc_text_puts(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
     put_counts(&text, &totals);
-    bc_text_puts(&text, ">\n  <testsuite name=\"tilevm verify\"");
+    bc_text_printf(&text, ">\n  <testsuite name=\"tilevm %s\"", command);
     put_counts(&text, &totals);
     bc_text_puts(&text, " skipped=\"0\">\n");
     for (size_t i = 0; i < count; i++)
-        put_case(&text, &files[i]);
+        put_case(&text, &files[i], command);
     bc_text_puts(&text, "  </testsuite>\n</testsuites>\n");
     bool ok = !text.failed;
     if (ok)

@@ -89,9 +89,9 @@ static void add_rules(json_doc *doc, cJSON *driver, const rule_map *map)
 
 /* ---- results ---- */
 
-static void add_location(json_doc *doc, cJSON *result, const report_file *file, size_t artifact, const tv_diag *diag)
+/* The place in the bytecode. */
+static void fill_location(json_doc *doc, cJSON *location, const report_file *file, size_t artifact, const tv_diag *diag)
 {
-    cJSON *location = json_object(doc, json_array(doc, result, "locations"), NULL);
     cJSON *physical = json_object(doc, location, "physicalLocation");
     cJSON *where = json_object(doc, physical, "artifactLocation");
     add_uri(doc, where, bc_str(cli_shown_path(file->path)));
@@ -110,11 +110,18 @@ static void add_location(json_doc *doc, cJSON *result, const report_file *file, 
     }
 }
 
-static void add_source(json_doc *doc, cJSON *result, const tv_diag *diag)
+/* A related location; ids are from 1 on in a result. */
+static cJSON *add_related(json_doc *doc, cJSON *list, unsigned id, const char *message)
 {
-    cJSON *location = json_object(doc, json_array(doc, result, "relatedLocations"), NULL);
-    json_uint(doc, location, "id", 1);
-    add_message(doc, location, "message", bc_str("the source line this op was made from"));
+    cJSON *location = json_object(doc, list, NULL);
+    json_uint(doc, location, "id", id);
+    add_message(doc, location, "message", bc_str(message));
+    return location;
+}
+
+static void add_source(json_doc *doc, cJSON *list, unsigned id, const char *message, const tv_diag *diag)
+{
+    cJSON *location = add_related(doc, list, id, message);
     cJSON *physical = json_object(doc, location, "physicalLocation");
     add_uri(doc, json_object(doc, physical, "artifactLocation"), diag->file);
     cJSON *region = json_object(doc, physical, "region");
@@ -148,9 +155,16 @@ static void add_result(json_doc *doc, cJSON *results, const report_file *file, s
         json_int(doc, result, "ruleIndex", index);
     json_text(doc, result, "level", report_severity(diag->severity));
     add_result_message(doc, result, diag);
-    add_location(doc, result, file, artifact, diag);
+    fill_location(doc, json_object(doc, json_array(doc, result, "locations"), NULL), file, artifact, diag);
+    if (!diag->line && !diag->other)
+        return;
+    cJSON *related = json_array(doc, result, "relatedLocations");
     if (diag->line)
-        add_source(doc, result, diag);
+        add_source(doc, related, 1, "the source line this op was made from", diag);
+    if (diag->other)
+        fill_location(doc, add_related(doc, related, 2, "the other op that takes part"), file, artifact, diag->other);
+    if (diag->other && diag->other->line)
+        add_source(doc, related, 3, "the source line the other op was made from", diag->other);
 }
 
 /* ---- the run ---- */

@@ -59,12 +59,12 @@ static bool in_assembly(const tv_diag *diag)
     return diag->line && diag->rule[0] == 'A';
 }
 
-/* "   in @matmul, op 17:  %17 = addf ..." and the caret line below it. */
-static void put_op(bc_text *out, const tv_diag *diag, bool color)
+/* "   in @matmul, op 17:  %17 = addf ..." and the caret line below it. lead: "in", or "and" for a second op. */
+static void put_op(bc_text *out, const tv_diag *diag, const char *lead, bool color)
 {
     size_t start = out->len;
     bool in_function = diag->function.len != 0;
-    bc_text_puts(out, in_function ? "   in @" : "   ");
+    bc_text_printf(out, "   %s%s", in_function ? lead : "", in_function ? " @" : "");
     put_clean(out, diag->function);
     if (diag->op.len && !in_assembly(diag)) /* ops of a text are not counted */
         bc_text_printf(out, ", op %u", (unsigned)diag->op_index);
@@ -92,6 +92,13 @@ static void put_op(bc_text *out, const tv_diag *diag, bool color)
     bc_text_char(out, '\n');
 }
 
+static void put_source(bc_text *out, const tv_diag *diag)
+{
+    bc_text_puts(out, "   at ");
+    put_clean(out, diag->file);
+    bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
+}
+
 void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool color)
 {
     const char *plain = color ? PLAIN : "";
@@ -106,11 +113,13 @@ void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool col
     put_clean(out, diag->message);
     bc_text_char(out, '\n');
     if (diag->function.len || diag->op_text.len)
-        put_op(out, diag, color);
-    if (diag->line && !in_assembly(diag)) {
-        bc_text_puts(out, "   at ");
-        put_clean(out, diag->file);
-        bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
+        put_op(out, diag, "in", color);
+    if (diag->line && !in_assembly(diag))
+        put_source(out, diag);
+    if (diag->other) {
+        put_op(out, diag->other, "and", color);
+        if (diag->other->line)
+            put_source(out, diag->other);
     }
     if (diag->help.len) {
         bc_text_printf(out, "   %shelp:%s ", color ? GREEN : "", plain);

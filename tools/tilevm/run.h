@@ -2,6 +2,7 @@
 
      run_job.c     everything before the kernel starts; `tilevm check` takes it too
      cmd_run.c     tilevm run
+     cmd_check.c   tilevm check
      run_report.c  tells about it
      run_trace.c   values of chosen ops: --trace, --dump-tile */
 #ifndef TILEVM_TOOLS_RUN_H
@@ -130,8 +131,10 @@ bool run_add_pair(cli_args *args, const char *what, const char *value, const cha
    message. With options.params it lists the parameters instead. The caller releases the job in any case. */
 int run_job_prepare(run_job *job);
 void run_job_release(run_job *job);
-/* Makes the memory of all arrays known to job->vm. */
-tv_status run_add_buffers(run_job *job);
+/* "races,tokens", "all". False: args->exit_code is set. */
+bool run_take_checks(cli_args *args, const char *what, const char *value, uint32_t *out_checks);
+/* Makes the machine, gives it the arrays, and runs the kernel. */
+tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
 /* Prints the error, unless that was done already; gives CLI_ERROR. */
 int run_fail(const io_error *error);
 

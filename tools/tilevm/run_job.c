@@ -56,6 +56,34 @@ bool run_take_option(cli_args *args, int id, const char *value, run_options *o)
     return true;
 }
 
+static bool add_check(tv_str word, uint32_t *checks)
+{
+    const tv_check_info *info;
+    for (size_t i = 0; (info = tv_check_at(i)) != NULL; i++)
+        if (bc_str_is(word, info->name)) {
+            *checks |= info->check;
+            return true;
+        }
+    *checks |= bc_str_is(word, "all") ? TV_CHECK_ALL : 0;
+    return bc_str_is(word, "all");
+}
+
+bool run_take_checks(cli_args *args, const char *what, const char *value, uint32_t *out_checks)
+{
+    *out_checks = 0;
+    for (const char *p = value;; p++) {
+        size_t len = strcspn(p, ",");
+        if (!add_check((tv_str){p, len}, out_checks)) {
+            cli_usage(args, "%s: '%.*s' is no check; there are bounds, uninit, races, tokens, assume, values, order and all", what,
+                      (int)len, p);
+            return false;
+        }
+        p += len;
+        if (!*p)
+            return true;
+    }
+}
+
 /* ---- the module ---- */
 
 int run_fail(const io_error *error)
@@ -314,6 +342,14 @@ static bool is_added(const run_job *job, const arg_array *array)
     return false;
 }
 
+static void print_array_name(const arg_value *value, size_t k, char *out, size_t size)
+{
+    if (value->leaf->kind == TV_PARAM_LIST)
+        snprintf(out, size, "%.60s[%zu]", value->name, k);
+    else
+        snprintf(out, size, "%.60s", value->name);
+}
+
 /* The bytes from the lowest to the highest element; all of the memory where arrays share it. */
 static tv_status add_array(run_job *job, const arg_value *value, size_t k)
 {
@@ -327,24 +363,57 @@ static tv_status add_array(run_job *job, const arg_value *value, size_t k)
         tv_array_span(&view, &low, &high);
     if (low == high)
         return TV_OK;
-    if (value->leaf->kind == TV_PARAM_LIST)
-        snprintf(name, sizeof name, "%.60s[%zu]", value->name, k);
-    else
-        snprintf(name, sizeof name, "%.60s", value->name);
+    print_array_name(value, k, name, sizeof name);
     unsigned char *begin = array->storage->data + (low - (uintptr_t)array->storage->data);
     return tv_vm_add_buffer(job->vm, begin, high - low, name, true, job->sink);
 }
 
-tv_status run_add_buffers(run_job *job)
+/* An array made by empty() holds nothing yet. */
+static tv_status describe_array(run_job *job, const arg_value *value, size_t k)
+{
+    const arg_array *array = &value->arrays[k];
+    const arg_spec *spec = value->spec.form == ARG_LIST && k < value->spec.item_count ? &value->spec.items[k] : &value->spec;
+    char name[96];
+    tv_array view = arg_array_view(array);
+    if (!array->storage)
+        return TV_OK;
+    print_array_name(value, k, name, sizeof name);
+    bool undefined = spec->form == ARG_CALL && spec->maker == ARG_MAKE_EMPTY;
+    return tv_vm_describe_array(job->vm, &view, name, undefined, job->sink);
+}
+
+static tv_status run_add_buffers(run_job *job)
 {
     void *ptr;
     size_t size;
     for (size_t i = 0; i < job->set.count; i++)
         for (size_t k = 0; k < job->set.values[i].array_count; k++)
             TV_TRY(add_array(job, &job->set.values[i], k));
+    for (size_t i = 0; i < job->set.count; i++)
+        for (size_t k = 0; k < job->set.values[i].array_count; k++)
+            TV_TRY(describe_array(job, &job->set.values[i], k));
     for (size_t i = 0; tv_call_storage(job->call, i, &ptr, &size); i++)
         TV_TRY(tv_vm_add_buffer(job->vm, ptr, size, "list of arrays", false, job->sink));
     return TV_OK;
+}
+
+tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
+{
+    size_t count;
+    TV_TRY(tv_vm_new(job->module, options, job->sink, &job->vm));
+    TV_TRY(run_add_buffers(job));
+    for (size_t i = 0; i < job->set.count; i++)
+        if (job->set.values[i].array_count)
+            job->set.values[i].before = arg_value_fingerprint(&job->set.values[i]);
+    const void *const *params = tv_call_params(job->call, &count);
+    tv_str symbol = bc_arena_dup(&job->arena, tv_module_entry_name(job->module, job->entry));
+    if (!symbol.ptr)
+        return TV_NO_MEMORY;
+    job->ran = true;
+    job->outcome = RUN_TRAPPED;
+    tv_status status = tv_vm_run(job->vm, symbol.ptr, job->options.grid, params, count, job->sink);
+    tv_vm_get_stats(job->vm, &job->stats);
+    return status;
 }
 
 int run_job_prepare(run_job *job)
