@@ -492,7 +492,7 @@ static uint64_t sample_float(const exact_format *f, uint64_t r)
     uint64_t bits = mx_random(r), field;
     switch (r % 8) {
     case 0:
-        return specials[(r >> 8) % 12] | sign;
+        return (specials[(r >> 8) % 12] & exact_mask(sign_at)) | sign;
     case 1:
     case 2: /* around one */
         field = (uint64_t)f->bias - 2 + (r >> 8) % 5;

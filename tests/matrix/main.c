@@ -19,6 +19,7 @@ static const struct {
     {"arith", mx_arith},
     {"convert", mx_convert},
     {"functions", mx_functions},
+    {"move", mx_move},
 };
 
 static double seconds(void)
