@@ -181,10 +181,13 @@ void vm_get_index_space_shape(vm_emit *e, const bc_op *op)
 static uint64_t padding_pattern(const bc_type *view, bc_kind kind)
 {
     const bc_float_format *format = bc_float_format_of(kind);
-    uint64_t sign, pattern = 0;
+    uint64_t sign, infinity, pattern = 0;
     if (!format || view->padding == BC_NO_PADDING)
         return 0;
     sign = format->has_sign ? (uint64_t)1 << (bc_kind_bits(kind) - 1) : 0;
+    infinity = format->infinity;
+    if (format->specials == BC_SPECIALS_IEEE) /* f8E5M2 has one, though conversions to it stop before */
+        infinity = bc_int_mask(format->exponent_bits) << format->mantissa_bits;
     switch ((bc_PaddingValue)view->padding) {
     case BC_PaddingValue_zero:
         return 0;
@@ -197,10 +200,10 @@ static uint64_t padding_pattern(const bc_type *view, bc_kind kind)
                   : kind == BC_TF32 ? 0x7fc00000u >> 13 : format->nan;
         break;
     case BC_PaddingValue_pos_inf:
-        pattern = format->infinity;
+        pattern = infinity;
         break;
     case BC_PaddingValue_neg_inf:
-        pattern = format->infinity | sign;
+        pattern = infinity | sign;
         break;
     }
     return kind == BC_TF32 ? bc_tf32_to_cell(pattern) : pattern;

@@ -20,6 +20,7 @@ static const struct {
     {"convert", mx_convert},
     {"functions", mx_functions},
     {"move", mx_move},
+    {"views", mx_views},
 };
 
 static double seconds(void)
