@@ -164,10 +164,8 @@ docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
 check-docs: $(OUT)/tilevm ## is docs/rules.md up to date, and every option in the man page?
 	$(Q)sh tools/check_docs.sh $(OUT)/tilevm
 
-run: all $(BUILD)/corpus/unpacked ## build, and run three kernels of the corpus on the CPU with made-up arguments
-	$(Q)$(OUT)/tilevm run $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc --grid 8
-	$(Q)$(OUT)/tilevm run $(BUILD)/corpus/bytecode/13.4/softmax_row_f32.tbc --grid 64
-	$(Q)$(OUT)/tilevm run $(BUILD)/corpus/bytecode/13.1/matmul_simple_f32.tbc --grid 2,2
+run: all $(BUILD)/corpus/unpacked ## build, and run kernels of the corpus on the CPU: vector addition, softmax, layer norm, matrix product
+	$(Q)sh tools/run_examples.sh $(OUT)/tilevm $(BUILD)/corpus
 
 # ---- tests: each target ends with a line `name: N passed, N failed` ----
 check: ## every test, also with sanitizers and with clang; ends with one line of counts

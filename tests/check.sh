@@ -51,6 +51,7 @@ if build build tests corpus; then
     run fixtures check-fixtures
     run docs check-docs
     run api check-api
+    run examples run
     run property check-property
     run corpus check-corpus
     run matrix check-matrix
