@@ -48,7 +48,7 @@ static cg_val *lazy_iota(cg_func *c, const bc_op *op, const cg_layout *l)
         cg_val x = thread.known ? cg_const(CG_B32, thread.bits ^ part) : thread;
         if (part && !thread.known) {
             x = cg_new(c, CG_B32);
-            cg_ins(c, "xor.b32 %v, %v, 0x%x", x, thread, part);
+            cg_ins(c, "xor.b32 %v, %v, %x", x, thread, part);
         }
         out[r] = cg_from_u32(c, kind, x);
     }

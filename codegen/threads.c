@@ -25,7 +25,7 @@ static cg_val add_run(cg_func *c, cg_val value, uint32_t bit, uint32_t count, ui
     cg_val part = cg_tid(c);
     if (bit + count < total) {
         cg_val cut = cg_new(c, CG_B32);
-        cg_ins_first(c, "and.b32 %v, %v, 0x%x", cut, part, (((uint32_t)1 << count) - 1) << bit);
+        cg_ins_first(c, "and.b32 %v, %v, %x", cut, part, (((uint32_t)1 << count) - 1) << bit);
         part = cut;
         if (to != bit) {
             cg_val moved = cg_new(c, CG_B32);
@@ -107,7 +107,7 @@ cg_val cg_is_owner(cg_func *c, const cg_layout *l)
     if (!cached->id) {
         cg_val part = cg_new(c, CG_B32);
         *cached = cg_new(c, CG_PRED);
-        cg_ins_first(c, "and.b32 %v, %v, 0x%x", part, cg_tid(c), copies);
+        cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), copies);
         cg_ins_first(c, "setp.eq.u32 %v, %v, 0", *cached, part);
     }
     return *cached;
