@@ -247,8 +247,8 @@ covered_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
 	$(Q)mkdir -p $(FUZZ_PROFILE)
 	$(Q)LLVM_PROFILE_FILE=$(FUZZ_PROFILE)/$*.raw $< $(FUZZ_INPUTS) > /dev/null
 	$(Q)llvm-profdata merge -sparse $(FUZZ_PROFILE)/$*.raw -o $(FUZZ_PROFILE)/$*.data
-	$(Q)printf '%-8s %s of lines\n' $* "$$(llvm-cov report $< -instr-profile=$(FUZZ_PROFILE)/$*.data $(FUZZ_AREA_$*) \
-	    | awk '$$1 == "TOTAL" { print $$10 }') in $(FUZZ_AREA_$*)"
+	$(Q)llvm-cov report $< -instr-profile=$(FUZZ_PROFILE)/$*.data $(FUZZ_AREA_$*) > $(FUZZ_PROFILE)/$*.txt
+	$(Q)awk '$$1 == "TOTAL" { print "$*: " $$10 " of " $$8 " lines; by file: $(FUZZ_PROFILE)/$*.txt" }' $(FUZZ_PROFILE)/$*.txt
 # The code that a target is about.
 FUZZ_AREA_read := $(wildcard bytecode/read*.c bytecode/cursor.h)
 FUZZ_AREA_body := $(wildcard bytecode/read_body.c bytecode/verify*.c bytecode/print*.c bytecode/write.c)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # make_seeds.sh TILEVM CORPUS OUT: writes what the fuzz targets begin with, OUT/<target>/. Real kernels of the corpus,
-# random modules in every version, texts and symbols of both, and the array files and argument texts of the tests.
+# random modules in every version, texts of both, symbols of the kernels, and the array files, symbols and argument texts
+# of the tests.
 set -eu
 tilevm=$1
 corpus=$2
@@ -20,14 +21,23 @@ for version in 13.1 13.2 13.3 13.4 13.5; do
     "$tilevm" gen --to $version --count 6 --ops 30 -o "$out/read/$version-gen-%d.tbc"
 done
 
+# write_symbol SYMBOL NAME: a symbol, a zero byte, a few small numbers and a large one.
+write_symbol() {
+    printf '%s\000\020\001\100\002\370abcdefgh' "$1" > "$out/symbol/$2"
+}
+
 n=0
 for file in "$out"/read/*.tbc; do
     n=$((n + 1))
     name=$(basename "$file" .tbc)
     [ $((n % 2)) = 0 ] && "$tilevm" disasm -g "$file" 2> /dev/null > "$out/text/$name.tir"
-    # the symbols, without the @, each followed by a zero byte and a few small numbers
     symbol=$("$tilevm" disasm "$file" 2> /dev/null | sed -n 's/^ *entry @\([A-Za-z0-9_]*\).*/\1/p' | head -n 1)
-    printf '%s\000\020\001\100\002\370abcdefgh' "$symbol" > "$out/symbol/$name"
+    [ "${symbol#kernel_}" != "$symbol" ] || write_symbol "$symbol" "$name" # random modules have plain names
+done
+n=0
+for symbol in $(grep -o '"[A-Za-z0-9_]*_Kt[123][A-Za-z0-9_]*"' tests/unit/mangle.c | tr -d '"' | sort -u); do
+    n=$((n + 1))
+    write_symbol "$symbol" "unit-$n"
 done
 
 # Array files: the letter of the kind, any element type (255), the bytes.
