@@ -2,6 +2,7 @@
 # Are the documents in step with the command? check_docs.sh TILEVM; ends with `docs: N passed, N failed`.
 #   docs/rules.md        is what `tilevm explain --all` writes
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
+#   docs/run.md          names every option of run, generator and element type
 #   README.md            names every command in its table
 #   completions          name every option, and the shells that are here accept them
 set -u
@@ -21,6 +22,21 @@ section() {
 
 "$tilevm" explain --all --format markdown | cmp -s - docs/rules.md
 check $? "docs/rules.md is not up to date: run make docs"
+
+guide=docs/run.md
+for option in $("$tilevm" help run | sed -n 's/^  \(-[A-Za-z], \|    \)--\([a-z][a-z-]*\).*$/\2/p'); do
+    case $option in color | help) continue ;; esac
+    grep -q -e "--$option\([^a-z-]\|$\)" "$guide"
+    check $? "$guide: no --$option"
+done
+for generator in $(sed -n 's/^MAKER([A-Z0-9]*, "\([a-z]*\)".*/\1/p' tools/tilevm/args_keys.def); do
+    grep -q "^|.*\`$generator(" "$guide"
+    check $? "$guide: no generator $generator"
+done
+for dtype in $(sed -n 's/^DTYPE([A-Z0-9]*, "\([a-z0-9]*\)".*/\1/p' bytecode/dtypes.def); do
+    grep -q "^| .*\`$dtype\`" "$guide"
+    check $? "$guide: no element type $dtype"
+done
 
 completions=$(for shell in bash zsh fish; do "$tilevm" completions $shell; done)
 for shell in bash zsh fish; do
