@@ -66,10 +66,15 @@ CFLAGS_vm_kernels_base   := $(VM_KERNELS)
 CFLAGS_vm_kernels_avx2   := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c)
 CFLAGS_vm_kernels_avx512 := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
 
+# The stand-in for dlsym must leave its caller's place on the stack to the real one, whatever the configuration.
+CFLAGS_loader_preload_preload := -O2 -foptimize-sibling-calls
+
 # ---- sources: every .c of a folder belongs to it ----
 LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader/*.c)
 TOOL_SRC  := $(wildcard tools/tilevm/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
+# The tests of the loader: a driver, a code generator and a client that are not what they seem.
+LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host)
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
@@ -80,8 +85,8 @@ MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
 
-all: $(OUT)/tilevm $(OUT)/libtilevm.so $(OUT)/mkbc ## build the command and the library
-tests: all $(UNIT_BIN) $(TEST_BIN) $(OUT)/matrix ## build the test programs too
+all: $(OUT)/tilevm $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(OUT)/mkbc ## build the commands and the libraries
+tests: all $(UNIT_BIN) $(TEST_BIN) $(LOADER_TESTS) $(OUT)/matrix ## build the test programs too
 
 # A stamp changes when its text does, so that other flags, another compiler or a removed file rebuild what they touch.
 define stamp
@@ -131,6 +136,12 @@ $(OUT)/libtilevm.so: $(LIB_OBJ) $(OUT)/libtilevm.list tools/libtilevm.map
 	$(if $(Q),@echo "  LD    $@")
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ) $(LIB_LIBS) -o $@
 
+# What LD_PRELOAD takes: shows the driver's names, and nothing else.
+PRELOAD_OBJ := $(OUT)/obj/loader/preload/preload.o
+$(OUT)/libtilevm_cuda.so: $(PRELOAD_OBJ) $(OUT)/libtilevm.a loader/preload/preload.map
+	$(if $(Q),@echo "  LD    $@")
+	$(Q)$(CC) -shared -Wl,-soname,libtilevm_cuda.so -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(PRELOAD_OBJ) $(OUT)/libtilevm.a $(LIB_LIBS) -o $@
+
 # The command takes zlib's archive where there is one: a shared library less is a start that is 0.03 ms shorter.
 ZLIB_ARCHIVE := $(filter /%,$(shell $(CC) -print-file-name=libz.a 2>/dev/null))
 $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
@@ -157,6 +168,21 @@ $(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/lib
 
 $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
+$(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--version-script=tests/fakecuda/fakecuda.map $(LDFLAGS_ALL) $(filter %.o %.a,$^) $(LIBS) -o $@
+
+$(OUT)/fakecuda/libtilevm_cuda.so: $(PRELOAD_OBJ) $(FAKE_COMPILE) $(OUT)/libtilevm.a loader/preload/preload.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(filter %.o %.a,$^) $(LIBS) -o $@
+
+$(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/fakecuda/libcuda.so.1
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
 
 docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
@@ -196,6 +222,11 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 .PHONY: check-matrix
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
 	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
+
+check-loader: all $(LOADER_TESTS) ## the loader, against a driver that is not one
+	$(Q)rm -rf $(OUT)/loader-work
+	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
+	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
@@ -285,6 +316,7 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -m 755 $(OUT)/tilevm $(BIN_DIR)/tilevm
 	$(Q)$(INSTALL) -m 644 $(OUT)/libtilevm.a $(LIB_DIR)/libtilevm.a
 	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm.so $(LIB_DIR)/$(LIB_FILE)
+	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm_cuda.so $(LIB_DIR)/libtilevm_cuda.so
 	$(Q)ln -sf $(LIB_FILE) $(LIB_DIR)/$(SONAME) && ln -sf $(SONAME) $(LIB_DIR)/libtilevm.so
 	$(Q)$(INSTALL) -m 644 $(wildcard include/tilevm/*.h) $(INC_DIR)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' tools/tilevm.pc.in \
@@ -297,7 +329,8 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	    && $(OUT)/tilevm completions fish > $(FISH_DIR)/tilevm.fish; fi
 
 uninstall: ## remove what install put there
-	rm -f $(BIN_DIR)/tilevm $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so
+	rm -f $(BIN_DIR)/tilevm $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
+	    $(LIB_DIR)/libtilevm_cuda.so
 	rm -f $(LIB_DIR)/pkgconfig/tilevm.pc $(MAN_DIR)/tilevm.1
 	rm -f $(BASH_DIR)/tilevm $(ZSH_DIR)/_tilevm $(FISH_DIR)/tilevm.fish
 	rm -rf $(INC_DIR)
@@ -312,7 +345,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-malformed check-api check-layers check-docs check-property golden \
+.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-layers check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

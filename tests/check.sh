@@ -52,6 +52,7 @@ if build build tests corpus; then
     run docs check-docs
     run api check-api
     run examples run
+    run loader check-loader
     run property check-property
     run corpus check-corpus
     run matrix check-matrix
@@ -59,6 +60,7 @@ fi
 if build build-sanitized CONFIG=asan tests; then
     run unit-sanitized CONFIG=asan check-unit
     run fixtures-sanitized CONFIG=asan check-fixtures
+    run loader-sanitized SAN=1 check-loader
     run property-sanitized CONFIG=asan check-property
     run corpus-sanitized CONFIG=asan check-corpus
     run malformed CONFIG=asan check-malformed

@@ -1,0 +1,669 @@
+/* The disk cache. File names are <2 digits>/<62 digits>.tvk of the key's SHA-256; a file is
+
+     0   8 bytes   "TVKCACH" and the format's number, 1
+     8   u32 u32   bytes of head and records          little-endian
+    16   u64 u64   bytes of bytecode and image
+    32   u64       bytes of the packed part
+    40   32 bytes  SHA-256 of bytes 0 to 39 and the packed part
+    72   packed    head, records, bytecode, image: one zlib stream */
+#include "loader/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "loader/message.h"
+#include "loader/sha256.h"
+
+#define DEFAULT_LIMIT ((uint64_t)1 << 30)
+#define LARGEST ((uint64_t)1 << 30)   /* bytes of one part; more is damage */
+#define SUFFIX ".tvk"
+#define TEMPORARY ".tmp-"
+
+enum {
+    HEADER = 72, CHECKED_HEADER = 40, ID_DIGITS = 64, NAME_DIGITS = ID_DIGITS - 2,
+    ZLIB_RATIO = 1040,        /* deflate makes at most 1032 bytes of one */
+    USED_STEP_SECONDS = 60,   /* time of last use is written no more often than this */
+    STALE_SECONDS = 3600
+};
+
+static const unsigned char magic[8] = {'T', 'V', 'K', 'C', 'A', 'C', 'H', 1};
+
+/* ---- where ---- */
+
+/* "512", "64K", "500M", "2G". */
+static bool parse_size(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (end == text || errno || text[0] == '-')
+        return false;
+    static const char units[] = "KMG";
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    unsigned shift = unit && *unit ? 10 * ((unsigned)(unit - units) + 1) : 0;
+    if (*end && (!shift || end[1] || number > UINT64_MAX >> shift))
+        return false;
+    *out = number << shift;
+    return true;
+}
+
+static char *join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+void ld_cache_init(ld_cache *cache)
+{
+    *cache = (ld_cache){.limit = DEFAULT_LIMIT};
+    const char *own = getenv("TILEVM_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *size = getenv("TILEVM_CACHE_SIZE");
+    if (size && size[0] && !parse_size(size, &cache->limit)) {
+        cache->problem = "TILEVM_CACHE_SIZE is not a size; write it like 500M or 2G";
+        return;
+    }
+    if (cache->limit == 0)
+        return;
+    if (own && own[0])
+        cache->path = strdup(own);
+    else if (xdg && xdg[0] == '/') /* others are to be ignored: XDG base directory specification */
+        cache->path = join(xdg, "tilevm");
+    else if (home && home[0])
+        cache->path = join(home, ".cache/tilevm");
+    else
+        cache->problem = "neither TILEVM_CACHE_DIR, XDG_CACHE_HOME nor HOME is set";
+}
+
+void ld_cache_release(ld_cache *cache)
+{
+    free(cache->path);
+    *cache = (ld_cache){0};
+}
+
+/* ---- folders ---- */
+
+/* Says once in a process why the cache is not used as it could be. */
+static void complain(const ld_cache *cache, const char *what, const char *why)
+{
+    static atomic_bool said;
+    if (!atomic_exchange(&said, true))
+        ld_say(TV_WARNING, "the cache %s %s: %s; kernels are compiled again by every process that loads them",
+               cache->path ? cache->path : "", what, why);
+}
+
+static bool make_folders(const char *path)
+{
+    char part[PATH_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof part) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != 0)
+            continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
+            return false;
+    }
+    return true;
+}
+
+/* The folder, opened, after a look at who may write to it. -1: problem says why, NULL if it is just not there. */
+static int open_root(const ld_cache *cache, bool create, const char **out_problem)
+{
+    *out_problem = NULL;
+    int fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && !create)
+        return -1;
+    if (fd < 0 && errno == ENOENT && make_folders(cache->path))
+        fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat info;
+    if (fd < 0 || fstat(fd, &info) != 0)
+        *out_problem = strerror(errno);
+    else if (info.st_uid != geteuid())
+        *out_problem = "the folder belongs to another user; set TILEVM_CACHE_DIR to one of your own";
+    else if (info.st_mode & (S_IWGRP | S_IWOTH))
+        *out_problem = "others may write to the folder; take that away with chmod go-w";
+    if (!*out_problem)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int open_sub(int root, const char *name, bool create)
+{
+    if (create && mkdirat(root, name, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat info;
+    if (fd >= 0 && (fstat(fd, &info) != 0 || info.st_uid != geteuid() || info.st_mode & (S_IWGRP | S_IWOTH))) {
+        close(fd);
+        errno = EACCES;
+        return -1;
+    }
+    return fd;
+}
+
+/* ---- keys ---- */
+
+static void put_number(unsigned char *p, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        p[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t get_number(const unsigned char *p, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)p[i] << (8 * i);
+    return value;
+}
+
+void ld_cache_key_id(const ld_cache_key *key, char out_id[LD_CACHE_ID])
+{
+    unsigned char size[8], digest[LD_SHA256_SIZE];
+    ld_sha256 hash;
+    put_number(size, key->head.len, sizeof size);
+    ld_sha256_init(&hash);
+    ld_sha256_add(&hash, size, sizeof size);
+    ld_sha256_add(&hash, key->head.ptr, key->head.len);
+    ld_sha256_add(&hash, key->bytecode.ptr, key->bytecode.len);
+    ld_sha256_finish(&hash, digest);
+    ld_sha256_hex(digest, out_id);
+}
+
+typedef struct cache_name {
+    char folder[3], file[NAME_DIGITS + sizeof SUFFIX];
+} cache_name;
+
+static cache_name name_of(const char *id)
+{
+    cache_name name;
+    snprintf(name.folder, sizeof name.folder, "%.2s", id);
+    snprintf(name.file, sizeof name.file, "%s" SUFFIX, id + 2);
+    return name;
+}
+
+/* ---- reading ---- */
+
+static bool read_all(int fd, unsigned char *out, size_t size)
+{
+    while (size) {
+        ssize_t got = read(fd, out, size);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            return false;
+        if (got > 0) {
+            out += got;
+            size -= (size_t)got;
+        }
+    }
+    return true;
+}
+
+static void checksum(const unsigned char *header, const unsigned char *packed, size_t size,
+                     unsigned char out_digest[LD_SHA256_SIZE])
+{
+    ld_sha256 hash;
+    ld_sha256_init(&hash);
+    ld_sha256_add(&hash, header, CHECKED_HEADER);
+    ld_sha256_add(&hash, packed, size);
+    ld_sha256_finish(&hash, out_digest);
+}
+
+/* Checks and unpacks the bytes of a file. Gives why not, or NULL. */
+static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry *out)
+{
+    if (size < HEADER || memcmp(file, magic, sizeof magic - 1) != 0)
+        return "it is no file of the cache";
+    if (file[7] != magic[7])
+        return "it is of another version of the format";
+    uint64_t head = get_number(file + 8, 4), records = get_number(file + 12, 4), bytecode = get_number(file + 16, 8);
+    uint64_t image = get_number(file + 24, 8), packed = get_number(file + 32, 8);
+    if (packed != size - HEADER)
+        return "it was cut short";
+    unsigned char digest[LD_SHA256_SIZE];
+    checksum(file, file + HEADER, (size_t)packed, digest);
+    if (memcmp(digest, file + CHECKED_HEADER, sizeof digest) != 0)
+        return "its checksum is wrong";
+    if (head > LARGEST || records > LARGEST || bytecode > LARGEST || image > LARGEST)
+        return "its sizes make no sense";
+    uint64_t total = head + records + bytecode + image;
+    if (total > packed * ZLIB_RATIO)
+        return "its sizes make no sense";
+    unsigned char *memory = malloc((size_t)total + 1);
+    if (!memory)
+        return "there is not enough memory to read it";
+    uLongf unpacked = (uLongf)total;
+    if (uncompress(memory, &unpacked, file + HEADER, (uLong)packed) != Z_OK || unpacked != total) {
+        free(memory);
+        return "it cannot be unpacked";
+    }
+    memory[total] = 0;
+    const char *p = (const char *)memory;
+    *out = (ld_cache_entry){.memory = memory,
+                            .head = {.ptr = p, .len = (size_t)head},
+                            .records = {.ptr = p + head, .len = (size_t)records},
+                            .bytecode = {.ptr = p + head + records, .len = (size_t)bytecode},
+                            .image = {.ptr = p + head + records + bytecode, .len = (size_t)image}};
+    return NULL;
+}
+
+/* Reads an entry of a folder, to use it or just to look. Gives why it cannot be used, or NULL; a file that is not there is
+   "". */
+static const char *read_file(int folder, const char *name, bool use, ld_cache_entry *out)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? "" : errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+    struct stat info;
+    const char *problem = NULL;
+    unsigned char *bytes = NULL;
+    if (fstat(fd, &info) != 0)
+        problem = strerror(errno);
+    else if (!S_ISREG(info.st_mode))
+        problem = "it is no regular file";
+    else if (info.st_uid != geteuid())
+        problem = "it belongs to another user";
+    else if (info.st_mode & (S_IWGRP | S_IWOTH))
+        problem = "others may write to it";
+    else if (info.st_size < HEADER || (uint64_t)info.st_size > LARGEST)
+        problem = "it was cut short";
+    else if (!(bytes = malloc((size_t)info.st_size)))
+        problem = "there is not enough memory to read it";
+    else if (!read_all(fd, bytes, (size_t)info.st_size))
+        problem = "it cannot be read to its end";
+    else
+        problem = unpack(bytes, (size_t)info.st_size, out);
+    if (!problem && use && time(NULL) - info.st_mtime > USED_STEP_SECONDS)
+        futimens(fd, NULL); /* best effort: without it the entry only looks older than it is */
+    free(bytes);
+    close(fd);
+    return problem;
+}
+
+static bool same(tv_str a, tv_str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry *out)
+{
+    if (!cache->path) {
+        if (cache->problem)
+            complain(cache, "is not used", cache->problem);
+        return false;
+    }
+    const char *problem;
+    int root = open_root(cache, false, &problem);
+    if (root < 0) {
+        if (problem)
+            complain(cache, "is not used", problem);
+        return false;
+    }
+    char id[LD_CACHE_ID];
+    ld_cache_key_id(key, id);
+    cache_name name = name_of(id);
+    int folder = open_sub(root, name.folder, false);
+    close(root);
+    if (folder < 0)
+        return false;
+    problem = read_file(folder, name.file, true, out);
+    if (!problem && (!same(out->head, key->head) || !same(out->bytecode, key->bytecode))) {
+        free(out->memory);
+        problem = "it holds the answer to another question";
+    }
+    if (problem && problem[0]) {
+        ld_say(TV_WARNING, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path, name.folder, name.file,
+               problem);
+        unlinkat(folder, name.file, 0);
+    }
+    close(folder);
+    return !problem;
+}
+
+/* ---- writing ---- */
+
+static bool write_all(int fd, const unsigned char *bytes, size_t size)
+{
+    while (size) {
+        ssize_t done = write(fd, bytes, size);
+        if (done < 0 && errno != EINTR)
+            return false;
+        if (done > 0) {
+            bytes += done;
+            size -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+/* The whole file in memory (free), or NULL. */
+static unsigned char *pack(const ld_cache_key *key, tv_str records, tv_str image, size_t *out_size)
+{
+    const tv_str parts[] = {key->head, records, key->bytecode, image};
+    size_t total = 0;
+    for (size_t i = 0; i < TV_COUNT(parts); i++) {
+        if (parts[i].len > LARGEST)
+            return NULL;
+        total += parts[i].len;
+    }
+    unsigned char *plain = malloc(total + 1), *file = malloc(HEADER + compressBound((uLong)total));
+    uLongf packed = compressBound((uLong)total);
+    if (plain && file) {
+        size_t at = 0;
+        for (size_t i = 0; i < TV_COUNT(parts); i++) {
+            if (parts[i].len)
+                memcpy(plain + at, parts[i].ptr, parts[i].len);
+            at += parts[i].len;
+        }
+    }
+    if (!plain || !file || compress2(file + HEADER, &packed, plain, (uLong)total, Z_BEST_SPEED) != Z_OK) {
+        free(plain);
+        free(file);
+        return NULL;
+    }
+    free(plain);
+    memcpy(file, magic, sizeof magic);
+    put_number(file + 8, key->head.len, 4);
+    put_number(file + 12, records.len, 4);
+    put_number(file + 16, key->bytecode.len, 8);
+    put_number(file + 24, image.len, 8);
+    put_number(file + 32, packed, 8);
+    checksum(file, file + HEADER, packed, file + CHECKED_HEADER);
+    *out_size = HEADER + packed;
+    return file;
+}
+
+/* Writes under a name that no other process has, then renames. */
+static bool write_file(int folder, const char *name, const unsigned char *bytes, size_t size)
+{
+    static atomic_uint serial;
+    char temporary[64];
+    int fd = -1;
+    for (unsigned attempt = 0; fd < 0 && attempt < 100; attempt++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(temporary, sizeof temporary, TEMPORARY "%ld-%ld-%u", (long)getpid(), now.tv_nsec,
+                 atomic_fetch_add(&serial, 1));
+        fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            return false;
+    }
+    if (fd < 0)
+        return false;
+    bool written = write_all(fd, bytes, size);
+    int error = errno;
+    if (close(fd) != 0 && written) { /* where network file systems tell that the disk is full */
+        written = false;
+        error = errno;
+    }
+    if (written && renameat(folder, temporary, folder, name) == 0)
+        return true;
+    if (written)
+        error = errno;
+    unlinkat(folder, temporary, 0);
+    errno = error;
+    return false;
+}
+
+void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records, tv_str image)
+{
+    static _Atomic uint64_t since_prune = UINT64_MAX / 2; /* the first entry of a process looks at the size */
+    size_t size;
+    unsigned char *file = cache->path ? pack(key, records, image, &size) : NULL;
+    if (!file)
+        return;
+    const char *problem;
+    int root = size <= cache->limit ? open_root(cache, true, &problem) : -1;
+    if (root >= 0) {
+        char id[LD_CACHE_ID];
+        ld_cache_key_id(key, id);
+        cache_name name = name_of(id);
+        bool written = false;
+        /* Another process may remove the empty folder before our file is in it. */
+        for (unsigned attempt = 0; !written && (attempt == 0 || errno == ENOENT) && attempt < 3; attempt++) {
+            int folder = open_sub(root, name.folder, true);
+            written = folder >= 0 && write_file(folder, name.file, file, size);
+            int error = errno;
+            if (folder >= 0)
+                close(folder);
+            errno = error;
+        }
+        if (!written)
+            complain(cache, "cannot be written", strerror(errno));
+        close(root);
+        if (atomic_fetch_add(&since_prune, size) >= cache->limit / 32) {
+            atomic_store(&since_prune, 0);
+            ld_cache_prune(cache, cache->limit, &(ld_cache_removed){0});
+        }
+    } else if (size <= cache->limit) {
+        complain(cache, "is not used", problem);
+    }
+    free(file);
+}
+
+/* ---- all files ---- */
+
+typedef struct listed {
+    char folder[3], file[NAME_DIGITS + sizeof SUFFIX];
+    bool temporary;
+    uint64_t size;
+    int64_t used;
+} listed;
+
+typedef struct listing {
+    listed *items;
+    size_t count, capacity;
+} listing;
+
+static bool all_hex(const char *text, size_t count)
+{
+    return strspn(text, "0123456789abcdef") >= count;
+}
+
+/* Takes a name down if it is one of the cache's. False: out of memory. */
+static bool list_file(listing *list, const char *folder_name, int folder, const char *file)
+{
+    bool temporary = strncmp(file, TEMPORARY, strlen(TEMPORARY)) == 0 && strlen(file) < sizeof list->items->file;
+    bool entry = all_hex(file, NAME_DIGITS) && strcmp(file + NAME_DIGITS, SUFFIX) == 0;
+    struct stat info;
+    if ((!temporary && !entry) || fstatat(folder, file, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return true;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        listed *items = realloc(list->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    listed *item = &list->items[list->count++];
+    *item = (listed){.temporary = temporary, .size = (uint64_t)info.st_size, .used = info.st_mtime};
+    snprintf(item->folder, sizeof item->folder, "%s", folder_name);
+    snprintf(item->file, sizeof item->file, "%s", file);
+    return true;
+}
+
+static bool list_folder(listing *list, int root, const char *name)
+{
+    int fd = open_sub(root, name, false);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
+        return true; /* gone, or not ours */
+    }
+    bool fine = true;
+    for (struct dirent *item; fine && (item = readdir(folder)) != NULL;)
+        fine = list_file(list, name, fd, item->d_name);
+    closedir(folder);
+    return fine;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    int folders = strcmp(x->folder, y->folder);
+    return folders ? folders : strcmp(x->file, y->file);
+}
+
+static int compare_used(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    return x->used != y->used ? (x->used < y->used ? -1 : 1) : compare_names(a, b);
+}
+
+/* Every file of the cache, sorted; *out_root stays open, -1 if there is no folder. Gives why it cannot be read, or NULL. */
+static const char *list_all(const ld_cache *cache, int (*order)(const void *, const void *), listing *out, int *out_root)
+{
+    *out = (listing){0};
+    *out_root = -1;
+    const char *problem;
+    int root = cache->path ? open_root(cache, false, &problem) : -1;
+    if (root < 0)
+        return cache->path ? problem : NULL;
+    bool fine = true;
+    for (unsigned i = 0; fine && i < 256; i++) {
+        char name[3];
+        snprintf(name, sizeof name, "%02x", i);
+        fine = list_folder(out, root, name);
+    }
+    if (!fine) {
+        free(out->items);
+        close(root);
+        return "out of memory";
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, order);
+    *out_root = root;
+    return NULL;
+}
+
+/* The contents of a listed file, with its name compared with its key. Gives what is wrong, or NULL. */
+static const char *read_listed(int root, const listed *item, ld_cache_entry *out)
+{
+    int folder = open_sub(root, item->folder, false);
+    if (folder < 0)
+        return "";
+    const char *problem = read_file(folder, item->file, false, out);
+    close(folder);
+    if (problem)
+        return problem;
+    char id[LD_CACHE_ID];
+    ld_cache_key_id(&(ld_cache_key){.head = out->head, .bytecode = out->bytecode}, id);
+    cache_name name = name_of(id);
+    if (strcmp(name.folder, item->folder) == 0 && strcmp(name.file, item->file) == 0)
+        return NULL;
+    free(out->memory);
+    return "its name does not fit its key";
+}
+
+const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(void *user, const ld_cache_info *info),
+                           void *user)
+{
+    listing list;
+    int root;
+    const char *failed = list_all(cache, compare_names, &list, &root);
+    if (failed)
+        return failed;
+    for (size_t i = 0; i < list.count; i++) {
+        const listed *item = &list.items[i];
+        char name[sizeof item->folder + sizeof item->file];
+        snprintf(name, sizeof name, "%s/%s", item->folder, item->file);
+        ld_cache_entry entry = {0};
+        ld_cache_info info = {.name = name, .size = item->size, .used = item->used};
+        if (item->temporary)
+            info.problem = "it is half written";
+        else if (contents)
+            info.problem = read_listed(root, item, &entry);
+        if (contents && !info.problem)
+            info.entry = &entry;
+        if (!info.problem || info.problem[0])
+            visit(user, &info);
+        free(info.entry ? entry.memory : NULL);
+    }
+    free(list.items);
+    if (root >= 0)
+        close(root);
+    return NULL;
+}
+
+static void remove_listed(int root, const listed *item, ld_cache_removed *out)
+{
+    int folder = open_sub(root, item->folder, false);
+    if (folder < 0)
+        return;
+    if (unlinkat(folder, item->file, 0) == 0) {
+        out->files++;
+        out->bytes += item->size;
+    }
+    close(folder);
+    unlinkat(root, item->folder, AT_REMOVEDIR); /* when it was the last one */
+}
+
+const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_removed *out)
+{
+    *out = (ld_cache_removed){0};
+    listing list;
+    int root;
+    const char *failed = list_all(cache, compare_used, &list, &root);
+    if (failed)
+        return failed;
+    uint64_t total = 0;
+    for (size_t i = 0; i < list.count; i++)
+        total += list.items[i].size;
+    /* Some room below the limit, so that the next entry does not prune again. */
+    uint64_t wanted = total > limit ? limit - limit / 10 : limit;
+    int64_t now = time(NULL);
+    for (size_t i = 0; i < list.count; i++) {
+        const listed *item = &list.items[i];
+        bool stale = item->temporary && (limit == 0 || now - item->used >= STALE_SECONDS);
+        if (stale || (!item->temporary && total > wanted)) {
+            remove_listed(root, item, out);
+            total -= item->size;
+        }
+    }
+    free(list.items);
+    if (root >= 0)
+        close(root);
+    return NULL;
+}
+
+const char *ld_cache_prune_damaged(const ld_cache *cache, ld_cache_removed *out)
+{
+    *out = (ld_cache_removed){0};
+    listing list;
+    int root;
+    const char *failed = list_all(cache, compare_names, &list, &root);
+    if (failed)
+        return failed;
+    for (size_t i = 0; i < list.count; i++) {
+        ld_cache_entry entry = {0};
+        const char *problem = list.items[i].temporary ? NULL : read_listed(root, &list.items[i], &entry);
+        if (problem && problem[0])
+            remove_listed(root, &list.items[i], out);
+        free(problem ? NULL : entry.memory);
+    }
+    free(list.items);
+    if (root >= 0)
+        close(root);
+    return NULL;
+}

@@ -1,0 +1,51 @@
+/* The CUDA driver library, found when it is first needed. Own declarations: no header of CUDA's is used. */
+#ifndef TILEVM_LOADER_DRIVER_H
+#define TILEVM_LOADER_DRIVER_H
+
+#include <stdbool.h>
+
+#include "tilevm/tilevm_cuda.h"
+
+struct CUctx_st;
+struct CUlinkState_st;
+
+/* LD_CUDA_NO_DEVICE and so on. */
+typedef enum ld_cuda_error {
+    LD_CUDA_SUCCESS = 0,
+#define ERROR(name, code, help) LD_CUDA_##name = (code),
+#include "loader/cuda_errors.def"
+} ld_cuda_error;
+
+/* Values of the driver's enumerations that we use. */
+enum {
+    LD_ATTRIBUTE_CAPABILITY_MAJOR = 75, LD_ATTRIBUTE_CAPABILITY_MINOR = 76,               /* CUdevice_attribute */
+    LD_FUNCTION_MAX_DYNAMIC_SHARED = 8,                                                   /* CUfunction_attribute */
+    LD_JIT_ERROR_LOG = 5, LD_JIT_ERROR_LOG_SIZE = 6, LD_JIT_OPTIMIZATION_LEVEL = 7,       /* CUjit_option */
+    LD_JIT_TARGET = 9, LD_JIT_LINE_INFO = 13,
+    LD_JIT_INPUT_PTX = 1                                                                  /* CUjitInputType */
+};
+
+enum { LD_DRIVER_OLDEST = 12000 };
+
+typedef struct ld_driver {
+    void *library;   /* handle of dlopen; never closed */
+    int version;     /* of CUDA: 12040 for 12.4 */
+#define CUDA(name, symbol, version, parameters) tvResult (*name) parameters; /* NULL: the driver does not have it */
+#include "loader/cuda_api.def"
+} ld_driver;
+
+/* The driver, opened by the first call. Errors have been reported (loader/message.h): SHARED_OBJECT_INIT_FAILED without a
+   driver, CALL_REQUIRES_NEWER_DRIVER with one older than LD_DRIVER_OLDEST. Threads: any. */
+tvResult ld_driver_open(const ld_driver **out_driver);
+
+/* True while this thread looks the driver's functions up: who stands in for dlsym must hand out the real ones. */
+bool ld_driver_is_opening(void);
+
+/* The name of an error code without CUDA_ERROR_, or NULL; and what usually mends it, "" if nothing is known. */
+const char *ld_cuda_error_name(tvResult code);
+const char *ld_cuda_error_help(tvResult code);
+
+/* Highest PTX ISA version that a driver (or toolkit) of that CUDA version takes, as major * 10 + minor. */
+unsigned ld_ptx_version(int cuda_version);
+
+#endif

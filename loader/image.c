@@ -1,0 +1,344 @@
+/* Images by key: those that were used lately stay in memory, the rest is on disk. */
+#include "loader/image.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/cache.h"
+#include "loader/message.h"
+
+/* ---- bytecode of unknown size ---- */
+
+static const unsigned char magic[8] = {0x7f, 'T', 'i', 'l', 'e', 'I', 'R', 0};
+
+bool ld_is_bytecode(const void *bytes)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < sizeof magic; i++) /* stops at the first difference: a string may be shorter */
+        if (p[i] != magic[i])
+            return false;
+    return true;
+}
+
+/* A number of up to ten bytes, seven bits in each, low first. False when it is larger than limit. */
+static bool take_number(const unsigned char *bytes, size_t *at, uint64_t limit, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 35; shift += 7) {
+        unsigned char byte = bytes[(*at)++];
+        *out |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return *out <= limit;
+    }
+    return false;
+}
+
+size_t ld_bytecode_size(const void *image)
+{
+    enum { HEADER = 12, LIMIT = 1 << 30 };
+    const unsigned char *bytes = image;
+    size_t at = HEADER;
+    while (at < LIMIT) {
+        unsigned id = bytes[at++];
+        if (id == 0)
+            return at;
+        uint64_t length, align = 1;
+        if ((id & 0x7f) > 0x0f || !take_number(bytes, &at, LIMIT, &length))
+            return 0;
+        if (id & 0x80 && (!take_number(bytes, &at, LIMIT, &align) || !align || (align & (align - 1))))
+            return 0;
+        at = (size_t)((at + align - 1) / align * align + length);
+    }
+    return 0;
+}
+
+/* ---- making ---- */
+
+/* Diagnostics of reader, verifier and code generator, as one message. */
+typedef struct findings {
+    bc_text text;
+    unsigned count;
+} findings;
+
+static void take_diag(void *user, const tv_diag *diag)
+{
+    findings *f = user;
+    if (diag->severity != TV_ERROR || f->count++ >= 5)
+        return;
+    bc_text_printf(&f->text, "\n   error[%s]: %.*s", diag->rule, (int)diag->message.len, diag->message.ptr);
+    if (diag->function.len)
+        bc_text_printf(&f->text, "\n      in @%.*s%s%.*s", (int)diag->function.len, diag->function.ptr,
+                       diag->op_text.len ? ": " : "", (int)diag->op_text.len, diag->op_text.ptr);
+    if (diag->line)
+        bc_text_printf(&f->text, "\n      at %.*s:%u:%u", (int)diag->file.len, diag->file.ptr, (unsigned)diag->line,
+                       (unsigned)diag->column);
+    if (diag->help.len)
+        bc_text_printf(&f->text, "\n      help: %.*s", (int)diag->help.len, diag->help.ptr);
+}
+
+static bool append(void *user, const void *bytes, size_t size)
+{
+    bc_text *text = user;
+    bc_text_bytes(text, bytes, size);
+    return !text->failed;
+}
+
+static tvResult code_of(tv_status status)
+{
+    switch (status) {
+    case TV_OK: return LD_CUDA_SUCCESS;
+    case TV_UNSUPPORTED: return LD_CUDA_NO_BINARY_FOR_GPU;
+    case TV_NO_MEMORY:
+    case TV_IO: return LD_CUDA_OUT_OF_MEMORY; /* the writer is memory */
+    case TV_INVALID:
+    case TV_USAGE:
+    case TV_TRAP: break;
+    }
+    return LD_CUDA_INVALID_IMAGE;
+}
+
+/* Bytecode to PTX. */
+static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version, bc_text *ptx)
+{
+    findings found = {0};
+    bc_text_init(&found.text, NULL);
+    tv_sink sink = {.user = &found, .report = take_diag};
+    char target[16];
+    snprintf(target, sizeof target, "sm_%u", want->target);
+    tv_compile_options options = {.target = target, .opt_level = want->opt_level, .line_info = want->line_info,
+                                  .ptx_version = ld_ptx_version(driver_version)};
+    tv_module *module = NULL;
+    tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
+    const char *what = "the bytecode is damaged or of a version that is not known";
+    if (status == TV_OK) {
+        what = "the bytecode is not valid";
+        status = tv_module_verify(module, &(tv_verify_options){.max_errors = 5}, sink);
+    }
+    if (status == TV_OK) {
+        what = "the bytecode cannot be compiled";
+        status = tv_compile_ptx(module, &options, sink, (tv_writer){.user = ptx, .write = append});
+    }
+    tv_module_close(module);
+    tvResult code = code_of(status);
+    if (code != LD_CUDA_SUCCESS)
+        ld_fail(code, "%s for %s%s", what, target, found.text.ptr ? found.text.ptr : "");
+    bc_text_release(&found.text);
+    return code;
+}
+
+static ld_image *new_image(void)
+{
+    ld_image *image = calloc(1, sizeof *image);
+    if (image) {
+        atomic_init(&image->users, 1);
+        bc_arena_init(&image->arena, NULL, 0);
+    }
+    return image;
+}
+
+void ld_image_release(ld_image *image)
+{
+    if (image && atomic_fetch_sub(&image->users, 1) == 1) {
+        bc_arena_release(&image->arena);
+        free(image);
+    }
+}
+
+/* PTX to what is wanted. */
+static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want, ld_image *image)
+{
+    ld_record *records = NULL;
+    if (!ld_records_from_ptx(&image->arena, ptx, &records, &image->record_count))
+        return image->arena.failed ? ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory")
+                                   : ld_fail(LD_CUDA_INVALID_PTX, "the entries of the compiled kernel cannot be read");
+    image->records = records;
+    if (want->form == LD_PTX) {
+        tv_str copy = bc_arena_dup(&image->arena, ptx);
+        image->bytes = (const unsigned char *)copy.ptr;
+        image->size = ptx.len;
+        return copy.ptr ? LD_CUDA_SUCCESS : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+    }
+    bc_text log;
+    bc_text_init(&log, NULL);
+    ld_want here = *want;
+    here.target = 0; /* the device of the context, with all it has */
+    tvResult code = ld_link(driver, ptx, &here, &image->arena, &log, &image->bytes, &image->size);
+    if (code != LD_CUDA_SUCCESS)
+        ld_fail(code, "the driver cannot assemble the kernel%s%s", log.len ? ":\n" : "", log.ptr ? log.ptr : "");
+    bc_text_release(&log);
+    return code;
+}
+
+/* The image from a sound cache entry; NULL when its records cannot be read. */
+static ld_image *image_of_entry(const ld_cache_entry *entry)
+{
+    ld_image *image = new_image();
+    if (!image)
+        return NULL;
+    ld_record *records = NULL;
+    tv_str bytes = bc_arena_dup(&image->arena, entry->image);
+    if (!bytes.ptr || !ld_records_parse(&image->arena, entry->records, &records, &image->record_count)) {
+        ld_image_release(image);
+        return NULL;
+    }
+    image->bytes = (const unsigned char *)bytes.ptr;
+    image->size = bytes.len;
+    image->records = records;
+    return image;
+}
+
+static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, const ld_want *want, ld_image **out_image)
+{
+    ld_cache cache;
+    ld_cache_init(&cache);
+    ld_cache_entry entry;
+    ld_image *image = NULL;
+    if (ld_cache_get(&cache, key, &entry)) {
+        image = image_of_entry(&entry);
+        free(entry.memory);
+    }
+    tvResult code = LD_CUDA_SUCCESS;
+    if (!image) {
+        bc_text ptx, records;
+        bc_text_init(&ptx, NULL);
+        bc_text_init(&records, NULL);
+        image = new_image();
+        code = image ? compile(key->bytecode, want, driver->version, &ptx) : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        if (code == LD_CUDA_SUCCESS)
+            code = finish(driver, bc_text_get(&ptx), want, image);
+        if (code == LD_CUDA_SUCCESS) {
+            ld_records_print(image->records, image->record_count, &records);
+            if (!records.failed)
+                ld_cache_put(&cache, key, bc_text_get(&records),
+                             (tv_str){.ptr = (const char *)image->bytes, .len = image->size});
+        }
+        bc_text_release(&ptx);
+        bc_text_release(&records);
+    }
+    ld_cache_release(&cache);
+    if (code != LD_CUDA_SUCCESS) {
+        ld_image_release(image);
+        return code;
+    }
+    *out_image = image;
+    return LD_CUDA_SUCCESS;
+}
+
+/* ---- in memory ---- */
+
+/* A few images, the one used last first. An image that is being made has a place already, so that other threads that want it
+   wait; what a thread is doing to one key does not hold up the others. */
+typedef struct held_image {
+    char id[LD_CACHE_ID];
+    ld_image *image;          /* NULL: being made */
+    struct held_image *next;
+} held_image;
+
+enum { HELD_IMAGES = 64 };
+#define HELD_BYTES ((size_t)64 << 20)
+
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t held_changed = PTHREAD_COND_INITIALIZER;
+static held_image *held;
+
+/* Unlinks and gives the place with that id. With held_lock. */
+static held_image *take_place(const char *id)
+{
+    for (held_image **at = &held; *at; at = &(*at)->next)
+        if (strcmp((*at)->id, id) == 0) {
+            held_image *place = *at;
+            *at = place->next;
+            return place;
+        }
+    return NULL;
+}
+
+/* Lets go of what is too much. With held_lock. */
+static void trim_held(void)
+{
+    size_t count = 0, bytes = 0;
+    for (held_image **at = &held; *at;) {
+        held_image *place = *at;
+        count++;
+        bytes += place->image ? place->image->size : 0;
+        if (place->image && count > 1 && (count > HELD_IMAGES || bytes > HELD_BYTES)) {
+            *at = place->next;
+            ld_image_release(place->image);
+            free(place);
+        } else {
+            at = &place->next;
+        }
+    }
+}
+
+/* The image, with a use more; or NULL and a place of the caller's own in the list, to be filled or taken away (NULL: out of
+   memory). */
+static ld_image *find_held(const char *id, held_image **out_place)
+{
+    pthread_mutex_lock(&held_lock);
+    held_image *place;
+    while ((place = take_place(id)) != NULL) {
+        place->next = held;
+        held = place;
+        if (place->image)
+            break;
+        pthread_cond_wait(&held_changed, &held_lock);
+    }
+    ld_image *image = place ? place->image : NULL;
+    if (image) {
+        atomic_fetch_add(&image->users, 1);
+    } else if ((place = calloc(1, sizeof *place)) != NULL) {
+        memcpy(place->id, id, LD_CACHE_ID);
+        place->next = held;
+        held = place;
+    }
+    *out_place = place;
+    pthread_mutex_unlock(&held_lock);
+    return image;
+}
+
+/* Fills the place, or takes it away when image is NULL. */
+static void settle_held(held_image *place, ld_image *image)
+{
+    pthread_mutex_lock(&held_lock);
+    if (image) {
+        atomic_fetch_add(&image->users, 1);
+        place->image = image;
+        trim_held();
+    } else {
+        free(take_place(place->id));
+    }
+    pthread_cond_broadcast(&held_changed);
+    pthread_mutex_unlock(&held_lock);
+}
+
+tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image)
+{
+    bc_text head;
+    bc_text_init(&head, NULL);
+    bc_text_printf(&head, "tilevm %s %s\nform %s\ntarget sm_%u\ndriver %d\noptions -O%u%s\n", TV_VERSION, tv_build_id(),
+                   want->form == LD_CUBIN ? "cubin" : "ptx", want->target, driver->version, want->opt_level,
+                   want->line_info ? " --lineinfo" : "");
+    if (head.failed) {
+        bc_text_release(&head);
+        return ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+    }
+    ld_cache_key key = {.head = bc_text_get(&head), .bytecode = bytecode};
+    char id[LD_CACHE_ID];
+    ld_cache_key_id(&key, id);
+    held_image *place;
+    tvResult code = LD_CUDA_SUCCESS;
+    ld_image *image = find_held(id, &place);
+    if (!image && place) {
+        code = make_image(driver, &key, want, &image);
+        settle_held(place, code == LD_CUDA_SUCCESS ? image : NULL);
+    } else if (!image) {
+        code = ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+    }
+    bc_text_release(&head);
+    if (code == LD_CUDA_SUCCESS)
+        *out_image = image;
+    return code;
+}

@@ -1,0 +1,10 @@
+/* The code generator for tests. FAKE_COMPILE_SLOWLY: takes 20 ms; FAKE_COMPILE_REFUSES: reports an unsupported op. */
+#ifndef TILEVM_TESTS_FAKECUDA_COMPILE_H
+#define TILEVM_TESTS_FAKECUDA_COMPILE_H
+
+#include "tilevm/tilevm.h"
+
+/* How often it was called. */
+unsigned fake_compile_count(void);
+
+#endif

@@ -1,0 +1,645 @@
+/* The fake driver. One lock around everything; objects are in one list. It is as strict as the strictest driver: handles must
+   be alive, images sound, targets runnable, a launch must have exactly the threads that the kernel was compiled for. */
+#include "tests/fakecuda/fakecuda.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/driver.h"
+#include "loader/record.h"
+
+#define CUBIN_MARK "\177ELF fake cubin\n"
+
+typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK } object_kind;
+
+typedef struct object {
+    object_kind kind;
+    struct object *next, *owner;
+    char *ptx;                 /* modules, libraries, links */
+    char *cubin;               /* links: the result */
+    bc_arena arena;            /* of the records */
+    ld_record *records;
+    size_t record_count;
+    const ld_record *record;   /* functions, kernels */
+} object;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static object *objects;
+static int version, capabilities[8], device_count, lost;
+static int retained;                        /* primary contexts, all devices together */
+static _Thread_local int current = -1;      /* device of the current context */
+static unsigned call_count, fail_at, link_count;
+static int fail_code;
+static const char *failed_name;
+static char launch_line[1024];
+static struct CUctx_st *const contexts = (struct CUctx_st *)(uintptr_t)0x1000; /* context of device n: + n + 1 */
+
+/* ---- set up ---- */
+
+static void set_up(void)
+{
+    const char *text = getenv("FAKECUDA_VERSION"), *devices = getenv("FAKECUDA_DEVICES");
+    version = text ? atoi(text) : 12080;
+    devices = devices ? devices : "90";
+    while (*devices >= '0' && *devices <= '9' && device_count < 8) {
+        char *end;
+        capabilities[device_count++] = (int)strtol(devices, &end, 10);
+        devices = *end == ',' ? end + 1 : end;
+    }
+}
+
+/* The code that FAKECUDA_FAIL has for a function, 0 for none. */
+static int failing(const char *name)
+{
+    const char *list = getenv("FAKECUDA_FAIL");
+    size_t len = strlen(name);
+    while (list && *list) {
+        if (strncmp(list, name, len) == 0 && list[len] == '=')
+            return atoi(list + len + 1);
+        list = strchr(list, ',');
+        list = list ? list + 1 : NULL;
+    }
+    return 0;
+}
+
+/* Begins a call: takes the lock, and gives the code that it must fail with. */
+static int enter(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    if (!version)
+        set_up();
+    call_count++;
+    if (fail_at && call_count == fail_at) {
+        failed_name = name;
+        return fail_code;
+    }
+    if (lost)
+        return lost;
+    return failing(name);
+}
+
+static tvResult leave(int code)
+{
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+#define ENTER(name) \
+    int injected = enter(name); \
+    if (injected) \
+        return leave(injected)
+
+/* ---- objects ---- */
+
+static object *find(const void *handle, object_kind kind)
+{
+    for (object *o = objects; o; o = o->next)
+        if ((const void *)o == handle && o->kind == kind)
+            return o;
+    return NULL;
+}
+
+static object *make(object_kind kind, object *owner)
+{
+    object *o = calloc(1, sizeof *o);
+    if (!o)
+        abort();
+    o->kind = kind;
+    o->owner = owner;
+    o->next = objects;
+    bc_arena_init(&o->arena, NULL, 0);
+    objects = o;
+    return o;
+}
+
+static void drop(object *dead)
+{
+    for (object *o = objects; o;) { /* what it owns, first */
+        object *next = o->next;
+        if (o->owner == dead) {
+            drop(o);
+            next = objects;
+        }
+        o = next;
+    }
+    for (object **at = &objects; *at; at = &(*at)->next)
+        if (*at == dead) {
+            *at = dead->next;
+            break;
+        }
+    bc_arena_release(&dead->arena);
+    free(dead->ptx);
+    free(dead->cubin);
+    free(dead);
+}
+
+/* PTX for a device: a version that the driver takes, a target that the device runs. */
+static int check_ptx(const char *text, int capability)
+{
+    const char *isa = strstr(text, ".version "), *target = strstr(text, ".target sm_");
+    if (!isa || !target)
+        return LD_CUDA_INVALID_PTX;
+    int major = 0, minor = 0;
+    if (sscanf(isa, ".version %d.%d", &major, &minor) != 2)
+        return LD_CUDA_INVALID_PTX;
+    if ((unsigned)(major * 10 + minor) > ld_ptx_version(version))
+        return LD_CUDA_UNSUPPORTED_PTX_VERSION;
+    return atoi(target + 11) <= capability ? 0 : LD_CUDA_NO_BINARY_FOR_GPU;
+}
+
+static int capability_here(void)
+{
+    return current >= 0 ? capabilities[current] : device_count ? capabilities[0] : 0;
+}
+
+static int load(const void *image, object_kind kind, object **out)
+{
+    const char *text = image;
+    size_t mark = strlen(CUBIN_MARK);
+    if (!text)
+        return LD_CUDA_INVALID_VALUE;
+    if (strncmp(text, CUBIN_MARK, mark) == 0) {
+        const char *target = strstr(text, ".target sm_");
+        if (!target || atoi(target + 11) > capability_here())
+            return LD_CUDA_NO_BINARY_FOR_GPU;
+        text += mark;
+    } else if (strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0) {
+        return LD_CUDA_INVALID_IMAGE;
+    } else {
+        int code = check_ptx(text, capability_here());
+        if (code)
+            return code;
+    }
+    object *o = make(kind, NULL);
+    o->ptx = strdup(text);
+    if (!o->ptx || !ld_records_from_ptx(&o->arena, bc_str(o->ptx), &o->records, &o->record_count)) {
+        drop(o);
+        return LD_CUDA_INVALID_IMAGE;
+    }
+    *out = o;
+    return 0;
+}
+
+static const ld_record *entry_of(const object *o, const char *name)
+{
+    for (size_t i = 0; i < o->record_count; i++)
+        if (strcmp(o->records[i].name, name) == 0)
+            return &o->records[i];
+    return NULL;
+}
+
+static int get_entry(object *owner, object_kind kind, const char *name, void **out)
+{
+    if (!owner)
+        return LD_CUDA_INVALID_HANDLE;
+    const ld_record *record = name ? entry_of(owner, name) : NULL;
+    if (!record)
+        return LD_CUDA_NOT_FOUND;
+    for (object *o = objects; o; o = o->next)
+        if (o->owner == owner && o->kind == kind && o->record == record) {
+            *out = o;
+            return 0;
+        }
+    object *made = make(kind, owner);
+    made->record = record;
+    *out = made;
+    return 0;
+}
+
+/* ---- the driver's functions ---- */
+
+tvResult cuDriverGetVersion(int *out);
+tvResult cuDriverGetVersion(int *out)
+{
+    ENTER("cuDriverGetVersion");
+    *out = version;
+    return leave(0);
+}
+
+#define CUDA(name, symbol, since, parameters) tvResult symbol parameters;
+#include "loader/cuda_api.def"
+
+typedef void any_fn(void);
+
+tvResult cuGetProcAddress_v2(const char *name, void **out, int wanted, unsigned long long flags, unsigned *status)
+{
+    static const struct {
+        const char *name;
+        int since;
+        any_fn *function;
+    } table[] = {
+#define CUDA(name, symbol, since, parameters) {#name, since, (any_fn *)symbol},
+#include "loader/cuda_api.def"
+    };
+    ENTER("cuGetProcAddress");
+    *out = NULL;
+    char threaded[64];
+    snprintf(threaded, sizeof threaded, "%s_ptsz", name);
+    for (unsigned pass = 0; !*out && pass < 2; pass++) {
+        if (pass == 0 && !(flags & 2))
+            continue;
+        for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+            if (strcmp(table[i].name, pass == 0 ? threaded : name) == 0 && table[i].since <= wanted && table[i].since <= version)
+                memcpy(out, &table[i].function, sizeof *out);
+    }
+    if (status)
+        *status = *out ? 0 : 1;
+    return leave(*out ? 0 : LD_CUDA_NOT_FOUND);
+}
+
+tvResult cuInit(unsigned flags)
+{
+    ENTER("cuInit");
+    return leave(flags ? LD_CUDA_INVALID_VALUE : device_count ? 0 : LD_CUDA_NO_DEVICE);
+}
+
+tvResult cuDeviceGetCount(int *count)
+{
+    ENTER("cuDeviceGetCount");
+    *count = device_count;
+    return leave(0);
+}
+
+tvResult cuDeviceGet(int *device, int ordinal)
+{
+    ENTER("cuDeviceGet");
+    *device = ordinal;
+    return leave(ordinal < 0 || ordinal >= device_count ? LD_CUDA_INVALID_DEVICE : 0);
+}
+
+tvResult cuDeviceGetAttribute(int *value, unsigned attribute, int device)
+{
+    ENTER("cuDeviceGetAttribute");
+    if (device < 0 || device >= device_count)
+        return leave(LD_CUDA_INVALID_DEVICE);
+    if (attribute != LD_ATTRIBUTE_CAPABILITY_MAJOR && attribute != LD_ATTRIBUTE_CAPABILITY_MINOR)
+        return leave(LD_CUDA_INVALID_VALUE);
+    *value = attribute == LD_ATTRIBUTE_CAPABILITY_MAJOR ? capabilities[device] / 10 : capabilities[device] % 10;
+    return leave(0);
+}
+
+tvResult cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
+{
+    ENTER("cuDevicePrimaryCtxRetain");
+    if (device < 0 || device >= device_count)
+        return leave(LD_CUDA_INVALID_DEVICE);
+    retained++;
+    *context = (struct CUctx_st *)((uintptr_t)contexts + (uintptr_t)device + 1);
+    return leave(0);
+}
+
+tvResult cuDevicePrimaryCtxRelease_v2(int device)
+{
+    ENTER("cuDevicePrimaryCtxRelease");
+    if (device < 0 || device >= device_count || !retained)
+        return leave(LD_CUDA_INVALID_CONTEXT);
+    retained--;
+    return leave(0);
+}
+
+tvResult cuCtxGetCurrent(struct CUctx_st **context)
+{
+    ENTER("cuCtxGetCurrent");
+    *context = current < 0 ? NULL : (struct CUctx_st *)((uintptr_t)contexts + (uintptr_t)current + 1);
+    return leave(0);
+}
+
+tvResult cuCtxGetDevice(int *device)
+{
+    ENTER("cuCtxGetDevice");
+    *device = current;
+    return leave(current < 0 ? LD_CUDA_INVALID_CONTEXT : 0);
+}
+
+tvResult cuCtxPushCurrent_v2(struct CUctx_st *context)
+{
+    ENTER("cuCtxPushCurrent");
+    current = (int)((uintptr_t)context - (uintptr_t)contexts) - 1;
+    return leave(current < 0 || current >= device_count ? LD_CUDA_INVALID_CONTEXT : 0);
+}
+
+tvResult cuCtxPopCurrent_v2(struct CUctx_st **context)
+{
+    ENTER("cuCtxPopCurrent");
+    if (current < 0)
+        return leave(LD_CUDA_INVALID_CONTEXT);
+    if (context)
+        *context = (struct CUctx_st *)((uintptr_t)contexts + (uintptr_t)current + 1);
+    current = -1;
+    return leave(0);
+}
+
+/* ---- linking ---- */
+
+tvResult cuLinkCreate_v2(unsigned count, unsigned *options, void **values, struct CUlinkState_st **state)
+{
+    ENTER("cuLinkCreate");
+    if (current < 0)
+        return leave(LD_CUDA_INVALID_CONTEXT);
+    object *o = make(LINK, NULL);
+    for (unsigned i = 0; i < count; i++)
+        if (options[i] == LD_JIT_ERROR_LOG)
+            snprintf(values[i], 64, "%s", "ptxas application ptx input, line 5; info : looked at");
+    *state = (struct CUlinkState_st *)o;
+    return leave(0);
+}
+
+tvResult cuLinkAddData_v2(struct CUlinkState_st *state, unsigned type, void *data, size_t size, const char *name, unsigned count,
+                          unsigned *options, void **values)
+{
+    (void)name;
+    (void)options;
+    (void)values;
+    ENTER("cuLinkAddData");
+    object *o = find(state, LINK);
+    const char *text = data;
+    if (!o || type != LD_JIT_INPUT_PTX || count || !size || text[size - 1] != 0)
+        return leave(LD_CUDA_INVALID_VALUE);
+    int code = check_ptx(text, capability_here());
+    if (!code)
+        o->ptx = strdup(text);
+    return leave(code);
+}
+
+tvResult cuLinkComplete(struct CUlinkState_st *state, void **cubin, size_t *size)
+{
+    ENTER("cuLinkComplete");
+    object *o = find(state, LINK);
+    if (!o || !o->ptx)
+        return leave(LD_CUDA_INVALID_VALUE);
+    size_t len = strlen(CUBIN_MARK) + strlen(o->ptx) + 1;
+    o->cubin = malloc(len);
+    if (!o->cubin)
+        abort();
+    snprintf(o->cubin, len, "%s%s", CUBIN_MARK, o->ptx);
+    *cubin = o->cubin;
+    *size = len;
+    link_count++;
+    return leave(0);
+}
+
+tvResult cuLinkDestroy(struct CUlinkState_st *state)
+{
+    ENTER("cuLinkDestroy");
+    object *o = find(state, LINK);
+    if (o)
+        drop(o);
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+/* ---- modules and libraries ---- */
+
+static tvResult load_module(struct CUmod_st **module, const void *image)
+{
+    object *o;
+    int code = !module ? LD_CUDA_INVALID_VALUE : current < 0 ? LD_CUDA_INVALID_CONTEXT : load(image, MODULE, &o);
+    if (!code)
+        *module = (struct CUmod_st *)o;
+    return leave(code);
+}
+
+tvResult cuModuleLoad(struct CUmod_st **module, const char *path)
+{
+    ENTER("cuModuleLoad");
+    static char text[65536];
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return leave(LD_CUDA_FILE_NOT_FOUND);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return load_module(module, text);
+}
+
+tvResult cuModuleLoadData(struct CUmod_st **module, const void *image)
+{
+    ENTER("cuModuleLoadData");
+    return load_module(module, image);
+}
+
+tvResult cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned count, unsigned *options, void **values)
+{
+    (void)count;
+    (void)options;
+    (void)values;
+    ENTER("cuModuleLoadDataEx");
+    return load_module(module, image);
+}
+
+tvResult cuModuleLoadFatBinary(struct CUmod_st **module, const void *image)
+{
+    ENTER("cuModuleLoadFatBinary");
+    return load_module(module, image);
+}
+
+static tvResult unload(const void *handle, object_kind kind)
+{
+    object *o = find(handle, kind);
+    if (o)
+        drop(o);
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuModuleUnload(struct CUmod_st *module)
+{
+    ENTER("cuModuleUnload");
+    return unload(module, MODULE);
+}
+
+tvResult cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *module, const char *name)
+{
+    ENTER("cuModuleGetFunction");
+    object *owner = find(module, MODULE);
+    return leave(get_entry(owner ? owner : find(module, LIBRARY), FUNCTION, name, (void **)function));
+}
+
+tvResult cuModuleGetGlobal_v2(unsigned long long *address, size_t *size, struct CUmod_st *module, const char *name)
+{
+    (void)address;
+    (void)size;
+    (void)name;
+    ENTER("cuModuleGetGlobal");
+    return leave(find(module, MODULE) ? LD_CUDA_NOT_FOUND : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuFuncSetAttribute(struct CUfunc_st *function, unsigned attribute, int value)
+{
+    ENTER("cuFuncSetAttribute");
+    return leave(find(function, FUNCTION) && attribute == LD_FUNCTION_MAX_DYNAMIC_SHARED && value <= 227 << 10
+                     ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+tvResult cuLibraryLoadData(struct CUlib_st **library, const void *code, unsigned *jit_options, void **jit_values,
+                           unsigned jit_count, unsigned *options, void **values, unsigned count)
+{
+    (void)jit_options;
+    (void)jit_values;
+    (void)jit_count;
+    (void)options;
+    (void)values;
+    (void)count;
+    ENTER("cuLibraryLoadData");
+    object *o;
+    int failed = load(code, LIBRARY, &o);
+    if (!failed)
+        *library = (struct CUlib_st *)o;
+    return leave(failed);
+}
+
+tvResult cuLibraryLoadFromFile(struct CUlib_st **library, const char *path, unsigned *jit_options, void **jit_values,
+                               unsigned jit_count, unsigned *options, void **values, unsigned count)
+{
+    (void)library;
+    (void)path;
+    (void)jit_options;
+    (void)jit_values;
+    (void)jit_count;
+    (void)options;
+    (void)values;
+    (void)count;
+    ENTER("cuLibraryLoadFromFile");
+    return leave(LD_CUDA_FILE_NOT_FOUND);
+}
+
+tvResult cuLibraryUnload(struct CUlib_st *library)
+{
+    ENTER("cuLibraryUnload");
+    return unload(library, LIBRARY);
+}
+
+tvResult cuLibraryGetKernel(struct CUkern_st **kernel, struct CUlib_st *library, const char *name)
+{
+    ENTER("cuLibraryGetKernel");
+    return leave(get_entry(find(library, LIBRARY), KERNEL, name, (void **)kernel));
+}
+
+/* The module of a library is the library under another type. */
+tvResult cuLibraryGetModule(struct CUmod_st **module, struct CUlib_st *library)
+{
+    ENTER("cuLibraryGetModule");
+    *module = (struct CUmod_st *)find(library, LIBRARY);
+    return leave(*module ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuKernelGetFunction(struct CUfunc_st **function, struct CUkern_st *kernel)
+{
+    ENTER("cuKernelGetFunction");
+    object *o = find(kernel, KERNEL);
+    return leave(o ? get_entry(o->owner, FUNCTION, o->record->name, (void **)function) : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuKernelSetAttribute(unsigned attribute, int value, struct CUkern_st *kernel, int device)
+{
+    ENTER("cuKernelSetAttribute");
+    return leave(find(kernel, KERNEL) && attribute == LD_FUNCTION_MAX_DYNAMIC_SHARED && value <= 227 << 10 &&
+                 device < device_count ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+/* ---- launches ---- */
+
+static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char *how, void **params, void **extra)
+{
+    const object *o = find(f, FUNCTION);
+    o = o ? o : find(f, KERNEL);
+    if (!o)
+        return leave(LD_CUDA_INVALID_HANDLE);
+    const ld_record *r = o->record;
+    if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || c->gridDimY > 65535 || c->gridDimZ > 65535 ||
+        (r->block[0] && (c->blockDimX != r->block[0] || c->blockDimY != r->block[1] || c->blockDimZ != r->block[2])) ||
+        (!params && !extra && r->param_count))
+        return leave(LD_CUDA_INVALID_VALUE);
+    unsigned long long first = 0;
+    unsigned char byte;
+    for (uint32_t i = 0; params && i < r->param_count; i++) { /* reads them all, as the driver does */
+        memcpy(&byte, params[i], 1);
+        memcpy(i == 0 ? (void *)&first : &byte, params[i], i == 0 && r->param_bytes >= 8 ? 8 : 1);
+    }
+    snprintf(launch_line, sizeof launch_line, "%s %s grid %u,%u,%u block %u,%u,%u shared %u first %llu", how, r->name,
+             c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes, first);
+    const char *log = getenv("FAKECUDA_LOG");
+    FILE *file = log ? fopen(log, "a") : NULL;
+    if (file) {
+        fprintf(file, "%s\n", launch_line);
+        fclose(file);
+    }
+    return leave(0);
+}
+
+#define LAUNCH(symbol) \
+    tvResult symbol(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+                    unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream, void **params, void **extra) \
+    { \
+        ENTER(#symbol); \
+        tvLaunchConfig c = {.gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x, \
+                            .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream}; \
+        return launch(f, &c, #symbol, params, extra); \
+    }
+#define LAUNCH_EX(symbol) \
+    tvResult symbol(const tvLaunchConfig *config, struct CUfunc_st *f, void **params, void **extra) \
+    { \
+        ENTER(#symbol); \
+        return launch(f, config, #symbol, params, extra); \
+    }
+
+LAUNCH(cuLaunchKernel)
+LAUNCH(cuLaunchKernel_ptsz)
+LAUNCH_EX(cuLaunchKernelEx)
+LAUNCH_EX(cuLaunchKernelEx_ptsz)
+
+/* ---- control ---- */
+
+static void fail_call(unsigned nth, int code)
+{
+    pthread_mutex_lock(&lock);
+    fail_at = nth;
+    fail_code = code;
+    call_count = 0;
+    failed_name = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+static unsigned calls(void)
+{
+    return call_count;
+}
+
+static const char *failed(void)
+{
+    return failed_name;
+}
+
+static size_t live(void)
+{
+    size_t count = (size_t)retained;
+    pthread_mutex_lock(&lock);
+    for (object *o = objects; o; o = o->next)
+        count += o->kind == MODULE || o->kind == LIBRARY || o->kind == LINK;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static void lose_context(int code)
+{
+    pthread_mutex_lock(&lock);
+    lost = code;
+    pthread_mutex_unlock(&lock);
+}
+
+static unsigned links(void)
+{
+    return link_count;
+}
+
+static const char *last_launch(void)
+{
+    return launch_line;
+}
+
+const fake_control *fake_cuda(void);
+const fake_control *fake_cuda(void)
+{
+    static const fake_control control = {fail_call, calls, failed, live, lose_context, links, last_launch};
+    return &control;
+}

@@ -1,0 +1,28 @@
+/* A CUDA driver for tests: libcuda.so.1 without a GPU. It counts and checks what it is asked, keeps track of everything that
+   was made, and fails where it is told to. "Code" is PTX text: its cubins are PTX with a mark in front.
+
+   The environment sets it up, before the first call:
+     FAKECUDA_VERSION   12080     CUDA version that it claims
+     FAKECUDA_DEVICES   90,80     compute capabilities of its devices; "none": none
+     FAKECUDA_FAIL      NAME=CODE[,NAME=CODE...]   every call of that function fails
+     FAKECUDA_LOG       FILE      a line for each launch is appended
+   A test that is linked to nothing of it gets the functions below with dlsym. */
+#ifndef TILEVM_TESTS_FAKECUDA_FAKECUDA_H
+#define TILEVM_TESTS_FAKECUDA_FAKECUDA_H
+
+#include <stddef.h>
+
+typedef struct fake_control {
+    void (*fail_call)(unsigned nth, int code);  /* the nth call from now (from 1) fails; 0: none */
+    unsigned (*calls)(void);                    /* calls since fail_call */
+    const char *(*failed)(void);                /* the function that failed by fail_call, or NULL */
+    size_t (*live)(void);                       /* modules, libraries, links and retained contexts that were not given back */
+    void (*lose_context)(int code);             /* every later call gives code, as after an illegal address; 0: none */
+    unsigned (*links)(void);                    /* how often PTX was assembled */
+    const char *(*last_launch)(void);           /* the line for the log; "" before the first */
+} fake_control;
+
+/* Exported as fake_cuda. */
+typedef const fake_control *fake_cuda_fn(void);
+
+#endif

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Clients that know nothing of us, with libtilevm_cuda.so preloaded; ends with `preload: N passed, N failed`.
+#
+#   preload.sh BUILD FOLDER      BUILD has tilevm and fakecuda/; FOLDER is made
+set -u
+build=$(cd "$1" && pwd)
+fake=$build/fakecuda
+mkdir -p "$2" && cd "$2" || exit 2
+passed=0
+failed=0
+export TILEVM_CACHE_DIR="$PWD/cache"
+
+# expect WHAT EXPECTED FOUND
+expect() {
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s\n  expected: %s\n  found:    %s\n' "$1" "$2" "$3"
+    fi
+}
+# has WHAT WORDS FOUND
+has() {
+    case $3 in
+        *"$2"*) passed=$((passed + 1)) ;;
+        *) failed=$((failed + 1)); printf '%s\n  expected: ...%s...\n  found:    %s\n' "$1" "$2" "$3" ;;
+    esac
+}
+host() { LD_PRELOAD=$fake/libtilevm_cuda.so "$fake/host" "$@" 2>&1; }
+
+cat > kernel.tir <<'END'
+cuda_tile.module @m { entry @scale(%a: tile<ptr<f32>>, %n: tile<i32>) { return } }
+END
+"$build/tilevm" asm kernel.tir -o kernel.tbc || exit 2
+printf '.version 8.0\n.target sm_80\n.entry plain(.param .u64 p)\n{ ret; }\n' > plain.ptx
+
+# Without it, this driver takes no bytecode.
+expect 'not preloaded' 'cu.cuModuleLoadData: 200' "$("$fake/host" linked kernel.tbc scale 2>&1)"
+
+for way in linked dlsym address file library kernel; do
+    expect "bytecode, $way" "cuLaunchKernel scale grid 3,1,1 block 128,1,1 shared 65536 first 42
+cuLaunchKernelEx scale grid 4,1,1 block 128,1,1 shared 65536 first 42" "$(host $way kernel.tbc scale)"
+done
+expect 'bytecode, stream' "cuLaunchKernel_ptsz scale grid 3,1,1 block 128,1,1 shared 65536 first 42
+cuLaunchKernelEx_ptsz scale grid 4,1,1 block 128,1,1 shared 65536 first 42" "$(host stream kernel.tbc scale)"
+
+# What is not bytecode passes through as it is.
+for way in linked dlsym address library file; do
+    [ $way = linked ] && plain=$("$fake/host" $way plain.ptx plain 2>&1)
+    expect "PTX, $way" "$plain" "$(host $way plain.ptx plain)"
+done
+expect 'no such kernel' 'cu.cuModuleGetFunction: 500' "$(host linked kernel.tbc other 2> /dev/null | tail -1)"
+
+# Messages go to standard error, as TILEVM_LOG says.
+has 'message' 'tilevm: error: the bytecode cannot be compiled for sm_90' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 host linked kernel.tbc scale)"
+expect 'no message' 'cu.cuModuleLoadData: 209' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 TILEVM_LOG=none host linked kernel.tbc scale)"
+has 'old driver' 'the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed' "$(FAKECUDA_VERSION=11080 host linked kernel.tbc scale)"
+
+# A program that has nothing to do with CUDA runs as ever.
+expect 'another program' 'hello' "$(LD_PRELOAD=$build/libtilevm_cuda.so sh -c 'echo hello' 2>&1)"
+# It hands out nothing but the driver's names and dlsym.
+expect 'exports' '' "$(nm -D --defined-only "$build/libtilevm_cuda.so" | awk '{print $3}' | grep -v -e '^cu[A-Z]' -e '^dlsym$')"
+
+if command -v python3 > /dev/null; then
+    # As Python clients do it: ctypes for the first function, cuGetProcAddress for the others.
+    expect 'ctypes' 'the driver and its stand-in differ' "$(LD_LIBRARY_PATH=$fake LD_PRELOAD=$fake/libtilevm_cuda.so python3 -c '
+import ctypes
+dll = ctypes.CDLL("libcuda.so.1")
+get = dll["cuGetProcAddress_v2"]
+found = ctypes.c_void_p()
+assert get(b"cuLibraryLoadData", ctypes.byref(found), 12000, ctypes.c_uint64(0), None) == 0
+assert found.value == ctypes.cast(dll["cuLibraryLoadData"], ctypes.c_void_p).value
+import os
+mapped = [l for l in open("/proc/self/maps") if int(l.split("-")[0], 16) <= found.value < int(l.split("-")[1].split()[0], 16)]
+print("the driver and its stand-in differ" if "libtilevm_cuda" in mapped[0] else mapped[0])' 2>&1)"
+else
+    echo 'python3 is not installed: ctypes is not tested'
+fi
+
+echo "preload: $passed passed, $failed failed"
+[ $failed -eq 0 ]
