@@ -1,5 +1,6 @@
-// The public header in a C++ program, linked with the installed library.
+// The public headers in a C++ program, linked with the installed library.
 #include <tilevm/tilevm.h>
+#include <tilevm/tilevm_cuda.h>
 
 static void ignore(void *, const tv_diag *) {}
 
