@@ -21,6 +21,7 @@ static const struct {
     {"functions", mx_functions},
     {"move", mx_move},
     {"views", mx_views},
+    {"memory", mx_memory},
 };
 
 static double seconds(void)
