@@ -13,6 +13,7 @@
 #include "vm/group.h"
 #include "vm/plan.h"
 #include "vm/schedule.h"
+#include "vm/storage.h"
 
 enum { MAX_PAIRS = VM_MAX_NODES / 4, NARROW = 16 };
 
@@ -222,8 +223,8 @@ static const vm_inst *scan_run(vm_frame *f, const vm_inst *inst)
 
 /* ---- compiling ---- */
 
-/* The body as code of its own: arguments in frame storage, yield ends it. */
-static void emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
+/* The body as code of its own: arguments in frame storage, yield ends it. NULL: out of memory. */
+static vm_ctx *emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
 {
     const bc_block *block = bc_regions(op)[0];
     vm_ctx *cur = e->cur, *body = vm_new_ctx(e, cur, true, false);
@@ -231,7 +232,7 @@ static void emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
     vm_storage *slots = bc_new(&e->temp, vm_storage, 3 * inst->pairs);
     if (!slots || e->failed) {
         e->failed = true;
-        return;
+        return NULL;
     }
     body->header = &inst->head;
     vm_begin_segment(e, body, op);
@@ -257,6 +258,7 @@ static void emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
     for (uint32_t k = 0; k < inst->pairs; k++)
         vm_bind(e, &inst->head, &inst->yields[k], region.results.storage[k], 0, VM_UPDATE);
     e->at = cur;
+    return body;
 }
 
 static void emit_lanes(vm_emit *e, const bc_op *op, aggregate_inst *inst)
@@ -282,6 +284,7 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     bc_value **operands = bc_operands(op);
     const bc_block *block = bc_regions(op)[0];
     const bc_type *type = operands[0]->type;
+    vm_storage temps[MAX_PAIRS];
     uint32_t pairs = op->operand_count;
     if (pairs > MAX_PAIRS) {
         vm_unsupported(e, op, "'%s' of %u tiles at once; %u is the limit", bc_info(op)->name, pairs, (unsigned)MAX_PAIRS);
@@ -305,19 +308,26 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     inst->bytes = vm_code_bytes(e, pairs);
     for (uint32_t k = 0; k < pairs; k++)
         inst->bytes[k] = (uint8_t)vm_elem_bytes(bc_elem_kind(operands[k]->type));
-    vm_ctx *at = e->at;
+    vm_ctx *at = e->at, *body = NULL;
     if (vm_body_is_lanes(block) && !e->lanes && !(e->checks && vm_body_has_checks(e, block)))
         emit_lanes(e, op, inst);
     else
-        emit_body(e, op, inst);
+        body = emit_body(e, op, inst);
     e->at = at;
     for (uint32_t k = 0; k < pairs && !e->failed; k++) {
         vm_storage temp = vm_new_storage(e, temp_elements(inst, is_scan) * inst->bytes[k], e->at);
         vm_read_packed(e, &inst->head, &inst->in[k], operands[k]);
         vm_bind(e, &inst->head, &inst->temp[k], temp, 0, VM_UPDATE);
         vm_write(e, &inst->head, &inst->out[k], vm_result(op, k));
+        temps[k] = temp;
     }
     vm_append(e, &inst->head);
+    for (uint32_t k = 0; k < pairs && body && !e->failed; k++) { /* each run of the body is between two uses of these */
+        const vm_value *operand = vm_value_of(e, operands[k]);
+        vm_hold(e, body, vm_has_packed(e, operand) ? operand->packed : operand->storage);
+        vm_hold(e, body, vm_value_of(e, vm_result(op, k))->storage);
+        vm_hold(e, body, temps[k]);
+    }
 }
 
 void vm_reduce(vm_emit *e, const bc_op *op)

@@ -81,6 +81,13 @@ void vm_place_refs(vm_emit *e, vm_inst *inst, vm_ctx *ctx)
             s->refs[i].ctx = ctx;
 }
 
+void vm_hold(vm_emit *e, vm_ctx *ctx, vm_storage storage)
+{
+    vm_bind(e, ctx->first, NULL, storage, 0, VM_UPDATE);
+    if (!e->failed)
+        e->storages->refs[e->storages->ref_count - 1].ctx = ctx;
+}
+
 static vm_storage root(vm_storages *s, vm_storage id)
 {
     while (s->slots[id].merged != id) {

@@ -44,6 +44,9 @@ vm_storage vm_new_image(vm_emit *e, const void *image, size_t bytes);
 /* inst reads `from` element by element in step with its writing of `to`, so they may be the same. */
 void vm_allow_in_place(vm_emit *e, vm_inst *inst, vm_storage from, vm_storage to);
 
+/* storage stays as it is while ctx, a piece of code that has begun, runs: an instruction outside uses it in between. */
+void vm_hold(vm_emit *e, vm_ctx *ctx, vm_storage storage);
+
 /* The instruction now stands in ctx: its references get that place. */
 void vm_place_refs(vm_emit *e, vm_inst *inst, vm_ctx *ctx);
 

@@ -22,6 +22,7 @@ static const struct {
     {"move", mx_move},
     {"views", mx_views},
     {"memory", mx_memory},
+    {"aggregate", mx_aggregate},
 };
 
 static double seconds(void)
