@@ -336,7 +336,7 @@ typedef struct arg_save {
     tv_str path;                 /* x.npy, x.npz[:member], x.safetensors[:member], x.bin */
 } arg_save;
 
-/* Are there such files, and do no two arrays want the same place? Looks at the names only. */
+/* Are there such kinds of files, folders for them, and a place of its own for every array? For before the run. */
 bool arg_save_check(const arg_save *saves, size_t count, io_error *error);
 /* Writes all files, then puts all of them in their places: none appears unless every one could be written. */
 bool arg_save_all(const arg_save *saves, size_t count, io_error *error);

@@ -1,6 +1,8 @@
 /* Results to files: all are written under temporary names before the first gets its own. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/tilevm/args.h"
 
@@ -39,6 +41,20 @@ static bool seen_before(const arg_save *saves, size_t i)
     return false;
 }
 
+/* Is there a folder that the file can go to? */
+static bool check_folder(tv_str path, io_error *error)
+{
+    char folder[PATH_MAX];
+    size_t len = path.len;
+    while (len > 0 && path.ptr[len - 1] != '/')
+        len--;
+    if (len + 2 > sizeof folder)
+        return io_fail(error, "the name of the file is longer than %d bytes", PATH_MAX);
+    snprintf(folder, sizeof folder, "%.*s", len ? (int)len : 1, len ? path.ptr : ".");
+    return access(folder, W_OK | X_OK) == 0
+           || io_fail(error, "%.*s: cannot write: %s", path.len < 200 ? (int)path.len : 200, path.ptr, cli_errno());
+}
+
 /* Can save number i be, beside those before it? */
 static bool check_one(const arg_save *saves, size_t i, io_error *error)
 {
@@ -48,6 +64,8 @@ static bool check_one(const arg_save *saves, size_t i, io_error *error)
     if (format == IO_UNKNOWN)
         return io_fail(error, "%.*s: files are saved as .npy, .npz, .safetensors or .bin", path.len < 200 ? (int)path.len : 200,
                        path.ptr);
+    if (!check_folder(path, error))
+        return false;
     if (!member.len)
         member = bc_str(saves[i].name);
     for (size_t k = 0; k < i; k++) {

@@ -117,9 +117,12 @@ static bool parse_options(cli_args *args, run_options *o)
     for (int id; (id = cli_next(args, &value)) != CLI_END;)
         if (id == CLI_STOP || !take_option(args, id, value, o))
             return false;
-    if (o->path)
+    if (!o->path)
+        cli_usage(args, "which file?");
+    else if (o->params && o->json)
+        cli_usage(args, "--params is text; 'tilevm inspect --json' tells the same and more");
+    else
         return true;
-    cli_usage(args, "which file?");
     return false;
 }
 
