@@ -77,30 +77,9 @@ static void look_at_tagged(bc_walk *w, const bc_tagged *a)
 /* Does an attribute say something that its absence in an older file would not? */
 static bool differs_from_older(const bc_row *row, const bc_attr *a)
 {
-    switch ((bc_encoding)row->encoding) {
-    case BC_ENC_UNIT:
-        return a->u != 0;
-    case BC_ENC_ENUM:
-    case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-    case BC_ENC_BOOL:
-        return row->arity == BC_OPTIONAL ? a->u != BC_ABSENT : a->u != row->older;
-    case BC_ENC_BOOLS: /* older: all false */
-        for (uint32_t i = 0; a->ints && i < a->ints->count; i++)
-            if (a->ints->ptr[i])
-                return true;
-        return false;
-    case BC_ENC_STRING:
-    case BC_ENC_CONST:
-    case BC_ENC_TAGGED:
-    case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-    case BC_ENC_I32S:
-        return a->tagged != NULL;
-    case BC_ENC_NONE:
-        break;
-    }
-    return false;
+    bool number = row->encoding == BC_ENC_ENUM || row->encoding == BC_ENC_VARINT32 || row->encoding == BC_ENC_VARINT64
+               || row->encoding == BC_ENC_BOOL;
+    return number && row->arity != BC_OPTIONAL ? a->u != row->older : bc_attr_is_there(row, a);
 }
 
 static void look_at_attr(bc_walk *w, const bc_row *row, int index, const bc_attr *a)

@@ -52,34 +52,6 @@ const bc_value *bc_ref_value(const bc_op *op, bc_ref ref, uint32_t i)
     return bc_operands(op)[bc_operand_range(op, ref.row).first + i];
 }
 
-bool bc_attr_is_there(const bc_row *row, const bc_attr *a)
-{
-    switch ((bc_encoding)row->encoding) {
-    case BC_ENC_UNIT:
-        return a->u != 0;
-    case BC_ENC_ENUM:
-    case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-    case BC_ENC_BOOL:
-        return row->arity != BC_OPTIONAL || a->u != BC_ABSENT;
-    case BC_ENC_BOOLS: /* all false is as good as nothing */
-        for (uint32_t i = 0; a->ints && i < a->ints->count; i++)
-            if (a->ints->ptr[i])
-                return true;
-        return false;
-    case BC_ENC_STRING:
-    case BC_ENC_CONST:
-    case BC_ENC_TAGGED:
-    case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-    case BC_ENC_I32S:
-        return a->tagged != NULL;
-    case BC_ENC_NONE:
-        break;
-    }
-    return false;
-}
-
 static bool row_is_there(const bc_op *op, const bc_piece *group, int row)
 {
     const bc_row *r = &bc_rows[row];

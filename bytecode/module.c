@@ -503,3 +503,55 @@ bool bc_source_place(const bc_module *m, uint32_t loc, tv_str *out_file, uint32_
     }
     return false;
 }
+
+bool bc_type_fits(const bc_type *t, const bc_constraint_info *c)
+{
+    switch ((bc_form)c->form) {
+    case BC_FORM_ANY:
+        return t->kind != BC_FUNCTION;
+    case BC_FORM_TILE:
+        return t->kind == BC_TILE && bc_kind_in((bc_kind)t->elem->kind, c->elements)
+               && (c->rank < 0 || t->rank == (uint32_t)c->rank);
+    case BC_FORM_TOKEN:
+        return t->kind == BC_TOKEN;
+    case BC_FORM_TENSOR_VIEW:
+        return t->kind == BC_TENSOR_VIEW;
+    case BC_FORM_PARTITION_VIEW:
+        return t->kind == BC_PARTITION_VIEW;
+    case BC_FORM_STRIDED_VIEW:
+        return t->kind == BC_STRIDED_VIEW;
+    case BC_FORM_GATHER_SCATTER_VIEW:
+        return t->kind == BC_GATHER_SCATTER_VIEW;
+    case BC_FORM_TILE_VIEW:
+        return bc_is_tile_view(t);
+    }
+    return false;
+}
+
+bool bc_attr_is_there(const bc_row *row, const bc_attr *a)
+{
+    switch ((bc_encoding)row->encoding) {
+    case BC_ENC_UNIT:
+        return a->u != 0;
+    case BC_ENC_ENUM:
+    case BC_ENC_VARINT32:
+    case BC_ENC_VARINT64:
+    case BC_ENC_BOOL:
+        return row->arity != BC_OPTIONAL || a->u != BC_ABSENT;
+    case BC_ENC_BOOLS: /* all false is as good as nothing */
+        for (uint32_t i = 0; a->ints && i < a->ints->count; i++)
+            if (a->ints->ptr[i])
+                return true;
+        return false;
+    case BC_ENC_STRING:
+    case BC_ENC_CONST:
+    case BC_ENC_TAGGED:
+    case BC_ENC_HINTS:
+    case BC_ENC_ATTRS:
+    case BC_ENC_I32S:
+        return a->tagged != NULL;
+    case BC_ENC_NONE:
+        break;
+    }
+    return false;
+}

@@ -63,6 +63,8 @@ static inline bc_kind bc_elem_kind(const bc_type *t)
 {
     return bc_is_tile(t) ? (bc_kind)t->elem->kind : BC_KIND_COUNT;
 }
+/* Is t what a results' or operands' row of the op table admits? */
+bool bc_type_fits(const bc_type *t, const bc_constraint_info *c);
 /* Elements of a tile shape; -1 when a size is not positive or the product passes 2^24. */
 int64_t bc_shape_elems(const int64_t *shape, uint32_t rank);
 
@@ -199,6 +201,9 @@ static inline uint64_t bc_attr_u(const bc_op *op, int row)
 {
     return bc_attr_of(op, row)->u;
 }
+/* Does the attribute say anything? Optional ones are there or not, flags are set or not; inbounds that are all false say
+   as little as none. */
+bool bc_attr_is_there(const bc_row *row, const bc_attr *a);
 bc_segments bc_get_segments(const bc_op *op);
 
 /* Operands of a row: how many, and where the first stands in bc_operands(op). */

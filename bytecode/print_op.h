@@ -53,8 +53,6 @@ void bc_print_mark(bc_printer *p, const bc_op *op, int row, uint32_t index, size
 bool bc_fits_format(const bc_format *format, const bc_module *m, const bc_op *op);
 /* Whether a group prints its text (not what follows its ";"). */
 bool bc_group_is_there(const bc_piece *group, const bc_op *op);
-/* Whether an attribute says what its absence from the text would not. */
-bool bc_attr_is_there(const bc_row *row, const bc_attr *attr);
 /* The values that a reference names: how many, and the i-th. */
 uint32_t bc_ref_count(const bc_op *op, bc_ref ref);
 const bc_value *bc_ref_value(const bc_op *op, bc_ref ref, uint32_t i);

@@ -32,30 +32,6 @@ static bc_rule rule_of_row(const bc_op *op, const bc_row *row)
 
 /* ---- results and operands against their rows ---- */
 
-static bool fits(const bc_type *t, const bc_constraint_info *c)
-{
-    switch ((bc_form)c->form) {
-    case BC_FORM_ANY:
-        return t->kind != BC_FUNCTION;
-    case BC_FORM_TILE:
-        return t->kind == BC_TILE && bc_kind_in((bc_kind)t->elem->kind, c->elements)
-               && (c->rank < 0 || t->rank == (uint32_t)c->rank);
-    case BC_FORM_TOKEN:
-        return t->kind == BC_TOKEN;
-    case BC_FORM_TENSOR_VIEW:
-        return t->kind == BC_TENSOR_VIEW;
-    case BC_FORM_PARTITION_VIEW:
-        return t->kind == BC_PARTITION_VIEW;
-    case BC_FORM_STRIDED_VIEW:
-        return t->kind == BC_STRIDED_VIEW;
-    case BC_FORM_GATHER_SCATTER_VIEW:
-        return t->kind == BC_GATHER_SCATTER_VIEW;
-    case BC_FORM_TILE_VIEW:
-        return bc_is_tile_view(t);
-    }
-    return false;
-}
-
 /* Fields of one op that share a wrong type are one problem: only the first is reported. */
 static bool misfit(bc_verifier *v, const bc_op *op, const bc_row *row, unsigned index, const bc_type *t)
 {
@@ -71,7 +47,7 @@ static bool misfit(bc_verifier *v, const bc_op *op, const bc_row *row, unsigned 
 
 static bool check_fit(bc_verifier *v, const bc_op *op, const bc_row *row, unsigned index, const bc_type *t)
 {
-    return TV_LIKELY(fits(t, &bc_constraints[row->constraint])) || misfit(v, op, row, index, t);
+    return TV_LIKELY(bc_type_fits(t, &bc_constraints[row->constraint])) || misfit(v, op, row, index, t);
 }
 
 static bool wrong_result_count(bc_verifier *v, const bc_op *op, unsigned least, bool more)

@@ -146,7 +146,7 @@ static bc_value *guess_operand(generator *g, const guess *k, const bc_row *row, 
     const bc_type *type = of_view ? tile_of_view(g, k->lead) : guess_type(g, c, k->lead);
     bool pointers = type && bc_elem_kind(type) == BC_PTR;
     bc_value *value = NULL;
-    if (type && gen_fits(type, c) && !pointers)
+    if (type && bc_type_fits(type, c) && !pointers)
         value = gen_value_of(g, type);
     else if (type && !k->multicast)
         value = gen_find_value(g, type);

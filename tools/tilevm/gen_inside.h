@@ -42,7 +42,6 @@ const bc_type *gen_near_shape(generator *g, const bc_type *t);
 void gen_show(generator *g, bc_value *value);
 /* Appends the op to the block; its results are visible from now on. */
 void gen_place(generator *g, bc_op *op);
-bool gen_fits(const bc_type *t, const bc_constraint_info *c);
 /* A visible value of exactly that type, late ones more often. */
 bc_value *gen_find_value(generator *g, const bc_type *type);
 /* A visible value that fits; an address, or a view of one, is multicast or is not. */

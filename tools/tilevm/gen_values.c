@@ -143,29 +143,6 @@ void gen_place(generator *g, bc_op *op)
         gen_show(g, &bc_results(op)[i]);
 }
 
-bool gen_fits(const bc_type *t, const bc_constraint_info *c)
-{
-    switch ((bc_form)c->form) {
-    case BC_FORM_ANY:
-        return true;
-    case BC_FORM_TILE:
-        return bc_is_tile(t) && bc_kind_in((bc_kind)t->elem->kind, c->elements) && (c->rank < 0 || t->rank == (uint32_t)c->rank);
-    case BC_FORM_TOKEN:
-        return t->kind == BC_TOKEN;
-    case BC_FORM_TENSOR_VIEW:
-        return t->kind == BC_TENSOR_VIEW;
-    case BC_FORM_PARTITION_VIEW:
-        return t->kind == BC_PARTITION_VIEW;
-    case BC_FORM_STRIDED_VIEW:
-        return t->kind == BC_STRIDED_VIEW;
-    case BC_FORM_GATHER_SCATTER_VIEW:
-        return t->kind == BC_GATHER_SCATTER_VIEW;
-    case BC_FORM_TILE_VIEW:
-        return bc_is_tile_view(t);
-    }
-    return false;
-}
-
 bc_value *gen_find_value(generator *g, const bc_type *type)
 {
     for (unsigned tries = 0; tries < 24 && g->visible_count; tries++) {
@@ -193,7 +170,7 @@ bc_value *gen_find_fitting(generator *g, const bc_constraint_info *c, bool multi
     for (uint32_t i = 0; i < g->visible_count; i++) {
         bc_value *value = g->visible[(start + i) % g->visible_count];
         bool is_multicast = ptr_attr_of(value->type) == BC_PtrAttr_multicast;
-        if (gen_fits(value->type, c) && is_multicast == (address && multicast))
+        if (bc_type_fits(value->type, c) && is_multicast == (address && multicast))
             return value;
     }
     return NULL;
