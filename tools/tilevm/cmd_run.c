@@ -41,7 +41,7 @@ const cli_command command_run = {
     "\n"
     "Arguments are given for the parameters of the kernel's function, in order or by name. Names are a, b,\n"
     "c... or 0, 1, 2... by position ('--params' lists them), or those of --names; 'b.1' is an item of a\n"
-    "tuple. Constants take no argument. What is not given at all is made up: with no arguments, all.\n"
+    "tuple. Constants take no argument. With no arguments at all every one is made up; 'auto' makes up one.\n"
     "\n"
     "values:\n"
     "  5, -1.5, 1e3, nan, true     a number; f32:5 says its type\n"
