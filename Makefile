@@ -76,8 +76,8 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host)
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c mutate.c))
-TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c mutate.c))
+TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
@@ -163,7 +163,10 @@ $(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(O
 $(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@
 
-$(filter-out $(OUT)/mkbc,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
+$(OUT)/ptxsim: $(OUT)/obj/tests/ptxsim_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(filter-out $(OUT)/mkbc $(OUT)/ptxsim,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtilevm.a

@@ -1,0 +1,199 @@
+/* Order of accesses to shared memory. Each warp has a time of its own, which steps when it releases something, and knows
+   of the other warps the time up to which their accesses happened before. An access is ordered after an earlier one of
+   another thread when its warp knows a later time of that thread's warp than the one of the access. (Vector clocks; each
+   granule keeps its last write and last reads.) */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ptxsim/sim.h"
+
+/* ---- times ---- */
+
+static void join(ps_warp *w, uint32_t *into, const uint32_t *from)
+{
+    for (uint32_t i = 0; i < w->block->cluster->warp_count; i++)
+        if (into[i] < from[i])
+            into[i] = from[i];
+}
+
+void ps_tick(ps_warp *w)
+{
+    w->times[w->clock_index]++;
+}
+
+void ps_release(ps_warp *w, uint32_t *times)
+{
+    ps_tick(w);
+    join(w, times, w->times);
+    w->sim->progress++;
+}
+
+void ps_acquire(ps_warp *w, const uint32_t *times)
+{
+    join(w, w->times, times);
+}
+
+void ps_fence(ps_warp *w)
+{
+    if (w->has_seen)
+        ps_acquire(w, w->seen);
+    w->has_seen = false;
+    ps_tick(w);
+    memcpy(w->fenced, w->times, w->block->cluster->warp_count * sizeof *w->fenced);
+}
+
+void ps_order_read(ps_warp *w, const ps_insn *in)
+{
+    if (in->order == PS_ACQUIRE || in->order == PS_ACQ_REL) {
+        ps_acquire(w, w->block->cluster->published);
+    } else if (in->order != PS_WEAK) {
+        join(w, w->seen, w->block->cluster->published);
+        w->has_seen = true;
+    }
+}
+
+void ps_order_write(ps_warp *w, const ps_insn *in)
+{
+    if (in->order == PS_RELEASE || in->order == PS_ACQ_REL)
+        ps_release(w, w->block->cluster->published);
+    else if (in->order != PS_WEAK)
+        join(w, w->block->cluster->published, w->fenced);
+}
+
+/* ---- granules ---- */
+
+static uint16_t thread_of(const ps_warp *w, unsigned lane)
+{
+    return (uint16_t)(w->clock_index * PS_LANES + lane);
+}
+
+/* Did what that thread did at that time happen before what lane does now? */
+static bool ordered(const ps_warp *w, unsigned lane, uint16_t thread, uint32_t time)
+{
+    return thread == thread_of(w, lane) || w->times[thread / PS_LANES] > time;
+}
+
+static void conflict(ps_warp *w, const ps_insn *in, unsigned lane, uint32_t address, const char *what, uint16_t thread,
+                     uint32_t line, bool reads)
+{
+    bool same_warp = thread / PS_LANES == w->clock_index;
+    char place[40] = "";
+    if (line)
+        snprintf(place, sizeof place, " at line %u", (unsigned)line);
+    ps_report(w, in, (int)lane, same_warp ? PTXSIM_LANE_CONFLICT : PTXSIM_RACE,
+              "'%s' %s shared byte %u, which warp %u lane %u has %s%s without %s in between", in->opcode,
+              reads ? "reads" : "writes", (unsigned)address, thread / PS_LANES % PS_MAX_WARPS, thread % PS_LANES, what, place,
+              same_warp ? "bar.warp.sync or a barrier" : "a barrier");
+}
+
+/* A row of times for the readers of one granule. */
+static uint32_t *readers_row(ps_cluster *cluster, uint32_t index)
+{
+    return cluster->readers + (size_t)(index - 1) * cluster->warp_count;
+}
+
+static uint32_t new_readers(ps_cluster *cluster)
+{
+    if (cluster->reader_count == cluster->reader_size) {
+        cluster->reader_size = cluster->reader_size ? cluster->reader_size * 2 : 1024;
+        uint32_t *grown = realloc(cluster->readers, cluster->reader_size * cluster->warp_count * sizeof *grown);
+        if (!grown)
+            abort();
+        cluster->readers = grown;
+    }
+    memset(readers_row(cluster, (uint32_t)cluster->reader_count + 1), 0, cluster->warp_count * sizeof *cluster->readers);
+    return (uint32_t)++cluster->reader_count;
+}
+
+static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint32_t address, unsigned access)
+{
+    if (!(s->state & PS_WRITTEN) || (s->state & PS_STRONG && access & PS_ATOMIC) || (access & PS_SAME && !(access & PS_LOADS)))
+        return;
+    if (!ordered(w, lane, s->writer, s->write_time))
+        conflict(w, in, lane, address, "written", s->writer, s->write_line, access & PS_LOADS);
+}
+
+static void check_after_reads(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint32_t address)
+{
+    if (!(s->state & PS_READ))
+        return;
+    if (!s->readers) {
+        if (!ordered(w, lane, s->reader, s->read_time))
+            conflict(w, in, lane, address, "read", s->reader, 0, false);
+        return;
+    }
+    const uint32_t *row = readers_row(w->block->cluster, s->readers);
+    for (uint32_t i = 0; i < w->block->cluster->warp_count; i++)
+        if (row[i] && i != w->clock_index && w->times[i] <= row[i]) {
+            conflict(w, in, lane, address, "read", (uint16_t)(i * PS_LANES), 0, false);
+            return;
+        }
+}
+
+static void note_read(ps_warp *w, unsigned lane, ps_shadow *s)
+{
+    uint32_t now = w->times[w->clock_index];
+    if (s->readers) {
+        readers_row(w->block->cluster, s->readers)[w->clock_index] = now;
+    } else if (s->state & PS_READ && s->reader / PS_LANES != w->clock_index && !ordered(w, lane, s->reader, s->read_time)) {
+        s->readers = new_readers(w->block->cluster);
+        uint32_t *row = readers_row(w->block->cluster, s->readers);
+        row[s->reader / PS_LANES] = s->read_time;
+        row[w->clock_index] = now;
+    } else {
+        s->reader = thread_of(w, lane);
+        s->read_time = now;
+    }
+    s->state |= PS_READ;
+}
+
+static void note_write(ps_warp *w, unsigned lane, ps_shadow *s, uint32_t line, bool strong)
+{
+    s->writer = thread_of(w, lane);
+    s->write_time = w->times[w->clock_index];
+    s->write_line = line;
+    s->readers = 0;
+    s->state = strong ? PS_WRITTEN | PS_STRONG : PS_WRITTEN;
+}
+
+static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *s, uint32_t address, unsigned access)
+{
+    if (s->state & PS_PENDING)
+        ps_report(w, in, (int)lane, PTXSIM_ASYNC, "'%s' %s shared byte %u while the asynchronous copy of line %u may be writing it",
+                  in->opcode, access & PS_STORES ? "writes" : "reads", (unsigned)address, (unsigned)s->write_line);
+    else
+        check_after_write(w, in, lane, s, address, access);
+    if (access & PS_LOADS && !(s->state & (PS_WRITTEN | PS_PENDING)))
+        ps_report(w, in, (int)lane, PTXSIM_UNINITIALISED_SHARED, "'%s' reads shared byte %u, which nobody has written",
+                  in->opcode, (unsigned)address);
+    if (access & PS_STORES) {
+        if (!(access & PS_ATOMIC && s->state & PS_STRONG))
+            check_after_reads(w, in, lane, s, address);
+        note_write(w, lane, s, in->line, access & PS_ATOMIC);
+    } else {
+        note_read(w, lane, s);
+    }
+}
+
+void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size, unsigned access)
+{
+    unsigned log2 = w->sim->module.granule_log2;
+    for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
+        touch_granule(w, in, lane, &block->shadow[g], PS_SHARED_START + (g << log2), access);
+}
+
+void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size)
+{
+    unsigned log2 = w->sim->module.granule_log2;
+    ps_shadow_touch(w, in, lane, block, offset, size, PS_STORES);
+    for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
+        block->shadow[g].state |= PS_PENDING;
+}
+
+void ps_shadow_end(ps_warp *w, unsigned lane, ps_block *block, uint32_t offset, uint32_t size, uint32_t line)
+{
+    unsigned log2 = w->sim->module.granule_log2;
+    for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
+        note_write(w, lane, &block->shadow[g], line, false);
+}
