@@ -70,6 +70,7 @@ typedef struct cg_value {
     cg_layout home;     /* CG_TILE; CG_LAZY with weight: the layout it would like best */
     cg_copy *copies;    /* wanted layouts, the home's first; regs are NULL until emitted */
     struct cg_view *view;
+    cg_layout *source;  /* of a reduce's first result: the layout its operands are read in */
 } cg_value;
 
 /* ---- order of memory accesses (codegen/order.h) ---- */
