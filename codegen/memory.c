@@ -199,15 +199,63 @@ static uint32_t member(const vectors *v, uint32_t first, uint32_t i)
     return first;
 }
 
-static cg_access flat_access(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l)
+cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout *l, uint32_t r)
 {
-    uint32_t bytes = cg_memory_bytes(kind), mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1);
-    cg_val thread = cg_thread_index(c, l, mask, 0), address = base;
-    if (!thread.known) {
-        address = cg_new(c, CG_B32);
-        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, thread, bytes, base);
+    uint32_t mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), threads = 0, part = cg_layout_reg(l, r);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        threads |= l->lane[i];
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        threads |= l->warp[i];
+    cg_val index = cg_thread_index(c, l, mask, 0);
+    if (index.known)
+        return (cg_place){base, (int64_t)part * bytes};
+    cg_place place = {.offset = (int64_t)(part & ~threads) * bytes};
+    if (part & threads) {
+        cg_val mixed = cg_new(c, CG_B32);
+        cg_ins(c, "xor.b32 %v, %v, %x", mixed, index, part & threads);
+        index = mixed;
     }
-    return (cg_access){.kind = kind, .space = "shared", .order = "", .address = address, .predicate = cg_const(CG_PRED, 1)};
+    place.address = cg_new(c, CG_B32);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", place.address, index, bytes, base);
+    return place;
+}
+
+/* Places of the registers of a layout; those that differ by a constant share an address. */
+typedef struct places {
+    cg_val base;
+    uint32_t bytes, threads, count;
+    uint32_t part[64];
+    cg_val address[64];
+} places;
+
+static cg_access flat_access(cg_func *c, places *p, bc_kind kind, const cg_layout *l, uint32_t r)
+{
+    cg_access a = {.kind = kind, .space = "shared", .order = "", .predicate = cg_const(CG_PRED, 1)};
+    uint32_t part = cg_layout_reg(l, r);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->part[i] == (part & p->threads)) {
+            a.address = p->address[i];
+            a.offset = (int64_t)(part & ~p->threads) * p->bytes;
+            return a;
+        }
+    cg_place place = cg_flat_place(c, p->base, p->bytes, l, r);
+    a.address = place.address;
+    a.offset = place.offset;
+    if (p->count < 64) {
+        p->part[p->count] = part & p->threads;
+        p->address[p->count++] = place.address;
+    }
+    return a;
+}
+
+static places places_of(cg_val base, bc_kind kind, const cg_layout *l)
+{
+    places p = {.base = base, .bytes = cg_memory_bytes(kind)};
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        p.threads |= l->lane[i];
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        p.threads |= l->warp[i];
+    return p;
 }
 
 /* Registers that hold copies of others have an image of zero; only the first is stored. */
@@ -221,29 +269,29 @@ static bool is_copy(const cg_layout *l, uint32_t r)
 
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
 {
-    cg_access a = flat_access(c, kind, base, l);
+    places p = places_of(base, kind, l);
     vectors v = vectors_of(l, cg_memory_bytes(kind));
-    a.predicate = cg_is_owner(c, l);
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
         if ((r & v.mask) || is_copy(l, r))
             continue;
         cg_val elements[16];
         for (uint32_t i = 0; i < 1u << v.bits; i++)
             elements[i] = regs[member(&v, r, i)];
-        a.offset = (int64_t)cg_layout_reg(l, r) * cg_memory_bytes(kind);
+        cg_access a = flat_access(c, &p, kind, l, r);
+        a.predicate = cg_is_owner(c, l);
         cg_store_vector(c, &a, 1u << v.bits, elements);
     }
 }
 
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
 {
-    cg_access a = flat_access(c, kind, base, l);
+    places p = places_of(base, kind, l);
     vectors v = vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
         if (r & v.mask)
             continue;
         cg_val elements[16];
-        a.offset = (int64_t)cg_layout_reg(l, r) * cg_memory_bytes(kind);
+        cg_access a = flat_access(c, &p, kind, l, r);
         cg_load_vector(c, &a, 1u << v.bits, NULL, elements);
         for (uint32_t i = 0; i < 1u << v.bits; i++)
             out_regs[member(&v, r, i)] = elements[i];

@@ -27,4 +27,12 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
 
+/* The same for tiles in another order of elements: at address `base + element * bytes` of register r of layout l, whose images say
+   the place in memory. Gives a 32-bit register and a constant offset. Threads and registers may share image bits. */
+typedef struct cg_place {
+    cg_val address;
+    int64_t offset;
+} cg_place;
+cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout *l, uint32_t r);
+
 #endif
