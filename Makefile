@@ -74,7 +74,8 @@ LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader
 TOOL_SRC  := $(wildcard tools/tilevm/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
-LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host)
+LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
+                $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
@@ -85,7 +86,7 @@ MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
 
-all: $(OUT)/tilevm $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(OUT)/mkbc ## build the commands and the libraries
+all: $(OUT)/tilevm $(OUT)/tileiras $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(OUT)/mkbc ## build the commands and the libraries
 tests: all $(UNIT_BIN) $(TEST_BIN) $(LOADER_TESTS) $(OUT)/matrix ## build the test programs too
 
 # A stamp changes when its text does, so that other flags, another compiler or a removed file rebuild what they touch.
@@ -148,6 +149,12 @@ $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
 	$(if $(Q),@echo "  LD    $@")
 	$(Q)$(CC) $(LDFLAGS_ALL) $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
 
+# The drop-in takes reading of files and ptxas from the parts of the command.
+TILEIRAS_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tools/tileiras/*.c))
+$(OUT)/tileiras: $(TILEIRAS_OBJ) $(OUT)/libtools.a $(OUT)/libtilevm.a
+	$(if $(Q),@echo "  LD    $@")
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+
 $(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
 	$(Q)rm -f $@ && $(AR) rcs $@ $(TEST_OBJ)
 
@@ -187,11 +194,18 @@ $(OUT)/fakecuda/libtilevm_cuda.so: $(PRELOAD_OBJ) $(FAKE_COMPILE) $(OUT)/libtile
 $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/fakecuda/libcuda.so.1
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
 
+# The commands with that code generator.
+$(OUT)/fakecuda/tilevm: $(TOOL_OBJ) $(FAKE_COMPILE) $(OUT)/libtilevm.a
+$(OUT)/fakecuda/tileiras: $(TILEIRAS_OBJ) $(FAKE_COMPILE) $(OUT)/libtools.a $(OUT)/libtilevm.a
+$(OUT)/fakecuda/tilevm $(OUT)/fakecuda/tileiras:
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
 docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
 
-check-docs: $(OUT)/tilevm ## is docs/rules.md up to date, and every option in the man page?
-	$(Q)sh tools/check_docs.sh $(OUT)/tilevm
+check-docs: $(OUT)/tilevm $(OUT)/tileiras ## is docs/rules.md up to date, and every option in the man page?
+	$(Q)sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras
 
 run: all $(BUILD)/corpus/unpacked ## build, and run kernels of the corpus on the CPU: vector addition, softmax, layer norm, matrix product
 	$(Q)sh tools/run_examples.sh $(OUT)/tilevm $(BUILD)/corpus
@@ -230,6 +244,7 @@ check-loader: all $(LOADER_TESTS) ## the loader, against a driver that is not on
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
+	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
@@ -317,6 +332,7 @@ LIB_FILE := libtilevm.so.$(VERSION)
 install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -d $(BIN_DIR) $(LIB_DIR)/pkgconfig $(INC_DIR) $(MAN_DIR)
 	$(Q)$(INSTALL) -m 755 $(OUT)/tilevm $(BIN_DIR)/tilevm
+	$(Q)$(INSTALL) -m 755 $(OUT)/tileiras $(BIN_DIR)/tileiras
 	$(Q)$(INSTALL) -m 644 $(OUT)/libtilevm.a $(LIB_DIR)/libtilevm.a
 	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm.so $(LIB_DIR)/$(LIB_FILE)
 	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm_cuda.so $(LIB_DIR)/libtilevm_cuda.so
@@ -324,7 +340,7 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -m 644 $(wildcard include/tilevm/*.h) $(INC_DIR)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' tools/tilevm.pc.in \
 	    > $(LIB_DIR)/pkgconfig/tilevm.pc
-	$(Q)if [ -f docs/man/tilevm.1 ]; then $(INSTALL) -m 644 docs/man/tilevm.1 $(MAN_DIR)/tilevm.1; fi
+	$(Q)$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(MAN_DIR)
 	$(Q)if $(OUT)/tilevm completions bash >/dev/null 2>&1; then \
 	    $(INSTALL) -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR) \
 	    && $(OUT)/tilevm completions bash > $(BASH_DIR)/tilevm \
@@ -332,9 +348,9 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	    && $(OUT)/tilevm completions fish > $(FISH_DIR)/tilevm.fish; fi
 
 uninstall: ## remove what install put there
-	rm -f $(BIN_DIR)/tilevm $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
+	rm -f $(BIN_DIR)/tilevm $(BIN_DIR)/tileiras $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
 	    $(LIB_DIR)/libtilevm_cuda.so
-	rm -f $(LIB_DIR)/pkgconfig/tilevm.pc $(MAN_DIR)/tilevm.1
+	rm -f $(LIB_DIR)/pkgconfig/tilevm.pc $(MAN_DIR)/tilevm.1 $(MAN_DIR)/tileiras.1
 	rm -f $(BASH_DIR)/tilevm $(ZSH_DIR)/_tilevm $(FISH_DIR)/tilevm.fish
 	rm -rf $(INC_DIR)
 

@@ -166,6 +166,7 @@ bool bc_check_effects(bc_verifier *v, const bc_op *op);                  /* veri
 bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield);       /* false: not in reduce or scan */
 void bc_check_tokens(bc_verifier *v, const bc_function *f);              /* verify_tokens.c */
 void bc_check_entry_hints(bc_verifier *v, const bc_function *f);         /* verify_hints.c */
+unsigned bc_target_at(size_t index);                                     /* the chips we know in order; 0 past the end */
 bool bc_is_target(unsigned sm);                                          /* verify_target.c: a chip we know */
 bool bc_target_has_clusters(unsigned sm);
 void bc_check_target_name(bc_verifier *v);

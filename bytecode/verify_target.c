@@ -43,6 +43,11 @@ static const target *find_target(unsigned sm)
     return NULL;
 }
 
+unsigned bc_target_at(size_t index)
+{
+    return index < TV_COUNT(targets) ? targets[index].sm : 0;
+}
+
 bool bc_is_target(unsigned sm)
 {
     return find_target(sm) != NULL;

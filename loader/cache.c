@@ -41,8 +41,7 @@ static const unsigned char magic[8] = {'T', 'V', 'K', 'C', 'A', 'C', 'H', 1};
 
 /* ---- where ---- */
 
-/* "512", "64K", "500M", "2G". */
-static bool parse_size(const char *text, uint64_t *out)
+bool ld_cache_parse_size(const char *text, uint64_t *out)
 {
     char *end;
     errno = 0;
@@ -72,7 +71,7 @@ void ld_cache_init(ld_cache *cache)
     *cache = (ld_cache){.limit = DEFAULT_LIMIT};
     const char *own = getenv("TILEVM_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const char *size = getenv("TILEVM_CACHE_SIZE");
-    if (size && size[0] && !parse_size(size, &cache->limit)) {
+    if (size && size[0] && !ld_cache_parse_size(size, &cache->limit)) {
         cache->problem = "TILEVM_CACHE_SIZE is not a size; write it like 500M or 2G";
         return;
     }
@@ -85,7 +84,7 @@ void ld_cache_init(ld_cache *cache)
     else if (home && home[0])
         cache->path = join(home, ".cache/tilevm");
     else
-        cache->problem = "neither TILEVM_CACHE_DIR, XDG_CACHE_HOME nor HOME is set";
+        cache->problem = "none of TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
 }
 
 void ld_cache_release(ld_cache *cache)
@@ -498,7 +497,7 @@ static bool list_file(listing *list, const char *folder_name, int folder, const 
     listed *item = &list->items[list->count++];
     *item = (listed){.temporary = temporary, .size = (uint64_t)info.st_size, .used = info.st_mtime};
     snprintf(item->folder, sizeof item->folder, "%s", folder_name);
-    snprintf(item->file, sizeof item->file, "%s", file);
+    memcpy(item->file, file, strlen(file) + 1); /* its length was checked above */
     return true;
 }
 

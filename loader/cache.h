@@ -23,6 +23,9 @@ typedef struct ld_cache {
 void ld_cache_init(ld_cache *cache);
 void ld_cache_release(ld_cache *cache);
 
+/* Bytes from "512", "64K", "500M" or "2G". */
+bool ld_cache_parse_size(const char *text, uint64_t *out);
+
 /* What an image was compiled from: lines of text about version, target, driver and options, and the bytecode. */
 typedef struct ld_cache_key {
     tv_str head, bytecode;

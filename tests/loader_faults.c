@@ -906,7 +906,7 @@ static void set_environment(const char *const *settings, bool set)
 static void run_one(size_t i, char *self, const char *folder, const char *driver)
 {
     char *argv[] = {self, (char[]){"-s"}, strdup(scenarios[i].name), NULL};
-    char cache[4096];
+    char cache[4200];
     snprintf(cache, sizeof cache, "%s/cache", folder);
     setenv("TILEVM_CACHE_DIR", cache, 1);
     setenv("LD_LIBRARY_PATH", scenarios[i].no_driver ? "/nonexistent" : driver, 1);

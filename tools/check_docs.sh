@@ -1,12 +1,14 @@
 #!/bin/sh
-# Are the documents in step with the command? check_docs.sh TILEVM; ends with `docs: N passed, N failed`.
+# Are the documents in step with the commands? check_docs.sh TILEVM TILEIRAS; ends with `docs: N passed, N failed`.
 #   docs/rules.md        is what `tilevm explain --all` writes
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
 #   docs/run.md          names every option of run, generator and element type
 #   README.md            names every command in its table
+#   docs/man/tileiras.1  names every option of that command
 #   completions          name every option, and the shells that are here accept them
 set -u
 tilevm=$1
+tileiras=$2
 man=docs/man/tilevm.1
 passed=0
 failed=0
@@ -71,10 +73,17 @@ for command in $("$tilevm" --help | awk '/^commands:/ { on = 1; next } on && NF 
     done
 done
 
+for option in $("$tileiras" --help | sed -n 's/^  --*\([A-Za-z][a-z-]*\).*$/\1/p'); do
+    sed 's/\\-/-/g' docs/man/tileiras.1 | grep -q -e "-$option\([^a-z-]\|$\)"
+    check $? "docs/man/tileiras.1: no $option"
+done
+
 if command -v groff > /dev/null; then
-    warnings=$(groff -man -Tutf8 -ww -z "$man" 2>&1)
-    [ -z "$warnings" ]
-    check $? "$man: $warnings"
+    for page in docs/man/*.1; do
+        warnings=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
+        [ -z "$warnings" ]
+        check $? "$page: $warnings"
+    done
 fi
 
 printf 'docs: %d passed, %d failed\n' "$passed" "$failed"

@@ -28,7 +28,7 @@ const cli_command *cli_command_find(const char *name)
 static void print_overview(FILE *out)
 {
     fputs("usage: tilevm COMMAND [options] ...\n\n"
-          "Reads, checks, prints, assembles, writes and runs CUDA Tile IR bytecode, versions 13.1 to 13.5.\n\n"
+          "Reads, checks, prints, assembles, runs and compiles CUDA Tile IR bytecode, versions 13.1 to 13.5.\n\n"
           "commands:\n", out);
     for (size_t i = 0; commands[i]; i++)
         fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);

@@ -1,0 +1,230 @@
+#!/bin/sh
+# The commands that compile, with a code generator, an assembler and a driver that are not what they seem; ends with
+# `dropin: N passed, N failed`.
+#
+#   dropin.sh BUILD FOLDER      BUILD has fakecuda/, with tilevm and tileiras; FOLDER is made
+set -u
+build=$(cd "$1" && pwd)
+fake=$build/fakecuda
+rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
+passed=0
+failed=0
+unset CUDA_HOME CUDA_PATH TILEVM_PTXAS
+export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
+
+# run STATUS COMMAND...: the exit status must be that; the output is kept for says.
+run() {
+    wanted=$1
+    shift
+    "$@" > out 2>&1
+    found=$?
+    if [ $found -eq "$wanted" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "exit status $found, not $wanted: $*"
+        sed 's/^/    /' out
+    fi
+}
+# says WORDS: in the output of the last run.
+says() {
+    if grep -qF -e "$1" out; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'expected: ...%s...\n' "$1"
+        sed 's/^/    /' out
+    fi
+}
+tileiras() { "$fake/tileiras" "$@"; }
+tilevm() { "$fake/tilevm" "$@"; }
+
+cat > kernel.tir <<'END'
+cuda_tile.module @m { entry @scale(%a: tile<ptr<f32>>, %n: tile<i32>) { return } }
+END
+tilevm asm kernel.tir -o kernel.tbc || exit 2
+head -c 40 kernel.tbc > short.tbc
+echo 'cuda_tile.module @m { entry @k(%a: tile<4xi32>) { return } }' > invalid.tir
+tilevm asm invalid.tir -o invalid.tbc || exit 2
+printf 'text\n' > text.tbc
+
+# ---- tileiras: options ----
+export TILEVM_PTXAS=none
+run 0 tileiras --list-versions
+says 13.1
+says 13.5
+run 0 tileiras --version
+says 'Assembler: none; writes PTX'
+run 0 tileiras --help
+says '--gpu-name'
+run 1 tileiras
+says 'error: no input file provided'
+run 1 tileiras --gpu-name sm_90 nothere
+says "error: unable to read input file: nothere: No such file or directory"
+run 2 tileiras kernel.tbc
+says 'error: no GPU architecture was given'
+run 1 tileiras --gpu-name=sm_91 kernel.tbc
+says "tileiras: for the --gpu-name option: Cannot find option named 'sm_91'"
+run 2 tileiras -O4 --gpu-name sm_90 kernel.tbc
+says 'error: invalid optimization level: 4'
+run 1 tileiras --opt-level=3x --gpu-name sm_90 kernel.tbc
+run 1 tileiras --gpu-name sm_90 kernel.tbc kernel.tbc
+says 'Too many positional arguments specified!'
+run 1 tileiras --bogus
+says "Unknown command line argument '--bogus'"
+run 1 tileiras kernel.tbc -o
+says 'tileiras: for the -o option: requires a value!'
+run 2 tileiras --gpu-name sm_90 -O2 -g kernel.tbc
+says 'optimized debugging is currently not supported'
+run 2 tileiras --gpu-name sm_90 --apply-controls=x kernel.tbc
+run 5 tileiras --gpu-name sm_90 -l x kernel.tbc
+run 1 tileiras --gpu-name sm_90 --sanitize=racecheck kernel.tbc
+run 1 tileiras --gpu-name sm_90 --preview=other kernel.tbc
+run 0 tileiras --gpu-name sm_90 --sanitize=memcheck --host-arch=aarch64 --host-os=windows --preview=simt -opt-level=2 \
+    --lineinfo=true kernel.tbc -o k.out
+run 0 tileiras -O0 -g --arch=sm_80 -o k.out -- kernel.tbc
+run 0 tileiras --gpu-name sm_90 -O3 --lineinfo --remark-format=yaml --remarks=all --remarks-output-file=r.yaml kernel.tbc -o k.out
+run 0 test -f r.yaml
+run 2 tileiras --gpu-name sm_90 --remark-format=yaml --remarks=all --remarks-output-file=no/r.yaml kernel.tbc -o k.out
+
+# ---- tileiras: output ----
+run 0 tileiras --gpu-name sm_90 kernel.tbc
+run 0 test -s elf.o
+run 0 tileiras --gpu-name sm_90 kernel.tbc -o k.ptx
+run 0 grep -q '.target sm_90' k.ptx
+run 0 test "$(tail -c 1 k.ptx | od -An -tx1)" = ' 00'
+run 0 test "$(tr -d '\0' < k.ptx | wc -c)" -eq $(($(wc -c < k.ptx) - 1))
+run 0 tileiras --gpu-name sm_90 kernel.tbc -o -
+says '.entry scale'
+run 2 tileiras --gpu-name sm_90 kernel.tbc -o no/k.ptx
+says "error: cannot write 'no/k.ptx': No such file or directory"
+run 3 tileiras --gpu-name sm_90 short.tbc -o none
+says 'error: input does not correspond to Tile IR bytecode'
+run 3 tileiras --gpu-name sm_90 invalid.tbc -o none
+says 'error: [V-ENT-02]'
+run 3 tileiras --gpu-name sm_90 text.tbc -o none
+says 'error: [F-001]'
+export FAKE_COMPILE_REFUSES=1
+run 5 tileiras --gpu-name sm_90 kernel.tbc -o none
+says 'kernel.py:7:3: error: [G-GEN-01] there is no code for this'
+says 'error: failed to compile Tile IR program'
+unset FAKE_COMPILE_REFUSES
+run 1 test -e none
+
+# ---- ptxas ----
+mkdir -p home/bin other
+cat > home/bin/ptxas <<'END'
+#!/bin/sh
+# Notes how it was called; gives its input back, in capitals.
+echo "$*" > "${0%/*}/called"
+while [ $# -gt 0 ]; do
+    case $1 in -o) output=$2; shift ;; -*) ;; *) input=$1 ;; esac
+    shift
+done
+tr 'a-z' 'A-Z' < "$input" > "$output"
+END
+cat > other/ptxas <<'END'
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in -o) shift ;; -*) ;; *) input=$1 ;; esac
+    shift
+done
+echo "ptxas $input, line 11; error   : Unknown symbol 'x'" >&2
+echo "ptxas fatal   : Ptx assembly aborted due to errors" >&2
+exit 255
+END
+chmod +x home/bin/ptxas other/ptxas
+unset TILEVM_PTXAS
+export CUDA_HOME="$PWD/home"
+run 0 tileiras --version
+says "Assembler: $PWD/home/bin/ptxas"
+run 0 tileiras --gpu-name sm_90 -O2 --lineinfo kernel.tbc -o k.cubin
+run 0 grep -q 'ENTRY SCALE' k.cubin
+run 0 grep -q -e '^-arch=sm_90 -O2 -lineinfo .*/kernel.ptx -o .*/kernel.cubin$' home/bin/called
+rm home/bin/called
+run 0 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o k.cubin
+run 0 test -f home/bin/called
+unset CUDA_HOME
+run 5 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+says "line 11; error   : Unknown symbol 'x'"
+says 'which belongs to op 0 return kernel.py:3:5'
+run 1 test -e none
+run 5 env TILEVM_PTXAS=/bin/false "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+run 5 env TILEVM_PTXAS=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+says '/no/such cannot be run: No such file or directory'
+run 5 env TILEVM_PTXAS="$PWD/home/bin/ptxas" TMPDIR=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+says 'no folder for temporary files'
+run 0 test -z "$(ls -d "${TMPDIR:-/tmp}"/tilevm-?????? 2> /dev/null)"
+
+# ---- tilevm compile ----
+export TILEVM_PTXAS=none
+run 0 tilevm compile kernel.tbc
+run 0 grep -q '.target sm_80' kernel.ptx
+run 0 tilevm compile kernel.tbc --target sm_80,sm_90a,120 -o out.ptx
+run 0 grep -q '.target sm_80' out.sm_80.ptx
+run 0 grep -q '.target sm_90a' out.sm_90a.ptx
+run 0 grep -q '.target sm_120' out.sm_120.ptx
+run 0 tilevm compile - -t sm_90 -o - < kernel.tbc
+run 2 tilevm compile kernel.tbc --target sm_80,gpu
+says "'gpu' is not a target"
+run 2 tilevm compile kernel.tbc -t sm_80,sm_90 -o -
+run 2 tilevm compile kernel.tbc --ptx-version 8
+run 2 tilevm compile
+run 1 tilevm compile invalid.tbc
+says 'error[V-ENT-02]'
+run 1 tilevm compile kernel.tbc -t sm_99
+says 'sm_99 is no known target'
+run 1 env FAKE_COMPILE_REFUSES=1 "$fake/tilevm" compile kernel.tbc
+says 'error[G-GEN-01]: there is no code for this'
+run 0 env TILEVM_PTXAS="$PWD/home/bin/ptxas" "$fake/tilevm" compile kernel.tbc -t sm_90 -e cubin
+run 0 grep -q 'ENTRY SCALE' kernel.cubin
+# Without ptxas the driver assembles; without a driver that is said.
+run 0 env LD_LIBRARY_PATH="$fake" "$fake/tilevm" compile kernel.tbc -t sm_90 -o driver.cubin
+run 0 grep -q 'fake cubin' driver.cubin
+run 1 env LD_LIBRARY_PATH="$fake" FAKECUDA_FAIL=cuLinkComplete=218 "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
+says 'cuLinkComplete: CUDA_ERROR_INVALID_PTX (218)'
+run 1 env LD_LIBRARY_PATH="$fake" FAKECUDA_DEVICES=none "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
+says 'cuInit: CUDA_ERROR_NO_DEVICE (100)'
+if ! ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
+    run 1 env LD_LIBRARY_PATH=/no/such "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
+    says 'there is no CUDA driver'
+    says 'help: set CUDA_HOME to a CUDA toolkit'
+fi
+run 1 test -e no.cubin
+
+# ---- tilevm cache ----
+run 0 tilevm cache path
+says "$PWD/cache"
+run 0 tilevm cache list
+says "0 entries, 0 bytes in $PWD/cache"
+if [ -e "$fake/libtilevm_cuda.so" ] && [ "${PRELOAD:-yes}" = yes ]; then
+    run 0 env LD_PRELOAD="$fake/libtilevm_cuda.so" "$fake/host" linked kernel.tbc scale
+    run 0 tilevm cache list
+    says 'sm_90    12080  scale'
+    says '1 entry,'
+    run 0 tilevm cache verify
+    entry=$(find cache -name '*.tvk')
+    printf x >> "$entry"
+    run 1 tilevm cache verify
+    says 'damaged: it was cut short'
+    run 0 tilevm cache prune
+    says 'removed 1 entry'
+    run 0 env LD_PRELOAD="$fake/libtilevm_cuda.so" "$fake/host" linked kernel.tbc scale
+    run 0 tilevm cache prune --size 1G
+    says 'removed 0 entries'
+    run 0 tilevm cache clear
+    says 'removed 1 entry'
+fi
+run 2 tilevm cache
+run 2 tilevm cache wipe
+says "'wipe' is not one of list|verify|prune|clear|path"
+run 2 tilevm cache list --size 5
+run 2 tilevm cache prune --size lots
+run 2 env TILEVM_CACHE_SIZE=0 "$fake/tilevm" cache list
+says 'there is no cache: TILEVM_CACHE_SIZE is 0'
+mkdir -p cache && chmod go+w cache
+run 2 tilevm cache list
+says 'others may write to the folder'
+
+echo "dropin: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,356 @@
+/* tileiras: takes the place of NVIDIA's command of that name, for programs that call it. The same options, exit codes and
+   forms of messages; docs/drop-in.md has what cuTile Python relies on. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bytecode/verify.h"
+#include "tools/tilevm/assemble.h"
+#include "tools/tilevm/cli.h"
+
+/* NVIDIA's exit codes, found by trying release 13.5. */
+enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_OPTIONS = 2, EXIT_BYTECODE = 3, EXIT_COMPILE = 5 };
+
+typedef enum option_id {
+    GPU, OUTPUT, LEVEL, LINES, DEBUG, VERSIONS, VERSION, HELP, IGNORED, FORMAT, REMARKS, REMARKS_FILE, LIBRARY, CONTROLS
+} option_id;
+typedef enum option_kind { FLAG, VALUE, CHOICE, PREFIX, TARGET } option_kind;
+
+static const struct option {
+    option_id id;
+    const char *name;
+    option_kind kind;
+    const char *values, *help;
+} options[] = {
+#define OPTION(id, name, kind, values, help) {id, name, kind, values, help},
+#include "tools/tileiras/options.def"
+};
+
+typedef struct settings {
+    const char *input, *output, *remarks_file;
+    char target[16];             /* empty: none was given */
+    unsigned opt_level;
+    bool line_info, debug, yaml, remarks, has_library, has_controls;
+    option_id action;            /* HELP, VERSION, VERSIONS; else GPU */
+} settings;
+
+/* ---- options ---- */
+
+static void print_help(FILE *out)
+{
+    fputs("usage: tileiras [options] FILE\n\n"
+          "Compiles Tile IR bytecode, versions 13.1 to 13.5, for a GPU: to a cubin where ptxas is found (TILEVM_PTXAS, beside\n"
+          "this program, CUDA_HOME, PATH), else to PTX, which the driver loads just as well. Takes the place of NVIDIA's\n"
+          "command of the same name.\n\noptions:\n", out);
+    for (size_t i = 0; i < TV_COUNT(options); i++) {
+        const struct option *o = &options[i];
+        char form[64];
+        snprintf(form, sizeof form, "%s%s%s%s", o->name[1] ? "--" : "-", o->name,
+                 o->kind == FLAG || o->kind == PREFIX ? "" : o->name[1] ? "=" : " ", o->kind == CHOICE ? "" : o->values);
+        fprintf(out, "  %-24s %s%s%s%s\n", form, o->help, o->kind == CHOICE ? " (" : "", o->kind == CHOICE ? o->values : "",
+                o->kind == CHOICE ? ")" : "");
+    }
+    fputs("\ntargets:", out);
+    for (size_t i = 0; bc_target_at(i); i++)
+        fprintf(out, " sm_%u", bc_target_at(i));
+    fputs("\nexit codes: 0 done, 1 usage or an input that cannot be read, 2 options, 3 not valid bytecode, 5 cannot be compiled\n",
+          out);
+}
+
+static bool is_choice(const char *value, const char *choices)
+{
+    size_t len = strlen(value);
+    for (const char *p = choices;; p++) {
+        size_t part = strcspn(p, "|");
+        if (part == len && memcmp(p, value, len) == 0)
+            return true;
+        p += part;
+        if (!*p)
+            return false;
+    }
+}
+
+static bool is_target(const char *value)
+{
+    char name[16];
+    for (size_t i = 0; bc_target_at(i); i++) {
+        snprintf(name, sizeof name, "sm_%u", bc_target_at(i));
+        if (strcmp(name, value) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int bad_value(const struct option *o, const char *format, const char *value)
+{
+    fprintf(stderr, "tileiras: for the %s%s option: ", o->name[1] ? "--" : "-", o->name);
+    fprintf(stderr, "%s%s%s\n", format, value ? value : "", value ? "'" : "");
+    return EXIT_USAGE;
+}
+
+/* Takes an option in; gives an exit code, or EXIT_DONE to go on. */
+static int apply(settings *s, const struct option *o, const char *value)
+{
+    char *end;
+    if (o->kind == CHOICE && !is_choice(value, o->values))
+        return bad_value(o, "Cannot find option named '", value);
+    if (o->kind == TARGET && !is_target(value))
+        return bad_value(o, "Cannot find option named '", value);
+    switch (o->id) {
+    case GPU: snprintf(s->target, sizeof s->target, "%s", value); break;
+    case OUTPUT: s->output = value; break;
+    case LEVEL:
+        s->opt_level = (unsigned)strtoul(value, &end, 10);
+        if (!isdigit((unsigned char)value[0]) || *end)
+            return bad_value(o, "not a number: '", value);
+        break;
+    case LINES: s->line_info = true; break;
+    case DEBUG: s->debug = true; break;
+    case FORMAT: s->yaml = strcmp(value, "yaml") == 0; break;
+    case REMARKS: s->remarks = strcmp(value, "none") != 0; break;
+    case REMARKS_FILE: s->remarks_file = value; break;
+    case LIBRARY: s->has_library = true; break;
+    case CONTROLS: s->has_controls = true; break;
+    case VERSIONS:
+    case VERSION:
+    case HELP: s->action = o->id; break;
+    case IGNORED: break;
+    }
+    return EXIT_DONE;
+}
+
+/* The option that a word without its dashes begins with; *out_value what is attached to it, or NULL. */
+static const struct option *find_option(const char *word, const char **out_value)
+{
+    size_t len = strcspn(word, "=");
+    *out_value = word[len] ? word + len + 1 : NULL;
+    for (size_t i = 0; i < TV_COUNT(options); i++)
+        if (strlen(options[i].name) == len && memcmp(options[i].name, word, len) == 0)
+            return &options[i];
+    for (size_t i = 0; i < TV_COUNT(options); i++) /* -O3 */
+        if (options[i].kind == PREFIX && strncmp(word, options[i].name, strlen(options[i].name)) == 0) {
+            *out_value = word + strlen(options[i].name);
+            return &options[i];
+        }
+    return NULL;
+}
+
+static int parse(settings *s, int argc, char **argv)
+{
+    bool only_operands = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value;
+        if (!only_operands && strcmp(word, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        if (only_operands || word[0] != '-' || !word[1]) {
+            if (s->input) {
+                fputs("tileiras: Too many positional arguments specified!\n", stderr);
+                return EXIT_USAGE;
+            }
+            s->input = word;
+            continue;
+        }
+        const struct option *o = find_option(word + (word[1] == '-' ? 2 : 1), &value);
+        if (!o) {
+            fprintf(stderr, "tileiras: Unknown command line argument '%s'.  Try: 'tileiras --help'\n", word);
+            return EXIT_USAGE;
+        }
+        if (o->kind == FLAG && value && strcmp(value, "false") == 0)
+            continue;
+        if (o->kind == FLAG && value && strcmp(value, "true") != 0)
+            return bad_value(o, "it takes no value: '", value);
+        if (o->kind != FLAG && o->kind != PREFIX && !value)
+            value = i + 1 < argc ? argv[++i] : NULL;
+        if (o->kind != FLAG && !value)
+            return bad_value(o, "requires a value!", NULL);
+        int code = apply(s, o, value);
+        if (code != EXIT_DONE)
+            return code;
+    }
+    return EXIT_DONE;
+}
+
+/* ---- messages ---- */
+
+static int say(int code, const char *format, ...) TV_PRINTF(2, 3);
+static int say(int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("error: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}
+
+/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken apart by
+   cuTile Python, which then fails to print it: docs/drop-in.md.) Control characters of the input do not reach the terminal. */
+static void print_diag(void *user, const tv_diag *diag)
+{
+    (void)user;
+    static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
+    bc_text text;
+    bc_text_init(&text, NULL);
+    if (diag->line)
+        bc_text_printf(&text, "%.*s:%u:%u: ", (int)diag->file.len, diag->file.ptr, (unsigned)diag->line,
+                       (unsigned)diag->column);
+    bc_text_printf(&text, "%s: [%s] %.*s", names[diag->severity], diag->rule, (int)diag->message.len, diag->message.ptr);
+    if (diag->function.len)
+        bc_text_printf(&text, "\n   in @%.*s%s%.*s", (int)diag->function.len, diag->function.ptr, diag->op_text.len ? ": " : "",
+                       (int)diag->op_text.len, diag->op_text.ptr);
+    if (diag->help.len)
+        bc_text_printf(&text, "\n   help: %.*s", (int)diag->help.len, diag->help.ptr);
+    bc_text_char(&text, '\n');
+    for (size_t i = 0; i < text.len; i++)
+        fputc(text.ptr[i] == '\n' || (unsigned char)text.ptr[i] >= 0x20 ? text.ptr[i] : '?', stderr);
+    bc_text_release(&text);
+}
+
+/* For the second look at a module, after the warnings have been shown. */
+static void print_error(void *user, const tv_diag *diag)
+{
+    if (diag->severity == TV_ERROR)
+        print_diag(user, diag);
+}
+
+/* ---- work ---- */
+
+static bool append(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return !((bc_text *)user)->failed;
+}
+
+static int write_output(const char *path, tv_str bytes)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdout : fopen(path, "wb");
+    bool written = file && fwrite(bytes.ptr, 1, bytes.len, file) == bytes.len && fflush(file) == 0;
+    int error = errno;
+    if (file && !standard && fclose(file) != 0 && written) {
+        written = false;
+        error = errno;
+    }
+    if (!written && file && !standard)
+        unlink(path);
+    return written ? EXIT_DONE : say(EXIT_OPTIONS, "cannot write '%s': %s", path, strerror(error));
+}
+
+/* PTX, or the cubin that ptxas makes of it, to the output. */
+static int finish(const settings *s, bc_text *ptx)
+{
+    const char *path = s->output ? s->output : "elf.o";
+    char *ptxas = assemble_find_ptxas();
+    if (!ptxas) {
+        bc_text_char(ptx, 0); /* cuLibraryLoadData takes text with a zero at its end */
+        return ptx->failed ? say(EXIT_COMPILE, "out of memory") : write_output(path, bc_text_get(ptx));
+    }
+    bc_text cubin, log;
+    bc_text_init(&cubin, NULL);
+    bc_text_init(&log, NULL);
+    assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug};
+    int code = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log)
+                   ? write_output(path, bc_text_get(&cubin))
+                   : say(EXIT_COMPILE, "%s does not assemble the kernel:\n%s", ptxas, log.ptr ? log.ptr : "");
+    bc_text_release(&cubin);
+    bc_text_release(&log);
+    free(ptxas);
+    return code;
+}
+
+static int compile_module(const settings *s, tv_module *module, tv_sink sink)
+{
+    tv_verify_options verify = {0};
+    if (tv_module_verify(module, &verify, sink) != TV_OK)
+        return say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
+    verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
+    tv_compile_options how = {.target = s->target, .opt_level = s->opt_level, .line_info = s->line_info || s->debug};
+    bc_text ptx;
+    bc_text_init(&ptx, NULL);
+    int code = EXIT_DONE;
+    if (tv_module_verify(module, &verify, (tv_sink){.report = print_error}) != TV_OK ||
+        tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = append}) != TV_OK)
+        code = say(EXIT_COMPILE, "failed to compile Tile IR program%s", ptx.failed ? ": out of memory" : "");
+    if (code == EXIT_DONE)
+        code = finish(s, &ptx);
+    bc_text_release(&ptx);
+    return code;
+}
+
+/* What makes no sense before the input is looked at. */
+static int check_settings(const settings *s)
+{
+    if (s->opt_level > 3)
+        return say(EXIT_OPTIONS, "invalid optimization level: %u", s->opt_level);
+    if (!s->target[0])
+        return say(EXIT_OPTIONS, "no GPU architecture was given: use --gpu-name sm_XX");
+    if (s->debug && s->opt_level)
+        return say(EXIT_OPTIONS, "optimized debugging is currently not supported, change the optimization level to 0 or disable "
+                   "full debug info");
+    if (s->has_controls)
+        return say(EXIT_OPTIONS, "--apply-controls is for NVIDIA's compiler only");
+    if (s->has_library)
+        return say(EXIT_COMPILE, "libraries (-l) are a preview feature, which is not supported");
+    return EXIT_DONE;
+}
+
+static int compile(const settings *s)
+{
+    cli_file file;
+    char *problem = NULL;
+    if (!s->input) {
+        say(EXIT_USAGE, "no input file provided\n");
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(s->input, "-") == 0 || !cli_read(s->input, &file, &problem)) {
+        say(EXIT_USAGE, "unable to read input file: %s", problem ? problem : "standard input is not supported");
+        free(problem);
+        return EXIT_USAGE;
+    }
+    int code = check_settings(s);
+    /* The client reads the file of remarks whatever is in it. */
+    if (code == EXIT_DONE && s->remarks && s->yaml)
+        code = write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_str(""));
+    tv_module *module = NULL;
+    tv_sink sink = {.report = print_diag};
+    if (code == EXIT_DONE)
+        code = tv_module_open(file.bytes, file.size, NULL, sink, &module) == TV_OK
+                   ? compile_module(s, module, sink)
+                   : say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
+    tv_module_close(module);
+    cli_file_free(&file);
+    return code;
+}
+
+/* Callers keep compiled kernels by this text, so it changes with whatever changes the output. */
+static void print_version(void)
+{
+    char *ptxas = assemble_find_ptxas();
+    printf("tileiras: tilevm %s, build %s\nBytecode 13.1 to 13.5; options as in release 13.5\nAssembler: %s\n", TV_VERSION,
+           tv_build_id(), ptxas ? ptxas : "none; writes PTX");
+    free(ptxas);
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.opt_level = 3, .action = GPU};
+    int code = parse(&s, argc, argv);
+    if (code != EXIT_DONE)
+        return code;
+    if (s.action == HELP)
+        print_help(stdout);
+    else if (s.action == VERSION)
+        print_version();
+    else if (s.action == VERSIONS)
+        for (unsigned minor = 1; minor <= 5; minor++)
+            printf("13.%u\n", minor);
+    else
+        return compile(&s);
+    return fflush(stdout) == 0 ? EXIT_DONE : EXIT_OPTIONS;
+}

@@ -1,0 +1,237 @@
+/* tilevm compile: bytecode to PTX or cubins, for one target or several. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/tilevm/assemble.h"
+#include "tools/tilevm/cli.h"
+
+enum { OPT_TARGET = 1, OPT_OUTPUT, OPT_EMIT, OPT_LEVEL, OPT_LINES, OPT_PTX_VERSION };
+enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
+enum { MAX_TARGETS = 16 };
+
+#define FORMS "ptx|cubin"
+
+static const cli_option options[] = {
+    {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80)"},
+    {OPT_EMIT, 'e', "emit", FORMS, "what to write (default: what the name after -o ends in, else ptx)"},
+    {OPT_OUTPUT, 'o', "output", "FILE",
+     "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is put before the ending"},
+    {OPT_LEVEL, 'O', "opt-level", "N", "0 to 3 (default 3)"},
+    {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
+    {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
+    {0}};
+
+static int run(cli_args *args);
+
+const cli_command command_compile = {
+    "compile", "FILE", "compile bytecode to PTX or cubins",
+    "Checks the file and compiles its kernels. PTX runs on the target and all later GPUs, through any driver\n"
+    "that knows its version; a cubin runs on the target only and loads faster. Cubins are made by ptxas\n"
+    "(beside this program, in CUDA_HOME/bin or PATH), or by the driver where there is no ptxas.",
+    options, run};
+
+typedef struct compile_job {
+    cli_args *args;
+    const char *input, *output;
+    char targets[MAX_TARGETS][16];
+    size_t target_count;
+    unsigned emit;
+    tv_compile_options compile;
+    tv_module *module;
+    tv_sink sink;
+    char *ptxas;
+} compile_job;
+
+/* ---- options ---- */
+
+static bool take_targets(compile_job *job, const char *list)
+{
+    for (;;) {
+        size_t len = strcspn(list, ",");
+        char word[32];
+        unsigned number;
+        snprintf(word, sizeof word, "%.*s", (int)(len < sizeof word ? len : sizeof word - 1), list);
+        if (!cli_target(job->args, word, &number))
+            return false;
+        if (job->target_count == MAX_TARGETS) {
+            cli_usage(job->args, "at most %d targets at a time", MAX_TARGETS);
+            return false;
+        }
+        snprintf(job->targets[job->target_count++], sizeof *job->targets, "sm_%.10s",
+                 word + (strncmp(word, "sm_", 3) == 0 ? 3 : 0));
+        if (!list[len])
+            return true;
+        list += len + 1;
+    }
+}
+
+static bool take_ptx_version(compile_job *job, const char *text)
+{
+    char *end;
+    unsigned long major = isdigit((unsigned char)text[0]) ? strtoul(text, &end, 10) : 0;
+    if (major < 6 || major > 99 || *end != '.' || !isdigit((unsigned char)end[1]) || end[2]) {
+        cli_usage(job->args, "--ptx-version: '%s' is not a PTX version; write it like 8.0", text);
+        return false;
+    }
+    job->compile.ptx_version = (unsigned)major * 10 + (unsigned)(end[1] - '0');
+    return true;
+}
+
+/* False: job->args->exit_code is set. */
+static bool take_option(compile_job *job, int id, const char *value)
+{
+    uint64_t number;
+    switch (id) {
+    case OPT_TARGET: return take_targets(job, value);
+    case OPT_OUTPUT: job->output = value; return true;
+    case OPT_EMIT: return cli_choice(job->args, "--emit", value, FORMS, &job->emit);
+    case OPT_LINES: job->compile.line_info = true; return true;
+    case OPT_PTX_VERSION: return take_ptx_version(job, value);
+    case OPT_LEVEL:
+        if (!cli_number(job->args, "--opt-level", value, 0, 3, &number))
+            return false;
+        job->compile.opt_level = (unsigned)number;
+        return true;
+    case CLI_OPERAND:
+        if (job->input) {
+            cli_usage(job->args, "one file at a time; '%s' is the second", value);
+            return false;
+        }
+        job->input = value;
+        return true;
+    default: return false;
+    }
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+/* ---- names ---- */
+
+/* The name of the output for a target (free): "k.sm_90.ptx". NULL: standard output. */
+static char *output_name(const compile_job *job, const char *target)
+{
+    if (job->output && strcmp(job->output, "-") == 0)
+        return NULL;
+    const char *name = job->output ? job->output : strcmp(job->input, "-") == 0 ? "kernel" : job->input;
+    const char *base = strrchr(name, '/');
+    base = base ? base + 1 : name;
+    if (!job->output)
+        name = base;
+    const char *dot = strrchr(base, '.');
+    if (!dot || dot == base)
+        dot = name + strlen(name);
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_bytes(&text, name, (size_t)(dot - name));
+    if (job->target_count > 1)
+        bc_text_printf(&text, ".%s", target);
+    bc_text_puts(&text, job->output ? dot : job->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
+    return text.ptr;
+}
+
+/* ---- one target ---- */
+
+static bool append(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return !((bc_text *)user)->failed;
+}
+
+static int write_output(const compile_job *job, const char *target, tv_str bytes)
+{
+    cli_out out;
+    char *name = output_name(job, target);
+    if (!name && job->emit == EMIT_CUBIN && isatty(STDOUT_FILENO))
+        return cli_error("a cubin is not for terminals; name a file with -o FILE");
+    bool opened = cli_out_open(&out, name);
+    free(name);
+    if (!opened)
+        return CLI_ERROR;
+    cli_out_write(&out, bytes.ptr, bytes.len);
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+}
+
+static int assemble(const compile_job *job, const char *target, tv_str ptx, bc_text *cubin)
+{
+    bc_text log;
+    bc_text_init(&log, NULL);
+    assemble_options how = {.opt_level = job->compile.opt_level, .line_info = job->compile.line_info,
+                            .target = (unsigned)strtoul(target + 3, NULL, 10)};
+    bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
+                           : assemble_with_driver(ptx, &how, cubin, &log);
+    if (!fine)
+        cli_error("%s: cannot be assembled for %s by %s\n%s%s", cli_shown_path(job->input), target,
+                  job->ptxas ? job->ptxas : "the driver", log.ptr ? log.ptr : "",
+                  job->ptxas ? "" : "   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+    bc_text_release(&log);
+    return fine ? CLI_OK : CLI_FAILED;
+}
+
+static int compile_for(compile_job *job, const char *target)
+{
+    bc_text ptx, cubin;
+    bc_text_init(&ptx, NULL);
+    bc_text_init(&cubin, NULL);
+    job->compile.target = target;
+    tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
+    int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
+    if (code == CLI_OK)
+        code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink, (tv_writer){.user = &ptx, .write = append}),
+                           job->input);
+    if (code == CLI_OK && job->emit == EMIT_CUBIN)
+        code = assemble(job, target, bc_text_get(&ptx), &cubin);
+    if (code == CLI_OK)
+        code = write_output(job, target, bc_text_get(job->emit == EMIT_CUBIN ? &cubin : &ptx));
+    bc_text_release(&ptx);
+    bc_text_release(&cubin);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static int compile_all(compile_job *job)
+{
+    int code;
+    cli_file file;
+    job->module = cli_open_module(job->args, job->input, NULL, &file, &code);
+    if (!job->module)
+        return code;
+    cli_printer printer;
+    job->sink = cli_printing_sink(&printer, job->input, job->args->color);
+    if (job->emit == EMIT_CUBIN)
+        job->ptxas = assemble_find_ptxas();
+    /* One target that cannot be served does not keep the others from being written. */
+    int worst = CLI_OK;
+    for (size_t i = 0; i < job->target_count; i++) {
+        int done = compile_for(job, job->targets[i]);
+        worst = done > worst ? done : worst;
+    }
+    free(job->ptxas);
+    tv_module_close(job->module);
+    cli_file_free(&file);
+    return worst;
+}
+
+static int run(cli_args *args)
+{
+    compile_job job = {.args = args, .emit = EMIT_UNSAID, .compile.opt_level = 3};
+    const char *value;
+    for (int id; (id = cli_next(args, &value)) != CLI_END;)
+        if (!take_option(&job, id, value))
+            return args->exit_code;
+    if (!job.input)
+        return cli_usage(args, "which file? ('-' is standard input)");
+    if (!job.target_count)
+        take_targets(&job, "sm_80");
+    if (job.target_count > 1 && job.output && strcmp(job.output, "-") == 0)
+        return cli_usage(args, "several targets do not fit into one output; name a file");
+    if (job.emit == EMIT_UNSAID)
+        job.emit = job.output && ends_in(job.output, ".cubin") ? EMIT_CUBIN : EMIT_PTX;
+    return compile_all(&job);
+}
