@@ -253,6 +253,9 @@ PROPERTY_SEEDS ?= $(if $(filter release,$(CONFIG)),200,40)
 check-property: $(OUT)/property ## what holds of every module, on random ones: PROPERTY_SEEDS seeds in every version
 	$(Q)$< $(PROPERTY_SEEDS)
 
+check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with arguments that are made up
+	$(Q)sh tests/made_up.sh $(OUT)/tilevm $(BUILD)/corpus
+
 check-api: all ## the library as others get it: installed, then linked shared and static
 	$(Q)MAKE="$(MAKE)" CC="$(CC)" sh tests/api/check.sh $(OUT)/api
 
@@ -364,7 +367,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-layers check-docs check-property golden \
+.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-made-up check-layers check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

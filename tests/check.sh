@@ -52,6 +52,7 @@ if build build tests corpus; then
     run docs check-docs
     run api check-api
     run examples run
+    run made-up check-made-up
     run loader check-loader
     run property check-property
     run corpus check-corpus

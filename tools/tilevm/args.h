@@ -261,6 +261,7 @@ typedef struct arg_demand {
     bool bytes_open;
     bool sliced;                         /* some views begin inside the array: nothing is known of their place */
     bool shared;                         /* reached by atomics or ordered accesses: a lock or a counter, probably */
+    bool places;                         /* its elements become addresses, indices, extents or strides */
 } arg_demand;
 
 typedef struct arg_study {

@@ -11,6 +11,7 @@ typedef struct range {
     bool known;
     int64_t low, high;
     uint32_t root;           /* slot of the pointer parameter, plus 1; 0: an integer */
+    uint32_t from;           /* an integer: slot, plus 1, of the array that it was read from or made of; 0: none */
 } range;
 
 typedef struct student {
@@ -105,10 +106,36 @@ static range arithmetic(bc_opcode opcode, range a, range b)
 
 /* ---- addresses ---- */
 
+/* A value says where memory is: does it come from an array? */
+static void note_place(student *s, const bc_value *v)
+{
+    uint32_t from = of(s, v)->from;
+    if (from)
+        s->study->demands[from - 1].places = true;
+}
+
+/* What a load gives. */
+static void note_loaded(student *s, const bc_op *op, const bc_value *memory)
+{
+    of(s, bc_results(op))->from = of(s, memory)->root;
+}
+
+/* Integers are made of the same array as an operand. */
+static void pass_on(student *s, const bc_op *op)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        from = from ? from : of(s, bc_operands(op)[i])->from;
+    for (uint32_t i = 0; from && i < op->result_count; i++)
+        if (!of(s, &bc_results(op)[i])->root)
+            of(s, &bc_results(op)[i])->from = from;
+}
+
 static range offset(student *s, const bc_op *op)
 {
     range p = *of(s, bc_operand(op, F_offset_ptr)), by = *of(s, bc_operand(op, F_offset_offset));
     unsigned bytes = bc_kind_memory_bytes((bc_kind)bc_results(op)->type->elem->elem->kind);
+    note_place(s, bc_operand(op, F_offset_offset));
     if (!p.root)
         return unknown();
     if (!p.known || !by.known || by.root)
@@ -149,6 +176,10 @@ static void see_view(student *s, const bc_op *op)
     const range *base = of(s, bc_operand(op, F_make_tensor_view_base));
     bc_range sizes = bc_operand_range(op, F_make_tensor_view_dynamic_shape);
     bc_range strides = bc_operand_range(op, F_make_tensor_view_dynamic_strides);
+    for (uint32_t i = 0; i < sizes.count; i++)
+        note_place(s, bc_operands(op)[sizes.first + i]);
+    for (uint32_t i = 0; i < strides.count; i++)
+        note_place(s, bc_operands(op)[strides.first + i]);
     *of(s, bc_results(op)) = *base;
     if (!base->root || type->rank > TV_MAX_RANK)
         return;
@@ -193,6 +224,8 @@ static void touch_view(student *s, const bc_op *op, const bc_value *view, bc_ran
 {
     const bc_type *type = view->type;
     const range *base = of(s, view);
+    for (uint32_t i = 0; i < indices.count; i++)
+        note_place(s, bc_operands(op)[indices.first + i]);
     if (!base->root)
         return;
     arg_demand *d = &s->study->demands[base->root - 1];
@@ -261,6 +294,7 @@ static bool see_access(student *s, const bc_op *op)
     switch ((int)op->opcode) {
     case OP_load_view_tko:
         touch_view(s, op, bc_operand(op, F_load_view_tko_view), bc_operand_range(op, F_load_view_tko_index));
+        note_loaded(s, op, bc_operand(op, F_load_view_tko_view));
         return true;
     case OP_store_view_tko:
         touch_view(s, op, bc_operand(op, F_store_view_tko_view), bc_operand_range(op, F_store_view_tko_index));
@@ -270,6 +304,7 @@ static bool see_access(student *s, const bc_op *op)
         return true;
     case OP_load_ptr_tko:
         touch(s, bc_operand(op, F_load_ptr_tko_source), bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) != weak);
+        note_loaded(s, op, bc_operand(op, F_load_ptr_tko_source));
         return true;
     case OP_store_ptr_tko:
         touch(s, bc_operand(op, F_store_ptr_tko_destination),
@@ -347,6 +382,7 @@ static void see(student *s, const bc_op *op)
     default:
         break;
     }
+    pass_on(s, op);
 }
 
 bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3], const int64_t *values,

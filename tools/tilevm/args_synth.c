@@ -109,29 +109,32 @@ static void plan_strides(plan *p, const tv_axis *axes, const int64_t *fixed)
 
 /* ---- data ---- */
 
-/* Floats of either sign; integers from 1 to 99, which also do as indices, divisors and counts. Locks and counters begin
-   at zero, or the kernel might wait forever. */
-static void fill(arg_array *array, uint32_t seed, bool shared)
+/* Floats of either sign; integers from 1 to 99, which also do as divisors and counts. Where integers say places, they
+   ascend from 0, so that the end of a piece lies behind its beginning. Locks and counters begin at zero, or the kernel might
+   wait forever. */
+static void fill(arg_array *array, uint32_t seed, const arg_demand *demand)
 {
     arg_filler f = {.kind = ARG_FILL_RANDINT, .seed = seed, .int_low = 1, .int_high = 100, .den = 1};
     if (array->dtype == TV_BOOL) {
         f.int_high = 3;
-    } else if (shared) {
+    } else if (demand && demand->shared) {
         f = (arg_filler){.kind = ARG_FILL_BITS};
     } else if (array->dtype == TV_F8E8M0FNU || array->dtype == TV_F8E5M3FNU) {
         f = (arg_filler){.kind = ARG_FILL_UNIFORM, .seed = seed, .low = 0.25, .high = 4}; /* no zero, no sign */
     } else if (bc_dtype_is_float(array->dtype)) {
         f = (arg_filler){.kind = ARG_FILL_RANDN, .seed = seed, .std = 1};
+    } else if (demand && demand->places) {
+        f = (arg_filler){.kind = ARG_FILL_ARANGE, .int_step = 1, .mod = DEFAULT_EXTENT};
     }
     arg_fill(array, &f);
 }
 
-static bool make_array(maker *m, tv_dtype dtype, const plan *p, bool shared, arg_array *out)
+static bool make_array(maker *m, tv_dtype dtype, const plan *p, const arg_demand *demand, arg_array *out)
 {
     const arg_layout layout = {.strides = p->strides, .budget = m->context->budget};
     if (!arg_array_new(dtype, p->ndim, p->shape, &layout, out, m->error))
         return false;
-    fill(out, ++m->ordinal + (uint32_t)m->context->seed, shared);
+    fill(out, ++m->ordinal + (uint32_t)m->context->seed, demand);
     return true;
 }
 
@@ -206,7 +209,7 @@ static bool make_arrays(maker *m, arg_value *value)
     plan p = leaf->kind == TV_PARAM_POINTER ? plan_pointer(m, leaf, d) : list ? plan_array(&leaf->items[0], NULL)
                                                                                 : plan_array(leaf, d);
     for (size_t i = 0; i < count; i++) {
-        if (!make_array(m, stored(leaf->dtype), &p, !list && d->shared, &value->arrays[i])) {
+        if (!make_array(m, stored(leaf->dtype), &p, list ? NULL : d, &value->arrays[i])) {
             io_error inner = *m->error;
             return io_fail(m->error, "argument '%s', made up: %.400s", value->name, inner.text);
         }
