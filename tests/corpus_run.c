@@ -1,13 +1,14 @@
-/* Every case of the corpus, in every version, on the virtual machine: outputs, untouched memory, printed text, traps,
-   files that must be refused.
+/* Every case of the corpus, in every version, on the virtual machine, or through the code generator on the simulator of
+   tests/ptxsim: outputs, untouched memory, printed text, traps, files that must be refused.
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
-                [--checks FILE]
+                [--checks FILE] [--ptx TARGET]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
    expected outputs; --times prints how long each case took. --checks runs with every check of the machine; FILE lists
-   the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are failures. Ends with `corpus runs: N passed, N failed, N skipped`. */
+   the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are failures.
+   --ptx compiles for a target and runs what comes out on the simulator. Ends with `corpus runs: N passed, N failed, N skipped`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "bytecode/dtype.h"
 #include "tests/cases.h"
 #include "tests/files.h"
+#include "tests/ptxsim/ptxsim.h"
 #include "tilevm/tilevm.h"
 
 #define GUARD ((size_t)256)
@@ -35,6 +37,7 @@ typedef struct driver {
     unsigned threads, jobs;
     uint64_t seed;
     bool perf, times;
+    const char *target;      /* of --ptx, or NULL */
     const char *findings;    /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
@@ -53,6 +56,7 @@ typedef struct attempt {
     const corpus_case *c;
     allocation *arrays;
     uint64_t *list_words[8];
+    size_t list_bytes[8];
     bc_text output, problems;
     bool found;              /* something that is listed */
 } attempt;
@@ -182,10 +186,16 @@ static bool add_buffers(attempt *a, tv_vm *vm, tv_sink sink)
             && tv_vm_describe_array(vm, &view, array->name, array->role == CASE_OUT, sink) != TV_OK)
             return false;
     }
+    /* kernels read whole powers of two; a list ends with its last record all the same */
+    for (size_t i = 0; i < a->c->list_count; i++)
+        if (a->list_words[i]
+            && tv_vm_add_buffer(vm, a->list_words[i], a->list_bytes[i], a->c->lists[i].name, false, sink) != TV_OK)
+            return false;
     return true;
 }
 
-static bool set_params(attempt *a, tv_vm *vm, uint64_t *values, const void **params, tv_sink sink)
+/* Lists lie in memory of their own, made here: a->list_words. */
+static bool set_params(attempt *a, uint64_t *values, const void **params)
 {
     const corpus_case *c = a->c;
     for (size_t i = 0; i < c->param_count; i++) {
@@ -197,10 +207,9 @@ static bool set_params(attempt *a, tv_vm *vm, uint64_t *values, const void **par
             const case_array *array = &c->arrays[p->index];
             values[i] = (uintptr_t)(a->arrays[p->index].array + (size_t)array->offset * case_bytes(array->dtype));
         } else {
-            size_t bytes;
-            uint64_t *list = a->list_words[p->index] = make_list(a, &c->lists[p->index], &bytes);
-            /* kernels read whole powers of two; the list ends with its last record all the same */
-            if (!list || tv_vm_add_buffer(vm, list, bytes, c->lists[p->index].name, false, sink) != TV_OK)
+            uint64_t *list = make_list(a, &c->lists[p->index], &a->list_bytes[p->index]);
+            a->list_words[p->index] = list;
+            if (!list)
                 return false;
             values[i] = (uintptr_t)list;
         }
@@ -208,29 +217,75 @@ static bool set_params(attempt *a, tv_vm *vm, uint64_t *values, const void **par
     return true;
 }
 
-static tv_status run_machine(attempt *a, const tv_module *m, tv_sink sink)
+static tv_status run_machine(attempt *a, const tv_module *m, const void *const *params, tv_sink sink)
 {
     const corpus_case *c = a->c;
     tv_vm *vm;
     tv_vm_options options = { .threads = a->driver->threads, .order_seed = a->driver->seed,
                               .output = { &a->output, keep_output }, .checks = a->driver->findings ? TV_CHECK_ALL : 0 };
-    uint64_t *values = calloc(c->param_count + 1, sizeof *values);
-    const void **params = calloc(c->param_count + 1, sizeof *params);
-    tv_status status = values && params ? tv_vm_new(m, &options, sink, &vm) : TV_NO_MEMORY;
-    if (status == TV_OK) {
-        if (!add_buffers(a, vm, sink) || !set_params(a, vm, values, params, sink))
-            status = TV_USAGE;
-        else
-            status = tv_vm_run(vm, c->symbol, c->grid, params, c->param_count, sink);
-        if (a->driver->perf && status == TV_OK) {
-            tv_vm_stats s;
-            tv_vm_get_stats(vm, &s);
-            printf("%-34s %9.3f ms %8.2f GB/s %8.2f GFLOP/s  frame %zu\n", c->name, s.seconds * 1e3,
-                   (double)(s.bytes_loaded + s.bytes_stored) / s.seconds * 1e-9, (double)s.flops / s.seconds * 1e-9,
-                   s.frame_bytes);
-        }
-        tv_vm_free(vm);
+    tv_status status = tv_vm_new(m, &options, sink, &vm);
+    if (status != TV_OK)
+        return status;
+    status = add_buffers(a, vm, sink) ? tv_vm_run(vm, c->symbol, c->grid, params, c->param_count, sink) : TV_USAGE;
+    if (a->driver->perf && status == TV_OK) {
+        tv_vm_stats s;
+        tv_vm_get_stats(vm, &s);
+        printf("%-34s %9.3f ms %8.2f GB/s %8.2f GFLOP/s  frame %zu\n", c->name, s.seconds * 1e3,
+               (double)(s.bytes_loaded + s.bytes_stored) / s.seconds * 1e-9, (double)s.flops / s.seconds * 1e-9,
+               s.frame_bytes);
     }
+    tv_vm_free(vm);
+    return status;
+}
+
+/* Whether the launch ended in a trap, and in nothing else. */
+static bool trapped(const ptxsim *sim)
+{
+    return ptxsim_report_count(sim) == 1 && ptxsim_report_at(sim, 0)->check == PTXSIM_TRAP;
+}
+
+/* The kernel's memory has the same addresses in the simulator as here. */
+static tv_status run_simulator(attempt *a, const tv_module *m, const void *const *params, tv_sink sink)
+{
+    const corpus_case *c = a->c;
+    bc_text ptx;
+    char error[400];
+    bc_text_init(&ptx, NULL);
+    tv_status status = tv_compile_ptx(m, &(tv_compile_options){ .target = a->driver->target, .opt_level = 3 }, sink,
+                                      (tv_writer){ &ptx, keep_output });
+    ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
+    if (status == TV_OK && !sim) {
+        problem(a, "    PTX: %s\n", error);
+        status = TV_INVALID;
+    }
+    bc_text_release(&ptx);
+    if (!sim)
+        return status;
+    for (size_t i = 0; i < c->array_count; i++)
+        if (a->arrays[i].bytes)
+            ptxsim_buffer_add_at(sim, (uintptr_t)a->arrays[i].array, a->arrays[i].array, a->arrays[i].bytes, c->arrays[i].name);
+    for (size_t i = 0; i < c->list_count; i++)
+        if (a->list_words[i])
+            ptxsim_buffer_add_at(sim, (uintptr_t)a->list_words[i], a->list_words[i], a->list_bytes[i], c->lists[i].name);
+    ptxsim_launch launch = { .entry = c->symbol, .grid = { c->grid[0], c->grid[1], c->grid[2] }, .params = params,
+                             .seed = a->driver->seed };
+    if (!ptxsim_run(sim, &launch)) {
+        status = trapped(sim) ? TV_TRAP : TV_INVALID;
+        if (status == TV_INVALID || c->outcome != CASE_TRAPS)
+            problem(a, "%s", ptxsim_report_text(sim));
+    }
+    bc_text_puts(&a->output, ptxsim_output(sim));
+    ptxsim_free(sim);
+    return status;
+}
+
+static tv_status run_kernel(attempt *a, const tv_module *m, tv_sink sink)
+{
+    uint64_t *values = calloc(a->c->param_count + 1, sizeof *values);
+    const void **params = calloc(a->c->param_count + 1, sizeof *params);
+    tv_status status = TV_NO_MEMORY;
+    if (values && params && set_params(a, values, params))
+        status = a->driver->target ? run_simulator(a, m, params, sink) : run_machine(a, m, params, sink);
     free(values);
     free(params);
     return status;
@@ -287,7 +342,7 @@ static void run_file(attempt *a, const char *bytes, size_t size)
     } else if (status != TV_OK) {
         problem(a, "    does not verify\n");
     } else {
-        status = run_machine(a, m, sink);
+        status = run_kernel(a, m, sink);
         if (a->c->outcome == CASE_TRAPS && status == TV_TRAP)
             bc_text_clear(&a->problems);
         else if ((status != TV_OK && !(status == TV_INVALID && a->found)) || a->c->outcome == CASE_TRAPS)
@@ -440,7 +495,7 @@ static bool run_jobs(driver *d, const corpus_cases *cases)
 static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
-                    " [--perf] [--times] [--checks FILE]\n");
+                    " [--perf] [--times] [--checks FILE] [--ptx TARGET]\n");
     return 2;
 }
 
@@ -475,6 +530,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->seed = strtoull(value, NULL, 0);
         else if (strcmp(option, "--checks") == 0)
             d->findings = files_read(value, &size), wants_findings = true;
+        else if (strcmp(option, "--ptx") == 0)
+            d->target = value;
         else if (strcmp(option, "--jobs") == 0)
             d->jobs = (unsigned)atoi(value);
         else
