@@ -23,6 +23,7 @@ static const struct {
     {"views", mx_views},
     {"memory", mx_memory},
     {"aggregate", mx_aggregate},
+    {"mma", mx_mma},
 };
 
 static double seconds(void)
