@@ -310,15 +310,9 @@ void vm_atomic_red_view_tko(vm_emit *e, const bc_op *op)
 
 /* ---- alloca, globals ---- */
 
-/* What an alloca made last, so that it goes when the op runs again: its block has then ended. */
-typedef struct alloca_cell {
-    uint64_t stamp;          /* tile block that made it, + 1 */
-    const vm_held *older;
-} alloca_cell;
-
 typedef struct alloca_inst {
     vm_inst head;
-    size_t out, cell;
+    size_t out;
     uint64_t elements, align;
     uint8_t bytes;           /* 0: two elements a byte */
 } alloca_inst;
@@ -326,15 +320,10 @@ typedef struct alloca_inst {
 static const vm_inst *alloca_run(vm_frame *f, const vm_inst *inst)
 {
     const alloca_inst *a = (const alloca_inst *)inst;
-    alloca_cell *cell = vm_at(f, a->cell);
-    if (cell->stamp == f->block_index + 1)
-        vm_release_allocas(f, cell->older);
-    cell->stamp = f->block_index + 1;
-    cell->older = f->allocas;
     uint64_t limit = (uint64_t)1 << 60;
     void *memory = NULL;
     if (a->elements < limit / 8 && a->align < limit)
-        memory = vm_make_alloca(f, (size_t)(a->bytes ? a->elements * a->bytes : (a->elements + 1) / 2),
+        memory = vm_make_alloca(f, inst, (size_t)(a->bytes ? a->elements * a->bytes : (a->elements + 1) / 2),
                                 (size_t)a->align);
     if (!memory)
         return vm_trap(f, inst, BC_RULE_X_MEM_04, "alloca of %llu elements could not be had",
@@ -346,12 +335,10 @@ static const vm_inst *alloca_run(vm_frame *f, const vm_inst *inst)
 
 void vm_alloca(vm_emit *e, const bc_op *op)
 {
-    static const alloca_cell none;
     alloca_inst *inst = vm_new_inst(e, op, alloca_run, alloca_inst);
     inst->elements = bc_attr_u(op, F_alloca_num_elem);
     inst->align = bc_attr_u(op, F_alloca_alignment);
     inst->bytes = (uint8_t)bc_kind_memory_bytes(pointee_of(vm_result(op, 0)));
-    vm_bind(e, &inst->head, &inst->cell, vm_new_image(e, &none, sizeof none), 0, VM_UPDATE);
     vm_write(e, &inst->head, &inst->out, vm_result(op, 0));
     vm_append(e, &inst->head);
     e->code->allocas = true;

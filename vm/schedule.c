@@ -82,6 +82,7 @@ const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size)
 
 struct vm_held {
     vm_held *older;
+    const vm_inst *maker;
     void *memory;         /* as the allocator gave it */
     size_t held;          /* bytes of it */
     uint64_t start;
@@ -101,9 +102,20 @@ static bool add_alloca(vm_run *run, uint64_t start, size_t bytes, size_t held)
     return added;
 }
 
-void *vm_make_alloca(vm_frame *f, size_t bytes, size_t align)
+/* What the op made before goes: its block has ended since, and with it those inside. */
+static void release_made_by(vm_frame *f, const vm_inst *maker)
+{
+    const vm_held *record = f->allocas;
+    while (record && record->maker != maker)
+        record = record->older;
+    if (record)
+        vm_release_allocas(f, record->older);
+}
+
+void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t align)
 {
     tv_allocator *a = &f->run->vm->allocator;
+    release_made_by(f, maker);
     if (bytes == 0)
         bytes = 1;
     if (align < 16)
@@ -129,7 +141,7 @@ void *vm_make_alloca(vm_frame *f, size_t bytes, size_t align)
     memset((void *)(uintptr_t)start, 0, bytes);
     if (f->run->check)
         vm_shadow_forget(&f->run->check->shadow, start, bytes);
-    *record = (vm_held){ f->allocas, memory, held, start };
+    *record = (vm_held){ f->allocas, maker, memory, held, start };
     f->allocas = record;
     return (void *)(uintptr_t)start;
 }

@@ -98,8 +98,9 @@ void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t 
 /* Traps with X-MEM-03. */
 void vm_trap_misaligned(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, size_t element);
 
-/* Storage for alloca; NULL when it cannot be had. Released by vm_release_allocas down to (not including) `until`. */
-void *vm_make_alloca(vm_frame *f, size_t bytes, size_t align);
+/* Storage for the alloca `maker`, in place of what it made before; NULL when it cannot be had. Released by
+   vm_release_allocas down to (not including) `until`. */
+void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t align);
 void vm_release_allocas(vm_frame *f, const vm_held *until);
 
 /* Address of a global's storage; 0 when it has none. */

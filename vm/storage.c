@@ -149,6 +149,16 @@ static bool may_be_in_place(vm_emit *e, const vm_inst *inst, vm_storage from, vm
     return false;
 }
 
+/* Whether the copy stands in the piece of code that `from` belongs to. In a branch of it, the other branch and what
+   comes after still want what `to` held. */
+static bool copied_at_home(const vm_storages *s, const vm_pair *pair, vm_storage from)
+{
+    for (uint32_t r = s->slots[from].first_ref; r; r = s->refs[r - 1].next)
+        if (s->refs[r - 1].inst == pair->inst)
+            return s->refs[r - 1].ctx == s->slots[from].home;
+    return false;
+}
+
 /* `to` lives around the whole life of `from`, which is made anew before each copy: may `from` be made in `to` right
    away? Yes if `to` is not touched between. */
 static bool untouched_meanwhile(vm_emit *e, const vm_pair *pair, vm_storage from, vm_storage to)
@@ -199,7 +209,7 @@ static bool may_merge(vm_emit *e, const vm_pair *pair, vm_storage from, vm_stora
     if (a->hi == at && b->lo == at)
         return true;
     return b->home->depth < a->home->depth && a->hi == at && b->lo <= a->lo && b->hi >= a->hi
-           && untouched_meanwhile(e, pair, from, to);
+           && copied_at_home(s, pair, from) && untouched_meanwhile(e, pair, from, to);
 }
 
 /* Quadratic in the pairs of one instruction only; bounded all the same for programs made to hurt. */

@@ -24,6 +24,7 @@ static const struct {
     {"memory", mx_memory},
     {"aggregate", mx_aggregate},
     {"mma", mx_mma},
+    {"control", mx_control},
 };
 
 static double seconds(void)
