@@ -222,8 +222,9 @@ check-fixtures: all $(OUT)/run_fixtures ## the .test files
 	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
 	$(Q)$(FIXTURES) tests
 
-golden: all $(OUT)/run_fixtures ## rewrite what the .test files expect, and docs/rules.md; read the difference before you commit it
-	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && exit $$status
+golden: all $(OUT)/run_fixtures ## rewrite what the .test files and the example expect, and docs/rules.md; read the difference before you commit it
+	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && \
+	    $(MAKE) --no-print-directory -s check-api UPDATE=1 && exit $$status
 
 corpus: $(BUILD)/corpus/unpacked ## unpack the corpus of real kernels
 CORPUS_ARCHIVES := $(wildcard tests/corpus/*.tar.xz)
@@ -257,7 +258,7 @@ check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with a
 	$(Q)sh tests/made_up.sh $(OUT)/tilevm $(BUILD)/corpus
 
 check-api: all ## the library as others get it: installed, then linked shared and static
-	$(Q)MAKE="$(MAKE)" CC="$(CC)" sh tests/api/check.sh $(OUT)/api
+	$(Q)MAKE="$(MAKE)" CC="$(CC)" UPDATE="$(UPDATE)" sh tests/api/check.sh $(OUT)/api
 
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh

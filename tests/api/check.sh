@@ -1,6 +1,7 @@
 #!/bin/sh
 # The library as others get it: installed into an empty folder, found by pkg-config, linked shared and static into a C
-# program (example.c) and a C++ one (header.cc). check.sh FOLDER; ends with `api: N passed, N failed`.
+# program (example.c) and a C++ one (header.cc). check.sh FOLDER; ends with `api: N passed, N failed`. With UPDATE set,
+# example.txt becomes what the program prints.
 set -u
 MAKE=${MAKE:-make}
 CC=${CC:-cc}
@@ -32,7 +33,9 @@ package() { # pkg-config that sees nothing but what was installed, and what that
 version() { package --modversion && [ "$(package --modversion)" = "$(sed -n 's/^.define TV_VERSION "\(.*\)"/\1/p' \
     "$installed/include/tilevm/tilevm.h")" ]; }
 runs() { # runs PROGRAM: ends with 0 and prints what is expected
-    LD_LIBRARY_PATH=$installed/lib "$1" > "$root/out" && diff "$here/example.txt" "$root/out"
+    LD_LIBRARY_PATH=$installed/lib "$1" > "$root/out" || return 1
+    [ -z "${UPDATE:-}" ] || cp "$root/out" "$here/example.txt"
+    diff "$here/example.txt" "$root/out"
 }
 is_shared() { LD_LIBRARY_PATH=$installed/lib ldd "$1" | grep -q "libtilevm.so.0 => $installed"; }
 tool() { "$installed/bin/tilevm" --version && "$installed/bin/tilevm" help run; }
