@@ -262,7 +262,7 @@ static void scenario_launch_checks(void)
     bc_text bytecode = make_bytecode(4);
     const ld_driver *cu = start();
     struct CUmod_st *module;
-    struct CUfunc_st *function;
+    struct CUfunc_st *function = NULL;
     void *address = NULL;
     int n = 3;
     void *params[] = {&address, &n}, *hole[] = {&address, NULL};
