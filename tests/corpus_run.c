@@ -1,14 +1,15 @@
 /* Every case of the corpus, in every version, on the virtual machine, or through the code generator on the simulator of
-   tests/ptxsim: outputs, untouched memory, printed text, traps, files that must be refused.
+   tests/ptxsim or on a GPU: outputs, untouched memory, printed text, traps, files that must be refused.
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
-                [--checks FILE] [--ptx TARGET]
+                [--checks FILE] [--ptx TARGET] [--gpu TARGET]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
    expected outputs; --times prints how long each case took. --checks runs with every check of the machine; FILE lists
    the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are failures.
-   --ptx compiles for a target and runs what comes out on the simulator. Ends with `corpus runs: N passed, N failed, N skipped`. */
+   --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
+   assembler; with --perf it prints the median of 30 launches. Ends with `corpus runs: N passed, N failed, N skipped`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "bytecode/dtype.h"
 #include "tests/cases.h"
 #include "tests/files.h"
+#include "tests/gpu.h"
 #include "tests/ptxsim/ptxsim.h"
 #include "tilevm/tilevm.h"
 
@@ -37,7 +39,8 @@ typedef struct driver {
     unsigned threads, jobs;
     uint64_t seed;
     bool perf, times;
-    const char *target;      /* of --ptx, or NULL */
+    const char *target;      /* of --ptx or --gpu, or NULL */
+    bool gpu;
     const char *findings;    /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
@@ -48,6 +51,7 @@ typedef struct allocation {
     unsigned char *memory;   /* as malloc gave it */
     unsigned char *array;    /* the first element of the allocation */
     size_t bytes;
+    uint64_t device;         /* copy of memory on a GPU, or 0 */
 } allocation;
 
 /* One case in one version. */
@@ -145,6 +149,14 @@ static void check_guards(attempt *a, size_t i)
         problem(a, "    %s: %zu bytes around the array were written\n", a->c->arrays[i].name, bad);
 }
 
+/* Where the kernel finds an array's first element. */
+static uint64_t kernel_address(const attempt *a, size_t i)
+{
+    const case_array *array = &a->c->arrays[i];
+    uint64_t start = a->arrays[i].device ? a->arrays[i].device + GUARD : (uintptr_t)a->arrays[i].array;
+    return start + (size_t)array->offset * case_bytes(array->dtype);
+}
+
 /* Records of (pointer, extents, strides) for the arrays of a list. */
 static uint64_t *make_list(const attempt *a, const case_list *list, size_t *out_bytes)
 {
@@ -154,7 +166,7 @@ static uint64_t *make_list(const attempt *a, const case_list *list, size_t *out_
     uint64_t *out = calloc(words + 1, sizeof *out), *p = out;
     for (size_t i = 0; out && i < list->count; i++) {
         const case_array *array = &a->c->arrays[list->arrays[i]];
-        *p++ = (uintptr_t)(a->arrays[list->arrays[i]].array + (size_t)array->offset * case_bytes(array->dtype));
+        *p++ = kernel_address(a, list->arrays[i]);
         for (unsigned d = 0; d < array->rank; d++)
             *p++ = (uint64_t)array->shape[d];
         for (unsigned d = 0; d < array->rank; d++)
@@ -204,8 +216,7 @@ static bool set_params(attempt *a, uint64_t *values, const void **params)
         if (p->kind == CASE_SCALAR) {
             values[i] = p->bits;
         } else if (p->kind == CASE_POINTER) {
-            const case_array *array = &c->arrays[p->index];
-            values[i] = (uintptr_t)(a->arrays[p->index].array + (size_t)array->offset * case_bytes(array->dtype));
+            values[i] = kernel_address(a, p->index);
         } else {
             uint64_t *list = make_list(a, &c->lists[p->index], &a->list_bytes[p->index]);
             a->list_words[p->index] = list;
@@ -279,13 +290,78 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     return status;
 }
 
+static size_t whole_bytes(const allocation *m)
+{
+    return m->bytes + 2 * GUARD;
+}
+
+/* Arrays with their guard zones to the device, before the parameters are made. */
+static bool copy_to_gpu(attempt *a)
+{
+    bool ok = true;
+    for (size_t i = 0; i < a->c->array_count && ok; i++)
+        ok = gpu_alloc(whole_bytes(&a->arrays[i]), &a->arrays[i].device)
+          && gpu_write(a->arrays[i].device, a->arrays[i].memory, whole_bytes(&a->arrays[i]));
+    return ok;
+}
+
+static bool list_to_gpu(const attempt *a, size_t i, uint64_t *value, uint64_t *out_address)
+{
+    bool ok = gpu_alloc(a->list_bytes[i] + GUARD, out_address) && gpu_write(*out_address, a->list_words[i], a->list_bytes[i]);
+    *value = *out_address;
+    return ok;
+}
+
+static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const void *const *params, tv_sink sink)
+{
+    const corpus_case *c = a->c;
+    uint64_t lists[8] = { 0 };
+    bc_text ptx;
+    gpu_module *loaded = NULL;
+    bc_text_init(&ptx, NULL);
+    tv_status status = tv_compile_ptx(m, &(tv_compile_options){ .target = a->driver->target, .opt_level = 3 }, sink,
+                                      (tv_writer){ &ptx, keep_output });
+    bool ok = status == TV_OK && gpu_load(ptx.ptr, &loaded);
+    for (size_t i = 0; i < c->param_count && ok; i++)
+        if (c->params[i].kind == CASE_LIST)
+            ok = list_to_gpu(a, c->params[i].index, &values[i], &lists[c->params[i].index]);
+    double ms = 0;
+    if (ok && a->driver->perf) {
+        ok = gpu_time(loaded, c->symbol, c->grid, params, 30, &ms);
+        printf("%-40s %10.2f us\n", c->name, ms * 1e3);
+    } else if (ok) {
+        ok = gpu_launch(loaded, c->symbol, c->grid, params) && gpu_wait();
+        for (size_t i = 0; i < c->array_count && ok; i++)
+            ok = gpu_read(a->arrays[i].memory, a->arrays[i].device, whole_bytes(&a->arrays[i]));
+    }
+    if (status == TV_OK && !ok) {
+        status = TV_TRAP;
+        if (c->outcome != CASE_TRAPS)
+            problem(a, "    %s\n", gpu_error());
+    }
+    gpu_unload(loaded);
+    for (size_t i = 0; i < 8; i++)
+        gpu_free(lists[i]);
+    if (status == TV_TRAP) { /* the context is gone, and all memory with it */
+        gpu_close();
+        gpu_open();
+    }
+    for (size_t i = 0; i < c->array_count && status != TV_TRAP; i++)
+        gpu_free(a->arrays[i].device);
+    bc_text_release(&ptx);
+    return status;
+}
+
 static tv_status run_kernel(attempt *a, const tv_module *m, tv_sink sink)
 {
     uint64_t *values = calloc(a->c->param_count + 1, sizeof *values);
     const void **params = calloc(a->c->param_count + 1, sizeof *params);
     tv_status status = TV_NO_MEMORY;
-    if (values && params && set_params(a, values, params))
-        status = a->driver->target ? run_simulator(a, m, params, sink) : run_machine(a, m, params, sink);
+    if (a->driver->gpu && !copy_to_gpu(a))
+        problem(a, "    %s\n", gpu_error());
+    else if (values && params && set_params(a, values, params))
+        status = a->driver->gpu ? run_gpu(a, m, values, params, sink)
+               : a->driver->target ? run_simulator(a, m, params, sink) : run_machine(a, m, params, sink);
     free(values);
     free(params);
     return status;
@@ -321,7 +397,7 @@ static void check_output(attempt *a)
 {
     tv_str got = bc_text_get(&a->output);
     const char *want = a->c->output ? a->c->output : "";
-    if (a->c->outcome == CASE_RUNS && !bc_str_is(got, want))
+    if (a->c->outcome == CASE_RUNS && !a->driver->gpu && !bc_str_is(got, want)) /* a GPU prints where it likes */
         problem(a, "    printed \"%.*s\", expected \"%s\"\n", (int)got.len, got.ptr ? got.ptr : "", want);
 }
 
@@ -423,6 +499,11 @@ static bool wanted(const driver *d, const corpus_case *c)
 /* Every jobs-th case, from `first` on. */
 static void run_cases(driver *d, const corpus_cases *cases, size_t first)
 {
+    if (d->gpu && !gpu_open()) {
+        printf("FAILED: %s\n", gpu_error());
+        group_of(d, "gpu")->failed++;
+        return;
+    }
     for (size_t i = first; i < cases->count; i += d->jobs) {
         const corpus_case *c = &cases->cases[i];
         if (!wanted(d, c))
@@ -495,7 +576,7 @@ static bool run_jobs(driver *d, const corpus_cases *cases)
 static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
-                    " [--perf] [--times] [--checks FILE] [--ptx TARGET]\n");
+                    " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET]\n");
     return 2;
 }
 
@@ -532,6 +613,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->findings = files_read(value, &size), wants_findings = true;
         else if (strcmp(option, "--ptx") == 0)
             d->target = value;
+        else if (strcmp(option, "--gpu") == 0)
+            d->target = value, d->gpu = true;
         else if (strcmp(option, "--jobs") == 0)
             d->jobs = (unsigned)atoi(value);
         else

@@ -1,0 +1,34 @@
+/* A GPU for tests: the driver by dlopen, memory, launches, times. One device, its primary context, the default stream.
+   Every function that fails says why in gpu_error. Not thread-safe. */
+#ifndef TILEVM_TESTS_GPU_H
+#define TILEVM_TESTS_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gpu_module gpu_module;
+
+/* Opens the first device; again after a kernel broke the context. */
+bool gpu_open(void);
+void gpu_close(void);
+const char *gpu_name(void);
+unsigned gpu_sm(void); /* 90 */
+const char *gpu_error(void);
+
+bool gpu_alloc(size_t bytes, uint64_t *out_address);
+void gpu_free(uint64_t address);
+bool gpu_write(uint64_t address, const void *bytes, size_t size);
+bool gpu_read(void *bytes, uint64_t address, size_t size);
+
+/* image: a cubin, or PTX with a zero byte at its end, which the driver compiles. */
+bool gpu_load(const void *image, gpu_module **out_module);
+void gpu_unload(gpu_module *module);
+/* Launches with a block of one thread, as clients of Tile IR do: .reqntid has the real number. Does not wait. */
+bool gpu_launch(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params);
+bool gpu_wait(void);
+/* Median of the milliseconds that count launches take, each after `flush` bytes of other memory were written. */
+bool gpu_time(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params, unsigned count,
+              double *out_ms);
+
+#endif
