@@ -116,8 +116,9 @@ static bool read_tensor(const io_source *source, const cJSON *root, const cJSON 
     if (!get_shape(cJSON_GetObjectItemCaseSensitive(tensor, "shape"), info))
         return io_fail(error, "%s: the shape of '%.80s' is not a list of at most %d numbers", source->path, tensor->string,
                        TV_MAX_RANK);
-    if (!io_info_measure(info, error))
-        return false;
+    io_error inner;
+    if (!io_info_measure(info, &inner))
+        return io_fail(error, "%s: '%.80s': %.200s", source->path, tensor->string, inner.text);
     if (!get_range(tensor, &begin, &end) || end > source->size - data)
         return io_fail(error, "%s: '%.80s' lies outside the file", source->path, tensor->string);
     if (end - begin != info->size)
