@@ -346,13 +346,8 @@ static void rows_range(const vm_rows *rows, uint32_t bits, uint32_t row_bits, si
 
 static void copy_rows_in(vm_frame *f, const vm_leaf *leaf, uint32_t bits)
 {
-    vm_rows *rows = vm_at(f, leaf->at);
-    unsigned char *to = vm_at(f, leaf->staging);
-    size_t row = (size_t)leaf->bytes << leaf->row_bits;
-    const unsigned char *from = rows->ptr;
-    for (size_t i = 0; i < (size_t)1 << bits >> leaf->row_bits; i++, to += row, from += rows->pitch)
-        memcpy(to, from, row);
-    *rows = (vm_rows){ vm_at(f, leaf->staging), (int64_t)row, false };
+    vm_rows_copy(vm_at(f, leaf->at), (size_t)leaf->bytes << leaf->row_bits, bits - leaf->row_bits,
+                 vm_at(f, leaf->staging));
 }
 
 /* Copies loads that a store of this group is about to overwrite, unless it does so in step: each element in its own

@@ -17,17 +17,25 @@ typedef enum vm_kernel_id {
     VM_K_NONE = VM_KERNEL_COUNT
 } vm_kernel_id;
 
-/* c[m x n] (pitch ldc) = acc + a[m x k] (pitch lda) * b[k x n] (pitch ldb); pitches in elements. acc has c's pitch and may be c.
-   k ascends. first: the sum of rounded products starts at +0 and acc is added last (mmaf of f32 and f64);
-   otherwise acc is the start and products are not rounded (fused). */
+/* c[m x n] = acc + a[m x k] * b[k x n]; pitches (ld) in elements. acc has c's pitch and may be c.
+   b          in panels: groups of vm_kernels.panel_bytes of columns (all n when they are fewer), `panel` elements from one
+              to the next, each k rows of pitch ldb
+   mma_s32    an element of a and b is a pair of 16-bit numbers, neighbours in k; k counts pairs
+   k ascends. Kernels either start at +0, round products and add acc last, or start at acc and do not round
+   products (fused). */
 typedef struct vm_mma {
     size_t m, n, k;
     const void *a, *b, *acc;
     void *c;
-    size_t lda, ldb, ldc;
+    int64_t lda, ldb, panel;
+    size_t ldc;
 } vm_mma;
 
 typedef void vm_mma_kernel(const vm_mma *mma);
+
+/* to[j][i] = from[i][j] for i below rows, j below columns; pitches and element size (1, 2, 4, 8) in bytes. */
+typedef void vm_transpose_kernel(void *to, int64_t to_pitch, const void *from, int64_t from_pitch, size_t rows,
+                                 size_t columns, unsigned bytes);
 
 typedef struct vm_kernels {
     const char *isa;
@@ -36,7 +44,10 @@ typedef struct vm_kernels {
     vm_mma_kernel *mma_f64;
     vm_mma_kernel *mma_fused_f32; /* acc first, fused: exact for products of f16, bf16, tf32 and f8 */
     vm_mma_kernel *mma_fused_f64;
-    vm_mma_kernel *mma_s32;       /* operands widened to i16, sum in i32 modulo 2^32 */
+    vm_mma_kernel *mma_s32;       /* sum modulo 2^32, acc first */
+    size_t panel_bytes;           /* of columns of b (and c) in a panel */
+    size_t block_rows;            /* of a that are worth giving at a time */
+    vm_transpose_kernel *transpose;
 } vm_kernels;
 
 /* The fastest set this processor can run. */

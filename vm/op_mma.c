@@ -1,4 +1,6 @@
-/* Matrix multiply-accumulate. Operands narrower than f32 are widened into packed storage first; vm/mma.inc multiplies.
+/* Matrix multiply-accumulate. The kernels of vm/mma.inc read rows of the left operand and panels of the right one, in wide
+   elements; what is not there in this form is brought into it here: a block of rows at a time on the left, all of it
+   on the right. Operands are read where they lie, also in global memory and through a transpose.
 
    mmaf of f32 and f64   sum = +0, then sum = round(sum + round(a * b)) with k ascending, then round(sum + acc)
    other mmaf            sum = acc, then sum = fma(a, b, sum) in f32 with k ascending (products are exact), rounded to
@@ -9,95 +11,244 @@
 
 #include "bytecode/number.h"
 #include "vm/emit.h"
+#include "vm/view.h"
 
-/* How the elements of one operand become what the kernel wants. */
+/* Columns of a panel, at most: for memory on the stack. */
+enum { MAX_PANEL = 32 };
+
+/* How one operand becomes what the kernel wants. Steps are bytes from one row, column, matrix of the tile to the next; one
+   of a row and a column follows the other without a gap. */
 typedef struct mma_operand {
-    size_t from, wide;         /* where the tile lies (or its vm_rows); where the widened one goes */
-    bool rows, widened;
-    uint8_t row_bits;
+    size_t from;               /* where the tile lies, or its vm_rows */
+    size_t staging;            /* rows: where a copy goes when rows of the matrix are not those in memory */
+    size_t wide;               /* where the kernel reads it, unless direct */
+    size_t turned;             /* transposed: where it is wide, but not turned yet */
+    int64_t row_step, column_step, batch_step;
+    size_t rows, columns;      /* of one matrix */
+    uint32_t bits;             /* elements of the tile */
+    uint8_t row_bits;          /* in_rows: elements of a packed piece of memory */
+    bool in_rows, direct, transposed;
     uint8_t bytes, wide_bytes; /* of an element */
-    vm_kernel *widen;
+    vm_kernel *widen;          /* NULL: it is wide */
     const void *table;         /* by pattern of an 8-bit element, instead */
-    uint32_t mask;             /* tf32: bits that count, instead */
-    size_t scale;              /* scaled: where the scales lie, and by how many elements of k they change */
-    const double *scale_table;
     bool is_scaled;
+    size_t scale;              /* where the scales lie */
+    const double *scale_table;
 } mma_operand;
 
 typedef struct mma_inst {
     vm_inst head;
     mma_operand lhs, rhs;
     size_t acc, out, wide_acc;
-    size_t batch, m, n, k, blocks;   /* blocks: scales along k */
+    size_t batch, m, n, k;
+    size_t blocks;             /* scaled: scales along k */
+    size_t pitch;              /* bytes of a row of k wide elements: pairs of i16 are rounded up */
+    size_t panel;              /* columns of one */
+    uint8_t kernel_bytes;      /* of what the kernel takes for an element: wide, or a pair of i16 */
     uint8_t acc_bytes;
     vm_kernel *widen_acc, *narrow_acc;
     uint8_t wide_acc_bytes;
     vm_mma_kernel *kernel;
 } mma_inst;
 
-/* ---- running ---- */
+/* One matrix of the batch, where it lies now. */
+typedef struct matrix {
+    const unsigned char *ptr;
+    int64_t row_step, column_step;
+} matrix;
+
+/* ---- widening ---- */
 
 static void widen_some(const mma_operand *o, unsigned char *to, const unsigned char *from, size_t n)
 {
     if (o->widen) {
         o->widen(to, from, NULL, NULL, n);
-    } else if (o->mask) {
-        for (size_t i = 0; i < n; i++) {
-            uint32_t x;
-            memcpy(&x, from + 4 * i, sizeof x);
-            x &= o->mask;
-            memcpy(to + 4 * i, &x, sizeof x);
-        }
     } else if (o->wide_bytes == 8) {
         const double *table = o->table;
+        double *out = (double *)(void *)to;
         for (size_t i = 0; i < n; i++)
-            memcpy(to + 8 * i, &table[from[i]], 8);
+            out[i] = table[from[i]];
     } else {
         const float *table = o->table;
+        float *out = (float *)(void *)to;
         for (size_t i = 0; i < n; i++)
-            memcpy(to + 4 * i, &table[from[i]], 4);
+            out[i] = table[from[i]];
     }
 }
 
-/* One matrix of the batch, packed and wide. */
-static const unsigned char *operand_matrix(vm_frame *f, const mma_operand *o, size_t batch, size_t elements)
+/* `rows` pieces of n packed elements, `step` bytes apart, to pieces `pitch` bytes apart with zeros between. */
+static void widen_rows(const mma_operand *o, unsigned char *to, size_t pitch, const unsigned char *from, int64_t step,
+                       size_t rows, size_t n)
 {
-    if (!o->widened)
-        return f->base + o->from + batch * elements * o->bytes;
-    unsigned char *to = vm_at(f, o->wide);
-    if (!o->rows) {
-        widen_some(o, to, f->base + o->from + batch * elements * o->bytes, elements);
-        return to;
+    size_t gap = pitch - n * o->wide_bytes;
+    if (step == (int64_t)(n * o->bytes) && !gap) {
+        n *= rows;
+        rows = 1;
     }
-    const vm_rows *rows = vm_at(f, o->from);
-    size_t row = (size_t)1 << o->row_bits, first = batch * elements;
-    if (rows->pitch == (int64_t)(row * o->bytes)) {
-        widen_some(o, to, rows->ptr + first * o->bytes, elements);
-        return to;
+    for (size_t i = 0; i < rows; i++, to += pitch, from += step) {
+        widen_some(o, to, from, n);
+        if (gap)
+            memset(to + n * o->wide_bytes, 0, gap);
     }
-    size_t piece = row < elements ? row : elements;
-    for (size_t i = 0; i < elements; i += piece) {
-        size_t at = first + i;
-        widen_some(o, to + i * o->wide_bytes,
-                   rows->ptr + (int64_t)(at / row) * rows->pitch + at % row * o->bytes, piece);
-    }
-    return to;
 }
 
-/* lhs [m x k] times its scales [m x blocks], or rhs [k x n] times [blocks x n]. */
-static void apply_scales(vm_frame *f, const mma_inst *u, const mma_operand *o, size_t batch, bool is_lhs)
+static matrix matrix_of(vm_frame *f, const mma_operand *o, size_t batch)
 {
-    double *x = vm_at(f, o->wide);
-    const uint8_t *scale = (const uint8_t *)vm_at(f, o->scale) + batch * u->blocks * (is_lhs ? u->m : u->n);
+    if (!o->in_rows)
+        return (matrix){ f->base + o->from + (int64_t)batch * o->batch_step, o->row_step, o->column_step };
+    vm_rows *rows = vm_at(f, o->from);
+    int64_t packed = (int64_t)(o->columns * o->bytes), row = (int64_t)o->bytes << o->row_bits;
+    if (rows->pitch != row && row != packed)
+        vm_rows_copy(rows, (size_t)row, o->bits - o->row_bits, vm_at(f, o->staging));
+    int64_t step = row == packed ? rows->pitch : packed;
+    return (matrix){ rows->ptr + (int64_t)(batch * o->rows) * step, step, o->bytes };
+}
+
+/* ---- the left operand ---- */
+
+static void scale_lhs(vm_frame *f, const mma_inst *u, unsigned char *wide, size_t batch, size_t row, size_t rows)
+{
+    const uint8_t *scale = (const uint8_t *)vm_at(f, u->lhs.scale) + (batch * u->m + row) * u->blocks;
+    double *x = (double *)(void *)wide;
     size_t each = u->k / u->blocks;
-    if (is_lhs)
-        for (size_t i = 0; i < u->m; i++)
-            for (size_t p = 0; p < u->k; p++)
-                x[i * u->k + p] *= o->scale_table[scale[i * u->blocks + p / each]];
-    else
-        for (size_t p = 0; p < u->k; p++)
-            for (size_t j = 0; j < u->n; j++)
-                x[p * u->n + j] *= o->scale_table[scale[p / each * u->n + j]];
+    for (size_t i = 0; i < rows * u->blocks; i++, x += each) {
+        double s = u->lhs.scale_table[scale[i]];
+        for (size_t p = 0; p < each; p++)
+            x[p] *= s;
+    }
+}
+
+/* All of a transposed one. */
+static void turn_lhs(vm_frame *f, const mma_inst *u, const matrix *x)
+{
+    const mma_operand *o = &u->lhs;
+    const unsigned char *from = x->ptr;
+    int64_t step = x->column_step;
+    if (o->widen || o->table) {
+        from = vm_at(f, o->turned);
+        step = (int64_t)(u->m * o->wide_bytes);
+        widen_rows(o, vm_at(f, o->turned), u->m * o->wide_bytes, x->ptr, x->column_step, u->k, u->m);
+    }
+    if (u->pitch > u->k * o->wide_bytes)
+        memset(vm_at(f, o->wide), 0, u->m * u->pitch);
+    f->code->kernels->transpose(vm_at(f, o->wide), (int64_t)u->pitch, from, step, u->k, u->m, o->wide_bytes);
+}
+
+/* Rows [row, row + rows) as the kernel wants them; the ones after them are on their way. */
+static const void *lhs_rows(vm_frame *f, const mma_inst *u, const matrix *x, size_t batch, size_t row, size_t rows)
+{
+    const mma_operand *o = &u->lhs;
+    if (o->transposed) {
+        unsigned char *wide = (unsigned char *)vm_at(f, o->wide) + row * u->pitch;
+        if (o->is_scaled)
+            scale_lhs(f, u, wide, batch, row, rows);
+        return wide;
+    }
+    const unsigned char *from = x->ptr + (int64_t)row * x->row_step;
+    if (o->in_rows)
+        for (size_t i = rows; i < 2 * rows; i++)
+            for (size_t at = 0; at < u->k * o->bytes; at += 64)
+                TV_PREFETCH(from + (int64_t)i * x->row_step + at);
+    if (o->direct)
+        return from;
+    unsigned char *wide = vm_at(f, o->wide);
+    widen_rows(o, wide, u->pitch, from, x->row_step, rows, u->k);
+    if (o->is_scaled)
+        scale_lhs(f, u, wide, batch, row, rows);
+    return wide;
+}
+
+/* ---- the right operand ---- */
+
+static void scale_panel(vm_frame *f, const mma_inst *u, unsigned char *panel, size_t batch, size_t column)
+{
+    const uint8_t *scale = (const uint8_t *)vm_at(f, u->rhs.scale) + batch * u->blocks * u->n + column;
+    double *x = (double *)(void *)panel, s[MAX_PANEL];
+    size_t each = u->k / u->blocks;
+    for (size_t i = 0; i < u->blocks; i++, scale += u->n) {
+        for (size_t j = 0; j < u->panel; j++)
+            s[j] = u->rhs.scale_table[scale[j]];
+        for (size_t p = 0; p < each; p++, x += u->panel)
+            for (size_t j = 0; j < u->panel; j++)
+                x[j] *= s[j];
+    }
+}
+
+/* Two rows of a panel of i16 become one of pairs; past the last row there are zeros. */
+static void pair_rows(vm_frame *f, const mma_inst *u, unsigned char *to, const matrix *x, size_t column)
+{
+    const mma_operand *o = &u->rhs;
+    uint16_t rows[2][MAX_PANEL] = { { 0 } };
+    const unsigned char *from = x->ptr + column * o->bytes;
+    for (size_t p = 0; p < u->k; p += 2, to += u->panel * u->kernel_bytes) {
+        widen_some(o, (unsigned char *)rows[0], from + (int64_t)p * x->row_step, u->panel);
+        if (p + 1 < u->k)
+            widen_some(o, (unsigned char *)rows[1], from + (int64_t)(p + 1) * x->row_step, u->panel);
+        f->code->kernels->map[VM_K_pair_i16](to, rows[0], rows[1], NULL, u->panel);
+    }
+}
+
+/* A panel of a transposed one: its columns are packed. */
+static void turn_panel(vm_frame *f, const mma_inst *u, unsigned char *to, const matrix *x, size_t column)
+{
+    const mma_operand *o = &u->rhs;
+    const unsigned char *from = x->ptr + (int64_t)column * x->column_step;
+    int64_t step = x->column_step;
+    if (o->widen || o->table) {
+        widen_rows(o, vm_at(f, o->turned), u->pitch, from, step, u->panel, u->k);
+        from = vm_at(f, o->turned);
+        step = (int64_t)u->pitch;
+    }
+    f->code->kernels->transpose(to, (int64_t)(u->panel * u->kernel_bytes), from, step, u->panel,
+                                u->pitch / u->kernel_bytes, u->kernel_bytes);
+}
+
+static void make_panels(vm_frame *f, const mma_inst *u, const matrix *x, size_t batch)
+{
+    const mma_operand *o = &u->rhs;
+    unsigned char *to = vm_at(f, o->wide);
+    size_t row = u->panel * u->kernel_bytes, bytes = row * (u->pitch / u->kernel_bytes);
+    for (size_t j = 0; j < u->n; j += u->panel, to += bytes) {
+        if (o->transposed)
+            turn_panel(f, u, to, x, j);
+        else if (u->kernel_bytes != o->wide_bytes)
+            pair_rows(f, u, to, x, j);
+        else
+            widen_rows(o, to, row, x->ptr + j * o->bytes, x->row_step, u->k, u->panel);
+        if (o->is_scaled)
+            scale_panel(f, u, to, batch, j);
+    }
+}
+
+/* ---- running ---- */
+
+/* c = acc + a * b for one matrix of the batch, a block of rows at a time where that helps. */
+static void multiply(vm_frame *f, const mma_inst *u, size_t batch, const unsigned char *acc, unsigned char *c,
+                     size_t acc_bytes)
+{
+    matrix a = matrix_of(f, &u->lhs, batch), b = matrix_of(f, &u->rhs, batch);
+    size_t step = u->lhs.in_rows || !(u->lhs.direct || u->lhs.transposed) ? f->code->kernels->block_rows : u->m;
+    vm_mma mma = { .n = u->n, .k = u->pitch / u->kernel_bytes, .ldc = u->n };
+    if (u->rhs.direct) {
+        mma.b = b.ptr;
+        mma.ldb = b.row_step / u->kernel_bytes;
+        mma.panel = (int64_t)u->panel;
+    } else {
+        make_panels(f, u, &b, batch);
+        mma.b = vm_at(f, u->rhs.wide);
+        mma.ldb = (int64_t)u->panel;
+        mma.panel = (int64_t)(mma.k * u->panel);
+    }
+    mma.lda = u->lhs.direct ? a.row_step / u->kernel_bytes : (int64_t)mma.k;
+    if (u->lhs.transposed)
+        turn_lhs(f, u, &a);
+    for (size_t row = 0; row < u->m; row += step) {
+        mma.m = u->m - row < step ? u->m - row : step;
+        mma.a = lhs_rows(f, u, &a, batch, row, mma.m);
+        mma.acc = acc + row * u->n * acc_bytes;
+        mma.c = c + row * u->n * acc_bytes;
+        u->kernel(&mma);
+    }
 }
 
 static const vm_inst *mma_run(vm_frame *f, const vm_inst *inst)
@@ -107,22 +258,13 @@ static const vm_inst *mma_run(vm_frame *f, const vm_inst *inst)
     for (size_t b = 0; b < u->batch; b++) {
         unsigned char *acc = f->base + u->acc + b * elements * u->acc_bytes;
         unsigned char *out = f->base + u->out + b * elements * u->acc_bytes;
-        vm_mma mma = { .m = u->m, .n = u->n, .k = u->k, .lda = u->k, .ldb = u->n, .ldc = u->n };
-        mma.a = operand_matrix(f, &u->lhs, b, u->m * u->k);
-        mma.b = operand_matrix(f, &u->rhs, b, u->k * u->n);
-        if (u->lhs.is_scaled) {
-            apply_scales(f, u, &u->lhs, b, true);
-            apply_scales(f, u, &u->rhs, b, false);
-        }
         if (u->widen_acc) {
-            u->widen_acc(vm_at(f, u->wide_acc), acc, NULL, NULL, elements);
-            mma.acc = mma.c = vm_at(f, u->wide_acc);
-            u->kernel(&mma);
-            u->narrow_acc(out, mma.c, NULL, NULL, elements);
+            unsigned char *wide = vm_at(f, u->wide_acc);
+            u->widen_acc(wide, acc, NULL, NULL, elements);
+            multiply(f, u, b, wide, wide, u->wide_acc_bytes);
+            u->narrow_acc(out, wide, NULL, NULL, elements);
         } else {
-            mma.acc = acc;
-            mma.c = out;
-            u->kernel(&mma);
+            multiply(f, u, b, acc, out, u->acc_bytes);
         }
     }
     return inst->next;
@@ -144,54 +286,107 @@ static void *make_table(vm_emit *e, bc_kind kind, bool as_double)
     return table;
 }
 
-/* Sees that an operand can be read: rows only where it is widened anyway. */
-static void need_operand(vm_emit *e, const bc_value *v)
+/* The stride that bits [first, first + count) of a layout have in common; 0 and false when they do not. */
+static bool common_stride(const vm_layout *layout, uint32_t first, uint32_t count, int64_t *out_stride)
 {
-    if (vm_value_of(e, v)->form != VM_ROWS)
-        vm_need_packed(e, v);
+    *out_stride = count ? layout->stride[first] : 0;
+    for (uint32_t b = 0; b < count; b++)
+        if (layout->stride[first + b] != (uint32_t)*out_stride << b)
+            return false;
+    return true;
 }
 
-/* Binds an operand whose way of widening is set; `elements` of one matrix. */
-static void bind_operand(vm_emit *e, vm_inst *inst, mma_operand *o, const bc_value *v, size_t elements)
+/* Finds the steps of an operand that lies in the frame. False: its rows and columns both have gaps. */
+static bool find_steps(const vm_layout *layout, mma_operand *o)
+{
+    uint32_t columns = vm_extent_bits((int64_t)o->columns), rows = vm_extent_bits((int64_t)o->rows);
+    int64_t row, column, batch;
+    if (!common_stride(layout, 0, columns, &column) || !common_stride(layout, columns, rows, &row)
+        || !common_stride(layout, columns + rows, layout->bits - columns - rows, &batch))
+        return false;
+    if (!columns)
+        column = 1;
+    o->row_step = row * o->bytes;
+    o->column_step = column * o->bytes;
+    o->batch_step = batch * o->bytes;
+    o->transposed = column != 1;
+    return column == 1 || row == 1;
+}
+
+/* Sees that an operand can be read, and finds out how it lies. */
+static void need_operand(vm_emit *e, const bc_value *v, mma_operand *o)
+{
+    uint32_t r = v->type->rank;
+    vm_need_stored(e, v);
+    const vm_value *x = vm_value_of(e, v);
+    o->rows = (size_t)v->type->shape[r - 2];
+    o->columns = (size_t)v->type->shape[r - 1];
+    o->bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(v->type));
+    o->bits = vm_type_bits(v->type);
+    o->in_rows = x->form == VM_ROWS;
+    o->row_bits = x->row_bits;
+    if (o->in_rows || find_steps(&x->layout, o))
+        return;
+    vm_need_packed(e, v);
+    vm_layout packed = vm_layout_packed(o->bits);
+    find_steps(&packed, o);
+}
+
+/* Binds an operand whose way of widening is set. */
+static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value *v, bool is_lhs)
 {
     const vm_value *x = vm_value_of(e, v);
-    o->bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(v->type));
-    o->widened = o->widen || o->table || o->mask;
-    o->rows = x->form == VM_ROWS;
-    o->row_bits = x->row_bits;
-    if (o->rows)
+    vm_inst *inst = &u->head;
+    size_t block = e->code->kernels->block_rows;
+    bool wide = !o->widen && !o->table && !o->transposed;
+    if (is_lhs)
+        o->direct = wide;
+    else /* rows of many columns share few places in the first cache: panels are better, if read often */
+        o->direct = wide && (u->m <= block || (!o->in_rows && o->columns * o->bytes <= 512));
+    if (o->in_rows || find_steps(&x->layout, &(mma_operand){ .rows = o->rows, .columns = o->columns, .bytes = 1 }))
         vm_read(e, inst, &o->from, v);
     else
         vm_read_packed(e, inst, &o->from, v);
-    if (o->widened)
-        vm_bind(e, inst, &o->wide, vm_new_storage(e, elements * o->wide_bytes, e->at), 0, VM_UPDATE);
+    if (o->in_rows)
+        vm_bind(e, inst, &o->staging, x->staging, 0, VM_UPDATE);
+    if (o->direct)
+        return;
+    size_t rows = is_lhs ? (o->transposed || u->m < block ? u->m : block) : u->n;
+    vm_bind(e, inst, &o->wide, vm_new_storage(e, rows * u->pitch, e->at), 0, VM_UPDATE);
+    if (o->transposed && (o->widen || o->table)) {
+        size_t bytes = is_lhs ? u->k * u->m * o->wide_bytes : u->panel * u->pitch;
+        vm_bind(e, inst, &o->turned, vm_new_storage(e, bytes, e->at), 0, VM_UPDATE);
+    }
+    if (!o->widen && !o->table) /* panels of what is wide already */
+        o->widen = e->code->kernels->map[vm_kernel_of_int(VM_K_copy_i8, o->bytes)];
 }
 
 static void widen_to_f32(vm_emit *e, mma_operand *o, bc_kind kind)
 {
-    o->wide_bytes = 4;
+    o->wide_bytes = kind == BC_F64 ? 8 : 4;
     if (kind == BC_F16)
         o->widen = e->code->kernels->map[VM_K_f16_f32];
     else if (kind == BC_BF16)
         o->widen = e->code->kernels->map[VM_K_bf16_f32];
     else if (kind == BC_TF32)
-        o->mask = 0xffffe000u;
+        o->widen = e->code->kernels->map[VM_K_tf32_f32];
     else if (kind != BC_F32 && kind != BC_F64)
         o->table = make_table(e, kind, false);
 }
 
 static mma_inst *new_mma(vm_emit *e, const bc_op *op, const bc_value *lhs, const bc_value *rhs, const bc_value *acc)
 {
-    const bc_type *a = lhs->type, *b = rhs->type;
-    need_operand(e, lhs);
-    need_operand(e, rhs);
+    mma_operand a = { 0 }, b = { 0 };
+    need_operand(e, lhs, &a);
+    need_operand(e, rhs, &b);
     vm_need_packed(e, acc);
     mma_inst *inst = vm_new_inst(e, op, mma_run, mma_inst);
-    uint32_t r = a->rank;
-    inst->batch = r == 3 ? (size_t)a->shape[0] : 1;
-    inst->m = (size_t)a->shape[r - 2];
-    inst->k = (size_t)a->shape[r - 1];
-    inst->n = (size_t)b->shape[r - 1];
+    inst->lhs = a;
+    inst->rhs = b;
+    inst->batch = lhs->type->rank == 3 ? (size_t)lhs->type->shape[0] : 1;
+    inst->m = a.rows;
+    inst->k = a.columns;
+    inst->n = b.columns;
     inst->acc_bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(acc->type));
     return inst;
 }
@@ -199,8 +394,13 @@ static mma_inst *new_mma(vm_emit *e, const bc_op *op, const bc_value *lhs, const
 static void finish_mma(vm_emit *e, const bc_op *op, mma_inst *inst, const bc_value *lhs, const bc_value *rhs,
                        const bc_value *acc)
 {
-    bind_operand(e, &inst->head, &inst->lhs, lhs, inst->m * inst->k);
-    bind_operand(e, &inst->head, &inst->rhs, rhs, inst->k * inst->n);
+    inst->kernel_bytes = inst->lhs.wide_bytes == 2 ? 4 : inst->lhs.wide_bytes;
+    inst->pitch = (inst->k * inst->lhs.wide_bytes + inst->kernel_bytes - 1) / inst->kernel_bytes * inst->kernel_bytes;
+    inst->panel = e->code->kernels->panel_bytes / inst->kernel_bytes;
+    if (inst->panel > inst->n)
+        inst->panel = inst->n;
+    bind_operand(e, inst, &inst->lhs, lhs, true);
+    bind_operand(e, inst, &inst->rhs, rhs, false);
     vm_read_packed(e, &inst->head, &inst->acc, acc);
     if (inst->widen_acc)
         vm_bind(e, &inst->head, &inst->wide_acc,
@@ -212,7 +412,6 @@ static void finish_mma(vm_emit *e, const bc_op *op, mma_inst *inst, const bc_val
                 vm_value_of(e, result)->storage);
     vm_append(e, &inst->head);
 }
-
 void vm_mmaf(vm_emit *e, const bc_op *op)
 {
     const vm_kernels *kernels = e->code->kernels;

@@ -77,9 +77,7 @@ static bool takes_rows(vm_emit *e, const bc_op *op, unsigned i)
     if (op->opcode == OP_store_view_tko) /* the tile, if a group can store it */
         return i == 0 && bc_operand(op, F_store_view_tko_view)->type->kind != BC_GATHER_SCATTER_VIEW
                && bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak;
-    if (op->opcode == OP_mmaf) /* narrow ones are widened, which can as well read rows */
-        return i < 2 && vm_elem_bytes(bc_elem_kind(bc_operands(op)[i]->type)) < 4;
-    return false;
+    return i < 2 && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
 }
 
 static void use_operands(vm_emit *e, const bc_op *op, uint32_t position)

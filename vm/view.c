@@ -136,6 +136,14 @@ bool vm_box_rows(vm_frame *f, const vm_access_info *info, const vm_box *box, boo
 
 /* ---- moving them ---- */
 
+void vm_rows_copy(vm_rows *rows, size_t row_bytes, uint32_t count_bits, unsigned char *staging)
+{
+    const unsigned char *from = rows->ptr;
+    for (size_t i = 0; i < (size_t)1 << count_bits; i++, from += rows->pitch)
+        memcpy(staging + i * row_bytes, from, row_bytes);
+    *rows = (vm_rows){ staging, (int64_t)row_bytes, false };
+}
+
 #define COPY_BLOCK(T)                                                                                     \
     for (size_t i0 = 0; i0 < ni; i0 += 16)                                                                \
         for (size_t j0 = 0; j0 < nj; j0 += 16)                                                            \

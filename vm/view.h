@@ -59,6 +59,9 @@ void vm_box_make(const vm_frame *f, const vm_access_info *info, uint32_t slice, 
    write: the region must be writable. Reports nothing. */
 bool vm_box_rows(vm_frame *f, const vm_access_info *info, const vm_box *box, bool write, vm_rows *out);
 
+/* Copies 2^count_bits rows of row_bytes into staging, and has `rows` refer to the copy. */
+void vm_rows_copy(vm_rows *rows, size_t row_bytes, uint32_t count_bits, unsigned char *staging);
+
 /* Copies what is inside between memory and a packed tile of elements of 1, 2, 4 or 8 bytes. Checks nothing. */
 void vm_box_copy(const vm_box *box, size_t bytes, unsigned char *tile, bool to_memory);
 

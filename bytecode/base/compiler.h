@@ -102,6 +102,23 @@ static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_hi
 #define TV_UNROLL
 #endif
 
+/* Asks for the memory at an address that will be read soon; it need not be there. */
+#if defined(__GNUC__)
+#define TV_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define TV_PREFETCH(address) ((void)(address))
+#endif
+
+/* A vector of type V made of elements of a and b, by index. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define TV_SHUFFLE(V, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#if !defined(TV_SHUFFLE) && defined(__GNUC__)
+#define TV_SHUFFLE(V, a, b, ...) __builtin_shuffle(a, b, (V){ __VA_ARGS__ })
+#endif
+
 /* Orders stores past the caches (kernel `stream` of the virtual machine) before later stores. */
 #if defined(__GNUC__) && defined(__SSE2__)
 #define TV_STREAM_FENCE() __builtin_ia32_sfence()
