@@ -11,6 +11,7 @@
 
 #include "bytecode/number.h"
 #include "vm/emit.h"
+#include "vm/storage.h"
 #include "vm/view.h"
 
 /* Columns of a panel, at most: for memory on the stack. */
@@ -23,13 +24,14 @@ typedef struct mma_operand {
     size_t staging;            /* rows: where a copy goes when rows of the matrix are not those in memory */
     size_t wide;               /* where the kernel reads it, unless direct */
     size_t turned;             /* transposed: where it is wide, but not turned yet */
+    size_t trail;              /* in_rows: a mma_trail */
     int64_t row_step, column_step, batch_step;
     size_t rows, columns;      /* of one matrix */
     uint32_t bits;             /* elements of the tile */
     uint8_t row_bits;          /* in_rows: elements of a packed piece of memory */
     bool in_rows, direct, transposed;
     uint8_t bytes, wide_bytes; /* of an element */
-    vm_kernel *widen;          /* NULL: it is wide */
+    vm_kernel *widen;          /* NULL: it is wide, or there is a table */
     const void *table;         /* by pattern of an 8-bit element, instead */
     bool is_scaled;
     size_t scale;              /* where the scales lie */
@@ -55,7 +57,14 @@ typedef struct mma_inst {
 typedef struct matrix {
     const unsigned char *ptr;
     int64_t row_step, column_step;
+    int64_t ahead;             /* bytes to where the next one is expected; 0: unknown */
 } matrix;
+
+/* Where an operand lay last and how far that was from the time before: loops walk through memory in equal steps. */
+typedef struct mma_trail {
+    uint64_t address;
+    int64_t step;
+} mma_trail;
 
 /* ---- widening ---- */
 
@@ -63,6 +72,8 @@ static void widen_some(const mma_operand *o, unsigned char *to, const unsigned c
 {
     if (o->widen) {
         o->widen(to, from, NULL, NULL, n);
+    } else if (!o->table) {
+        memcpy(to, from, n * o->bytes);
     } else if (o->wide_bytes == 8) {
         const double *table = o->table;
         double *out = (double *)(void *)to;
@@ -95,13 +106,29 @@ static void widen_rows(const mma_operand *o, unsigned char *to, size_t pitch, co
 static matrix matrix_of(vm_frame *f, const mma_operand *o, size_t batch)
 {
     if (!o->in_rows)
-        return (matrix){ f->base + o->from + (int64_t)batch * o->batch_step, o->row_step, o->column_step };
+        return (matrix){ f->base + o->from + (int64_t)batch * o->batch_step, o->row_step, o->column_step, 0 };
     vm_rows *rows = vm_at(f, o->from);
     int64_t packed = (int64_t)(o->columns * o->bytes), row = (int64_t)o->bytes << o->row_bits;
     if (rows->pitch != row && row != packed)
         vm_rows_copy(rows, (size_t)row, o->bits - o->row_bits, vm_at(f, o->staging));
     int64_t step = row == packed ? rows->pitch : packed;
-    return (matrix){ rows->ptr + (int64_t)(batch * o->rows) * step, step, o->bytes };
+    matrix x = { rows->ptr + (int64_t)(batch * o->rows) * step, step, o->bytes, 0 };
+    mma_trail *trail = vm_at(f, o->trail);
+    int64_t moved = (int64_t)((uintptr_t)x.ptr - trail->address);
+    x.ahead = moved == trail->step ? moved : 0;
+    *trail = (mma_trail){ (uintptr_t)x.ptr, moved };
+    return x;
+}
+
+/* Asks for rows [first, first + count) of the next matrix. */
+static void fetch_ahead(const mma_operand *o, const matrix *x, size_t first, size_t count)
+{
+    if (!x->ahead)
+        return;
+    const uintptr_t next = (uintptr_t)x->ptr + (uintptr_t)x->ahead;
+    for (size_t i = first; i < first + count && i < o->rows; i++)
+        for (size_t at = 0; at < o->columns * o->bytes; at += 64)
+            TV_PREFETCH((const void *)(next + i * (uintptr_t)x->row_step + at));
 }
 
 /* ---- the left operand ---- */
@@ -134,7 +161,7 @@ static void turn_lhs(vm_frame *f, const mma_inst *u, const matrix *x)
     f->code->kernels->transpose(vm_at(f, o->wide), (int64_t)u->pitch, from, step, u->k, u->m, o->wide_bytes);
 }
 
-/* Rows [row, row + rows) as the kernel wants them; the ones after them are on their way. */
+/* Rows [row, row + rows) as the kernel wants them. */
 static const void *lhs_rows(vm_frame *f, const mma_inst *u, const matrix *x, size_t batch, size_t row, size_t rows)
 {
     const mma_operand *o = &u->lhs;
@@ -145,10 +172,6 @@ static const void *lhs_rows(vm_frame *f, const mma_inst *u, const matrix *x, siz
         return wide;
     }
     const unsigned char *from = x->ptr + (int64_t)row * x->row_step;
-    if (o->in_rows)
-        for (size_t i = rows; i < 2 * rows; i++)
-            for (size_t at = 0; at < u->k * o->bytes; at += 64)
-                TV_PREFETCH(from + (int64_t)i * x->row_step + at);
     if (o->direct)
         return from;
     unsigned char *wide = vm_at(f, o->wide);
@@ -203,18 +226,31 @@ static void turn_panel(vm_frame *f, const mma_inst *u, unsigned char *to, const 
                                 u->pitch / u->kernel_bytes, u->kernel_bytes);
 }
 
+/* All panels, row by row: memory is read in its order. */
+static void widen_panels(const mma_inst *u, unsigned char *to, const matrix *x, size_t bytes)
+{
+    const mma_operand *o = &u->rhs;
+    size_t row = u->panel * u->kernel_bytes;
+    for (size_t p = 0; p < u->k; p++, to += row) {
+        const unsigned char *from = x->ptr + (int64_t)p * x->row_step;
+        for (size_t q = 0; q < u->n / u->panel; q++, from += u->panel * o->bytes)
+            widen_some(o, to + q * bytes, from, u->panel);
+    }
+}
+
 static void make_panels(vm_frame *f, const mma_inst *u, const matrix *x, size_t batch)
 {
     const mma_operand *o = &u->rhs;
     unsigned char *to = vm_at(f, o->wide);
-    size_t row = u->panel * u->kernel_bytes, bytes = row * (u->pitch / u->kernel_bytes);
-    for (size_t j = 0; j < u->n; j += u->panel, to += bytes) {
+    size_t bytes = u->panel * u->pitch; /* of a panel */
+    bool by_panel = o->transposed || u->kernel_bytes != o->wide_bytes;
+    if (!by_panel)
+        widen_panels(u, to, x, bytes);
+    for (size_t j = 0; j < u->n && (by_panel || o->is_scaled); j += u->panel, to += bytes) {
         if (o->transposed)
             turn_panel(f, u, to, x, j);
-        else if (u->kernel_bytes != o->wide_bytes)
+        else if (by_panel)
             pair_rows(f, u, to, x, j);
-        else
-            widen_rows(o, to, row, x->ptr + j * o->bytes, x->row_step, u->k, u->panel);
         if (o->is_scaled)
             scale_panel(f, u, to, batch, j);
     }
@@ -244,6 +280,8 @@ static void multiply(vm_frame *f, const mma_inst *u, size_t batch, const unsigne
         turn_lhs(f, u, &a);
     for (size_t row = 0; row < u->m; row += step) {
         mma.m = u->m - row < step ? u->m - row : step;
+        fetch_ahead(&u->lhs, &a, row, mma.m);
+        fetch_ahead(&u->rhs, &b, row * u->k / u->m, (mma.m * u->k + u->m - 1) / u->m);
         mma.a = lhs_rows(f, u, &a, batch, row, mma.m);
         mma.acc = acc + row * u->n * acc_bytes;
         mma.c = c + row * u->n * acc_bytes;
@@ -332,6 +370,8 @@ static void need_operand(vm_emit *e, const bc_value *v, mma_operand *o)
     find_steps(&packed, o);
 }
 
+static const mma_trail no_trail;
+
 /* Binds an operand whose way of widening is set. */
 static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value *v, bool is_lhs)
 {
@@ -347,8 +387,10 @@ static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value
         vm_read(e, inst, &o->from, v);
     else
         vm_read_packed(e, inst, &o->from, v);
-    if (o->in_rows)
+    if (o->in_rows) {
         vm_bind(e, inst, &o->staging, x->staging, 0, VM_UPDATE);
+        vm_bind(e, inst, &o->trail, vm_new_image(e, &no_trail, sizeof no_trail), 0, VM_UPDATE);
+    }
     if (o->direct)
         return;
     size_t rows = is_lhs ? (o->transposed || u->m < block ? u->m : block) : u->n;
@@ -357,8 +399,6 @@ static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value
         size_t bytes = is_lhs ? u->k * u->m * o->wide_bytes : u->panel * u->pitch;
         vm_bind(e, inst, &o->turned, vm_new_storage(e, bytes, e->at), 0, VM_UPDATE);
     }
-    if (!o->widen && !o->table) /* panels of what is wide already */
-        o->widen = e->code->kernels->map[vm_kernel_of_int(VM_K_copy_i8, o->bytes)];
 }
 
 static void widen_to_f32(vm_emit *e, mma_operand *o, bc_kind kind)
