@@ -103,7 +103,7 @@ class Bench:
             if callable(theirs):
                 theirs()
                 other.append(time.perf_counter() - start)
-                time.sleep(0.1)  # OpenBLAS's threads go on spinning for a while
+                time.sleep(0.3)  # OpenBLAS's threads go on spinning for a while
         t = min(ours)
         u = min(other) if other else theirs
         self.line(name, t, u * scale, aim, work / t * 1e-9, self.lib.bench_frame_bytes(kernel.k))

@@ -17,6 +17,15 @@ typedef enum vm_kernel_id {
     VM_K_NONE = VM_KERNEL_COUNT
 } vm_kernel_id;
 
+/* to[i][j] = widened from[i][j] for i below rows, j below n; a row starts to_pitch or from_step bytes after the one before. */
+typedef void vm_widen_kernel(void *to, size_t to_pitch, const void *from, int64_t from_step, size_t rows, size_t n);
+
+typedef enum vm_widen_id {
+#define WIDEN(name) VM_W_##name,
+#include "vm/kernels.def"
+    VM_WIDEN_COUNT
+} vm_widen_id;
+
 /* c[m x n] = acc + a[m x k] * b[k x n]; pitches (ld) in elements. acc has c's pitch and may be c.
    b          in panels: groups of vm_kernels.panel_bytes of columns (all n when they are fewer), `panel` elements from one
               to the next, each k rows of pitch ldb
@@ -40,6 +49,7 @@ typedef void vm_transpose_kernel(void *to, int64_t to_pitch, const void *from, i
 typedef struct vm_kernels {
     const char *isa;
     vm_kernel *map[VM_KERNEL_COUNT];
+    vm_widen_kernel *widen[VM_WIDEN_COUNT];
     vm_mma_kernel *mma_f32;       /* rounded products, acc last */
     vm_mma_kernel *mma_f64;
     vm_mma_kernel *mma_fused_f32; /* acc first, fused: exact for products of f16, bf16, tf32 and f8 */

@@ -31,8 +31,9 @@ typedef struct mma_operand {
     uint8_t row_bits;          /* in_rows: elements of a packed piece of memory */
     bool in_rows, direct, transposed;
     uint8_t bytes, wide_bytes; /* of an element */
-    vm_kernel *widen;          /* NULL: it is wide, or there is a table */
+    vm_widen_kernel *widen;
     const void *table;         /* by pattern of an 8-bit element, instead */
+    bool is_wide;              /* neither is needed to compute with it */
     bool is_scaled;
     size_t scale;              /* where the scales lie */
     const double *scale_table;
@@ -68,39 +69,30 @@ typedef struct mma_trail {
 
 /* ---- widening ---- */
 
-static void widen_some(const mma_operand *o, unsigned char *to, const unsigned char *from, size_t n)
+/* By the table, where there is no kernel. */
+static void look_up_row(const mma_operand *o, unsigned char *to, const unsigned char *from, size_t n)
 {
-    if (o->widen) {
-        o->widen(to, from, NULL, NULL, n);
-    } else if (!o->table) {
-        memcpy(to, from, n * o->bytes);
-    } else if (o->wide_bytes == 8) {
-        const double *table = o->table;
-        double *out = (double *)(void *)to;
-        for (size_t i = 0; i < n; i++)
-            out[i] = table[from[i]];
-    } else {
-        const float *table = o->table;
-        float *out = (float *)(void *)to;
-        for (size_t i = 0; i < n; i++)
-            out[i] = table[from[i]];
-    }
+    const unsigned char *table = o->table;
+    for (size_t i = 0; i < n; i++, to += o->wide_bytes)
+        memcpy(to, table + (size_t)from[i] * o->wide_bytes, o->wide_bytes == 8 ? 8 : 4);
 }
 
-/* `rows` pieces of n packed elements, `step` bytes apart, to pieces `pitch` bytes apart with zeros between. */
+/* `rows` pieces of n packed elements, `step` bytes apart, to pieces `pitch` bytes apart. */
 static void widen_rows(const mma_operand *o, unsigned char *to, size_t pitch, const unsigned char *from, int64_t step,
                        size_t rows, size_t n)
 {
-    size_t gap = pitch - n * o->wide_bytes;
-    if (step == (int64_t)(n * o->bytes) && !gap) {
-        n *= rows;
-        rows = 1;
-    }
-    for (size_t i = 0; i < rows; i++, to += pitch, from += step) {
-        widen_some(o, to, from, n);
-        if (gap)
-            memset(to + n * o->wide_bytes, 0, gap);
-    }
+    if (o->widen)
+        o->widen(to, pitch, from, step, rows, n);
+    else
+        for (size_t i = 0; i < rows; i++, to += pitch, from += step)
+            look_up_row(o, to, from, n);
+}
+
+/* The zeros that fill up pairs of i16 when a row is one element. */
+static void clear_gaps(const mma_inst *u, unsigned char *to, size_t rows)
+{
+    if (u->pitch > u->k * u->lhs.wide_bytes)
+        memset(to, 0, rows * u->pitch);
 }
 
 static matrix matrix_of(vm_frame *f, const mma_operand *o, size_t batch)
@@ -151,13 +143,12 @@ static void turn_lhs(vm_frame *f, const mma_inst *u, const matrix *x)
     const mma_operand *o = &u->lhs;
     const unsigned char *from = x->ptr;
     int64_t step = x->column_step;
-    if (o->widen || o->table) {
+    if (!o->is_wide) {
         from = vm_at(f, o->turned);
         step = (int64_t)(u->m * o->wide_bytes);
         widen_rows(o, vm_at(f, o->turned), u->m * o->wide_bytes, x->ptr, x->column_step, u->k, u->m);
     }
-    if (u->pitch > u->k * o->wide_bytes)
-        memset(vm_at(f, o->wide), 0, u->m * u->pitch);
+    clear_gaps(u, vm_at(f, o->wide), u->m);
     f->code->kernels->transpose(vm_at(f, o->wide), (int64_t)u->pitch, from, step, u->k, u->m, o->wide_bytes);
 }
 
@@ -175,6 +166,7 @@ static const void *lhs_rows(vm_frame *f, const mma_inst *u, const matrix *x, siz
     if (o->direct)
         return from;
     unsigned char *wide = vm_at(f, o->wide);
+    clear_gaps(u, wide, rows);
     widen_rows(o, wide, u->pitch, from, x->row_step, rows, u->k);
     if (o->is_scaled)
         scale_lhs(f, u, wide, batch, row, rows);
@@ -204,9 +196,8 @@ static void pair_rows(vm_frame *f, const mma_inst *u, unsigned char *to, const m
     uint16_t rows[2][MAX_PANEL] = { { 0 } };
     const unsigned char *from = x->ptr + column * o->bytes;
     for (size_t p = 0; p < u->k; p += 2, to += u->panel * u->kernel_bytes) {
-        widen_some(o, (unsigned char *)rows[0], from + (int64_t)p * x->row_step, u->panel);
-        if (p + 1 < u->k)
-            widen_some(o, (unsigned char *)rows[1], from + (int64_t)(p + 1) * x->row_step, u->panel);
+        widen_rows(o, (unsigned char *)rows, sizeof rows[0], from + (int64_t)p * x->row_step, x->row_step,
+                   u->k - p < 2 ? 1 : 2, u->panel);
         f->code->kernels->map[VM_K_pair_i16](to, rows[0], rows[1], NULL, u->panel);
     }
 }
@@ -217,7 +208,8 @@ static void turn_panel(vm_frame *f, const mma_inst *u, unsigned char *to, const 
     const mma_operand *o = &u->rhs;
     const unsigned char *from = x->ptr + (int64_t)column * x->column_step;
     int64_t step = x->column_step;
-    if (o->widen || o->table) {
+    if (!o->is_wide) {
+        clear_gaps(u, vm_at(f, o->turned), u->panel);
         widen_rows(o, vm_at(f, o->turned), u->pitch, from, step, u->panel, u->k);
         from = vm_at(f, o->turned);
         step = (int64_t)u->pitch;
@@ -226,31 +218,18 @@ static void turn_panel(vm_frame *f, const mma_inst *u, unsigned char *to, const 
                                 u->pitch / u->kernel_bytes, u->kernel_bytes);
 }
 
-/* All panels, row by row: memory is read in its order. */
-static void widen_panels(const mma_inst *u, unsigned char *to, const matrix *x, size_t bytes)
-{
-    const mma_operand *o = &u->rhs;
-    size_t row = u->panel * u->kernel_bytes;
-    for (size_t p = 0; p < u->k; p++, to += row) {
-        const unsigned char *from = x->ptr + (int64_t)p * x->row_step;
-        for (size_t q = 0; q < u->n / u->panel; q++, from += u->panel * o->bytes)
-            widen_some(o, to + q * bytes, from, u->panel);
-    }
-}
-
 static void make_panels(vm_frame *f, const mma_inst *u, const matrix *x, size_t batch)
 {
     const mma_operand *o = &u->rhs;
     unsigned char *to = vm_at(f, o->wide);
-    size_t bytes = u->panel * u->pitch; /* of a panel */
-    bool by_panel = o->transposed || u->kernel_bytes != o->wide_bytes;
-    if (!by_panel)
-        widen_panels(u, to, x, bytes);
-    for (size_t j = 0; j < u->n && (by_panel || o->is_scaled); j += u->panel, to += bytes) {
+    size_t row = u->panel * u->kernel_bytes;
+    for (size_t j = 0; j < u->n; j += u->panel, to += u->panel * u->pitch) {
         if (o->transposed)
             turn_panel(f, u, to, x, j);
-        else if (by_panel)
+        else if (u->kernel_bytes != o->wide_bytes)
             pair_rows(f, u, to, x, j);
+        else
+            widen_rows(o, to, row, x->ptr + j * o->bytes, x->row_step, u->k, u->panel);
         if (o->is_scaled)
             scale_panel(f, u, to, batch, j);
     }
@@ -378,10 +357,11 @@ static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value
     const vm_value *x = vm_value_of(e, v);
     vm_inst *inst = &u->head;
     size_t block = e->code->kernels->block_rows;
-    bool wide = !o->widen && !o->table && !o->transposed;
+    bool wide = o->is_wide && !o->transposed;
+    /* rows that lie far apart share few places in the first cache: they are copied if they are read often */
     if (is_lhs)
-        o->direct = wide;
-    else /* rows of many columns share few places in the first cache: panels are better, if read often */
+        o->direct = wide && (!o->in_rows || u->n <= u->panel);
+    else
         o->direct = wide && (u->m <= block || (!o->in_rows && o->columns * o->bytes <= 512));
     if (o->in_rows || find_steps(&x->layout, &(mma_operand){ .rows = o->rows, .columns = o->columns, .bytes = 1 }))
         vm_read(e, inst, &o->from, v);
@@ -395,7 +375,7 @@ static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value
         return;
     size_t rows = is_lhs ? (o->transposed || u->m < block ? u->m : block) : u->n;
     vm_bind(e, inst, &o->wide, vm_new_storage(e, rows * u->pitch, e->at), 0, VM_UPDATE);
-    if (o->transposed && (o->widen || o->table)) {
+    if (o->transposed && !o->is_wide) {
         size_t bytes = is_lhs ? u->k * u->m * o->wide_bytes : u->panel * u->pitch;
         vm_bind(e, inst, &o->turned, vm_new_storage(e, bytes, e->at), 0, VM_UPDATE);
     }
@@ -403,15 +383,35 @@ static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value
 
 static void widen_to_f32(vm_emit *e, mma_operand *o, bc_kind kind)
 {
+    const vm_kernels *kernels = e->code->kernels;
     o->wide_bytes = kind == BC_F64 ? 8 : 4;
-    if (kind == BC_F16)
-        o->widen = e->code->kernels->map[VM_K_f16_f32];
-    else if (kind == BC_BF16)
-        o->widen = e->code->kernels->map[VM_K_bf16_f32];
-    else if (kind == BC_TF32)
-        o->widen = e->code->kernels->map[VM_K_tf32_f32];
-    else if (kind != BC_F32 && kind != BC_F64)
+    o->is_wide = kind == BC_F32 || kind == BC_F64;
+    switch (kind) {
+    case BC_F32:
+        o->widen = kernels->widen[VM_W_copy_4];
+        break;
+    case BC_F64:
+        o->widen = kernels->widen[VM_W_copy_8];
+        break;
+    case BC_TF32:
+        o->widen = kernels->widen[VM_W_tf32_to_f32];
+        break;
+    case BC_F16:
+        o->widen = kernels->widen[VM_W_f16_to_f32];
+        break;
+    case BC_BF16:
+        o->widen = kernels->widen[VM_W_bf16_to_f32];
+        break;
+    case BC_F8E4M3FN:
+        o->widen = kernels->widen[VM_W_e4m3_to_f32];
+        break;
+    case BC_F8E5M2:
+        o->widen = kernels->widen[VM_W_e5m2_to_f32];
+        break;
+    default:
         o->table = make_table(e, kind, false);
+        break;
+    }
 }
 
 static mma_inst *new_mma(vm_emit *e, const bc_op *op, const bc_value *lhs, const bc_value *rhs, const bc_value *acc)
@@ -448,8 +448,9 @@ static void finish_mma(vm_emit *e, const bc_op *op, mma_inst *inst, const bc_val
     const bc_value *result = vm_result(op, 0);
     vm_write(e, &inst->head, &inst->out, result);
     const vm_value *from = vm_value_of(e, acc);
-    vm_affinity(e, &inst->head, vm_has_packed(e, from) ? from->packed : from->storage,
-                vm_value_of(e, result)->storage);
+    vm_storage start = vm_has_packed(e, from) ? from->packed : from->storage;
+    vm_affinity(e, &inst->head, start, vm_value_of(e, result)->storage);
+    vm_allow_in_place(e, &inst->head, start, vm_value_of(e, result)->storage);
     vm_append(e, &inst->head);
 }
 void vm_mmaf(vm_emit *e, const bc_op *op)
@@ -478,8 +479,8 @@ void vm_mmai(vm_emit *e, const bc_op *op)
     mma_inst *inst = new_mma(e, op, lhs, rhs, acc);
     bool ls = bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed;
     bool rs = bc_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed;
-    inst->lhs.widen = kernels->map[ls ? VM_K_sext_8_16 : VM_K_zext_8_16];
-    inst->rhs.widen = kernels->map[rs ? VM_K_sext_8_16 : VM_K_zext_8_16];
+    inst->lhs.widen = kernels->widen[ls ? VM_W_s8_to_s16 : VM_W_u8_to_s16];
+    inst->rhs.widen = kernels->widen[rs ? VM_W_s8_to_s16 : VM_W_u8_to_s16];
     inst->lhs.wide_bytes = inst->rhs.wide_bytes = 2;
     inst->kernel = kernels->mma_s32;
     finish_mma(e, op, inst, lhs, rhs, acc);

@@ -3,33 +3,19 @@
 
 #include <string.h>
 
+enum { FILL_PIECE = 4096 }; /* a multiple of every element */
+
+/* n times the element, by copying what is there already. */
 static void fill(unsigned char *out, const unsigned char *element, size_t bytes, size_t n)
 {
-    switch (bytes) {
-    case 1:
-        memset(out, *element, n);
-        break;
-    case 2: {
-        uint16_t x, *p = (uint16_t *)(void *)out;
-        memcpy(&x, element, sizeof x);
-        for (size_t i = 0; i < n; i++)
-            p[i] = x;
-        break;
-    }
-    case 4: {
-        uint32_t x, *p = (uint32_t *)(void *)out;
-        memcpy(&x, element, sizeof x);
-        for (size_t i = 0; i < n; i++)
-            p[i] = x;
-        break;
-    }
-    default: {
-        uint64_t x, *p = (uint64_t *)(void *)out;
-        memcpy(&x, element, sizeof x);
-        for (size_t i = 0; i < n; i++)
-            p[i] = x;
-        break;
-    }
+    size_t total = n * bytes, done = bytes;
+    memcpy(out, element, bytes);
+    while (done < total) {
+        size_t more = done < total - done ? done : total - done;
+        if (more > FILL_PIECE)
+            more = FILL_PIECE; /* stays in the first cache */
+        memcpy(out + done, out, more);
+        done += more;
     }
 }
 
