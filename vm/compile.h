@@ -43,6 +43,6 @@ uint64_t vm_flops(const bc_op *op);
 void vm_emit_trace(vm_emit *e, const bc_op *op);
 
 /* to[i] = element i of the tile laid out at from, for all elements. */
-void vm_copy_layout(const vm_layout *layout, size_t bytes, const void *from, void *to);
+void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t bytes, const void *from, void *to);
 
 #endif

@@ -172,7 +172,7 @@ typedef struct copy_inst {
 static const vm_inst *copy_run(vm_frame *f, const vm_inst *inst)
 {
     const copy_inst *c = (const copy_inst *)inst;
-    vm_copy_layout(&c->layout, c->bytes, vm_at(f, c->from), vm_at(f, c->to));
+    vm_copy_layout(f->code->kernels, &c->layout, c->bytes, vm_at(f, c->from), vm_at(f, c->to));
     return inst->next;
 }
 

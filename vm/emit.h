@@ -41,6 +41,7 @@ struct vm_value {
     uint8_t elem_bytes;
     uint8_t row_bits;
     bool rows_ok;            /* all uses can read it as rows, and nothing is stored before the last of them */
+    bool mma_only;           /* all uses are operands of products, which read it as it lies */
     uint32_t uses;           /* by ops that run; 0: never needed */
     uint32_t last_use;       /* pre-order position of the last op that uses it */
     vm_layout layout;        /* STORED, NODE, ROWS */

@@ -17,7 +17,8 @@ typedef enum vm_kernel_id {
     VM_K_NONE = VM_KERNEL_COUNT
 } vm_kernel_id;
 
-/* to[i][j] = widened from[i][j] for i below rows, j below n; a row starts to_pitch or from_step bytes after the one before. */
+/* to[i][j] = widened from[i][j] for i below rows, j below n; a row starts to_pitch or from_step bytes after the one
+   before. */
 typedef void vm_widen_kernel(void *to, size_t to_pitch, const void *from, int64_t from_step, size_t rows, size_t n);
 
 typedef enum vm_widen_id {
@@ -27,8 +28,8 @@ typedef enum vm_widen_id {
 } vm_widen_id;
 
 /* c[m x n] = acc + a[m x k] * b[k x n]; pitches (ld) in elements. acc has c's pitch and may be c.
-   b          in panels: groups of vm_kernels.panel_bytes of columns (all n when they are fewer), `panel` elements from one
-              to the next, each k rows of pitch ldb
+   b          in panels: groups of vm_kernels.panel_bytes of columns (all n when they are fewer), `panel` elements from
+              one to the next, each k rows of pitch ldb
    mma_s32    an element of a and b is a pair of 16-bit numbers, neighbours in k; k counts pairs
    k ascends. Kernels either start at +0, round products and add acc last, or start at acc and do not round
    products (fused). */

@@ -72,12 +72,10 @@ static bool combine(vm_frame *f, const aggregate_inst *g, unsigned char *const *
     return true;
 }
 
-static void transpose(unsigned char *to, const unsigned char *from, size_t rows, size_t columns, size_t bytes)
+static void transpose(vm_frame *f, unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
+                      uint8_t bytes)
 {
-    vm_box box = { .base = (uintptr_t)from, .dims = 2, .valid = { (uint32_t)columns, (uint32_t)rows },
-                   .extent = { (uint32_t)columns, (uint32_t)rows },
-                   .step = { (int64_t)bytes, (int64_t)(columns * bytes) }, .tile_step = { rows, 1 }, .whole = true };
-    vm_box_copy(&box, bytes, to, false);
+    f->code->kernels->transpose(to, (int64_t)(rows * bytes), from, (int64_t)(columns * bytes), rows, columns, bytes);
 }
 
 /* ---- reduce ---- */
@@ -114,7 +112,7 @@ static bool halve_narrow(vm_frame *f, const aggregate_inst *g, size_t length, un
 {
     unsigned char *b[MAX_PAIRS];
     for (uint32_t k = 0; k < g->pairs; k++)
-        transpose(turned[k], in[k], g->outer, length, g->bytes[k]);
+        transpose(f, turned[k], in[k], g->outer, length, g->bytes[k]);
     for (size_t half = length / 2 * g->outer; half >= g->outer; half /= 2) {
         for (uint32_t k = 0; k < g->pairs; k++)
             b[k] = turned[k] + half * g->bytes[k];
@@ -203,11 +201,11 @@ static const vm_inst *scan_run(vm_frame *f, const vm_inst *inst)
     pointers_to(f, g->temp, g->pairs, temp);
     if (g->inner == 1 && g->outer > 1) { /* all rows in step */
         for (uint32_t k = 0; k < g->pairs; k++)
-            transpose(temp[k], in[k], g->outer, g->length, g->bytes[k]);
+            transpose(f, temp[k], in[k], g->outer, g->length, g->bytes[k]);
         if (!scan_rows(f, g, temp, g->outer))
             return NULL;
         for (uint32_t k = 0; k < g->pairs; k++)
-            transpose(out[k], temp[k], g->length, g->outer, g->bytes[k]);
+            transpose(f, out[k], temp[k], g->length, g->outer, g->bytes[k]);
         return inst->next;
     }
     for (uint32_t k = 0; k < g->pairs; k++)

@@ -27,7 +27,7 @@ typedef struct vm_moves {
 static void move_one(vm_frame *f, const vm_move *m, size_t from, size_t to)
 {
     if (m->layout)
-        vm_copy_layout(m->layout, m->elem_bytes, vm_at(f, from), vm_at(f, to));
+        vm_copy_layout(f->code->kernels, m->layout, m->elem_bytes, vm_at(f, from), vm_at(f, to));
     else if (from != to)
         memcpy(vm_at(f, to), vm_at(f, from), m->bytes);
 }

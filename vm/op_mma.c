@@ -1,6 +1,6 @@
-/* Matrix multiply-accumulate. The kernels of vm/mma.inc read rows of the left operand and panels of the right one, in wide
-   elements; what is not there in this form is brought into it here: a block of rows at a time on the left, all of it
-   on the right. Operands are read where they lie, also in global memory and through a transpose.
+/* Matrix multiply-accumulate. The kernels of vm/mma.inc read rows of the left operand and panels of the right one, in
+   wide elements; what is not there in this form is brought into it here: a block of rows at a time on the left, all
+   of it on the right. Operands are read where they lie, also in global memory and through a transpose.
 
    mmaf of f32 and f64   sum = +0, then sum = round(sum + round(a * b)) with k ascending, then round(sum + acc)
    other mmaf            sum = acc, then sum = fma(a, b, sum) in f32 with k ascending (products are exact), rounded to
@@ -17,8 +17,8 @@
 /* Columns of a panel, at most: for memory on the stack. */
 enum { MAX_PANEL = 32 };
 
-/* How one operand becomes what the kernel wants. Steps are bytes from one row, column, matrix of the tile to the next; one
-   of a row and a column follows the other without a gap. */
+/* How one operand becomes what the kernel wants. Steps are bytes from one row, column, matrix of the tile to the next;
+   rows or columns are packed. */
 typedef struct mma_operand {
     size_t from;               /* where the tile lies, or its vm_rows */
     size_t staging;            /* rows: where a copy goes when rows of the matrix are not those in memory */

@@ -114,18 +114,18 @@ static void box_of_layout(const vm_layout *layout, size_t bytes, const void *bas
     }
 }
 
-void vm_copy_layout(const vm_layout *layout, size_t bytes, const void *from, void *to)
+void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t bytes, const void *from, void *to)
 {
     if (layout->bits == 0 || layout->stride[0] != 0) {
         vm_box box;
         box_of_layout(layout, bytes, from, &box);
-        vm_box_copy(&box, bytes, to, false);
+        vm_box_copy(kernels, &box, bytes, to, false);
         return;
     }
     uint32_t run = 0; /* one element again and again */
     while (run < layout->bits && layout->stride[run] == 0)
         run++;
-    vm_gather(layout, run, true, bytes, from, 0, (size_t)1 << layout->bits, to);
+    vm_gather(kernels, layout, run, true, bytes, from, 0, (size_t)1 << layout->bits, to);
 }
 
 void vm_reshape(vm_emit *e, const bc_op *op)
@@ -139,7 +139,7 @@ void vm_reshape(vm_emit *e, const bc_op *op)
 static void settle(vm_emit *e, const bc_value *v)
 {
     vm_value *x = vm_value_of(e, v);
-    if (!e->plain && (x->layout.bits == 0 || x->layout.stride[0] <= 1))
+    if (x->mma_only || (!e->plain && (x->layout.bits == 0 || x->layout.stride[0] <= 1)))
         return;
     vm_need_packed(e, v);
     if (x->packed && x->packed_for == UINT32_MAX) {
@@ -251,7 +251,7 @@ static const vm_inst *extract_run(vm_frame *f, const vm_inst *inst)
     vm_box box;
     if (!find_slice(f, inst, s, vm_at(f, s->large), &box))
         return NULL;
-    vm_box_copy(&box, s->bytes, vm_at(f, s->out), false);
+    vm_box_copy(f->code->kernels, &box, s->bytes, vm_at(f, s->out), false);
     return inst->next;
 }
 
@@ -264,7 +264,7 @@ static const vm_inst *insert_run(vm_frame *f, const vm_inst *inst)
         return NULL;
     if (s->out != s->large)
         memcpy(out, vm_at(f, s->large), s->large_bytes);
-    vm_box_copy(&box, s->bytes, vm_at(f, s->small), true);
+    vm_box_copy(f->code->kernels, &box, s->bytes, vm_at(f, s->small), true);
     return inst->next;
 }
 

@@ -63,6 +63,11 @@ static bool any_result_used(vm_emit *e, const bc_op *op)
     return false;
 }
 
+static bool is_mma(const bc_op *op)
+{
+    return op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled;
+}
+
 /* Whether a load's result could reach operand i of op as rows in memory. */
 static bool takes_rows(vm_emit *e, const bc_op *op, unsigned i)
 {
@@ -77,7 +82,7 @@ static bool takes_rows(vm_emit *e, const bc_op *op, unsigned i)
     if (op->opcode == OP_store_view_tko) /* the tile, if a group can store it */
         return i == 0 && bc_operand(op, F_store_view_tko_view)->type->kind != BC_GATHER_SCATTER_VIEW
                && bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak;
-    return i < 2 && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
+    return i < 2 && is_mma(op);
 }
 
 static void use_operands(vm_emit *e, const bc_op *op, uint32_t position)
@@ -94,6 +99,7 @@ static void use_operands(vm_emit *e, const bc_op *op, uint32_t position)
             v->last_use = last;
         if (!takes_rows(e, op, i))
             v->rows_ok = false;
+        v->mma_only &= is_mma(op) && i < 2;
     }
 }
 
@@ -147,8 +153,8 @@ bool vm_make_plan(vm_emit *e)
     e->plan = plan;
     number_block(plan, e->f->body);
     plan_writes(plan, writes);
-    for (uint32_t i = 0; i < e->f->value_count; i++)
-        e->values[i] = (vm_value){ .rows_ok = !e->plain, .uses = e->plain }; /* a trace shows unused values too */
+    for (uint32_t i = 0; i < e->f->value_count; i++) /* a trace shows unused values too */
+        e->values[i] = (vm_value){ .rows_ok = !e->plain, .mma_only = !e->plain, .uses = e->plain };
     for (uint32_t p = plan->count; p-- > 0;) {
         const bc_op *op = plan->ops[p];
         if (!e->plain && vm_is_removable(op) && !any_result_used(e, op))

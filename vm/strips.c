@@ -3,33 +3,18 @@
 
 #include <string.h>
 
-enum { FILL_PIECE = 4096 }; /* a multiple of every element */
-
-/* n times the element, by copying what is there already. */
-static void fill(unsigned char *out, const unsigned char *element, size_t bytes, size_t n)
-{
-    size_t total = n * bytes, done = bytes;
-    memcpy(out, element, bytes);
-    while (done < total) {
-        size_t more = done < total - done ? done : total - done;
-        if (more > FILL_PIECE)
-            more = FILL_PIECE; /* stays in the first cache */
-        memcpy(out + done, out, more);
-        done += more;
-    }
-}
-
 /* Elements [first, first + n) of a laid out tile into a packed buffer, a run at a time. */
-void vm_gather(const vm_layout *layout, size_t run_bits, bool repeats, size_t bytes, const unsigned char *base,
-               size_t first, size_t n, unsigned char *out)
+void vm_gather(const vm_kernels *kernels, const vm_layout *layout, size_t run_bits, bool repeats, size_t bytes,
+               const unsigned char *base, size_t first, size_t n, unsigned char *out)
 {
+    vm_kernel *fill = kernels->map[vm_kernel_of_int(VM_K_fill_i8, (unsigned)bytes)];
     size_t run = (size_t)1 << run_bits;
     if (run > n)
         run = n;
     for (size_t i = 0; i < n; i += run, out += run * bytes) {
         const unsigned char *from = base + vm_layout_offset(layout, first + i) * bytes;
         if (repeats)
-            fill(out, from, bytes, run);
+            fill(out, from, NULL, NULL, run);
         else if (run == 1)
             memcpy(out, from, bytes);
         else
@@ -59,8 +44,8 @@ void vm_strips_begin(vm_frame *f, const vm_strips *s, unsigned char *scratch, co
     for (uint32_t i = 0; i < s->leaf_count; i++) {
         const vm_leaf *leaf = &s->leaves[i];
         if (leaf->kind == VM_LEAF_ONCE) {
-            vm_gather(&leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at), 0, n,
-                      scratch + leaf->buffer);
+            vm_gather(f->code->kernels, &leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at),
+                      0, n, scratch + leaf->buffer);
             node[i] = scratch + leaf->buffer;
         }
     }
@@ -78,8 +63,8 @@ static void bring_in(vm_frame *f, const vm_strips *s, unsigned char *scratch, si
         case VM_LEAF_ONCE:
             break;
         case VM_LEAF_EACH:
-            vm_gather(&leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at), first, n,
-                      scratch + leaf->buffer);
+            vm_gather(f->code->kernels, &leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at),
+                      first, n, scratch + leaf->buffer);
             node[i] = scratch + leaf->buffer;
             break;
         case VM_LEAF_ROWS:

@@ -77,7 +77,7 @@ void vm_strips_run(vm_frame *f, const vm_strips *s, unsigned char *scratch, size
 
 /* Elements [first, first + n) of a tile at base, packed into out. Runs of 2^run_bits elements are packed already, or
    (repeats) are one element that is repeated. */
-void vm_gather(const vm_layout *layout, size_t run_bits, bool repeats, size_t bytes, const unsigned char *base,
-               size_t first, size_t n, unsigned char *out);
+void vm_gather(const vm_kernels *kernels, const vm_layout *layout, size_t run_bits, bool repeats, size_t bytes,
+               const unsigned char *base, size_t first, size_t n, unsigned char *out);
 
 #endif

@@ -153,12 +153,21 @@ void vm_rows_copy(vm_rows *rows, size_t row_bytes, uint32_t count_bits, unsigned
                            sizeof(T))
 
 /* to[i][j] = from[i][j]; strides in bytes. Blocks keep both sides in the cache when one is walked across its rows. */
-static void copy_2d(unsigned char *to, int64_t ti, int64_t tj, const unsigned char *from, int64_t fi, int64_t fj,
-                    size_t ni, size_t nj, size_t bytes)
+static void copy_2d(const vm_kernels *kernels, unsigned char *to, int64_t ti, int64_t tj, const unsigned char *from,
+                    int64_t fi, int64_t fj, size_t ni, size_t nj, size_t bytes)
 {
-    if (tj == (int64_t)bytes && fj == (int64_t)bytes) {
+    const int64_t unit = (int64_t)bytes;
+    if (tj == unit && fj == unit) {
         for (size_t i = 0; i < ni; i++)
             memcpy(to + (int64_t)i * ti, from + (int64_t)i * fi, nj * bytes);
+        return;
+    }
+    if (ti == unit && fj == unit) {
+        kernels->transpose(to, tj, from, fi, ni, nj, (unsigned)bytes);
+        return;
+    }
+    if (tj == unit && fi == unit) {
+        kernels->transpose(to, ti, from, fj, nj, ni, (unsigned)bytes);
         return;
     }
     switch (bytes) {
@@ -198,7 +207,7 @@ static bool walk_on(const vm_box *box, uint32_t outer, vm_walk *w)
     return false;
 }
 
-void vm_box_copy(const vm_box *box, size_t bytes, unsigned char *tile, bool to_memory)
+void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, unsigned char *tile, bool to_memory)
 {
     unsigned char *memory = (unsigned char *)(uintptr_t)box->base;
     uint32_t outer = box->dims > 2 ? box->dims - 2 : 0;
@@ -211,9 +220,9 @@ void vm_box_copy(const vm_box *box, size_t bytes, unsigned char *tile, bool to_m
     do {
         unsigned char *m = memory + w.memory, *t = tile + w.tile * bytes;
         if (to_memory)
-            copy_2d(m, mi, mj, t, ti, tj, ni, nj, bytes);
+            copy_2d(kernels, m, mi, mj, t, ti, tj, ni, nj, bytes);
         else
-            copy_2d(t, ti, tj, m, mi, mj, ni, nj, bytes);
+            copy_2d(kernels, t, ti, tj, m, mi, mj, ni, nj, bytes);
     } while (walk_on(box, outer, &w));
 }
 
@@ -370,7 +379,7 @@ static bool move_box(vm_frame *f, const vm_inst *inst, const vm_access_info *inf
     if (info->bytes && info->order == BC_MemoryOrderingSemantics_weak && !(box->base & (info->bytes - 1u))) {
         const vm_region *region = box_region(f, info, box);
         if (region && (!write || region->writable)) {
-            vm_box_copy(box, info->bytes, tile + tile_base * info->bytes, write);
+            vm_box_copy(f->code->kernels, box, info->bytes, tile + tile_base * info->bytes, write);
             return true;
         }
     }

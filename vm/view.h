@@ -63,7 +63,7 @@ bool vm_box_rows(vm_frame *f, const vm_access_info *info, const vm_box *box, boo
 void vm_rows_copy(vm_rows *rows, size_t row_bytes, uint32_t count_bits, unsigned char *staging);
 
 /* Copies what is inside between memory and a packed tile of elements of 1, 2, 4 or 8 bytes. Checks nothing. */
-void vm_box_copy(const vm_box *box, size_t bytes, unsigned char *tile, bool to_memory);
+void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, unsigned char *tile, bool to_memory);
 
 /* Reads the tile into packed memory, or writes it. False: trapped. */
 bool vm_view_load(vm_frame *f, const vm_inst *inst, const vm_access_info *info, void *tile);
