@@ -25,6 +25,7 @@ static const struct {
     {"aggregate", mx_aggregate},
     {"mma", mx_mma},
     {"control", mx_control},
+    {"print", mx_print},
 };
 
 static double seconds(void)
