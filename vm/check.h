@@ -68,10 +68,18 @@ struct vm_check {
     uint64_t changes;          /* of memory: what waiting blocks wait for */
 };
 
+/* The last execution of an op in a tile block. */
+typedef struct vm_last {
+    uint32_t id;               /* event, or 0 */
+    const vm_clock *before, *after;
+} vm_last;
+
 /* Of a tile block that has begun and not ended. */
 struct vm_check_block {
     bc_arena clocks;           /* of its tokens */
     uint32_t *instances;       /* by vm_check_op: how often it has run */
+    vm_last *last;             /* by vm_check_op */
+    uint32_t sequence;         /* events so far */
 };
 
 void vm_check_open(struct vm_check *check, tv_vm *vm, const vm_code *code);

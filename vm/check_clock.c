@@ -14,34 +14,36 @@ static int compare_ops(uint32_t block, uint32_t op, const vm_span *s)
     return 0;
 }
 
-/* Index of the first span that ends at or after the event. */
-static uint32_t find(const vm_clock *clock, const vm_event *e)
+/* Whether a span of the op holds the number. */
+static bool has_number(const vm_clock *clock, uint32_t block, uint32_t op, uint32_t number)
 {
-    uint32_t low = 0, high = clock->count;
+    uint32_t low = 0, high = clock->count; /* looking for the first span that ends at or after it */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const vm_span *s = &clock->spans[middle];
-        int order = compare_ops(e->block, e->op, s);
-        if (order < 0 || (order == 0 && e->instance <= s->last))
+        int order = compare_ops(block, op, s);
+        if (order < 0 || (order == 0 && number <= s->last))
             high = middle;
         else
             low = middle + 1;
     }
-    return low;
+    return low < clock->count && compare_ops(block, op, &clock->spans[low]) == 0 && number >= clock->spans[low].first;
 }
 
 bool vm_clock_has(const vm_clock *clock, const vm_event *e)
 {
-    if (!clock)
-        return false;
-    uint32_t i = find(clock, e);
-    return i < clock->count && compare_ops(e->block, e->op, &clock->spans[i]) == 0
-           && e->instance >= clock->spans[i].first;
+    for (; clock; clock = clock->others)
+        if (has_number(clock, e->block, e->op, e->instance) || has_number(clock, e->block, VM_ALL_OPS, e->sequence))
+            return true;
+    return false;
 }
 
-static vm_clock *new_clock(bc_arena *arena, size_t spans)
+static vm_clock *new_clock(bc_arena *arena, const vm_clock *others, size_t spans)
 {
-    return bc_arena_alloc(arena, sizeof(vm_clock) + spans * sizeof(vm_span), alignof(vm_clock));
+    vm_clock *clock = bc_arena_alloc(arena, sizeof(vm_clock) + spans * sizeof(vm_span), alignof(vm_clock));
+    if (clock)
+        clock->others = others;
+    return clock;
 }
 
 /* Adds a span that begins at or after all that are there. */
@@ -62,14 +64,14 @@ static bool begins_before(const vm_span *a, const vm_span *b)
     return order < 0 || (order == 0 && a->first < b->first);
 }
 
-/* Whether every span of b lies in one of a. */
+/* Whether every span of b lies in one of a; others do not count. */
 static bool covers(const vm_clock *a, const vm_clock *b)
 {
     uint32_t i = 0;
     for (uint32_t k = 0; k < b->count; k++) {
         const vm_span *s = &b->spans[k];
-        while (i < a->count && (begins_before(&a->spans[i], s) && (compare_ops(s->block, s->op, &a->spans[i]) != 0
-                                                                   || a->spans[i].last < s->first)))
+        while (i < a->count && begins_before(&a->spans[i], s)
+               && (compare_ops(s->block, s->op, &a->spans[i]) != 0 || a->spans[i].last < s->first))
             i++;
         if (i == a->count || compare_ops(s->block, s->op, &a->spans[i]) != 0 || a->spans[i].first > s->first
             || a->spans[i].last < s->last)
@@ -78,13 +80,10 @@ static bool covers(const vm_clock *a, const vm_clock *b)
     return true;
 }
 
-const vm_clock *vm_clock_join(bc_arena *arena, const vm_clock *a, const vm_clock *b)
+/* The spans of both. */
+static vm_clock *merge(bc_arena *arena, const vm_clock *a, const vm_clock *b, const vm_clock *others)
 {
-    if (!b || a == b || (a && covers(a, b)))
-        return a;
-    if (!a || covers(b, a))
-        return b;
-    vm_clock *out = new_clock(arena, (size_t)a->count + b->count);
+    vm_clock *out = new_clock(arena, others, (size_t)a->count + b->count);
     if (!out)
         return NULL;
     for (uint32_t i = 0, k = 0; i < a->count || k < b->count;) {
@@ -94,22 +93,76 @@ const vm_clock *vm_clock_join(bc_arena *arena, const vm_clock *a, const vm_clock
     return out;
 }
 
+/* The union of two clocks without others. */
+static const vm_clock *join_flat(bc_arena *arena, const vm_clock *a, const vm_clock *b)
+{
+    if (!b || a == b || (a && covers(a, b)))
+        return a;
+    if (!a || covers(b, a))
+        return b;
+    return merge(arena, a, b, NULL);
+}
+
+const vm_clock *vm_clock_join(bc_arena *arena, const vm_clock *a, const vm_clock *b)
+{
+    if (!b || a == b)
+        return a;
+    if (!a)
+        return b;
+    const vm_clock *others = join_flat(arena, a->others, b->others);
+    if (others == a->others && covers(a, b))
+        return a;
+    if (others == b->others && covers(b, a))
+        return b;
+    return arena->failed ? NULL : merge(arena, a, b, others);
+}
+
 const vm_clock *vm_clock_with(bc_arena *arena, const vm_clock *clock, const vm_event *e)
 {
-    vm_clock *single = new_clock(arena, 1);
+    vm_clock *single = new_clock(arena, clock ? clock->others : NULL, 1);
     if (!single)
         return NULL;
-    single->count = 1;
-    single->spans[0] = (vm_span){ e->block, e->op, e->instance, e->instance };
+    append(single, &(vm_span){ e->block, e->op, e->instance, e->instance });
     return vm_clock_join(arena, clock, single);
 }
 
-const vm_clock *vm_clock_copy(bc_arena *arena, const vm_clock *clock)
+const vm_clock *vm_clock_acquire(bc_arena *arena, const vm_clock *clock, const vm_clock *acquired)
 {
-    vm_clock *out = clock ? new_clock(arena, clock->count) : NULL;
-    if (out)
-        memcpy(out, clock, sizeof *clock + clock->count * sizeof *clock->spans);
-    return out;
+    const vm_clock *others = join_flat(arena, clock ? clock->others : NULL, acquired);
+    if (arena->failed || others == (clock ? clock->others : NULL))
+        return clock;
+    const vm_clock none = { 0 };
+    return merge(arena, clock ? clock : &none, &none, others);
+}
+
+/* Whether the clock has every event of its block so far. */
+static bool is_complete(const vm_clock *clock, const uint32_t *instances, uint32_t op_count)
+{
+    uint32_t i = 0;
+    for (uint32_t op = 0; op < op_count; op++) {
+        if (!instances[op])
+            continue;
+        while (i < clock->count && clock->spans[i].op < op)
+            i++;
+        if (i == clock->count || clock->spans[i].op != op || clock->spans[i].first != 0
+            || clock->spans[i].last + 1 != instances[op])
+            return false;
+    }
+    return true;
+}
+
+const vm_clock *vm_clock_publish(bc_arena *arena, const vm_clock *clock, uint32_t block, const uint32_t *instances,
+                                 uint32_t op_count, uint32_t sequence)
+{
+    const vm_clock none = { 0 };
+    const vm_clock *others = clock->others ? clock->others : &none;
+    if (!is_complete(clock, instances, op_count))
+        return merge(arena, clock, others, NULL);
+    vm_clock *all = new_clock(arena, NULL, 1);
+    if (!all)
+        return NULL;
+    append(all, &(vm_span){ block, VM_ALL_OPS, 0, sequence - 1 });
+    return merge(arena, all, others, NULL);
 }
 
 /* ---- events ---- */

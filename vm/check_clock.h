@@ -1,33 +1,45 @@
 /* What happened before what. An event is one execution of an op that touches memory. Events are ordered by token edges
    inside a tile block, and from a release to the acquire that saw it between tile blocks.
 
-   A clock is a set of events: all that happened before some point, as spans of executions of one op in one block. Every
-   token holds one. Most kernels need a span or two per op, however often their loops run. */
+   A clock is a set of events: all that happened before some point. Every token holds one. It has the events of its own
+   tile block, as spans of executions of one op: most kernels need a span or two per op, however often their loops run.
+   What was acquired from other blocks is a clock of its own, which many tokens share. */
 #ifndef TILEVM_VM_CHECK_CLOCK_H
 #define TILEVM_VM_CHECK_CLOCK_H
 
 #include "bytecode/base/arena.h"
 
 typedef struct vm_event {
-    uint32_t block, op, instance;
+    uint32_t block, op;
+    uint32_t instance;         /* how often the op had run in the block */
+    uint32_t sequence;         /* how many events the block had had */
 } vm_event;
 
-/* Executions first to last of an op. */
+#define VM_ALL_OPS UINT32_MAX
+
+/* Executions first to last of an op in a block; of VM_ALL_OPS: events of the block, by sequence. */
 typedef struct vm_span {
     uint32_t block, op, first, last;
 } vm_span;
 
-/* Sorted, without overlaps; never changed once made. NULL is the empty one. */
-typedef struct vm_clock {
+/* Spans are sorted and do not overlap; never changed once made. NULL is the empty one. */
+typedef struct vm_clock vm_clock;
+struct vm_clock {
+    const vm_clock *others;    /* acquired from other blocks: a clock without others, or NULL */
     uint32_t count;
     vm_span spans[];
-} vm_clock;
+};
 
 bool vm_clock_has(const vm_clock *clock, const vm_event *event);
 /* The union, in the arena unless it is one of the two. NULL with arena->failed: out of memory. */
 const vm_clock *vm_clock_join(bc_arena *arena, const vm_clock *a, const vm_clock *b);
 const vm_clock *vm_clock_with(bc_arena *arena, const vm_clock *clock, const vm_event *event);
-const vm_clock *vm_clock_copy(bc_arena *arena, const vm_clock *clock);
+/* The clock with another one, that was acquired, among its others. */
+const vm_clock *vm_clock_acquire(bc_arena *arena, const vm_clock *clock, const vm_clock *acquired);
+/* What a release leaves for others: a clock without others, all of it in the arena. instances: how often each of op_count
+   ops has run in the block, sequence: its events so far; where the clock has them all, they become one span. */
+const vm_clock *vm_clock_publish(bc_arena *arena, const vm_clock *clock, uint32_t block, const uint32_t *instances,
+                                 uint32_t op_count, uint32_t sequence);
 
 /* All events of a run; ids are from 1 on. */
 typedef struct vm_events {

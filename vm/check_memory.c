@@ -43,7 +43,8 @@ typedef struct touch {
     const vm_clock *before;    /* what the token orders before this access */
     const vm_clock *after;     /* that, and what was acquired */
     const vm_clock *seen;      /* joined last into after */
-    const vm_clock *old, *joined; /* release: the last clock that was joined with this one, and the result */
+    const vm_clock *own;       /* release: what this one publishes by itself */
+    const vm_clock *old, *joined; /* the last clock that was joined with that, and the result */
     const vm_region *region;   /* of the last element */
     struct {
         vm_cell from, to;
@@ -288,7 +289,7 @@ static bool visit_touch(touch *t, uint64_t address, size_t element)
         return true;
     const vm_clock *clock = vm_syncs_get(&t->check->syncs, address);
     if (clock && clock != t->seen) {
-        t->after = vm_clock_join(&t->f->check->clocks, t->after, clock);
+        t->after = vm_clock_acquire(&t->f->check->clocks, t->after, clock);
         t->seen = clock;
     }
     return true;
@@ -299,12 +300,16 @@ static bool visit_touch(touch *t, uint64_t address, size_t element)
 static bool visit_publish(touch *t, uint64_t address, size_t element)
 {
     struct vm_check *check = t->check;
+    const struct vm_check_block *block = t->f->check;
     if (!writes_element(t, address, element) || (!t->what->releases && t->what->reads))
         return true;
     const vm_clock *old = t->what->releases && t->what->reads ? vm_syncs_get(&check->syncs, address) : NULL;
+    if (t->what->releases && !t->own)
+        t->own = vm_clock_publish(&check->clocks, t->after, t->event.block, block->instances, t->f->code->check_op_count,
+                                  block->sequence);
     if (t->what->releases && (!t->joined || old != t->old)) {
         t->old = old;
-        t->joined = vm_clock_join(&check->clocks, old, vm_clock_copy(&check->clocks, t->after));
+        t->joined = vm_clock_join(&check->clocks, old, t->own);
     }
     if (!vm_syncs_set(&check->syncs, &check->memory, address, t->what->releases ? t->joined : NULL))
         t->failed = true;
@@ -350,6 +355,47 @@ static const vm_clock *token(const vm_frame *f, size_t at)
     return clock;
 }
 
+static bool visit_only_reads(touch *t, uint64_t address, size_t element)
+{
+    return !writes_element(t, address, element);
+}
+
+/* A strong access that only reads, again and again, waits for something. It stays one event as long as nothing else came
+   before it, or a block that waits long would fill the memory. */
+static bool is_again(touch *t)
+{
+    const vm_last *last = &t->f->check->last[t->c->number];
+    return last->id && t->what->strong && (t->before == last->before || t->before == last->after)
+           && (!t->what->writes || (t->what->op->opcode == OP_atomic_cas_tko && visit_all(t, visit_only_reads)));
+}
+
+static bool begin_event(touch *t)
+{
+    struct vm_check_block *block = t->f->check;
+    vm_last *last = &block->last[t->c->number];
+    if (is_again(t)) {
+        t->id = last->id;
+        t->event = *vm_event_at(&t->check->events, t->id);
+        t->after = last->after;
+        return true;
+    }
+    t->event = (vm_event){ (uint32_t)t->f->block_index, t->c->number, block->instances[t->c->number]++,
+                           block->sequence++ };
+    t->id = vm_events_add(&t->check->events, &t->check->memory, t->event);
+    *last = (vm_last){ .id = t->id, .before = t->before };
+    return t->id != 0;
+}
+
+/* The clock of the result: what came before, what was acquired, and the event itself. */
+static void end_event(touch *t)
+{
+    vm_last *last = &t->f->check->last[t->c->number];
+    if (!vm_clock_has(t->after, &t->event))
+        t->after = vm_clock_with(&t->f->check->clocks, t->after, &t->event);
+    last->after = t->after;
+    memcpy(t->f->base + t->c->token_out, &t->after, sizeof t->after);
+}
+
 static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
 {
     const access_check *c = (const access_check *)inst;
@@ -357,18 +403,13 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
     touch t = { .f = f, .c = c, .what = &f->code->check_ops[c->number], .check = check };
     if (c->is_view && c->bounds)
         look_at_indices(&t);
-    if (c->shadow) {
-        t.event = (vm_event){ (uint32_t)f->block_index, c->number, f->check->instances[c->number]++ };
-        t.id = vm_events_add(&check->events, &check->memory, t.event);
-        if (!t.id)
-            return vm_check_no_memory(f, inst);
-    }
     if (c->has_token_in)
         t.before = t.after = token(f, c->token_in);
+    if (c->shadow && !begin_event(&t))
+        return vm_check_no_memory(f, inst);
     visit_all(&t, visit_touch);
     if (c->order && !t.failed) {
-        t.after = vm_clock_with(&f->check->clocks, t.after, &t.event);
-        memcpy(f->base + c->token_out, &t.after, sizeof t.after);
+        end_event(&t);
         if (t.what->writes && (t.what->releases || check->syncs.count))
             visit_all(&t, visit_publish);
     }

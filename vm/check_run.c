@@ -37,27 +37,33 @@ typedef struct turns {
 
 /* ---- frames ---- */
 
+/* What a block keeps for each op that touches memory; one more, so that it is never nothing. */
+static size_t ops_bytes(const vm_code *code)
+{
+    return (code->check_op_count + 1) * (sizeof(vm_last) + sizeof(uint32_t));
+}
+
 static size_t started_bytes(const vm_code *code, bool profile)
 {
-    return sizeof(started) + code->check_op_count * sizeof(uint32_t) + vm_worker_bytes(code, profile);
+    return sizeof(started) + ops_bytes(code) + vm_worker_bytes(code, profile);
 }
 
 static started *open_frame(turns *t)
 {
     const tv_allocator *memory = &t->check->memory;
     const vm_code *code = t->run->code;
-    size_t bytes = (code->check_op_count + 1) * sizeof(uint32_t);
     started *s = memory->alloc(memory->user, sizeof *s);
     if (!s)
         return NULL;
     memset(s, 0, sizeof *s);
-    s->check.instances = memory->alloc(memory->user, bytes);
-    if (!s->check.instances || !vm_worker_open(&s->worker, t->run)) {
-        if (s->check.instances)
-            memory->release(memory->user, s->check.instances, bytes);
+    s->check.last = memory->alloc(memory->user, ops_bytes(code));
+    if (!s->check.last || !vm_worker_open(&s->worker, t->run)) {
+        if (s->check.last)
+            memory->release(memory->user, s->check.last, ops_bytes(code));
         memory->release(memory->user, s, sizeof *s);
         return NULL;
     }
+    s->check.instances = (uint32_t *)(void *)(s->check.last + code->check_op_count + 1);
     bc_arena_init(&s->check.clocks, memory, 0);
     s->worker.frame.check = &s->check;
     vm_execute(&s->worker.frame, code->preamble);
@@ -71,7 +77,7 @@ static void close_frame(turns *t, started *s)
     vm_release_allocas(&s->worker.frame, NULL);
     vm_worker_close(&s->worker, t->run);
     bc_arena_release(&s->check.clocks);
-    memory->release(memory->user, s->check.instances, (t->run->code->check_op_count + 1) * sizeof(uint32_t));
+    memory->release(memory->user, s->check.last, ops_bytes(t->run->code));
     memory->release(memory->user, s, sizeof *s);
 }
 
@@ -86,7 +92,8 @@ static started *begin_block(turns *t)
         s = open_frame(t);
     if (!s)
         return NULL;
-    memset(s->check.instances, 0, t->run->code->check_op_count * sizeof *s->check.instances);
+    memset(s->check.last, 0, ops_bytes(t->run->code));
+    s->check.sequence = 0;
     vm_set_block(&s->worker.frame, t->next_block++);
     s->next = t->run->code->body;
     t->under_way++;
