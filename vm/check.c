@@ -64,8 +64,8 @@ const vm_inst *vm_check_no_memory(vm_frame *f, const vm_inst *inst)
 {
     struct vm_check *check = f->run->check;
     check->failed = true;
-    return vm_trap(f, inst, BC_RULE_X_RUN_02, "the checks have used %zu bytes, and the memory limit is %zu", check->held,
-                   check->vm->memory_limit);
+    return vm_trap(f, inst, BC_RULE_X_RUN_02, "the checks have used %zu bytes, and the memory limit is %zu",
+                   check->held, check->vm->memory_limit);
 }
 
 /* ---- findings ---- */
@@ -148,6 +148,7 @@ void vm_report_findings(const struct vm_check *check, tv_sink sink)
     for (size_t i = 0; i < check->finding_count; i++) {
         const vm_finding *f = &check->findings[i];
         bc_place place = { .function = check->code->function, .op = f->op, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
-        bc_report_pair(check->vm->module, sink, &place, f->other, f->rule, bc_rules[f->rule].severity, bc_str(f->message));
+        bc_report_pair(check->vm->module, sink, &place, f->other, f->rule, bc_rules[f->rule].severity,
+                       bc_str(f->message));
     }
 }

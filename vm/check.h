@@ -1,5 +1,5 @@
-/* Checks while a kernel runs. With checks an entry is compiled to code that does one op at a time in program order, with
-   the instructions of the checks before the ops they look at; without, nothing of this exists in the code.
+/* Checks while a kernel runs. With checks an entry is compiled to code that does one op at a time in program order,
+   with the instructions of the checks before the ops they look at; without, nothing of this exists in the code.
 
      check.c          findings, and the table of checks
      check_emit.c     which op gets which check
@@ -108,6 +108,7 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
 tv_status vm_check_orders(struct vm_check *check, const vm_launch *launch, tv_sink sink);
 
 /* Runs the whole grid with checks, and reports. As vm_run_grid, and TV_INVALID. */
-tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink);
+tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params,
+                         tv_sink sink);
 
 #endif

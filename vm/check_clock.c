@@ -156,7 +156,7 @@ const vm_clock *vm_clock_publish(bc_arena *arena, const vm_clock *clock, uint32_
 {
     const vm_clock none = { 0 };
     const vm_clock *others = clock->others ? clock->others : &none;
-    if (!is_complete(clock, instances, op_count))
+    if (sequence == 0 || !is_complete(clock, instances, op_count))
         return merge(arena, clock, others, NULL);
     vm_clock *all = new_clock(arena, NULL, 1);
     if (!all)

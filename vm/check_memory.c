@@ -50,6 +50,7 @@ typedef struct touch {
         vm_cell from, to;
         bool writes, valid;
     } memo[MEMO];              /* cells change alike: what became of the last ones */
+    bool traps;                /* the access itself will, at an element that it cannot reach */
     bool failed;               /* out of memory */
 } touch;
 
@@ -177,20 +178,30 @@ static void look_for_gap(touch *t, uint64_t address)
     bc_text type;
     bc_text_init(&type, &t->f->run->vm->allocator);
     vm_array_print_type(&type, array);
-    vm_find(t->f, BC_RULE_X_MEM_05, t->what->op, NULL, "%s byte %llu of '%s', %s, where no element lies", verb_of(t->what),
-            (unsigned long long)(address - array->low), array->name, type.ptr ? type.ptr : "");
+    vm_find(t->f, BC_RULE_X_MEM_05, t->what->op, NULL, "%s byte %llu of '%s', %s, where no element lies",
+            verb_of(t->what), (unsigned long long)(address - array->low), array->name, type.ptr ? type.ptr : "");
     bc_text_release(&type);
 }
 
-/* Makes cells of what the access is about to do with an element. What the access traps for is left to it. */
+static unsigned element_bytes(const access_check *c)
+{
+    return c->bytes ? c->bytes : 1;
+}
+
+/* Whether the access can reach the element; it traps where it cannot. */
+static bool can_reach(touch *t, uint64_t address)
+{
+    unsigned bytes = element_bytes(t->c);
+    if (!t->region || address < t->region->start || address > t->region->end - bytes)
+        t->region = vm_run_find(t->f, address, bytes);
+    return t->region && !(address & (bytes - 1)) && (!t->what->writes || t->region->writable);
+}
+
+/* Notes what the access is about to do with an element that it can reach. False: out of memory. */
 static bool touch_element(touch *t, uint64_t address, bool writes)
 {
     const access_check *c = t->c;
-    unsigned bytes = c->bytes ? c->bytes : 1, count;
-    if (!t->region || address < t->region->start || address + bytes > t->region->end)
-        t->region = vm_run_find(t->f, address, bytes);
-    if (!t->region || (address & (bytes - 1)))
-        return true;
+    unsigned bytes = element_bytes(c), count;
     if (c->bounds && t->region->gaps)
         look_for_gap(t, address);
     if (!c->shadow)
@@ -211,6 +222,14 @@ static bool touch_element(touch *t, uint64_t address, bool writes)
 
 /* ---- all elements ---- */
 
+/* The element as it is; only for those that the access can reach. */
+static uint64_t contents(const touch *t, uint64_t address)
+{
+    uint64_t x = 0;
+    memcpy(&x, (const void *)(uintptr_t)address, t->c->bytes);
+    return x;
+}
+
 static uint64_t operand(const touch *t, size_t at, size_t element)
 {
     uint64_t x = 0;
@@ -218,35 +237,30 @@ static uint64_t operand(const touch *t, size_t at, size_t element)
     return x;
 }
 
-/* What a cas or rmw makes of the element; false: it stays as it is. */
+/* Whether a write changes the element at all; an update may leave it as it is. */
 static bool changes_memory(const touch *t, uint64_t address, size_t element)
 {
     const access_check *c = t->c;
-    uint64_t old = 0, now = 0;
-    if (t->what->op->opcode == OP_atomic_red_view_tko || !t->what->reads)
+    uint64_t now;
+    switch (t->what->op->opcode) {
+    case OP_atomic_cas_tko:
+        return contents(t, address) != operand(t, c->value, element);
+    case OP_atomic_rmw_tko:
+        now = contents(t, address);
+        vm_atomic_update((uintptr_t)&now, (bc_kind)c->kind, (bc_AtomicRMWMode)c->mode, operand(t, c->value, element),
+                         BC_MemoryOrderingSemantics_relaxed);
+        return now != contents(t, address);
+    default:
         return true;
-    const vm_region *region = vm_run_find(t->f, address, c->bytes);
-    if (!region || (address & (c->bytes - 1u)))
-        return true; /* the access traps */
-    memcpy(&old, (const void *)(uintptr_t)address, c->bytes);
-    now = old;
-    if (t->what->op->opcode == OP_atomic_cas_tko)
-        return old == operand(t, c->compare, element) && old != operand(t, c->value, element);
-    vm_atomic_update((uintptr_t)&now, (bc_kind)c->kind, (bc_AtomicRMWMode)c->mode, operand(t, c->value, element),
-                     BC_MemoryOrderingSemantics_relaxed);
-    return now != old;
+    }
 }
 
 /* A cas that finds another value only reads. */
 static bool writes_element(const touch *t, uint64_t address, size_t element)
 {
-    const access_check *c = t->c;
-    uint64_t old = 0;
-    if (t->what->op->opcode != OP_atomic_cas_tko || (address & (c->bytes - 1u))
-        || !vm_run_find(t->f, address, c->bytes))
+    if (t->what->op->opcode != OP_atomic_cas_tko)
         return t->what->writes;
-    memcpy(&old, (const void *)(uintptr_t)address, c->bytes);
-    return old == operand(t, c->compare, element);
+    return contents(t, address) == operand(t, t->c->compare, element);
 }
 
 typedef bool visit(touch *t, uint64_t address, size_t element);
@@ -280,7 +294,11 @@ static bool visit_all(touch *t, visit *each)
 
 static bool visit_touch(touch *t, uint64_t address, size_t element)
 {
-    bool writes = t->what->writes && writes_element(t, address, element);
+    if (!can_reach(t, address)) {
+        t->traps = true;
+        return false;
+    }
+    bool writes = writes_element(t, address, element);
     if (writes && changes_memory(t, address, element))
         t->check->changes++;
     if (!touch_element(t, address, writes))
@@ -357,7 +375,7 @@ static const vm_clock *token(const vm_frame *f, size_t at)
 
 static bool visit_only_reads(touch *t, uint64_t address, size_t element)
 {
-    return !writes_element(t, address, element);
+    return can_reach(t, address) && !writes_element(t, address, element);
 }
 
 /* A strong access that only reads, again and again, waits for something. It stays one event as long as nothing else came
@@ -410,7 +428,7 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
     visit_all(&t, visit_touch);
     if (c->order && !t.failed) {
         end_event(&t);
-        if (t.what->writes && (t.what->releases || check->syncs.count))
+        if (t.what->writes && !t.traps && (t.what->releases || check->syncs.count))
             visit_all(&t, visit_publish);
     }
     if (t.failed || f->check->clocks.failed || check->clocks.failed)

@@ -1,5 +1,5 @@
-/* Whether results depend on the order of the tile blocks: what memory held before the first run is put back, the grid runs
-   in another order, and what it leaves is compared with what the first run left. */
+/* Whether results depend on the order of the tile blocks: what memory held before the first run is put back, the grid
+   runs in another order, and what it leaves is compared with what the first run left. */
 #include <math.h>
 #include <string.h>
 

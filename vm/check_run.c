@@ -11,7 +11,7 @@
 
 enum {
     TURN = 16,                 /* strong accesses of a turn */
-    PATIENCE = 256,            /* turns of every block without a change, before it is a deadlock */
+    PATIENCE = 1024,           /* strong accesses of every block without a change, before it is a deadlock */
     MAX_STARTED = 1 << 16      /* blocks under way at a time */
 };
 
@@ -167,7 +167,7 @@ static void take_turn(turns *t, started *s)
         end_block(t, s);
     else
         queue_up(t, s);
-    if (inst && t->quiet_turns > (uint64_t)PATIENCE * t->under_way)
+    if (inst && t->quiet_turns * t->turn > (uint64_t)PATIENCE * t->under_way)
         trap_deadlock(t, s);
 }
 
@@ -199,7 +199,7 @@ static tv_status run_blocks(vm_run *run, tv_sink sink)
 {
     struct vm_check *check = run->check;
     tv_vm *vm = run->vm;
-    turns t = { .run = run, .check = check, .turn = run->order_seed ? 1 + run->order_seed % TURN : TURN };
+    turns t = { .run = run, .check = check, .turn = run->order_seed ? 1 + (run->order_seed - 1) % TURN : TURN };
     double start = vm_seconds();
     run->alloca_limit = vm->memory_limit;
     bc_arena_init(&check->clocks, &check->memory, 0);
@@ -236,8 +236,9 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
     if (!again)
         check->vm->stats.blocks = run.blocks_done;
     if (status == TV_TRAP && again) {
-        vm_find_in_results(check, BC_RULE_X_ORD_01, run.stop.op, "when the tile blocks run in order %llu, %s stops the run: %s",
-                           (unsigned long long)seed, bc_rules[run.stop.rule].id, run.stop.message);
+        vm_find_in_results(check, BC_RULE_X_ORD_01, run.stop.op,
+                           "when the tile blocks run in order %llu, %s stops the run: %s", (unsigned long long)seed,
+                           bc_rules[run.stop.rule].id, run.stop.message);
     } else if (status == TV_TRAP) {
         vm_report_findings(check, sink);
         vm_report_stop(&run, sink);
@@ -247,14 +248,16 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
     return status;
 }
 
-tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink)
+tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params,
+                         tv_sink sink)
 {
     const vm_launch launch = { grid, params };
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     struct vm_check check;
     if (blocks > UINT32_MAX) {
         bc_place place = { .function = code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
-        bc_report(vm->module, sink, &place, BC_RULE_X_RUN_01, "checks are possible for up to %u tile blocks", UINT32_MAX);
+        bc_report(vm->module, sink, &place, BC_RULE_X_RUN_01, "checks are possible for up to %u tile blocks",
+                  UINT32_MAX);
         return TV_USAGE;
     }
     vm_check_open(&check, vm, code);

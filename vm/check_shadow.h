@@ -1,5 +1,5 @@
-/* For every element in memory: which event wrote it last, and which have read it since. Made on demand, by chunks of 4 KiB
-   of memory; a chunk has a cell for each element of the smallest size that was used in it. */
+/* For every element in memory: which event wrote it last, and which have read it since. Made on demand, by chunks of
+   4 KiB of memory; a chunk has a cell for each element of the smallest size that was used in it. */
 #ifndef TILEVM_VM_CHECK_SHADOW_H
 #define TILEVM_VM_CHECK_SHADOW_H
 

@@ -1,5 +1,5 @@
-/* Modules that the verifier accepts run, with little memory and few steps: whatever they do, the worst that may happen
-   is a trap. */
+/* Modules that the verifier accepts run, with little memory and few steps, without checks and with: whatever they do, the
+   worst that may happen is a trap, or findings. */
 #include "tests/fuzz/body_mutator.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -32,7 +32,7 @@ static void run_entry(tv_vm *vm, const tv_module *m, size_t entry, unsigned char
     symbol[name.len] = 0;
     tv_status status = tv_vm_run(vm, symbol, (uint32_t[]){2, 1, 1}, params, count, sink);
     FUZZ_CHECK(status == TV_OK || status == TV_TRAP || status == TV_USAGE || status == TV_UNSUPPORTED
-               || status == TV_NO_MEMORY);
+               || status == TV_NO_MEMORY || status == TV_INVALID);
     free(symbol);
 }
 
@@ -44,26 +44,38 @@ static bool drop(void *user, const void *bytes, size_t size)
     return true;
 }
 
+static void run_machine(const tv_module *m, uint32_t checks, size_t *sum)
+{
+    static _Alignas(64) unsigned char memory[GUARD + BUFFER + GUARD];
+    tv_sink sink = {sum, fuzz_report};
+    const tv_vm_options options = {.threads = 1, .memory_limit = MEMORY, .step_limit = STEPS, .output = {sum, drop},
+                                   .checks = checks, .check_orders = 1};
+    tv_vm *vm;
+    if (tv_vm_new(m, &options, sink, &vm) != TV_OK)
+        return;
+    memset(memory, 0x5a, sizeof memory);
+    for (size_t i = 0; i < BUFFER; i++)
+        memory[GUARD + i] = (unsigned char)(i * 37 >> 3);
+    FUZZ_CHECK(tv_vm_add_buffer(vm, memory + GUARD, BUFFER, "memory", true, sink) == TV_OK);
+    const tv_array array = {memory + GUARD, TV_F32, 2, (const int64_t[]){BUFFER / 64, 8}, (const int64_t[]){16, 1}};
+    FUZZ_CHECK(tv_vm_describe_array(vm, &array, "array", true, sink) == TV_OK);
+    for (size_t i = 0; i < tv_module_entry_count(m) && i < 4; i++)
+        run_entry(vm, m, i, memory + GUARD, sink);
+    for (size_t i = 0; i < GUARD; i++)
+        FUZZ_CHECK(memory[i] == 0x5a && memory[GUARD + BUFFER + i] == 0x5a);
+    tv_vm_free(vm);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t sum = 0;
     tv_sink sink = {&sum, fuzz_report};
     tv_module *m;
-    tv_vm *vm;
     if (tv_module_open(data, size, &(tv_open_options){.memory_limit = FUZZ_MEMORY}, sink, &m) != TV_OK)
         return 0;
-    const tv_vm_options options = {.threads = 1, .memory_limit = MEMORY, .step_limit = STEPS, .output = {&sum, drop}};
-    if (tv_module_verify(m, NULL, sink) == TV_OK && tv_vm_new(m, &options, sink, &vm) == TV_OK) {
-        static _Alignas(64) unsigned char memory[GUARD + BUFFER + GUARD];
-        memset(memory, 0x5a, sizeof memory);
-        for (size_t i = 0; i < BUFFER; i++)
-            memory[GUARD + i] = (unsigned char)(i * 37 >> 3);
-        FUZZ_CHECK(tv_vm_add_buffer(vm, memory + GUARD, BUFFER, "memory", true, sink) == TV_OK);
-        for (size_t i = 0; i < tv_module_entry_count(m) && i < 4; i++)
-            run_entry(vm, m, i, memory + GUARD, sink);
-        for (size_t i = 0; i < GUARD; i++)
-            FUZZ_CHECK(memory[i] == 0x5a && memory[GUARD + BUFFER + i] == 0x5a);
-        tv_vm_free(vm);
+    if (tv_module_verify(m, NULL, sink) == TV_OK) {
+        run_machine(m, 0, &sum);
+        run_machine(m, TV_CHECK_ALL, &sum);
     }
     tv_module_close(m);
     return 0;
