@@ -178,15 +178,18 @@ uint64_t ps_float_max(const ps_insn *in, const uint64_t *v)
     return in->count == 4 ? choose(in, (const uint64_t[]){r, v[2]}, true) : r;
 }
 
-/* neg and abs move the sign, also of a NaN of f64; narrower NaNs become canonical where hardware makes them so (f32 with
-   .ftz), which PTX leaves open: the sign bit alone is changed here. */
+/* neg and abs move the sign; a NaN narrower than f64 becomes the canonical one, as on an H200. */
 uint64_t ps_float_neg(const ps_insn *in, const uint64_t *v)
 {
+    if (in->kind != BC_F64 && is_nan(in, v[0]))
+        return canonical_nan((bc_kind)in->kind);
     return flush(in, v[0]) ^ sign_bit(in);
 }
 
 uint64_t ps_float_abs(const ps_insn *in, const uint64_t *v)
 {
+    if (in->kind != BC_F64 && is_nan(in, v[0]))
+        return canonical_nan((bc_kind)in->kind);
     return flush(in, v[0]) & ~sign_bit(in);
 }
 
@@ -229,7 +232,7 @@ uint64_t ps_float_testp(const ps_insn *in, const uint64_t *v)
     case PS_TESTP_INFINITE:   return magnitude == f->infinity;
     case PS_TESTP_NUMBER:     return magnitude <= f->infinity;
     case PS_TESTP_NOTANUMBER: return magnitude > f->infinity;
-    case PS_TESTP_NORMAL:     return magnitude >= smallest_normal && magnitude < f->infinity;
+    case PS_TESTP_NORMAL:     return magnitude == 0 || (magnitude >= smallest_normal && magnitude < f->infinity);
     default:                  return magnitude && magnitude < smallest_normal;
     }
 }

@@ -85,7 +85,7 @@ uint64_t ps_int_sad(const ps_insn *in, const uint64_t *v)
     return v[2] + (less(in, v[0], v[1]) ? v[1] - v[0] : v[0] - v[1]);
 }
 
-/* Division by zero gives all ones, as the hardware does; PTX leaves it open. */
+/* Division by zero gives all ones, quotient and remainder, as an H200 does; PTX leaves it open. */
 uint64_t ps_int_div(const ps_insn *in, const uint64_t *v)
 {
     if (v[1] == 0)
@@ -98,7 +98,7 @@ uint64_t ps_int_div(const ps_insn *in, const uint64_t *v)
 uint64_t ps_int_rem(const ps_insn *in, const uint64_t *v)
 {
     if (v[1] == 0)
-        return v[0];
+        return UINT64_MAX;
     if (!in->is_signed)
         return v[0] % v[1];
     return sign(in, v[1]) == -1 ? 0 : (uint64_t)(sign(in, v[0]) % sign(in, v[1]));

@@ -107,10 +107,34 @@ static uint64_t to_kind(const ps_insn *in, bc_kind to, bc_kind from, uint64_t bi
     return result;
 }
 
+/* Conversions between these keep sign and payload of a NaN (seen on an H200); the others give the canonical one. */
+static bool wide_nan(const ps_insn *in, uint64_t x, uint64_t *out)
+{
+    uint64_t top;
+    if (in->sat || in->relu || in->satfinite || in->type == in->from || !bc_float_is_nan((bc_kind)in->kind, x))
+        return false;
+    switch (in->from) {
+    case PS_F64: top = x; break;
+    case PS_F32: top = (x & 0x80000000) << 32 | UINT64_C(0x7FF0000000000000) | (x & 0x7FFFFF) << 29; break;
+    case PS_BF16: top = (x & 0x8000) << 48 | UINT64_C(0x7FF0000000000000) | (x & 0x7F) << 45; break;
+    default: return false;
+    }
+    uint64_t narrow = top >> 32 & 0x80000000, payload = top >> 29 & 0x7FFFFF;
+    switch (in->type) {
+    case PS_F64:  *out = top; return true;
+    case PS_F32:  *out = narrow | 0x7FC00000 | payload; return true;
+    case PS_TF32: *out = narrow | 0x7FC00000 | (payload & 0x7FE000); return true;
+    default: return false;
+    }
+}
+
 static uint64_t float_to_float(const ps_insn *in, const uint64_t *v)
 {
     const ps_type_info *to = &ps_types[in->type], *from = &ps_types[in->from];
     bc_kind to_kind_ = (bc_kind)to->kind, from_kind = (bc_kind)from->kind;
+    uint64_t nan;
+    if (to->count == 1 && wide_nan(in, v[0], &nan))
+        return nan;
     if (to->count == 1) {
         uint64_t x = to_kind(in, to_kind_, from_kind, v[0]);
         return in->type == PS_TF32 ? bc_tf32_to_cell(x) : x;

@@ -28,15 +28,20 @@ static void find_ptxas(char *out, size_t size)
         out[0] = '\0';
 }
 
+void harness_dump(const char *name, const void *bytes, size_t size)
+{
+    char path[600];
+    const char *folder = getenv("PTXSIM_DUMP");
+    if (!folder)
+        return;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (!files_write(path, bytes, size))
+        perror(path);
+}
+
 bool harness_ptxas(const char *text, size_t size, const char *arch)
 {
-    static unsigned number;
     char ptxas[512], file[] = "/tmp/ptxsim-XXXXXX", command[1200];
-    const char *dump = getenv("PTXSIM_DUMP");
-    if (dump) {
-        snprintf(command, sizeof command, "%s/%u-%s.ptx", dump, number++, arch);
-        files_write(command, text, size);
-    }
     find_ptxas(ptxas, sizeof ptxas);
     if (!ptxas[0])
         return true;

@@ -6,7 +6,10 @@
 #include "tests/ptxsim/ptxsim.h"
 
 /* Does ptxas take the text too? True where it is not installed (PTXAS, then PATH, then /usr/local/cuda/bin). Prints what it
-   says against it. With PTXSIM_DUMP=FOLDER in the environment the text is also written there. */
+   says against it. */
 bool harness_ptxas(const char *text, size_t size, const char *arch);
+
+/* With PTXSIM_DUMP=FOLDER in the environment, writes the bytes to that file there, so that a GPU can run the same. */
+void harness_dump(const char *name, const void *bytes, size_t size);
 
 #endif

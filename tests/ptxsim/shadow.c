@@ -131,7 +131,7 @@ static void check_after_reads(ps_warp *w, const ps_insn *in, unsigned lane, cons
         }
 }
 
-static void note_read(ps_warp *w, unsigned lane, ps_shadow *s)
+static void note_read(ps_warp *w, unsigned lane, ps_shadow *s, bool strong)
 {
     uint32_t now = w->times[w->clock_index];
     if (s->readers) {
@@ -145,7 +145,7 @@ static void note_read(ps_warp *w, unsigned lane, ps_shadow *s)
         s->reader = thread_of(w, lane);
         s->read_time = now;
     }
-    s->state |= PS_READ;
+    s->state |= strong ? PS_READ : PS_READ | PS_WEAK_READ;
 }
 
 static void note_write(ps_warp *w, unsigned lane, ps_shadow *s, uint32_t line, bool strong)
@@ -168,11 +168,11 @@ static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shado
         ps_report(w, in, (int)lane, PTXSIM_UNINITIALISED_SHARED, "'%s' reads shared byte %u, which nobody has written",
                   in->opcode, (unsigned)address);
     if (access & PS_STORES) {
-        if (!(access & PS_ATOMIC && s->state & PS_STRONG))
+        if (!(access & PS_ATOMIC) || s->state & PS_WEAK_READ)
             check_after_reads(w, in, lane, s, address);
         note_write(w, lane, s, in->line, access & PS_ATOMIC);
     } else {
-        note_read(w, lane, s);
+        note_read(w, lane, s, access & PS_ATOMIC);
     }
 }
 

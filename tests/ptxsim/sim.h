@@ -101,7 +101,8 @@ typedef struct ps_shadow {
 enum {
     PS_WRITTEN = 1, PS_READ = 2,
     PS_PENDING = 4,  /* an asynchronous operation will write it */
-    PS_STRONG = 8    /* the last write was atomic, or of another order than weak */
+    PS_STRONG = 8,   /* the last write was atomic, or of another order than weak */
+    PS_WEAK_READ = 16 /* so was not every read since */
 };
 
 /* ---- instructions ---- */

@@ -49,6 +49,7 @@ static const row rows[] = {
     {'r', "sad.s32 %r0, %r1, %r2, %r3;", 0xFFFFFFFF, 5, 10, 16},
     {'r', "sad.u32 %r0, %r1, %r2, %r3;", 9, 5, 10, 14},
     {'r', "div.s32 %r0, %r1, %r2;", 0xFFFFFFF9, 2, 0, 0xFFFFFFFD},
+    {'r', "rem.s32 %r0, %r1, %r2;", 26, 0, 0, 0xFFFFFFFF},
     {'r', "div.u32 %r0, %r1, %r2;", 0xFFFFFFF9, 2, 0, 0x7FFFFFFC},
     {'r', "rem.s32 %r0, %r1, %r2;", 0xFFFFFFF9, 2, 0, 0xFFFFFFFF},
     {'d', "rem.u64 %d0, %d1, %d2;", 1000000000007, 1000, 0, 7},
@@ -179,10 +180,14 @@ static const row rows[] = {
     {'r', "max.xorsign.abs.f32 %r0, %r1, %r2;", 0xBF800000, F2, 0, 0xC0000000},
     {'r', "neg.f32 %r0, %r1;", F1, 0, 0, 0xBF800000},
     {'r', "abs.ftz.f32 %r0, %r1;", 0x80000001, 0, 0, 0},
+    {'r', "neg.f32 %r0, %r1;", 0xFFFFFFEE, 0, 0, FNAN},
+    {'h', "neg.f16 %h0, %h1;", 0xFFEE, 0, 0, 0x7FFF},
+    {'r', "abs.bf16x2 %r0, %r1;", 0xFFEEBF80, 0, 0, 0x7FFF3F80},
     {'r', "copysign.f32 %r0, %r1, %r2;", 0x80000000, F2, 0, 0xC0000000},
     {'p', "testp.infinite.f32 %p0, %r1;", 0xFF800000, 0, 0, 1},
     {'p', "testp.subnormal.f32 %p0, %r1;", 1, 0, 0, 1},
     {'p', "testp.normal.f64 %p0, %d1;", D1, 0, 0, 1},
+    {'p', "testp.normal.f64 %p0, %d1;", 0, 0, 0, 1},
     {'p', "testp.notanumber.f32 %p0, %r1;", FNAN, 0, 0, 1},
     {'p', "testp.finite.f32 %p0, %r1;", FINF, 0, 0, 0},
     {'d', "add.rn.f64 %d0, %d1, %d2;", D1, D2, 0, D3},
@@ -264,6 +269,10 @@ static const row rows[] = {
     {'r', "cvt.rna.tf32.f32 %r0, %r1;", 0xBF800FFF, 0, 0, 0xBF800000},
     {'r', "cvt.rn.f32.f64 %r0, %d1;", 0x3FF0000010000000, 0, 0, F1},
     {'d', "cvt.f64.f32 %d0, %r1;", F1, 0, 0, D1},
+    {'r', "cvt.f32.bf16 %r0, %h1;", 0xFFEE, 0, 0, 0xFFEE0000},
+    {'r', "cvt.rna.tf32.f32 %r0, %r1;", 0xFFFFFFEE, 0, 0, 0xFFFFE000},
+    {'r', "cvt.rn.f32.f64 %r0, %d1;", 0xFFFFFFFFFFFFFFEE, 0, 0, 0xFFFFFFFF},
+    {'d', "cvt.f64.f32 %d0, %r1;", 0xFFFFFFEE, 0, 0, 0xFFFFFFFDC0000000},
     {'r', "cvt.rni.f32.f32 %r0, %r1;", 0x40200000, 0, 0, F2},
     {'r', "cvt.rpi.f32.f32 %r0, %r1;", 0xBF000000, 0, 0, NEG},
     {'r', "cvt.rzi.ftz.f32.f32 %r0, %r1;", 0xC0200000, 0, 0, 0xC0000000},
@@ -295,7 +304,7 @@ static const row rows[] = {
     /* memory and flow, within one thread */
     {'r', "st.global.v2.u32 [%base+48], {%r1, %r2}; ld.global.u32 %r0, [%base+52];", 1, 2, 0, 2},
     {'r', "st.global.u8 [%base+48], %r1; ld.global.s8 %r0, [%base+48];", 0x180, 0, 0, 0xFFFFFF80},
-    {'h', "st.global.b16 [%base+48], %h1; ld.global.nc.L1::no_allocate.u16 %h0, [%base+48];", 0x1234, 0, 0, 0x1234},
+    {'h', "st.global.b16 [%base+48], %h1; ld.global.L1::no_allocate.u16 %h0, [%base+48];", 0x1234, 0, 0, 0x1234},
     {'r', "{ .local .align 8 .b8 %stack[16]; .reg .b64 %l; mov.u64 %l, %stack; st.local.u32 [%l+8], %r1; cvta.local.u64 %l, %l;"
           " ld.u32 %r0, [%l+8]; }", 77, 0, 0, 77},
     {'r', "{ .shared .align 16 .b8 %sh[32]; .reg .b32 %s; mov.u32 %s, %sh; st.shared.v4.b32 [%s+16], {%r1, %r2, %r3, %r1};"
@@ -343,9 +352,10 @@ static void write_row(bc_text *t, unsigned index)
 
 int main(void)
 {
-    bc_text text;
+    bc_text text, inputs;
     char error[256];
     bc_text_init(&text, NULL);
+    bc_text_init(&inputs, NULL);
     bc_text_puts(&text, module_head);
     for (unsigned i = 0; i < ROWS; i++)
         write_row(&text, i);
@@ -354,6 +364,8 @@ int main(void)
     for (unsigned i = 0; sim && i < ROWS; i++) {
         const row *r = &rows[i];
         uint64_t buffer[8] = {r->a, r->b, r->c};
+        bc_text_bytes(&inputs, buffer, sizeof buffer);
+        bc_text_bytes(&inputs, &r->expected, sizeof r->expected);
         char name[16];
         snprintf(name, sizeof name, "k%u", i);
         ptxsim_buffers_clear(sim);
@@ -365,7 +377,10 @@ int main(void)
                   (unsigned long long)r->expected);
     }
     CHECK(harness_ptxas(text.ptr, text.len, "sm_90a"));
+    harness_dump("ops.ptx", text.ptr, text.len);
+    harness_dump("ops.in", inputs.ptr, inputs.len);
     ptxsim_free(sim);
     bc_text_release(&text);
+    bc_text_release(&inputs);
     return TEST_END("ptxsim_ops");
 }
