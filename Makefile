@@ -181,7 +181,7 @@ $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtilevm.a
 
 FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
 $(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
 
 $(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
 	@mkdir -p $(@D)
@@ -246,6 +246,14 @@ check-loader: all $(LOADER_TESTS) ## the loader, against a driver that is not on
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
+
+GPU_LOADER := $(OUT)/gpu_loader
+.PHONY: check-gpu-loader
+$(GPU_LOADER): $(OUT)/obj/tests/gpu/loader.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+check-gpu-loader: all $(GPU_LOADER) $(BUILD)/corpus/unpacked ## the loader on a real device, cold and from the cache
+	$(Q)sh tests/gpu/loader.sh $(OUT) $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)

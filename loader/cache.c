@@ -265,8 +265,8 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
     return NULL;
 }
 
-/* Reads an entry of a folder, to use it or just to look. Gives why it cannot be used, or NULL; a file that is not there is
-   "". */
+/* Reads an entry of a folder, to use it or just to look. Gives why it cannot be used, or NULL; a file that is not there
+   is "". */
 static const char *read_file(int folder, const char *name, bool use, ld_cache_entry *out)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -330,8 +330,8 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
         problem = "it holds the answer to another question";
     }
     if (problem && problem[0]) {
-        ld_say(TV_WARNING, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path, name.folder, name.file,
-               problem);
+        ld_say(TV_WARNING, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path, name.folder,
+               name.file, problem);
         unlinkat(folder, name.file, 0);
     }
     close(folder);
@@ -530,8 +530,10 @@ static int compare_used(const void *a, const void *b)
     return x->used != y->used ? (x->used < y->used ? -1 : 1) : compare_names(a, b);
 }
 
-/* Every file of the cache, sorted; *out_root stays open, -1 if there is no folder. Gives why it cannot be read, or NULL. */
-static const char *list_all(const ld_cache *cache, int (*order)(const void *, const void *), listing *out, int *out_root)
+/* Every file of the cache, sorted; *out_root stays open, -1 if there is no folder. Gives why it cannot be read, or
+   NULL. */
+static const char *list_all(const ld_cache *cache, int (*order)(const void *, const void *), listing *out,
+                            int *out_root)
 {
     *out = (listing){0};
     *out_root = -1;

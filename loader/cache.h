@@ -1,9 +1,9 @@
-/* Compiled images on disk: one file for each key, below a folder of the user's own. Safe for many processes at a time, also
-   on shared file systems: a file appears whole, by rename, and nothing is locked. docs/loader.md has the format.
+/* Compiled images on disk: one file for each key, below a folder of the user's own. Safe for many processes at a time,
+   also on shared file systems: a file appears whole, by rename, and nothing is locked. docs/loader.md has the format.
 
-   Nothing in the folder is trusted: a file is taken only if it belongs to the user, its checksum is right and the whole key
-   in it is the key asked for. What is damaged is removed and reported as a warning. No function here fails: without a usable
-   folder there is no cache. */
+   Nothing in the folder is trusted: a file is taken only if it belongs to the user, its checksum is right and the whole
+   key in it is the key asked for. What is damaged is removed and reported as a warning. No function here fails: without
+   a usable folder there is no cache. */
 #ifndef TILEVM_LOADER_CACHE_H
 #define TILEVM_LOADER_CACHE_H
 
@@ -18,8 +18,8 @@ typedef struct ld_cache {
     const char *problem; /* why there is no path; NULL when it was switched off */
 } ld_cache;
 
-/* Where the cache is, from TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME, and its size from TILEVM_CACHE_SIZE ("2G", "500M"; 0:
-   no cache). Touches no file. */
+/* Where the cache is, from TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME, and its size from TILEVM_CACHE_SIZE ("2G",
+   "500M"; 0: no cache). Touches no file. */
 void ld_cache_init(ld_cache *cache);
 void ld_cache_release(ld_cache *cache);
 
@@ -52,8 +52,8 @@ typedef struct ld_cache_info {
     const ld_cache_entry *entry; /* the contents, when they were asked for and are sound; else NULL */
 } ld_cache_info;
 
-/* Calls visit for every file of the cache, contents read and checked if asked for. Gives why the folder cannot be read, or
-   NULL; a folder that does not exist is an empty cache. */
+/* Calls visit for every file of the cache, contents read and checked if asked for. Gives why the folder cannot be read,
+   or NULL; a folder that does not exist is an empty cache. */
 const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(void *user, const ld_cache_info *info),
                            void *user);
 
@@ -62,8 +62,9 @@ typedef struct ld_cache_removed {
     uint64_t bytes;
 } ld_cache_removed;
 
-/* Removes what was not used for longest until the rest takes no more than limit bytes, and what killed processes left half
-   written an hour ago or more. limit 0: everything. Never touches files that are not the cache's. Gives as above. */
+/* Removes what was not used for longest until the rest takes no more than limit bytes, and what killed processes left
+   half written an hour ago or more. limit 0: everything. Never touches files that are not the cache's. Gives as
+   above. */
 const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_removed *out);
 /* Removes the files whose contents are damaged. */
 const char *ld_cache_prune_damaged(const ld_cache *cache, ld_cache_removed *out);

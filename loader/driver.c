@@ -1,5 +1,5 @@
-/* Finds the driver library and its functions. Functions come from cuGetProcAddress where the driver has it (12.0 and later
-   always do), which hands out the ABI that cuda_api.def asks for, else from dlsym. */
+/* Finds the driver library and its functions. Functions come from cuGetProcAddress where the driver has it (12.0 and
+   later always do), which hands out the ABI that cuda_api.def asks for, else from dlsym. */
 #include "loader/driver.h"
 
 #include <dlfcn.h>
@@ -58,7 +58,8 @@ unsigned ld_ptx_version(int cuda_version)
 
 /* ---- opening ---- */
 
-typedef tvResult get_proc_fn(const char *symbol, void **function, int version, unsigned long long flags, unsigned *status);
+typedef tvResult get_proc_fn(const char *symbol, void **function, int version, unsigned long long flags,
+                             unsigned *status);
 
 static _Thread_local bool opening;
 
@@ -97,8 +98,9 @@ static tvResult open_library(ld_driver *driver)
     }
     if (version < LD_DRIVER_OLDEST) {
         dlclose(library);
-        return ld_fail(LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "the NVIDIA driver is for CUDA %d.%d; 12.0 or later is needed",
-                       version / 1000, version % 1000 / 10);
+        return ld_fail(LD_CUDA_CALL_REQUIRES_NEWER_DRIVER,
+                       "the NVIDIA driver is for CUDA %d.%d; 12.0 or later is needed", version / 1000,
+                       version % 1000 / 10);
     }
     get_proc_fn *get_proc;
     set_function(&get_proc, dlsym(library, "cuGetProcAddress_v2"));
@@ -108,8 +110,8 @@ static tvResult open_library(ld_driver *driver)
 #include "loader/cuda_api.def"
 #define CUDA(name, symbol, since, parameters) \
     if (!driver->name) \
-        return ld_fail(LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, LIBRARY, version / 1000, \
-                       version % 1000 / 10);
+        return ld_fail(LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, LIBRARY, \
+                       version / 1000, version % 1000 / 10);
 #include "loader/cuda_api.def"
     return LD_CUDA_SUCCESS;
 }

@@ -34,8 +34,8 @@ typedef struct ld_driver {
 #include "loader/cuda_api.def"
 } ld_driver;
 
-/* The driver, opened by the first call. Errors have been reported (loader/message.h): SHARED_OBJECT_INIT_FAILED without a
-   driver, CALL_REQUIRES_NEWER_DRIVER with one older than LD_DRIVER_OLDEST. Threads: any. */
+/* The driver, opened by the first call. Errors have been reported (loader/message.h): SHARED_OBJECT_INIT_FAILED without
+   a driver, CALL_REQUIRES_NEWER_DRIVER with one older than LD_DRIVER_OLDEST. Threads: any. */
 tvResult ld_driver_open(const ld_driver **out_driver);
 
 /* True while this thread looks the driver's functions up: who stands in for dlsym must hand out the real ones. */

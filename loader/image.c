@@ -205,7 +205,8 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
         bc_text_init(&ptx, NULL);
         bc_text_init(&records, NULL);
         image = new_image();
-        code = image ? compile(key->bytecode, want, driver->version, &ptx) : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        code = image ? compile(key->bytecode, want, driver->version, &ptx)
+                     : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
         if (code == LD_CUDA_SUCCESS)
             code = finish(driver, bc_text_get(&ptx), want, image);
         if (code == LD_CUDA_SUCCESS) {
@@ -228,8 +229,8 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
 
 /* ---- in memory ---- */
 
-/* A few images, the one used last first. An image that is being made has a place already, so that other threads that want it
-   wait; what a thread is doing to one key does not hold up the others. */
+/* A few images, the one used last first. An image that is being made has a place already, so that other threads that
+   want it wait; what a thread is doing to one key does not hold up the others. */
 typedef struct held_image {
     char id[LD_CACHE_ID];
     ld_image *image;          /* NULL: being made */
@@ -273,8 +274,8 @@ static void trim_held(void)
     }
 }
 
-/* The image, with a use more; or NULL and a place of the caller's own in the list, to be filled or taken away (NULL: out of
-   memory). */
+/* The image, with a use more; or NULL and a place of the caller's own in the list, to be filled or taken away (NULL:
+   out of memory). */
 static ld_image *find_held(const char *id, held_image **out_place)
 {
     pthread_mutex_lock(&held_lock);

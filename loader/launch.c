@@ -1,11 +1,12 @@
-/* Launches. The caller counts tile blocks and knows of no threads; the kernel gets the threads and the shared memory that it
-   was compiled for. Kernels that are not ours are handed through untouched. */
+/* Launches. The caller counts tile blocks and knows of no threads; the kernel gets the threads and the shared memory
+   that it was compiled for. Kernels that are not ours are handed through untouched. */
 #include <stdio.h>
 
 #include "loader/message.h"
 #include "loader/registry.h"
 
-/* Limits of every device from sm_30 on. Source: CUDA C++ programming guide, technical specifications per compute capability. */
+/* Limits of every device from sm_30 on. Source: CUDA C++ programming guide, technical specifications per compute
+   capability. */
 enum { LARGEST_GRID_X = 0x7fffffff, LARGEST_GRID_YZ = 65535 };
 
 /* How cuLaunchKernel takes parameters as one buffer. Source: CUDA driver API reference, cuLaunchKernel. */
@@ -23,7 +24,8 @@ static tvResult check_grid(const ld_record *record, const unsigned grid[3])
         unsigned largest = i == 0 ? LARGEST_GRID_X : LARGEST_GRID_YZ;
         if (grid[i] >= 1 && grid[i] <= largest)
             continue;
-        snprintf(what, sizeof what, "the grid has %u tile blocks in %c; 1 to %u are possible", grid[i], "xyz"[i], largest);
+        snprintf(what, sizeof what, "the grid has %u tile blocks in %c; 1 to %u are possible", grid[i], "xyz"[i],
+                 largest);
         return wrong(record, what);
     }
     return LD_CUDA_SUCCESS;
@@ -56,14 +58,15 @@ static tvResult check_params(const ld_record *record, void **params, void **extr
     }
     for (uint32_t i = 0; i < record->param_count; i++)
         if (!params[i]) {
-            snprintf(what, sizeof what, "kernelParams[%u] is NULL; the kernel takes %u parameters", i, record->param_count);
+            snprintf(what, sizeof what, "kernelParams[%u] is NULL; the kernel takes %u parameters", i,
+                     record->param_count);
             return wrong(record, what);
         }
     return LD_CUDA_SUCCESS;
 }
 
-/* Checks a launch of a kernel of ours and fills in what its caller does not know. A block that is neither 1, 1, 1 nor what the
-   kernel was compiled for is left for the driver to refuse. */
+/* Checks a launch of a kernel of ours and fills in what its caller does not know. A block that is neither 1, 1, 1 nor
+   what the kernel was compiled for is left for the driver to refuse. */
 static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **params, void **extra)
 {
     const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
@@ -97,8 +100,8 @@ static tvResult launched(const ld_record *record, const tvLaunchConfig *config, 
 }
 
 typedef tvResult launch_fn(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                           unsigned block_y, unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream, void **params,
-                           void **extra);
+                           unsigned block_y, unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream,
+                           void **params, void **extra);
 typedef tvResult launch_ex_fn(const tvLaunchConfig *config, struct CUfunc_st *f, void **params, void **extra);
 
 static tvResult launch_ours(launch_fn *launch, const ld_record *record, struct CUfunc_st *f, tvLaunchConfig config,
@@ -107,12 +110,13 @@ static tvResult launch_ours(launch_fn *launch, const ld_record *record, struct C
     tvResult code = prepare(record, &config, params, extra);
     if (code != LD_CUDA_SUCCESS)
         return code;
-    code = launch(f, config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX, config.blockDimY, config.blockDimZ,
-                  config.sharedMemBytes, config.hStream, params, extra);
+    code = launch(f, config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX, config.blockDimY,
+                  config.blockDimZ, config.sharedMemBytes, config.hStream, params, extra);
     return launched(record, &config, code);
 }
 
-static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, struct CUfunc_st *f, void **params, void **extra)
+static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, struct CUfunc_st *f, void **params,
+                          void **extra)
 {
     ld_record record;
     if (!config || !ld_registry_find(f, &record))
@@ -125,8 +129,9 @@ static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, st
 /* The functions that come in two kinds, by default stream. */
 #define LAUNCHES(suffix) \
     tvResult tvLaunchKernel##suffix(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, \
-                                    unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes, \
-                                    struct CUstream_st *hStream, void **kernelParams, void **extra) \
+                                    unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, \
+                                    unsigned sharedMemBytes, struct CUstream_st *hStream, void **kernelParams, \
+                                    void **extra) \
     { \
         const ld_driver *driver; \
         ld_record record; \
@@ -136,16 +141,23 @@ static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, st
         if (!ld_registry_find(f, &record)) \
             return driver->cuLaunchKernel##suffix(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, \
                                                   sharedMemBytes, hStream, kernelParams, extra); \
-        tvLaunchConfig config = {.gridDimX = gridDimX, .gridDimY = gridDimY, .gridDimZ = gridDimZ, .blockDimX = blockDimX, \
-                                 .blockDimY = blockDimY, .blockDimZ = blockDimZ, .sharedMemBytes = sharedMemBytes, \
+        tvLaunchConfig config = {.gridDimX = gridDimX, \
+                                 .gridDimY = gridDimY, \
+                                 .gridDimZ = gridDimZ, \
+                                 .blockDimX = blockDimX, \
+                                 .blockDimY = blockDimY, \
+                                 .blockDimZ = blockDimZ, \
+                                 .sharedMemBytes = sharedMemBytes, \
                                  .hStream = hStream}; \
         return launch_ours(driver->cuLaunchKernel##suffix, &record, f, config, kernelParams, extra); \
     } \
-    tvResult tvLaunchKernelEx##suffix(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams, void **extra) \
+    tvResult tvLaunchKernelEx##suffix(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams, \
+                                      void **extra) \
     { \
         const ld_driver *driver; \
         tvResult code = ld_driver_open(&driver); \
-        return code == LD_CUDA_SUCCESS ? launch_ex(driver->cuLaunchKernelEx##suffix, config, f, kernelParams, extra) : code; \
+        return code == LD_CUDA_SUCCESS ? launch_ex(driver->cuLaunchKernelEx##suffix, config, f, kernelParams, extra) \
+                                       : code; \
     }
 
 LAUNCHES()

@@ -37,7 +37,8 @@ tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_ar
     memcpy(text, ptx.ptr, ptx.len);
     text[ptx.len] = 0;
     /* Numbers go in the place of the pointers to values: CUDA driver API reference, CUjit_option. */
-    unsigned options[5] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE, LD_JIT_OPTIMIZATION_LEVEL, LD_JIT_LINE_INFO, LD_JIT_TARGET};
+    unsigned options[5] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE, LD_JIT_OPTIMIZATION_LEVEL, LD_JIT_LINE_INFO,
+                           LD_JIT_TARGET};
     void *values[5] = {words, (void *)(uintptr_t)LOG_SIZE, (void *)(uintptr_t)(want->opt_level ? 4 : 0),
                        (void *)(uintptr_t)want->line_info, (void *)(uintptr_t)want->target};
     code = driver->cuLinkCreate(want->target ? 5 : 4, options, values, &state);

@@ -39,8 +39,8 @@ static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
     return code == LD_CUDA_SUCCESS && *out_target < OLDEST_TARGET ? too_old(*out_target) : code;
 }
 
-/* What a library is compiled for: with a context and devices of one kind, their code; else PTX for the oldest device that can
-   run Tile IR at all. */
+/* What a library is compiled for: with a context and devices of one kind, their code; else PTX for the oldest device
+   that can run Tile IR at all. */
 static tvResult want_for_library(const ld_driver *driver, ld_want *want)
 {
     int devices = 0;
@@ -112,8 +112,8 @@ static void fill_log(unsigned count, const tvJitOption *options, void **values)
 
 /* ---- files ---- */
 
-/* A file as a whole if it is bytecode (free); *out_bytes NULL if it is something else, or cannot be opened: the driver will
-   say what it thinks of it. */
+/* A file as a whole if it is bytecode (free); *out_bytes NULL if it is something else, or cannot be opened: the driver
+   will say what it thinks of it. */
 static tvResult read_bytecode(const char *path, void **out_bytes, size_t *out_size)
 {
     *out_bytes = NULL;
@@ -121,7 +121,8 @@ static tvResult read_bytecode(const char *path, void **out_bytes, size_t *out_si
     FILE *file = path ? fopen(path, "rbe") : NULL;
     if (!file)
         return LD_CUDA_SUCCESS;
-    if (fread(start, 1, sizeof start, file) != sizeof start || !ld_is_bytecode(start) || fseek(file, 0, SEEK_END) != 0) {
+    if (fread(start, 1, sizeof start, file) != sizeof start || !ld_is_bytecode(start) ||
+        fseek(file, 0, SEEK_END) != 0) {
         fclose(file);
         return LD_CUDA_SUCCESS;
     }
@@ -143,7 +144,8 @@ static tvResult read_bytecode(const char *path, void **out_bytes, size_t *out_si
 static tvResult size_of(const void *image, tv_str *out)
 {
     *out = (tv_str){.ptr = image, .len = ld_bytecode_size(image)};
-    return out->len ? LD_CUDA_SUCCESS : ld_fail(LD_CUDA_INVALID_IMAGE, "the bytecode is damaged: its sections do not lead to an end");
+    return out->len ? LD_CUDA_SUCCESS
+                    : ld_fail(LD_CUDA_INVALID_IMAGE, "the bytecode is damaged: its sections do not lead to an end");
 }
 
 /* ---- modules ---- */
@@ -289,7 +291,8 @@ static tvResult no_such_entry(const void *owner, const char *name)
     const ld_record *record;
     for (size_t i = 0; i < 8 && (record = ld_registry_entry_at(owner, i)) != NULL; i++)
         bc_text_printf(&list, "%s%s", i ? ", " : "", record->name);
-    tvResult code = ld_fail(LD_CUDA_NOT_FOUND, "there is no kernel %s; there is %s", name, list.ptr ? list.ptr : "none");
+    tvResult code =
+        ld_fail(LD_CUDA_NOT_FOUND, "there is no kernel %s; there is %s", name, list.ptr ? list.ptr : "none");
     bc_text_release(&list);
     return code;
 }
@@ -367,9 +370,9 @@ static tvResult load_library(const ld_driver *driver, struct CUlib_st **out_libr
     return LD_CUDA_SUCCESS;
 }
 
-tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions, void **jitOptionsValues,
-                           unsigned numJitOptions, tvLibraryOption *libraryOptions, void **libraryOptionValues,
-                           unsigned numLibraryOptions)
+tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
+                           void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
+                           void **libraryOptionValues, unsigned numLibraryOptions)
 {
     const ld_driver *driver;
     tvResult result = ld_driver_open(&driver);
@@ -404,8 +407,8 @@ tvResult tvLibraryLoadFromFile(struct CUlib_st **library, const char *fileName, 
     if (result != LD_CUDA_SUCCESS)
         return result;
     if (!bytes) {
-        result = driver->cuLibraryLoadFromFile(library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-                                               libraryOptionValues, numLibraryOptions);
+        result = driver->cuLibraryLoadFromFile(library, fileName, jitOptions, jitOptionsValues, numJitOptions,
+                                               libraryOptions, libraryOptionValues, numLibraryOptions);
         if (result == LD_CUDA_SUCCESS)
             ld_registry_forget(*library);
         return result;

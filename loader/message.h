@@ -6,8 +6,8 @@
 #include "tilevm/tilevm.h"
 #include "tilevm/tilevm_cuda.h"
 
-/* Reports an error and gives its code. The text says what was tried and why it failed; the code's name and what usually mends
-   it are added. */
+/* Reports an error and gives its code. The text says what was tried and why it failed; the code's name and what usually
+   mends it are added. */
 tvResult ld_fail(tvResult code, const char *format, ...) TV_PRINTF(2, 3);
 /* The same without adding anything. */
 tvResult ld_fail_plain(tvResult code, const char *text);

@@ -16,8 +16,8 @@ typedef struct scanner {
 
 static bool is_word(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%' ||
-           c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+           c == '%' || c == '.';
 }
 
 static void skip_to(scanner *s, const char *text)
@@ -216,8 +216,8 @@ void ld_records_print(const ld_record *records, size_t count, bc_text *out)
 {
     for (size_t i = 0; i < count; i++) {
         const ld_record *r = &records[i];
-        bc_text_printf(out, "%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "\n", r->name, r->block[0],
-                       r->block[1], r->block[2], r->param_count, r->param_bytes, r->shared_bytes);
+        bc_text_printf(out, "%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "\n", r->name,
+                       r->block[0], r->block[1], r->block[2], r->param_count, r->param_bytes, r->shared_bytes);
     }
 }
 

@@ -18,7 +18,7 @@ static size_t capacity, count; /* a power of two or 0; at most half full */
 
 static size_t place_of(const item *table, size_t size, const void *handle)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: spreads aligned addresses */
+    uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: spreads addresses */
     size_t at = (size_t)(hash >> 32) & (size - 1);
     while (table[at].handle && table[at].handle != handle)
         at = (at + 1) & (size - 1);

@@ -1,12 +1,12 @@
-/* Which of the driver's handles belong to Tile IR: modules and libraries that were made from bytecode, and their kernels.
-   One table for the process. Threads: any; finding takes a read lock. */
+/* Which of the driver's handles belong to Tile IR: modules and libraries that were made from bytecode, and their
+   kernels. One table for the process. Threads: any; finding takes a read lock. */
 #ifndef TILEVM_LOADER_REGISTRY_H
 #define TILEVM_LOADER_REGISTRY_H
 
 #include "loader/image.h"
 
-/* Remembers a module or library, and takes over one use of its image. The handle may be one that the driver used before:
-   what was known about it is forgotten. False: out of memory; the image is released. */
+/* Remembers a module or library, and takes over one use of its image. The handle may be one that the driver used
+   before: what was known about it is forgotten. False: out of memory; the image is released. */
 bool ld_registry_add_owner(const void *handle, ld_image *image);
 /* Remembers another handle for the code of an owner: the module of a library. */
 bool ld_registry_add_alias(const void *handle, const void *owner);

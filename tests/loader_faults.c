@@ -1,4 +1,5 @@
-/* The loader against the fake driver (fakecuda/): everything that can go wrong, each with its message, nothing left behind.
+/* The loader against the fake driver (fakecuda/): everything that can go wrong, each with its message, nothing left
+   behind.
 
      loader_faults FOLDER     runs every scenario in a process and an empty folder of its own below FOLDER
      loader_faults -s NAME    is one scenario, in the current folder
@@ -29,6 +30,38 @@
 static const fake_control *fake;
 static bc_text said; /* messages of the handler */
 
+/* ---- memory ---- */
+
+/* The linker leads the allocations of the loader here (--wrap). */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static unsigned allocations, failing_allocation; /* 0: none */
+
+static bool allocation_fails(void)
+{
+    return failing_allocation && ++allocations == failing_allocation;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return allocation_fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allocation_fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return allocation_fails() ? NULL : __real_realloc(memory, size);
+}
+
 /* ---- what every scenario uses ---- */
 
 static bool append(void *user, const void *bytes, size_t size)
@@ -49,10 +82,12 @@ static bc_text make_bytecode(unsigned number)
     bc_text text, bytes;
     bc_text_init(&text, NULL);
     bc_text_init(&bytes, NULL);
-    bc_text_printf(&text,
-                   "cuda_tile.module @m {\n"
-                   "entry @first(%%a: tile<ptr<f32>>, %%n: tile<i32>) { %%c = constant <i32: %u> : tile<i32>\n return }\n"
-                   "entry @second() { return }\n}\n", number);
+    bc_text_printf(
+        &text,
+        "cuda_tile.module @m {\n"
+        "entry @first(%%a: tile<ptr<f32>>, %%n: tile<i32>) { %%c = constant <i32: %u> : tile<i32>\n return }\n"
+        "entry @second() { return }\n}\n",
+        number);
     tv_module *module = NULL;
     tv_sink sink = {.report = ignore};
     CHECK(tv_module_parse(text.ptr, text.len, 1, NULL, sink, &module) == TV_OK);
@@ -75,7 +110,8 @@ static bool was_said(const char *words)
 
 #define CHECK_SAID(words) CHECK_MSG(was_said(words), "expected \"%s\" in:\n%s", (words), said.ptr ? said.ptr : "")
 #define CHECK_MESSAGE(words) \
-    CHECK_MSG(strstr(tvGetLastErrorMessage(), (words)) != NULL, "expected \"%s\" in:\n%s", (words), tvGetLastErrorMessage())
+    CHECK_MSG(strstr(tvGetLastErrorMessage(), (words)) != NULL, "expected \"%s\" in:\n%s", (words), \
+              tvGetLastErrorMessage())
 
 /* Makes device 0 current through the driver itself. */
 static const ld_driver *start(void)
@@ -122,7 +158,8 @@ static tvResult use_library(const bc_text *bytecode)
     tvResult code = tvLibraryLoadData(&library, bytecode->ptr, NULL, NULL, 0, NULL, NULL, 0);
     if (code != 0)
         return code;
-    if ((code = tvLibraryGetKernel(&kernel, library, "second")) == 0 && (code = tvKernelGetFunction(&function, kernel)) == 0)
+    if ((code = tvLibraryGetKernel(&kernel, library, "second")) == 0 &&
+        (code = tvKernelGetFunction(&function, kernel)) == 0)
         code = tvLaunchKernel(function, 7, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
     tvResult unloaded = tvLibraryUnload(library);
     return code ? code : unloaded;
@@ -172,7 +209,8 @@ static void scenario_load(void)
     CHECK(strcmp(fake->last_launch(), "cuLaunchKernel first grid 7,2,1 block 128,1,1 shared 65536 first 0") == 0);
     CHECK(tvLaunchKernel_ptsz(function, 1, 1, 1, 128, 1, 1, 0, NULL, params, NULL) == 0);
     CHECK(strncmp(fake->last_launch(), "cuLaunchKernel_ptsz", 19) == 0);
-    tvLaunchConfig config = {.gridDimX = 5, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+    tvLaunchConfig config = {
+        .gridDimX = 5, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
     CHECK(tvLaunchKernelEx(&config, function, params, NULL) == 0);
     CHECK(strncmp(fake->last_launch(), "cuLaunchKernelEx first grid 5,1,1 block 128", 43) == 0);
     CHECK(tvModuleGetFunction(&function, module, "third") == LD_CUDA_NOT_FOUND);
@@ -247,7 +285,8 @@ static void scenario_other_images(void)
           strstr(fake->last_launch(), "block 64,2,1 shared 9") != NULL);
     CHECK(tvModuleUnload(module) == 0);
     CHECK(tvModuleLoadDataEx(&module, "rubbish", 0, NULL, NULL) == LD_CUDA_INVALID_IMAGE);
-    CHECK(tvModuleLoadData(NULL, ptx) == LD_CUDA_INVALID_VALUE && tvModuleLoadData(&module, NULL) == LD_CUDA_INVALID_VALUE);
+    CHECK(tvModuleLoadData(NULL, ptx) == LD_CUDA_INVALID_VALUE &&
+          tvModuleLoadData(&module, NULL) == LD_CUDA_INVALID_VALUE);
     CHECK(tvModuleLoad(&module, "there/is/none") == LD_CUDA_FILE_NOT_FOUND);
     CHECK(tvLibraryLoadFromFile(&library, "none", NULL, NULL, 0, NULL, NULL, 0) == LD_CUDA_FILE_NOT_FOUND);
     CHECK(files_write("plain.ptx", ptx, sizeof ptx - 1));
@@ -277,7 +316,8 @@ static void scenario_launch_checks(void)
     CHECK_MESSAGE("kernelParams[1] is NULL; the kernel takes 2 parameters");
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 100, NULL, params, NULL) == LD_CUDA_INVALID_VALUE);
     CHECK_MESSAGE("sharedMemBytes must be 0");
-    CHECK(tvLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL) == LD_CUDA_INVALID_VALUE); /* the driver's no */
+    CHECK(tvLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL) ==
+          LD_CUDA_INVALID_VALUE); /* the driver's no */
     unsigned char buffer[16] = {0};
     size_t size = 16;
     void *extra[] = {(void *)1, buffer, (void *)2, &size, NULL};
@@ -320,7 +360,8 @@ static void scenario_each_call_fails(void)
                 size_t lost = unload || strcmp(failed, "cuLinkDestroy") == 0;
                 CHECK_MSG(left == lost, "%s failed: %zu objects left", failed, left);
                 kept += lost;
-                bool plain = unload || strcmp(failed, "cuLibraryGetKernel") == 0 || strcmp(failed, "cuKernelGetFunction") == 0;
+                bool plain =
+                    unload || strcmp(failed, "cuLibraryGetKernel") == 0 || strcmp(failed, "cuKernelGetFunction") == 0;
                 CHECK_MSG(plain || code == 0 || tvGetLastErrorMessage()[0], "%s failed without a message", failed);
                 CHECK(uses[way](&bytecode) == 0); /* and then it works */
                 CHECK(fake->live() == kept);
@@ -332,6 +373,32 @@ static void scenario_each_call_fails(void)
         CHECK_MSG(seen >= 10, "only %u calls were made", seen);
     }
     CHECK(cu->cuDevicePrimaryCtxRelease(0) == 0);
+}
+
+/* Every allocation of the loader fails in turn: the load fails with a message, or does without (the cache). */
+static void scenario_no_host_memory(void)
+{
+    static tvResult (*const uses[])(const bc_text *) = {use_module, use_library};
+    const ld_driver *cu = start();
+    for (unsigned way = 0; way < 2; way++) {
+        unsigned refused = 0;
+        bool reached = true;
+        for (unsigned n = 1; reached; n++) {
+            bc_text bytecode = make_bytecode(1000 * (way + 1) + n);
+            allocations = 0;
+            failing_allocation = n;
+            tvResult code = uses[way](&bytecode);
+            reached = allocations >= n;
+            failing_allocation = 0;
+            CHECK_MSG(code == 0 || (reached && code == LD_CUDA_OUT_OF_MEMORY), "allocation %u: %d %s", n, (int)code,
+                      tvGetLastErrorMessage());
+            CHECK_MSG(fake->live() == 1, "allocation %u: %zu objects left", n, fake->live() - 1);
+            refused += code != 0;
+            bc_text_release(&bytecode);
+        }
+        CHECK_MSG(refused >= 10, "%u loads were refused", refused);
+    }
+    stop(cu);
 }
 
 static void scenario_no_driver(void)
@@ -481,8 +548,8 @@ static void scenario_cache_hit(void)
     bc_text_release(&bytecode);
 }
 
-/* Every kind of damage, each in a process of its own since images stay in memory: the child must compile again, say so, and
-   leave a sound entry. */
+/* Every kind of damage, each in a process of its own since images stay in memory: the child must compile again, say so,
+   and leave a sound entry. */
 static void check_rebuilt(const bc_text *bytecode, const char *what, const char *words)
 {
     fflush(stdout);
@@ -558,7 +625,8 @@ static void check_without_cache(const char *words)
     CHECK(use_module(&bytecode) == 0 && use_module(&another) == 0);
     CHECK(fake_compile_count() == 2);
     CHECK_SAID(words);
-    CHECK_MSG(said.ptr && strchr(said.ptr, '\n') == said.ptr + said.len - 1, "more than one message:\n%s", said.ptr ? said.ptr : "");
+    CHECK_MSG(said.ptr && strchr(said.ptr, '\n') == said.ptr + said.len - 1, "more than one message:\n%s",
+              said.ptr ? said.ptr : "");
     stop(cu);
     bc_text_release(&bytecode);
     bc_text_release(&another);
@@ -599,7 +667,8 @@ static void scenario_cache_read_only(void)
 static void scenario_cache_full(void)
 {
     signal(SIGXFSZ, SIG_IGN);
-    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY}) == 0); /* a write beyond fails, as on a full disk */
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY}) ==
+          0); /* a write beyond fails, as on a full disk */
     check_without_cache("cannot be written: File too large");
     tally found = look_at_cache();
     CHECK(found.files == 0); /* nothing half written */
@@ -703,7 +772,10 @@ static void scenario_cache_sizes(void)
     unsetenv("TILEVM_CACHE_DIR");
     static const struct {
         const char *xdg, *home, *path;
-    } places[] = {{"/x", "/h", "/x/tilevm"}, {"relative", "/h", "/h/.cache/tilevm"}, {"", "/h", "/h/.cache/tilevm"}, {"", "", NULL}};
+    } places[] = {{"/x", "/h", "/x/tilevm"},
+                  {"relative", "/h", "/h/.cache/tilevm"},
+                  {"", "/h", "/h/.cache/tilevm"},
+                  {"", "", NULL}};
     for (size_t i = 0; i < TV_COUNT(places); i++) {
         ld_cache cache;
         setenv("XDG_CACHE_HOME", places[i].xdg, 1);
@@ -841,6 +913,7 @@ static const struct {
     {"other-images", scenario_other_images, {NULL}, false, false},
     {"launch-checks", scenario_launch_checks, {NULL}, false, false},
     {"each-call-fails", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0"}, false, false},
+    {"no-host-memory", scenario_no_host_memory, {NULL}, false, false},
     {"no-driver", scenario_no_driver, {NULL}, true, false},
     {"old-driver", scenario_old_driver, {"FAKECUDA_VERSION=11080"}, false, false},
     {"no-device", scenario_no_device, {"FAKECUDA_DEVICES=none"}, false, false},
@@ -920,8 +993,8 @@ static void run_one(size_t i, char *self, const char *folder, const char *driver
         const char *line = strstr(result.out, ": ");
         if (result.exit_code > 1 || result.signal || !(line = strstr(result.out, scenarios[i].name)) ||
             sscanf(line + strlen(scenarios[i].name), ": %u passed, %u failed", &passed, &failed) != 2)
-            CHECK_MSG(false, "%s ended with status %d, signal %d\n%s%s", scenarios[i].name, result.exit_code, result.signal,
-                      result.out, result.err);
+            CHECK_MSG(false, "%s ended with status %d, signal %d\n%s%s", scenarios[i].name, result.exit_code,
+                      result.signal, result.out, result.err);
         else {
             test_passed += (int)passed;
             test_failed += (int)failed;

@@ -1,13 +1,13 @@
 /* Loading and launching Tile IR bytecode on NVIDIA GPUs: the driver's own module, library and launch calls under other
-   names. Where the driver takes a cubin, these take Tile IR bytecode too; everything else they hand through. Signatures,
-   handles and error codes are the driver's: what one of these functions returned may be given to any cu function of the
-   driver, and contexts, streams, memory and graphs are made with the driver as usual.
+   names. Where the driver takes a cubin, these take Tile IR bytecode too; everything else they hand through.
+   Signatures, handles and error codes are the driver's: what one of these functions returned may be given to any cu
+   function of the driver, and contexts, streams, memory and graphs are made with the driver as usual.
 
-   Works with or without <cuda.h>, and needs nothing of CUDA to compile: the driver library (libcuda.so.1) is looked for when
-   the first of these functions is called. Needs a driver for CUDA 12.0 or later.
+   Works with or without <cuda.h>, and needs nothing of CUDA to compile: the driver library (libcuda.so.1) is looked for
+   when the first of these functions is called. Needs a driver for CUDA 12.0 or later.
 
-   Threads   any, as the driver's calls. A launch takes one read lock and no other; nothing synchronises with the device, so
-             launches can be captured into graphs.
+   Threads   any, as the driver's calls. A launch takes one read lock and no other; nothing synchronises with the
+             device, so launches can be captured into graphs.
    State     the process keeps one table of the kernels that were loaded, as the driver itself does.
    Errors    tvGetLastErrorMessage has the words; they are not for programs to parse. */
 #ifndef TILEVM_TILEVM_CUDA_H
@@ -67,12 +67,12 @@ typedef struct tvLaunchConfig {
 
 /* ---- modules -------------------------------------------------------------------------------------------------- */
 
-/* As cuModuleLoad, cuModuleLoadData, cuModuleLoadDataEx and cuModuleLoadFatBinary. Bytecode is verified and compiled for
-   the device of the current context, or taken from the cache (see docs/loader.md). Of the JIT options, those for the error
-   log, the optimisation level and line information count for bytecode.
-   Beside the driver's own codes for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a rule), CUDA_ERROR_NO_BINARY_FOR_GPU (it
-   cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (there is no driver),
-   CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). */
+/* As cuModuleLoad, cuModuleLoadData, cuModuleLoadDataEx and cuModuleLoadFatBinary. Bytecode is verified and compiled
+   for the device of the current context, or taken from the cache (see docs/loader.md). Of the JIT options, those for
+   the error log, the optimisation level and line information count for bytecode.
+   Beside the driver's own codes, for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a rule),
+   CUDA_ERROR_NO_BINARY_FOR_GPU (it cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (there is
+   no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). */
 tvResult tvModuleLoad(struct CUmod_st **module, const char *fname);
 tvResult tvModuleLoadData(struct CUmod_st **module, const void *image);
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
@@ -84,12 +84,12 @@ tvResult tvModuleGetGlobal(tvDevicePtr *dptr, size_t *bytes, struct CUmod_st *hm
 
 /* ---- libraries ------------------------------------------------------------------------------------------------- */
 
-/* As cuLibraryLoadData and cuLibraryLoadFromFile. A library is for all devices of the process: with a current context, and
-   if all devices are of one kind, the code is made ready at once; else the library holds PTX for the oldest of them, which
-   the driver turns into code when a kernel is first used. */
-tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions, void **jitOptionsValues,
-                           unsigned numJitOptions, tvLibraryOption *libraryOptions, void **libraryOptionValues,
-                           unsigned numLibraryOptions);
+/* As cuLibraryLoadData and cuLibraryLoadFromFile. A library is for all devices of the process: with a current context,
+   and if all devices are of one kind, the code is made ready at once; else the library holds PTX for the oldest of
+   them, which the driver turns into code when a kernel is first used. */
+tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
+                           void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
+                           void **libraryOptionValues, unsigned numLibraryOptions);
 tvResult tvLibraryLoadFromFile(struct CUlib_st **library, const char *fileName, tvJitOption *jitOptions,
                                void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
                                void **libraryOptionValues, unsigned numLibraryOptions);
@@ -100,13 +100,13 @@ tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel)
 
 /* ---- launches -------------------------------------------------------------------------------------------------- */
 
-/* As cuLaunchKernel and cuLaunchKernelEx; f may be a CUkernel, as there. The grid counts tile blocks. A Tile IR kernel has
-   no threads that its caller knows of: the block is 1, 1, 1 and the shared memory 0, and the kernel gets what it was compiled
-   for. kernelParams points to the values of the entry's parameters, in order.
+/* As cuLaunchKernel and cuLaunchKernelEx; f may be a CUkernel, as there. The grid counts tile blocks. A Tile IR kernel
+   has no threads that its caller knows of: the block is 1, 1, 1 and the shared memory 0, and the kernel gets what it
+   was compiled for. kernelParams points to the values of the entry's parameters, in order.
    CUDA_ERROR_INVALID_VALUE: the grid, the block, the shared memory or the parameters cannot be; nothing was launched. */
-tvResult tvLaunchKernel(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX,
-                        unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes, struct CUstream_st *hStream,
-                        void **kernelParams, void **extra);
+tvResult tvLaunchKernel(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
+                        unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes,
+                        struct CUstream_st *hStream, void **kernelParams, void **extra);
 tvResult tvLaunchKernelEx(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams, void **extra);
 /* The same with the default stream of the calling thread in place of the legacy default stream. */
 tvResult tvLaunchKernel_ptsz(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
@@ -120,12 +120,12 @@ tvResult tvLaunchKernelEx_ptsz(const tvLaunchConfig *config, struct CUfunc_st *f
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
-/* What the last of these functions that failed in this thread had to say: lines of text, "" if none failed. Lives until the
-   thread's next call. */
+/* What the last of these functions that failed in this thread had to say: lines of text, "" if none failed. Lives until
+   the thread's next call. */
 const char *tvGetLastErrorMessage(void);
 
-/* Receives every message as it comes: severity 0 error, 1 warning (a damaged entry of the cache, say), 2 note. Any thread
-   may call it, one at a time. handler NULL: nobody (the default). */
+/* Receives every message as it comes: severity 0 error, 1 warning (a damaged entry of the cache, say), 2 note. Any
+   thread may call it, one at a time. handler NULL: nobody (the default). */
 void tvSetMessageHandler(void (*handler)(void *user, int severity, const char *text), void *user);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
-/* libtilevm_cuda.so, for LD_PRELOAD: a program that loads Tile IR bytecode through the CUDA driver does so through us, on any
-   driver from 12.0 on. Everything else goes on to the driver.
+/* libtilevm_cuda.so, for LD_PRELOAD: a program that loads Tile IR bytecode through the CUDA driver does so through us,
+   on any driver from 12.0 on. Everything else goes on to the driver.
 
    A program finds the driver's functions in one of three ways, and each leads here:
      linked with -lcuda           the functions below have the driver's names and come first
-     dlopen and dlsym             our dlsym hands out the functions below where the driver's would be found (the CUDA runtime,
-                                  ctypes and others begin like this)
+     dlopen and dlsym             our dlsym hands out the functions below where the driver's would be found (the CUDA
+                                  runtime, ctypes and others begin like this)
      cuGetProcAddress             found in one of the two other ways, so ours; it answers likewise
-   Nothing happens when the library is loaded: a process that never uses CUDA pays for one look at a name in each dlsym. */
+   Nothing happens when the library is loaded: a process that never uses CUDA pays one look at a name for each dlsym. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,8 +18,6 @@
 #include "bytecode/base/compiler.h"
 #include "loader/driver.h"
 #include "tilevm/tilevm.h"
-
-void *dlsym(void *restrict handle, const char *restrict name); /* as <dlfcn.h> has it, for the warning about prototypes */
 
 /* ---- messages ---- */
 
@@ -146,8 +144,8 @@ static dlsym_fn *real_dlsym(void)
     return real;
 }
 
-/* True when handle is the driver library: there the function found is the driver's, not one of that name in a library of
-   somebody else, who may stand in for the driver as well. */
+/* True when handle is the driver library: there the function found is the driver's, not one of that name in a library
+   of somebody else, who may stand in for the driver as well. */
 static bool is_driver(dlsym_fn *real, void *handle, const char *name, const void *found)
 {
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -158,8 +156,8 @@ static bool is_driver(dlsym_fn *real, void *handle, const char *name, const void
     return same;
 }
 
-/* Looks where its caller is (RTLD_NEXT means "after the caller"), so the call must stay a jump: this file is compiled with
-   sibling calls optimised. */
+/* Looks where its caller is (RTLD_NEXT means "after the caller"), so the call must stay a jump: this file is compiled
+   with sibling calls optimised. */
 void *dlsym(void *restrict handle, const char *restrict name)
 {
     dlsym_fn *real = real_dlsym();

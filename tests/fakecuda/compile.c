@@ -1,5 +1,5 @@
-/* A code generator for tests: kernels with the entries of the module, their parameters and no code. Linked in place of the real
-   one where a test is about what happens to compiled code. */
+/* A code generator for tests: kernels with the entries of the module, their parameters and no code. Linked in place of
+   the real one where a test is about what happens to compiled code. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ unsigned fake_compile_count(void)
 static void put_entry(const tv_module *module, size_t entry, bc_text *out)
 {
     tv_str name = tv_module_entry_name(module, entry);
-    bc_text_printf(out, "// launch %.*s shared 65536\n.visible .entry %.*s(", (int)name.len, name.ptr, (int)name.len, name.ptr);
+    bc_text_printf(out, "// launch %.*s shared 65536\n.visible .entry %.*s(", (int)name.len, name.ptr, (int)name.len,
+                   name.ptr);
     for (size_t i = 0; i < tv_module_entry_param_count(module, entry); i++) {
         tv_entry_param param = tv_module_entry_param(module, entry, i);
         bc_text_printf(out, "%s\n    .param .%s%u %.*s_%zu", i ? "," : "", param.pointer ? "u" : "b", param.size * 8,
@@ -34,9 +35,16 @@ tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *opti
     if (getenv("FAKE_COMPILE_SLOWLY"))
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     if (getenv("FAKE_COMPILE_REFUSES")) {
-        tv_diag diag = {.rule = "G-GEN-01", .message = bc_str("there is no code for this"), .function = bc_str("first"),
-                        .op = bc_str("addi"), .op_text = bc_str("addi %0, %1"), .offset = 0x80, .file = bc_str("kernel.py"),
-                        .line = 7, .column = 3, .help = bc_str("try something else")};
+        tv_diag diag = {.rule = "G-GEN-01",
+                        .message = bc_str("there is no code for this"),
+                        .function = bc_str("first"),
+                        .op = bc_str("addi"),
+                        .op_text = bc_str("addi %0, %1"),
+                        .offset = 0x80,
+                        .file = bc_str("kernel.py"),
+                        .line = 7,
+                        .column = 3,
+                        .help = bc_str("try something else")};
         sink.report(sink.user, &diag);
         return TV_UNSUPPORTED;
     }

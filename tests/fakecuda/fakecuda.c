@@ -1,5 +1,6 @@
-/* The fake driver. One lock around everything; objects are in one list. It is as strict as the strictest driver: handles must
-   be alive, images sound, targets runnable, a launch must have exactly the threads that the kernel was compiled for. */
+/* The fake driver. One lock around everything; objects are in one list. It is as strict as the strictest driver:
+   handles must be alive, images sound, targets runnable, a launch must have exactly the threads that the kernel was
+   compiled for. */
 #include "tests/fakecuda/fakecuda.h"
 
 #include <pthread.h>
@@ -242,7 +243,8 @@ tvResult cuGetProcAddress_v2(const char *name, void **out, int wanted, unsigned 
         if (pass == 0 && !(flags & 2))
             continue;
         for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-            if (strcmp(table[i].name, pass == 0 ? threaded : name) == 0 && table[i].since <= wanted && table[i].since <= version)
+            if (strcmp(table[i].name, pass == 0 ? threaded : name) == 0 && table[i].since <= wanted &&
+                table[i].since <= version)
                 memcpy(out, &table[i].function, sizeof *out);
     }
     if (status)
@@ -347,8 +349,8 @@ tvResult cuLinkCreate_v2(unsigned count, unsigned *options, void **values, struc
     return leave(0);
 }
 
-tvResult cuLinkAddData_v2(struct CUlinkState_st *state, unsigned type, void *data, size_t size, const char *name, unsigned count,
-                          unsigned *options, void **values)
+tvResult cuLinkAddData_v2(struct CUlinkState_st *state, unsigned type, void *data, size_t size, const char *name,
+                          unsigned count, unsigned *options, void **values)
 {
     (void)name;
     (void)options;
@@ -419,7 +421,8 @@ tvResult cuModuleLoadData(struct CUmod_st **module, const void *image)
     return load_module(module, image);
 }
 
-tvResult cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned count, unsigned *options, void **values)
+tvResult cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned count, unsigned *options,
+                            void **values)
 {
     (void)count;
     (void)options;
@@ -568,12 +571,14 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
 }
 
 #define LAUNCH(symbol) \
-    tvResult symbol(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-                    unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream, void **params, void **extra) \
+    tvResult symbol(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+                    unsigned block_y, unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream, \
+                    void **params, void **extra) \
     { \
         ENTER(#symbol); \
         tvLaunchConfig c = {.gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x, \
-                            .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream}; \
+                            .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, \
+                            .hStream = stream}; \
         return launch(f, &c, #symbol, params, extra); \
     }
 #define LAUNCH_EX(symbol) \

@@ -1,5 +1,5 @@
-/* A CUDA driver for tests: libcuda.so.1 without a GPU. It counts and checks what it is asked, keeps track of everything that
-   was made, and fails where it is told to. "Code" is PTX text: its cubins are PTX with a mark in front.
+/* A CUDA driver for tests: libcuda.so.1 without a GPU. It counts and checks what it is asked, keeps track of everything
+   that was made, and fails where it is told to. "Code" is PTX text: its cubins are PTX with a mark in front.
 
    The environment sets it up, before the first call:
      FAKECUDA_VERSION   12080     CUDA version that it claims
@@ -16,7 +16,7 @@ typedef struct fake_control {
     void (*fail_call)(unsigned nth, int code);  /* the nth call from now (from 1) fails; 0: none */
     unsigned (*calls)(void);                    /* calls since fail_call */
     const char *(*failed)(void);                /* the function that failed by fail_call, or NULL */
-    size_t (*live)(void);                       /* modules, libraries, links and retained contexts that were not given back */
+    size_t (*live)(void); /* modules, libraries, links and retained contexts that were not given back */
     void (*lose_context)(int code);             /* every later call gives code, as after an illegal address; 0: none */
     unsigned (*links)(void);                    /* how often PTX was assembled */
     const char *(*last_launch)(void);           /* the line for the log; "" before the first */

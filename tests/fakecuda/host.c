@@ -1,5 +1,5 @@
-/* A program as others write it: loads a kernel through the driver and launches it with one thread, as Tile IR kernels are. It
-   knows nothing of tilevm.
+/* A program as others write it: loads a kernel through the driver and launches it with one thread, as Tile IR kernels
+   are. It knows nothing of tilevm.
 
      host WAY FILE KERNEL...     WAY: linked, dlsym, address (cuGetProcAddress), stream (the same, per-thread stream),
                                  library, file, kernel (cuLibraryGetKernel launched as a function)
@@ -92,7 +92,8 @@ static int launch_all(const char *way, const char *path, char **names, const fak
         void *params[8] = {&value, &value, &value, &value, &value, &value, &value, &value};
         TRY(cu.cuLaunchKernel(function, 3, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
         puts(fake->last_launch());
-        tvLaunchConfig config = {.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+        tvLaunchConfig config = {
+            .gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
         TRY(cu.cuLaunchKernelEx(&config, function, params, NULL));
         puts(fake->last_launch());
     }

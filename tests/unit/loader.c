@@ -63,10 +63,19 @@ static void test_records(bc_arena *arena)
 
 static void test_bad_ptx(bc_arena *arena)
 {
-    static const char *const bad[] = {".entry", ".entry k", ".entry k(", ".entry k(.param .u64 p", ".entry k(.param .u64 p)",
-                                      ".entry k(.u64 p) {", ".entry k(.param .b8 p[99999999999]) {", ".entry k(.param p) {",
-                                      ".entry k() .reqntid 0 {", ".entry k() .reqntid x {", ".entry k() .reqntid 1,2,3,4 {",
-                                      ".entry k(.param .align 3 .b8 p[3]) {", ".entry k(.param .b8 p[65536]) {",
+    static const char *const bad[] = {".entry",
+                                      ".entry k",
+                                      ".entry k(",
+                                      ".entry k(.param .u64 p",
+                                      ".entry k(.param .u64 p)",
+                                      ".entry k(.u64 p) {",
+                                      ".entry k(.param .b8 p[99999999999]) {",
+                                      ".entry k(.param p) {",
+                                      ".entry k() .reqntid 0 {",
+                                      ".entry k() .reqntid x {",
+                                      ".entry k() .reqntid 1,2,3,4 {",
+                                      ".entry k(.param .align 3 .b8 p[3]) {",
+                                      ".entry k(.param .b8 p[65536]) {",
                                       ".entry k(.param .u64 p,) {"};
     for (size_t i = 0; i < TV_COUNT(bad); i++)
         CHECK_MSG(!read(arena, bad[i]), "%s", bad[i]);
@@ -77,7 +86,8 @@ static void test_bad_ptx(bc_arena *arena)
 
 static void test_places(void)
 {
-    tv_str ptx = bc_str(".version 8.0\n.target sm_100a, debug\n.entry k()\n{\n  // op 3 addi\n  add.s32 %r1;\n\n  // op 4\n ret;\n}\n");
+    tv_str ptx = bc_str(
+        ".version 8.0\n.target sm_100a, debug\n.entry k()\n{\n  // op 3 addi\n  add.s32 %r1;\n\n  // op 4\n ret;\n}\n");
     CHECK(bc_str_is(ld_ptx_origin(ptx, 6), "op 3 addi") && bc_str_is(ld_ptx_origin(ptx, 7), "op 3 addi"));
     CHECK(ld_ptx_origin(ptx, 4).len == 0 && ld_ptx_origin(ptx, 0).len == 0);
     CHECK(bc_str_is(ld_ptx_target(ptx), "sm_100a"));
@@ -113,9 +123,11 @@ static void test_versions(void)
     static const struct {
         int cuda;
         unsigned ptx;
-    } known[] = {{11080, 0}, {12000, 80}, {12040, 84}, {12060, 85}, {12080, 87}, {12099, 88}, {13000, 90}, {13010, 91}, {14020, 102}};
+    } known[] = {{11080, 0},  {12000, 80}, {12040, 84}, {12060, 85}, {12080, 87},
+                 {12099, 88}, {13000, 90}, {13010, 91}, {14020, 102}};
     for (size_t i = 0; i < TV_COUNT(known); i++)
-        CHECK_MSG(ld_ptx_version(known[i].cuda) == known[i].ptx, "%d: %u", known[i].cuda, ld_ptx_version(known[i].cuda));
+        CHECK_MSG(ld_ptx_version(known[i].cuda) == known[i].ptx, "%d: %u", known[i].cuda,
+                  ld_ptx_version(known[i].cuda));
     CHECK(strcmp(ld_cuda_error_name(700), "ILLEGAL_ADDRESS") == 0 && !ld_cuda_error_name(12345));
 }
 

@@ -1,5 +1,5 @@
-/* tileiras: takes the place of NVIDIA's command of that name, for programs that call it. The same options, exit codes and
-   forms of messages; docs/drop-in.md has what cuTile Python relies on. */
+/* tileiras: takes the place of NVIDIA's command of that name, for programs that call it. The same options, exit codes
+   and forms of messages; docs/drop-in.md has what cuTile Python relies on. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -41,21 +41,28 @@ typedef struct settings {
 static void print_help(FILE *out)
 {
     fputs("usage: tileiras [options] FILE\n\n"
-          "Compiles Tile IR bytecode, versions 13.1 to 13.5, for a GPU: to a cubin where ptxas is found (TILEVM_PTXAS, beside\n"
-          "this program, CUDA_HOME, PATH), else to PTX, which the driver loads just as well. Takes the place of NVIDIA's\n"
-          "command of the same name.\n\noptions:\n", out);
+          "Compiles Tile IR bytecode, versions 13.1 to 13.5, for a GPU: to a cubin where ptxas is found (TILEVM_PTXAS, "
+          "beside\n"
+          "this program, CUDA_HOME, PATH), else to PTX, which the driver loads just as well. Takes the place of "
+          "NVIDIA's\n"
+          "command of the same name.\n\noptions:\n",
+          out);
     for (size_t i = 0; i < TV_COUNT(options); i++) {
         const struct option *o = &options[i];
         char form[64];
         snprintf(form, sizeof form, "%s%s%s%s", o->name[1] ? "--" : "-", o->name,
-                 o->kind == FLAG || o->kind == PREFIX ? "" : o->name[1] ? "=" : " ", o->kind == CHOICE ? "" : o->values);
-        fprintf(out, "  %-24s %s%s%s%s\n", form, o->help, o->kind == CHOICE ? " (" : "", o->kind == CHOICE ? o->values : "",
-                o->kind == CHOICE ? ")" : "");
+                 o->kind == FLAG || o->kind == PREFIX ? ""
+                 : o->name[1]                         ? "="
+                                                      : " ",
+                 o->kind == CHOICE ? "" : o->values);
+        fprintf(out, "  %-24s %s%s%s%s\n", form, o->help, o->kind == CHOICE ? " (" : "",
+                o->kind == CHOICE ? o->values : "", o->kind == CHOICE ? ")" : "");
     }
     fputs("\ntargets:", out);
     for (size_t i = 0; bc_target_at(i); i++)
         fprintf(out, " sm_%u", bc_target_at(i));
-    fputs("\nexit codes: 0 done, 1 usage or an input that cannot be read, 2 options, 3 not valid bytecode, 5 cannot be compiled\n",
+    fputs("\nexit codes: 0 done, 1 usage or an input that cannot be read, 2 options, 3 not valid bytecode, 5 cannot be "
+          "compiled\n",
           out);
 }
 
@@ -188,8 +195,9 @@ static int say(int code, const char *format, ...)
     return code;
 }
 
-/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken apart by
-   cuTile Python, which then fails to print it: docs/drop-in.md.) Control characters of the input do not reach the terminal. */
+/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken
+   apart by cuTile Python, which then fails to print it: docs/drop-in.md.) Control characters of the input do not reach
+   the terminal. */
 static void print_diag(void *user, const tv_diag *diag)
 {
     (void)user;
@@ -199,10 +207,11 @@ static void print_diag(void *user, const tv_diag *diag)
     if (diag->line)
         bc_text_printf(&text, "%.*s:%u:%u: ", (int)diag->file.len, diag->file.ptr, (unsigned)diag->line,
                        (unsigned)diag->column);
-    bc_text_printf(&text, "%s: [%s] %.*s", names[diag->severity], diag->rule, (int)diag->message.len, diag->message.ptr);
+    bc_text_printf(&text, "%s: [%s] %.*s", names[diag->severity], diag->rule, (int)diag->message.len,
+                   diag->message.ptr);
     if (diag->function.len)
-        bc_text_printf(&text, "\n   in @%.*s%s%.*s", (int)diag->function.len, diag->function.ptr, diag->op_text.len ? ": " : "",
-                       (int)diag->op_text.len, diag->op_text.ptr);
+        bc_text_printf(&text, "\n   in @%.*s%s%.*s", (int)diag->function.len, diag->function.ptr,
+                       diag->op_text.len ? ": " : "", (int)diag->op_text.len, diag->op_text.ptr);
     if (diag->help.len)
         bc_text_printf(&text, "\n   help: %.*s", (int)diag->help.len, diag->help.ptr);
     bc_text_char(&text, '\n');
@@ -290,7 +299,8 @@ static int check_settings(const settings *s)
     if (!s->target[0])
         return say(EXIT_OPTIONS, "no GPU architecture was given: use --gpu-name sm_XX");
     if (s->debug && s->opt_level)
-        return say(EXIT_OPTIONS, "optimized debugging is currently not supported, change the optimization level to 0 or disable "
+        return say(EXIT_OPTIONS,
+                   "optimized debugging is currently not supported, change the optimization level to 0 or disable "
                    "full debug info");
     if (s->has_controls)
         return say(EXIT_OPTIONS, "--apply-controls is for NVIDIA's compiler only");
@@ -332,8 +342,8 @@ static int compile(const settings *s)
 static void print_version(void)
 {
     char *ptxas = assemble_find_ptxas();
-    printf("tileiras: tilevm %s, build %s\nBytecode 13.1 to 13.5; options as in release 13.5\nAssembler: %s\n", TV_VERSION,
-           tv_build_id(), ptxas ? ptxas : "none; writes PTX");
+    printf("tileiras: tilevm %s, build %s\nBytecode 13.1 to 13.5; options as in release 13.5\nAssembler: %s\n",
+           TV_VERSION, tv_build_id(), ptxas ? ptxas : "none; writes PTX");
     free(ptxas);
 }
 

@@ -96,7 +96,8 @@ static bool write_input(const char *path, tv_str ptx)
     return file && fclose(file) == 0 && written;
 }
 
-/* "ptxas /tmp/x/kernel.ptx, line 12; error : ..." becomes "line 12; error : ...", followed by what the line was made for. */
+/* "ptxas /tmp/x/kernel.ptx, line 12; error : ..." becomes "line 12; error : ...", followed by what the line was made
+   for. */
 static void explain(tv_str words, const char *input, tv_str ptx, bc_text *log)
 {
     const char *p = words.ptr, *end = words.ptr + words.len;
@@ -118,8 +119,8 @@ static void explain(tv_str words, const char *input, tv_str ptx, bc_text *log)
 }
 
 /* With the folder there. */
-static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const assemble_options *options, bc_text *cubin,
-                        bc_text *log)
+static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const assemble_options *options,
+                        bc_text *cubin, bc_text *log)
 {
     char input[256], output[256], level[16];
     snprintf(input, sizeof input, "%s/kernel.ptx", folder);
@@ -164,7 +165,8 @@ bool assemble_with_ptxas(const char *ptxas, tv_str ptx, const assemble_options *
     char folder[200];
     int len = snprintf(folder, sizeof folder, "%s/tilevm-XXXXXX", top && top[0] ? top : "/tmp");
     if (len < 0 || (size_t)len >= sizeof folder || !mkdtemp(folder)) {
-        bc_text_printf(log, "   no folder for temporary files can be made in %s: %s\n", top && top[0] ? top : "/tmp", cli_errno());
+        bc_text_printf(log, "   no folder for temporary files can be made in %s: %s\n", top && top[0] ? top : "/tmp",
+                       cli_errno());
         return false;
     }
     bool fine = assemble_in(folder, ptxas, ptx, options, cubin, log);
@@ -196,7 +198,8 @@ bool assemble_with_driver(tv_str ptx, const assemble_options *options, bc_text *
         step = "cuCtxPushCurrent";
         code = driver->cuCtxPushCurrent(context);
         if (code == LD_CUDA_SUCCESS) {
-            ld_want want = {.target = options->target, .opt_level = options->opt_level, .line_info = options->line_info};
+            ld_want want = {
+                .target = options->target, .opt_level = options->opt_level, .line_info = options->line_info};
             step = "cuLinkComplete";
             code = ld_link(driver, ptx, &want, &arena, log, &bytes, &size);
             driver->cuCtxPopCurrent(&context);
@@ -207,7 +210,8 @@ bool assemble_with_driver(tv_str ptx, const assemble_options *options, bc_text *
         bc_text_bytes(cubin, bytes, size);
     } else {
         const char *name = ld_cuda_error_name(code), *help = ld_cuda_error_help(code);
-        bc_text_printf(log, "   %s: CUDA_ERROR_%s (%d)%s%s\n", step, name ? name : "?", (int)code, help[0] ? "; " : "", help);
+        bc_text_printf(log, "   %s: CUDA_ERROR_%s (%d)%s%s\n", step, name ? name : "?", (int)code, help[0] ? "; " : "",
+                       help);
     }
     bc_arena_release(&arena);
     return code == LD_CUDA_SUCCESS && !cubin->failed;

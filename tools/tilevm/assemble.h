@@ -10,8 +10,8 @@ typedef struct assemble_options {
     unsigned target;         /* 90: for the driver, when the PTX does not say */
 } assemble_options;
 
-/* $TILEVM_PTXAS ("none": there is none); else ptxas beside this program, in $CUDA_HOME/bin, $CUDA_PATH/bin, the folders of PATH, /usr/local/cuda/bin; the first that can
-   be run. NULL: there is none. Owned by the caller (free). */
+/* $TILEVM_PTXAS ("none": there is none); else ptxas beside this program, in $CUDA_HOME/bin, $CUDA_PATH/bin, the folders
+   of PATH, /usr/local/cuda/bin; the first that can be run. NULL: there is none. Owned by the caller (free). */
 char *assemble_find_ptxas(void);
 
 /* Appends the cubin for the PTX's own .target. False: log has why, in lines. */

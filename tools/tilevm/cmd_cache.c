@@ -78,8 +78,8 @@ static void show(void *user, const ld_cache_info *info)
     if (localtime_r(&when, &parts))
         strftime(used, sizeof used, "%Y-%m-%d %H:%M", &parts);
     tv_str target = field(info->entry->head, "target"), driver = field(info->entry->head, "driver");
-    printf("%9llu  %s  %-7.*s  %.*s  ", (unsigned long long)info->size, used, (int)target.len, target.ptr, (int)driver.len,
-           driver.ptr);
+    printf("%9llu  %s  %-7.*s  %.*s  ", (unsigned long long)info->size, used, (int)target.len, target.ptr,
+           (int)driver.len, driver.ptr);
     put_kernels(info->entry->records);
     putchar('\n');
 }
@@ -90,8 +90,8 @@ static int show_all(const ld_cache *cache, bool verify)
     const char *problem = ld_cache_visit(cache, true, show, &report);
     if (problem)
         return cli_error("%s: %s", cache->path, problem);
-    printf("%zu %s, %llu bytes in %s", report.sound, report.sound == 1 ? "entry" : "entries", (unsigned long long)report.bytes,
-           cache->path);
+    printf("%zu %s, %llu bytes in %s", report.sound, report.sound == 1 ? "entry" : "entries",
+           (unsigned long long)report.bytes, cache->path);
     if (report.damaged)
         printf("; %zu damaged: 'tilevm cache prune' removes them", report.damaged);
     putchar('\n');
@@ -146,8 +146,9 @@ static int run(cli_args *args)
         return cli_usage(args, "--size belongs to prune");
     ld_cache cache;
     ld_cache_init(&cache);
-    int code = cache.path ? act(&cache, chosen, limit)
-                          : cli_error("there is no cache: %s", cache.problem ? cache.problem : "TILEVM_CACHE_SIZE is 0");
+    int code = cache.path
+                   ? act(&cache, chosen, limit)
+                   : cli_error("there is no cache: %s", cache.problem ? cache.problem : "TILEVM_CACHE_SIZE is 0");
     ld_cache_release(&cache);
     return code;
 }

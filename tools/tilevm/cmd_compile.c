@@ -17,7 +17,8 @@ static const cli_option options[] = {
     {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80)"},
     {OPT_EMIT, 'e', "emit", FORMS, "what to write (default: what the name after -o ends in, else ptx)"},
     {OPT_OUTPUT, 'o', "output", "FILE",
-     "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is put before the ending"},
+     "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is "
+     "put before the ending"},
     {OPT_LEVEL, 'O', "opt-level", "N", "0 to 3 (default 3)"},
     {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
     {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
@@ -168,7 +169,8 @@ static int assemble(const compile_job *job, const char *target, tv_str ptx, bc_t
     if (!fine)
         cli_error("%s: cannot be assembled for %s by %s\n%s%s", cli_shown_path(job->input), target,
                   job->ptxas ? job->ptxas : "the driver", log.ptr ? log.ptr : "",
-                  job->ptxas ? "" : "   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+                  job->ptxas ? ""
+                             : "   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
     bc_text_release(&log);
     return fine ? CLI_OK : CLI_FAILED;
 }
@@ -182,8 +184,9 @@ static int compile_for(compile_job *job, const char *target)
     tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
     if (code == CLI_OK)
-        code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink, (tv_writer){.user = &ptx, .write = append}),
-                           job->input);
+        code = cli_exit_of(
+            tv_compile_ptx(job->module, &job->compile, job->sink, (tv_writer){.user = &ptx, .write = append}),
+            job->input);
     if (code == CLI_OK && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
     if (code == CLI_OK)
