@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "codegen/assign.h"
+#include "codegen/call.h"
 #include "codegen/facts.h"
 
 void cg_no_memory(cg_func *c)
@@ -102,6 +103,8 @@ static void put_signature(cg_func *c, bc_text *out)
             bc_text_printf(out, "\t.reg .%s %%%s<%u>;\n", classes[cls].type, classes[cls].name, c->registers[cls] + 1);
     if (c->shared_bytes)
         bc_text_printf(out, "\t.shared .align 16 .b8 tv_scratch[%u];\n", c->shared_bytes);
+    if (c->call_bytes)
+        bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
 }
 
 static void assign(cg_func *c)
@@ -172,6 +175,7 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     bc_text_init(&text, &m->arena.allocator);
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, target->ptx / 10u,
                    target->ptx % 10u, target->name);
+    cg_put_module(m, &text);
     tv_status status = TV_OK;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
         cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink};

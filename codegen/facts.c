@@ -4,12 +4,10 @@
 
 #include "codegen/assign.h"
 
-enum { DIVISOR_OF_ZERO = 63 };
-
 static uint8_t divisor_of(uint64_t x)
 {
     uint8_t n = 0;
-    while (n < DIVISOR_OF_ZERO && !(x >> n & 1))
+    while (n < CG_DIVISOR_OF_ZERO && !(x >> n & 1))
         n++;
     return n;
 }
@@ -61,16 +59,23 @@ static cg_fact of_op(const bc_op *op, const cg_fact *facts)
     case OP_muli: /* wrapping keeps powers of two */
         if (a.constant && b.constant)
             return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};
-        return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.divisor), DIVISOR_OF_ZERO)};
+        return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.divisor), CG_DIVISOR_OF_ZERO)};
     case OP_addi:
     case OP_subi:
         return (cg_fact){.divisor = least(a.divisor, b.divisor)};
     case OP_shli:
         if (b.constant && b.value >= 0 && b.value < 63)
-            return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.value), DIVISOR_OF_ZERO)};
+            return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.value), CG_DIVISOR_OF_ZERO)};
         return (cg_fact){.divisor = a.divisor};
+    case OP_offset: {
+        int bytes = b.divisor + cg_pointee_shift(operands[0]->type);
+        return (cg_fact){.divisor = bytes < 0 ? 0 : least(a.divisor, (uint8_t)bytes)};
+    }
     case OP_exti:
     case OP_trunci:
+    case OP_int_to_ptr:
+    case OP_ptr_to_int:
+    case OP_ptr_to_ptr:
     case OP_broadcast:
     case OP_reshape:
     case OP_permute:
@@ -90,13 +95,18 @@ cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena
     if (!facts)
         return NULL;
     for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
-        if (op->result_count)
-            facts[bc_results(op)[0].id] = of_op(op, facts);
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            facts[bc_operands(op)[i]->id].used = true;
+        if (op->result_count) {
+            cg_fact *fact = &facts[bc_results(op)[0].id];
+            *fact = of_op(op, facts);
+            fact->axes = cg_find_axes(op, facts, arena);
+        }
         if (op->opcode == OP_for) {
             const bc_block *body = bc_regions(op)[0];
             uint8_t low = facts[bc_operand(op, F_for_lower_bound)->id].divisor;
             facts[body->args[0].id].divisor = least(low, facts[bc_operand(op, F_for_step)->id].divisor);
         }
     }
-    return facts;
+    return arena->failed ? NULL : facts;
 }

@@ -1,14 +1,31 @@
-/* What is known about values before any instruction: which power of two divides an integer or an address, and constants. */
+/* What is known about values before any instruction: which power of two divides an integer or an address, constants, and how the
+   elements of a tile of integers or pointers follow each other. */
 #ifndef TILEVM_CODEGEN_FACTS_H
 #define TILEVM_CODEGEN_FACTS_H
 
 #include "bytecode/module.h"
 
+/* A tile along one dimension, in aligned blocks of 2^n elements; all numbers are logarithms. */
+typedef struct cg_axis {
+    uint8_t run;       /* in blocks of this many, elements grow by one (pointers: by the size of what they point to) */
+    uint8_t start;     /* a power of two that divides the first element of each such block; 63 for zero */
+    uint8_t same;      /* in blocks of this many, all elements are equal */
+} cg_axis;
+
 typedef struct cg_fact {
     uint8_t divisor;   /* log2 of a power of two that divides every element (pointers: the address); 63 for zero */
     bool constant;     /* every element is `value` */
+    bool used;         /* some op reads it */
     int64_t value;     /* sign-extended */
+    const cg_axis *axes; /* by dimension; NULL: nothing is known */
 } cg_fact;
+
+enum { CG_DIVISOR_OF_ZERO = 63 };
+
+/* How the elements of the op's first result follow each other (codegen/axes.c). NULL: nothing is known. */
+const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *arena);
+/* log2 of the bytes from one element to the next behind a pointer; -1 for half a byte. */
+int cg_pointee_shift(const bc_type *pointers);
 
 /* By value id. NULL: out of memory. */
 cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena);

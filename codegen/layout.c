@@ -66,6 +66,11 @@ cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t v
 
 cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits)
 {
+    return cg_layout_memory(s, fastest, vector_bits, 0, warp_bits);
+}
+
+cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits, uint32_t warp_bits)
+{
     uint8_t order[CG_MAX_TILE_BITS];
     uint32_t count = 0;
     for (uint32_t k = 0; s->rank && k < s->bits[fastest]; k++)
@@ -77,7 +82,7 @@ cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector
     uint32_t threads = CG_LANE_BITS + warp_bits;
     uint32_t spare = s->tile_bits > threads ? s->tile_bits - threads : 0;
     if (vector_bits > spare)
-        vector_bits = spare;
+        vector_bits = spare > least_bits ? spare : least_bits;
     if (s->rank && vector_bits > s->bits[fastest])
         vector_bits = s->bits[fastest];
     return cg_layout_ordered(order, s->tile_bits, vector_bits, warp_bits);
@@ -117,6 +122,34 @@ cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg
         for (uint32_t k = 0; k < result->bits[i]; k++)
             to[source->shift[permutation[i]] + k] = (uint8_t)(result->shift[i] + k);
     return map_bits(l, to, result->tile_bits);
+}
+
+cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large)
+{
+    uint8_t to[CG_MAX_TILE_BITS];
+    for (uint32_t d = 0; d < small->rank; d++)
+        for (uint32_t k = 0; k < small->bits[d]; k++)
+            to[small->shift[d] + k] = (uint8_t)(large->shift[d] + k);
+    return map_bits(l, to, large->tile_bits);
+}
+
+cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large)
+{
+    uint8_t to[CG_MAX_TILE_BITS];
+    memset(to, 0xff, sizeof to);
+    for (uint32_t d = 0; d < small->rank; d++)
+        for (uint32_t k = 0; k < small->bits[d]; k++)
+            to[large->shift[d] + k] = (uint8_t)(small->shift[d] + k);
+    return map_bits(l, to, small->tile_bits);
+}
+
+uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large)
+{
+    uint32_t mask = 0;
+    for (uint32_t d = 0; d < small->rank; d++)
+        for (uint32_t k = small->bits[d]; k < large->bits[d]; k++)
+            mask |= (uint32_t)1 << (large->shift[d] + k);
+    return mask;
 }
 
 cg_layout cg_layout_unbroadcast(const cg_layout *l, const cg_shape *source, const cg_shape *result)

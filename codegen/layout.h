@@ -61,11 +61,22 @@ cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t v
 /* The layout for reaching memory: dimension `fastest` is contiguous there, vector_bits of it go to one access. */
 cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits);
 
+/* The same where an access takes at least 2^least_bits elements. */
+cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits, uint32_t warp_bits);
+
 /* Layout of the source such that a permute gives a result in l. permutation[i]: dimension of the source that
    becomes dimension i of the result. */
 cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation);
 /* The other way round. */
 cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation);
+
+/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first slice; and
+   the layout in which the small tile is read where every element of the large one goes to the small one's at the same place
+   in its slice (registers that became copies stay). */
+cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
+cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
+/* The index bits of the large tile that say which slice. */
+uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large);
 
 /* Layout of the source of a broadcast whose result is in l. Registers that became copies are dropped; register r of
    the result is register cg_drop_copies(...)[r] of the source: out_reg has 1 << l->reg_bits entries. */
@@ -85,5 +96,13 @@ uint32_t cg_scatter_bits(uint32_t x, uint32_t mask);
 /* How many low bits of the index from bit `from` on are the images of register bits: 2^n elements that lie side by side in
    one thread. out_bit[k] is the register bit with image 1 << (from + k). Those bits appear in no other image. */
 uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint8_t *out_bit);
+/* Element i of such a vector: what it adds to the number of the first register. */
+static inline uint32_t cg_layout_member(const uint8_t *reg_bit, uint32_t bits, uint32_t i)
+{
+    uint32_t r = 0;
+    for (uint32_t k = 0; k < bits; k++)
+        r |= (i >> k & 1) << reg_bit[k];
+    return r;
+}
 
 #endif

@@ -99,6 +99,8 @@ static void lower_op(cg_func *c, const bc_op *op)
 void cg_block(cg_func *c, const bc_block *block)
 {
     for (const bc_op *op = block->first; op && !c->failed; op = op->next) {
+        if (!op->next)
+            cg_leave_block(c, op);
         lower_op(c, op);
         c->op_index++;
     }

@@ -14,7 +14,8 @@
 /* ---- targets ---- */
 
 enum { CG_HAS_CP_ASYNC = 1, CG_HAS_F8 = 2, CG_HAS_BF16_ARITH = 4, CG_HAS_CLUSTERS = 8, CG_HAS_WGMMA = 16,
-       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64 };
+       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64, CG_HAS_GDC = 128, CG_HAS_RED_VECTORS = 256,
+       CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC | CG_HAS_RED_VECTORS };
 
 typedef struct cg_target {
     const char *name;
@@ -104,10 +105,13 @@ typedef struct cg_func {
     struct cg_constants *constants;
     struct cg_coords *coords;
     bool params_apart;         /* pointers of different parameters never overlap */
+    struct cg_alloca *allocas; /* storage that open blocks have */
     cg_order order;            /* codegen/order.c */
     cg_val scratch;            /* its address, once needed */
     struct cg_loop *loop;      /* innermost loop being lowered */
     uint32_t shared_bytes;     /* scratch */
+    uint32_t call_bytes;       /* local memory for the arguments of vprintf */
+    uint32_t texts;            /* strings in module_text */
     cg_val tid;
     cg_val owners[1 << (CG_LANE_BITS + CG_MAX_WARP_BITS)]; /* by the bits of tid that select copies */
     bool failed;               /* out of memory, or reported */
@@ -164,6 +168,8 @@ cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l);
 cg_val cg_scalar(cg_func *c, const bc_value *v);
 /* condition ? a : b, any class. */
 cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b);
+/* Both predicates. */
+cg_val cg_and(cg_func *c, cg_val a, cg_val b);
 /* An array of registers in the arena. */
 cg_val *cg_vals(cg_func *c, size_t count);
 /* The result of the op being lowered, in its home; further wanted layouts are made from it. */
@@ -182,6 +188,9 @@ cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 /* ---- shared memory and barriers ---- */
 
 void cg_barrier(cg_func *c);
+/* Whether the predicate is true in all threads, which meet for it. */
+cg_val cg_all(cg_func *c, cg_val predicate);
+enum { CG_MAX_SCRATCH = 48 * 1024 }; /* bytes that a kernel has without asking for more when it is launched */
 /* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
 /* After reading it. */
@@ -191,6 +200,8 @@ void cg_scratch_read(cg_func *c);
 
 /* Lowers the ops of a block; its arguments are set. */
 void cg_block(cg_func *c, const bc_block *block);
+/* Before a terminator: storage of the blocks that it leaves goes back (codegen/op_alloca.c). */
+void cg_leave_block(cg_func *c, const bc_op *terminator);
 /* The body of a reduce or scan on scalars: args and results are registers. */
 void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_val *out_results);
 

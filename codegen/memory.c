@@ -6,6 +6,19 @@ uint32_t cg_memory_bytes(bc_kind kind)
     return kind == BC_PTR ? 8 : bc_kind_memory_bytes(kind) ? bc_kind_memory_bytes(kind) : 1;
 }
 
+/* Source: memory reference, section 4. */
+const char *cg_order_suffix(uint64_t order, uint64_t scope)
+{
+    static const char *const texts[][3] = {
+        [BC_MemoryOrderingSemantics_weak] = {"", "", ""},
+        [BC_MemoryOrderingSemantics_relaxed] = {".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"},
+        [BC_MemoryOrderingSemantics_acquire] = {".acquire.cta", ".acquire.gpu", ".acquire.sys"},
+        [BC_MemoryOrderingSemantics_release] = {".release.cta", ".release.gpu", ".release.sys"},
+        [BC_MemoryOrderingSemantics_acq_rel] = {".acq_rel.cta", ".acq_rel.gpu", ".acq_rel.sys"},
+    };
+    return order == BC_MemoryOrderingSemantics_weak ? "" : texts[order][scope];
+}
+
 /* How a vector travels: words of 8, 16, 32 or 64 bits, elements in each. */
 typedef struct shape {
     uint32_t word_bits, words, per_word, element_bits;
@@ -82,7 +95,7 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
 {
     shape s = shape_of(a->kind, count);
     cg_class cls = cg_class_of(a->kind);
-    cg_val words[16];
+    cg_val words[CG_MAX_VECTOR];
     for (uint32_t w = 0; w < s.words; w++) {
         words[w] = cg_new(c, word_class(&s));
         if (!a->predicate.known)
@@ -158,7 +171,7 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
     if (a->predicate.known && !a->predicate.bits)
         return;
     shape s = shape_of(a->kind, count);
-    cg_val words[16];
+    cg_val words[CG_MAX_VECTOR];
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);
     put_predicate(c, a->predicate);
@@ -189,14 +202,6 @@ static vectors vectors_of(const cg_layout *l, uint32_t bytes)
     for (uint32_t k = 0; k < v.bits; k++)
         v.mask |= (uint32_t)1 << v.reg_bit[k];
     return v;
-}
-
-static uint32_t member(const vectors *v, uint32_t first, uint32_t i)
-{
-    for (uint32_t k = 0; k < v->bits; k++)
-        if (i >> k & 1)
-            first |= (uint32_t)1 << v->reg_bit[k];
-    return first;
 }
 
 cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout *l, uint32_t r)
@@ -274,9 +279,9 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
         if ((r & v.mask) || is_copy(l, r))
             continue;
-        cg_val elements[16];
+        cg_val elements[CG_MAX_VECTOR];
         for (uint32_t i = 0; i < 1u << v.bits; i++)
-            elements[i] = regs[member(&v, r, i)];
+            elements[i] = regs[r | cg_layout_member(v.reg_bit, v.bits, i)];
         cg_access a = flat_access(c, &p, kind, l, r);
         a.predicate = cg_is_owner(c, l);
         cg_store_vector(c, &a, 1u << v.bits, elements);
@@ -290,10 +295,22 @@ void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
         if (r & v.mask)
             continue;
-        cg_val elements[16];
+        cg_val elements[CG_MAX_VECTOR];
         cg_access a = flat_access(c, &p, kind, l, r);
         cg_load_vector(c, &a, 1u << v.bits, NULL, elements);
         for (uint32_t i = 0; i < 1u << v.bits; i++)
-            out_regs[member(&v, r, i)] = elements[i];
+            out_regs[r | cg_layout_member(v.reg_bit, v.bits, i)] = elements[i];
     }
+}
+
+bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs)
+{
+    if (cg_is_owner(c, l).known)
+        return false;
+    cg_val base = cg_scratch(c, cg_memory_bytes(kind) << l->tile_bits);
+    cg_flat_store(c, kind, base, l, regs);
+    cg_barrier(c);
+    cg_flat_load(c, kind, base, l, regs);
+    cg_scratch_read(c);
+    return true;
 }

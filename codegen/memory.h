@@ -14,6 +14,11 @@ typedef struct cg_access {
     cg_val predicate;    /* whether to access at all */
 } cg_access;
 
+enum { CG_MAX_VECTOR = 32 }; /* elements of one access */
+
+/* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. */
+const char *cg_order_suffix(uint64_t order, uint64_t scope);
+
 /* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
 uint32_t cg_memory_bytes(bc_kind kind);
 
@@ -34,5 +39,9 @@ typedef struct cg_place {
     int64_t offset;
 } cg_place;
 cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout *l, uint32_t r);
+
+/* What the owners of the elements have in regs, in all threads that hold copies: through shared memory. Nothing to do
+   where there are no copies; else a barrier is on the way, and true comes back. */
+bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs);
 
 #endif

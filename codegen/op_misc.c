@@ -1,4 +1,4 @@
-/* Block numbers, tokens, assumptions. */
+/* Block numbers, tokens, fences, assumptions, multimem ops. */
 #include "codegen/assign.h"
 
 /* ---- block numbers ---- */
@@ -55,6 +55,66 @@ void cg_lower_get_num_tile_blocks(cg_func *c, const bc_op *op)
     }
 NOTHING(make_token)
 NOTHING(join_tokens)
+
+/* ---- fences and grid dependency (memory reference, 3.5 and 3.6): all threads, then all threads again ---- */
+
+static void lower_fence(cg_func *c, const char *instruction)
+{
+    cg_barrier(c);
+    cg_ins(c, "%s", instruction);
+    cg_barrier(c);
+}
+
+void cg_assign_memory_fence_alias_tko(cg_func *c, const bc_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_memory_fence_alias_tko(cg_func *c, const bc_op *op)
+{
+    (void)op;
+    lower_fence(c, "fence.proxy.alias");
+}
+
+void cg_assign_gdc_wait_tko(cg_func *c, const bc_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_gdc_wait_tko(cg_func *c, const bc_op *op)
+{
+    (void)op;
+    if (c->target->features & CG_HAS_GDC)
+        lower_fence(c, "griddepcontrol.wait");
+}
+
+void cg_assign_gdc_launch_dependents_tko(cg_func *c, const bc_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_gdc_launch_dependents_tko(cg_func *c, const bc_op *op)
+{
+    (void)op;
+    if (c->target->features & CG_HAS_GDC)
+        lower_fence(c, "griddepcontrol.launch_dependents");
+}
+
+/* ---- multimem ---- */
+
+#define MULTIMEM(name)                                                                                                          \
+    void cg_assign_##name(cg_func *c, const bc_op *op)                                                                          \
+    {                                                                                                                           \
+        cg_unsupported(c, op, "'" #name "' cannot be compiled: memory behind a multicast address needs several GPUs of one "    \
+                       "NVSwitch fabric, which nothing here sets up");                                                          \
+    }                                                                                                                           \
+    void cg_lower_##name(cg_func *c, const bc_op *op)                                                                           \
+    {                                                                                                                           \
+        (void)c, (void)op;                                                                                                      \
+    }
+MULTIMEM(multimem_load_reduce_view_tko)
+MULTIMEM(multimem_reduce_view_tko)
+MULTIMEM(multimem_store_view_tko)
 
 /* ---- assume: facts.c looks at the predicate ---- */
 

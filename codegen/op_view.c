@@ -149,7 +149,7 @@ void cg_assign_load_view_tko(cg_func *c, const bc_op *op)
     want_indices(c, &v, &l);
 }
 
-void cg_assign_store_view_tko(cg_func *c, const bc_op *op)
+void cg_assign_view_write(cg_func *c, const bc_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     cg_layout l = cg_view_layout(c, &v), wish;
@@ -162,16 +162,9 @@ void cg_assign_store_view_tko(cg_func *c, const bc_op *op)
     want_indices(c, &v, &l);
 }
 
-/* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. Sources: memory reference, section 4. */
-static const char *order_suffix(uint64_t order, uint64_t scope)
+void cg_assign_store_view_tko(cg_func *c, const bc_op *op)
 {
-    static const char *const texts[3][3] = {
-        {".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"},
-        {".acquire.cta", ".acquire.gpu", ".acquire.sys"},
-        {".release.cta", ".release.gpu", ".release.sys"},
-    };
-    return order == BC_MemoryOrderingSemantics_weak || order > BC_MemoryOrderingSemantics_release ? ""
-         : texts[order - BC_MemoryOrderingSemantics_relaxed][scope <= BC_MemoryScope_sys ? scope : BC_MemoryScope_sys];
+    cg_assign_view_write(c, op);
 }
 
 typedef struct move {
@@ -191,7 +184,7 @@ static void load_part(cg_func *c, void *user, const cg_tile_part *part)
 {
     move *m = user;
     cg_access access = access_of(m, part);
-    cg_val loaded[16], padding[16];
+    cg_val loaded[CG_MAX_VECTOR], padding[CG_MAX_VECTOR];
     for (uint32_t i = 0; i < part->count; i++)
         padding[i] = m->padding;
     cg_load_vector(c, &access, part->count, padding, loaded);
@@ -203,7 +196,7 @@ static void store_part(cg_func *c, void *user, const cg_tile_part *part)
 {
     move *m = user;
     cg_access access = access_of(m, part);
-    cg_val stored[16];
+    cg_val stored[CG_MAX_VECTOR];
     for (uint32_t i = 0; i < part->count; i++)
         stored[i] = m->regs[part->reg[i]];
     cg_store_vector(c, &access, part->count, stored);
@@ -232,14 +225,17 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
     const cg_layout *l = &cg_value_of(c, v.tile)->home;
     bc_kind kind = bc_elem_kind(v.tile_type);
     uint64_t order = bc_attr_u(op, F_load_view_tko_memory_ordering_semantics);
-    move m = {.kind = kind, .order = order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
+    move m = {.kind = kind, .order = cg_order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
               .regs = cg_vals(c, cg_layout_regs(l)), .padding = cg_const(cg_class_of(kind),
                                                                          padding_bits(kind, v.view->type->padding))};
     if (!m.regs)
         return;
+    bool weak = order == BC_MemoryOrderingSemantics_weak;
+    v.owned = !weak; /* another thread could see another value */
     cg_order_access(c, op, v.view, false, l);
-    cg_view_parts(c, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0, &m, load_part);
-    if (order == BC_MemoryOrderingSemantics_acquire)
+    cg_view_parts(c, &v, l, weak ? 4 : 0, &m, load_part);
+    bool shared = !weak && cg_share(c, kind, l, m.regs);
+    if (order == BC_MemoryOrderingSemantics_acquire && !shared)
         cg_barrier(c);
     if (!c->failed)
         cg_set(c, v.tile, m.regs);
@@ -250,7 +246,7 @@ void cg_lower_store_view_tko(cg_func *c, const bc_op *op)
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
     uint64_t order = bc_attr_u(op, F_store_view_tko_memory_ordering_semantics);
-    move m = {.kind = bc_elem_kind(v.tile_type), .order = order_suffix(order, bc_attr_u(op, F_store_view_tko_memory_scope)),
+    move m = {.kind = bc_elem_kind(v.tile_type), .order = cg_order_suffix(order, bc_attr_u(op, F_store_view_tko_memory_scope)),
               .regs = cg_get(c, v.tile, l)};
     if (!m.regs)
         return;

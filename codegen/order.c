@@ -41,10 +41,23 @@ static bool is_view_op(const bc_op *op)
     return op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko;
 }
 
+/* Copies of an element: one thread writes them, others read them. */
+static bool has_copies(const cg_layout *l)
+{
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (!l->lane[i])
+            return true;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        if (!l->warp[i])
+            return true;
+    return false;
+}
+
 /* Do both ops touch element i of the tile at the same address, each element from the same thread? */
 static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *layout)
 {
-    if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || !is_view_op(a->op) || !is_view_op(b))
+    if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_copies(layout) || !is_view_op(a->op)
+        || !is_view_op(b))
         return false;
     int row_a = a->op->opcode == OP_load_view_tko ? F_load_view_tko_index : F_store_view_tko_index;
     int row_b = b->opcode == OP_load_view_tko ? F_load_view_tko_index : F_store_view_tko_index;
@@ -157,6 +170,16 @@ void cg_barrier(cg_func *c)
     else
         cg_ins(c, "bar.warp.sync 0xffffffff");
     c->order = (cg_order){0};
+}
+
+cg_val cg_all(cg_func *c, cg_val predicate)
+{
+    cg_val all = cg_new(c, CG_PRED);
+    if (c->warp_bits)
+        cg_ins(c, "bar.red.and.pred %v, 0, %v", all, cg_reg(c, predicate));
+    else
+        cg_ins(c, "vote.sync.all.pred %v, %v, 0xffffffff", all, cg_reg(c, predicate));
+    return all;
 }
 
 cg_val cg_scratch(cg_func *c, uint32_t bytes)

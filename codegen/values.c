@@ -9,6 +9,17 @@ cg_val *cg_vals(cg_func *c, size_t count)
     return vals;
 }
 
+cg_val cg_and(cg_func *c, cg_val a, cg_val b)
+{
+    if (a.known)
+        return a.bits ? b : a;
+    if (b.known)
+        return b.bits ? a : b;
+    cg_val r = cg_new(c, CG_PRED);
+    cg_ins(c, "and.pred %v, %v, %v", r, a, b);
+    return r;
+}
+
 static cg_copy *find_copy(const cg_value *x, const cg_layout *l)
 {
     for (cg_copy *copy = x->copies; copy; copy = copy->next)

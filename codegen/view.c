@@ -25,14 +25,14 @@ cg_view_op cg_view_op_of(const bc_op *op)
         v.tile = bc_operand(op, F_store_view_tko_tile);
         index = bc_operand_range(op, F_store_view_tko_index);
         v.inbounds = bc_attr_of(op, F_store_view_tko_inbounds)->ints;
-        v.write = true;
+        v.owned = true;
         break;
     default: /* atomic_red_view_tko */
         v.view = bc_operand(op, F_atomic_red_view_tko_view);
         v.tile = bc_operand(op, F_atomic_red_view_tko_value);
         index = bc_operand_range(op, F_atomic_red_view_tko_index);
         v.inbounds = bc_attr_of(op, F_atomic_red_view_tko_inbounds)->ints;
-        v.write = true;
+        v.owned = true;
         break;
     }
     v.index = bc_operands(op) + index.first;
@@ -352,17 +352,6 @@ static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
     return p;
 }
 
-static cg_val both(cg_func *c, cg_val a, cg_val b)
-{
-    if (a.known)
-        return a.bits ? b : a;
-    if (b.known)
-        return b.bits ? a : b;
-    cg_val r = cg_new(c, CG_PRED);
-    cg_ins(c, "and.pred %v, %v, %v", r, a, b);
-    return r;
-}
-
 static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
 {
     cg_func *c = w->c;
@@ -386,7 +375,7 @@ static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
                 part->address = *sum;
             }
         }
-        part->inside = both(c, part->inside, inside_of(w, t, key, r));
+        part->inside = cg_and(c, part->inside, inside_of(w, t, key, r));
     }
     if (part->offset > INT32_MAX || part->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
         part->address = add64(c, part->address, cg_const(CG_B64, (uint64_t)part->offset));
@@ -413,18 +402,15 @@ void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t
         mask |= (uint32_t)1 << reg_bit[k];
     for (uint32_t i = 0; i < l->reg_bits; i++)
         copies |= l->reg[i] ? 0 : (uint32_t)1 << i;
-    cg_val owner = v->write ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    cg_val owner = v->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
     for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
-        if ((r & mask) || (v->write && (r & copies)))
+        if ((r & mask) || (v->owned && (r & copies)))
             continue;
         cg_tile_part part = {.count = (uint32_t)1 << bits};
         for (uint32_t i = 0; i < part.count; i++)
-            for (uint32_t k = 0; k < bits; k++)
-                part.reg[i] = (k ? part.reg[i] : r) | (i >> k & 1) << reg_bit[k];
-        if (!bits)
-            part.reg[0] = r;
+            part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
         fill_part(&w, r, &part);
-        part.inside = both(c, part.inside, owner);
+        part.inside = cg_and(c, part.inside, owner);
         found(c, user, &part);
     }
 }

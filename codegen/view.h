@@ -2,7 +2,7 @@
 #ifndef TILEVM_CODEGEN_VIEW_H
 #define TILEVM_CODEGEN_VIEW_H
 
-#include "codegen/lower.h"
+#include "codegen/memory.h"
 
 typedef struct cg_view {
     const bc_type *tensor;    /* a tensor_view */
@@ -21,7 +21,7 @@ typedef struct cg_view_op {
     bc_value **index;
     uint32_t index_count;
     const bc_ints *inbounds;
-    bool write;
+    bool owned;                   /* only the owners of elements take part: writes, ordered loads */
 } cg_view_op;
 
 cg_view_op cg_view_op_of(const bc_op *op);
@@ -29,20 +29,23 @@ cg_view_op cg_view_op_of(const bc_op *op);
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 
+/* layouts pass: of an op that writes a tile through a view. Its first result's home says in which layout. */
+void cg_assign_view_write(cg_func *c, const bc_op *op);
+
 /* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 
 /* One vector of the tile as the op moves it. */
 typedef struct cg_tile_part {
     uint32_t count;      /* elements */
-    uint32_t reg[16];    /* their registers */
+    uint32_t reg[CG_MAX_VECTOR];    /* their registers */
     cg_val address;
     int64_t offset;
     cg_val inside;       /* whether they lie inside the tensor */
 } cg_tile_part;
 
 typedef void cg_part_fn(cg_func *c, void *user, const cg_tile_part *part);
-/* Calls for every vector of the tile in layout l; one-element parts where most_bits is 0. Copies are left out for writes. */
+/* Calls for every vector of the tile in layout l; one-element parts where most_bits is 0. Threads with copies are left out where v->owned. */
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, void *user, cg_part_fn *found);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
+#include "bytecode/conversion.h"
 #include "bytecode/number.h"
 #include "vm/schedule.h"
 #include "vm/compile.h"
@@ -157,15 +158,11 @@ void vm_assert(vm_emit *e, const bc_op *op)
 
 /* ---- print ---- */
 
-typedef enum print_as { AS_NOTHING, AS_SIGNED, AS_UNSIGNED, AS_FLOAT, AS_CHAR, AS_POINTER, AS_TEXT } print_as;
-
-/* Literal text, then a conversion with its argument (AS_NOTHING at the end). */
+/* Literal text, then a conversion with its argument (BC_PRINT_PERCENT: none). */
 typedef struct print_piece {
-    tv_str literal;
-    tv_str expression;      /* as it stands in the format; printed so AS_TEXT */
+    bc_conversion conversion;
     char spec[48];          /* for snprintf */
-    uint8_t as, kind;       /* print_as; bc_kind of the argument */
-    bool wide;              /* takes 64 bits of an integer */
+    uint8_t kind;           /* bc_kind of the argument */
     const bc_type *type;
     size_t at;
 } print_piece;
@@ -200,26 +197,26 @@ static void print_element(bc_text *text, const print_piece *p, const unsigned ch
     char out[512] = "";
     uint64_t bits = argument_bits(p, data, i);
     double x;
-    switch ((print_as)p->as) {
-    case AS_SIGNED:
-        snprintf(out, sizeof out, p->spec, p->wide ? (long long)bits : (long long)(int32_t)bits);
+    switch (p->conversion.as) {
+    case BC_PRINT_SIGNED:
+        snprintf(out, sizeof out, p->spec, p->conversion.wide ? (long long)bits : (long long)(int32_t)bits);
         break;
-    case AS_UNSIGNED:
-        snprintf(out, sizeof out, p->spec, p->wide ? (unsigned long long)bits : (unsigned long long)(uint32_t)bits);
+    case BC_PRINT_UNSIGNED:
+        snprintf(out, sizeof out, p->spec, p->conversion.wide ? (unsigned long long)bits : (unsigned long long)(uint32_t)bits);
         break;
-    case AS_FLOAT:
+    case BC_PRINT_FLOAT:
         memcpy(&x, &bits, sizeof x);
         snprintf(out, sizeof out, p->spec, x);
         break;
-    case AS_CHAR:
+    case BC_PRINT_CHAR:
         snprintf(out, sizeof out, p->spec, (int)(bits & 0xff));
         break;
-    case AS_POINTER:
+    case BC_PRINT_POINTER:
         snprintf(out, sizeof out, "0x%llx", (unsigned long long)bits);
         break;
-    case AS_TEXT:
-    case AS_NOTHING:
-        bc_text_str(text, p->expression);
+    case BC_PRINT_TEXT:
+    case BC_PRINT_PERCENT:
+        bc_text_str(text, p->conversion.text);
         return;
     }
     bc_text_puts(text, out);
@@ -255,23 +252,14 @@ static const vm_inst *print_run(vm_frame *f, const vm_inst *inst)
     open_text(f, &text);
     for (uint32_t i = 0; i < p->count; i++) {
         const print_piece *piece = &p->pieces[i];
-        bc_text_str(&text, piece->literal);
-        if (piece->as != AS_NOTHING)
+        bc_text_str(&text, piece->conversion.literal);
+        if (piece->conversion.as == BC_PRINT_PERCENT)
+            bc_text_char(&text, '%');
+        else if (piece->type)
             print_tile(&text, piece, vm_at(f, piece->at));
     }
     close_text(f, &text);
     return inst->next;
-}
-
-static const char ends[] = "diuoxXeEfFgGaAcCsSpn%";
-
-/* Length of the expression that starts with % at s; the verifier has seen that it ends. */
-static size_t expression_length(tv_str s)
-{
-    for (size_t i = 1; i < s.len; i++)
-        if (s.ptr[i] && strchr(ends, s.ptr[i]))
-            return i + 1;
-    return s.len;
 }
 
 /* A number of the expression, at most 500 so that no element gets longer than its buffer. */
@@ -283,25 +271,12 @@ static unsigned read_number(tv_str s, size_t *at)
     return n < 500 ? n : 500;
 }
 
-static print_as conversion_of(char c)
+/* Takes a conversion apart and makes a spec that snprintf is safe with. */
+static void parse_conversion(print_piece *p)
 {
-    if (strchr("di", c))
-        return AS_SIGNED;
-    if (strchr("uoxX", c))
-        return AS_UNSIGNED;
-    if (strchr("eEfFgGaA", c))
-        return AS_FLOAT;
-    if (strchr("cC", c))
-        return AS_CHAR;
-    return c == 'p' ? AS_POINTER : AS_TEXT;
-}
-
-/* Takes an expression apart and makes a spec that snprintf is safe with. */
-static void parse_expression(print_piece *p, tv_str s)
-{
+    tv_str s = p->conversion.text;
     char flags[8] = "", precision[16] = "";
     size_t at = 1, count = 0;
-    p->expression = s;
     char c = s.ptr[s.len - 1];
     for (; at < s.len && strchr(" #+-0", s.ptr[at]); at++)
         if (count < 5 && !strchr(flags, s.ptr[at])) {
@@ -314,18 +289,9 @@ static void parse_expression(print_piece *p, tv_str s)
         unsigned n = read_number(s, &at);
         snprintf(precision, sizeof precision, ".%u", n < 100 ? n : 100);
     }
-    for (; at + 1 < s.len; at++) {
-        if (s.ptr[at] == 'l')
-            p->wide = true;
-        else if (s.ptr[at] != 'h') {
-            p->as = AS_TEXT; /* a length that device printf does not know */
-            return;
-        }
-    }
-    p->as = (uint8_t)conversion_of(c);
     if (c == 'C')
         c = 'c';
-    const char *length = p->as == AS_SIGNED || p->as == AS_UNSIGNED ? "ll" : "";
+    const char *length = p->conversion.as == BC_PRINT_SIGNED || p->conversion.as == BC_PRINT_UNSIGNED ? "ll" : "";
     char number[16] = "";
     if (width)
         snprintf(number, sizeof number, "%u", width);
@@ -340,36 +306,27 @@ static uint32_t count_expressions(tv_str s)
     return count;
 }
 
-/* Splits the format; %% becomes the literal text up to and with its first %. */
 static void parse_format(vm_emit *e, print_inst *inst, tv_str s, const bc_op *op, bc_range args)
 {
-    size_t start = 0;
+    size_t at = 0;
     uint32_t arg = 0;
+    bool more = true;
     inst->pieces = bc_new(e->arena, print_piece, count_expressions(s) + 2);
     if (!inst->pieces) {
         e->failed = true;
         return;
     }
-    for (size_t i = 0; i < s.len;) {
-        if (s.ptr[i] != '%') {
-            i++;
-            continue;
-        }
-        tv_str expression = { s.ptr + i, expression_length((tv_str){ s.ptr + i, s.len - i }) };
+    while (more) {
         print_piece *p = &inst->pieces[inst->count++];
-        bool percent = expression.len == 2 && expression.ptr[1] == '%';
-        p->literal = (tv_str){ s.ptr + start, i - start + percent };
-        if (!percent && arg < args.count) {
-            const bc_value *v = bc_operands(op)[args.first + arg++];
-            p->type = v->type;
-            p->kind = (uint8_t)bc_elem_kind(v->type);
-            parse_expression(p, expression);
-            vm_read_packed(e, &inst->head, &p->at, v);
-        }
-        i += expression.len;
-        start = i;
+        more = bc_next_conversion(s, &at, &p->conversion);
+        if (!more || p->conversion.as == BC_PRINT_PERCENT || arg >= args.count)
+            continue;
+        const bc_value *v = bc_operands(op)[args.first + arg++];
+        p->type = v->type;
+        p->kind = (uint8_t)bc_elem_kind(v->type);
+        parse_conversion(p);
+        vm_read_packed(e, &inst->head, &p->at, v);
     }
-    inst->pieces[inst->count++].literal = (tv_str){ s.ptr + start, s.len - start };
 }
 
 void vm_print_tko(vm_emit *e, const bc_op *op)

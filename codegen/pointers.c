@@ -1,0 +1,114 @@
+/* Tiles of pointers; see the header. Elements go to one access where facts say that their pointers follow each other, the first is
+   aligned for all, and the mask takes all or none. */
+#include "codegen/pointers.h"
+
+#include "codegen/assign.h"
+#include "codegen/facts.h"
+
+cg_ptr_op cg_ptr_op_of(const bc_op *op)
+{
+    switch ((int)op->opcode) {
+    case OP_load_ptr_tko:
+        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_load_ptr_tko_source), .mask = bc_operand(op, F_load_ptr_tko_mask),
+                           .order = bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics),
+                           .scope = bc_attr_u(op, F_load_ptr_tko_memory_scope)};
+    case OP_store_ptr_tko:
+        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_store_ptr_tko_destination),
+                           .value = bc_operand(op, F_store_ptr_tko_value), .mask = bc_operand(op, F_store_ptr_tko_mask),
+                           .order = bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics),
+                           .scope = bc_attr_u(op, F_store_ptr_tko_memory_scope)};
+    case OP_atomic_rmw_tko:
+        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_atomic_rmw_tko_pointers), .value = bc_operand(op, F_atomic_rmw_tko_arg),
+                           .mask = bc_operand(op, F_atomic_rmw_tko_mask),
+                           .order = bc_attr_u(op, F_atomic_rmw_tko_memory_ordering_semantics),
+                           .scope = bc_attr_u(op, F_atomic_rmw_tko_memory_scope), .single = true};
+    default: /* atomic_cas_tko */
+        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_atomic_cas_tko_pointers), .value = bc_operand(op, F_atomic_cas_tko_val),
+                           .mask = bc_operand(op, F_atomic_cas_tko_mask),
+                           .order = bc_attr_u(op, F_atomic_cas_tko_memory_ordering_semantics),
+                           .scope = bc_attr_u(op, F_atomic_cas_tko_memory_scope), .single = true};
+    }
+}
+
+/* ---- vectors ---- */
+
+/* log2 of the elements that one access along dimension d may have. */
+static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d)
+{
+    const cg_fact *pointers = &c->facts[p->pointers->id], *mask = p->mask ? &c->facts[p->mask->id] : NULL;
+    int unit = cg_pointee_shift(p->pointers->type);
+    if (!pointers->axes || p->single || p->order != BC_MemoryOrderingSemantics_weak || (mask && !mask->axes))
+        return 0;
+    cg_axis axis = pointers->axes[d];
+    int bits = axis.run, aligned = axis.start - unit, most = 4 - unit;
+    bits = aligned < bits ? aligned : bits;
+    if (mask && mask->axes[d].same < bits)
+        bits = mask->axes[d].same;
+    return bits < 0 ? 0 : (uint32_t)(bits < most ? bits : most);
+}
+
+/* The dimension along which accesses are longest; then the one along which pointers run longest, then the last. */
+static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
+{
+    const cg_axis *axes = c->facts[p->pointers->id].axes;
+    uint32_t rank = p->pointers->type->rank, best = rank ? rank - 1 : 0;
+    *out_bits = rank ? vector_bits(c, p, best) : 0;
+    for (uint32_t d = rank; axes && d-- > 0;) {
+        uint32_t bits = vector_bits(c, p, d);
+        if (bits > *out_bits || (bits == *out_bits && axes[d].run > axes[best].run)) {
+            best = d;
+            *out_bits = bits;
+        }
+    }
+    return best;
+}
+
+cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    cg_layout wish;
+    uint32_t bits, weight, fast = fast_dim(c, p, &bits);
+    const cg_axis *axes = c->facts[p->pointers->id].axes;
+    if (p->value && !p->single && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
+        return cg_layout_drop_copies(&wish, NULL);
+    if (s.rank && (!axes || !axes[fast].run)
+        && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))
+        return cg_layout_drop_copies(&wish, NULL);
+    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+}
+
+void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
+{
+    cg_want(c, p->pointers, l);
+    if (p->value)
+        cg_want(c, p->value, l);
+    if (p->mask)
+        cg_want(c, p->mask, l);
+}
+
+void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    uint32_t bits, fast = fast_dim(c, p, &bits), members = 0;
+    uint8_t reg_bit[8];
+    if (bits)
+        bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
+    if (!bits && cg_pointee_shift(p->pointers->type) < 0)
+        cg_unsupported(c, p->op, "elements of half a byte are reached in pairs: two that are neighbours along a dimension must have "
+                       "pointers that are known to follow each other, the first to a whole byte");
+    for (uint32_t k = 0; k < bits; k++)
+        members |= (uint32_t)1 << reg_bit[k];
+    const cg_val *addresses = cg_get(c, p->pointers, l), *mask = p->mask ? cg_get(c, p->mask, l) : NULL;
+    cg_val owner = owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    for (uint32_t r = 0; addresses && r < cg_layout_regs(l) && !c->failed; r++) {
+        if (r & members)
+            continue;
+        cg_pointer_part part = {.count = (uint32_t)1 << bits};
+        for (uint32_t i = 0; i < part.count; i++)
+            part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
+        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind, .space = "global",
+                                  .order = cg_order_suffix(p->order, p->scope), .address = cg_reg(c, addresses[r]),
+                                  .predicate = mask ? cg_and(c, mask[r], owner) : owner};
+        found(c, user, &part);
+    }
+}

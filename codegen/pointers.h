@@ -1,0 +1,35 @@
+/* Tiles of pointers: how an op reaches memory through them. */
+#ifndef TILEVM_CODEGEN_POINTERS_H
+#define TILEVM_CODEGEN_POINTERS_H
+
+#include "codegen/memory.h"
+
+/* What load_ptr_tko, store_ptr_tko, atomic_rmw_tko and atomic_cas_tko have in common. */
+typedef struct cg_ptr_op {
+    const bc_op *op;
+    const bc_value *pointers;
+    const bc_value *value;     /* stored, added, ...; NULL for a load */
+    const bc_value *mask;      /* NULL: none */
+    uint64_t order, scope;
+    bool single;               /* one element at a time: atomics */
+} cg_ptr_op;
+
+cg_ptr_op cg_ptr_op_of(const bc_op *op);
+
+/* The layout in which the elements of the op reach memory best. */
+cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
+/* Pointers, value and mask are read in l. */
+void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l);
+
+/* One vector of the tile as the op moves it. */
+typedef struct cg_pointer_part {
+    uint32_t count;
+    uint32_t reg[CG_MAX_VECTOR];
+    cg_access access;
+} cg_pointer_part;
+
+typedef void cg_pointer_fn(cg_func *c, void *user, const cg_pointer_part *part);
+/* Calls for every vector of the tile in layout l. owned: only in the one thread that owns its elements. */
+void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found);
+
+#endif
