@@ -402,6 +402,31 @@ tv_status mx_check(mx_kernel *k, const char *globals)
     return status;
 }
 
+/* By opcode: some kernel of this program executed the op. */
+static bool executed[OP_LIMIT];
+
+static void note_executed(const tv_vm *vm)
+{
+    tv_vm_op_time time;
+    bc_opcode opcode;
+    for (size_t i = 0; tv_vm_op_time_at(vm, i, &time); i++)
+        if (bc_op_find(bc_str(time.op), &opcode))
+            executed[opcode] |= time.count > 0;
+}
+
+void mx_check_all_executed(mx_report *r)
+{
+    for (int opcode = 0; opcode < OP_LIMIT; opcode++) {
+        const char *name = bc_ops[opcode].name;
+        if (!name || strncmp(name, "multimem_", 9) == 0)
+            continue;
+        if (executed[opcode])
+            mx_pass(r);
+        else
+            mx_fail(r, NULL, "no kernel of the matrix executes '%s'", name);
+    }
+}
+
 static tv_status run_module(mx_kernel *k, const tv_module *m)
 {
     tv_sink sink = {&k->findings, keep_finding};
@@ -421,6 +446,7 @@ static tv_status run_module(mx_kernel *k, const tv_module *m)
     }
     if (status == TV_OK)
         status = tv_vm_run(vm, "k", k->grid, params, k->buffer_count, sink);
+    note_executed(vm);
     tv_vm_free(vm);
     return status;
 }

@@ -79,7 +79,7 @@ const char *mx_kind(bc_kind kind); /* "f32"; "ptr<f32>" for pointers */
 /* Parses, verifies and runs. TV_INVALID: the verifier (or the parser) refuses it. Other text of the module, such as
    globals, comes first; may be NULL. */
 tv_status mx_run(mx_kernel *k, const char *globals);
-/* The same as far as the verifier. */
+/* The same as mx_run, as far as the verifier. */
 tv_status mx_check(mx_kernel *k, const char *globals);
 
 /* ---- what a program reports ---- */
@@ -93,6 +93,9 @@ typedef struct mx_report {
 void mx_pass(mx_report *r);
 /* Says what failed; the first ones with the kernel. */
 void mx_fail(mx_report *r, const mx_kernel *k, const char *format, ...) TV_PRINTF(3, 4);
+
+/* Fails for every op of the table that no kernel executed so far, but those that no kernel can. */
+void mx_check_all_executed(mx_report *r);
 
 /* ---- made-up elements ---- */
 

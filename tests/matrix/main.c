@@ -16,6 +16,7 @@ static const struct {
     const char *name;
     void (*run)(mx_report *r, mx_effort effort);
 } parts[] = {
+    {"coverage", mx_coverage},
     {"arith", mx_arith},
     {"convert", mx_convert},
     {"functions", mx_functions},
@@ -35,21 +36,21 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool wanted(int argc, char **argv, const char *name)
+static bool is_named(int argc, char **argv, const char *name)
 {
-    bool any = false;
-    for (int i = 1; i < argc; i++) {
-        any |= argv[i][0] != '-';
+    for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
             return true;
-    }
-    return !any;
+    return false;
 }
 
 int main(int argc, char **argv)
 {
     mx_effort effort = {0, false};
     unsigned long failed = 0;
+    bool all = true;
+    for (int i = 1; i < argc; i++)
+        all &= argv[i][0] == '-';
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             effort = (mx_effort){.shift = 5, .quick = true};
@@ -60,12 +61,18 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < TV_COUNT(parts); i++) {
         mx_report r = {.name = parts[i].name};
-        if (!wanted(argc, argv, parts[i].name))
+        if (!all && !is_named(argc, argv, parts[i].name))
             continue;
         double start = seconds();
         parts[i].run(&r, effort);
         printf("matrix %s: %lu passed, %lu failed (%.1f s)\n", r.name, r.passed, r.failed, seconds() - start);
         fflush(stdout);
+        failed += r.failed;
+    }
+    if (all) {
+        mx_report r = {.name = "ops"};
+        mx_check_all_executed(&r);
+        printf("matrix %s: %lu passed, %lu failed\n", r.name, r.passed, r.failed);
         failed += r.failed;
     }
     return failed != 0;

@@ -14,6 +14,7 @@ void mx_aggregate(mx_report *r, mx_effort effort);
 void mx_mma(mx_report *r, mx_effort effort);
 void mx_control(mx_report *r, mx_effort effort);
 void mx_print(mx_report *r, mx_effort effort);
+void mx_coverage(mx_report *r, mx_effort effort);
 
 /* Prints the largest distance of functions from their exact values, over `count` operands of each. */
 void mx_functions_measure(uint64_t count);
