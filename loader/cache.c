@@ -69,8 +69,8 @@ static char *join(const char *folder, const char *name)
 void ld_cache_init(ld_cache *cache)
 {
     *cache = (ld_cache){.limit = DEFAULT_LIMIT};
-    const char *own = getenv("TILEVM_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const char *size = getenv("TILEVM_CACHE_SIZE");
+    const char *own = secure_getenv("TILEVM_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME");
+    const char *home = secure_getenv("HOME"), *size = secure_getenv("TILEVM_CACHE_SIZE");
     if (size && size[0] && !ld_cache_parse_size(size, &cache->limit)) {
         cache->problem = "TILEVM_CACHE_SIZE is not a size; write it like 500M or 2G";
         return;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "loader/cache.h"
 #include "loader/message.h"
@@ -146,6 +147,19 @@ void ld_image_release(ld_image *image)
     }
 }
 
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* What an image is called in notes: its first kernel. */
+static const char *name_of(const ld_image *image)
+{
+    return image->record_count ? image->records[0].name : "a module without kernels";
+}
+
 /* PTX to what is wanted. */
 static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want, ld_image *image)
 {
@@ -189,6 +203,32 @@ static ld_image *image_of_entry(const ld_cache_entry *entry)
     return image;
 }
 
+/* Compiles, assembles, and keeps what came of it. */
+static tvResult build_image(const ld_driver *driver, const ld_cache *cache, const ld_cache_key *key, const ld_want *want,
+                            ld_image *image)
+{
+    bc_text ptx, records;
+    bc_text_init(&ptx, NULL);
+    bc_text_init(&records, NULL);
+    double start = now_ms(), compiled = start;
+    tvResult code = compile(key->bytecode, want, driver->version, &ptx);
+    if (code == LD_CUDA_SUCCESS) {
+        compiled = now_ms();
+        code = finish(driver, bc_text_get(&ptx), want, image);
+    }
+    if (code == LD_CUDA_SUCCESS) {
+        ld_say(TV_NOTE, "%s: compiled for sm_%u in %.1f ms, assembled in %.1f ms", name_of(image), want->target,
+               compiled - start, now_ms() - compiled);
+        ld_records_print(image->records, image->record_count, &records);
+        if (!records.failed)
+            ld_cache_put(cache, key, bc_text_get(&records),
+                         (tv_str){.ptr = (const char *)image->bytes, .len = image->size});
+    }
+    bc_text_release(&ptx);
+    bc_text_release(&records);
+    return code;
+}
+
 static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, const ld_want *want, ld_image **out_image)
 {
     ld_cache cache;
@@ -198,25 +238,13 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
     if (ld_cache_get(&cache, key, &entry)) {
         image = image_of_entry(&entry);
         free(entry.memory);
+        if (image)
+            ld_say(TV_NOTE, "%s: for sm_%u, from the cache", name_of(image), want->target);
     }
     tvResult code = LD_CUDA_SUCCESS;
     if (!image) {
-        bc_text ptx, records;
-        bc_text_init(&ptx, NULL);
-        bc_text_init(&records, NULL);
         image = new_image();
-        code = image ? compile(key->bytecode, want, driver->version, &ptx)
-                     : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
-        if (code == LD_CUDA_SUCCESS)
-            code = finish(driver, bc_text_get(&ptx), want, image);
-        if (code == LD_CUDA_SUCCESS) {
-            ld_records_print(image->records, image->record_count, &records);
-            if (!records.failed)
-                ld_cache_put(&cache, key, bc_text_get(&records),
-                             (tv_str){.ptr = (const char *)image->bytes, .len = image->size});
-        }
-        bc_text_release(&ptx);
-        bc_text_release(&records);
+        code = image ? build_image(driver, &cache, key, want, image) : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
     }
     ld_cache_release(&cache);
     if (code != LD_CUDA_SUCCESS) {

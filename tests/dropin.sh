@@ -149,6 +149,10 @@ run 5 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -
 says "line 11; error   : Unknown symbol 'x'"
 says 'which belongs to op 0 return kernel.py:3:5'
 run 1 test -e none
+printf '#!/bin/sh\necho "ptxas fatal   : Value sm_90 is not defined for option '"'gpu-name'"'"\nexit 1\n' > other/old
+chmod +x other/old
+run 5 env TILEVM_PTXAS="$PWD/other/old" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+says 'help: this ptxas is too old for the kernel'
 run 5 env TILEVM_PTXAS=/bin/false "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 run 5 env TILEVM_PTXAS=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 says '/no/such cannot be run: No such file or directory'

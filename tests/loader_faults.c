@@ -28,7 +28,7 @@
 #include "tests/unit/test.h"
 
 static const fake_control *fake;
-static bc_text said; /* messages of the handler */
+static bc_text said, noted; /* messages of the handler */
 
 /* ---- memory ---- */
 
@@ -100,7 +100,7 @@ static bc_text make_bytecode(unsigned number)
 static void hear(void *user, int severity, const char *text)
 {
     (void)user;
-    bc_text_printf(&said, "%d: %s\n", severity, text);
+    bc_text_printf(severity == TV_NOTE ? &noted : &said, "%d: %s\n", severity, text);
 }
 
 static bool was_said(const char *words)
@@ -524,6 +524,7 @@ static void scenario_cache_fill(void)
     const ld_driver *cu = start();
     CHECK(use_module(&bytecode) == 0);
     CHECK(fake_compile_count() == 1 && fake->links() == 1);
+    CHECK(noted.ptr && strstr(noted.ptr, "2: first: compiled for sm_90 in ") != NULL);
     struct stat info;
     CHECK(stat("cache", &info) == 0 && (info.st_mode & 0777) == 0700);
     tally found = look_at_cache();
@@ -543,7 +544,7 @@ static void scenario_cache_hit(void)
     CHECK(use_module(&bytecode) == 0);
     CHECK(fake_compile_count() == 0 && fake->links() == 0);
     CHECK(strstr(fake->last_launch(), "block 128,1,1 shared 65536") != NULL);
-    CHECK(said.len == 0);
+    CHECK(said.len == 0 && bc_str_is(bc_text_get(&noted), "2: first: for sm_90, from the cache\n"));
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -941,6 +942,7 @@ static const struct {
 static int run_here(const char *name)
 {
     bc_text_init(&said, NULL);
+    bc_text_init(&noted, NULL);
     tvSetMessageHandler(hear, NULL);
     for (size_t i = 0; i < TV_COUNT(scenarios); i++) {
         if (strcmp(scenarios[i].name, name) != 0)
@@ -957,6 +959,7 @@ static int run_here(const char *name)
         }
         scenarios[i].run();
         bc_text_release(&said);
+        bc_text_release(&noted);
         return TEST_END(name);
     }
     return 2;

@@ -358,7 +358,7 @@ int main(int argc, char **argv)
     else if (s.action == VERSION)
         print_version();
     else if (s.action == VERSIONS)
-        for (unsigned minor = 1; minor <= 5; minor++)
+        for (unsigned minor = 1; minor <= BC_NEWEST; minor++)
             printf("13.%u\n", minor);
     else
         return compile(&s);

@@ -118,6 +118,16 @@ static void explain(tv_str words, const char *input, tv_str ptx, bc_text *log)
     }
 }
 
+/* What ptxas says when it is older than the PTX or the GPU. */
+static bool is_too_old(tv_str words)
+{
+    static const char *const signs[] = {"Unsupported .version", "is not defined for option 'gpu-name'"};
+    for (size_t i = 0; i < TV_COUNT(signs); i++)
+        if (words.len && memmem(words.ptr, words.len, signs[i], strlen(signs[i])))
+            return true;
+    return false;
+}
+
 /* With the folder there. */
 static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const assemble_options *options,
                         bc_text *cubin, bc_text *log)
@@ -141,9 +151,11 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
         bc_text_puts(log, "   out of memory\n");
     else if (!write_input(input, ptx))
         bc_text_printf(log, "   %s: cannot write: %s\n", input, cli_errno());
-    else if (run_program(argv, &words) != 0)
+    else if (run_program(argv, &words) != 0) {
         explain(bc_text_get(&words), input, ptx, log);
-    else if (!cli_read(output, &made, &problem))
+        if (is_too_old(bc_text_get(&words)))
+            bc_text_puts(log, "   help: this ptxas is too old for the kernel; name a newer one with TILEVM_PTXAS, or 'none'\n");
+    } else if (!cli_read(output, &made, &problem))
         bc_text_printf(log, "   %s\n", problem ? problem : "out of memory");
     else {
         bc_text_bytes(cubin, made.bytes, made.size);
