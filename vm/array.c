@@ -75,8 +75,8 @@ void vm_arrays_release(vm_arrays *arrays, const tv_allocator *allocator)
     *arrays = (vm_arrays){ 0 };
 }
 
-/* Goes down the axes from the largest stride: counted from the lowest address all strides are positive, so each index is
-   a quotient. That finds every element of a nested array; of others, some. */
+/* Goes down the axes from the largest stride: counted from the lowest address all strides are positive, so each index
+   is a quotient. That finds every element of a nested array; of others, some. */
 bool vm_array_element(const vm_array *a, uint64_t address, int64_t *out_index)
 {
     if (address < a->low || address >= a->high || !a->item_bits)

@@ -27,8 +27,8 @@ typedef struct vm_arrays {
 tv_status vm_arrays_add(vm_arrays *arrays, const tv_allocator *allocator, const tv_array *array, const char *name);
 void vm_arrays_release(vm_arrays *arrays, const tv_allocator *allocator);
 
-/* The element that the byte at address is part of; indices go to out_index, ndim of them. Where elements overlap, one of
-   them; where they interleave, it may be missed. */
+/* The element that the byte at address is part of; indices go to out_index, ndim of them. Where elements overlap, one
+   of them; where they interleave, it may be missed. */
 bool vm_array_element(const vm_array *array, uint64_t address, int64_t *out_index);
 
 /* The array with an element at that address, else one that the address lies inside of, else NULL. */

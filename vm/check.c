@@ -120,7 +120,7 @@ void vm_find(vm_frame *f, bc_rule rule, const bc_op *op, const bc_op *other, con
     struct vm_check *check = f->run->check;
     char message[400], text[512];
     va_list args;
-    if (is_known(check, rule, op, other))
+    if (check->junk || is_known(check, rule, op, other))
         return;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);

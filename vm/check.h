@@ -36,6 +36,8 @@ void vm_emit_checks(vm_emit *e, const bc_op *op);
 bool vm_body_has_checks(const vm_emit *e, const bc_block *body);
 void vm_emit_value_checks(vm_emit *e, const bc_op *op);
 void vm_emit_memory_checks(vm_emit *e, const bc_op *op);
+/* After the instructions of op: gives the elements that a load leaves open other values, in runs that ask for it. */
+void vm_emit_open_elements(vm_emit *e, const bc_op *op);
 /* Tokens have storage when checks need the order: one pointer to a clock. */
 bool vm_checks_tokens(const vm_emit *e);
 /* Makes storage for a token and binds a field to it. */
@@ -66,6 +68,7 @@ struct vm_check {
     vm_syncs syncs;
     bc_arena clocks;           /* those that outlive their tile block */
     uint64_t changes;          /* of memory: what waiting blocks wait for */
+    bool junk;                 /* elements that loads leave open have odd values, and only results count */
 };
 
 /* The last execution of an op in a tile block. */
@@ -101,11 +104,11 @@ typedef struct vm_launch {
     const void *const *params;
 } vm_launch;
 
-/* One run in one order; its findings are added. again: the first order has been run. A trap is reported, with what was
-   found; or, in another order than the first, is a finding. */
+/* One run in one order; its findings are added. A trap of the first run is reported, with what was found; when the
+   grid runs again, it is a finding. */
 tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t seed, bool again, tv_sink sink);
-/* The first order and others. */
-tv_status vm_check_orders(struct vm_check *check, const vm_launch *launch, tv_sink sink);
+/* The first order, the same with other values in open elements, and other orders; as far as they are wanted. */
+tv_status vm_check_results(struct vm_check *check, const vm_launch *launch, tv_sink sink);
 
 /* Runs the whole grid with checks, and reports. As vm_run_grid, and TV_INVALID. */
 tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params,

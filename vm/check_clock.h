@@ -36,8 +36,8 @@ const vm_clock *vm_clock_join(bc_arena *arena, const vm_clock *a, const vm_clock
 const vm_clock *vm_clock_with(bc_arena *arena, const vm_clock *clock, const vm_event *event);
 /* The clock with another one, that was acquired, among its others. */
 const vm_clock *vm_clock_acquire(bc_arena *arena, const vm_clock *clock, const vm_clock *acquired);
-/* What a release leaves for others: a clock without others, all of it in the arena. instances: how often each of op_count
-   ops has run in the block, sequence: its events so far; where the clock has them all, they become one span. */
+/* What a release leaves for others: a clock without others, all of it in the arena. instances: how often each of
+   op_count ops has run in the block, sequence: its events so far; where the clock has them all, they are one span. */
 const vm_clock *vm_clock_publish(bc_arena *arena, const vm_clock *clock, uint32_t block, const uint32_t *instances,
                                  uint32_t op_count, uint32_t sequence);
 

@@ -323,8 +323,8 @@ static bool visit_publish(touch *t, uint64_t address, size_t element)
         return true;
     const vm_clock *old = t->what->releases && t->what->reads ? vm_syncs_get(&check->syncs, address) : NULL;
     if (t->what->releases && !t->own)
-        t->own = vm_clock_publish(&check->clocks, t->after, t->event.block, block->instances, t->f->code->check_op_count,
-                                  block->sequence);
+        t->own = vm_clock_publish(&check->clocks, t->after, t->event.block, block->instances,
+                                  t->f->code->check_op_count, block->sequence);
     if (t->what->releases && (!t->joined || old != t->old)) {
         t->old = old;
         t->joined = vm_clock_join(&check->clocks, old, t->own);
@@ -378,8 +378,8 @@ static bool visit_only_reads(touch *t, uint64_t address, size_t element)
     return can_reach(t, address) && !writes_element(t, address, element);
 }
 
-/* A strong access that only reads, again and again, waits for something. It stays one event as long as nothing else came
-   before it, or a block that waits long would fill the memory. */
+/* A strong access that only reads, again and again, waits for something. It stays one event as long as nothing else
+   came before it, or a block that waits long would fill the memory. */
 static bool is_again(touch *t)
 {
     const vm_last *last = &t->f->check->last[t->c->number];
@@ -577,6 +577,75 @@ static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
         vm_write_token(e, &c->head, &c->token_out, vm_result(op, op->result_count - 1u));
     }
     vm_append(e, &c->head);
+}
+
+/* ---- open elements ---- */
+
+/* Elements of a load that lie outside a view without padding, or whose lane is masked off without a value for it (a load
+   or an atomic), may hold anything. */
+typedef struct open_check {
+    access_check access;       /* what is not open */
+    size_t result, count;
+    uint8_t bytes;
+    uint64_t junk;             /* pattern that open elements get */
+    size_t inside;             /* scratch: a byte for each element */
+} open_check;
+
+static bool visit_inside(touch *t, uint64_t address, size_t element)
+{
+    (void)address;
+    t->f->base[((const open_check *)t->c)->inside + element] = 1;
+    return true;
+}
+
+static const vm_inst *open_run(vm_frame *f, const vm_inst *inst)
+{
+    const open_check *o = (const open_check *)inst;
+    if (!f->run->check->junk)
+        return inst->next;
+    touch t = { .f = f, .c = &o->access };
+    memset(f->base + o->inside, 0, o->count);
+    visit_all(&t, visit_inside);
+    for (size_t i = 0; i < o->count; i++)
+        if (!f->base[o->inside + i])
+            memcpy(f->base + o->result + i * o->bytes, &o->junk, o->bytes);
+    return inst->next;
+}
+
+/* Far from 0, but a number of every kind; i1 has only one other value. */
+static uint64_t junk_of(bc_kind kind)
+{
+    return kind == BC_I1 ? 1 : kind == BC_I4 || kind == BC_F4E2M1FN ? 5 : kind == BC_TF32 ? 0x5a5a4000u : 0x5a5a5a5a5a5a5a5au;
+}
+
+static bool leaves_open(const bc_op *op, const access_rows *rows)
+{
+    if (op->opcode == OP_load_view_tko)
+        return bc_operand(op, F_load_view_tko_view)->type->padding == BC_NO_PADDING;
+    if (op->opcode == OP_load_ptr_tko)
+        return bc_operand(op, rows->mask) && !bc_operand(op, F_load_ptr_tko_padding_value);
+    return op->opcode == OP_atomic_rmw_tko && bc_operand(op, rows->mask);
+}
+
+void vm_emit_open_elements(vm_emit *e, const bc_op *op)
+{
+    access_rows rows;
+    if (!(e->vm->options.checks & TV_CHECK_UNINIT) || !rows_of(op, &rows) || !leaves_open(op, &rows))
+        return;
+    const bc_value *result = vm_result(op, 0);
+    open_check *o = vm_new_inst(e, op, open_run, open_check);
+    vm_inst *inst = &o->access.head;
+    if (rows.view)
+        bind_view(e, &o->access, op, &rows);
+    else
+        bind_pointers(e, &o->access, op, &rows);
+    o->count = vm_count(result);
+    o->bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(result->type));
+    o->junk = junk_of(bc_elem_kind(result->type));
+    vm_bind(e, inst, &o->result, vm_value_of(e, result)->storage, 0, VM_UPDATE);
+    vm_bind(e, inst, &o->inside, vm_new_storage(e, o->count, e->at), 0, VM_UPDATE);
+    vm_append(e, inst);
+    e->code->opens = true;
 }
 
 /* ---- tokens of other ops ---- */

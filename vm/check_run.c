@@ -235,7 +235,11 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
     tv_status status = run_blocks(&run, sink);
     if (!again)
         check->vm->stats.blocks = run.blocks_done;
-    if (status == TV_TRAP && again) {
+    if (status == TV_TRAP && check->junk) {
+        vm_find_in_results(check, BC_RULE_X_OPN_01, run.stop.op,
+                           "when elements that loads leave open hold something else, %s stops the run: %s",
+                           bc_rules[run.stop.rule].id, run.stop.message);
+    } else if (status == TV_TRAP && again) {
         vm_find_in_results(check, BC_RULE_X_ORD_01, run.stop.op,
                            "when the tile blocks run in order %llu, %s stops the run: %s", (unsigned long long)seed,
                            bc_rules[run.stop.rule].id, run.stop.message);
@@ -261,9 +265,7 @@ tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3],
         return TV_USAGE;
     }
     vm_check_open(&check, vm, code);
-    bool orders = (vm->options.checks & TV_CHECK_ORDER) && blocks > 1;
-    tv_status status = orders ? vm_check_orders(&check, &launch, sink)
-                              : vm_run_order(&check, &launch, vm->options.order_seed, false, sink);
+    tv_status status = vm_check_results(&check, &launch, sink);
     if (status == TV_OK) {
         vm_report_findings(&check, sink);
         status = check.errors ? TV_INVALID : TV_OK;

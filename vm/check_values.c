@@ -6,7 +6,7 @@
 
 #include "bytecode/number.h"
 #include "vm/check.h"
-#include "vm/view.h"
+#include "vm/memory_ops.h"
 
 typedef struct value_check value_check;
 
@@ -125,6 +125,12 @@ static bool float_does_not_fit(const value_check *c, uint64_t a, uint64_t b)
     return !(x >= (c->is_signed ? -end : 0) && x < end);
 }
 
+static bool is_negative(const value_check *c, uint64_t a, uint64_t b)
+{
+    (void)b;
+    return bc_float_value(c->a_kind, a) < 0;
+}
+
 static bool pointer_wraps(const value_check *c, uint64_t a, uint64_t b)
 {
     int64_t elements = bc_int_sign_extend(b, bc_kind_bits(c->b_kind));
@@ -206,7 +212,8 @@ static const vm_inst *value_run(vm_frame *f, const vm_inst *inst)
 /* ---- which op gets which test ---- */
 
 /* About the first two operands, or with binary false the first alone. */
-static value_check *new_check(vm_emit *e, const bc_op *op, bool binary, value_test *test, bc_rule rule, const char *phrase)
+static value_check *new_check(vm_emit *e, const bc_op *op, bool binary, value_test *test, bc_rule rule,
+                              const char *phrase)
 {
     bc_value **operands = bc_operands(op);
     vm_need_packed(e, operands[0]);
@@ -251,12 +258,12 @@ static void emit_promise(vm_emit *e, const bc_op *op, int row, value_test *signe
     uint64_t promise = bc_attr_u(op, row);
     bool binary = op->operand_count > 1, both = promise == BC_IntegerOverflow_no_wrap;
     if (signed_test && (both || promise == BC_IntegerOverflow_no_signed_wrap)) {
-        value_check *c = new_check(e, op, binary, signed_test, BC_RULE_X_OVF_01, "does not fit as a signed number");
+        value_check *c = new_check(e, op, binary, signed_test, BC_RULE_X_OVF_01, "is no signed number of this width");
         c->width = (uint8_t)bc_kind_bits(bc_elem_kind(vm_result(op, 0)->type));
         vm_append(e, &c->head);
     }
     if (unsigned_test && (both || promise == BC_IntegerOverflow_no_unsigned_wrap)) {
-        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02, "does not fit as an unsigned number");
+        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02, "is no unsigned number of this width");
         c->width = (uint8_t)bc_kind_bits(bc_elem_kind(vm_result(op, 0)->type));
         vm_append(e, &c->head);
     }
@@ -272,6 +279,15 @@ static void emit_ftoi(vm_emit *e, const bc_op *op)
     value_check *c = new_check(e, op, false, float_does_not_fit, BC_RULE_X_CVT_01, "does not fit the result");
     c->width = (uint8_t)bc_kind_bits(to);
     c->is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed;
+    vm_append(e, &c->head);
+}
+
+/* f8E5M3FNU has no sign. */
+static void emit_ftof(vm_emit *e, const bc_op *op)
+{
+    if (bc_elem_kind(vm_result(op, 0)->type) != BC_FNV8E5M3FNU)
+        return;
+    value_check *c = new_check(e, op, false, is_negative, BC_RULE_X_CVT_02, "has no negative result");
     vm_append(e, &c->head);
 }
 
@@ -388,6 +404,20 @@ static const vm_inst *base_run(vm_frame *f, const vm_inst *inst)
     return inst->next;
 }
 
+/* A phrase with numbers in it, in the code's memory. */
+static const char *phrase(vm_emit *e, const char *format, ...) TV_PRINTF(2, 3);
+
+static const char *phrase(vm_emit *e, const char *format, ...)
+{
+    enum { SIZE = 96 };
+    char *out = vm_code_bytes(e, SIZE);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out, SIZE, format, args);
+    va_end(args);
+    return out;
+}
+
 static void emit_div_by(vm_emit *e, const bc_op *op, const bc_tagged *fact)
 {
     const bc_value *v = bc_operands(op)[0];
@@ -397,7 +427,8 @@ static void emit_div_by(vm_emit *e, const bc_op *op, const bc_tagged *fact)
         vm_read(e, &c->head, &c->record, v);
         vm_append(e, &c->head);
     } else if (!fact->has_a) {
-        value_check *c = new_check(e, op, false, is_no_multiple, BC_RULE_X_ASM_01, "is false: not a multiple of the divisor");
+        const char *text = phrase(e, "is false: no multiple of %llu", (unsigned long long)fact->u.bits);
+        value_check *c = new_check(e, op, false, is_no_multiple, BC_RULE_X_ASM_01, text);
         c->low = (int64_t)fact->u.bits;
         vm_append(e, &c->head);
     } else if (fact->a > 0) { /* runs of 0 elements say nothing */
@@ -424,9 +455,14 @@ static void emit_assume(vm_emit *e, const bc_op *op)
         c->sizes = fact->u.ints.ptr;
         vm_append(e, &c->head);
     } else if (fact->tag == BC_TAG_BOUNDED) {
-        value_check *c = new_check(e, op, false, is_out_of_bounds, BC_RULE_X_ASM_03, "is false: outside the bounds");
-        c->low = fact->has_a ? fact->a : INT64_MIN;
-        c->high = fact->has_b ? fact->b : INT64_MAX;
+        int64_t low = fact->has_a ? fact->a : INT64_MIN, high = fact->has_b ? fact->b : INT64_MAX;
+        const char *text = fact->has_a && fact->has_b
+                               ? phrase(e, "is false: not from %lld to %lld", (long long)low, (long long)high)
+                               : phrase(e, fact->has_a ? "is false: below %lld" : "is false: above %lld",
+                                        (long long)(fact->has_a ? low : high));
+        value_check *c = new_check(e, op, false, is_out_of_bounds, BC_RULE_X_ASM_03, text);
+        c->low = low;
+        c->high = high;
         vm_append(e, &c->head);
     }
 }
@@ -473,6 +509,38 @@ static void emit_for(vm_emit *e, const bc_op *op)
     vm_append(e, &c->head);
 }
 
+/* ---- extents of views ---- */
+
+typedef struct extent_check {
+    vm_inst head;
+    size_t record;
+    const bc_type *view;
+} extent_check;
+
+static const vm_inst *extent_run(vm_frame *f, const vm_inst *inst)
+{
+    const extent_check *c = (const extent_check *)inst;
+    const vm_record *record = vm_at(f, c->record);
+    for (uint32_t i = 0; i < inst->op->result_count; i++) {
+        bc_kind kind = bc_elem_kind(vm_result(inst->op, i)->type);
+        uint64_t size = (uint64_t)record->dims[vm_view_dim(c->view, i)], step = (uint64_t)vm_view_step(c->view, i);
+        uint64_t extent = size / step + (size % step != 0);
+        if (extent > bc_int_mask(bc_kind_bits(kind)))
+            vm_find(f, BC_RULE_X_CVT_02, inst->op, NULL, "the extent of dimension %u is %llu, which does not fit %s", i,
+                    (unsigned long long)extent, bc_kinds[kind].text);
+    }
+    return inst->next;
+}
+
+static void emit_extents(vm_emit *e, const bc_op *op)
+{
+    const bc_value *view = bc_operands(op)[0];
+    extent_check *c = vm_new_inst(e, op, extent_run, extent_check);
+    c->view = view->type;
+    vm_read(e, &c->head, &c->record, view);
+    vm_append(e, &c->head);
+}
+
 /* ---- all of them ---- */
 
 static void emit_undefined(vm_emit *e, const bc_op *op)
@@ -509,6 +577,13 @@ static void emit_undefined(vm_emit *e, const bc_op *op)
     case OP_ftoi:
         emit_ftoi(e, op);
         break;
+    case OP_ftof:
+        emit_ftof(e, op);
+        break;
+    case OP_get_tensor_shape:
+    case OP_get_index_space_shape:
+        emit_extents(e, op);
+        break;
     case OP_offset:
         emit_offset(e, op);
         break;
@@ -535,7 +610,7 @@ bool vm_body_has_checks(const vm_emit *e, const bc_block *body)
         return false;
     for (const bc_op *op = body->first; op; op = bc_next_op(op, body))
         switch (op->opcode) {
-        case OP_divi: case OP_remi: case OP_shli: case OP_shri: case OP_ftoi: case OP_offset:
+        case OP_divi: case OP_remi: case OP_shli: case OP_shri: case OP_ftoi: case OP_ftof: case OP_offset:
             return true;
         case OP_addi: case OP_subi: case OP_muli: case OP_negi: case OP_trunci:
             /* their promise is the one attribute they have */

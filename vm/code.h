@@ -93,6 +93,7 @@ typedef struct vm_code {
     bool allocas;                /* has an alloca: addresses may lie in one */
     const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
     uint32_t check_op_count;
+    bool opens;                  /* with checks: has loads that leave elements open */
 } vm_code;
 
 /* Storage from alloca, released when its scope ends. */

@@ -346,6 +346,8 @@ static void emit_op(vm_emit *e, const bc_op *op)
         if (e->checks && !e->lanes)
             vm_emit_checks(e, op);
         hooks[op->opcode](e, op);
+        if (e->checks && !e->lanes)
+            vm_emit_open_elements(e, op);
         e->position = position; /* regions have moved it on */
         if (is_traced(e, op))
             vm_emit_trace(e, op);

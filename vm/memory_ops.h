@@ -5,6 +5,10 @@
 #include "vm/emit.h"
 #include "vm/view.h"
 
+/* Elements from one index of dimension t of a view to the next, and the dimension of the tensor that it walks. */
+int64_t vm_view_step(const bc_type *view, uint32_t t);
+uint32_t vm_view_dim(const bc_type *view, uint32_t t);
+
 /* Sees that the index operands of an access can be bound. */
 void vm_need_indices(vm_emit *e, bc_value *const *indices, uint32_t count);
 /* Fills in info for an access of a tile view and binds its operands to inst. */

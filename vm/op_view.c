@@ -127,7 +127,7 @@ static const vm_inst *shape_run(vm_frame *f, const vm_inst *inst)
     return inst->next;
 }
 
-static int64_t view_step(const bc_type *view, uint32_t t)
+int64_t vm_view_step(const bc_type *view, uint32_t t)
 {
     switch (view->kind) {
     case BC_PARTITION_VIEW:
@@ -139,7 +139,7 @@ static int64_t view_step(const bc_type *view, uint32_t t)
     }
 }
 
-static uint32_t view_dim(const bc_type *view, uint32_t t)
+uint32_t vm_view_dim(const bc_type *view, uint32_t t)
 {
     return view->kind == BC_PARTITION_VIEW || view->kind == BC_STRIDED_VIEW ? (uint32_t)view->dim_map[t] : t;
 }
@@ -159,8 +159,8 @@ static void emit_shape(vm_emit *e, const bc_op *op)
         const bc_value *result = vm_result(op, i);
         bc_kind kind = bc_elem_kind(result->type);
         shape_out *o = &inst->outs[i];
-        *o = (shape_out){ .dim = view_dim(view->type, i), .bytes = (uint8_t)vm_elem_bytes(kind),
-                          .bit = kind == BC_I1, .step = view_step(view->type, i), .used = vm_used(e, result) };
+        *o = (shape_out){ .dim = vm_view_dim(view->type, i), .bytes = (uint8_t)vm_elem_bytes(kind),
+                          .bit = kind == BC_I1, .step = vm_view_step(view->type, i), .used = vm_used(e, result) };
         if (o->used)
             vm_write(e, &inst->head, &o->out, result);
     }
@@ -236,8 +236,8 @@ void vm_bind_access(vm_emit *e, vm_inst *inst, vm_access_info *info, const bc_va
     vm_read(e, inst, &info->record, view);
     for (uint32_t t = 0; t < type->rank; t++) {
         dims[t].extent = type->shape[t];
-        dims[t].step = view_step(type, t);
-        dims[t].dim = view_dim(type, t);
+        dims[t].step = vm_view_step(type, t);
+        dims[t].dim = vm_view_dim(type, t);
         dims[t].index_bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(indices[t]->type));
         vm_read_packed(e, inst, &dims[t].index, indices[t]);
     }

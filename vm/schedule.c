@@ -93,7 +93,8 @@ static bool add_alloca(vm_run *run, uint64_t start, size_t bytes, size_t held)
     bool added = false;
     pthread_mutex_lock(&run->lock);
     if (held <= run->alloca_limit - run->alloca_bytes) {
-        vm_region region = { .start = start, .end = start + bytes, .name = "alloca", .writable = true, .undefined = true };
+        vm_region region = { .start = start, .end = start + bytes, .name = "alloca", .writable = true,
+                             .undefined = true };
         added = vm_regions_add(&run->allocas, &run->vm->allocator, region) == TV_OK;
         if (added)
             run->alloca_bytes += held;

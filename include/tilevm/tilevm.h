@@ -379,7 +379,7 @@ typedef struct tv_trace {
 /* What a machine can look for while a kernel runs: things that a GPU does not tell. docs/vm.md says how. */
 typedef enum tv_check {
     TV_CHECK_BOUNDS = 1,   /* accesses between the elements of an array, indices outside a view */
-    TV_CHECK_UNINIT = 2,   /* reads of memory that nothing has written */
+    TV_CHECK_UNINIT = 2,   /* reads of memory that nothing has written, results that use what a load leaves open */
     TV_CHECK_RACES = 4,    /* conflicting accesses of two tile blocks, or of one op, that nothing orders */
     TV_CHECK_TOKENS = 8,   /* conflicting accesses of one tile block that no token orders */
     TV_CHECK_ASSUME = 16,  /* assume facts that are false */

@@ -19,7 +19,7 @@ static uint32_t below(uint32_t *state, uint32_t n)
 
 /* ---- clocks ---- */
 
-/* OPS ops run up to RUNS times in BLOCKS blocks; a set has a bit for each. Every event of a block has a sequence number. */
+/* OPS ops run up to RUNS times in BLOCKS blocks; a set has a bit for each. */
 enum { BLOCKS = 3, OPS = 4, RUNS = 8, EVENTS = BLOCKS * OPS * RUNS, CLOCKS = 24 };
 
 typedef struct both {
@@ -281,7 +281,8 @@ static void check_failing(const tv_module *m)
         seen found = { 0 };
         tv_allocator allocator = { &s, take, give_back };
         status = run(m, &(tv_vm_options){ .allocator = &allocator, .checks = TV_CHECK_ALL, .check_orders = 1 }, &found);
-        CHECK_MSG(status == TV_NO_MEMORY || status == TV_TRAP || status == TV_INVALID, "allocation %lu: %d", n, (int)status);
+        CHECK_MSG(status == TV_NO_MEMORY || status == TV_TRAP || status == TV_INVALID, "allocation %lu: %d", n,
+                  (int)status);
         CHECK_MSG(s.held == 0, "allocation %lu leaves %lu", n, s.held);
     }
     CHECK(status == TV_INVALID);

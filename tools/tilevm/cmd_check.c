@@ -14,7 +14,8 @@ enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000 };
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run_options.def"
-    {OPT_CHECK, 'c', "check", "LIST", "look for these only: bounds,uninit,races,tokens,assume,values,order (default: all)"},
+    {OPT_CHECK, 'c', "check", "LIST",
+     "look for these only: bounds,uninit,races,tokens,assume,values,order (default: all)"},
     {OPT_ORDERS, 0, "orders", "N", "other orders of the tile blocks to try (default 3)"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop after N findings (default 20)"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
@@ -29,7 +30,8 @@ const cli_command command_check = {
     "Runs a kernel on the CPU, with arguments as 'tilevm run' takes them, and looks for\n"
     "\n"
     "  bounds   accesses outside the arrays or between their elements, indices outside a view\n"
-    "  uninit   reads of memory that nothing has written: arrays made by empty(DTYPE, SHAPE), alloca\n"
+    "  uninit   reads of memory that nothing has written: arrays made by empty(DTYPE, SHAPE), alloca;\n"
+    "           results that depend on elements that a load leaves open\n"
     "  races    conflicting accesses of two tile blocks, or of one op, that nothing orders\n"
     "  tokens   conflicting accesses of one tile block that no token orders\n"
     "  assume   assume facts that are false\n"
@@ -126,7 +128,8 @@ static void write_text(run_job *job, const check_settings *settings, cli_out *ou
     cli_out errors = {.file = stderr};
     cli_when when = job->args->color;
     bool to_file = settings->output != NULL;
-    report_text_file(file, job->options.vm.max_findings, !to_file && cli_use_color(when, stderr), to_file ? out : &errors);
+    report_text_file(file, job->options.vm.max_findings, !to_file && cli_use_color(when, stderr),
+                     to_file ? out : &errors);
     bc_text text;
     bc_text_init(&text, NULL);
     if (file->errors || file->warnings)
