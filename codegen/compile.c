@@ -105,6 +105,8 @@ static void put_signature(cg_func *c, bc_text *out)
         bc_text_printf(out, "\t.shared .align 16 .b8 tv_scratch[%u];\n", c->shared_bytes);
     if (c->call_bytes)
         bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
+    if (c->ring_bytes)
+        bc_text_printf(out, "\t.shared .align 128 .b8 tv_ring[%u];\n", c->ring_bytes);
 }
 
 static void assign(cg_func *c)
@@ -142,6 +144,9 @@ static tv_status compile_function(cg_func *c, bc_text *out)
         load_params(c, f->body);
         cg_block(c, f->body);
     }
+    if (!c->failed && c->shared_bytes + c->ring_bytes > cg_static_shared(c->target))
+        cg_unsupported(c, NULL, "the kernel needs %u bytes of shared memory; a kernel for %s may have %u",
+                       c->shared_bytes + c->ring_bytes, c->target->name, cg_static_shared(c->target));
     if (!c->failed) {
         bc_text_str(out, bc_text_get(&c->module_text));
         put_signature(c, out);
@@ -171,19 +176,23 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
         bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no target '%s'", name);
         return TV_USAGE;
     }
-    bc_text text;
+    bc_text kernels, text;
+    uint8_t ptx = target->ptx;
+    bc_text_init(&kernels, &m->arena.allocator);
     bc_text_init(&text, &m->arena.allocator);
-    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, target->ptx / 10u,
-                   target->ptx % 10u, target->name);
-    cg_put_module(m, &text);
+    cg_put_module(m, &kernels);
     tv_status status = TV_OK;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
         cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
-            status = compile_function(&c, &text);
+            status = compile_function(&c, &kernels);
+        ptx = c.ptx > ptx ? c.ptx : ptx;
     }
+    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u, target->name);
+    bc_text_str(&text, bc_text_get(&kernels));
     if (status == TV_OK)
-        status = text.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
+        status = text.failed || kernels.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
+    bc_text_release(&kernels);
     bc_text_release(&text);
     return status;
 }

@@ -80,10 +80,12 @@ static cg_val *lazy(cg_func *c, const bc_op *op, const cg_layout *l)
 
 /* ---- the walk ---- */
 
-static void lower_op(cg_func *c, const bc_op *op)
+void cg_lower_op(cg_func *c, const bc_op *op)
 {
     const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
     cg_value *x = result ? cg_value_of(c, result) : NULL;
+    if (x && x->form == CG_LAZY && cg_stage_of(c, result))
+        return;
     if (x && x->form == CG_LAZY) {
         for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
             copy->regs = lazy(c, op, &copy->layout);
@@ -101,7 +103,7 @@ void cg_block(cg_func *c, const bc_block *block)
     for (const bc_op *op = block->first; op && !c->failed; op = op->next) {
         if (!op->next)
             cg_leave_block(c, op);
-        lower_op(c, op);
+        cg_lower_op(c, op);
         c->op_index++;
     }
 }
@@ -117,7 +119,7 @@ void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_
         cg_set(c, &block->args[i], regs);
     }
     for (const bc_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
-        lower_op(c, op);
+        cg_lower_op(c, op);
     for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
         out_results[i] = cg_scalar(c, bc_operands(block->last)[i]);
     c->op_index = index;

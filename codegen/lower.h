@@ -27,6 +27,9 @@ typedef struct cg_target {
 } cg_target;
 
 const cg_target *cg_target_find(tv_str name);
+/* Bytes of static shared memory that a kernel may have. Clients launch with no dynamic shared memory, and ptxas 13.0 takes more
+   than 48 KiB of static memory for architecture-specific targets only (tried: sm_90a does, sm_90 does not). */
+uint32_t cg_static_shared(const cg_target *target);
 const cg_target *cg_target_at(size_t index); /* NULL past the end */
 
 /* ---- registers ---- */
@@ -71,6 +74,7 @@ typedef struct cg_value {
     cg_layout home;     /* CG_TILE; CG_LAZY with weight: the layout it would like best */
     cg_copy *copies;    /* wanted layouts, the home's first; regs are NULL until emitted */
     struct cg_view *view;
+    const struct cg_stage *stage; /* a tile of a pipelined load: where it lies now */
     cg_layout *source;  /* of a reduce's first result: the layout its operands are read in */
 } cg_value;
 
@@ -112,6 +116,8 @@ typedef struct cg_func {
     uint32_t shared_bytes;     /* scratch */
     uint32_t call_bytes;       /* local memory for the arguments of vprintf */
     uint32_t texts;            /* strings in module_text */
+    uint32_t ring_bytes;       /* of the pipelined loop (codegen/pipeline.h) */
+    uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
     cg_val owners[1 << (CG_LANE_BITS + CG_MAX_WARP_BITS)]; /* by the bits of tid that select copies */
     bool failed;               /* out of memory, or reported */
@@ -134,6 +140,11 @@ static inline uint32_t cg_threads(const cg_func *c)
 /* Reports that the op cannot be compiled for the target, and stops. */
 void cg_unsupported(cg_func *c, const bc_op *op, const char *format, ...) TV_PRINTF(3, 4);
 void cg_no_memory(cg_func *c);
+/* What is emitted needs at least this ISA version. */
+static inline void cg_need_ptx(cg_func *c, uint8_t version)
+{
+    c->ptx = version > c->ptx ? version : c->ptx;
+}
 
 /* ---- emitting (codegen/ptx.c) ---- */
 
@@ -164,6 +175,8 @@ void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *oper
 void cg_want(cg_func *c, const bc_value *v, const cg_layout *l);
 /* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
 cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l);
+/* Where a pipelined load has put v, or what v is a reshape of; NULL: it is in registers. */
+const struct cg_stage *cg_stage_of(cg_func *c, const bc_value *v);
 /* A rank-0 value. */
 cg_val cg_scalar(cg_func *c, const bc_value *v);
 /* condition ? a : b, any class. */
@@ -198,6 +211,9 @@ void cg_scratch_read(cg_func *c);
 
 /* ---- regions ---- */
 
+/* Sets the induction variable of a `for` body to a 64-bit counter. */
+void cg_set_counter(cg_func *c, const bc_block *body, cg_val counter);
+void cg_lower_op(cg_func *c, const bc_op *op);
 /* Lowers the ops of a block; its arguments are set. */
 void cg_block(cg_func *c, const bc_block *block);
 /* Before a terminator: storage of the blocks that it leaves goes back (codegen/op_alloca.c). */

@@ -3,6 +3,7 @@
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/order.h"
+#include "codegen/pipeline.h"
 
 typedef struct cg_loop {
     struct cg_loop *outer;
@@ -258,6 +259,21 @@ static void set_all(cg_func *c, const bc_value *values, cg_val *const *slots, ui
 
 /* ---- loops ---- */
 
+void cg_set_counter(cg_func *c, const bc_block *body, cg_val counter)
+{
+    bc_kind kind = bc_elem_kind(body->args[0].type);
+    cg_val *iv = cg_vals(c, 1);
+    if (!iv)
+        return;
+    iv[0] = counter;
+    if (kind != BC_I64) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, counter);
+        iv[0] = cg_from_u32(c, kind, low);
+    }
+    cg_set(c, &body->args[0], iv);
+}
+
 void cg_lower_for(cg_func *c, const bc_op *op)
 {
     const bc_block *body = bc_regions(op)[0];
@@ -274,34 +290,32 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     cg_val low = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_lower_bound)));
     cg_val high = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_upper_bound)));
     cg_val step = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_step)));
-    bool narrow = kind == BC_I32;
     cg_val i = cg_new(c, CG_B64), out = cg_new(c, CG_PRED);
     cg_ins(c, "mov.b64 %v, %v", i, low);
     const char *sign = is_unsigned ? "u" : "s";
     cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, loop.end_label);
+    cg_pipeline *pipeline = cg_pipeline_of(c, op);
+    if (pipeline)
+        cg_pipeline_start(c, pipeline, i, high, step);
     cg_order_loop(c, body);
     cg_place_label(c, head);
-    cg_val *iv = cg_vals(c, 1);
-    if (!iv)
-        return;
-    if (kind == BC_I64) {
-        iv[0] = i;
-    } else {
-        cg_val low32 = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.u32.u64 %v, %v", low32, i);
-        iv[0] = narrow ? low32 : cg_from_u32(c, kind, low32);
-    }
-    cg_set(c, &body->args[0], iv);
+    if (pipeline)
+        cg_pipeline_step(c, pipeline, high, step);
+    cg_set_counter(c, body, i);
     set_all(c, body->args + 1, loop.carried, inits.count);
     c->loop = &loop;
     cg_block(c, body);
     c->loop = loop.outer;
     cg_place_label(c, loop.next_label);
+    if (pipeline)
+        cg_pipeline_turn(c, pipeline);
     cg_ins(c, "add.s64 %v, %v, %v", i, i, step);
     cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, head);
     cg_place_label(c, loop.end_label);
+    if (pipeline)
+        cg_pipeline_end(c, pipeline);
     cg_order_after_loop(c, body);
     set_all(c, bc_results(op), loop.carried, inits.count);
 }

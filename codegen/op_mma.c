@@ -8,6 +8,8 @@
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
+#include "codegen/mma.h"
+#include "codegen/stage.h"
 
 /* One mma instruction: M is 16 rows, N 8 columns. */
 typedef struct atom {
@@ -179,47 +181,6 @@ void cg_assign_mmai(cg_func *c, const bc_op *op)
 
 /* ---- shared memory ---- */
 
-/* A matrix in shared memory: `rows` by `columns` (bits), chunks of 16 bytes swizzled by the row. */
-typedef struct stage {
-    cg_val base;
-    uint32_t rows, columns, batch, bytes;
-    uint32_t chunk;    /* log2 of the elements of a chunk */
-    uint32_t swizzle;  /* low row bits that are XORed into the chunk's number */
-    uint32_t first;    /* the row bit they begin at */
-} stage;
-
-static stage new_stage(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes)
-{
-    stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
-    while (bytes << (s.chunk + 1) <= 16)
-        s.chunk++;
-    uint32_t chunks = columns > s.chunk ? columns - s.chunk : 0; /* bits */
-    s.swizzle = chunks < 3 ? chunks : 3;
-    s.first = chunks < 3 ? 3 - chunks : 0;
-    while (s.swizzle && s.first + s.swizzle > rows)
-        s.swizzle--;
-    return s;
-}
-
-static uint32_t swizzled(const stage *s, uint32_t index)
-{
-    uint32_t row_bits = index >> (s->columns + s->first) & (((uint32_t)1 << s->swizzle) - 1);
-    return index ^ row_bits << s->chunk;
-}
-
-static cg_layout swizzled_layout(const stage *s, const cg_layout *l)
-{
-    cg_layout r = *l;
-    r.tile_bits = (uint8_t)(s->rows + s->columns + s->batch);
-    for (uint32_t i = 0; i < r.reg_bits; i++)
-        r.reg[i] = swizzled(s, l->reg[i]);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        r.lane[i] = swizzled(s, l->lane[i]);
-    for (uint32_t i = 0; i < r.warp_bits; i++)
-        r.warp[i] = swizzled(s, l->warp[i]);
-    return r;
-}
-
 /* Images with the two inner dimensions exchanged: an index of K x N as one of N x K. */
 static cg_layout exchanged(const cg_layout *l, uint32_t rows, uint32_t columns)
 {
@@ -235,42 +196,51 @@ static cg_layout exchanged(const cg_layout *l, uint32_t rows, uint32_t columns)
     return r;
 }
 
-static uint32_t stage_bytes(const stage *s)
+static void fill_stage(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs)
 {
-    return s->bytes << (s->rows + s->columns + s->batch);
-}
-
-static void fill_stage(cg_func *c, const stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs)
-{
-    cg_layout at = swizzled_layout(s, l);
+    cg_layout at = cg_stage_layout(s, l);
     cg_flat_store(c, kind, s->base, &at, regs);
 }
 
-/* Both operands in shared memory, with a barrier behind. */
-static bool fill_stages(cg_func *c, const product *p, bool b_by_columns, stage *out_a, stage *out_b)
+bool cg_mma_takes_stage(const cg_func *c, const bc_op *op, uint32_t index)
+{
+    if (op->opcode != OP_mmaf && op->opcode != OP_mmai)
+        return false;
+    product p = product_of(c, op);
+    return p.has_atom && p.batch == 0 && (index == 0 || (index == 1 && p.atom.element_bits == 1));
+}
+
+/* Both operands in shared memory, with a barrier behind unless they were there. */
+static bool fill_stages(cg_func *c, const product *p, bool b_by_columns, cg_stage *out_a, cg_stage *out_b)
 {
     const cg_layout *read = cg_value_of(c, p->result)->source;
     uint32_t bytes = cg_memory_bytes(p->in);
-    cg_val *lhs = cg_get(c, p->lhs, &read[0]), *rhs = cg_get(c, p->rhs, &read[1]);
-    if (!lhs || !rhs || c->failed)
-        return false;
+    const cg_stage *have[] = {cg_stage_of(c, p->lhs), cg_stage_of(c, p->rhs)};
     cg_layout b = b_by_columns ? exchanged(&read[1], p->k, p->n) : read[1];
-    *out_a = new_stage(p->m, p->k, p->batch, bytes);
-    *out_b = b_by_columns ? new_stage(p->n, p->k, p->batch, bytes)
-                          : new_stage(p->k, p->n, p->batch, bytes);
-    uint32_t first = (stage_bytes(out_a) + 15) & ~15u;
-    out_a->base = cg_scratch(c, first + stage_bytes(out_b));
-    out_b->base = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", out_b->base, out_a->base, first);
-    fill_stage(c, out_a, p->in, &read[0], lhs);
-    fill_stage(c, out_b, p->in, &b, rhs);
-    cg_barrier(c);
-    return true;
+    *out_a = cg_stage_new(p->m, p->k, p->batch, bytes);
+    *out_b = b_by_columns ? cg_stage_new(p->n, p->k, p->batch, bytes) : cg_stage_new(p->k, p->n, p->batch, bytes);
+    uint32_t first = have[0] ? 0 : (cg_stage_bytes(out_a) + 15) & ~15u, all = first + (have[1] ? 0 : cg_stage_bytes(out_b));
+    cg_val scratch = all ? cg_scratch(c, all) : (cg_val){0};
+    out_a->base = have[0] ? have[0]->base : scratch;
+    if (have[1]) {
+        out_b->base = have[1]->base;
+    } else {
+        out_b->base = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", out_b->base, scratch, first);
+    }
+    cg_val *lhs = have[0] ? NULL : cg_get(c, p->lhs, &read[0]), *rhs = have[1] ? NULL : cg_get(c, p->rhs, &read[1]);
+    if (lhs)
+        fill_stage(c, out_a, p->in, &read[0], lhs);
+    if (rhs)
+        fill_stage(c, out_b, p->in, &b, rhs);
+    if (all)
+        cg_barrier(c);
+    return !c->failed;
 }
 
 /* ---- with instructions ---- */
 
-static void ldmatrix(cg_func *c, const stage *s, const cg_layout *lanes, uint32_t r, bool transposed, cg_val *out)
+static void ldmatrix(cg_func *c, const cg_stage *s, const cg_layout *lanes, uint32_t r, bool transposed, cg_val *out)
 {
     cg_place place = cg_flat_place(c, s->base, s->bytes, lanes, r);
     for (int i = 0; i < 4; i++)
@@ -281,7 +251,7 @@ static void ldmatrix(cg_func *c, const stage *s, const cg_layout *lanes, uint32_
 
 /* Where each lane of an ldmatrix.x4 points. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in 16-byte chunks.
    Registers: k beyond the instruction's, m beyond the fragment's, batches. */
-static cg_layout a_lanes(const cg_func *c, const product *p, const stage *s, uint32_t along_m)
+static cg_layout a_lanes(const cg_func *c, const product *p, const cg_stage *s, uint32_t along_m)
 {
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
@@ -296,11 +266,11 @@ static cg_layout a_lanes(const cg_func *c, const product *p, const stage *s, uin
         l.reg[l.reg_bits++] = one << (p->k + p->m + i);
     for (uint32_t i = 0; i < along_m; i++)
         l.warp[w++] = one << (p->k + p->m - along_m + i);
-    return swizzled_layout(s, &l);
+    return cg_stage_layout(s, &l);
 }
 
 /* B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8). With fewer columns than 16 the upper lanes point at the same rows again. */
-static cg_layout b_lanes(const cg_func *c, const product *p, const stage *s, uint32_t along_m, uint32_t along_n, bool by_columns)
+static cg_layout b_lanes(const cg_func *c, const product *p, const cg_stage *s, uint32_t along_m, uint32_t along_n, bool by_columns)
 {
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, n0 = by_columns ? p->k : 0, k0 = by_columns ? 0 : p->n, columns = p->n - along_n;
@@ -316,7 +286,7 @@ static cg_layout b_lanes(const cg_func *c, const product *p, const stage *s, uin
         l.reg[l.reg_bits++] = one << (p->k + p->n + i);
     for (uint32_t i = 0; i < along_n; i++)
         l.warp[along_m + i] = one << (n0 + columns + i);
-    return swizzled_layout(s, &l);
+    return cg_stage_layout(s, &l);
 }
 
 static void multiply(cg_func *c, const product *p, const cg_val *a, const cg_val *b, cg_val *d)
@@ -349,7 +319,7 @@ static void lower_with_atom(cg_func *c, const product *p, cg_val *acc)
 {
     uint32_t along_m, along_n;
     bool by_columns = p->atom.element_bits != 1; /* .trans moves elements of 16 bits */
-    stage sa, sb;
+    cg_stage sa, sb;
     split_warps(c, p, &along_m, &along_n);
     if (!fill_stages(c, p, by_columns, &sa, &sb))
         return;
@@ -372,7 +342,8 @@ static void lower_with_atom(cg_func *c, const product *p, cg_val *acc)
                     }
             }
         }
-    cg_scratch_read(c);
+    if (!cg_stage_of(c, p->lhs) || !cg_stage_of(c, p->rhs))
+        cg_scratch_read(c);
 }
 
 /* ---- without ---- */
@@ -411,7 +382,7 @@ static cg_val load_operand(cg_func *c, const bc_op *op, const product *p, int si
 /* A loop over k; every thread reads its rows and columns from shared memory, where neither is swizzled. */
 static void lower_without(cg_func *c, const bc_op *op, const product *p, const cg_layout *l, cg_val *acc)
 {
-    stage sa, sb;
+    cg_stage sa, sb;
     if (!bc_kind_in(p->in, BC_SET_BASE_FLOAT | BC_SET(I8) | BC_SET(TF32))) {
         cg_unsupported(c, op, "'%s' on %s of this shape has no PTX yet", bc_info(op)->name, bc_kinds[p->in].text);
         return;
@@ -421,10 +392,10 @@ static void lower_without(cg_func *c, const bc_op *op, const product *p, const c
     cg_val *lhs = cg_get(c, p->lhs, &read[0]), *rhs = cg_get(c, p->rhs, &read[1]);
     if (!lhs || !rhs || c->failed)
         return;
-    sa = (stage){.rows = p->m, .columns = p->k, .batch = p->batch, .bytes = bytes};
-    sb = (stage){.rows = p->k, .columns = p->n, .batch = p->batch, .bytes = bytes};
-    uint32_t first = (stage_bytes(&sa) + 15) & ~15u;
-    sa.base = cg_scratch(c, first + stage_bytes(&sb));
+    sa = (cg_stage){.rows = p->m, .columns = p->k, .batch = p->batch, .bytes = bytes};
+    sb = (cg_stage){.rows = p->k, .columns = p->n, .batch = p->batch, .bytes = bytes};
+    uint32_t first = (cg_stage_bytes(&sa) + 15) & ~15u;
+    sa.base = cg_scratch(c, first + cg_stage_bytes(&sb));
     sb.base = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %u", sb.base, sa.base, first);
     cg_flat_store(c, p->in, sa.base, &read[0], lhs);
@@ -506,6 +477,8 @@ static void lower_product(cg_func *c, const bc_op *op)
     if (!start || !acc)
         return;
     memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
+    if (p.in == BC_F8E4M3FN || p.in == BC_F8E5M2)
+        cg_need_ptx(c, 84);
     if (p.has_atom)
         lower_with_atom(c, &p, acc);
     else

@@ -21,7 +21,7 @@ void cg_assign_make_tensor_view(cg_func *c, const bc_op *op)
         cg_no_memory(c);
         return;
     }
-    *view = (cg_view){.tensor = v->type, .base = bc_operand(op, F_make_tensor_view_base), .extents = values,
+    *view = (cg_view){.tensor = v->type, .maker = op, .base = bc_operand(op, F_make_tensor_view_base), .extents = values,
                       .strides = values + rank, .extent = regs, .stride = regs + rank};
     for (uint32_t d = 0, e = 0, s = 0; d < rank; d++) {
         if (v->type->shape[d] == BC_DYNAMIC)
@@ -232,6 +232,8 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
         return;
     bool weak = order == BC_MemoryOrderingSemantics_weak;
     v.owned = !weak; /* another thread could see another value */
+    if (cg_value_of(c, v.tile)->stage)
+        return; /* it came ahead of time */
     cg_order_access(c, op, v.view, false, l);
     cg_view_parts(c, &v, l, weak ? 4 : 0, &m, load_part);
     bool shared = !weak && cg_share(c, kind, l, m.regs);

@@ -128,6 +128,18 @@ static const bc_value *memory_of(const bc_op *op, bool *out_write)
     }
 }
 
+bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory)
+{
+    uint32_t root = root_of(c, memory);
+    for (const bc_op *op = block->first; op; op = bc_next_op(op, block)) {
+        bool write;
+        const bc_value *other = memory_of(op, &write);
+        if (other && write && (!root || !root_of(c, other) || root_of(c, other) == root))
+            return true;
+    }
+    return false;
+}
+
 void cg_order_loop(cg_func *c, const bc_block *body)
 {
     for (const bc_op *op = body->first; op; op = bc_next_op(op, body)) {

@@ -17,6 +17,8 @@ typedef struct cg_note {
 /* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the elements
    lie over threads, kept by the caller as long as the function; may be NULL. */
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout);
+/* May the ops of a block write what `memory` reaches? */
+bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory);
 /* At the head of a loop: the accesses of its body may have happened. */
 void cg_order_loop(cg_func *c, const bc_block *body);
 void cg_order_after_loop(cg_func *c, const bc_block *body);

@@ -11,6 +11,11 @@ const cg_target *cg_target_at(size_t index)
     return index < sizeof targets / sizeof *targets ? &targets[index] : NULL;
 }
 
+uint32_t cg_static_shared(const cg_target *target)
+{
+    return (target->suffix ? (uint32_t)target->shared_kib : 48) << 10;
+}
+
 const cg_target *cg_target_find(tv_str name)
 {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)

@@ -94,8 +94,7 @@ static bool is_inbounds(const cg_view_op *v, uint32_t t)
     return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
 }
 
-/* The tile dimension that is contiguous in memory; false: none is known to be. */
-static bool contiguous_dim(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
+bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
 {
     const bc_type *type = v->view->type;
     const cg_view *tensor = view_of(c, v->view);
@@ -108,8 +107,7 @@ static bool contiguous_dim(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
     return false;
 }
 
-/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's end. */
-static uint32_t vector_bits(cg_func *c, const cg_view_op *v, uint32_t fast)
+uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
 {
     const bc_type *type = v->view->type;
     const cg_view *tensor = view_of(c, v->view);
@@ -138,8 +136,8 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
 {
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast = s.rank - 1, bits = 0;
-    if (contiguous_dim(c, v, &fast))
-        bits = vector_bits(c, v, fast);
+    if (cg_view_contiguous(c, v, &fast))
+        bits = cg_view_vector(c, v, fast);
     return cg_layout_blocked(&s, fast, bits, c->warp_bits);
 }
 
@@ -390,8 +388,8 @@ void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t
     uint32_t fast = 0, bits = 0;
     uint8_t reg_bit[5];
     w.bytes = cg_memory_bytes((bc_kind)w.tensor->tensor->elem->kind);
-    if (most_bits && contiguous_dim(c, v, &fast)) {
-        uint32_t allowed = vector_bits(c, v, fast);
+    if (most_bits && cg_view_contiguous(c, v, &fast)) {
+        uint32_t allowed = cg_view_vector(c, v, fast);
         bits = cg_layout_vector(l, w.shape.shift[fast], allowed < most_bits ? allowed : most_bits, reg_bit);
     }
     w.base = w.tensor->address;

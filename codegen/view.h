@@ -9,6 +9,7 @@ typedef struct cg_view {
     const bc_value *base;     /* its pointer */
     const bc_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
     const bc_value **strides;
+    const bc_op *maker;       /* the make_tensor_view */
     cg_val address;           /* lower pass: the rest as well */
     cg_val *extent;           /* 64 bits, unsigned; elements */
     cg_val *stride;
@@ -32,6 +33,10 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 /* layouts pass: of an op that writes a tile through a view. Its first result's home says in which layout. */
 void cg_assign_view_write(cg_func *c, const bc_op *op);
 
+/* The tile dimension that is contiguous in memory; false: none is known to be. */
+bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim);
+/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's end. */
+uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
 /* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 

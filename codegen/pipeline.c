@@ -1,0 +1,248 @@
+/* Pipelined loads; see the header. The ring has `stages` slots of `slot_bytes`; each slot has a stage for every load. At the head of
+   iteration i, all copies but those of the newest stages - 2 groups have arrived; a barrier makes them visible and says that
+   all threads are done with iteration i - 1, whose slot the copies of iteration i + stages - 1 go to. */
+#include "codegen/pipeline.h"
+
+#include "codegen/assign.h"
+#include "codegen/memory.h"
+#include "codegen/mma.h"
+#include "codegen/order.h"
+#include "codegen/view.h"
+
+enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10 };
+
+typedef struct piped {
+    const bc_op *op;
+    cg_view_op view;
+    cg_layout layout;    /* of the copies over threads */
+    cg_stage stage;      /* base: of the current iteration */
+    uint32_t offset;     /* in a slot */
+} piped;
+
+struct cg_pipeline {
+    const bc_op *loop;
+    const bc_block *body;
+    piped loads[MAX_LOADS];
+    uint32_t load_count, stages, slot_bytes;
+    bool *in_slice;      /* by value id: made by an op that the indices need */
+    cg_val ring, read, write, ahead; /* address; offsets of slots; counter of the iteration to be copied next */
+};
+
+/* ---- which loads ---- */
+
+static bool is_inside(const bc_op *op, const bc_block *body)
+{
+    for (const bc_block *b = op->block; b; b = b->parent ? b->parent->block : NULL)
+        if (b == body)
+            return true;
+    return false;
+}
+
+/* Is v made only from the induction variable and values from outside, by scalar arithmetic? Marks what makes it. */
+static bool is_slice(const cg_pipeline *p, const bc_value *v, uint32_t depth)
+{
+    if (!v->op) {
+        if (v == &p->body->args[0])
+            return true;
+        for (uint32_t i = 0; i < p->body->arg_count; i++)
+            if (v == &p->body->args[i])
+                return false;
+        return true;
+    }
+    if (!is_inside(v->op, p->body))
+        return true;
+    if (depth == 0 || v->op->block != p->body || !bc_is_tile(v->type) || v->type->rank
+        || !(cg_is_map((bc_opcode)v->op->opcode) || v->op->opcode == OP_assume))
+        return false;
+    for (uint32_t i = 0; i < v->op->operand_count; i++)
+        if (!is_slice(p, bc_operands(v->op)[i], depth - 1))
+            return false;
+    p->in_slice[v->id] = true;
+    return true;
+}
+
+/* Are all uses of v, also seen through reshapes, operands of products that take them from a stage? */
+static bool only_multiplied(const cg_func *c, const bc_block *body, const bc_value *v, uint32_t depth)
+{
+    bool any = false;
+    for (const bc_op *op = body->first; op; op = bc_next_op(op, body))
+        for (uint32_t i = 0; i < op->operand_count; i++) {
+            if (bc_operands(op)[i] != v)
+                continue;
+            if (op->block != body || depth == 0)
+                return false;
+            if (op->opcode == OP_reshape ? !only_multiplied(c, body, cg_result(op, 0), depth - 1) : !cg_mma_takes_stage(c, op, i))
+                return false;
+            any = true;
+        }
+    return any;
+}
+
+/* The matrix that v is multiplied as: rank 2. */
+static const bc_type *matrix_type(const bc_block *body, const bc_value *v)
+{
+    for (const bc_op *op = body->first; op; op = op->next)
+        if (op->opcode == OP_reshape && bc_operands(op)[0] == v)
+            return matrix_type(body, cg_result(op, 0));
+    return v->type;
+}
+
+static bool can_go_ahead(cg_func *c, cg_pipeline *p, const bc_op *op, piped *out)
+{
+    if (op->opcode != OP_load_view_tko
+        || bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
+        return false;
+    cg_view_op v = cg_view_op_of(op);
+    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type));
+    uint8_t padding = v.view->type->padding;
+    const cg_view *tensor = cg_value_of(c, v.view)->view;
+    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW || (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
+        || !cg_view_contiguous(c, &v, &fast) || fast != v.tile_type->rank - 1
+        || bytes << cg_view_vector(c, &v, fast) != 16 || (tensor->maker && is_inside(tensor->maker, p->body)))
+        return false;
+    for (uint32_t i = 0; i < v.index_count; i++)
+        if (!is_slice(p, v.index[i], 16))
+            return false;
+    const bc_type *matrix = matrix_type(p->body, v.tile);
+    if (!only_multiplied(c, p->body, v.tile, 4) || matrix->rank != 2 || cg_order_is_written(c, p->body, v.view))
+        return false;
+    cg_shape s = cg_shape_of(matrix);
+    cg_layout l = cg_view_layout(c, &v);
+    uint8_t bits[5];
+    if (bytes << cg_layout_vector(&l, 0, 4, bits) < 16)
+        return false;
+    *out = (piped){.op = op, .view = v, .layout = l, .stage = cg_stage_new(s.bits[0], s.bits[1], 0, bytes)};
+    return true;
+}
+
+cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
+{
+    cg_pipeline *p = bc_new(&c->arena, cg_pipeline, 1);
+    if (!p || !(p->in_slice = bc_new(&c->arena, bool, c->f->value_count + 1u))) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    p->loop = loop;
+    p->body = bc_regions(loop)[0];
+    for (const bc_op *op = p->body->first; op; op = op->next) {
+        piped *load = &p->loads[p->load_count];
+        if (p->load_count == MAX_LOADS || !can_go_ahead(c, p, op, load))
+            continue;
+        load->offset = p->slot_bytes;
+        p->slot_bytes += (cg_stage_bytes(&load->stage) + 127) & ~127u;
+        p->load_count++;
+    }
+    uint32_t room = cg_static_shared(c->target);
+    room -= room > SHARED_FOR_THE_REST + c->ring_bytes ? SHARED_FOR_THE_REST + c->ring_bytes : room;
+    if (!p->load_count || c->ring_bytes || 2 * p->slot_bytes > room) /* one ring a kernel */
+        return NULL;
+    p->stages = SHARED_FOR_TWO_BLOCKS / p->slot_bytes;
+    p->stages = p->stages > MOST_STAGES ? MOST_STAGES : p->stages;
+    if (p->stages < 3)
+        p->stages = room / p->slot_bytes < 3 ? 2 : 3;
+    return p;
+}
+
+/* ---- copies ---- */
+
+typedef struct copying {
+    const piped *load;
+    cg_val base, valid;
+    cg_layout places;
+} copying;
+
+static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    const copying *k = user;
+    cg_place to = cg_flat_place(c, k->base, k->load->stage.bytes, &k->places, part->reg[0]);
+    cg_val inside = part->inside.known ? k->valid : part->inside, bytes = cg_new(c, CG_B32);
+    if (!part->inside.known && !k->valid.known) {
+        inside = cg_new(c, CG_PRED);
+        cg_ins(c, "and.pred %v, %v, %v", inside, part->inside, k->valid);
+    }
+    if (part->inside.known && !part->inside.bits)
+        cg_ins(c, "mov.u32 %v, 0", bytes);
+    else if (inside.known)
+        cg_ins(c, "mov.u32 %v, 16", bytes);
+    else
+        cg_ins(c, "selp.u32 %v, 16, 0, %v", bytes, inside);
+    cg_ins(c, "cp.async.cg.shared.global [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address, (int)part->offset,
+           bytes);
+}
+
+/* The copies of the iteration with that counter into the slot at `slot`, as one group. */
+static void copy_iteration(cg_func *c, cg_pipeline *p, cg_val counter, cg_val high, cg_val slot)
+{
+    cg_val valid = cg_new(c, CG_PRED);
+    bool is_unsigned = bc_attr_u(p->loop, F_for_unsigned_cmp) != 0;
+    cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, counter, high);
+    cg_set_counter(c, p->body, counter);
+    for (const bc_op *op = p->body->first; op && !c->failed; op = op->next)
+        if (op->result_count && p->in_slice[cg_result(op, 0)->id])
+            cg_lower_op(c, op);
+    for (uint32_t i = 0; i < p->load_count && !c->failed; i++) {
+        piped *load = &p->loads[i];
+        copying k = {.load = load, .base = cg_new(c, CG_B32), .valid = valid, .places = cg_stage_layout(&load->stage, &load->layout)};
+        cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
+        cg_view_parts(c, &load->view, &load->layout, 4, &k, copy_part);
+    }
+    cg_ins(c, "cp.async.commit_group");
+}
+
+void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_val step)
+{
+    for (uint32_t i = 0; i < p->load_count; i++)
+        cg_order_access(c, p->loads[i].op, p->loads[i].view.view, false, NULL);
+    cg_barrier(c); /* an earlier run of the loop may still read the ring */
+    c->ring_bytes = p->stages * p->slot_bytes;
+    p->ring = cg_new(c, CG_B32);
+    p->read = cg_new(c, CG_B32);
+    p->write = cg_new(c, CG_B32);
+    p->ahead = cg_new(c, CG_B64);
+    cg_ins(c, "mov.u32 %v, tv_ring", p->ring);
+    cg_ins(c, "mov.b64 %v, %v", p->ahead, low);
+    for (uint32_t s = 0; s + 1 < p->stages; s++) {
+        cg_val slot = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", slot, p->ring, s * p->slot_bytes);
+        copy_iteration(c, p, p->ahead, high, slot);
+        cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, step);
+    }
+    cg_ins(c, "mov.u32 %v, %v", p->read, p->ring);
+    cg_ins(c, "add.u32 %v, %v, %u", p->write, p->ring, (p->stages - 1) * p->slot_bytes);
+}
+
+void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step)
+{
+    cg_ins(c, "cp.async.wait_group %u", p->stages - 2);
+    cg_barrier(c);
+    copy_iteration(c, p, p->ahead, high, p->write);
+    cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, step);
+    for (uint32_t i = 0; i < p->load_count; i++) {
+        piped *load = &p->loads[i];
+        load->stage.base = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, p->read, load->offset);
+        cg_value_of(c, load->view.tile)->stage = &load->stage;
+    }
+}
+
+static void next_slot(cg_func *c, const cg_pipeline *p, cg_val slot)
+{
+    cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", last, p->ring, (p->stages - 1) * p->slot_bytes);
+    cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
+    cg_ins(c, "add.u32 %v, %v, %u", next, slot, p->slot_bytes);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, p->ring, next, wraps);
+}
+
+void cg_pipeline_turn(cg_func *c, cg_pipeline *p)
+{
+    next_slot(c, p, p->read);
+    next_slot(c, p, p->write);
+}
+
+void cg_pipeline_end(cg_func *c, cg_pipeline *p)
+{
+    cg_ins(c, "cp.async.wait_group 0");
+    for (uint32_t i = 0; i < p->load_count; i++)
+        cg_value_of(c, p->loads[i].view.tile)->stage = NULL;
+}

@@ -1,0 +1,23 @@
+/* Loads that a loop multiplies, ahead of time: cp.async brings the tiles of later iterations into a ring of stages in shared memory
+   while the current ones are multiplied. */
+#ifndef TILEVM_CODEGEN_PIPELINE_H
+#define TILEVM_CODEGEN_PIPELINE_H
+
+#include "codegen/stage.h"
+
+typedef struct cg_pipeline cg_pipeline;
+
+/* The loads of a `for` that can go ahead: weak, of a view from outside, with an index that only the induction variable and outer
+   values make, read by products alone, in 16-byte pieces, from memory that the loop does not write. NULL: none, or no room. */
+cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop);
+
+/* Emits the copies of the first iterations, given the 64-bit counter `low`, `step` and the end `high`. */
+void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_val step);
+/* At the head of the body: waits for this iteration's tiles and starts those of a later one. The ops of the body that
+   make indices are lowered for it; the caller sets the induction variable afterwards. */
+void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step);
+/* After the body, before the counter moves on; and after the loop. */
+void cg_pipeline_turn(cg_func *c, cg_pipeline *p);
+void cg_pipeline_end(cg_func *c, cg_pipeline *p);
+
+#endif
