@@ -237,7 +237,17 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; \
 	    $(OUT)/corpus_run $(BUILD)/corpus --checks tests/corpus/findings.txt || status=1; exit $$status
 
-.PHONY: check-matrix
+PTX_TARGETS ?= sm_80 sm_90a
+check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator
+	$(Q)status=0; for t in $(PTX_TARGETS); do $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --ptx $$t --jobs 2 || status=1; done; exit $$status
+
+check-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version (GPU_TARGET: sm_90a)
+	$(Q)$(OUT)/corpus_run $(BUILD)/corpus --gpu $(or $(GPU_TARGET),sm_90a) --jobs 4
+
+bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the large kernels of the corpus on a GPU: median microseconds of 30 launches
+	$(Q)$(OUT)/corpus_run $(BUILD)/corpus --gpu $(or $(GPU_TARGET),sm_90a) --version 13.5 --perf
+
+.PHONY: check-matrix check-ptx check-gpu bench-gpu
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
 	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
 

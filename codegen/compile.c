@@ -71,16 +71,21 @@ static bool arrays_are_apart(const bc_module *m, const bc_function *f)
 
 /* ---- warps ---- */
 
-/* Warps for a block: enough that the largest tile takes at most some 64 elements a thread. */
+/* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile; where matrices are
+   multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. */
 static uint32_t choose_warps(const bc_function *f)
 {
-    uint32_t most = 0;
+    uint32_t most = 0, product = 0;
     for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
         for (unsigned i = 0; i < op->result_count; i++)
             if (bc_is_tile(bc_results(op)[i].type)) {
                 cg_shape s = cg_shape_of(bc_results(op)[i].type);
                 most = s.tile_bits > most ? s.tile_bits : most;
+                if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)
+                    product = s.tile_bits;
             }
+    if (product >= 13 && product == most)
+        return product >= 15 ? 3 : 2;
     return most >= 14 ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
 }
 
@@ -188,7 +193,8 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
             status = compile_function(&c, &kernels);
         ptx = c.ptx > ptx ? c.ptx : ptx;
     }
-    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u, target->name);
+    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,
+                   target->name);
     bc_text_str(&text, bc_text_get(&kernels));
     if (status == TV_OK)
         status = text.failed || kernels.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
