@@ -91,6 +91,17 @@ static uint32_t choose_warps(const bc_function *f)
 
 /* ---- one kernel ---- */
 
+static uint32_t ring_offset(const cg_func *c)
+{
+    return (c->kept_bytes + 127) & ~127u;
+}
+
+static uint32_t shared_bytes(const cg_func *c)
+{
+    uint32_t with_ring = c->ring_bytes ? ring_offset(c) + c->ring_bytes : 0;
+    return with_ring > c->shared_bytes ? with_ring : c->shared_bytes;
+}
+
 static void put_signature(cg_func *c, bc_text *out)
 {
     bc_text_puts(out, ".visible .entry ");
@@ -106,12 +117,10 @@ static void put_signature(cg_func *c, bc_text *out)
     for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
         if (c->registers[cls])
             bc_text_printf(out, "\t.reg .%s %%%s<%u>;\n", classes[cls].type, classes[cls].name, c->registers[cls] + 1);
-    if (c->shared_bytes)
-        bc_text_printf(out, "\t.shared .align 16 .b8 tv_scratch[%u];\n", c->shared_bytes);
+    if (shared_bytes(c))
+        bc_text_printf(out, "\t.shared .align 128 .b8 tv_scratch[%u];\n", shared_bytes(c));
     if (c->call_bytes)
         bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
-    if (c->ring_bytes)
-        bc_text_printf(out, "\t.shared .align 128 .b8 tv_ring[%u];\n", c->ring_bytes);
 }
 
 static void assign(cg_func *c)
@@ -149,9 +158,13 @@ static tv_status compile_function(cg_func *c, bc_text *out)
         load_params(c, f->body);
         cg_block(c, f->body);
     }
-    if (!c->failed && c->shared_bytes + c->ring_bytes > cg_static_shared(c->target))
+    if (c->ring.id) {
+        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
+        cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, ring_offset(c));
+    }
+    if (!c->failed && shared_bytes(c) > cg_static_shared(c->target))
         cg_unsupported(c, NULL, "the kernel needs %u bytes of shared memory; a kernel for %s may have %u",
-                       c->shared_bytes + c->ring_bytes, c->target->name, cg_static_shared(c->target));
+                       shared_bytes(c), c->target->name, cg_static_shared(c->target));
     if (!c->failed) {
         bc_text_str(out, bc_text_get(&c->module_text));
         put_signature(c, out);

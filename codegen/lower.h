@@ -116,7 +116,10 @@ typedef struct cg_func {
     uint32_t shared_bytes;     /* scratch */
     uint32_t call_bytes;       /* local memory for the arguments of vprintf */
     uint32_t texts;            /* strings in module_text */
-    uint32_t ring_bytes;       /* of the pipelined loop (codegen/pipeline.h) */
+    uint32_t ring_bytes;       /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
+    uint32_t kept_bytes;       /* scratch that is used within such loops: the ring lies behind it */
+    bool in_ring;              /* such a loop is being lowered */
+    cg_val ring;               /* its address, once needed */
     uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
     cg_val owners[1 << (CG_LANE_BITS + CG_MAX_WARP_BITS)]; /* by the bits of tid that select copies */

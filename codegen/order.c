@@ -200,6 +200,8 @@ cg_val cg_scratch(cg_func *c, uint32_t bytes)
         cg_barrier(c);
     if (bytes > c->shared_bytes)
         c->shared_bytes = bytes;
+    if (c->in_ring && bytes > c->kept_bytes)
+        c->kept_bytes = bytes;
     if (!c->scratch.id) {
         c->scratch = cg_new(c, CG_B32);
         cg_ins_first(c, "mov.u32 %v, tv_scratch", c->scratch);

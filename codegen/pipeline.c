@@ -25,7 +25,7 @@ struct cg_pipeline {
     piped loads[MAX_LOADS];
     uint32_t load_count, stages, slot_bytes;
     bool *in_slice;      /* by value id: made by an op that the indices need */
-    cg_val ring, read, write, ahead; /* address; offsets of slots; counter of the iteration to be copied next */
+    cg_val read, write, ahead; /* addresses of slots; counter of the iteration to be copied next */
 };
 
 /* ---- which loads ---- */
@@ -133,8 +133,9 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
         p->load_count++;
     }
     uint32_t room = cg_static_shared(c->target);
-    room -= room > SHARED_FOR_THE_REST + c->ring_bytes ? SHARED_FOR_THE_REST + c->ring_bytes : room;
-    if (!p->load_count || c->ring_bytes || 2 * p->slot_bytes > room) /* one ring a kernel */
+    if (room > 48 << 10)
+        room -= SHARED_FOR_THE_REST;
+    if (!p->load_count || c->in_ring || 2 * p->slot_bytes > room)
         return NULL;
     p->stages = SHARED_FOR_TWO_BLOCKS / p->slot_bytes;
     p->stages = p->stages > MOST_STAGES ? MOST_STAGES : p->stages;
@@ -194,21 +195,23 @@ void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_v
     for (uint32_t i = 0; i < p->load_count; i++)
         cg_order_access(c, p->loads[i].op, p->loads[i].view.view, false, NULL);
     cg_barrier(c); /* an earlier run of the loop may still read the ring */
-    c->ring_bytes = p->stages * p->slot_bytes;
-    p->ring = cg_new(c, CG_B32);
+    if (p->stages * p->slot_bytes > c->ring_bytes)
+        c->ring_bytes = p->stages * p->slot_bytes;
+    c->in_ring = true;
+    if (!c->ring.id)
+        c->ring = cg_new(c, CG_B32);
     p->read = cg_new(c, CG_B32);
     p->write = cg_new(c, CG_B32);
     p->ahead = cg_new(c, CG_B64);
-    cg_ins(c, "mov.u32 %v, tv_ring", p->ring);
     cg_ins(c, "mov.b64 %v, %v", p->ahead, low);
     for (uint32_t s = 0; s + 1 < p->stages; s++) {
         cg_val slot = cg_new(c, CG_B32);
-        cg_ins(c, "add.u32 %v, %v, %u", slot, p->ring, s * p->slot_bytes);
+        cg_ins(c, "add.u32 %v, %v, %u", slot, c->ring, s * p->slot_bytes);
         copy_iteration(c, p, p->ahead, high, slot);
         cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, step);
     }
-    cg_ins(c, "mov.u32 %v, %v", p->read, p->ring);
-    cg_ins(c, "add.u32 %v, %v, %u", p->write, p->ring, (p->stages - 1) * p->slot_bytes);
+    cg_ins(c, "mov.u32 %v, %v", p->read, c->ring);
+    cg_ins(c, "add.u32 %v, %v, %u", p->write, c->ring, (p->stages - 1) * p->slot_bytes);
 }
 
 void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step)
@@ -228,10 +231,10 @@ void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step)
 static void next_slot(cg_func *c, const cg_pipeline *p, cg_val slot)
 {
     cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", last, p->ring, (p->stages - 1) * p->slot_bytes);
+    cg_ins(c, "add.u32 %v, %v, %u", last, c->ring, (p->stages - 1) * p->slot_bytes);
     cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
     cg_ins(c, "add.u32 %v, %v, %u", next, slot, p->slot_bytes);
-    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, p->ring, next, wraps);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, c->ring, next, wraps);
 }
 
 void cg_pipeline_turn(cg_func *c, cg_pipeline *p)
@@ -243,6 +246,8 @@ void cg_pipeline_turn(cg_func *c, cg_pipeline *p)
 void cg_pipeline_end(cg_func *c, cg_pipeline *p)
 {
     cg_ins(c, "cp.async.wait_group 0");
+    c->in_ring = false;
+    cg_scratch_read(c); /* the ring is scratch again once all threads have read it */
     for (uint32_t i = 0; i < p->load_count; i++)
         cg_value_of(c, p->loads[i].view.tile)->stage = NULL;
 }
