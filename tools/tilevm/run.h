@@ -31,7 +31,7 @@ typedef struct run_expect {
     bool compared;
 } run_expect;
 
-typedef enum run_outcome { RUN_OK, RUN_DIFFERENT, RUN_TRAPPED, RUN_OUTSIDE, RUN_INVALID } run_outcome;
+typedef enum run_outcome { RUN_OK, RUN_DIFFERENT, RUN_TRAPPED, RUN_FINDINGS, RUN_OUTSIDE, RUN_INVALID } run_outcome;
 
 typedef struct run_options {
     const char *path;            /* of the bytecode */

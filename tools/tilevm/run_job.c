@@ -413,6 +413,8 @@ tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
     job->outcome = RUN_TRAPPED;
     tv_status status = tv_vm_run(job->vm, symbol.ptr, job->options.grid, params, count, job->sink);
     tv_vm_get_stats(job->vm, &job->stats);
+    if (status == TV_INVALID)
+        job->outcome = RUN_FINDINGS;
     return status;
 }
 

@@ -417,7 +417,8 @@ static void add_trace(json_doc *doc, cJSON *root, const run_trace *trace)
 bool run_report_json(const run_job *job)
 {
     static const char *const outcomes[] = {[RUN_OK] = "ok", [RUN_DIFFERENT] = "different", [RUN_TRAPPED] = "trapped",
-                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid"};
+                                           [RUN_FINDINGS] = "findings", [RUN_OUTSIDE] = "outside",
+                                           [RUN_INVALID] = "invalid"};
     json_doc doc = {0};
     cJSON *root = json_object(&doc, NULL, NULL);
     json_text(&doc, root, "file", cli_shown_path(job->options.path));
