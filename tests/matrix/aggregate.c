@@ -12,11 +12,12 @@ enum { MAX_OPERANDS = 3 };
 typedef struct body {
     const char *name;
     unsigned operands;
-    /* Text of the body: $k is the element type of operand k, & a zero of operand 0. Arguments are %a0, %b0, %a1, %b1, ...; ends in yield. */
+    /* Text of the body: $k is the element type of operand k, & a zero of operand 0. Arguments are %a0, %b0, %a1, %b1,
+       ...; ends in yield. */
     const char *text;
     void (*combine)(const bc_kind *kinds, const uint64_t *a, const uint64_t *b, uint64_t *out);
-    bool scan_only;       /* the order shows */
-    bool small_numbers;   /* floats: sums of whole numbers, exact in any order */
+    bool scan_only;     /* the order shows */
+    bool small_numbers; /* floats: sums of whole numbers, exact in any order */
 } body;
 
 /* ---- combiners ---- */
@@ -42,12 +43,12 @@ static bool float_is_less(bc_kind kind, uint64_t a, uint64_t b)
     return x.class_ != EXACT_NAN && y.class_ != EXACT_NAN && exact_compare(&x, &y) < 0;
 }
 
-#define INT_COMBINER(name, value)                                                                       \
-    static void name(const bc_kind *kinds, const uint64_t *a, const uint64_t *b, uint64_t *out)         \
-    {                                                                                                   \
-        unsigned width = exact_bits(kinds[0]);                                                          \
-        uint64_t x = a[0], y = b[0];                                                                    \
-        out[0] = (value) & exact_mask(width);                                                           \
+#define INT_COMBINER(name, value)                                                               \
+    static void name(const bc_kind *kinds, const uint64_t *a, const uint64_t *b, uint64_t *out) \
+    {                                                                                           \
+        unsigned width = exact_bits(kinds[0]);                                                  \
+        uint64_t x = a[0], y = b[0];                                                            \
+        out[0] = (value) & exact_mask(width);                                                   \
     }
 INT_COMBINER(add_ints, x + y)
 INT_COMBINER(mul_ints, x * y)
@@ -93,20 +94,27 @@ static const body int_bodies[] = {
     {"subi", 1, "%r = subi %a0, %b0 : tile<$0>\nyield %r : tile<$0>\n", sub_ints, true, false},
     {"captured", 1, "%q = addi %a0, %seven : tile<$0>\n%r = addi %q, %b0 : tile<$0>\nyield %r : tile<$0>\n",
      sum_and_seven, false, false},
-    {"if", 1, "%c = cmpi greater_than %a0, %b0, signed : tile<$0> -> tile<i1>\n"
-              "%r = if %c -> (tile<$0>) {\nyield %a0 : tile<$0>\n} else {\nyield %b0 : tile<$0>\n}\nyield %r : tile<$0>\n",
+    {"if", 1,
+     "%c = cmpi greater_than %a0, %b0, signed : tile<$0> -> tile<i1>\n"
+     "%r = if %c -> (tile<$0>) {\nyield %a0 : tile<$0>\n} else {\nyield %b0 : tile<$0>\n}\nyield %r : tile<$0>\n",
      max_ints, false, false},
-    {"nested", 1, "%n = reduce %ones dim=0 identities=[&] : tile<8x$0> -> tile<$0> (%x: tile<$0>, %y: tile<$0>) {\n"
-                  "%z = ori %x, %y : tile<$0>\nyield %z : tile<$0>\n}\n"
-                  "%m = muli %n, %a0 : tile<$0>\n%r = addi %m, %b0 : tile<$0>\nyield %r : tile<$0>\n", add_ints, false, false},
-    {"argmax", 2, "%g = cmpi greater_than %b0, %a0, signed : tile<$0> -> tile<i1>\n"
-                  "%e = cmpi equal %b0, %a0, signed : tile<$0> -> tile<i1>\n"
-                  "%l = cmpi less_than %b1, %a1, unsigned : tile<$1> -> tile<i1>\n"
-                  "%el = andi %e, %l : tile<i1>\n%s = ori %g, %el : tile<i1>\n"
-                  "%r = select %s, %b0, %a0 : tile<i1>, tile<$0>\n%q = select %s, %b1, %a1 : tile<i1>, tile<$1>\n"
-                  "yield %r, %q : tile<$0>, tile<$1>\n", arg_max_ints, false, false},
-    {"three", 3, "%x = addi %a0, %b0 : tile<$0>\n%y = xori %a1, %b1 : tile<$1>\n%z = maxi %a2, %b2 signed : tile<$2>\n"
-                 "yield %x, %y, %z : tile<$0>, tile<$1>, tile<$2>\n", three, false, false},
+    {"nested", 1,
+     "%n = reduce %ones dim=0 identities=[&] : tile<8x$0> -> tile<$0> (%x: tile<$0>, %y: tile<$0>) {\n"
+     "%z = ori %x, %y : tile<$0>\nyield %z : tile<$0>\n}\n"
+     "%m = muli %n, %a0 : tile<$0>\n%r = addi %m, %b0 : tile<$0>\nyield %r : tile<$0>\n",
+     add_ints, false, false},
+    {"argmax", 2,
+     "%g = cmpi greater_than %b0, %a0, signed : tile<$0> -> tile<i1>\n"
+     "%e = cmpi equal %b0, %a0, signed : tile<$0> -> tile<i1>\n"
+     "%l = cmpi less_than %b1, %a1, unsigned : tile<$1> -> tile<i1>\n"
+     "%el = andi %e, %l : tile<i1>\n%s = ori %g, %el : tile<i1>\n"
+     "%r = select %s, %b0, %a0 : tile<i1>, tile<$0>\n%q = select %s, %b1, %a1 : tile<i1>, tile<$1>\n"
+     "yield %r, %q : tile<$0>, tile<$1>\n",
+     arg_max_ints, false, false},
+    {"three", 3,
+     "%x = addi %a0, %b0 : tile<$0>\n%y = xori %a1, %b1 : tile<$1>\n%z = maxi %a2, %b2 signed : tile<$2>\n"
+     "yield %x, %y, %z : tile<$0>, tile<$1>, tile<$2>\n",
+     three, false, false},
 };
 static const body float_bodies[] = {
     {"addf", 1, "%r = addf %a0, %b0 : tile<$0>\nyield %r : tile<$0>\n", add_floats, false, true},
@@ -116,9 +124,11 @@ static const body float_bodies[] = {
 };
 /* Floats without arithmetic of their own. */
 static const body narrow_bodies[] = {
-    {"larger", 1, "%x = ftof %a0 : tile<$0> -> tile<f64>\n%y = ftof %b0 : tile<$0> -> tile<f64>\n"
-                  "%c = cmpf less_than ordered %x, %y : tile<f64> -> tile<i1>\n"
-                  "%r = select %c, %b0, %a0 : tile<i1>, tile<$0>\nyield %r : tile<$0>\n", max_floats, false, true},
+    {"larger", 1,
+     "%x = ftof %a0 : tile<$0> -> tile<f64>\n%y = ftof %b0 : tile<$0> -> tile<f64>\n"
+     "%c = cmpf less_than ordered %x, %y : tile<f64> -> tile<i1>\n"
+     "%r = select %c, %b0, %a0 : tile<i1>, tile<$0>\nyield %r : tile<$0>\n",
+     max_floats, false, true},
 };
 
 /* ---- a case ---- */
@@ -236,8 +246,8 @@ static uint64_t make_element(const body *b, bc_kind kind, unsigned operand, uint
     return exact_round(kind, &whole, BC_RoundingMode_zero);
 }
 
-static void run_case(mx_report *r, const body *b, bc_kind kind, mx_shape shape, unsigned dim, unsigned way, mx_form form,
-                     uint64_t seed)
+static void run_case(mx_report *r, const body *b, bc_kind kind, mx_shape shape, unsigned dim, unsigned way,
+                     mx_form form, uint64_t seed)
 {
     aggregate *g = calloc(1, sizeof *g);
     unsigned in[MAX_OPERANDS] = {0}, out[MAX_OPERANDS] = {0}, outputs[MAX_OPERANDS] = {0};
@@ -267,8 +277,10 @@ static void run_case(mx_report *r, const body *b, bc_kind kind, mx_shape shape, 
         out[j] = mx_new(&g->k);
     }
     if (!exact_is_float(kind)) {
-        mx_op(&g->k, "%%seven = constant <%s: %s> : tile<%s>", mx_kind(kind), kind == BC_I1 ? "true" : "7", mx_kind(kind));
-        mx_op(&g->k, "%%ones = constant <%s: %s> : tile<8x%s>", mx_kind(kind), kind == BC_I1 ? "true" : "1", mx_kind(kind));
+        mx_op(&g->k, "%%seven = constant <%s: %s> : tile<%s>", mx_kind(kind), kind == BC_I1 ? "true" : "7",
+              mx_kind(kind));
+        mx_op(&g->k, "%%ones = constant <%s: %s> : tile<8x%s>", mx_kind(kind), kind == BC_I1 ? "true" : "1",
+              mx_kind(kind));
     }
     put_op(g, in, out);
     for (unsigned j = 0; j < b->operands; j++) {
@@ -280,7 +292,10 @@ static void run_case(mx_report *r, const body *b, bc_kind kind, mx_shape shape, 
     if (status == TV_OK && bad == 0)
         mx_pass(r);
     else
-        mx_fail(r, &g->k, "%s of %s by %s along %u: status %d, %zu wrong", way == 0 ? "reduce" : way == 1 ? "scan" : "reverse scan",
+        mx_fail(r, &g->k, "%s of %s by %s along %u: status %d, %zu wrong",
+                way == 0   ? "reduce"
+                : way == 1 ? "scan"
+                           : "reverse scan",
                 mx_tile(shape, kind), b->name, dim, (int)status, bad);
     mx_end(&g->k);
     for (unsigned j = 0; j < b->operands; j++)

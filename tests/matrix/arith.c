@@ -58,7 +58,8 @@ static uint64_t divide(const mx_map *m, uint64_t x, uint64_t y, unsigned width)
     if (m->what == REM)
         return (minus_x ? 0 - rest : rest) & all;
     bool minus = minus_x != minus_y;
-    if (rest && ((m->mode == BC_RoundingMode_positive_inf && !minus) || (m->mode == BC_RoundingMode_negative_inf && minus)))
+    if (rest
+        && ((m->mode == BC_RoundingMode_positive_inf && !minus) || (m->mode == BC_RoundingMode_negative_inf && minus)))
         q++;
     return (minus ? 0 - q : q) & all;
 }
@@ -144,9 +145,13 @@ static void one_int(mx_report *r, mx_effort effort, bc_kind kind, mx_map map)
 /* Without attributes but overflow, which changes nothing. */
 static void plain_ints(mx_report *r, mx_effort effort, bc_kind kind)
 {
-    static const struct { const char *name; int what; unsigned operands, overflows; } ops[] = {
-        {"addi", ADD, 2, 4}, {"subi", SUB, 2, 4}, {"muli", MUL, 2, 4}, {"mulhii", MULHI, 2, 0}, {"negi", NEG, 1, 4},
-        {"absi", ABS, 1, 0}, {"andi", AND, 2, 0}, {"ori", OR, 2, 0}, {"xori", XOR, 2, 0}, {"shli", SHL, 2, 4}};
+    static const struct {
+        const char *name;
+        int what;
+        unsigned operands, overflows;
+    } ops[] = {{"addi", ADD, 2, 4}, {"subi", SUB, 2, 4}, {"muli", MUL, 2, 4}, {"mulhii", MULHI, 2, 0},
+               {"negi", NEG, 1, 4}, {"absi", ABS, 1, 0}, {"andi", AND, 2, 0}, {"ori", OR, 2, 0},
+               {"xori", XOR, 2, 0}, {"shli", SHL, 2, 4}};
     static const char *const overflows[] = {"", " overflow<no_signed_wrap>", " overflow<no_unsigned_wrap>",
                                             " overflow<no_wrap>"};
     for (size_t i = 0; i < TV_COUNT(ops); i++) {
@@ -163,7 +168,10 @@ static void plain_ints(mx_report *r, mx_effort effort, bc_kind kind)
 
 static void signed_ints(mx_report *r, mx_effort effort, bc_kind kind)
 {
-    static const struct { const char *name; int what; } ops[] = {{"maxi", MAX}, {"mini", MIN}, {"remi", REM}, {"shri", SHR}};
+    static const struct {
+        const char *name;
+        int what;
+    } ops[] = {{"maxi", MAX}, {"mini", MIN}, {"remi", REM}, {"shri", SHR}};
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < TV_COUNT(ops); i++) {
             mx_map map = {.operands = 2, .what = ops[i].what, .is_signed = s};
@@ -180,14 +188,15 @@ static void signed_ints(mx_report *r, mx_effort effort, bc_kind kind)
     }
 }
 
-static const char *const predicates[] = {"equal", "not_equal", "less_than", "less_than_or_equal", "greater_than",
-                                         "greater_than_or_equal"};
+static const char *const predicates[] = {
+    "equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal"};
 
 static void compared_ints(mx_report *r, mx_effort effort, bc_kind kind)
 {
     for (int p = 0; p < 6; p++) {
         for (int s = 0; s < 2; s++) {
-            mx_map map = {.operands = 2, .in = {kind, kind}, .out = BC_I1, .expected = expect_cmpi, .what = p, .is_signed = s};
+            mx_map map = {
+                .operands = 2, .in = {kind, kind}, .out = BC_I1, .expected = expect_cmpi, .what = p, .is_signed = s};
             snprintf(map.text, sizeof map.text, "cmpi %s $0, $1, %s : #0 -> #r", predicates[p], sign_names[s]);
             both(r, &map, effort, 4096);
         }
@@ -278,8 +287,12 @@ static uint64_t expect_cmpf(const mx_map *m, const uint64_t *v)
 
 static void rounded_floats(mx_report *r, mx_effort effort, bc_kind kind)
 {
-    static const struct { const char *name; int what; unsigned operands; } ops[] = {
-        {"addf", ADDF, 2}, {"subf", SUBF, 2}, {"mulf", MULF, 2}, {"divf", DIVF, 2}, {"fma", FMA, 3}, {"sqrt", SQRT, 1}};
+    static const struct {
+        const char *name;
+        int what;
+        unsigned operands;
+    } ops[] = {{"addf", ADDF, 2}, {"subf", SUBF, 2}, {"mulf", MULF, 2},
+               {"divf", DIVF, 2}, {"fma", FMA, 3},   {"sqrt", SQRT, 1}};
     static const char *const operands[] = {"", "$0", "$0, $1", "$0, $1, $2"};
     for (size_t i = 0; i < TV_COUNT(ops); i++) {
         for (int mode = 0; mode < 6; mode++) {
@@ -287,10 +300,16 @@ static void rounded_floats(mx_report *r, mx_effort effort, bc_kind kind)
             if (loose && (kind != BC_F32 || (ops[i].what != DIVF && (ops[i].what != SQRT || mode == 5))))
                 continue;
             for (int flush = 0; flush <= (kind == BC_F32); flush++) {
-                mx_map map = {.operands = ops[i].operands, .in = {kind, kind, kind}, .out = kind, .what = ops[i].what,
-                              .expected = expect_float, .flush = flush,
+                mx_map map = {.operands = ops[i].operands,
+                              .in = {kind, kind, kind},
+                              .out = kind,
+                              .what = ops[i].what,
+                              .expected = expect_float,
+                              .flush = flush,
                               .mode = loose ? BC_RoundingMode_nearest_even : (bc_RoundingMode)mode,
-                              .ulps = !loose ? 0 : ops[i].what == SQRT ? 1 : 2};
+                              .ulps = !loose                ? 0
+                                      : ops[i].what == SQRT ? 1
+                                                            : 2};
                 snprintf(map.text, sizeof map.text, "%s %s rounding<%s>%s : #r", ops[i].name, operands[ops[i].operands],
                          loose ? (mode == 4 ? "approx" : "full") : mode_names[mode], flush ? " flush_to_zero" : "");
                 both(r, &map, effort, kind == BC_F16 || kind == BC_BF16 ? 131072 : 65536);
@@ -301,24 +320,39 @@ static void rounded_floats(mx_report *r, mx_effort effort, bc_kind kind)
 
 static void other_floats(mx_report *r, mx_effort effort, bc_kind kind)
 {
-    static const struct { const char *text; int what; unsigned operands; } ops[] = {
-        {"remf $0, $1 : #r", REMF, 2}, {"absf $0 : #r", ABSF, 1}, {"negf $0 : #r", NEGF, 1},
-        {"ceil $0 : #r", CEIL, 1}, {"floor $0 : #r", FLOOR, 1}};
+    static const struct {
+        const char *text;
+        int what;
+        unsigned operands;
+    } ops[] = {{"remf $0, $1 : #r", REMF, 2},
+               {"absf $0 : #r", ABSF, 1},
+               {"negf $0 : #r", NEGF, 1},
+               {"ceil $0 : #r", CEIL, 1},
+               {"floor $0 : #r", FLOOR, 1}};
     for (size_t i = 0; i < TV_COUNT(ops); i++) {
-        mx_map map = {.operands = ops[i].operands, .in = {kind, kind}, .out = kind, .what = ops[i].what,
+        mx_map map = {.operands = ops[i].operands,
+                      .in = {kind, kind},
+                      .out = kind,
+                      .what = ops[i].what,
                       .expected = expect_float};
         snprintf(map.text, sizeof map.text, "%s", ops[i].text);
         both(r, &map, effort, 65536);
     }
     for (int flags = 0; flags < (kind == BC_F32 ? 8 : 4); flags++) {
-        mx_map map = {.operands = 2, .in = {kind, kind}, .out = kind, .what = flags & 1 ? MINF : MAXF,
-                      .expected = expect_extreme, .flag = flags & 2, .flush = flags & 4};
+        mx_map map = {.operands = 2,
+                      .in = {kind, kind},
+                      .out = kind,
+                      .what = flags & 1 ? MINF : MAXF,
+                      .expected = expect_extreme,
+                      .flag = flags & 2,
+                      .flush = flags & 4};
         snprintf(map.text, sizeof map.text, "%s $0, $1%s%s : #r", flags & 1 ? "minf" : "maxf",
                  flags & 4 ? " flush_to_zero" : "", flags & 2 ? " propagate_nan" : "");
         both(r, &map, effort, 65536);
     }
     for (int p = 0; p < 12; p++) {
-        mx_map map = {.operands = 2, .in = {kind, kind}, .out = BC_I1, .what = p % 6, .expected = expect_cmpf, .flag = p < 6};
+        mx_map map = {
+            .operands = 2, .in = {kind, kind}, .out = BC_I1, .what = p % 6, .expected = expect_cmpf, .flag = p < 6};
         snprintf(map.text, sizeof map.text, "cmpf %s %s $0, $1 : #0 -> #r", predicates[p % 6],
                  map.flag ? "ordered" : "unordered");
         both(r, &map, effort, 8192);
@@ -339,8 +373,11 @@ static void selects(mx_report *r, mx_effort effort)
         bool number = bc_kinds[kind].kind_class == BC_CLASS_INTEGER || bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
         if ((!number && kind != BC_PTR) || kind == BC_F4E2M1FN)
             continue;
-        mx_map map = {.operands = 3, .in = {BC_I1, (bc_kind)kind, (bc_kind)kind}, .out = (bc_kind)kind,
-                      .expected = expect_select, .text = "select $0, $1, $2 : #0, #r"};
+        mx_map map = {.operands = 3,
+                      .in = {BC_I1, (bc_kind)kind, (bc_kind)kind},
+                      .out = (bc_kind)kind,
+                      .expected = expect_select,
+                      .text = "select $0, $1, $2 : #0, #r"};
         both(r, &map, effort, 2048);
     }
 }

@@ -7,19 +7,27 @@
 #include "tests/matrix/exact.h"
 #include "tests/matrix/parts.h"
 
-enum { N = 8, MAX_VALUES = 256, MAX_STATEMENTS = 128, MAX_CARRIED = 3, MAX_DEPTH = 4, BLOCKS = 4, MAX_STORES = MX_MAX_BUFFERS - 2 };
+enum {
+    N = 8,
+    MAX_VALUES = 256,
+    MAX_STATEMENTS = 128,
+    MAX_CARRIED = 3,
+    MAX_DEPTH = 4,
+    BLOCKS = 4,
+    MAX_STORES = MX_MAX_BUFFERS - 2
+};
 
 typedef enum verb { ADD, XOR, MUL, LESS_SELECT, TURN, SUM, IF, FOR, LOOP, YIELD, CONTINUE, BREAK, RETURN, STORE } verb;
 
 /* A statement; those of a body form a list. Values are numbers; a value is a tile of N elements. */
 typedef struct statement {
     verb verb;
-    int result, a, b;               /* ops: values */
-    int condition;                  /* IF: element 0 of this value is odd; LOOP: index of its counter */
-    uint32_t count;                 /* FOR: trips; STORE: where */
+    int result, a, b; /* ops: values */
+    int condition;    /* IF: element 0 of this value is odd; LOOP: index of its counter */
+    uint32_t count;   /* FOR: trips; STORE: where */
     unsigned carried;
     int in[MAX_CARRIED], argument[MAX_CARRIED], out[MAX_CARRIED]; /* out: results; of terminators: operands */
-    int first, otherwise, next;     /* bodies and the next statement; -1: none */
+    int first, otherwise, next;                                   /* bodies and the next statement; -1: none */
 } statement;
 
 typedef struct program {
@@ -44,7 +52,7 @@ typedef struct scope {
     int visible[MAX_VALUES], count;
     bool in_for, in_loop, in_if;
     int depth;
-    unsigned results;               /* of the loop or if around: what a terminator gives */
+    unsigned results; /* of the loop or if around: what a terminator gives */
     unsigned loop_results;
 } scope;
 
@@ -193,8 +201,12 @@ static void compute(program *p, const statement *s)
     for (int i = 0; i < N; i++)
         sum += a[i];
     for (int i = 0; i < N; i++) {
-        r[i] = s->verb == ADD ? a[i] + b[i] : s->verb == XOR ? a[i] ^ b[i] : s->verb == MUL ? a[i] * b[i]
-               : s->verb == LESS_SELECT ? (a[i] < b[i] ? a[i] : b[i]) : s->verb == TURN ? a[i % 4 * 2 + i / 4] : sum;
+        r[i] = s->verb == ADD           ? a[i] + b[i]
+               : s->verb == XOR         ? a[i] ^ b[i]
+               : s->verb == MUL         ? a[i] * b[i]
+               : s->verb == LESS_SELECT ? (a[i] < b[i] ? a[i] : b[i])
+               : s->verb == TURN        ? a[i % 4 * 2 + i / 4]
+                                        : sum;
     }
     memcpy(p->value[s->result], r, sizeof r);
 }
@@ -287,8 +299,12 @@ static void put_op(program *p, const statement *s)
         mx_op(&p->k, "%%d%d = permute %%c%d [1, 0] : tile<4x2xi32> -> tile<2x4xi32>", r, r);
         mx_op(&p->k, "%%x%d = reshape %%d%d : tile<2x4xi32> -> tile<8xi32>", r, r);
     } else {
-        mx_op(&p->k, "%%c%d = reduce %%x%d dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32> (%%p: tile<i32>, %%q: tile<i32>) {"
-              " %%r = addi %%p, %%q : tile<i32> yield %%r : tile<i32> }", r, a);
+        mx_op(
+            &p->k,
+            "%%c%d = reduce %%x%d dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>"
+              " (%%p: tile<i32>, %%q: tile<i32>) {"
+            " %%r = addi %%p, %%q : tile<i32> yield %%r : tile<i32> }",
+            r, a);
         mx_op(&p->k, "%%d%d = reshape %%c%d : tile<i32> -> tile<1xi32>", r, r);
         mx_op(&p->k, "%%x%d = broadcast %%d%d : tile<1xi32> -> tile<8xi32>", r, r);
     }
@@ -354,7 +370,8 @@ static void put_loop(program *p, const statement *s, int id)
     put_types(p, s->carried);
     bc_text_puts(&p->k.body, "\n}\n");
     mx_op(&p->k, "%%m%d = addi %%n%d, %%one : tile<i32>", id, id);
-    mx_op(&p->k, "%%mt%d = store_ptr_tko weak %%counter%d, %%m%d token=%%nt%d : tile<ptr<i32>>, tile<i32> -> token", id, id, id, id);
+    mx_op(&p->k, "%%mt%d = store_ptr_tko weak %%counter%d, %%m%d token=%%nt%d : tile<ptr<i32>>, tile<i32> -> token", id,
+          id, id, id);
     put_list(p, s->first, false);
     bc_text_puts(&p->k.body, "}\n");
 }
@@ -462,12 +479,14 @@ static void for_range(mx_report *r, bc_kind kind, int64_t low, int64_t high, uin
     mx_op(&k, "%%start = constant <i64: 1> : tile<i64>");
     mx_op(&k, "%%m = constant <i64: 1000003> : tile<i64>");
     result = mx_new(&k);
-    mx_op(&k, "%%v%u = for%s %%i in (%%v%u to %%v%u, step %%v%u) : tile<%s> iter_values(%%h = %%start) -> (tile<i64>) {", result,
-          is_unsigned ? " unsigned" : "", v[0], v[1], v[2], mx_kind(kind));
+    mx_op(&k,
+          "%%v%u = for%s %%i in (%%v%u to %%v%u, step %%v%u) : tile<%s> iter_values(%%h = %%start) -> (tile<i64>) {",
+          result, is_unsigned ? " unsigned" : "", v[0], v[1], v[2], mx_kind(kind));
     if (kind == BC_I64)
         mx_op(&k, "%%w = addi %%i, %%start : tile<i64>");
     else
-        mx_op(&k, "%%w0 = exti %%i unsigned : tile<%s> -> tile<i64>\n  %%w = addi %%w0, %%start : tile<i64>", mx_kind(kind));
+        mx_op(&k, "%%w0 = exti %%i unsigned : tile<%s> -> tile<i64>\n  %%w = addi %%w0, %%start : tile<i64>",
+              mx_kind(kind));
     mx_op(&k, "%%g = muli %%h, %%m : tile<i64>\n  %%n = addi %%g, %%w : tile<i64>\n  continue %%n : tile<i64>\n  }");
     mx_store(&k, out, (mx_shape){0, {0}}, result);
     tv_status status = mx_run(&k, NULL);
@@ -487,21 +506,24 @@ static void for_range(mx_report *r, bc_kind kind, int64_t low, int64_t high, uin
     if ((status == TV_OK && mx_result(&k, out, 0) == want) || (overflows && status == TV_TRAP))
         mx_pass(r);
     else
-        mx_fail(r, &k, "for %lld to %lld step %llu%s: status %d", (long long)low, (long long)high, (unsigned long long)step,
-                is_unsigned ? " unsigned" : "", (int)status);
+        mx_fail(r, &k, "for %lld to %lld step %llu%s: status %d", (long long)low, (long long)high,
+                (unsigned long long)step, is_unsigned ? " unsigned" : "", (int)status);
     mx_end(&k);
 }
 
 static void for_ranges(mx_report *r)
 {
     static const bc_kind kinds[] = {BC_I8, BC_I16, BC_I32, BC_I64};
-    static const struct { int64_t low, high; uint64_t step; } ranges[] = {
-        {0, 100, 50}, {100, 200, 60}, {5, 5, 1}, {7, 3, 1}, {-5, 5, 3}, {0, 10, 3}, {-3, -1, 1}, {-1, 1, 1}, {0, -1, 60},
-        {-100, 100, 60}, {3, 4, 100}, {-128, -120, 2}};
+    static const struct {
+        int64_t low, high;
+        uint64_t step;
+    } ranges[] = {{0, 100, 50}, {100, 200, 60}, {5, 5, 1},   {7, 3, 1},       {-5, 5, 3},  {0, 10, 3},
+                  {-3, -1, 1},  {-1, 1, 1},     {0, -1, 60}, {-100, 100, 60}, {3, 4, 100}, {-128, -120, 2}};
     for (size_t k = 0; k < TV_COUNT(kinds); k++)
         for (size_t i = 0; i < TV_COUNT(ranges); i++)
             for (int u = 0; u < 2; u++)
-                if (!u || kinds[k] == BC_I8 || (uint64_t)ranges[i].high < 1000) /* not four thousand million times round */
+                if (!u || kinds[k] == BC_I8
+                    || (uint64_t)ranges[i].high < 1000) /* not four thousand million times round */
                     for_range(r, kinds[k], ranges[i].low, ranges[i].high, ranges[i].step, u);
     for_range(r, BC_I1, 0, 1, 1, true);
     for_range(r, BC_I1, 0, 0, 1, true);
@@ -530,15 +552,23 @@ static void carried(mx_report *r, bc_kind kind, mx_shape shape, unsigned trips, 
     mx_op(&k, "%%zero = constant <i32: 0> : tile<i32>\n  %%one = constant <i32: 1> : tile<i32>");
     mx_op(&k, "%%hi = constant <i32: %u> : tile<i32>", trips);
     if (as_loop) { /* the counter goes round with them and does not come out */
-        mx_op(&k, "%%v%u, %%v%u, %%v%u = loop iter_values(%%a = %%v%u, %%b = %%v%u, %%c = %%v%u, %%n = %%zero) : %s, %s, %s, tile<i32>"
-              " -> %s, %s, %s {", result[0], result[1], result[2], v[0], v[1], v[2], type, type, type, type, type, type);
+        mx_op(
+            &k,
+            "%%v%u, %%v%u, %%v%u = loop iter_values(%%a = %%v%u, %%b = %%v%u, %%c = %%v%u, %%n = %%zero) : %s, %s, %s,"
+              " tile<i32>"
+            " -> %s, %s, %s {",
+            result[0], result[1], result[2], v[0], v[1], v[2], type, type, type, type, type, type);
         mx_op(&k, "%%done = cmpi equal %%n, %%hi, signed : tile<i32> -> tile<i1>");
         mx_op(&k, "if %%done { break %%a, %%b, %%c : %s, %s, %s }", type, type, type);
         mx_op(&k, "%%m = addi %%n, %%one : tile<i32>");
         mx_op(&k, "continue %%b, %%c, %%a, %%m : %s, %s, %s, tile<i32>\n  }", type, type, type);
     } else {
-        mx_op(&k, "%%v%u, %%v%u, %%v%u = for %%i in (%%zero to %%hi, step %%one) : tile<i32> iter_values(%%a = %%v%u, %%b = %%v%u,"
-              " %%c = %%v%u) -> (%s, %s, %s) {", result[0], result[1], result[2], v[0], v[1], v[2], type, type, type);
+        mx_op(
+            &k,
+            "%%v%u, %%v%u, %%v%u = for %%i in (%%zero to %%hi, step %%one) : tile<i32> iter_values(%%a = %%v%u,"
+              " %%b = %%v%u,"
+            " %%c = %%v%u) -> (%s, %s, %s) {",
+            result[0], result[1], result[2], v[0], v[1], v[2], type, type, type);
         mx_op(&k, "continue %%b, %%c, %%a : %s, %s, %s\n  }", type, type, type);
     }
     for (unsigned j = 0; j < 3; j++)

@@ -6,7 +6,7 @@
 #include "tests/matrix/parts.h"
 
 static const bc_kind ints[] = {BC_I1, BC_I4, BC_I8, BC_I16, BC_I32, BC_I64};
-static const bc_kind floats[] = {BC_F64, BC_F32, BC_TF32, BC_F16, BC_BF16,
+static const bc_kind floats[] = {BC_F64,    BC_F32,      BC_TF32,      BC_F16,      BC_BF16,
                                  BC_F8E5M2, BC_F8E4M3FN, BC_F8E8M0FNU, BC_F4E2M1FN, BC_FNV8E5M3FNU};
 enum { FLOATS = TV_COUNT(floats) };
 static const char *const sign_names[] = {"unsigned", "signed"};
@@ -28,11 +28,13 @@ static uint64_t expect_extended(const mx_map *m, const uint64_t *x)
 
 static void integers(mx_report *r, mx_effort effort)
 {
-    static const char *const overflows[] = {"", " overflow<no_signed_wrap>", " overflow<no_unsigned_wrap>", " overflow<no_wrap>"};
+    static const char *const overflows[] = {"", " overflow<no_signed_wrap>", " overflow<no_unsigned_wrap>",
+                                            " overflow<no_wrap>"};
     for (size_t i = 0; i < TV_COUNT(ints); i++) {
         for (size_t j = 0; j < TV_COUNT(ints); j++) {
             for (int s = 0; i < j && s < 2; s++) {
-                mx_map map = {.operands = 1, .in = {ints[i]}, .out = ints[j], .expected = expect_extended, .is_signed = s};
+                mx_map map = {
+                    .operands = 1, .in = {ints[i]}, .out = ints[j], .expected = expect_extended, .is_signed = s};
                 snprintf(map.text, sizeof map.text, "exti $0 %s : #0 -> #r", sign_names[s]);
                 both(r, &map, effort, 65536);
             }
@@ -67,12 +69,17 @@ static void integers_and_floats(mx_report *r, mx_effort effort)
         for (size_t i = 0; i < TV_COUNT(ints); i++) {
             for (int form = 0; form < 4 && ints[i] != BC_I4; form++) {
                 int s = form & 1, saturating = form >> 1;
-                mx_map to_int = {.operands = 1, .in = {floats[f]}, .out = ints[i], .expected = expect_ftoi,
-                                 .is_signed = s, .flag = saturating};
+                mx_map to_int = {.operands = 1,
+                                 .in = {floats[f]},
+                                 .out = ints[i],
+                                 .expected = expect_ftoi,
+                                 .is_signed = s,
+                                 .flag = saturating};
                 snprintf(to_int.text, sizeof to_int.text, "ftoi $0 %s%s rounding<nearest_int_to_zero> : #0 -> #r",
                          sign_names[s], saturating ? " saturating" : "");
                 both(r, &to_int, effort, 65536);
-                mx_map to_float = {.operands = 1, .in = {ints[i]}, .out = floats[f], .expected = expect_itof, .is_signed = s};
+                mx_map to_float = {
+                    .operands = 1, .in = {ints[i]}, .out = floats[f], .expected = expect_itof, .is_signed = s};
                 snprintf(to_float.text, sizeof to_float.text, "itof $0 %s : #0 -> #r", sign_names[s]);
                 if (!saturating && floats[f] != BC_F8E8M0FNU)
                     both(r, &to_float, effort, 65536);
@@ -95,11 +102,18 @@ static const char *const legal_modes[FLOATS][FLOATS] = {
     {"NZMPW", "NZMPW", "NZMPW", "NZMPW", "NZMPW", "N", "N", "ZP", "", "N"},
     {"NZMPW", "NZMPW", "NZMPW", "NZ", "NZMPW", "N", "N", "ZP", "N", ""},
 };
-static const struct { char letter; const char *name; bc_RoundingMode mode; } modes[] = {
-    {'N', "nearest_even", BC_RoundingMode_nearest_even}, {'Z', "zero", BC_RoundingMode_zero},
-    {'M', "negative_inf", BC_RoundingMode_negative_inf}, {'P', "positive_inf", BC_RoundingMode_positive_inf},
-    {'-', "approx", BC_RoundingMode_approx}, {'-', "full", BC_RoundingMode_full},
-    {'-', "nearest_int_to_zero", BC_RoundingMode_nearest_int_to_zero}, {'W', "nearest_away", BC_RoundingMode_nearest_away}};
+static const struct {
+    char letter;
+    const char *name;
+    bc_RoundingMode mode;
+} modes[] = {{'N', "nearest_even", BC_RoundingMode_nearest_even},
+             {'Z', "zero", BC_RoundingMode_zero},
+             {'M', "negative_inf", BC_RoundingMode_negative_inf},
+             {'P', "positive_inf", BC_RoundingMode_positive_inf},
+             {'-', "approx", BC_RoundingMode_approx},
+             {'-', "full", BC_RoundingMode_full},
+             {'-', "nearest_int_to_zero", BC_RoundingMode_nearest_int_to_zero},
+             {'W', "nearest_away", BC_RoundingMode_nearest_away}};
 
 static uint64_t expect_ftof(const mx_map *m, const uint64_t *v)
 {
@@ -128,7 +142,10 @@ static void between_floats(mx_report *r, mx_effort effort)
     for (size_t i = 0; i < FLOATS; i++) {
         for (size_t j = 0; j < FLOATS; j++) {
             for (size_t mode = 0; mode < TV_COUNT(modes); mode++) {
-                mx_map map = {.operands = 1, .in = {floats[i]}, .out = floats[j], .expected = expect_ftof,
+                mx_map map = {.operands = 1,
+                              .in = {floats[i]},
+                              .out = floats[j],
+                              .expected = expect_ftof,
                               .mode = modes[mode].mode};
                 if (strchr(legal_modes[i][j], modes[mode].letter)) {
                     snprintf(map.text, sizeof map.text, "ftof $0 rounding<%s> : #0 -> #r", modes[mode].name);
@@ -158,12 +175,13 @@ static bool casts(bc_kind from, bc_kind to)
 
 static void same_bits(mx_report *r, mx_effort effort)
 {
-    static const bc_kind all[] = {BC_I1, BC_I8, BC_I16, BC_I32, BC_I64, BC_F64, BC_F32, BC_TF32, BC_F16, BC_BF16,
+    static const bc_kind all[] = {BC_I1,     BC_I8,       BC_I16,       BC_I32,      BC_I64,
+                                  BC_F64,    BC_F32,      BC_TF32,      BC_F16,      BC_BF16,
                                   BC_F8E5M2, BC_F8E4M3FN, BC_F8E8M0FNU, BC_F4E2M1FN, BC_FNV8E5M3FNU};
     for (size_t i = 0; i < TV_COUNT(all); i++) {
         for (size_t j = 0; j < TV_COUNT(all); j++) {
-            mx_map map = {.operands = 1, .in = {all[i]}, .out = all[j], .expected = expect_same,
-                          .text = "bitcast $0 : #0 -> #r"};
+            mx_map map = {
+                .operands = 1, .in = {all[i]}, .out = all[j], .expected = expect_same, .text = "bitcast $0 : #0 -> #r"};
             if (casts(all[i], all[j]))
                 both(r, &map, effort, 1024);
         }
@@ -176,7 +194,10 @@ static void same_bits(mx_report *r, mx_effort effort)
     for (size_t i = 0; i < TV_COUNT(pointers); i++)
         both(r, &pointers[i], effort, 1024);
     for (size_t i = 0; i < TV_COUNT(ints); i++) {
-        mx_map map = {.operands = 1, .in = {ints[i]}, .out = ints[i], .expected = expect_same,
+        mx_map map = {.operands = 1,
+                      .in = {ints[i]},
+                      .out = ints[i],
+                      .expected = expect_same,
                       .text = "assume bounded<?, ?>, $0 : #0"};
         both(r, &map, effort, 1024);
     }
@@ -204,7 +225,8 @@ static void offsets_of(mx_report *r, bc_kind pointee, unsigned half_bytes)
     mx_shape shape = {0, {0}}; /* pointers to f4 come as scalars only */
     for (size_t i = 0; i < N; i++) {
         addresses[i] = mx_random(i) & 0xFFFFFFFFFFFF;
-        steps[i] = (uint64_t)exact_signed(mx_random(i + 100) >> (i * 3), 40) & (half_bytes == 1 ? ~(uint64_t)1 : UINT64_MAX);
+        steps[i] = (uint64_t)exact_signed(mx_random(i + 100) >> (i * 3), 40)
+                   & (half_bytes == 1 ? ~(uint64_t)1 : UINT64_MAX);
     }
     mx_begin(&k);
     k.grid[0] = N;
@@ -218,7 +240,8 @@ static void offsets_of(mx_report *r, bc_kind pointee, unsigned half_bytes)
     mx_store(&k, out, shape, result);
     tv_status status = mx_run(&k, NULL);
     for (size_t i = 0; i < N && status == TV_OK; i++)
-        bad += mx_result(&k, out, i) != addresses[i] + (half_bytes == 1 ? halved(steps[i]) : steps[i] * (half_bytes / 2));
+        bad += mx_result(&k, out, i)
+               != addresses[i] + (half_bytes == 1 ? halved(steps[i]) : steps[i] * (half_bytes / 2));
     if (status == TV_OK && bad == 0)
         mx_pass(r);
     else
@@ -229,7 +252,10 @@ static void offsets_of(mx_report *r, bc_kind pointee, unsigned half_bytes)
 static void offsets(mx_report *r, mx_effort effort)
 {
     for (size_t i = 0; i < TV_COUNT(ints); i++) {
-        mx_map map = {.operands = 2, .in = {BC_PTR, ints[i]}, .out = BC_PTR, .expected = expect_offset,
+        mx_map map = {.operands = 2,
+                      .in = {BC_PTR, ints[i]},
+                      .out = BC_PTR,
+                      .expected = expect_offset,
                       .text = "offset $0, $1 : #0, #1 -> #r"};
         if (ints[i] != BC_I4)
             both(r, &map, effort, 8192);
@@ -270,13 +296,15 @@ static void pack_case(mx_report *r, bc_kind kind, size_t n, bool unpack)
     if (status == TV_OK && bad == 0)
         mx_pass(r);
     else
-        mx_fail(r, &k, "%s of %zu %s: status %d, %zu wrong", unpack ? "unpack" : "pack", n, mx_kind(kind), (int)status, bad);
+        mx_fail(r, &k, "%s of %zu %s: status %d, %zu wrong", unpack ? "unpack" : "pack", n, mx_kind(kind), (int)status,
+                bad);
     mx_end(&k);
 }
 
 static void packs(mx_report *r)
 {
-    static const bc_kind kinds[] = {BC_I1, BC_I4, BC_I16, BC_I32, BC_I64, BC_F64, BC_F32, BC_TF32, BC_F16, BC_BF16, BC_F4E2M1FN};
+    static const bc_kind kinds[] = {BC_I1,  BC_I4,   BC_I16, BC_I32,  BC_I64,     BC_F64,
+                                    BC_F32, BC_TF32, BC_F16, BC_BF16, BC_F4E2M1FN};
     for (size_t i = 0; i < TV_COUNT(kinds); i++)
         for (size_t n = 1; n <= 256; n *= 2)
             if (n * exact_bits(kinds[i]) % 8 == 0) {

@@ -1,5 +1,5 @@
-/* Which ops take which element types and attributes: every combination is tried. What the operation references allow must
-   verify and run; what they do not must be refused. Results are the business of the other parts. */
+/* Which ops take which element types and attributes: every combination is tried. What the operation references allow
+   must verify and run; what they do not must be refused. Results are the business of the other parts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,9 @@ static const struct choice {
     unsigned count;
     const char *words[8];
 } choices[] = {
-    {'R', 8, {"nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero", "nearest_away"}},
+    {'R',
+     8,
+     {"nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero", "nearest_away"}},
     {'F', 2, {"", " flush_to_zero"}},
     {'N', 2, {"", " propagate_nan"}},
     {'S', 2, {"unsigned", "signed"}},
@@ -192,8 +194,9 @@ static bool legal_mmaf(const try_ *t)
 {
     bc_kind in = t->kind[0], acc = t->kind[1];
     bool f8 = in == BC_F8E4M3FN || in == BC_F8E5M2;
-    return ((in == BC_F16 || f8) && (acc == BC_F16 || acc == BC_F32)) || ((in == BC_BF16 || in == BC_TF32) && acc == BC_F32)
-           || (in == BC_F32 && acc == BC_F32) || (in == BC_F64 && acc == BC_F64);
+    return ((in == BC_F16 || f8) && (acc == BC_F16 || acc == BC_F32))
+           || ((in == BC_BF16 || in == BC_TF32) && acc == BC_F32) || (in == BC_F32 && acc == BC_F32)
+           || (in == BC_F64 && acc == BC_F64);
 }
 static bool legal_mmai(const try_ *t)
 {
@@ -204,44 +207,76 @@ static bool legal_mmai(const try_ *t)
 
 typedef struct op_row {
     const char *text;
-    unsigned kinds;             /* that vary: 0 to 2 */
+    unsigned kinds; /* that vary: 0 to 2 */
     bool (*legal)(const try_ *t);
 } op_row;
 
 static const op_row rows[] = {
-    {"%r = absf $0 : #0", 1, legal_float}, {"%r = negf $0 : #0", 1, legal_float}, {"%r = ceil $0 : #0", 1, legal_float},
-    {"%r = floor $0 : #0", 1, legal_float}, {"%r = sin $0 : #0", 1, legal_float}, {"%r = cos $0 : #0", 1, legal_float},
-    {"%r = tan $0 : #0", 1, legal_float}, {"%r = sinh $0 : #0", 1, legal_float}, {"%r = cosh $0 : #0", 1, legal_float},
-    {"%r = log $0 : #0", 1, legal_float}, {"%r = log2 $0 : #0", 1, legal_float},
-    {"%r = rsqrt $0@F : #0", 1, legal_float}, {"%r = exp2 $0@F : #0", 1, legal_float},
-    {"%r = exp $0 rounding<@R> : #0", 1, legal_exp}, {"%r = tanh $0 rounding<@R> : #0", 1, legal_exp},
-    {"%r = sqrt $0 rounding<@R>@F : #0", 1, legal_sqrt}, {"%r = divf $0, $0 rounding<@R>@F : #0", 1, legal_divf},
-    {"%r = addf $0, $0 rounding<@R>@F : #0", 1, legal_rounded}, {"%r = subf $0, $0 rounding<@R>@F : #0", 1, legal_rounded},
-    {"%r = mulf $0, $0 rounding<@R>@F : #0", 1, legal_rounded}, {"%r = fma $0, $0, $0 rounding<@R>@F : #0", 1, legal_rounded},
-    {"%r = remf $0, $0 : #0", 1, legal_float}, {"%r = atan2 $0, $0 : #0", 1, legal_float},
-    {"%r = fpowf $0, $0 : #0", 1, legal_float}, {"%r = maxf $0, $0@F@N : #0", 1, legal_float},
-    {"%r = minf $0, $0@F@N : #0", 1, legal_float}, {"%r = fpowi $0, $1 : #0, #1", 2, legal_fpowi},
-    {"%r = absi $0 : #0", 1, legal_int}, {"%r = negi $0 overflow<@O> : #0", 1, legal_negi},
-    {"%r = addi $0, $0 overflow<@O> : #0", 1, legal_int}, {"%r = subi $0, $0 overflow<@O> : #0", 1, legal_int},
-    {"%r = muli $0, $0 overflow<@O> : #0", 1, legal_int}, {"%r = shli $0, $0 overflow<@O> : #0", 1, legal_int},
-    {"%r = mulhii $0, $0 : #0", 1, legal_int}, {"%r = andi $0, $0 : #0", 1, legal_int}, {"%r = ori $0, $0 : #0", 1, legal_int},
-    {"%r = xori $0, $0 : #0", 1, legal_int}, {"%r = maxi $0, $0 @S : #0", 1, legal_int},
-    {"%r = mini $0, $0 @S : #0", 1, legal_int}, {"%r = remi $0, $0 @S : #0", 1, legal_int},
-    {"%r = shri $0, $0 @S : #0", 1, legal_int}, {"%r = divi $0, $0 @S rounding<@R> : #0", 1, legal_divi},
-    {"%r = cmpi @P $0, $0, @S : #0 -> #r", 1, legal_int}, {"%r = cmpf @P @C $0, $0 : #0 -> #r", 1, legal_float},
-    {"%r = select %mask, $0, $0 : #r, #0", 1, legal_select}, {"%r = exti $0 @S : #0 -> #1", 2, legal_exti},
-    {"%r = trunci $0 overflow<@O> : #0 -> #1", 2, legal_trunci}, {"%r = itof $0 @S rounding<@R> : #0 -> #1", 2, legal_itof},
-    {"%r = ftoi $0 @S@T rounding<@R> : #0 -> #1", 2, legal_ftoi}, {"%r = bitcast $0 : #0 -> #1", 2, legal_bitcast},
-    {"%r = ptr_to_int $0 : #0 -> #1", 2, legal_pointer_to_int}, {"%r = int_to_ptr $0 : #0 -> #1", 2, legal_int_to_pointer},
-    {"%r = ptr_to_ptr $0 : #0 -> #1", 2, legal_pointer_to_pointer}, {"%r = offset $0, $1 : #0, #1 -> #0", 2, legal_offset},
+    {"%r = absf $0 : #0", 1, legal_float},
+    {"%r = negf $0 : #0", 1, legal_float},
+    {"%r = ceil $0 : #0", 1, legal_float},
+    {"%r = floor $0 : #0", 1, legal_float},
+    {"%r = sin $0 : #0", 1, legal_float},
+    {"%r = cos $0 : #0", 1, legal_float},
+    {"%r = tan $0 : #0", 1, legal_float},
+    {"%r = sinh $0 : #0", 1, legal_float},
+    {"%r = cosh $0 : #0", 1, legal_float},
+    {"%r = log $0 : #0", 1, legal_float},
+    {"%r = log2 $0 : #0", 1, legal_float},
+    {"%r = rsqrt $0@F : #0", 1, legal_float},
+    {"%r = exp2 $0@F : #0", 1, legal_float},
+    {"%r = exp $0 rounding<@R> : #0", 1, legal_exp},
+    {"%r = tanh $0 rounding<@R> : #0", 1, legal_exp},
+    {"%r = sqrt $0 rounding<@R>@F : #0", 1, legal_sqrt},
+    {"%r = divf $0, $0 rounding<@R>@F : #0", 1, legal_divf},
+    {"%r = addf $0, $0 rounding<@R>@F : #0", 1, legal_rounded},
+    {"%r = subf $0, $0 rounding<@R>@F : #0", 1, legal_rounded},
+    {"%r = mulf $0, $0 rounding<@R>@F : #0", 1, legal_rounded},
+    {"%r = fma $0, $0, $0 rounding<@R>@F : #0", 1, legal_rounded},
+    {"%r = remf $0, $0 : #0", 1, legal_float},
+    {"%r = atan2 $0, $0 : #0", 1, legal_float},
+    {"%r = fpowf $0, $0 : #0", 1, legal_float},
+    {"%r = maxf $0, $0@F@N : #0", 1, legal_float},
+    {"%r = minf $0, $0@F@N : #0", 1, legal_float},
+    {"%r = fpowi $0, $1 : #0, #1", 2, legal_fpowi},
+    {"%r = absi $0 : #0", 1, legal_int},
+    {"%r = negi $0 overflow<@O> : #0", 1, legal_negi},
+    {"%r = addi $0, $0 overflow<@O> : #0", 1, legal_int},
+    {"%r = subi $0, $0 overflow<@O> : #0", 1, legal_int},
+    {"%r = muli $0, $0 overflow<@O> : #0", 1, legal_int},
+    {"%r = shli $0, $0 overflow<@O> : #0", 1, legal_int},
+    {"%r = mulhii $0, $0 : #0", 1, legal_int},
+    {"%r = andi $0, $0 : #0", 1, legal_int},
+    {"%r = ori $0, $0 : #0", 1, legal_int},
+    {"%r = xori $0, $0 : #0", 1, legal_int},
+    {"%r = maxi $0, $0 @S : #0", 1, legal_int},
+    {"%r = mini $0, $0 @S : #0", 1, legal_int},
+    {"%r = remi $0, $0 @S : #0", 1, legal_int},
+    {"%r = shri $0, $0 @S : #0", 1, legal_int},
+    {"%r = divi $0, $0 @S rounding<@R> : #0", 1, legal_divi},
+    {"%r = cmpi @P $0, $0, @S : #0 -> #r", 1, legal_int},
+    {"%r = cmpf @P @C $0, $0 : #0 -> #r", 1, legal_float},
+    {"%r = select %mask, $0, $0 : #r, #0", 1, legal_select},
+    {"%r = exti $0 @S : #0 -> #1", 2, legal_exti},
+    {"%r = trunci $0 overflow<@O> : #0 -> #1", 2, legal_trunci},
+    {"%r = itof $0 @S rounding<@R> : #0 -> #1", 2, legal_itof},
+    {"%r = ftoi $0 @S@T rounding<@R> : #0 -> #1", 2, legal_ftoi},
+    {"%r = bitcast $0 : #0 -> #1", 2, legal_bitcast},
+    {"%r = ptr_to_int $0 : #0 -> #1", 2, legal_pointer_to_int},
+    {"%r = int_to_ptr $0 : #0 -> #1", 2, legal_int_to_pointer},
+    {"%r = ptr_to_ptr $0 : #0 -> #1", 2, legal_pointer_to_pointer},
+    {"%r = offset $0, $1 : #0, #1 -> #0", 2, legal_offset},
     {"%s = reshape $0 : #0 -> tile<2x4x!0>", 1, legal_any},
     {"%s = reshape $0 : #0 -> tile<1x8x!0>\n  %r = broadcast %s : tile<1x8x!0> -> tile<4x8x!0>", 1, legal_any},
     {"%s = reshape $0 : #0 -> tile<2x4x!0>\n  %r = permute %s [1, 0] : tile<2x4x!0> -> tile<4x2x!0>", 1, legal_any},
     {"%r = cat $0, $0 dim = 0 : #0, #0 -> tile<16x!0>", 1, legal_any},
     {"%s = extract $0[%zero] : #0 -> tile<4x!0>\n  %r = insert %s, $0[%zero] : tile<4x!0>, #0", 1, legal_any},
-    {"%r = iota : #0", 1, legal_iota}, {"%r = print_tko \"%d\", $0 : #0 -> token", 1, legal_any},
-    {"%c = ori %mask, %true : #r\n  assert %c, \"no\" : #r", 0, legal_any}, {"assert $0, \"no\" : #0", 1, legal_assert},
-    {"%r = assume div_by<1>, $0 : #0", 1, legal_div_by}, {"%r = assume same_elements<[1]>, $0 : #0", 1, legal_div_by},
+    {"%r = iota : #0", 1, legal_iota},
+    {"%r = print_tko \"%d\", $0 : #0 -> token", 1, legal_any},
+    {"%c = ori %mask, %true : #r\n  assert %c, \"no\" : #r", 0, legal_any},
+    {"assert $0, \"no\" : #0", 1, legal_assert},
+    {"%r = assume div_by<1>, $0 : #0", 1, legal_div_by},
+    {"%r = assume same_elements<[1]>, $0 : #0", 1, legal_div_by},
     {"%r = assume bounded<?, ?>, $0 : #0", 1, legal_bounded},
     {"%r, %t = load_ptr_tko @M@D %p0 : tile<ptr<i32>> -> tile<i32>, token", 0, legal_load},
     {"%r = store_ptr_tko @M@D %p0, %zero : tile<ptr<i32>>, tile<i32> -> token", 0, legal_store},
@@ -249,22 +284,27 @@ static const op_row rows[] = {
     {"%r, %t = atomic_cas_tko @M@D %p0, %zero, %zero : tile<ptr<i32>>, tile<i32> -> tile<i32>, token", 0, legal_rmw},
     {"%tv = make_tensor_view %p0, shape = [8], strides = [1] : tensor_view<8xi32, strides=[1]>\n"
      "  %w = make_partition_view %tv : partition_view<tile=(8), tensor_view<8xi32, strides=[1]>>\n"
-     "  %r, %t = load_view_tko @M@D %w[%zero] : partition_view<tile=(8), tensor_view<8xi32, strides=[1]>>, tile<i32> -> tile<8xi32>, token",
+     "  %r, %t = load_view_tko @M@D %w[%zero] : partition_view<tile=(8), tensor_view<8xi32, strides=[1]>>, "
+     "tile<i32> -> tile<8xi32>, token",
      0, legal_load},
     {"%tv = make_tensor_view %p0, shape = [8], strides = [1] : tensor_view<8xi32, strides=[1]>\n"
      "  %w = make_partition_view %tv : partition_view<tile=(8), tensor_view<8xi32, strides=[1]>>\n"
      "  %i = iota : tile<8xi32>\n"
-     "  %r = store_view_tko @M@D %i, %w[%zero] : tile<8xi32>, partition_view<tile=(8), tensor_view<8xi32, strides=[1]>>, tile<i32> -> token",
+     "  %r = store_view_tko @M@D %i, %w[%zero] : tile<8xi32>, "
+     "partition_view<tile=(8), tensor_view<8xi32, strides=[1]>>, tile<i32> -> token",
      0, legal_store},
     {"%s = reshape $0 : #0 -> tile<2x4x!0>\n  %q = reshape $0 : #0 -> tile<4x2x!0>\n"
      "  %e = extract $1[%zero] : #1 -> tile<4x!1>\n  %g = reshape %e : tile<4x!1> -> tile<2x2x!1>\n"
-     "  %r = mmaf %s, %q, %g@A : tile<2x4x!0>, tile<4x2x!0>, tile<2x2x!1>", 2, legal_mmaf},
+     "  %r = mmaf %s, %q, %g@A : tile<2x4x!0>, tile<4x2x!0>, tile<2x2x!1>",
+     2, legal_mmaf},
     {"%s = reshape $0 : #0 -> tile<2x4x!0>\n  %q = reshape $0 : #0 -> tile<4x2x!0>\n"
      "  %e = extract $1[%zero] : #1 -> tile<4x!1>\n  %g = reshape %e : tile<4x!1> -> tile<2x2x!1>\n"
-     "  %r = mmai %s, %q, %g @S signed : tile<2x4x!0>, tile<4x2x!0>, tile<2x2x!1>", 2, legal_mmai},
+     "  %r = mmai %s, %q, %g @S signed : tile<2x4x!0>, tile<4x2x!0>, tile<2x2x!1>",
+     2, legal_mmai},
     {"%t = make_token : token\n  %u = join_tokens %t, %t : token\n  %v = memory_fence_alias_tko %u\n"
      "  %w = gdc_wait_tko token = %v -> token\n  %x = gdc_launch_dependents_tko token = %w -> token\n"
-     "  %y = gdc_wait_tko -> token\n  %z = gdc_launch_dependents_tko -> token", 0, legal_any},
+     "  %y = gdc_wait_tko -> token\n  %z = gdc_launch_dependents_tko -> token",
+     0, legal_any},
 };
 
 /* ---- trying ---- */
@@ -338,7 +378,7 @@ static void try_choices(mx_report *r, const op_row *row, try_ *t, const char *at
     at = strchr(at, '@');
     if (!at) {
         uint64_t seed = (uint64_t)t->kind[0] * 31 + (uint64_t)t->kind[1] * 7 + t->chosen['R' - 'A'] + r->passed;
-        if (!effort.quick || mx_random(seed) % 16 == 0)
+        if (!effort.quick || row->kinds == 0 || mx_random(seed) % 16 == 0)
             try_once(r, row, t);
         return;
     }
@@ -351,7 +391,8 @@ static void try_choices(mx_report *r, const op_row *row, try_ *t, const char *at
 
 static bool is_element(int kind)
 {
-    return bc_kinds[kind].kind_class == BC_CLASS_INTEGER || bc_kinds[kind].kind_class == BC_CLASS_FLOAT || kind == BC_PTR;
+    return bc_kinds[kind].kind_class == BC_CLASS_INTEGER || bc_kinds[kind].kind_class == BC_CLASS_FLOAT
+           || kind == BC_PTR;
 }
 
 static void try_kinds(mx_report *r, const op_row *row, mx_effort effort)
@@ -370,7 +411,8 @@ static void try_kinds(mx_report *r, const op_row *row, mx_effort effort)
 static void multimem(mx_report *r)
 {
     static const char *const tensor = "tensor_view<8xi32, strides=[1], #cuda_tile.ptr_attr<multicast>>";
-    static const char *const ops[] = {"multimem_load_reduce_view_tko", "multimem_reduce_view_tko", "multimem_store_view_tko"};
+    static const char *const ops[] = {"multimem_load_reduce_view_tko", "multimem_reduce_view_tko",
+                                      "multimem_store_view_tko"};
     for (size_t i = 0; i < TV_COUNT(ops); i++) {
         mx_kernel k;
         uint64_t zeros[N] = {0};
@@ -381,10 +423,14 @@ static void multimem(mx_report *r)
         mx_op(&k, "%%tv = make_tensor_view %%m, shape = [8], strides = [1] : %s", tensor);
         mx_op(&k, "%%w = make_partition_view %%tv : partition_view<tile=(8), %s>", tensor);
         if (i == 0)
-            mx_op(&k, "%%r, %%t = %s relaxed device %%w[%%zero] : partition_view<tile=(8), %s>, tile<i32> -> tile<8xi32>, token",
+            mx_op(&k,
+                  "%%r, %%t = %s relaxed device %%w[%%zero] : partition_view<tile=(8), %s>, tile<i32>"
+                  " -> tile<8xi32>, token",
                   ops[i], tensor);
         else
-            mx_op(&k, "%%t = %s relaxed device %%w, %%x[%%zero] : partition_view<tile=(8), %s>, tile<8xi32>, tile<i32> -> token",
+            mx_op(&k,
+                  "%%t = %s relaxed device %%w, %%x[%%zero] : partition_view<tile=(8), %s>, tile<8xi32>,"
+                  " tile<i32> -> token",
                   ops[i], tensor);
         tv_status status = mx_run(&k, NULL);
         tv_str says = bc_text_get(&k.findings);

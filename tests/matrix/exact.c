@@ -396,8 +396,9 @@ int exact_compare(const exact *a, const exact *b)
         return 0;
     if (a->negative != b->negative)
         return a->negative ? -1 : 1;
-    int order = a->class_ != b->class_ ? (a->class_ == EXACT_INF ? 1 : -1)
-                : a->class_ == EXACT_INF ? 0 : compare_magnitudes(a, b);
+    int order = a->class_ != b->class_   ? (a->class_ == EXACT_INF ? 1 : -1)
+                : a->class_ == EXACT_INF ? 0
+                                         : compare_magnitudes(a, b);
     return a->negative ? -order : order;
 }
 

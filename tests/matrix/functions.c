@@ -1,7 +1,7 @@
 /* sin, exp and the like: distance from the exact value, against the bounds that docs/numerics.md gives.
 
-   The reference is the C library in long double. f16 and bf16 are tried whole, f32 and f64 by samples. `matrix --measure
-   N` tries N of them (4294967296: every f32) and prints the largest distances found. */
+   The reference is the C library in long double. f16 and bf16 are tried whole, f32 and f64 by samples. `matrix
+   --measure N` tries N of them (4294967296: every f32) and prints the largest distances found. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 
 typedef long double function(long double x, long double y);
 
-#define UNARY(name, value)                                   \
+#define UNARY(name, value)                                      \
     static long double ref_##name(long double x, long double y) \
-    {                                                        \
-        (void)y;                                             \
-        return value;                                        \
+    {                                                           \
+        (void)y;                                                \
+        return value;                                           \
     }
 UNARY(rsqrt, x == 0 ? copysignl(HUGE_VALL, x) : 1 / sqrtl(x))
 UNARY(exp, expl(x))
@@ -48,8 +48,8 @@ typedef struct function_row {
     function *reference;
     unsigned operands;
     double f32, f64;
-    bool approx;   /* f32 only */
-    bool flush;    /* has flush_to_zero (f32) */
+    bool approx; /* f32 only */
+    bool flush;  /* has flush_to_zero (f32) */
 } function_row;
 
 static const function_row rows[] = {
@@ -99,10 +99,15 @@ static double allowed(const function_row *row, bc_kind kind)
 
 static void run_row(mx_report *r, const function_row *row, bc_kind kind, bool flush, uint64_t count)
 {
-    mx_map map = {.operands = row->operands, .in = {kind, kind}, .out = kind, .function = row->reference, .flush = flush,
+    mx_map map = {.operands = row->operands,
+                  .in = {kind, kind},
+                  .out = kind,
+                  .function = row->reference,
+                  .flush = flush,
                   .ulps = allowed(row, kind)};
     snprintf(map.text, sizeof map.text, "%s%s : #r", row->text, flush ? " flush_to_zero" : "");
-    mx_map_run run = {.shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = 64, .make = make_operands, .seed = 7};
+    mx_map_run run = {
+        .shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = 64, .make = make_operands, .seed = 7};
     if (row->operands == 1 && exact_bits(kind) == 16) {
         mx_map_deep(r, &map, 65536, 0);
         return;
@@ -115,9 +120,14 @@ static void run_row(mx_report *r, const function_row *row, bc_kind kind, bool fl
 
 static void run_powi(mx_report *r, bc_kind kind, bc_kind exponent, uint64_t count)
 {
-    mx_map map = {.operands = 2, .in = {kind, exponent}, .out = kind, .function = ref_pow, .text = "fpowi $0, $1 : #r, #1",
+    mx_map map = {.operands = 2,
+                  .in = {kind, exponent},
+                  .out = kind,
+                  .function = ref_pow,
+                  .text = "fpowi $0, $1 : #r, #1",
                   .ulps = kind == BC_F64 || kind == BC_F32 ? 1.5 : NARROW_PERCENT / 100.0};
-    mx_map_run run = {.shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = (uint32_t)(count / 1024 + 1), .seed = 3};
+    mx_map_run run = {
+        .shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = (uint32_t)(count / 1024 + 1), .seed = 3};
     mx_map_check(r, &map, &run);
 }
 
@@ -130,8 +140,11 @@ void mx_functions(mx_report *r, mx_effort effort)
                 run_row(r, &rows[i], kinds[k], false, 65536 >> effort.shift);
             if (rows[i].flush && kinds[k] == BC_F32)
                 run_row(r, &rows[i], kinds[k], true, 16384 >> effort.shift);
-            mx_map shapes = {.operands = rows[i].operands, .in = {kinds[k], kinds[k]}, .out = kinds[k],
-                             .function = rows[i].reference, .ulps = allowed(&rows[i], kinds[k])};
+            mx_map shapes = {.operands = rows[i].operands,
+                             .in = {kinds[k], kinds[k]},
+                             .out = kinds[k],
+                             .function = rows[i].reference,
+                             .ulps = allowed(&rows[i], kinds[k])};
             snprintf(shapes.text, sizeof shapes.text, "%s : #r", rows[i].text);
             if (!rows[i].approx || kinds[k] == BC_F32)
                 mx_map_shapes(r, &shapes, effort, i);
@@ -164,11 +177,17 @@ void mx_functions_measure(uint64_t count)
         for (size_t k = 2; k < TV_COUNT(kinds); k++) {
             mx_report r = {.name = rows[i].name};
             double worst = 0;
-            mx_map map = {.operands = rows[i].operands, .in = {kinds[k], kinds[k]}, .out = kinds[k],
-                          .function = rows[i].reference, .ulps = allowed(&rows[i], kinds[k])};
+            mx_map map = {.operands = rows[i].operands,
+                          .in = {kinds[k], kinds[k]},
+                          .out = kinds[k],
+                          .function = rows[i].reference,
+                          .ulps = allowed(&rows[i], kinds[k])};
             snprintf(map.text, sizeof map.text, "%s : #r", rows[i].text);
-            mx_map_run run = {.shape = mx_vector(BLOCK), .form = {MX_VIEW, MX_VIEW}, .blocks = CHUNK / BLOCK,
-                              .make = make_spread, .worst = &worst};
+            mx_map_run run = {.shape = mx_vector(BLOCK),
+                              .form = {MX_VIEW, MX_VIEW},
+                              .blocks = CHUNK / BLOCK,
+                              .make = make_spread,
+                              .worst = &worst};
             if (rows[i].approx && kinds[k] != BC_F32)
                 continue;
             for (run.seed = 0; run.seed < count && r.failed == 0; run.seed += CHUNK)

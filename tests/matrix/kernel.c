@@ -7,8 +7,8 @@
 #include "tests/matrix/exact.h"
 
 const mx_shape mx_shapes[] = {
-    {0, {0}}, {1, {1}}, {1, {2}}, {1, {16}}, {1, {256}}, {2, {1, 1}}, {2, {4, 2}}, {2, {8, 32}},
-    {3, {2, 4, 8}}, {3, {1, 16, 2}}, {4, {2, 2, 4, 2}}, {4, {4, 1, 8, 8}},
+    {0, {0}},    {1, {1}},     {1, {2}},       {1, {16}},       {1, {256}},        {2, {1, 1}},
+    {2, {4, 2}}, {2, {8, 32}}, {3, {2, 4, 8}}, {3, {1, 16, 2}}, {4, {2, 2, 4, 2}}, {4, {4, 1, 8, 8}},
 };
 const size_t mx_shape_count = TV_COUNT(mx_shapes);
 
@@ -248,21 +248,43 @@ static unsigned load_at(mx_kernel *k, unsigned buffer, bc_kind kind, mx_shape sh
 }
 
 /* A view over all elements in one dimension, cut into tiles of one block. */
+typedef struct block_view {
+    unsigned value, id; /* of the view and of the tile block */
+    char type[128];
+} block_view;
+
+static block_view view_of(mx_kernel *k, unsigned buffer, bc_kind kind, size_t n)
+{
+    block_view view = {.value = mx_new(k), .id = mx_new(k)};
+    size_t count = k->buffers[buffer].size / element_bytes(kind);
+    unsigned tensor = mx_new(k);
+    char type[64];
+    snprintf(type, sizeof type, "tensor_view<%zux%s, strides=[1]>", count, mx_kind(kind));
+    snprintf(view.type, sizeof view.type, "partition_view<tile=(%zu), %s>", n, type);
+    mx_op(k, "%%v%u = make_tensor_view %%p%u, shape = [%zu], strides = [1] : %s", tensor, buffer, count, type);
+    mx_op(k, "%%v%u = make_partition_view %%v%u : %s", view.value, tensor, view.type);
+    mx_op(k, "%%v%u, %%y%u, %%z%u = get_tile_block_id : tile<i32>", view.id, view.id, view.id);
+    return view;
+}
+
 static unsigned load_view(mx_kernel *k, unsigned buffer, bc_kind kind, mx_shape shape)
 {
     size_t n = mx_count(shape);
-    unsigned a = mx_new(k), b = mx_new(k), id = mx_new(k), v = mx_new(k);
-    char view[64], part[128];
-    snprintf(view, sizeof view, "tensor_view<%zux%s, strides=[1]>", k->buffers[buffer].size / element_bytes(kind),
-             mx_kind(kind));
-    snprintf(part, sizeof part, "partition_view<tile=(%zu), %s>", n, view);
-    mx_op(k, "%%v%u = make_tensor_view %%p%u, shape = [%zu], strides = [1] : %s", a, buffer,
-          k->buffers[buffer].size / element_bytes(kind), view);
-    mx_op(k, "%%v%u = make_partition_view %%v%u : %s", b, a, part);
-    mx_op(k, "%%v%u, %%y%u, %%z%u = get_tile_block_id : tile<i32>", id, id, id);
-    mx_op(k, "%%v%u, %%t%u = load_view_tko weak %%v%u[%%v%u] : %s, tile<i32> -> %s, token", v, v, b, id, part,
-          mx_tile(mx_vector(n), kind));
+    block_view view = view_of(k, buffer, kind, n);
+    unsigned v = mx_new(k);
+    mx_op(k, "%%v%u, %%t%u = load_view_tko weak %%v%u[%%v%u] : %s, tile<i32> -> %s, token", v, v, view.value, view.id,
+          view.type, mx_tile(mx_vector(n), kind));
     return reshaped(k, v, kind, mx_vector(n), shape);
+}
+
+void mx_store_view(mx_kernel *k, unsigned buffer, mx_shape shape, unsigned value)
+{
+    bc_kind kind = k->buffers[buffer].kind;
+    size_t n = mx_count(shape);
+    block_view view = view_of(k, buffer, kind, n);
+    unsigned row = reshaped(k, value, kind, shape, mx_vector(n));
+    mx_op(k, "%%s%u = store_view_tko weak %%v%u, %%v%u[%%v%u] : %s, %s, tile<i32> -> token", row, row, view.value,
+          view.id, mx_tile(mx_vector(n), kind), view.type);
 }
 
 static unsigned load_bytes(mx_kernel *k, unsigned buffer, mx_shape shape, mx_form form, bc_kind kind)
@@ -293,7 +315,8 @@ static unsigned load_nibbles(mx_kernel *k, unsigned buffer, mx_shape shape, mx_f
         return v;
     }
     unsigned bytes = load_bytes(k, buffer, mx_vector(n / 2), form == MX_VIEW ? MX_VIEW : MX_PLAIN, BC_I8);
-    mx_op(k, "%%v%u = unpack %%v%u : %s -> %s", v, bytes, mx_tile(mx_vector(n / 2), BC_I8), mx_tile(mx_vector(n), kind));
+    mx_op(k, "%%v%u = unpack %%v%u : %s -> %s", v, bytes, mx_tile(mx_vector(n / 2), BC_I8),
+          mx_tile(mx_vector(n), kind));
     v = reshaped(k, v, kind, mx_vector(n), shape);
     if (form == MX_PERMUTED && shape.rank >= 2)
         return permuted(k, permuted(k, v, kind, shape), kind, reversed(shape));
@@ -512,8 +535,17 @@ static uint64_t sample_float(const exact_format *f, uint64_t r)
     unsigned sign_at = (unsigned)f->exponent + f->mantissa;
     uint64_t sign = f->has_sign ? (r >> 5 & 1) << sign_at : 0, one = (uint64_t)f->bias << f->mantissa,
              infinity = exact_mask(f->exponent) << f->mantissa, top = exact_mask(f->exponent);
-    uint64_t specials[12] = {0, 1, exact_mask(f->mantissa), (uint64_t)1 << f->mantissa, one, one + 1, one - 1,
-                             f->max_finite, f->max_finite - 1, f->has_inf ? infinity : 2, f->has_nan ? f->nan : 3,
+    uint64_t specials[12] = {0,
+                             1,
+                             exact_mask(f->mantissa),
+                             (uint64_t)1 << f->mantissa,
+                             one,
+                             one + 1,
+                             one - 1,
+                             f->max_finite,
+                             f->max_finite - 1,
+                             f->has_inf ? infinity : 2,
+                             f->has_nan ? f->nan : 3,
                              exact_mask(f->mantissa) - 1};
     uint64_t bits = mx_random(r), field;
     switch (r % 8) {
@@ -545,8 +577,8 @@ uint64_t mx_sample(bc_kind kind, uint64_t seed)
         return kind == BC_TF32 ? bits << 13 : bits;
     }
     unsigned width = exact_bits(kind);
-    const uint64_t specials[8] = {0, 1, UINT64_MAX, (uint64_t)1 << (width - 1), ((uint64_t)1 << (width - 1)) - 1, 2,
-                                  width, UINT64_MAX - 1};
+    const uint64_t specials[8] = {0, 1,     UINT64_MAX,    (uint64_t)1 << (width - 1), ((uint64_t)1 << (width - 1)) - 1,
+                                  2, width, UINT64_MAX - 1};
     uint64_t bits = r % 4 == 0 ? specials[(r >> 8) % 8] : mx_random(r) >> (r >> 8) % width;
     return (r >> 20 & 1 ? bits : 0 - bits) & exact_mask(width);
 }

@@ -1,8 +1,8 @@
 /* Kernels made as text, run on the virtual machine: what every part of the matrix is written with.
 
-   A kernel loads tiles from its inputs, does something with them, stores tiles to its outputs. Block x of the grid works
-   on the elements from x * (elements of the tile) on. Elements are patterns as in exact.h; pointers (BC_PTR) are their
-   addresses, kept as i64. */
+   A kernel loads tiles from its inputs, does something with them, stores tiles to its outputs. Block x of the grid
+   works on the elements from x * (elements of the tile) on. Elements are patterns as in exact.h; pointers (BC_PTR) are
+   their addresses, kept as i64. */
 #ifndef TILEVM_TESTS_MATRIX_KERNEL_H
 #define TILEVM_TESTS_MATRIX_KERNEL_H
 
@@ -71,6 +71,8 @@ unsigned mx_new(mx_kernel *k);
 /* Ops that load or store a tile of the buffer's kind. mx_load returns the number of the value. */
 unsigned mx_load(mx_kernel *k, unsigned buffer, mx_shape shape, mx_form form);
 void mx_store(mx_kernel *k, unsigned buffer, mx_shape shape, unsigned value);
+/* The same through a partition view; for kinds of at least a byte. */
+void mx_store_view(mx_kernel *k, unsigned buffer, mx_shape shape, unsigned value);
 
 /* Text of types: at most 4 at a time. "4x8xf32", "tile<4x8xf32>". */
 const char *mx_tile(mx_shape shape, bc_kind kind);

@@ -16,17 +16,10 @@ static const struct {
     const char *name;
     void (*run)(mx_report *r, mx_effort effort);
 } parts[] = {
-    {"coverage", mx_coverage},
-    {"arith", mx_arith},
-    {"convert", mx_convert},
-    {"functions", mx_functions},
-    {"move", mx_move},
-    {"views", mx_views},
-    {"memory", mx_memory},
-    {"aggregate", mx_aggregate},
-    {"mma", mx_mma},
-    {"control", mx_control},
-    {"print", mx_print},
+    {"coverage", mx_coverage}, {"arith", mx_arith},     {"convert", mx_convert}, {"functions", mx_functions},
+    {"move", mx_move},         {"views", mx_views},     {"memory", mx_memory},   {"aggregate", mx_aggregate},
+    {"mma", mx_mma},           {"control", mx_control},
+    {"fuse", mx_fuse}, {"print", mx_print},
 };
 
 static double seconds(void)

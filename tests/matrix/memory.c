@@ -26,8 +26,8 @@ typedef struct lanes {
     mx_shape shape;
     size_t n;
     bc_kind kind;
-    unsigned pointers;    /* value: tile of pointers into parameter 0, at places[] */
-    char type[96];        /* of that */
+    unsigned pointers; /* value: tile of pointers into parameter 0, at places[] */
+    char type[96];     /* of that */
     uint64_t places[256], mask[256];
     unsigned mask_value;
 } lanes;
@@ -62,8 +62,8 @@ static void begin_lanes(lanes *l, bc_kind kind, mx_shape shape, const uint64_t *
     for (unsigned d = 0; d < shape.rank; d++)
         bc_text_puts(&l->k.body, "1x");
     bc_text_printf(&l->k.body, "ptr<%s>> -> %s\n", mx_kind(kind), l->type);
-    mx_op(&l->k, "%%v%u = offset %%v%u, %%v%u : %s, %s -> %s", l->pointers, all, index, l->type,
-          mx_tile(shape, BC_I32), l->type);
+    mx_op(&l->k, "%%v%u = offset %%v%u, %%v%u : %s, %s -> %s", l->pointers, all, index, l->type, mx_tile(shape, BC_I32),
+          l->type);
 }
 
 enum { MEMORY = 2048 };
@@ -104,7 +104,8 @@ static void load_case(mx_report *r, bc_kind kind, mx_shape shape, unsigned form,
     tv_status status = mx_run(&l->k, NULL);
     for (size_t i = 0; i < l->n; i++) {
         uint64_t in_memory = kind == BC_I1 ? memory[l->places[i]] != 0 : memory[l->places[i]];
-        uint64_t want = masked && !l->mask[i] ? (padded ? padding[i] : 0) : in_memory; /* without padding: as a GPU, 0 */
+        uint64_t want = masked && !l->mask[i] ? (padded ? padding[i] : 0)
+                                              : in_memory; /* without padding: as a GPU, 0 */
         bad += mx_result(&l->k, out, i) != want;
     }
     verdict(r, &l->k, status, bad, "load_ptr_tko", kind);
@@ -144,10 +145,10 @@ static void store_case(mx_report *r, bc_kind kind, mx_shape shape, bool masked, 
 
 static void loads_and_stores(mx_report *r, bc_kind kind, mx_effort effort)
 {
-    static const char *const load_orders[] = {"weak", "relaxed tl_blk", "relaxed device", "relaxed sys", "acquire tl_blk",
-                                              "acquire device", "acquire sys"};
-    static const char *const store_orders[] = {"weak", "relaxed tl_blk", "relaxed device", "relaxed sys", "release tl_blk",
-                                               "release device", "release sys"};
+    static const char *const load_orders[] = {"weak",           "relaxed tl_blk", "relaxed device", "relaxed sys",
+                                              "acquire tl_blk", "acquire device", "acquire sys"};
+    static const char *const store_orders[] = {"weak",           "relaxed tl_blk", "relaxed device", "relaxed sys",
+                                               "release tl_blk", "release device", "release sys"};
     for (size_t s = 0; s < mx_shape_count; s++) {
         for (unsigned o = 0; o < 7; o++) {
             if (effort.quick && (s + o) % 7)
@@ -163,13 +164,13 @@ static void loads_and_stores(mx_report *r, bc_kind kind, mx_effort effort)
 static const struct {
     const char *name;
     bool on_ints, on_halves, on_floats;
-} rmw_modes[] = {{"and", true, false, false},  {"or", true, false, false},   {"xor", true, false, false},
-                 {"add", true, false, false},  {"addf", false, true, true},  {"max", true, false, false},
-                 {"min", true, false, false},  {"umax", true, false, false}, {"umin", true, false, false},
+} rmw_modes[] = {{"and", true, false, false}, {"or", true, false, false},   {"xor", true, false, false},
+                 {"add", true, false, false}, {"addf", false, true, true},  {"max", true, false, false},
+                 {"min", true, false, false}, {"umax", true, false, false}, {"umin", true, false, false},
                  {"xchg", true, false, true}};
 enum { AND, OR, XOR, ADD, ADDF, MAX, MIN, UMAX, UMIN, XCHG };
-static const char *const rmw_orders[] = {"relaxed tl_blk", "relaxed device", "acquire sys", "release device",
-                                         "acq_rel tl_blk", "acq_rel sys"};
+static const char *const rmw_orders[] = {"relaxed tl_blk", "relaxed device", "acquire sys",
+                                         "release device", "acq_rel tl_blk", "acq_rel sys"};
 
 static uint64_t sum_of_floats(bc_kind kind, uint64_t a, uint64_t b)
 {
@@ -230,7 +231,8 @@ static void atomic_case(mx_report *r, bc_kind kind, unsigned mode, mx_shape shap
     unsigned cmp = mx_load(&l->k, mx_input(&l->k, kind, compare, l->n), shape, MX_PLAIN);
     unsigned out = mx_output(&l->k, kind, l->n);
     if (cas)
-        bc_text_printf(&l->k.body, "  %%v%u, %%done = atomic_cas_tko %s %%v%u, %%v%u, %%v%u", old, order, l->pointers, cmp, arg);
+        bc_text_printf(&l->k.body, "  %%v%u, %%done = atomic_cas_tko %s %%v%u, %%v%u, %%v%u", old, order, l->pointers,
+                       cmp, arg);
     else
         bc_text_printf(&l->k.body, "  %%v%u, %%done = atomic_rmw_tko %s %%v%u, %s, %%v%u", old, order, l->pointers,
                        rmw_modes[mode].name, arg);
@@ -277,10 +279,14 @@ static void refused_mode(mx_report *r, bc_kind kind, unsigned mode)
     mx_input(&k, kind, &zero, 1);
     unsigned v = mx_load(&k, 0, (mx_shape){0, {0}}, MX_PLAIN);
     if (mode > XCHG)
-        mx_op(&k, "%%old, %%t = atomic_cas_tko relaxed device %%p0, %%v%u, %%v%u : tile<ptr<%s>>, tile<%s> -> tile<%s>, token",
-              v, v, mx_kind(kind), mx_kind(kind), mx_kind(kind));
+        mx_op(
+            &k,
+            "%%old, %%t = atomic_cas_tko relaxed device %%p0, %%v%u, %%v%u : tile<ptr<%s>>, tile<%s>"
+              " -> tile<%s>, token",
+            v, v, mx_kind(kind), mx_kind(kind), mx_kind(kind));
     else
-        mx_op(&k, "%%old, %%t = atomic_rmw_tko relaxed device %%p0, %s, %%v%u : tile<ptr<%s>>, tile<%s> -> tile<%s>, token",
+        mx_op(&k,
+              "%%old, %%t = atomic_rmw_tko relaxed device %%p0, %s, %%v%u : tile<ptr<%s>>, tile<%s> -> tile<%s>, token",
               rmw_modes[mode].name, v, mx_kind(kind), mx_kind(kind), mx_kind(kind));
     if (mx_check(&k, NULL) == TV_INVALID)
         mx_pass(r);
@@ -317,8 +323,11 @@ static void atomic_contention(mx_report *r)
     mx_op(&k, "%%b = broadcast %%a : tile<1xptr<i32>> -> tile<%dxptr<i32>>", N);
     mx_op(&k, "%%one = constant <i32: 1> : tile<%dxi32>", N);
     unsigned v = mx_new(&k);
-    mx_op(&k, "%%v%u, %%t = atomic_rmw_tko relaxed device %%b, add, %%one : tile<%dxptr<i32>>, tile<%dxi32> -> tile<%dxi32>, token",
-          v, N, N, N);
+    mx_op(
+        &k,
+        "%%v%u, %%t = atomic_rmw_tko relaxed device %%b, add, %%one : tile<%dxptr<i32>>, tile<%dxi32>"
+          " -> tile<%dxi32>, token",
+        v, N, N, N);
     mx_store(&k, out, mx_vector(N), v);
     tv_status status = mx_run(&k, NULL);
     bool seen[N * GRID] = {false};
@@ -349,18 +358,23 @@ static void global_case(mx_report *r, bc_kind kind, size_t n)
     for (size_t i = 0; i < n; i++) {
         x[i] = mx_sample(kind, i + n);
         if (is_float)
-            bc_text_printf(&globals, "%s0x%llx", i ? ", " : "", (unsigned long long)(kind == BC_TF32 ? x[i] >> 13 : x[i]));
+            bc_text_printf(&globals, "%s0x%llx", i ? ", " : "",
+                           (unsigned long long)(kind == BC_TF32 ? x[i] >> 13 : x[i]));
         else
             bc_text_printf(&globals, "%s%lld", i ? ", " : "", (long long)exact_signed(x[i], exact_bits(kind)));
     }
     bc_text_printf(&globals, "]> : tile<%zux%s>\n", n, mx_kind(kind));
     unsigned v = mx_new(&k);
     mx_op(&k, "%%g = get_global @g : tile<ptr<%s>>", mx_kind(kind));
-    mx_op(&k, "%%tv = make_tensor_view %%g, shape = [%zu], strides = [1] : tensor_view<%zux%s, strides=[1]>", n, n, mx_kind(kind));
-    mx_op(&k, "%%pv = make_partition_view %%tv : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>", n, n, mx_kind(kind));
+    mx_op(&k, "%%tv = make_tensor_view %%g, shape = [%zu], strides = [1] : tensor_view<%zux%s, strides=[1]>", n, n,
+          mx_kind(kind));
+    mx_op(&k, "%%pv = make_partition_view %%tv : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>", n, n,
+          mx_kind(kind));
     mx_op(&k, "%%zero = constant <i32: 0> : tile<i32>");
-    mx_op(&k, "%%v%u, %%t = load_view_tko weak %%pv[%%zero] : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>,"
-          " tile<i32> -> %s, token", v, n, n, mx_kind(kind), mx_tile(mx_vector(n), kind));
+    mx_op(&k,
+          "%%v%u, %%t = load_view_tko weak %%pv[%%zero] : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>,"
+          " tile<i32> -> %s, token",
+          v, n, n, mx_kind(kind), mx_tile(mx_vector(n), kind));
     mx_store(&k, out, mx_vector(n), v);
     tv_status status = mx_run(&k, bc_text_get(&globals).ptr);
     for (size_t i = 0; i < n && status == TV_OK; i++)
@@ -379,7 +393,8 @@ static void alloca_case(mx_report *r, bc_kind kind, size_t n, bool global)
     for (size_t i = 0; i < n; i++)
         x[i] = mx_sample(kind, i * 3 + n);
     mx_begin(&k);
-    unsigned in = mx_input(&k, kind, x, n), out = mx_output(&k, kind, n), loaded = mx_load(&k, in, mx_vector(n), MX_PLAIN), v = mx_new(&k);
+    unsigned in = mx_input(&k, kind, x, n), out = mx_output(&k, kind, n),
+             loaded = mx_load(&k, in, mx_vector(n), MX_PLAIN), v = mx_new(&k);
     const char *type = mx_kind(kind);
     mx_op(&k, "%%lo = constant <i32: 0> : tile<i32>");
     mx_op(&k, "%%hi = constant <i32: 3> : tile<i32>");
@@ -387,12 +402,21 @@ static void alloca_case(mx_report *r, bc_kind kind, size_t n, bool global)
     mx_op(&k, "%%v%u = for %%i in (%%lo to %%hi, step %%one) : tile<i32> iter_values(%%x = %%v%u) -> (%s) {", v, loaded,
           mx_tile(mx_vector(n), kind));
     mx_op(&k, "%%a = alloca num_elem = %zu, alignment = 16%s : tile<ptr<%s>>", n, global ? " global" : "", type);
-    mx_op(&k, "%%tv = make_tensor_view %%a, shape = [%zu], strides = [1] : tensor_view<%zux%s, strides=[1]>", n, n, type);
-    mx_op(&k, "%%pv = make_partition_view %%tv : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>", n, n, type);
-    mx_op(&k, "%%t0 = store_view_tko weak %%x, %%pv[%%lo] : %s, partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>,"
-          " tile<i32> -> token", mx_tile(mx_vector(n), kind), n, n, type);
-    mx_op(&k, "%%y, %%t1 = load_view_tko weak %%pv[%%lo] token = %%t0 : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>,"
-          " tile<i32> -> %s, token", n, n, type, mx_tile(mx_vector(n), kind));
+    mx_op(&k, "%%tv = make_tensor_view %%a, shape = [%zu], strides = [1] : tensor_view<%zux%s, strides=[1]>", n, n,
+          type);
+    mx_op(&k, "%%pv = make_partition_view %%tv : partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>", n, n,
+          type);
+    mx_op(
+        &k,
+        "%%t0 = store_view_tko weak %%x, %%pv[%%lo] : %s, partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>,"
+        " tile<i32> -> token",
+        mx_tile(mx_vector(n), kind), n, n, type);
+    mx_op(
+        &k,
+        "%%y, %%t1 = load_view_tko weak %%pv[%%lo] token = %%t0 : partition_view<tile=(%zu),"
+          " tensor_view<%zux%s, strides=[1]>>,"
+        " tile<i32> -> %s, token",
+        n, n, type, mx_tile(mx_vector(n), kind));
     mx_op(&k, "continue %%y : %s", mx_tile(mx_vector(n), kind));
     mx_op(&k, "}");
     mx_store(&k, out, mx_vector(n), v);
@@ -420,8 +444,11 @@ static void question_case(mx_report *r, const char *op, const char *view, bc_kin
     mx_op(&k, "%%n = constant <i8: 200> : tile<i8>"); /* read unsigned */
     mx_op(&k, "%%tv = make_tensor_view %%p0, shape = [%%n, 48, 5], strides = [240, 5, 1] : tile<i8> -> %s", tensor);
     if (view)
-        mx_op(&k, "%%view = make_%s_view %%tv : %s", strstr(view, "strided") ? "strided" : strstr(view, "gather") ?
-              "gather_scatter" : "partition", view);
+        mx_op(&k, "%%view = make_%s_view %%tv : %s",
+              strstr(view, "strided")  ? "strided"
+              : strstr(view, "gather") ? "gather_scatter"
+                                       : "partition",
+              view);
     mx_op(&k, "%%a%u, %%b%u, %%c%u = %s %%%s : %s -> tile<%s>, tile<%s>, tile<%s>", v, v, v, op, view ? "view" : "tv",
           view ? view : tensor, mx_kind(result), mx_kind(result), mx_kind(result));
     for (unsigned d = 0; d < 3; d++) {
@@ -439,15 +466,23 @@ static void question_case(mx_report *r, const char *op, const char *view, bc_kin
 static void questions(mx_report *r)
 {
     static const bc_kind results[] = {BC_I1, BC_I8, BC_I16, BC_I32, BC_I64};
-    static const struct { const char *op, *view; uint64_t want[3]; } rows[] = {
-        {"get_tensor_shape", NULL, {200, 48, 5}},
-        {"get_index_space_shape", "partition_view<tile=(16x32x4), tensor_view<?x48x5xf32, strides=[240,5,1]>>", {13, 2, 2}},
-        {"get_index_space_shape", "partition_view<tile=(16x32x4), tensor_view<?x48x5xf32, strides=[240,5,1]>, dim_map=[2, 0, 1]>",
-         {1, 7, 12}},
-        {"get_index_space_shape", "strided_view<tile=(16x32x4), traversal_strides=[7,5,2], tensor_view<?x48x5xf32, strides=[240,5,1]>,"
-                                  " dim_map=[1, 0, 2]>", {7, 40, 3}},
-        {"get_index_space_shape", "gather_scatter_view<tile=(16x32x4), tensor_view<?x48x5xf32, strides=[240,5,1]>, sparse_dim=1>",
-         {200, 48, 5}}};
+    static const struct {
+        const char *op, *view;
+        uint64_t want[3];
+    } rows[] = {{"get_tensor_shape", NULL, {200, 48, 5}},
+                {"get_index_space_shape",
+                 "partition_view<tile=(16x32x4), tensor_view<?x48x5xf32, strides=[240,5,1]>>",
+                 {13, 2, 2}},
+                {"get_index_space_shape",
+                 "partition_view<tile=(16x32x4), tensor_view<?x48x5xf32, strides=[240,5,1]>, dim_map=[2, 0, 1]>",
+                 {1, 7, 12}},
+                {"get_index_space_shape",
+                 "strided_view<tile=(16x32x4), traversal_strides=[7,5,2], tensor_view<?x48x5xf32, strides=[240,5,1]>,"
+                 " dim_map=[1, 0, 2]>",
+                 {7, 40, 3}},
+                {"get_index_space_shape",
+                 "gather_scatter_view<tile=(16x32x4), tensor_view<?x48x5xf32, strides=[240,5,1]>, sparse_dim=1>",
+                 {200, 48, 5}}};
     for (size_t i = 0; i < TV_COUNT(rows); i++)
         for (size_t j = 0; j < TV_COUNT(results); j++)
             question_case(r, rows[i].op, rows[i].view, results[j], rows[i].want);

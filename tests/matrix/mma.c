@@ -1,4 +1,5 @@
-/* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op_mma.c documents. */
+/* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op_mma.c
+   documents. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ typedef struct mma_shape {
     uint32_t batch, m, n, k; /* batch 0: rank 2 */
 } mma_shape;
 
-static const mma_shape shapes[] = {{0, 1, 1, 1}, {0, 2, 4, 8},   {0, 16, 16, 32}, {0, 1, 32, 4}, {0, 32, 1, 16},
+static const mma_shape shapes[] = {{0, 1, 1, 1},  {0, 2, 4, 8},  {0, 16, 16, 32}, {0, 1, 32, 4}, {0, 32, 1, 16},
                                    {0, 8, 64, 2}, {2, 4, 8, 16}, {1, 16, 2, 4},   {4, 2, 2, 64}, {0, 64, 16, 16}};
 
 /* One mma: two factors, an accumulator, and scales for each factor where blocks of k have them. */
@@ -18,7 +19,7 @@ typedef struct mma_case {
     mx_kernel k;
     bc_kind in, acc, scale;
     bool is_scaled, is_int, lhs_signed, rhs_signed, fast;
-    uint32_t block;    /* elements of k that share a scale */
+    uint32_t block; /* elements of k that share a scale */
     mma_shape s;
     uint64_t *lhs, *rhs, *start, *lhs_scale, *rhs_scale;
 } mma_case;
@@ -127,8 +128,8 @@ static void put_op(mma_case *c, const unsigned *v, unsigned result)
     snprintf(rhs, sizeof rhs, "%s", mx_tile(matrix(c, s->k, s->n), c->in));
     snprintf(acc, sizeof acc, "%s", mx_tile(matrix(c, s->m, s->n), c->acc));
     if (c->is_scaled)
-        mx_op(&c->k, "%%v%u = mmaf_scaled %%v%u, %%v%u, %%v%u, %%v%u, %%v%u : %s, %s, %s, %s, %s", result, v[0], v[1], v[2],
-              v[3], v[4], lhs, rhs, acc, mx_tile(matrix(c, s->m, s->k / c->block), c->scale),
+        mx_op(&c->k, "%%v%u = mmaf_scaled %%v%u, %%v%u, %%v%u, %%v%u, %%v%u : %s, %s, %s, %s, %s", result, v[0], v[1],
+              v[2], v[3], v[4], lhs, rhs, acc, mx_tile(matrix(c, s->m, s->k / c->block), c->scale),
               mx_tile(matrix(c, s->k / c->block, s->n), c->scale));
     else if (c->is_int)
         mx_op(&c->k, "%%v%u = mmai %%v%u, %%v%u, %%v%u %s %s : %s, %s, %s", result, v[0], v[1], v[2],
@@ -171,8 +172,8 @@ static void run_case(mx_report *r, mma_case *c, uint64_t seed)
     if (status == TV_OK && bad == 0)
         mx_pass(r);
     else
-        mx_fail(r, &c->k, "mma %ux%ux%ux%u of %s into %s: status %d, %zu wrong", s->batch, s->m, s->n, s->k, mx_kind(c->in),
-                mx_kind(c->acc), (int)status, bad);
+        mx_fail(r, &c->k, "mma %ux%ux%ux%u of %s into %s: status %d, %zu wrong", s->batch, s->m, s->n, s->k,
+                mx_kind(c->in), mx_kind(c->acc), (int)status, bad);
     mx_end(&c->k);
     free(c->lhs);
     free(c->rhs);
@@ -197,20 +198,35 @@ static void every_shape(mx_report *r, mma_case c, mx_effort effort)
 
 void mx_mma(mx_report *r, mx_effort effort)
 {
-    static const struct { bc_kind in, acc; } floats[] = {
-        {BC_F16, BC_F16}, {BC_F16, BC_F32}, {BC_BF16, BC_F32}, {BC_TF32, BC_F32}, {BC_F32, BC_F32}, {BC_F64, BC_F64},
-        {BC_F8E4M3FN, BC_F16}, {BC_F8E4M3FN, BC_F32}, {BC_F8E5M2, BC_F16}, {BC_F8E5M2, BC_F32}};
-    static const struct { bc_kind in, scale; uint32_t block; } scaled[] = {
-        {BC_F8E4M3FN, BC_F8E8M0FNU, 32}, {BC_F8E5M2, BC_F8E8M0FNU, 32}, {BC_F4E2M1FN, BC_F8E8M0FNU, 32},
-        {BC_F4E2M1FN, BC_F8E8M0FNU, 16}, {BC_F4E2M1FN, BC_F8E4M3FN, 16}, {BC_F4E2M1FN, BC_FNV8E5M3FNU, 16},
-        {BC_F4E2M1FN, BC_FNV8E5M3FNU, 32}};
+    static const struct {
+        bc_kind in, acc;
+    } floats[] = {{BC_F16, BC_F16},    {BC_F16, BC_F32},   {BC_BF16, BC_F32},     {BC_TF32, BC_F32},
+                  {BC_F32, BC_F32},    {BC_F64, BC_F64},   {BC_F8E4M3FN, BC_F16}, {BC_F8E4M3FN, BC_F32},
+                  {BC_F8E5M2, BC_F16}, {BC_F8E5M2, BC_F32}};
+    static const struct {
+        bc_kind in, scale;
+        uint32_t block;
+    } scaled[] = {{BC_F8E4M3FN, BC_F8E8M0FNU, 32},  {BC_F8E5M2, BC_F8E8M0FNU, 32},  {BC_F4E2M1FN, BC_F8E8M0FNU, 32},
+                  {BC_F4E2M1FN, BC_F8E8M0FNU, 16},  {BC_F4E2M1FN, BC_F8E4M3FN, 16}, {BC_F4E2M1FN, BC_FNV8E5M3FNU, 16},
+                  {BC_F4E2M1FN, BC_FNV8E5M3FNU, 32}};
     for (size_t i = 0; i < TV_COUNT(floats); i++)
         for (int fast = 0; fast < 2; fast++)
             every_shape(r, (mma_case){.in = floats[i].in, .acc = floats[i].acc, .scale = BC_F16, .fast = fast}, effort);
     for (int signs = 0; signs < 4; signs++)
-        every_shape(r, (mma_case){.in = BC_I8, .acc = BC_I32, .scale = BC_F16, .is_int = true, .lhs_signed = signs & 1,
-                                  .rhs_signed = signs >> 1}, effort);
+        every_shape(r,
+                    (mma_case){.in = BC_I8,
+                               .acc = BC_I32,
+                               .scale = BC_F16,
+                               .is_int = true,
+                               .lhs_signed = signs & 1,
+                               .rhs_signed = signs >> 1},
+                    effort);
     for (size_t i = 0; i < TV_COUNT(scaled); i++)
-        every_shape(r, (mma_case){.in = scaled[i].in, .acc = BC_F32, .scale = scaled[i].scale, .is_scaled = true,
-                                  .block = scaled[i].block}, effort);
+        every_shape(r,
+                    (mma_case){.in = scaled[i].in,
+                               .acc = BC_F32,
+                               .scale = scaled[i].scale,
+                               .is_scaled = true,
+                               .block = scaled[i].block},
+                    effort);
 }

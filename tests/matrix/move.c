@@ -1,5 +1,5 @@
-/* Ops that make tiles and move their elements: constant, iota, reshape, broadcast, permute, cat, extract, insert. Chains
-   of them are drawn at random, and followed on an array of patterns. */
+/* Ops that make tiles and move their elements: constant, iota, reshape, broadcast, permute, cat, extract, insert.
+   Chains of them are drawn at random, and followed on an array of patterns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,9 @@
 
 enum { MAX_ELEMENTS = 1024, MAX_STEPS = 6 };
 
-static const bc_kind kinds[] = {BC_I1, BC_I4, BC_I8, BC_I16, BC_I32, BC_I64, BC_F64, BC_F32, BC_TF32, BC_F16, BC_BF16,
-                                BC_F8E5M2, BC_F8E4M3FN, BC_F8E8M0FNU, BC_F4E2M1FN, BC_FNV8E5M3FNU, BC_PTR};
+static const bc_kind kinds[] = {BC_I1,       BC_I4,        BC_I8,       BC_I16,         BC_I32,  BC_I64,
+                                BC_F64,      BC_F32,       BC_TF32,     BC_F16,         BC_BF16, BC_F8E5M2,
+                                BC_F8E4M3FN, BC_F8E8M0FNU, BC_F4E2M1FN, BC_FNV8E5M3FNU, BC_PTR};
 
 /* A tile: its value in the kernel and what it holds. */
 typedef struct tile {
@@ -24,7 +25,7 @@ typedef struct chain {
     bc_kind kind;
     uint64_t seed;
     tile now;
-    unsigned index[MX_MAX_RANK];  /* values that hold the indices of an extract or insert */
+    unsigned index[MX_MAX_RANK]; /* values that hold the indices of an extract or insert */
 } chain;
 
 static uint64_t draw(chain *c, uint64_t below)
@@ -67,7 +68,8 @@ static void do_reshape(chain *c)
 {
     mx_shape to = draw_shape(c, mx_count(c->now.shape));
     unsigned v = mx_new(&c->k);
-    mx_op(&c->k, "%%v%u = reshape %%v%u : %s -> %s", v, c->now.value, mx_tile(c->now.shape, c->kind), mx_tile(to, c->kind));
+    mx_op(&c->k, "%%v%u = reshape %%v%u : %s -> %s", v, c->now.value, mx_tile(c->now.shape, c->kind),
+          mx_tile(to, c->kind));
     c->now.value = v;
     c->now.shape = to;
 }
@@ -306,7 +308,8 @@ static void run_chain(mx_report *r, bc_kind kind, unsigned first, unsigned steps
     if (status == TV_OK && bad == 0)
         mx_pass(r);
     else
-        mx_fail(r, &c->k, "ops on %s that move elements: status %d, %zu of %zu wrong", mx_kind(kind), (int)status, bad, n);
+        mx_fail(r, &c->k, "ops on %s that move elements: status %d, %zu of %zu wrong", mx_kind(kind), (int)status, bad,
+                n);
     mx_end(&c->k);
     free(c);
 }
@@ -321,7 +324,8 @@ static void splat(mx_report *r, bc_kind kind, mx_shape shape, uint64_t seed)
     mx_begin(&k);
     unsigned out = mx_output(&k, kind, n), v = mx_new(&k);
     if (exact_is_float(kind))
-        mx_op(&k, "%%v%u = constant <%s: 0x%llx> : %s", v, mx_kind(kind), (unsigned long long)shown, mx_tile(shape, kind));
+        mx_op(&k, "%%v%u = constant <%s: 0x%llx> : %s", v, mx_kind(kind), (unsigned long long)shown,
+              mx_tile(shape, kind));
     else
         mx_op(&k, "%%v%u = constant <%s: %lld> : %s", v, mx_kind(kind), (long long)exact_signed(x, exact_bits(kind)),
               mx_tile(shape, kind));

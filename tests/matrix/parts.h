@@ -13,6 +13,7 @@ void mx_memory(mx_report *r, mx_effort effort);
 void mx_aggregate(mx_report *r, mx_effort effort);
 void mx_mma(mx_report *r, mx_effort effort);
 void mx_control(mx_report *r, mx_effort effort);
+void mx_fuse(mx_report *r, mx_effort effort);
 void mx_print(mx_report *r, mx_effort effort);
 void mx_coverage(mx_report *r, mx_effort effort);
 

@@ -100,8 +100,8 @@ static void print_case(mx_report *r, const char *conversion, bc_kind kind, mx_sh
     if (status == TV_OK && bc_str_eq(got, expected))
         mx_pass(r);
     else
-        mx_fail(r, &k, "print %s of %s: status %d\n  got      %.*s  expected %.*s", conversion, mx_tile(shape, kind), (int)status,
-                (int)got.len, got.len ? got.ptr : "", (int)expected.len, expected.ptr);
+        mx_fail(r, &k, "print %s of %s: status %d\n  got      %.*s  expected %.*s", conversion, mx_tile(shape, kind),
+                (int)status, (int)got.len, got.len ? got.ptr : "", (int)expected.len, expected.ptr);
     bc_text_release(&want);
     bc_text_release(&format);
     mx_end(&k);
@@ -115,15 +115,19 @@ static bool prints_well(const char *conversion, bc_kind kind, mx_shape shape)
 
 static void prints(mx_report *r, mx_effort effort)
 {
-    static const char *const ints[] = {"%d", "%i", "%u", "%x", "%X", "%o", "%5d", "%-7d", "%+d", "%#x", "%08d", "%.3d", "%c", "% d"};
+    static const char *const ints[] = {"%d",   "%i",  "%u",  "%x",   "%X",   "%o", "%5d",
+                                       "%-7d", "%+d", "%#x", "%08d", "%.3d", "%c", "% d"};
     static const char *const wides[] = {"%lld", "%lli", "%llu", "%llx", "%20lld", "%-22llu", "%#llo", "%ld", "%lu"};
-    static const char *const floats[] = {"%f", "%e", "%g", "%a", "%F", "%E", "%G", "%A", "%10.3f", "%-12.4e", "%+g", "%.0f",
-                                         "%#g", "%012.5f", "%lf", "% f"};
+    static const char *const floats[] = {"%f",     "%e",      "%g",  "%a",   "%F",  "%E",      "%G",  "%A",
+                                         "%10.3f", "%-12.4e", "%+g", "%.0f", "%#g", "%012.5f", "%lf", "% f"};
     static const char *const pointers[] = {"%p"};
     for (int kind = 0; kind < BC_KIND_COUNT; kind++) {
         bool is_float = exact_is_float((bc_kind)kind), is_int = bc_kinds[kind].kind_class == BC_CLASS_INTEGER;
         const char *const *conversions = is_float ? floats : is_wide((bc_kind)kind) ? wides : is_int ? ints : pointers;
-        size_t count = is_float ? TV_COUNT(floats) : is_wide((bc_kind)kind) ? TV_COUNT(wides) : is_int ? TV_COUNT(ints) : 1;
+        size_t count = is_float                 ? TV_COUNT(floats)
+                       : is_wide((bc_kind)kind) ? TV_COUNT(wides)
+                       : is_int                 ? TV_COUNT(ints)
+                                                : 1;
         if (!is_float && !is_int && kind != BC_PTR)
             continue;
         for (size_t c = 0; c < count; c++)
@@ -136,12 +140,13 @@ static void prints(mx_report *r, mx_effort effort)
 /* Formats whose text does not depend on the machine, written out. */
 static void fixed_prints(mx_report *r)
 {
-    static const struct { const char *format, *want; } rows[] = {
-        {"plain\n", "plain\n"},
-        {"%d and %f, %x\n", "-7 and 2.500000, fffffff9\n"},
-        {"%% %d %%%f%% %i\n", "% -7 %2.500000% -7\n"},
-        {"no newline %d %f %u", "no newline -7 2.500000 4294967289"},
-        {"[%6d] [%-6.1f] [%06d]\n", "[    -7] [2.5   ] [-00007]\n"}};
+    static const struct {
+        const char *format, *want;
+    } rows[] = {{"plain\n", "plain\n"},
+                {"%d and %f, %x\n", "-7 and 2.500000, fffffff9\n"},
+                {"%% %d %%%f%% %i\n", "% -7 %2.500000% -7\n"},
+                {"no newline %d %f %u", "no newline -7 2.500000 4294967289"},
+                {"[%6d] [%-6.1f] [%06d]\n", "[    -7] [2.5   ] [-00007]\n"}};
     for (size_t i = 0; i < TV_COUNT(rows); i++) {
         mx_kernel k;
         mx_begin(&k);
@@ -190,7 +195,8 @@ static void assert_case(mx_report *r, mx_shape shape, uint64_t seed)
     if (status == (wrong ? TV_TRAP : TV_OK) && (got.len == expected.len) && bc_str_eq(got, expected))
         mx_pass(r);
     else
-        mx_fail(r, &k, "assert of %s: status %d\n  got %.*s", mx_tile(shape, BC_I1), (int)status, (int)got.len, got.len ? got.ptr : "");
+        mx_fail(r, &k, "assert of %s: status %d\n  got %.*s", mx_tile(shape, BC_I1), (int)status, (int)got.len,
+                got.len ? got.ptr : "");
     bc_text_release(&want);
     mx_end(&k);
 }

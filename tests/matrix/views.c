@@ -21,12 +21,12 @@ typedef struct view_case {
     bc_kind kind, index_kind, size_kind;
     padding padding;
     unsigned rank, sparse;
-    uint32_t extent[MAX_RANK], stride[MAX_RANK];   /* of the tensor, by its dimensions */
+    uint32_t extent[MAX_RANK], stride[MAX_RANK]; /* of the tensor, by its dimensions */
     bool dynamic_extent[MAX_RANK], dynamic_stride[MAX_RANK];
     unsigned dim_map[MAX_RANK];
-    uint32_t traversal[MAX_RANK];                  /* by tile dimension; how far an index moves the tile */
+    uint32_t traversal[MAX_RANK]; /* by tile dimension; how far an index moves the tile */
     mx_shape tile;
-    size_t elements;                               /* of the tensor's memory */
+    size_t elements; /* of the tensor's memory */
     uint64_t index[MAX_RANK][BLOCKS], sparse_index[BLOCKS * 16];
     char tensor_type[200], view_type[400], index_types[200];
     unsigned tensor, order;
@@ -134,8 +134,8 @@ static void draw_indices(view_case *c)
     uint32_t length = c->tile.dim[c->sparse], extent = c->extent[c->sparse];
     for (unsigned b = 0; b < BLOCKS; b++)
         for (uint32_t i = 0; i < length; i++)
-            c->sparse_index[b * length + i] =
-                fit(c->index_kind, c->access == LOAD ? draw(c, extent + 2) : (i * 3 + draw(c, 3)) % (extent + 40));
+            c->sparse_index[b * length + i] = fit(
+                c->index_kind, c->access == LOAD ? draw(c, extent + 2) : (i * 3 + draw(c, 3)) % (extent + 40));
 }
 
 /* ---- its text ---- */
@@ -227,7 +227,8 @@ static void add_indices(view_case *c)
     for (unsigned t = 0; t < c->rank; t++) {
         bool is_sparse = c->view == GATHER && t == c->sparse;
         mx_shape shape = is_sparse ? mx_vector(c->tile.dim[t]) : (mx_shape){0, {0}};
-        unsigned b = mx_input(&c->k, c->index_kind, is_sparse ? c->sparse_index : c->index[t], BLOCKS * mx_count(shape));
+        unsigned b = mx_input(&c->k, c->index_kind, is_sparse ? c->sparse_index : c->index[t],
+                              BLOCKS * mx_count(shape));
         values[t] = mx_load(&c->k, b, shape, MX_PLAIN);
         if (t == 0 || c->view == GATHER)
             types += sprintf(types, ", %s", mx_tile(shape, c->index_kind));
@@ -235,7 +236,8 @@ static void add_indices(view_case *c)
     bc_text_puts(&c->k.body, "  %indices = make_token : token\n"); /* keeps the names below apart */
     for (unsigned t = 0; t < c->rank; t++)
         mx_op(&c->k, "%%i%u = assume bounded<?, ?>, %%v%u : %s", t, values[t],
-              mx_tile(c->view == GATHER && t == c->sparse ? mx_vector(c->tile.dim[t]) : (mx_shape){0, {0}}, c->index_kind));
+              mx_tile(c->view == GATHER && t == c->sparse ? mx_vector(c->tile.dim[t]) : (mx_shape){0, {0}},
+                      c->index_kind));
 }
 
 static void put_indices(view_case *c)
@@ -412,7 +414,8 @@ static void run_case(mx_report *r, bc_kind kind, unsigned number)
     mx_begin(&c->k);
     c->k.grid[0] = BLOCKS;
     c->tensor = mx_input(&c->k, kind, tensor, c->elements);
-    unsigned tile_buffer = c->access == LOAD ? mx_output(&c->k, kind, BLOCKS * n) : mx_input(&c->k, kind, values, BLOCKS * n);
+    unsigned tile_buffer = c->access == LOAD ? mx_output(&c->k, kind, BLOCKS * n)
+                                             : mx_input(&c->k, kind, values, BLOCKS * n);
     add_type(c);
     add_view(c);
     add_indices(c);
