@@ -15,7 +15,7 @@
 #include "vm/schedule.h"
 #include "vm/storage.h"
 
-enum { MAX_PAIRS = VM_MAX_NODES / 4, NARROW = 16 };
+enum { MAX_PAIRS = VM_MAX_NODES / 4, NARROW = 128 };
 
 typedef struct aggregate_inst {
     vm_inst head;
@@ -27,6 +27,8 @@ typedef struct aggregate_inst {
     /* on strips */
     vm_strips strips;
     uint16_t *nodes;
+    vm_kernel *kernel;             /* the whole body, if it is one; swapped: of the second argument and the first */
+    bool swapped;
     /* one at a time */
     const vm_inst *body;
     size_t *args, *yields;         /* 2 per pair; 1 per pair */
@@ -52,6 +54,10 @@ static bool combine(vm_frame *f, const aggregate_inst *g, unsigned char *const *
             for (uint32_t k = 0; k < g->pairs; k++)
                 memcpy(to[k] + i * g->bytes[k], vm_at(f, g->yields[k]), g->bytes[k]);
         }
+        return true;
+    }
+    if (g->kernel) {
+        g->kernel(to[0], g->swapped ? b[0] : a[0], g->swapped ? a[0] : b[0], NULL, n);
         return true;
     }
     size_t strip = (size_t)1 << g->strips.strip_bits;
@@ -272,9 +278,15 @@ static void emit_lanes(vm_emit *e, const bc_op *op, aggregate_inst *inst)
     vm_emit_block(e, cur, block);
     e->lanes = outer;
     e->cur = e->at = cur;
-    if (!e->failed)
-        vm_lanes_end(e, lanes, block, &inst->head, inst->outer * inst->length * inst->inner, &inst->strips,
-                     inst->nodes);
+    if (e->failed)
+        return;
+    vm_lanes_end(e, lanes, block, &inst->head, inst->outer * inst->length * inst->inner, &inst->strips, inst->nodes);
+    const vm_step *step = inst->strips.steps;
+    if (inst->pairs == 1 && inst->strips.step_count == 1 && inst->strips.leaf_count == 2 && step && !step->map.custom
+        && step->map.operands == 2 && step->in[0] < 2 && step->in[1] == 1 - step->in[0] && inst->nodes[0] == 2) {
+        inst->kernel = step->map.kernel;
+        inst->swapped = step->in[0] == 1;
+    }
 }
 
 static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_t dim, bool reverse, bool is_scan)

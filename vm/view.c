@@ -20,7 +20,8 @@ static uint64_t read_unsigned(const vm_frame *f, size_t at, unsigned bytes)
 static uint32_t valid_count(uint64_t index, uint64_t step, uint64_t extent, uint64_t size, uint64_t *out_start)
 {
     *out_start = index * step;
-    if (size == 0 || index > (size - 1) / step)
+    bool small = (index | step) <= UINT32_MAX; /* no overflow, and no division */
+    if (small ? *out_start >= size : size == 0 || index > (size - 1) / step)
         return 0;
     uint64_t left = size - *out_start;
     return (uint32_t)(left < extent ? left : extent);
