@@ -50,6 +50,7 @@ typedef struct touch {
         vm_cell from, to;
         bool writes, valid;
     } memo[MEMO];              /* cells change alike: what became of the last ones */
+    bool told_unwritten, told_gap; /* a finding of this execution; there may be one for every element */
     bool traps;                /* the access itself will, at an element that it cannot reach */
     bool failed;               /* out of memory */
 } touch;
@@ -159,9 +160,10 @@ static void touch_cell(touch *t, vm_cell *cell, bool writes, uint64_t address)
 
 /* ---- one element ---- */
 
-static void print_unwritten(touch *t, uint64_t address)
+static void find_unwritten(touch *t, uint64_t address)
 {
     bc_text text;
+    t->told_unwritten = true;
     bc_text_init(&text, &t->f->run->vm->allocator);
     vm_print_place(&text, t->f->run, address);
     vm_find(t->f, BC_RULE_X_INI_01, t->what->op, NULL, "%s %s, which nothing has written", verb_of(t->what),
@@ -175,6 +177,7 @@ static void look_for_gap(touch *t, uint64_t address)
     const vm_array *array = vm_arrays_find(&t->f->run->vm->arrays, address, &is_element);
     if (!array || is_element)
         return;
+    t->told_gap = true;
     bc_text type;
     bc_text_init(&type, &t->f->run->vm->allocator);
     vm_array_print_type(&type, array);
@@ -202,7 +205,7 @@ static bool touch_element(touch *t, uint64_t address, bool writes)
 {
     const access_check *c = t->c;
     unsigned bytes = element_bytes(c), count;
-    if (c->bounds && t->region->gaps)
+    if (c->bounds && t->region->gaps && !t->told_gap)
         look_for_gap(t, address);
     if (!c->shadow)
         return true;
@@ -212,9 +215,9 @@ static bool touch_element(touch *t, uint64_t address, bool writes)
         return false;
     }
     for (unsigned i = 0; i < count; i++) {
-        if (t->what->reads && t->region->undefined && !cells[i].writer
+        if (t->what->reads && t->region->undefined && !cells[i].writer && !t->told_unwritten
             && (t->check->vm->options.checks & TV_CHECK_UNINIT))
-            print_unwritten(t, address);
+            find_unwritten(t, address);
         touch_cell(t, &cells[i], writes, address);
     }
     return !t->failed;

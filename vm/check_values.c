@@ -211,31 +211,38 @@ static const vm_inst *value_run(vm_frame *f, const vm_inst *inst)
 
 /* ---- which op gets which test ---- */
 
+/* About the elements of a, and of b unless it is NULL. */
+static value_check *new_check_of(vm_emit *e, const bc_op *op, const bc_value *a, const bc_value *b, value_test *test,
+                                 bc_rule rule, const char *phrase)
+{
+    vm_need_packed(e, a);
+    if (b)
+        vm_need_packed(e, b);
+    value_check *c = vm_new_inst(e, op, value_run, value_check);
+    c->test = test;
+    c->rule = rule;
+    c->phrase = phrase;
+    c->type = a->type;
+    c->n = vm_count(a);
+    c->a_kind = bc_elem_kind(a->type);
+    c->a_bytes = (uint8_t)vm_elem_bytes(c->a_kind);
+    c->width = (uint8_t)(c->a_kind == BC_PTR ? 64 : bc_kind_bits(c->a_kind));
+    vm_read_packed(e, &c->head, &c->a, a);
+    c->has_b = b != NULL;
+    if (b) {
+        c->b_kind = bc_elem_kind(b->type);
+        c->b_bytes = (uint8_t)vm_elem_bytes(c->b_kind);
+        vm_read_packed(e, &c->head, &c->b, b);
+    }
+    return c;
+}
+
 /* About the first two operands, or with binary false the first alone. */
 static value_check *new_check(vm_emit *e, const bc_op *op, bool binary, value_test *test, bc_rule rule,
                               const char *phrase)
 {
     bc_value **operands = bc_operands(op);
-    vm_need_packed(e, operands[0]);
-    if (binary)
-        vm_need_packed(e, operands[1]);
-    value_check *c = vm_new_inst(e, op, value_run, value_check);
-    c->test = test;
-    c->rule = rule;
-    c->phrase = phrase;
-    c->type = operands[0]->type;
-    c->n = vm_count(operands[0]);
-    c->a_kind = bc_elem_kind(c->type);
-    c->a_bytes = (uint8_t)vm_elem_bytes(c->a_kind);
-    c->width = (uint8_t)(c->a_kind == BC_PTR ? 64 : bc_kind_bits(c->a_kind));
-    vm_read_packed(e, &c->head, &c->a, operands[0]);
-    c->has_b = binary;
-    if (binary) {
-        c->b_kind = bc_elem_kind(operands[1]->type);
-        c->b_bytes = (uint8_t)vm_elem_bytes(c->b_kind);
-        vm_read_packed(e, &c->head, &c->b, operands[1]);
-    }
-    return c;
+    return new_check_of(e, op, operands[0], binary ? operands[1] : NULL, test, rule, phrase);
 }
 
 static void emit_test(vm_emit *e, const bc_op *op, bool binary, value_test *test, bc_rule rule, const char *phrase)
@@ -289,6 +296,17 @@ static void emit_ftof(vm_emit *e, const bc_op *op)
         return;
     value_check *c = new_check(e, op, false, is_negative, BC_RULE_X_CVT_02, "has no negative result");
     vm_append(e, &c->head);
+}
+
+/* f8E4M3FN has a sign, which scales must not have; other scales have none. */
+static void emit_scales(vm_emit *e, const bc_op *op)
+{
+    const bc_value *scales[] = { bc_operand(op, F_mmaf_scaled_lhs_scale), bc_operand(op, F_mmaf_scaled_rhs_scale) };
+    for (unsigned i = 0; i < 2; i++)
+        if (bc_elem_kind(scales[i]->type) == BC_F8E4M3FN) {
+            value_check *c = new_check_of(e, op, scales[i], NULL, is_negative, BC_RULE_X_MMS_01, "as a scale is negative");
+            vm_append(e, &c->head);
+        }
 }
 
 /* Pointers to f4 move by half bytes; half a byte more or less wraps nowhere. */
@@ -583,6 +601,9 @@ static void emit_undefined(vm_emit *e, const bc_op *op)
     case OP_get_tensor_shape:
     case OP_get_index_space_shape:
         emit_extents(e, op);
+        break;
+    case OP_mmaf_scaled:
+        emit_scales(e, op);
         break;
     case OP_offset:
         emit_offset(e, op);
