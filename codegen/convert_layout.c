@@ -1,7 +1,342 @@
-/* A value from one layout to another: renamed registers where every thread keeps what it has, else a trip through shared
-   memory. (Shuffles and swizzled trips take their place here.) */
+/* A value from one layout to another: renamed registers where every thread keeps what it has; shuffles where elements stay in their
+   warp and few are needed; else a trip through shared memory, in an order of elements without bank conflicts, in halves where
+   it would not fit. */
 #include "codegen/lower.h"
 #include "codegen/memory.h"
+
+/* ---- where an element is ---- */
+
+/* Registers and lanes of a layout as a basis: combinations of images, each with a leading bit of its own. */
+typedef struct basis {
+    uint32_t count;
+    uint32_t image[CG_MAX_REG_BITS + CG_LANE_BITS], reg[CG_MAX_REG_BITS + CG_LANE_BITS], lane[CG_MAX_REG_BITS + CG_LANE_BITS];
+} basis;
+
+/* The bits of (register, lane) whose images make x; what is left of x. */
+static uint32_t reduce(const basis *b, uint32_t x, uint32_t *reg, uint32_t *lane)
+{
+    for (uint32_t i = 0; i < b->count; i++)
+        if ((x ^ b->image[i]) < x) {
+            x ^= b->image[i];
+            *reg ^= b->reg[i];
+            *lane ^= b->lane[i];
+        }
+    return x;
+}
+
+static void add(basis *b, uint32_t image, uint32_t reg, uint32_t lane)
+{
+    uint32_t rest = reduce(b, image, &reg, &lane), at = b->count;
+    if (!rest)
+        return;
+    for (; at && b->image[at - 1] < rest; at--) { /* largest first, so that one pass reduces */
+        b->image[at] = b->image[at - 1];
+        b->reg[at] = b->reg[at - 1];
+        b->lane[at] = b->lane[at - 1];
+    }
+    b->image[at] = rest;
+    b->reg[at] = reg;
+    b->lane[at] = lane;
+    b->count++;
+}
+
+static basis basis_of(const cg_layout *l)
+{
+    basis b = {0};
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        add(&b, l->reg[i], (uint32_t)1 << i, 0);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        add(&b, l->lane[i], 0, (uint32_t)1 << i);
+    return b;
+}
+
+/* ---- within a warp ---- */
+
+/* Thread t wants for its register r what lane (lane_of(r) ^ lane_of(t)) has in register (reg_of(r) ^ reg_of(t)); each is linear,
+   given by what its bits contribute. */
+typedef struct exchange {
+    uint32_t reg_of_reg[CG_MAX_REG_BITS], lane_of_reg[CG_MAX_REG_BITS];
+    cg_layout reg_of_thread, lane_of_thread;
+    uint32_t choices[4], choice_count; /* values of reg_of(t) */
+    bool same_lane;                    /* lane_of(t) is t's own lane */
+} exchange;
+
+static bool add_thread_bit(exchange *x, const basis *b, uint32_t image, uint32_t *reg, uint32_t *lane)
+{
+    *reg = *lane = 0;
+    if (reduce(b, image, reg, lane))
+        return false;
+    for (uint32_t i = 0; i < x->choice_count; i++)
+        if (x->choices[i] == *reg)
+            return true;
+    if (x->choice_count > 2)
+        return false;
+    for (uint32_t i = 0, n = x->choice_count; i < n; i++)
+        x->choices[x->choice_count++] = x->choices[i] ^ *reg;
+    return true;
+}
+
+/* False: elements change warps, or too many registers would have to be looked at. */
+static bool find_exchange(const cg_layout *from, const cg_layout *to, exchange *x)
+{
+    basis b = basis_of(from);
+    *x = (exchange){.choice_count = 1, .same_lane = true};
+    x->reg_of_thread = x->lane_of_thread = (cg_layout){.tile_bits = CG_MAX_TILE_BITS, .warp_bits = to->warp_bits};
+    for (uint32_t i = 0; i < to->reg_bits; i++)
+        if (reduce(&b, to->reg[i], &x->reg_of_reg[i], &x->lane_of_reg[i]))
+            return false;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) {
+        if (!add_thread_bit(x, &b, to->lane[i], &x->reg_of_thread.lane[i], &x->lane_of_thread.lane[i]))
+            return false;
+        x->same_lane = x->same_lane && x->lane_of_thread.lane[i] == (uint32_t)1 << i;
+    }
+    for (uint32_t i = 0; i < to->warp_bits; i++) {
+        if (!add_thread_bit(x, &b, to->warp[i] ^ from->warp[i], &x->reg_of_thread.warp[i], &x->lane_of_thread.warp[i]))
+            return false;
+        x->same_lane = x->same_lane && !x->lane_of_thread.warp[i];
+    }
+    return true;
+}
+
+static uint32_t sum_of(const uint32_t *parts, uint32_t r)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; r; i++, r >>= 1)
+        sum ^= r & 1 ? parts[i] : 0;
+    return sum;
+}
+
+static cg_val shuffle(cg_func *c, const exchange *x, uint32_t lane, cg_val word)
+{
+    cg_val got = cg_new(c, CG_B32), source = cg_thread_index(c, &x->lane_of_thread, 31, 0);
+    if (x->same_lane) {
+        if (!lane)
+            return word;
+        cg_ins(c, "shfl.sync.bfly.b32 %v, %v, %u, 31, 0xffffffff", got, word, lane);
+        return got;
+    }
+    if (lane && !source.known) {
+        cg_val other = cg_new(c, CG_B32);
+        cg_ins(c, "xor.b32 %v, %v, %u", other, source, lane);
+        source = other;
+    } else if (source.known) {
+        source.bits ^= lane;
+    }
+    cg_ins(c, "shfl.sync.idx.b32 %v, %v, %v, 31, 0xffffffff", got, word, source);
+    return got;
+}
+
+/* A register of any class by way of 32-bit words. */
+static cg_val shuffle_value(cg_func *c, const exchange *x, uint32_t lane, cg_val v)
+{
+    cg_val low = cg_new(c, CG_B32), high = cg_new(c, CG_B32), got = cg_new(c, (cg_class)v.cls);
+    if (v.known || (x->same_lane && !lane))
+        return v; /* all threads have it */
+    switch ((cg_class)v.cls) {
+    case CG_PRED:
+        cg_ins(c, "selp.b32 %v, 1, 0, %v", low, v);
+        cg_ins(c, "setp.ne.u32 %v, %v, 0", got, shuffle(c, x, lane, low));
+        return got;
+    case CG_B16:
+        cg_ins(c, "cvt.u32.u16 %v, %v", low, v);
+        cg_ins(c, "cvt.u16.u32 %v, %v", got, shuffle(c, x, lane, low));
+        return got;
+    case CG_B64:
+        cg_ins(c, "mov.b64 {%v, %v}, %v", low, high, v);
+        low = shuffle(c, x, lane, low);
+        cg_ins(c, "mov.b64 %v, {%v, %v}", got, low, shuffle(c, x, lane, high));
+        return got;
+    case CG_B32:
+    case CG_CLASS_COUNT:
+        break;
+    }
+    return shuffle(c, x, lane, v);
+}
+
+static void shuffle_all(cg_func *c, const exchange *x, const cg_val *regs, const cg_layout *to, cg_val *out)
+{
+    cg_val choice = cg_thread_index(c, &x->reg_of_thread, UINT32_MAX, 0), is[4];
+    for (uint32_t i = 1; i < x->choice_count; i++) {
+        is[i] = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.eq.u32 %v, %v, %u", is[i], choice, x->choices[i]);
+    }
+    for (uint32_t r = 0; r < cg_layout_regs(to); r++) {
+        uint32_t from = sum_of(x->reg_of_reg, r), lane = sum_of(x->lane_of_reg, r);
+        out[r] = shuffle_value(c, x, lane, regs[from ^ x->choices[0]]);
+        for (uint32_t i = 1; i < x->choice_count; i++)
+            out[r] = cg_select(c, is[i], shuffle_value(c, x, lane, regs[from ^ x->choices[i]]), out[r]);
+    }
+}
+
+/* Shuffles that a conversion takes. */
+static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *to)
+{
+    uint32_t words = cg_class_of(kind) == CG_B64 ? 2 : 1, count = 0;
+    for (uint32_t r = 0; r < cg_layout_regs(to); r++)
+        count += x->same_lane && !sum_of(x->lane_of_reg, r) ? 0 : words * x->choice_count;
+    return count;
+}
+
+/* ---- through shared memory ---- */
+
+enum { BANK_BYTES_LOG2 = 2, ROW_BYTES_LOG2 = 7, MOST_VECTOR_LOG2 = 4 }; /* 32 banks of 4 bytes */
+
+/* An order of elements in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with those from bit `from`
+   on. In elements. */
+typedef struct order {
+    uint8_t place[CG_MAX_TILE_BITS]; /* of index bit i */
+    uint32_t chunk, from, bits;
+} order;
+
+static uint32_t place_of(const order *o, uint32_t image)
+{
+    uint32_t y = 0;
+    for (uint32_t i = 0; image; i++, image >>= 1)
+        y |= (image & 1) << o->place[i];
+    return y ^ (y >> o->from & (((uint32_t)1 << o->bits) - 1)) << o->chunk;
+}
+
+static cg_layout ordered(const order *o, const cg_layout *l)
+{
+    cg_layout r = *l;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        r.reg[i] = place_of(o, l->reg[i]);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        r.lane[i] = place_of(o, l->lane[i]);
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        r.warp[i] = place_of(o, l->warp[i]);
+    return r;
+}
+
+static uint32_t vector_of(const cg_layout *l, uint32_t size)
+{
+    uint8_t bits[8];
+    return cg_layout_vector(l, 0, size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0, bits);
+}
+
+/* Rows of banks that a warp's accesses to all its registers take; every access itself counts as one more. size: log2 of an element's
+   bytes. */
+static uint32_t cost_of(const cg_layout *l, uint32_t size)
+{
+    uint32_t vector = vector_of(l, size), bytes = size + vector, most = 0;
+    uint32_t lanes = bytes > BANK_BYTES_LOG2 ? (uint32_t)32 >> (bytes - BANK_BYTES_LOG2) : 32, rows = 0;
+    for (uint32_t first = 0; first < 32; first += lanes) {
+        uint32_t words[32], count = 0, in_bank[32] = {0};
+        for (uint32_t lane = first; lane < first + lanes; lane++) {
+            uint32_t word = cg_layout_at(l, 0, lane, 0) << size >> (bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2), known = 0;
+            while (known < count && words[known] != word)
+                known++;
+            if (known == count) {
+                words[count++] = word;
+                in_bank[word & (lanes - 1)]++;
+            }
+        }
+        most = 0;
+        for (uint32_t i = 0; i < 32; i++)
+            most = in_bank[i] > most ? in_bank[i] : most;
+        rows += most;
+    }
+    return (rows + 1) << (l->reg_bits - vector);
+}
+
+/* Row-major order, or the one in which the vectors of `first` lie together. */
+static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t most)
+{
+    order o = {.place = {0}};
+    uint32_t next = 0, placed = 0;
+    for (uint32_t i = 0; first && i < first->reg_bits && next < most; i++)
+        if (first->reg[i] && !(first->reg[i] & (first->reg[i] - 1)) && !(placed & first->reg[i])) {
+            o.place[tv_trailing_zeros(first->reg[i])] = (uint8_t)next++;
+            placed |= first->reg[i];
+        }
+    for (uint32_t b = 0; b < tile_bits; b++)
+        if (!(placed >> b & 1))
+            o.place[b] = (uint8_t)next++;
+    return o;
+}
+
+static order best_order(const cg_layout *from, const cg_layout *to, uint32_t size, uint32_t *out_cost)
+{
+    uint32_t most = size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0;
+    const cg_layout *const firsts[] = {NULL, from, to};
+    order best = plain_order(NULL, from->tile_bits, most);
+    *out_cost = UINT32_MAX;
+    for (int i = 0; i < 3; i++) {
+        order o = plain_order(firsts[i], from->tile_bits, most);
+        cg_layout a = ordered(&o, from), b = ordered(&o, to);
+        uint32_t vector = vector_of(&a, size), other = vector_of(&b, size);
+        vector = vector > other ? vector : other;
+        o.chunk = vector > BANK_BYTES_LOG2 - size || size > BANK_BYTES_LOG2 ? vector : BANK_BYTES_LOG2 - size;
+        for (uint32_t step = 0;; step++) {
+            if (step) { /* what is XORed must lie above what it goes to */
+                o.bits = ROW_BYTES_LOG2 - size - o.chunk;
+                o.from = o.chunk + o.bits + step - 1;
+            }
+            if (o.from + (step ? 1 : 0) > from->tile_bits)
+                break;
+            a = ordered(&o, from);
+            b = ordered(&o, to);
+            uint32_t cost = cost_of(&a, size) + cost_of(&b, size);
+            if (cost < *out_cost) {
+                best = o;
+                *out_cost = cost;
+            }
+        }
+    }
+    return best;
+}
+
+/* ---- in halves ---- */
+
+/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well. UINT32_MAX: none. */
+static uint32_t splitting_bit(const cg_layout *from, const cg_layout *to)
+{
+    uint32_t best = UINT32_MAX;
+    uint8_t bit;
+    for (uint32_t b = 0; b < from->tile_bits; b++)
+        if (cg_layout_vector(from, b, 1, &bit)) {
+            best = b;
+            if (cg_layout_vector(to, b, 1, &bit))
+                return b;
+        }
+    return best;
+}
+
+static cg_layout without_bit(const cg_layout *l, uint32_t bit, uint32_t *out_kept)
+{
+    cg_layout r = cg_layout_clear(l, (uint32_t)1 << bit);
+    r = cg_layout_squeeze(&r, (uint32_t)1 << bit);
+    return cg_layout_drop_copies(&r, out_kept);
+}
+
+static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to, uint32_t bit,
+                           cg_val *out)
+{
+    uint32_t kept, to_kept, mask = (uint32_t)1 << bit;
+    uint8_t reg_bit;
+    cg_layout a = without_bit(from, bit, &kept), b = without_bit(to, bit, &to_kept);
+    cg_layout_vector(from, bit, 1, &reg_bit);
+    const cg_val *halves[2];
+    for (uint32_t h = 0; h < 2; h++) {
+        cg_val *half = cg_vals(c, cg_layout_regs(&a));
+        for (uint32_t r = 0; half && r < cg_layout_regs(&a); r++)
+            half[r] = regs[cg_scatter_bits(r, kept) | h << reg_bit];
+        halves[h] = half ? cg_convert(c, kind, &a, half, &b) : NULL;
+        if (!halves[h])
+            return;
+    }
+    cg_val thread = cg_thread_index(c, to, mask, bit), upper = cg_const(CG_PRED, 0);
+    if (!thread.known) {
+        upper = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.ne.u32 %v, %v, 0", upper, thread);
+    }
+    for (uint32_t r = 0; r < cg_layout_regs(to); r++) {
+        uint32_t h = cg_layout_reg(to, r) >> bit & 1, at = cg_gather_bits(r, to_kept);
+        out[r] = cg_select(c, upper, halves[!h][at], halves[h][at]);
+    }
+}
+
+/* ---- the choice ---- */
 
 static bool same_threads(const cg_layout *from, const cg_layout *to)
 {
@@ -17,32 +352,50 @@ static bool same_threads(const cg_layout *from, const cg_layout *to)
 /* Every register that `to` wants is one that the same thread has in `from`. */
 static bool rename_registers(const cg_layout *from, const cg_val *regs, const cg_layout *to, cg_val *out)
 {
-    uint32_t have = cg_layout_regs(from), want = cg_layout_regs(to);
-    for (uint32_t w = 0; w < want; w++) {
-        uint32_t element = cg_layout_reg(to, w), h = 0;
-        /* Image bits are mostly single ones: try the register that they spell before searching. */
-        for (uint32_t i = 0; i < from->reg_bits; i++)
-            if (from->reg[i] && (element & from->reg[i]) == from->reg[i])
-                h |= (uint32_t)1 << i;
-        if (cg_layout_reg(from, h) != element)
-            for (h = 0; h < have && cg_layout_reg(from, h) != element; h++)
-                continue;
-        if (h == have)
+    basis b = {0};
+    for (uint32_t i = 0; i < from->reg_bits; i++)
+        add(&b, from->reg[i], (uint32_t)1 << i, 0);
+    for (uint32_t w = 0; w < cg_layout_regs(to); w++) {
+        uint32_t reg = 0, lane = 0;
+        if (reduce(&b, cg_layout_reg(to, w), &reg, &lane))
             return false;
-        out[w] = regs[h];
+        out[w] = regs[reg];
     }
     return true;
 }
 
+static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, const cg_layout *from, const cg_val *regs,
+                              const cg_layout *to, cg_val *out)
+{
+    cg_layout stored = ordered(o, from), loaded = ordered(o, to);
+    cg_val base = cg_scratch(c, cg_memory_bytes(kind) << from->tile_bits);
+    cg_flat_store(c, kind, base, &stored, regs);
+    cg_barrier(c);
+    cg_flat_load(c, kind, base, &loaded, out);
+    cg_scratch_read(c);
+}
+
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to)
 {
+    enum { BARRIERS_COST = 32 }; /* of the two barriers around a trip, as rows of banks */
     cg_val *out = cg_vals(c, cg_layout_regs(to));
     if (!out || (same_threads(from, to) && rename_registers(from, regs, to, out)))
         return out;
-    cg_val base = cg_scratch(c, cg_memory_bytes(kind) << from->tile_bits);
-    cg_flat_store(c, kind, base, from, regs);
-    cg_barrier(c);
-    cg_flat_load(c, kind, base, to, out);
-    cg_scratch_read(c);
+    exchange x;
+    uint32_t size = tv_trailing_zeros(cg_memory_bytes(kind)), cost;
+    uint64_t bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits;
+    order o = best_order(from, to, size, &cost);
+    if (find_exchange(from, to, &x) && shuffle_count(&x, kind, to) <= cost + BARRIERS_COST) {
+        shuffle_all(c, &x, regs, to, out);
+    } else if (bytes <= CG_MAX_SCRATCH) {
+        convert_in_shared(c, kind, &o, from, regs, to, out);
+    } else {
+        uint32_t bit = splitting_bit(from, to);
+        if (bit == UINT32_MAX)
+            cg_unsupported(c, c->op, "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
+                           (unsigned)(bytes / 1024), CG_MAX_SCRATCH / 1024);
+        else
+            convert_halves(c, kind, from, regs, to, bit, out);
+    }
     return out;
 }

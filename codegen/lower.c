@@ -86,6 +86,7 @@ void cg_lower_op(cg_func *c, const bc_op *op)
     cg_value *x = result ? cg_value_of(c, result) : NULL;
     if (x && x->form == CG_LAZY && cg_stage_of(c, result))
         return;
+    c->op = op;
     if (x && x->form == CG_LAZY) {
         for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
             copy->regs = lazy(c, op, &copy->layout);

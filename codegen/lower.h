@@ -102,7 +102,8 @@ typedef struct cg_func {
     uint32_t labels;
     uint32_t warp_bits;
     cg_value *values;          /* by bc_value.id */
-    uint32_t op_index;         /* of the op being lowered, pre-order */
+    const bc_op *op;           /* being lowered */
+    uint32_t op_index;         /* its number, pre-order */
     cg_layout **decided;       /* by value id: layouts of carried values that the first walk settled */
     bool deciding;             /* that walk */
     struct cg_fact *facts;     /* by value id */
