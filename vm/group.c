@@ -382,10 +382,24 @@ static bool is_streamed(const vm_frame *f, const group_inst *g, const vm_sink *s
     return bytes >= MIN_STREAMED;
 }
 
+/* The bytes that a sink writes; where they are not known, all there are. */
+typedef struct span_of_sink {
+    const unsigned char *low, *high;
+} span_of_sink;
+
+/* Whether a sink may write memory at once: none before it writes any of that, now or, from staging, later. */
+static bool is_alone(const span_of_sink *spans, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (spans[k].low < spans[i].high && spans[i].low < spans[k].high)
+            return false;
+    return true;
+}
+
 /* Where the sinks write: into memory where that is packed rows and disturbs no other sink, else into staging. */
 static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
 {
-    size_t sizes[MAX_SINKS];
+    span_of_sink spans[MAX_SINKS];
     for (uint32_t i = 0; i < g->sink_count; i++) {
         const vm_sink *sink = &g->sinks[i];
         vm_target *t = &targets[i];
@@ -394,23 +408,19 @@ static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
         uint32_t row_bits = sink->info.row_bits;
         *t = (vm_target){ vm_at(f, sink->staging), (int64_t)sink->info.bytes << row_bits, row_bits, NULL, false,
                          false };
-        if (sink->info.sparse >= 0 || sink->stored)
+        spans[i] = (span_of_sink){ NULL, (const unsigned char *)UINTPTR_MAX };
+        if (sink->info.sparse >= 0)
             continue;
         vm_box_make(f, &sink->info, 0, &box);
         if (!vm_box_rows(f, &sink->info, &box, true, &rows))
             continue;
+        rows_range(&rows, g->strips.bits, row_bits, sink->info.bytes, &spans[i].low, &spans[i].high);
+        if (sink->stored || !is_alone(spans, i))
+            continue;
         if (row_bits < g->strips.strip_bits && rows.pitch != t->pitch)
             continue; /* strips are longer than rows: staging, then one copy */
-        const unsigned char *low, *high;
-        rows_range(&rows, g->strips.bits, row_bits, sink->info.bytes, &low, &high);
-        bool alone = true;
-        for (uint32_t k = 0; k < i; k++)
-            alone &= !targets[k].in_memory || !overlaps(&targets[k], sizes[k], low, high);
-        if (!alone)
-            continue;
-        *t = (vm_target){ rows.ptr, rows.pitch, row_bits, low, true, is_streamed(f, g, sink) };
-        sizes[i] = (size_t)(high - low);
-        protect_loads(f, g, sink, t, sizes[i]);
+        *t = (vm_target){ rows.ptr, rows.pitch, row_bits, spans[i].low, true, is_streamed(f, g, sink) };
+        protect_loads(f, g, sink, t, (size_t)(spans[i].high - spans[i].low));
         f->bytes_stored += (uint64_t)sink->info.bytes << g->strips.bits;
     }
 }

@@ -190,7 +190,7 @@ static void do_load(program *p, unsigned buffer)
 
 static void do_store(program *p)
 {
-    unsigned buffer = (unsigned)draw(p, INPUTS + OUTPUTS);
+    unsigned buffer = (unsigned)draw(p, draw(p, 2) ? 2 : INPUTS + OUTPUTS); /* often the same */
     const value *a = some(p, p->k.buffers[buffer].kind);
     if (!a)
         return;
