@@ -166,7 +166,7 @@ static void finish_copy(ps_warp *w, const ps_copy *c)
     const uint8_t *from = c->read ? ps_place(w, c->in, c->thread, PS_GLOBAL, c->from, c->read, 1, PS_LOADS) : NULL;
     if (from)
         memcpy(to, from, c->read);
-    ps_shadow_end(w, c->thread, w->block, c->to, c->bytes, c->in->line);
+    ps_shadow_end(w, c->in, c->thread, w->block, c->to, c->bytes);
 }
 
 /* Does the copies of lanes whose group is older than the newest `groups_left` of that lane. A copy that was not committed

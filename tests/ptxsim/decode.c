@@ -183,13 +183,14 @@ void ps_want_vector(ps_decoder *d, unsigned index, unsigned count, ps_type type,
 
 void ps_note_access(ps_decoder *d, ps_space space, unsigned bytes)
 {
-    if (space != PS_GENERIC && space != PS_SHARED && space != PS_SHARED_CLUSTER)
-        return;
     unsigned log2 = 0;
     while (log2 < 4 && bytes >> (log2 + 1))
         log2++;
-    if (log2 < d->m->granule_log2)
+    bool shared = space == PS_SHARED || space == PS_SHARED_CLUSTER, global = space == PS_GLOBAL;
+    if ((shared || space == PS_GENERIC) && log2 < d->m->granule_log2)
         d->m->granule_log2 = log2;
+    if ((global || space == PS_GENERIC) && log2 < d->m->global_granule_log2)
+        d->m->global_granule_log2 = log2;
 }
 
 /* ---- lane by lane ---- */

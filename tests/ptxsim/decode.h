@@ -50,7 +50,7 @@ void ps_want_address(ps_decoder *d, unsigned index);
 void ps_want_count(ps_decoder *d, unsigned least, unsigned most);
 /* An operand that is `count` registers of a type: a vector, or one register when count is 1. */
 void ps_want_vector(ps_decoder *d, unsigned index, unsigned count, ps_type type, bool relaxed);
-/* Notes the size of an access to shared memory (bytes, a power of two). */
+/* Notes the size of an access to shared or global memory (bytes, a power of two). */
 void ps_note_access(ps_decoder *d, ps_space space, unsigned bytes);
 
 /* decode_memory.c, decode_sync.c, decode_mma.c: the families. */

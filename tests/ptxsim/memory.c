@@ -19,7 +19,7 @@ void ps_addresses(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t a
         out[l] = (base[l] + o->value) & keep;
 }
 
-static const ps_buffer *find_buffer(ptxsim *sim, uint64_t address)
+const ps_buffer *ps_buffer_below(ptxsim *sim, uint64_t address)
 {
     const ps_buffer *b = sim->buffers;
     if (sim->last_buffer < sim->buffer_count && address - b[sim->last_buffer].address < b[sim->last_buffer].size)
@@ -48,7 +48,7 @@ static void out_of_bounds(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
 
 static uint8_t *place_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access)
 {
-    const ps_buffer *b = find_buffer(w->sim, address);
+    const ps_buffer *b = ps_buffer_below(w->sim, address);
     uint64_t offset = b ? address - b->address : 0;
     if (!b || offset > b->size || b->size - offset < size) {
         if (b)
@@ -62,6 +62,8 @@ static uint8_t *place_global(ps_warp *w, const ps_insn *in, unsigned lane, uint6
         ps_report(w, in, (int)lane, PTXSIM_OUT_OF_BOUNDS, "'%s' writes to constant memory", in->opcode);
         return NULL;
     }
+    if (!(access & PS_UNCHECKED) && !b->read_only)
+        ps_shadow_global(w, in, lane, address, size, access);
     return b->bytes + offset;
 }
 
@@ -383,10 +385,12 @@ ps_flow ps_exec_st(ps_warp *w, const ps_insn *in, uint32_t active)
         uint32_t offset;
         if (!bytes)
             continue;
+        unsigned access = PS_STORES | strength(in) | (memcmp(bytes, data, size) == 0 ? PS_SAME : 0u);
         bool shared = in->space == PS_SHARED || in->space == PS_SHARED_CLUSTER || in->space == PS_GENERIC;
         if (shared && ps_shared_offset(w, (ps_space)in->space, address[l], &block, &offset))
-            ps_shadow_touch(w, in, l, block, offset, size,
-                            PS_STORES | strength(in) | (memcmp(bytes, data, size) == 0 ? PS_SAME : 0u));
+            ps_shadow_touch(w, in, l, block, offset, size, access);
+        else if (in->space == PS_GLOBAL || (in->space == PS_GENERIC && address[l] >= PS_VARIABLES))
+            ps_shadow_global(w, in, l, address[l], size, access);
         memcpy(bytes, data, size);
     }
     if (in->order != PS_WEAK)

@@ -984,7 +984,7 @@ bool ps_parse(ps_module *m, const char *text, size_t size, char *error, size_t e
 {
     parser *p = ps_alloc(1, sizeof *p);
     p->m = m;
-    m->granule_log2 = 4;
+    m->granule_log2 = m->global_granule_log2 = 4;
     m->variable_end = PS_VARIABLES;
     m->dynamic_align = 16;
     ps_lex_start(&p->lex, text, size);

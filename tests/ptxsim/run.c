@@ -308,6 +308,7 @@ static void free_cluster(ps_cluster *c)
         free(block->shared);
         free(block->shadow);
     }
+    ps_shadow_release(c);
     free(c->blocks);
     free(c->readers);
     free(c->barrier.times);
@@ -384,6 +385,7 @@ static void start_cluster(ps_cluster *c, uint64_t number)
     uint64_t across = sim->grid[0] / sim->cluster[0], down = sim->grid[1] / sim->cluster[1];
     uint64_t corner[3] = {number % across, number / across % down, number / across / down};
     c->live_warps = c->warp_count;
+    ps_shadow_clear(c);
     c->reader_count = c->transfer_count = 0;
     c->yields = 0;
     memset(c->published, 0, c->warp_count * sizeof *c->published);

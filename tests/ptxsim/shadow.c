@@ -74,16 +74,27 @@ static bool ordered(const ps_warp *w, unsigned lane, uint16_t thread, uint32_t t
     return thread == thread_of(w, lane) || w->times[thread / PS_LANES] > time;
 }
 
-static void conflict(ps_warp *w, const ps_insn *in, unsigned lane, uint32_t address, const char *what, uint16_t thread,
-                     uint32_t line, bool reads)
+/* "shared byte 1024", "byte 16 of buffer 'x'": what a granule's address means. */
+static void name_place(ps_warp *w, uint64_t address, bool global, char *out, size_t size)
+{
+    const ps_buffer *b = global ? ps_buffer_below(w->sim, address) : NULL;
+    if (b)
+        snprintf(out, size, "byte %llu of buffer '%s'", (unsigned long long)(address - b->address), b->name);
+    else
+        snprintf(out, size, "shared byte %llu", (unsigned long long)address);
+}
+
+static void conflict(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, bool global, const char *what,
+                     uint16_t thread, uint32_t line, bool reads)
 {
     bool same_warp = thread / PS_LANES == w->clock_index;
-    char place[40] = "";
+    char at[40] = "", place[300];
     if (line)
-        snprintf(place, sizeof place, " at line %u", (unsigned)line);
+        snprintf(at, sizeof at, " at line %u", (unsigned)line);
+    name_place(w, address, global, place, sizeof place);
     ps_report(w, in, (int)lane, same_warp ? PTXSIM_LANE_CONFLICT : PTXSIM_RACE,
-              "'%s' %s shared byte %u, which warp %u lane %u has %s%s without %s in between", in->opcode,
-              reads ? "reads" : "writes", (unsigned)address, thread / PS_LANES % PS_MAX_WARPS, thread % PS_LANES, what, place,
+              "'%s' %s %s, which warp %u lane %u has %s%s without %s in between", in->opcode, reads ? "reads" : "writes", place,
+              thread / PS_LANES % PS_MAX_WARPS, thread % PS_LANES, what, at,
               same_warp ? "bar.warp.sync or a barrier" : "a barrier");
 }
 
@@ -106,27 +117,37 @@ static uint32_t new_readers(ps_cluster *cluster)
     return (uint32_t)++cluster->reader_count;
 }
 
-static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint32_t address, unsigned access)
+/* Do both instructions belong to one op of the source? */
+static bool same_op(const ps_insn *x, const ps_insn *y)
 {
-    if (!(s->state & PS_WRITTEN) || (s->state & PS_STRONG && access & PS_ATOMIC) || (access & PS_SAME && !(access & PS_LOADS)))
-        return;
-    if (!ordered(w, lane, s->writer, s->write_time))
-        conflict(w, in, lane, address, "written", s->writer, s->write_line, access & PS_LOADS);
+    return x == y || (*x->comment && x->comment == y->comment);
 }
 
-static void check_after_reads(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint32_t address)
+static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint64_t address, bool global,
+                              unsigned access)
+{
+    const ps_insn *writer = &w->sim->module.code[s->write_pc];
+    if (!(s->state & PS_WRITTEN) || (s->state & PS_STRONG && access & PS_ATOMIC) || (access & PS_SAME && !(access & PS_LOADS)))
+        return;
+    if (global && !(access & PS_LOADS) && same_op(writer, in))
+        return;
+    if (!ordered(w, lane, s->writer, s->write_time))
+        conflict(w, in, lane, address, global, "written", s->writer, writer->line, access & PS_LOADS);
+}
+
+static void check_after_reads(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint64_t address, bool global)
 {
     if (!(s->state & PS_READ))
         return;
     if (!s->readers) {
         if (!ordered(w, lane, s->reader, s->read_time))
-            conflict(w, in, lane, address, "read", s->reader, 0, false);
+            conflict(w, in, lane, address, global, "read", s->reader, 0, false);
         return;
     }
     const uint32_t *row = readers_row(w->block->cluster, s->readers);
     for (uint32_t i = 0; i < w->block->cluster->warp_count; i++)
         if (row[i] && i != w->clock_index && w->times[i] <= row[i]) {
-            conflict(w, in, lane, address, "read", (uint16_t)(i * PS_LANES), 0, false);
+            conflict(w, in, lane, address, global, "read", (uint16_t)(i * PS_LANES), 0, false);
             return;
         }
 }
@@ -148,39 +169,42 @@ static void note_read(ps_warp *w, unsigned lane, ps_shadow *s, bool strong)
     s->state |= strong ? PS_READ : PS_READ | PS_WEAK_READ;
 }
 
-static void note_write(ps_warp *w, unsigned lane, ps_shadow *s, uint32_t line, bool strong)
+static void note_write(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *s, bool strong)
 {
     s->writer = thread_of(w, lane);
     s->write_time = w->times[w->clock_index];
-    s->write_line = line;
+    s->write_pc = (uint32_t)(in - w->sim->module.code);
     s->readers = 0;
     s->state = strong ? PS_WRITTEN | PS_STRONG : PS_WRITTEN;
 }
 
-static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *s, uint32_t address, unsigned access)
+static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *s, uint64_t address, bool global, unsigned access)
 {
     if (s->state & PS_PENDING)
         ps_report(w, in, (int)lane, PTXSIM_ASYNC, "'%s' %s shared byte %u while the asynchronous copy of line %u may be writing it",
-                  in->opcode, access & PS_STORES ? "writes" : "reads", (unsigned)address, (unsigned)s->write_line);
+                  in->opcode, access & PS_STORES ? "writes" : "reads", (unsigned)address,
+                  (unsigned)w->sim->module.code[s->write_pc].line);
     else
-        check_after_write(w, in, lane, s, address, access);
-    if (access & PS_LOADS && !(s->state & (PS_WRITTEN | PS_PENDING)))
+        check_after_write(w, in, lane, s, address, global, access);
+    if (!global && access & PS_LOADS && !(s->state & (PS_WRITTEN | PS_PENDING)))
         ps_report(w, in, (int)lane, PTXSIM_UNINITIALISED_SHARED, "'%s' reads shared byte %u, which nobody has written",
                   in->opcode, (unsigned)address);
     if (access & PS_STORES) {
         if (!(access & PS_ATOMIC) || s->state & PS_WEAK_READ)
-            check_after_reads(w, in, lane, s, address);
-        note_write(w, lane, s, in->line, access & PS_ATOMIC);
+            check_after_reads(w, in, lane, s, address, global);
+        note_write(w, in, lane, s, access & PS_ATOMIC);
     } else {
         note_read(w, lane, s, access & PS_ATOMIC);
     }
 }
 
+/* ---- shared memory ---- */
+
 void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size, unsigned access)
 {
     unsigned log2 = w->sim->module.granule_log2;
     for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
-        touch_granule(w, in, lane, &block->shadow[g], PS_SHARED_START + (g << log2), access);
+        touch_granule(w, in, lane, &block->shadow[g], PS_SHARED_START + (g << log2), false, access);
 }
 
 void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size)
@@ -191,9 +215,83 @@ void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *blo
         block->shadow[g].state |= PS_PENDING;
 }
 
-void ps_shadow_end(ps_warp *w, unsigned lane, ps_block *block, uint32_t offset, uint32_t size, uint32_t line)
+void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size)
 {
     unsigned log2 = w->sim->module.granule_log2;
     for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
-        note_write(w, lane, &block->shadow[g], line, false);
+        note_write(w, in, lane, &block->shadow[g], false);
+}
+
+/* ---- global memory: pages that a cluster has touched ---- */
+
+enum { PAGE_LOG2 = 10, PAGE_GRANULES = 1 << PAGE_LOG2 };
+
+typedef struct ps_page {
+    uint64_t number;         /* of the page, plus 1; 0: free */
+    ps_shadow *granules;     /* PAGE_GRANULES, kept when the page is free */
+} ps_page;
+
+static ps_page *page_slot(ps_cluster *cluster, uint64_t number)
+{
+    size_t i = (size_t)((number * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (cluster->page_size - 1);
+    while (cluster->pages[i].number && cluster->pages[i].number != number + 1)
+        i = (i + 1) & (cluster->page_size - 1);
+    return &cluster->pages[i];
+}
+
+static void grow_pages(ps_cluster *cluster)
+{
+    ps_page *old = cluster->pages;
+    size_t old_size = cluster->page_size, spare = 0;
+    cluster->page_size = old_size ? old_size * 2 : 64;
+    cluster->pages = ps_alloc(cluster->page_size, sizeof *cluster->pages);
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].number)
+            *page_slot(cluster, old[i].number - 1) = old[i];
+    for (size_t i = 0; i < old_size; i++) /* granules of free pages go to other free ones */
+        if (!old[i].number && old[i].granules) {
+            while (cluster->pages[spare].granules)
+                spare++;
+            cluster->pages[spare].granules = old[i].granules;
+        }
+    free(old);
+}
+
+static ps_shadow *page_granules(ps_cluster *cluster, uint64_t number)
+{
+    if (cluster->page_count * 2 >= cluster->page_size)
+        grow_pages(cluster);
+    ps_page *page = page_slot(cluster, number);
+    if (!page->number) {
+        page->number = number + 1;
+        cluster->page_count++;
+        if (page->granules)
+            memset(page->granules, 0, PAGE_GRANULES * sizeof *page->granules);
+        else
+            page->granules = ps_alloc(PAGE_GRANULES, sizeof *page->granules);
+    }
+    return page->granules;
+}
+
+void ps_shadow_clear(ps_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->page_size; i++)
+        cluster->pages[i].number = 0;
+    cluster->page_count = 0;
+}
+
+void ps_shadow_release(ps_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->page_size; i++)
+        free(cluster->pages[i].granules);
+    free(cluster->pages);
+}
+
+void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access)
+{
+    unsigned log2 = w->sim->module.global_granule_log2;
+    for (uint64_t g = address >> log2; g <= (address + size - 1) >> log2; g++) {
+        ps_shadow *page = page_granules(w->block->cluster, g >> PAGE_LOG2);
+        touch_granule(w, in, lane, &page[g & (PAGE_GRANULES - 1)], g << log2, true, access);
+    }
 }

@@ -90,12 +90,12 @@ typedef struct ps_buffer {
     bool read_only, is_variable;
 } ps_buffer;
 
-/* Who touched a granule of shared memory last. A time is a count of its warp's releases, a thread is warp * 32 + lane. */
+/* Who touched a granule of memory last. A time is a count of its warp's releases, a thread is warp * 32 + lane. */
 typedef struct ps_shadow {
     uint32_t write_time, read_time;
     uint16_t writer, reader;
     uint32_t readers;       /* index of a row of times by warp, when several warps have read; 0: none */
-    uint32_t write_line;    /* for messages */
+    uint32_t write_pc;      /* the instruction of the last write */
     uint8_t state;          /* PS_WRITTEN, ... */
 } ps_shadow;
 enum {
@@ -200,7 +200,7 @@ typedef struct ps_module {
     uint64_t local_bytes;       /* per lane, with the parameters of functions */
     uint64_t shared_bytes;      /* static */
     uint32_t dynamic_align;     /* of .extern .shared */
-    unsigned granule_log2;      /* smallest access to shared memory */
+    unsigned granule_log2, global_granule_log2; /* smallest access to shared, to global memory */
     ps_buffer *variables;
     size_t variable_count, variable_size;
     uint64_t variable_end;
@@ -304,6 +304,8 @@ struct ps_cluster {
     size_t reader_count, reader_size;
     ps_barrier barrier;              /* barrier.cluster */
     uint32_t *published;             /* times that releases outside barriers have made known */
+    struct ps_page *pages;           /* shadow of global memory: a hash table by address (shadow.c) */
+    size_t page_count, page_size;
     uint32_t live_warps;
     uint64_t yields, progress;       /* scheduling: yields since progress was made */
     struct ps_transfer *transfers;   /* bulk copies on their way (bulk.c) */
@@ -361,6 +363,9 @@ enum {
     PS_SAME = 16        /* stores what is there already */
 };
 
+/* The buffer that starts last at or below an address; NULL: none does. */
+const ps_buffer *ps_buffer_below(ptxsim *sim, uint64_t address);
+
 /* The bytes behind an address of a space, or NULL after a report. Access is PS_LOADS, PS_STORES or both; alignment is
    that of size (capped at 16) unless given. */
 uint8_t *ps_place(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, uint64_t address, uint32_t size,
@@ -373,7 +378,13 @@ void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *blo
                      unsigned access);
 /* The bytes will be written by an asynchronous operation of this thread / have been. */
 void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
-void ps_shadow_end(ps_warp *w, unsigned lane, ps_block *block, uint32_t offset, uint32_t size, uint32_t line);
+void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
+/* The same for global memory, as far as threads of one cluster are concerned: blocks may do what they like to each other.
+   Two writes that come from one op (that is, under one comment) are not reported: its source may mean the same element
+   twice. */
+void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access);
+void ps_shadow_clear(ps_cluster *cluster);
+void ps_shadow_release(ps_cluster *cluster);
 /* Order: everything this warp knows so far is known to whoever acquires `times`; and the other way round. */
 void ps_release(ps_warp *w, uint32_t *times);
 void ps_acquire(ps_warp *w, const uint32_t *times);
