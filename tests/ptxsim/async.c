@@ -48,6 +48,7 @@ void ps_decode_cp_group(ps_decoder *d)
     ps_insn *in = d->in;
     in->exec = d->row->exec;
     in->mode = d->row->mode;
+    ps_take(d, "read");
     ps_want_count(d, in->mode, in->mode);
     if (in->mode && in->operands[0].kind != PS_IMMEDIATE)
         ps_decode_fail(d, "the number of groups must be an immediate");
@@ -75,8 +76,9 @@ enum { MB_ARRIVE, MB_ARRIVE_DROP, MB_TEST, MB_TRY };
 /* mbarrier.init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait, pending_count */
 void ps_decode_mbarrier(ps_decoder *d)
 {
-    static const char *const words[] = {"init", "inval", "expect_tx", "complete_tx", "arrive", "arrive_drop", "test_wait", "try_wait", NULL};
-    enum { INIT, INVAL, EXPECT, COMPLETE, ARRIVE, DROP, TEST, TRY };
+    static const char *const words[] = {"arrive", "arrive_drop", "init", "inval", "expect_tx", "complete_tx", "test_wait", "try_wait",
+                                        NULL};
+    enum { ARRIVE, DROP, INIT, INVAL, EXPECT, COMPLETE, TEST, TRY };
     ps_insn *in = d->in;
     int op = ps_take_one(d, words);
     in->wide = ps_take(d, "expect_tx");  /* arrive.expect_tx */
@@ -348,6 +350,18 @@ ps_flow ps_exec_mbarrier_tx(ps_warp *w, const ps_insn *in, uint32_t active)
         mbarrier_step(w, b);
     }
     return PS_NEXT;
+}
+
+void ps_mbarrier_complete_tx(ps_warp *w, const ps_insn *in, ps_block *block, uint32_t offset, uint32_t bytes)
+{
+    ps_mbarrier *b = find_mbarrier(block, offset);
+    if (!b) {
+        ps_report(w, in, -1, PTXSIM_MBARRIER, "'%s': the mbarrier at shared byte %u is gone", in->opcode, (unsigned)offset + PS_SHARED_START);
+        return;
+    }
+    b->tx -= bytes;
+    ps_release(w, b->times);
+    mbarrier_step(w, b);
 }
 
 ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)

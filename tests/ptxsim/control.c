@@ -140,9 +140,10 @@ void ps_decode_cluster_bar(ps_decoder *d)
         ps_decode_fail(d, "wants .arrive or .wait");
 }
 
-/* Every fence orders everything here. .proxy fences and the order of mbarrier.init too. */
+/* Every fence orders everything here; mode 1: with the asynchronous proxy too. */
 void ps_decode_fence(ps_decoder *d)
 {
+    d->in->mode = ps_take(d, "proxy::async") || strstr(d->opcode, "proxy.async") != NULL;
     for (unsigned i = 0; i < d->count; i++)
         d->used[i] = true;
     d->in->exec = ps_exec_fence;
@@ -594,8 +595,9 @@ ps_flow ps_exec_warp_bar(ps_warp *w, const ps_insn *in, uint32_t active)
 
 ps_flow ps_exec_fence(ps_warp *w, const ps_insn *in, uint32_t active)
 {
-    (void)in;
     (void)active;
     ps_fence(w);
+    if (in->mode)
+        memcpy(w->proxied, w->times, w->block->cluster->warp_count * sizeof *w->proxied);
     return PS_NEXT;
 }

@@ -585,6 +585,15 @@ static const ps_opcode opcodes[] = {
     {"cp.async.wait_all", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_cp_wait, 0},
     {"cp.async.mbarrier.arrive", ps_decode_cp_mbarrier, NULL, NULL, NULL, NULL, 0},
     {"mbarrier", ps_decode_mbarrier, NULL, NULL, NULL, NULL, 0},
+    {"cp.async.bulk", ps_decode_cp_bulk, NULL, NULL, NULL, NULL, 0},
+    {"cp.async.bulk.commit_group", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_bulk_commit, 0},
+    {"cp.async.bulk.wait_group", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_bulk_wait, 1},
+    {"cp.async.bulk.prefetch", ps_decode_prefetch, NULL, NULL, NULL, NULL, 0},
+
+    {"wgmma.mma_async", ps_decode_wgmma, NULL, NULL, NULL, NULL, 0},
+    {"wgmma.fence", ps_decode_wgmma_sync, NULL, NULL, NULL, ps_exec_wgmma_fence, 0},
+    {"wgmma.commit_group", ps_decode_wgmma_sync, NULL, NULL, NULL, ps_exec_wgmma_commit, 0},
+    {"wgmma.wait_group", ps_decode_wgmma_sync, NULL, NULL, NULL, ps_exec_wgmma_wait, 1},
 };
 
 static const ps_opcode *find_opcode(const char *opcode)

@@ -98,6 +98,19 @@ static uint64_t align_up(uint64_t value, uint64_t align)
     return (value + align - 1) / align * align;
 }
 
+/* Entries do not run together, so each starts where the module's variables end; those of functions count as the module's. */
+static void place_shared(parser *p, ps_var *v)
+{
+    ps_module *m = p->m;
+    bool own = p->function && p->function->is_entry;
+    uint64_t *end = own ? &p->function->shared_bytes : &m->shared_bytes;
+    uint64_t at = align_up(own ? *end : m->shared_end, v->align);
+    v->address = PS_SHARED_START + at;
+    *end = at + v->size;
+    if (m->shared_end < *end)
+        m->shared_end = *end;
+}
+
 /* Gives a variable its place. Parameters of entries are placed by their list. */
 static void place_variable(parser *p, ps_var *v)
 {
@@ -108,9 +121,7 @@ static void place_variable(parser *p, ps_var *v)
             m->dynamic_align = m->dynamic_align > v->align ? m->dynamic_align : v->align;
             break; /* follows the static part: place_dynamic */
         }
-        m->shared_bytes = align_up(m->shared_bytes, v->align);
-        v->address = PS_SHARED_START + m->shared_bytes;
-        m->shared_bytes += v->size;
+        place_shared(p, v);
         break;
     case PS_LOCAL:
     case PS_PARAM_FUNC:
@@ -871,11 +882,14 @@ static void parse_function(parser *p, bool is_entry)
     if (body) {
         f->is_defined = true;
         f->entry = (uint32_t)p->m->code_count;
+        f->shared_bytes = p->m->shared_bytes;
         p->function = f;
         parse_body(p);
+        p->function = NULL;
         ps_insn *end = new_insn(p); /* running off the end is a return */
         end->opcode = "end of the function";
         end->exec = is_entry ? ps_exec_exit : ps_exec_ret;
+        f->end = (uint32_t)p->m->code_count;
     } else {
         ps_lex_expect(&p->lex, ';');
     }
@@ -996,9 +1010,12 @@ bool ps_parse(ps_module *m, const char *text, size_t size, char *error, size_t e
             ps_lex_fail(&p->lex, p->lex.token.line, "expected a directive");
     }
     bool fine = !p->lex.error[0] && !m->arena.failed;
-    uint64_t dynamic = PS_SHARED_START + align_up(m->shared_bytes, m->dynamic_align);
-    for (size_t i = 0; fine && i < m->code_count; i++)
-        place_dynamic(p, m->code[i].operands, m->code[i].count, dynamic);
+    for (size_t i = 0; fine && i < m->function_count; i++) {
+        const ps_function *f = m->functions[i];
+        uint64_t used = f->is_entry ? f->shared_bytes : m->shared_end;
+        for (uint32_t k = f->entry; k < f->end; k++)
+            place_dynamic(p, m->code[k].operands, m->code[k].count, PS_SHARED_START + align_up(used, m->dynamic_align));
+    }
     if (fine)
         list_entries(m);
     else

@@ -112,6 +112,10 @@ static unsigned lowest(uint32_t mask)
 
 static void uninitialised(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t lanes)
 {
+    if (o->kind == PS_REG && ps_wgmma_pending(w, o->slot)) {
+        ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' reads %s before wgmma.wait_group: a product is still writing it", in->opcode, o->name);
+        return;
+    }
     ps_report(w, in, (int)lowest(lanes), PTXSIM_UNINITIALISED_REGISTER, "'%s' reads %s, which has no value yet", in->opcode, o->name);
 }
 
@@ -188,6 +192,7 @@ void ps_result(ps_warp *w, const ps_operand *o, ps_type type, uint32_t active, c
     bool extend = ps_types[type].class_ == PS_CLASS_SINT && width > bits;
     uint64_t keep = ps_mask(bits), all = ps_mask(width), *row = w->rows[o->slot];
     w->row_known[o->slot] |= active;
+    w->row_epoch[o->slot] = w->epoch;
     if (extend) {
         PS_FOR_LANES(l, active)
             row[l] = (uint64_t)ps_signed(values[l], bits) & all;

@@ -297,7 +297,8 @@ static void free_cluster(ps_cluster *c)
             free(w->local);
             free(w->times);
             free(w->copies);
-            free(w->wgmma);
+            free(w->row_epoch);
+            ps_wgmma_free(w);
         }
         for (unsigned i = 0; i < PS_BARRIERS; i++)
             free(block->barriers[i].times);
@@ -322,7 +323,7 @@ static ps_cluster *new_cluster(ptxsim *sim)
     const ps_module *m = &sim->module;
     ps_cluster *c = ps_alloc(1, sizeof *c);
     uint32_t threads = sim->block[0] * sim->block[1] * sim->block[2];
-    uint64_t align = m->dynamic_align, shared = (m->shared_bytes + align - 1) / align * align + sim->launch->dynamic_shared;
+    uint64_t align = m->dynamic_align, shared = (sim->entry->shared_bytes + align - 1) / align * align + sim->launch->dynamic_shared;
     c->size = sim->cluster[0] * sim->cluster[1] * sim->cluster[2];
     c->blocks = ps_alloc(c->size, sizeof *c->blocks);
     for (uint32_t b = 0; b < c->size; b++) {
@@ -346,13 +347,15 @@ static ps_cluster *new_cluster(ptxsim *sim)
             ps_warp *w = &block->warps[i];
             w->rows = ps_alloc(m->rows, sizeof *w->rows);
             w->row_known = ps_alloc(m->rows, sizeof(uint32_t));
+            w->row_epoch = ps_alloc(m->rows, sizeof(uint32_t));
             w->predicates = ps_alloc((size_t)m->predicates * 2, sizeof(uint32_t));
             w->predicate_known = w->predicates + m->predicates;
             w->return_pc = ps_alloc(m->function_count, sizeof *w->return_pc);
             w->local = ps_alloc((size_t)m->local_bytes, PS_LANES);
-            w->times = ps_alloc((size_t)c->warp_count * 3, sizeof(uint32_t));
+            w->times = ps_alloc((size_t)c->warp_count * 4, sizeof(uint32_t));
             w->fenced = w->times + c->warp_count;
             w->seen = w->fenced + c->warp_count;
+            w->proxied = w->seen + c->warp_count;
         }
     }
     return c;
@@ -366,7 +369,9 @@ static void start_warp(ps_warp *w)
     memset(w->predicate_known, 0, m->predicates * sizeof *w->predicate_known);
     memset(w->return_pc, 0, m->function_count * sizeof *w->return_pc);
     memset(w->local, POISON, (size_t)m->local_bytes * PS_LANES);
-    memset(w->times, 0, (size_t)w->block->cluster->warp_count * 3 * sizeof *w->times);
+    memset(w->times, 0, (size_t)w->block->cluster->warp_count * 4 * sizeof *w->times);
+    memset(w->row_epoch, 0, m->rows * sizeof *w->row_epoch);
+    ps_wgmma_start(w);
     w->times[w->clock_index] = 1;
     w->live = w->started = threads >= PS_LANES ? PS_ALL : ((uint32_t)1 << threads) - 1;
     w->groups[0] = (ps_group){.mask = w->live, .pc = w->sim->entry->entry};
@@ -375,6 +380,7 @@ static void start_warp(ps_warp *w)
     w->has_seen = w->yielded = w->forced = w->moved = false;
     w->copy_count = 0;
     memset(w->copy_group, 0, sizeof w->copy_group);
+    memset(w->bulk_group, 0, sizeof w->bulk_group);
 }
 
 /* Sets a cluster up to run the one with that number. */
@@ -490,6 +496,8 @@ static void run_grid(ptxsim *sim)
                 continue;
             }
             all_wait = false;
+            if (goes_on)
+                ps_transfers_finish(c);
             resident[i] = resident[--count];
             if (spare)
                 free_cluster(c);
@@ -553,7 +561,7 @@ static bool check_launch(ptxsim *sim, const ptxsim_launch *launch)
         }
     }
     uint64_t most = is_zero(f->maxntid) ? 1024 : (uint64_t)f->maxntid[0] * f->maxntid[1] * f->maxntid[2];
-    uint64_t shared = sim->module.shared_bytes + launch->dynamic_shared;
+    uint64_t shared = f->shared_bytes + launch->dynamic_shared;
     if (threads == 0 || threads > most || blocks == 0 || cluster > PS_MAX_CLUSTER || shared > MAX_SHARED) {
         report_launch(sim, PTXSIM_LAUNCH,
                       "%llu threads (at most %llu), %llu blocks, %llu blocks in a cluster (at most %d), %llu bytes of shared memory (at "

@@ -102,7 +102,8 @@ enum {
     PS_WRITTEN = 1, PS_READ = 2,
     PS_PENDING = 4,  /* an asynchronous operation will write it */
     PS_STRONG = 8,   /* the last write was atomic, or of another order than weak */
-    PS_WEAK_READ = 16 /* so was not every read since */
+    PS_WEAK_READ = 16, /* so was not every read since */
+    PS_ASYNC_PROXY = 32 /* the last write was a bulk copy's */
 };
 
 /* ---- instructions ---- */
@@ -162,7 +163,7 @@ struct ps_insn {
     uint8_t rounding;           /* bc_RoundingMode */
     bool ftz, sat, relu, nan, approx, xorsign, satfinite, to_integer, high, wide, low;
     uint8_t compare, combine;   /* ps_compare; 0, 'a'nd, 'o'r, 'x'or */
-    uint8_t space, to_space, order, vector;
+    uint8_t space, order, vector;
     uint8_t mode;               /* what the decoder and the executor of one opcode agree on */
     uint8_t table;              /* lop3 */
     bool aligned;               /* .aligned: all lanes of the warp must be there */
@@ -185,6 +186,8 @@ typedef struct ps_function {
     uint32_t index;             /* slot of its return addresses */
     uint32_t reqntid[3], maxntid[3], cluster[3];
     uint64_t param_bytes;       /* of an entry */
+    uint64_t shared_bytes;      /* of an entry: static, with what the module declares */
+    uint32_t end;               /* behind its last instruction */
     ptxsim_entry info;
 } ps_function;
 
@@ -198,7 +201,8 @@ typedef struct ps_module {
     size_t entry_count;
     uint32_t rows, predicates;  /* registers of all functions together */
     uint64_t local_bytes;       /* per lane, with the parameters of functions */
-    uint64_t shared_bytes;      /* static */
+    uint64_t shared_bytes;      /* static: declared outside entries */
+    uint64_t shared_end;        /* most that an entry has, with that */
     uint32_t dynamic_align;     /* of .extern .shared */
     unsigned granule_log2, global_granule_log2; /* smallest access to shared, to global memory */
     ps_buffer *variables;
@@ -249,11 +253,14 @@ struct ps_warp {
     uint32_t carry;
     uint8_t *local;                  /* local_bytes per lane */
     uint32_t *times;                 /* of each warp of the cluster, as far as known here; own: now */
+    uint32_t *proxied;               /* times at the last fence.proxy.async */
+    uint32_t *row_epoch, epoch;      /* of the last write of a row; wgmma.fence begins a new one */
     uint32_t *fenced, *seen;         /* times at the last fence; read by relaxed loads, joined at the next fence */
     bool has_seen;
     ps_copy *copies;
     size_t copy_count, copy_size;
-    uint32_t copy_group[PS_LANES];   /* groups committed */
+    uint32_t copy_group[PS_LANES];   /* groups committed: cp.async, cp.async.bulk */
+    uint32_t bulk_group[PS_LANES];
     struct ps_wgmma *wgmma;          /* wgmma.c */
     uint32_t cluster_phase;          /* of barrier.cluster: the last this warp has arrived for */
     bool yielded;                    /* has found that it must wait */
@@ -413,8 +420,19 @@ void ps_barriers_recheck(ps_block *block);
 
 /* async.c: copies still to come when a block ends, or that wait_group waits for. */
 void ps_copies_finish(ps_warp *w, uint32_t lanes, uint32_t groups_left);
+/* wgmma.c */
+bool ps_wgmma_pending(const ps_warp *w, uint32_t slot);
+void ps_wgmma_start(ps_warp *w);
+void ps_wgmma_free(ps_warp *w);
+/* Reads of the asynchronous proxy: were the bytes written for it? */
+void ps_proxy_read(ps_warp *w, const ps_insn *in, uint32_t offset, uint32_t size);
+
+/* mbarrier at a shared offset: bytes that a bulk copy has brought. */
+void ps_mbarrier_complete_tx(ps_warp *w, const ps_insn *in, ps_block *block, uint32_t offset, uint32_t bytes);
+
 /* Makes bulk copies of the cluster happen: perhaps one, or surely one. False: none happened. */
 bool ps_transfers_progress(ps_cluster *c, bool surely);
+void ps_transfers_finish(ps_cluster *c);
 
 static inline uint64_t ps_mask(unsigned bits)
 {
@@ -441,8 +459,9 @@ ps_exec ps_exec_bra, ps_exec_brx, ps_exec_call, ps_exec_ret, ps_exec_exit, ps_ex
 ps_exec ps_exec_bar, ps_exec_warp_bar, ps_exec_cluster_bar, ps_exec_fence;
 ps_exec ps_exec_shfl, ps_exec_vote, ps_exec_match, ps_exec_activemask, ps_exec_redux, ps_exec_elect;
 ps_exec ps_exec_ldmatrix, ps_exec_stmatrix, ps_exec_movmatrix, ps_exec_mma;
-ps_exec ps_exec_cp_async, ps_exec_cp_commit, ps_exec_cp_wait, ps_exec_cp_mbarrier, ps_exec_cp_bulk;
+ps_exec ps_exec_cp_async, ps_exec_cp_commit, ps_exec_cp_wait, ps_exec_cp_mbarrier, ps_exec_cp_bulk, ps_exec_bulk_commit,
+    ps_exec_bulk_wait;
 ps_exec ps_exec_mbarrier_init, ps_exec_mbarrier_arrive, ps_exec_mbarrier_tx, ps_exec_mbarrier_wait;
-ps_exec ps_exec_wgmma, ps_exec_wgmma_fence, ps_exec_wgmma_commit, ps_exec_wgmma_wait, ps_exec_st_async;
+ps_exec ps_exec_wgmma, ps_exec_wgmma_fence, ps_exec_wgmma_commit, ps_exec_wgmma_wait;
 
 #endif

@@ -107,6 +107,15 @@ static const row rows[] = {
             "mbarrier.arrive.shared.b64 %d0, [%r1]; W: mbarrier.test_wait.shared.b64 %p1, [%r1], %d0; @!%p1 bra W;"
             "xor.b32 %r2, %own, 16; ld.shared.u32 %o0, [%r2]; mbarrier.arrive.shared.b64 %d0, [%r1];"
             "V: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 1; @!%p1 bra V; st.shared.u32 [%own], 5; ld.shared.u32 %o1, [%own];", 0x2eb9ecd3},
+    {"www", "add.u32 %r1, %sh, 1024; setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%r1], 1; bar.sync 0;"
+            "@%p0 mbarrier.arrive.expect_tx.shared.b64 %d0, [%r1], 768;"
+            "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh], [%base], 512, [%r1];"
+            "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh+512], [%base+1024], 256, [%r1];"
+            "V: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0; @!%p1 bra V; ld.shared.v4.u32 {%o0,%o1,%o2,%o3}, [%own];"
+            "ld.shared.u32 %o4, [%own+256];", 0},
+    {"www", "st.shared.u32 [%own], %r0; fence.proxy.async.shared::cta; bar.sync 0; setp.eq.u32 %p0, %t, 0;"
+            "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%base+4096], [%sh], 512; @%p0 cp.async.bulk.commit_group;"
+            "@%p0 cp.async.bulk.wait_group 0; bar.sync 0; ld.global.v4.u32 {%o0,%o1,%o2,%o3}, [%mine+4096]; bar.sync 0;", 0},
     {"www", "and.b32 %r1, %r0, 28; add.u32 %r1, %r1, %sh; atom.shared.add.u32 %r2, [%r1], %r0; bar.sync 0; ld.shared.u32 %o0, [%own];", 0x14190db1},
     {"www", "and.b32 %r1, %r0, 28; add.u32 %r1, %r1, %sh; red.shared.max.s32 [%r1], %r2; red.shared.xor.b32 [%r1+256], %r0; bar.sync 0;"
             "ld.shared.u32 %o0, [%own]; ld.shared.u32 %o1, [%own+256];", 0x7685dfa3},
