@@ -5,7 +5,8 @@
 #include "bytecode/base/text.h"
 #include "tests/ptxsim/ptxsim.h"
 
-/* Does ptxas take the text too? True where it is not installed (PTXAS, then PATH, then /usr/local/cuda/bin). Prints what it
+/* Does ptxas take the text too? True where it is not installed (PTXAS, then PATH, then /usr/local/cuda/bin), or
+   too old for the text. Prints what it
    says against it. */
 bool harness_ptxas(const char *text, size_t size, const char *arch);
 

@@ -328,15 +328,36 @@ static const row rows[] = {
     {'d', "cvta.to.global.u64 %d1, %base; sub.u64 %d0, %d1, %base;", 0, 0, 0, 0},
     {'r', "{ .param .b32 a0; .param .b32 r0_; st.param.b32 [a0], %r1; call (r0_), twice, (a0); ld.param.b32 %r0, [r0_]; }", 21, 0, 0, 42},
 };
-enum { ROWS = sizeof rows / sizeof *rows };
+
+/* Instructions of newer targets, by hand. */
+static const row rows_100[] = {
+    {'d', "add.rn.f32x2 %d0, %d1, %d2;", 0x3F80000040000000, 0x3F8000003F800000, 0, 0x4000000040400000},
+    {'d', "fma.rn.f32x2 %d0, %d1, %d2, %d3;", 0x3F80000040000000, 0x4000000040000000, 0x3F8000003F800000, 0x4040000040A00000},
+    {'r', "max.f32 %r0, %r1, %r2, %r3;", F1, F3, F2, F3},
+    {'r', "min.NaN.f32 %r0, %r1, %r2, %r3;", F1, F3, FNAN, FNAN},
+    {'h', "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %r1, %r2; mov.b16 %h0, {%b, %b}; }", F1, 0xC1200000, 0, 0x2F2F},
+    {'r', "{ .reg .b8 %b, %c; mov.b16 {%b, %c}, %h1; cvt.rn.f16x2.e2m1x2 %r0, %c; }", 0x7900, 0, 0, 0x4600B800},
+    {'h', "cvt.rp.satfinite.ue8m0x2.f32 %h0, %r1, %r2;", F3, F1, 0, 0x817F},
+    {'h', "cvt.rz.satfinite.ue8m0x2.f32 %h0, %r1, %r2;", F3, F1, 0, 0x807F},
+    {'r', "cvt.rn.bf16x2.ue8m0x2 %r0, %h1;", 0x807F, 0, 0, 0x40003F80},
+    {'d', "{ .reg .b64 %x<4>; ld.global.v4.b64 {%x0, %x1, %x2, %x3}, [%base]; mov.b64 %d0, %x1; }", 1, 2, 3, 2},
+};
+
+typedef struct row_set {
+    const row *rows;
+    unsigned count;
+    const char *target;
+} row_set;
+
+static const row_set sets[] = {
+    {rows, sizeof rows / sizeof *rows, "sm_90a"}, {rows_100, sizeof rows_100 / sizeof *rows_100, "sm_100a"},
+};
 
 static const char module_head[] =
-    ".version 8.6\n.target sm_90a\n.address_size 64\n"
     ".func (.param .b32 r) twice (.param .b32 x)\n{\n.reg .b32 %a;\nld.param.b32 %a, [x];\nadd.u32 %a, %a, %a;\nst.param.b32 [r], %a;\nret;\n}\n";
 
-static void write_row(bc_text *t, unsigned index)
+static void write_row(bc_text *t, const row *r, unsigned index)
 {
-    const row *r = &rows[index];
     bc_text_printf(t, ".visible .entry k%u(.param .u64 p)\n{\n.reg .b64 %%base, %%d<4>;\n.reg .b32 %%r<4>;\n.reg .b16 %%h<4>;\n"
                    ".reg .pred %%p<4>;\nld.param.u64 %%base, [p];\n", index);
     for (unsigned i = 1; i <= 3; i++)
@@ -350,23 +371,23 @@ static void write_row(bc_text *t, unsigned index)
     bc_text_printf(t, "\n%s;\nret;\n}\n", store);
 }
 
-int main(void)
+static void check_set(const row_set *set)
 {
     bc_text text, inputs;
     char error[256];
     bc_text_init(&text, NULL);
     bc_text_init(&inputs, NULL);
-    bc_text_puts(&text, module_head);
-    for (unsigned i = 0; i < ROWS; i++)
-        write_row(&text, i);
+    bc_text_printf(&text, ".version 8.8\n.target %s\n.address_size 64\n%s", set->target, module_head);
+    for (unsigned i = 0; i < set->count; i++)
+        write_row(&text, &set->rows[i], i);
     ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
     CHECK_MSG(sim != NULL, "%s", error);
-    for (unsigned i = 0; sim && i < ROWS; i++) {
-        const row *r = &rows[i];
+    for (unsigned i = 0; sim && i < set->count; i++) {
+        const row *r = &set->rows[i];
         uint64_t buffer[8] = {r->a, r->b, r->c};
+        char name[16];
         bc_text_bytes(&inputs, buffer, sizeof buffer);
         bc_text_bytes(&inputs, &r->expected, sizeof r->expected);
-        char name[16];
         snprintf(name, sizeof name, "k%u", i);
         ptxsim_buffers_clear(sim);
         uint64_t address = ptxsim_buffer_add(sim, buffer, sizeof buffer, "p");
@@ -376,11 +397,19 @@ int main(void)
         CHECK_MSG(buffer[4] == r->expected, "%s gives 0x%llx instead of 0x%llx", r->text, (unsigned long long)buffer[4],
                   (unsigned long long)r->expected);
     }
-    CHECK(harness_ptxas(text.ptr, text.len, "sm_90a"));
-    harness_dump("ops.ptx", text.ptr, text.len);
-    harness_dump("ops.in", inputs.ptr, inputs.len);
+    CHECK(harness_ptxas(text.ptr, text.len, set->target));
+    if (set == sets) {
+        harness_dump("ops.ptx", text.ptr, text.len);
+        harness_dump("ops.in", inputs.ptr, inputs.len);
+    }
     ptxsim_free(sim);
     bc_text_release(&text);
     bc_text_release(&inputs);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        check_set(&sets[i]);
     return TEST_END("ptxsim_ops");
 }

@@ -112,10 +112,10 @@ static const row rows[] = {
             "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh], [%base], 512, [%r1];"
             "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh+512], [%base+1024], 256, [%r1];"
             "V: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0; @!%p1 bra V; ld.shared.v4.u32 {%o0,%o1,%o2,%o3}, [%own];"
-            "ld.shared.u32 %o4, [%own+256];", 0},
+            "ld.shared.u32 %o4, [%own+256];", 0xa6bea22f},
     {"www", "st.shared.u32 [%own], %r0; fence.proxy.async.shared::cta; bar.sync 0; setp.eq.u32 %p0, %t, 0;"
             "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%base+4096], [%sh], 512; @%p0 cp.async.bulk.commit_group;"
-            "@%p0 cp.async.bulk.wait_group 0; bar.sync 0; ld.global.v4.u32 {%o0,%o1,%o2,%o3}, [%mine+4096]; bar.sync 0;", 0},
+            "@%p0 cp.async.bulk.wait_group 0; bar.sync 0; ld.global.v4.u32 {%o0,%o1,%o2,%o3}, [%mine+4096]; bar.sync 0;", 0x5801c152},
     {"www", "and.b32 %r1, %r0, 28; add.u32 %r1, %r1, %sh; atom.shared.add.u32 %r2, [%r1], %r0; bar.sync 0; ld.shared.u32 %o0, [%own];", 0x14190db1},
     {"www", "and.b32 %r1, %r0, 28; add.u32 %r1, %r1, %sh; red.shared.max.s32 [%r1], %r2; red.shared.xor.b32 [%r1+256], %r0; bar.sync 0;"
             "ld.shared.u32 %o0, [%own]; ld.shared.u32 %o1, [%own+256];", 0x7685dfa3},
@@ -207,6 +207,46 @@ static uint32_t checksum(const uint32_t *words)
     return hash;
 }
 
+/* Block scaling: row r of A is scaled by 2^(r % 4), column c of B by 2^-(c % 2); without scales the product is the plain one. */
+static void check_block_scale(void)
+{
+    static uint32_t words[WORDS];
+    static const row r = {"44444444ffff", "", 0};
+    char error[256];
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_puts(&text, ".version 8.8\n.target sm_120a\n.address_size 64\n.visible .entry k(.param .u64 p) .reqntid 32\n{\n"
+                 ".reg .b64 %base, %mine;\n.reg .b32 %t, %q, %s, %u, %r<16>, %o<8>;\nld.param.u64 %base, [p];\nmov.u32 %t, %tid.x;\n"
+                 "mul.wide.u32 %mine, %t, 64;\nadd.u64 %mine, %mine, %base;\n");
+    for (unsigned i = 0; i < 12; i++)
+        bc_text_printf(&text, "ld.global.u32 %%r%u, [%%mine+%u];\n", i, 4 * i);
+    /* lane % 4 is 0 for rows below 8, 1 for the others; 2 holds the columns */
+    bc_text_puts(&text, "shr.u32 %q, %t, 2;\nand.b32 %s, %q, 3;\nadd.u32 %s, %s, 127;\nand.b32 %u, %q, 1;\nsub.u32 %u, 127, %u;\n");
+    bc_text_puts(&text, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 " D4 ", " A4 ", " B2 ", " C4 ";\n"
+                 "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 {%o4,%o5,%o6,%o7}, "
+                 A4 ", " B2 ", " C4 ", %s, {0, 0}, %u, {0, 2};\n");
+    for (unsigned i = 0; i < OUTPUTS; i++)
+        bc_text_printf(&text, "st.global.u32 [%%mine+%u], %%o%u;\n", LANES * INPUTS * 4 + 2048 + 4 * i, i);
+    bc_text_puts(&text, "ret;\n}\n");
+    ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
+    CHECK_MSG(sim != NULL, "%s", error);
+    fill(&r, words);
+    uint64_t address = sim ? ptxsim_buffer_add(sim, words, sizeof words, "p") : 0;
+    ptxsim_launch launch = {.grid = {1, 1, 1}, .params = (const void *const[]){&address}};
+    CHECK(sim && ptxsim_run(sim, &launch));
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned i = 0; i < 4; i++) {
+            const uint32_t *own = &words[LANES * INPUTS + 512 + lane * INPUTS];
+            unsigned line = lane / 4, column = lane % 4 * 2 + (i & 1);
+            double c = bc_float_value(BC_F32, words[lane * INPUTS + 8 + i]), scale = (double)(1u << line % 4) / (double)(1u << column % 2);
+            double plain = bc_float_value(BC_F32, own[i]), scaled = bc_float_value(BC_F32, own[4 + i]);
+            CHECK_MSG(scaled - c == (plain - c) * scale, "lane %u register %u: %g for %g times %g", lane, i, scaled - c, plain - c, scale);
+        }
+    CHECK(harness_ptxas(text.ptr, text.len, "sm_120a"));
+    ptxsim_free(sim);
+    bc_text_release(&text);
+}
+
 int main(void)
 {
     static uint32_t words[WORDS];
@@ -239,5 +279,6 @@ int main(void)
     ptxsim_free(sim);
     bc_text_release(&text);
     bc_text_release(&inputs);
+    check_block_scale();
     return TEST_END("ptxsim_warp");
 }
