@@ -98,6 +98,11 @@ run 0 tileiras --gpu-name sm_90 kernel.tbc -o -
 says '.entry scale'
 run 2 tileiras --gpu-name sm_90 kernel.tbc -o no/k.ptx
 says "error: cannot write 'no/k.ptx': No such file or directory"
+if [ -c /dev/full ]; then
+    run 2 tileiras --gpu-name sm_90 kernel.tbc -o /dev/full
+    says "error: cannot write '/dev/full': No space left on device"
+    run 0 test -c /dev/full
+fi
 run 3 tileiras --gpu-name sm_90 short.tbc -o none
 says 'error: input does not correspond to Tile IR bytecode'
 run 3 tileiras --gpu-name sm_90 invalid.tbc -o none

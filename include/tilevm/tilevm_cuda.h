@@ -125,7 +125,7 @@ tvResult tvLaunchKernelEx_ptsz(const tvLaunchConfig *config, struct CUfunc_st *f
 const char *tvGetLastErrorMessage(void);
 
 /* Receives every message as it comes: severity 0 error, 1 warning (a damaged entry of the cache, say), 2 note. Any
-   thread may call it, one at a time. handler NULL: nobody (the default). */
+   thread may call it, one at a time; it must call none of these functions. handler NULL: nobody (the default). */
 void tvSetMessageHandler(void (*handler)(void *user, int severity, const char *text), void *user);
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bytecode/verify.h"
@@ -245,8 +246,9 @@ static int write_output(const char *path, tv_str bytes)
         written = false;
         error = errno;
     }
-    if (!written && file && !standard)
-        unlink(path);
+    struct stat info;
+    if (!written && file && !standard && lstat(path, &info) == 0 && S_ISREG(info.st_mode))
+        unlink(path); /* half of a file helps nobody; devices stay */
     return written ? EXIT_DONE : say(EXIT_OPTIONS, "cannot write '%s': %s", path, strerror(error));
 }
 
