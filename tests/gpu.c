@@ -17,6 +17,7 @@ static struct {
     int (*cuDeviceGetName)(char *, int, int);
     int (*cuDeviceGetAttribute)(int *, int, int);
     int (*cuDevicePrimaryCtxRetain)(context *, int);
+    int (*cuDevicePrimaryCtxRelease_v2)(int);
     int (*cuDevicePrimaryCtxReset_v2)(int);
     int (*cuCtxSetCurrent)(context);
     int (*cuCtxSynchronize)(void);
@@ -77,7 +78,7 @@ static bool find_functions(void)
     static const struct { const char *name; void *slot; } functions[] = {
 #define F(name) {#name, &cu.name}
         F(cuInit), F(cuDeviceGet), F(cuDeviceGetName), F(cuDeviceGetAttribute), F(cuDevicePrimaryCtxRetain),
-        F(cuDevicePrimaryCtxReset_v2), F(cuCtxSetCurrent), F(cuCtxSynchronize), F(cuMemAlloc_v2), F(cuMemFree_v2),
+        F(cuDevicePrimaryCtxRelease_v2), F(cuDevicePrimaryCtxReset_v2), F(cuCtxSetCurrent), F(cuCtxSynchronize), F(cuMemAlloc_v2), F(cuMemFree_v2),
         F(cuMemcpyHtoD_v2), F(cuMemcpyDtoH_v2), F(cuMemsetD32Async), F(cuModuleLoadData), F(cuModuleUnload),
         F(cuModuleGetFunction), F(cuLaunchKernel), F(cuEventCreate), F(cuEventRecord), F(cuEventSynchronize),
         F(cuEventElapsedTime), F(cuGetErrorString),
@@ -117,6 +118,8 @@ bool gpu_open(void)
 void gpu_close(void)
 {
     gpu.flush = 0;
+    cu.cuCtxSetCurrent(NULL);
+    cu.cuDevicePrimaryCtxRelease_v2(gpu.device);
     cu.cuDevicePrimaryCtxReset_v2(gpu.device);
 }
 
