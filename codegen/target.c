@@ -1,4 +1,6 @@
 /* The target table as C. */
+#include <string.h>
+
 #include "codegen/lower.h"
 
 static const cg_target targets[] = {
@@ -9,6 +11,15 @@ static const cg_target targets[] = {
 const cg_target *cg_target_at(size_t index)
 {
     return index < sizeof targets / sizeof *targets ? &targets[index] : NULL;
+}
+
+const char *tv_target_exact(const char *target)
+{
+    size_t len = strlen(target);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (targets[i].suffix && strncmp(targets[i].name, target, len) == 0 && targets[i].name[len] == targets[i].suffix)
+            return targets[i].name;
+    return target;
 }
 
 uint32_t cg_static_shared(const cg_target *target)

@@ -108,7 +108,7 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
     tv_sink sink = {.user = &found, .report = take_diag};
     char target[16];
     snprintf(target, sizeof target, "sm_%u", want->target);
-    tv_compile_options options = {.target = target, .opt_level = want->opt_level, .line_info = want->line_info,
+    tv_compile_options options = {.target = tv_target_exact(target), .opt_level = want->opt_level, .line_info = want->line_info,
                                   .ptx_version = ld_ptx_version(driver_version)};
     tv_module *module = NULL;
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);

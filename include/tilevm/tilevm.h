@@ -169,6 +169,10 @@ typedef struct tv_compile_options {
     const char *dump_after;  /* pass names, comma separated, or "all": dumps go to the sink as notes */
 } tv_compile_options;
 
+/* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name itself where
+   there is none, or the target is not known. */
+const char *tv_target_exact(const char *target);
+
 /* Writes the kernels of a verified module as PTX text, without a zero byte at its end. Same module and options, same
    bytes. options may be NULL.
    TV_USAGE: not verified, or an option makes no sense; TV_UNSUPPORTED: the target cannot do it, or this build not yet;

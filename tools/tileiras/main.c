@@ -280,7 +280,7 @@ static int compile_module(const settings *s, tv_module *module, tv_sink sink)
     if (tv_module_verify(module, &verify, sink) != TV_OK)
         return say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
     verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
-    tv_compile_options how = {.target = s->target, .opt_level = s->opt_level, .line_info = s->line_info || s->debug};
+    tv_compile_options how = {.target = tv_target_exact(s->target), .opt_level = s->opt_level, .line_info = s->line_info || s->debug};
     bc_text ptx;
     bc_text_init(&ptx, NULL);
     int code = EXIT_DONE;

@@ -180,7 +180,7 @@ static int compile_for(compile_job *job, const char *target)
     bc_text ptx, cubin;
     bc_text_init(&ptx, NULL);
     bc_text_init(&cubin, NULL);
-    job->compile.target = target;
+    job->compile.target = job->emit == EMIT_CUBIN ? tv_target_exact(target) : target; /* a cubin runs nowhere else anyway */
     tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
     if (code == CLI_OK)
