@@ -176,7 +176,7 @@ $(OUT)/ptxsim: $(OUT)/obj/tests/ptxsim_main.o $(OUT)/libtests.a $(OUT)/libtilevm
 $(filter-out $(OUT)/mkbc $(OUT)/ptxsim,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
-$(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtilevm.a
+$(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
@@ -250,6 +250,13 @@ bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the large kernels o
 .PHONY: check-matrix check-ptx check-gpu bench-gpu
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
 	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
+
+# Parts of the matrix that the code generator compiles throughout.
+PTX_PARTS := arith convert functions move
+.PHONY: check-ptx
+check-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16
+	$(Q)$(OUT)/matrix --quick --ptx=sm_80 $(PTX_PARTS)
+	$(Q)$(OUT)/matrix --quick --ptx=sm_90 $(PTX_PARTS)
 
 check-loader: all $(LOADER_TESTS) ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work

@@ -111,12 +111,7 @@ static void put_signature(cg_func *c, bc_text *out)
         bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
                        param_type(bc_elem_kind(c->f->body->args[i].type)), i);
     bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n{\n", cg_threads(c));
-    static const struct { const char *type, *name; } classes[CG_CLASS_COUNT] = {
-        [CG_PRED] = {"pred", "p"}, [CG_B16] = {"b16", "h"}, [CG_B32] = {"b32", "r"}, [CG_B64] = {"b64", "d"},
-    };
-    for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
-        if (c->registers[cls])
-            bc_text_printf(out, "\t.reg .%s %%%s<%u>;\n", classes[cls].type, classes[cls].name, c->registers[cls] + 1);
+    cg_put_registers(c, out);
     if (shared_bytes(c))
         bc_text_printf(out, "\t.shared .align 128 .b8 tv_scratch[%u];\n", shared_bytes(c));
     if (c->call_bytes)
@@ -200,8 +195,9 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     bc_text_init(&text, &m->arena.allocator);
     cg_put_module(m, &kernels);
     tv_status status = TV_OK;
+    uint64_t emitted = 0;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
-        cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink};
+        cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink, .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
             status = compile_function(&c, &kernels);
         ptx = c.ptx > ptx ? c.ptx : ptx;

@@ -109,6 +109,8 @@ typedef struct cg_func {
     struct cg_fact *facts;     /* by value id */
     struct cg_constants *constants;
     struct cg_coords *coords;
+    uint64_t *emitted;         /* functions that the module has: bits of codegen/math.c */
+    struct cg_tables *tables;  /* of constants: codegen/constant.c */
     bool params_apart;         /* pointers of different parameters never overlap */
     struct cg_alloca *allocas; /* storage that open blocks have */
     cg_order order;            /* codegen/order.c */
@@ -172,6 +174,9 @@ void cg_place_label(cg_func *c, uint32_t label);
    are predicates and 16-, 32- and 64-bit registers of its own. ?name? is replaced by the text that modifiers
    gives for it: pairs of names and texts, ended by NULL. Operands come in registers. */
 void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *operands, const char *const *modifiers);
+
+/* Declares the registers that are in use. */
+void cg_put_registers(const cg_func *c, bc_text *out);
 
 /* ---- values in layouts ---- */
 

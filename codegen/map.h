@@ -4,10 +4,8 @@
 
 #include "codegen/lower.h"
 
-/* The registers of a constant in a layout. */
+/* The registers of a constant in a layout (codegen/constant.c). */
 cg_val *cg_constant_regs(cg_func *c, const bc_op *op, const cg_layout *l);
-/* A constant that is no splat: read from a table in memory. */
-cg_val *cg_constant_table(cg_func *c, const bc_op *op, const cg_layout *l, cg_val *out);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l);
 /* One element of a map. */

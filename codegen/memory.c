@@ -220,8 +220,8 @@ cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout 
         cg_ins(c, "xor.b32 %v, %v, %x", mixed, index, part & threads);
         index = mixed;
     }
-    place.address = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", place.address, index, bytes, base);
+    place.address = cg_new(c, (cg_class)base.cls);
+    cg_ins(c, "mad.%s.u32 %v, %v, %u, %v", base.cls == CG_B64 ? "wide" : "lo", place.address, index, bytes, base);
     return place;
 }
 
@@ -235,7 +235,7 @@ typedef struct places {
 
 static cg_access flat_access(cg_func *c, places *p, bc_kind kind, const cg_layout *l, uint32_t r)
 {
-    cg_access a = {.kind = kind, .space = "shared", .order = "", .predicate = cg_const(CG_PRED, 1)};
+    cg_access a = {.kind = kind, .space = p->base.cls == CG_B64 ? "global" : "shared", .order = "", .predicate = cg_const(CG_PRED, 1)};
     uint32_t part = cg_layout_reg(l, r);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->part[i] == (part & p->threads)) {

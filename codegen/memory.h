@@ -27,7 +27,7 @@ uint32_t cg_memory_bytes(bc_kind kind);
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);
 void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs);
 
-/* A tile in row-major order in shared memory at a 32-bit address: stored by the threads that own its elements, loaded by all;
+/* A tile in row-major order at an address, 32 bits in shared memory, 64 bits in global memory: stored by the threads that own its elements, loaded by all;
    both with the widest vectors that the layout has. */
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);

@@ -1,30 +1,46 @@
-/* Conversions between number kinds, one element at a time. Source: operation reference, section 5. */
-#include "codegen/map.h"
+/* Conversions between number kinds, one element at a time. Source: operation reference, section 5.
 
+   A float of any kind is an f32 exactly, f64 apart; so a conversion goes through f32, and what f64 and wide integers would lose
+   there is kept by rounding them to odd: cut, with the last bit set where something was cut off. The second rounding, to fewer
+   bits by two at least, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums:
+   proved algorithms using rounding to odd", 2008). */
+#include "bytecode/number.h"
+#include "codegen/map.h"
 
 static const char *const rounding_suffix[] = {
     [BC_RoundingMode_nearest_even] = "rn", [BC_RoundingMode_zero] = "rz", [BC_RoundingMode_negative_inf] = "rm",
     [BC_RoundingMode_positive_inf] = "rp", [BC_RoundingMode_nearest_away] = "rna", [BC_RoundingMode_nearest_int_to_zero] = "rzi",
 };
 
-cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x)
+/* ---- short forms: instructions with a 32-bit result, predicates ---- */
+
+static cg_val word2(cg_func *c, const char *op, cg_val a, cg_val b)
 {
-    cg_val narrow = cg_new(c, CG_B16);
-    if (kind == BC_F16)
-        cg_ins(c, "cvt.%s.f16.f32 %v, %v", rounding, narrow, x);
-    else
-        cg_ins(c, "cvt.%s.bf16.f32 %v, %v", rounding, narrow, x);
-    return narrow;
+    cg_val result = cg_new(c, CG_B32);
+    cg_ins(c, "%s %v, %v, %v", op, result, a, b);
+    return result;
 }
 
-static const char *float_type(bc_kind kind)
+static cg_val word(uint32_t x)
 {
-    return kind == BC_F64 ? "f64" : kind == BC_F16 ? "f16" : kind == BC_BF16 ? "bf16" : "f32";
+    return cg_const(CG_B32, x);
 }
 
-static bool is_base_float(bc_kind kind)
+static cg_val test(cg_func *c, const char *op, cg_val a, cg_val b)
 {
-    return bc_kind_in(kind, BC_SET_BASE_FLOAT);
+    cg_val p = cg_new(c, CG_PRED);
+    cg_ins(c, "%s %v, %v, %v", op, p, a, b);
+    return p;
+}
+
+static cg_val is_nan(cg_func *c, cg_val x)
+{
+    return test(c, x.cls == CG_B64 ? "setp.nan.f64" : "setp.nan.f32", x, x);
+}
+
+static cg_val magnitude(cg_func *c, cg_val x)
+{
+    return word2(c, "and.b32", x, word(0x7fffffff));
 }
 
 /* ---- integers ---- */
@@ -37,14 +53,210 @@ static cg_val extend(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_v
 
 static cg_val truncate(cg_func *c, bc_kind from, bc_kind to, cg_val x)
 {
-    cg_val word = x;
+    cg_val low = x;
     if (from == BC_I64) {
-        word = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.u32.u64 %v, %v", word, cg_reg(c, x));
+        low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, cg_reg(c, x));
     } else if (from == BC_I16) {
-        word = cg_to_b32(c, from, false, x);
+        low = cg_to_b32(c, from, false, x);
     }
-    return cg_from_b32(c, to, word);
+    return cg_from_b32(c, to, low);
+}
+
+/* ---- to f32, exactly ---- */
+
+/* The bits of exponent and mantissa at the place of f32's are a number that is too small by a power of two. */
+static cg_val small_to_f32(cg_func *c, bc_kind kind, cg_val x)
+{
+    const bc_float_format *f = bc_float_format_of(kind);
+    uint32_t bits = f->exponent_bits + f->mantissa_bits, size = ((uint32_t)1 << bits) - 1, sign = f->has_sign ? 1u << bits : 0;
+    cg_val value = word2(c, "and.b32", x, word(size)), field = word2(c, "shl.b32", value, word(23u - f->mantissa_bits));
+    cg_val scale = cg_reg(c, word((uint32_t)(254 - f->bias) << 23)), result = cg_new(c, CG_B32); /* 2^(127 - bias) */
+    cg_ins(c, "mul.rn.f32 %v, %v, %v", result, field, scale);
+    if (kind == BC_F8E5M2) /* the only one with Inf */
+        result = cg_select(c, test(c, "setp.eq.u32", value, word(0x7c)), word(0x7f800000), result);
+    if (f->nan > f->max_finite)
+        result = cg_select(c, test(c, "setp.ge.u32", value, word(kind == BC_F8E5M2 ? 0x7d : (uint32_t)f->nan)), word(0x7fffffff),
+                           result);
+    if (!sign)
+        return result;
+    return word2(c, "or.b32", result, word2(c, "shl.b32", word2(c, "and.b32", x, word(sign)), word(31 - bits)));
+}
+
+static cg_val e8m0_to_f32(cg_func *c, cg_val x)
+{
+    cg_val result = word2(c, "shl.b32", x, word(23));
+    result = cg_select(c, test(c, "setp.eq.u32", x, word(0)), word(0x00400000), result); /* 2^-127 */
+    return cg_select(c, test(c, "setp.eq.u32", x, word(0xff)), word(0x7fffffff), result);
+}
+
+/* Two elements at a time come out of the instruction; one is wanted. */
+static cg_val native_f8_to_f32(cg_func *c, bc_kind kind, cg_val x)
+{
+    cg_val byte = cg_new(c, CG_B16), pair = cg_new(c, CG_B32), half = cg_new(c, CG_B16), none = cg_new(c, CG_B16);
+    cg_ins(c, "cvt.u16.u32 %v, %v", byte, x);
+    cg_ins(c, "cvt.rn.f16x2.%s %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair, byte);
+    cg_ins(c, "mov.b32 {%v, %v}, %v", half, none, pair);
+    return cg_to_f32(c, BC_F16, half);
+}
+
+/* Not for f64. */
+static cg_val to_f32(cg_func *c, bc_kind kind, cg_val x)
+{
+    x = cg_reg(c, x);
+    switch (kind) {
+    case BC_F32:
+    case BC_TF32: /* its cell is read as an f32 */
+        return x;
+    case BC_F16:
+    case BC_BF16:
+        return cg_to_f32(c, kind, x);
+    case BC_F8E8M0FNU:
+        return e8m0_to_f32(c, x);
+    case BC_F8E4M3FN:
+    case BC_F8E5M2:
+        return c->target->features & CG_HAS_F8 ? native_f8_to_f32(c, kind, x) : small_to_f32(c, kind, x);
+    default:
+        return small_to_f32(c, kind, x);
+    }
+}
+
+/* ---- to f32, rounded to odd ---- */
+
+static cg_val with_last_bit(cg_func *c, cg_val cut, cg_val inexact)
+{
+    return word2(c, "or.b32", cut, cg_select(c, inexact, word(1), word(0)));
+}
+
+static cg_val f64_to_odd(cg_func *c, cg_val x)
+{
+    cg_val cut = cg_new(c, CG_B32), back = cg_new(c, CG_B64);
+    x = cg_reg(c, x);
+    cg_ins(c, "cvt.rz.f32.f64 %v, %v", cut, x);
+    cg_ins(c, "cvt.f64.f32 %v, %v", back, cut);
+    return with_last_bit(c, cut, test(c, "setp.ne.f64", back, x));
+}
+
+/* An integer of 32 or 64 bits. */
+static cg_val integer_to_odd(cg_func *c, cg_val x, bool is_signed)
+{
+    cg_val cut = cg_new(c, CG_B32), back = cg_new(c, (cg_class)x.cls);
+    const char *sign = is_signed ? "s" : "u";
+    uint32_t bits = cg_class_bits((cg_class)x.cls);
+    cg_ins(c, "cvt.rz.f32.%s%u %v, %v", sign, bits, cut, x);
+    cg_ins(c, "cvt.rzi.%s%u.f32 %v, %v", sign, bits, back, cut);
+    return with_last_bit(c, cut, test(c, bits == 64 ? "setp.ne.s64" : "setp.ne.s32", back, x));
+}
+
+/* ---- f32 to the others ---- */
+
+/* Towards one of the infinities: cut, and one more where something was cut off on that side. */
+static cg_val bf16_directed(cg_func *c, bool up, cg_val x)
+{
+    cg_val cut = cg_new(c, CG_B16), word_of = cg_new(c, CG_B32), narrow = cg_new(c, CG_B16);
+    cg_ins(c, "cvt.rz.bf16.f32 %v, %v", cut, x);
+    cg_val back = cg_to_f32(c, BC_BF16, cut), step = test(c, up ? "setp.lt.f32" : "setp.gt.f32", back, x);
+    cg_ins(c, "cvt.u32.u16 %v, %v", word_of, cut);
+    /* away from zero by one; from zero itself to the smallest number of that sign, which x has */
+    cg_val next = word2(c, "add.u32", word_of, cg_select(c, step, word(1), word(0)));
+    cg_ins(c, "cvt.u16.u32 %v, %v", narrow, next);
+    return narrow;
+}
+
+cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x)
+{
+    if (kind == BC_BF16 && rounding[1] != 'n' && rounding[1] != 'z')
+        return bf16_directed(c, rounding[1] == 'p', x);
+    cg_val narrow = cg_new(c, CG_B16);
+    cg_ins(c, "cvt.%s.%s.f32 %v, %v", rounding, kind == BC_F16 ? "f16" : "bf16", narrow, x);
+    return narrow;
+}
+
+/* The upper 19 bits, rounded in integers: the exponent takes the carry. */
+static cg_val f32_to_tf32(cg_func *c, bc_RoundingMode mode, cg_val x)
+{
+    cg_val sum = x;
+    if (mode == BC_RoundingMode_nearest_away) {
+        sum = word2(c, "add.u32", x, word(0x1000));
+    } else if (mode == BC_RoundingMode_nearest_even) {
+        cg_val last = cg_new(c, CG_B32);
+        cg_ins(c, "bfe.u32 %v, %v, 13, 1", last, x);
+        sum = word2(c, "add.u32", word2(c, "add.u32", x, word(0xfff)), last);
+    }
+    cg_val result = word2(c, "and.b32", sum, word(0xffffe000));
+    return cg_select(c, is_nan(c, x), word(0x7fffe000), result);
+}
+
+/* To the magnitude's power of two: down, or up (operation reference, 5.4). */
+static cg_val f32_to_e8m0(cg_func *c, bool up, cg_val x)
+{
+    cg_val size = magnitude(c, x), field = size;
+    if (up) {
+        field = word2(c, "add.u32", size, word(0x7fffff));
+        field = cg_select(c, test(c, "setp.le.u32", size, word(0x00400000)), word(0), field);
+    }
+    field = word2(c, "min.u32", word2(c, "shr.u32", field, word(23)), word(0xfe));
+    return cg_select(c, is_nan(c, x), word(0xff), field);
+}
+
+/* The magnitude is rounded to nearest in integers where it is normal, else by adding a number whose last place is the smallest
+   subnormal; then it is limited. */
+static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
+{
+    const bc_float_format *f = bc_float_format_of(kind);
+    uint32_t dropped = 23u - f->mantissa_bits, bits = f->exponent_bits + f->mantissa_bits;
+    uint32_t offset = (uint32_t)(127 - f->bias) << 23, smallest = (uint32_t)(127 + f->min_exponent) << 23;
+    uint32_t magic = (uint32_t)(127 + f->min_exponent - f->mantissa_bits + 23) << 23; /* 2^23 times the smallest subnormal */
+    cg_val size = magnitude(c, x), last = cg_new(c, CG_B32), sum = cg_new(c, CG_B32);
+    cg_ins(c, "bfe.u32 %v, %v, %u, 1", last, size, dropped);
+    cg_val rounded = word2(c, "add.u32", word2(c, "add.u32", size, word((1u << (dropped - 1)) - 1 - offset)), last);
+    cg_val normal = word2(c, "shr.u32", rounded, word(dropped));
+    cg_ins(c, "add.rn.f32 %v, %v, %v", sum, size, cg_reg(c, word(magic)));
+    cg_val subnormal = word2(c, "sub.u32", sum, word(magic));
+    cg_val result = cg_select(c, test(c, "setp.lt.u32", size, word(smallest)), subnormal, normal);
+    result = word2(c, "min.u32", result, word((uint32_t)f->max_finite));
+    if (f->has_sign) {
+        cg_val sign = word2(c, "shr.u32", word2(c, "and.b32", x, word(0x80000000)), word(31 - bits));
+        result = word2(c, "or.b32", result, sign);
+    } else { /* negative numbers have no place: 0 */
+        result = cg_select(c, test(c, "setp.lt.s32", x, word(0)), word(0), result);
+    }
+    return cg_select(c, is_nan(c, x), word((uint32_t)f->nan), result);
+}
+
+static cg_val native_f32_to_f8(cg_func *c, bc_kind kind, cg_val x)
+{
+    cg_val pair = cg_new(c, CG_B16), result = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair,
+           cg_reg(c, word(0)), x);
+    cg_ins(c, "cvt.u32.u16 %v, %v", result, pair);
+    return result;
+}
+
+/* x: an f32, exact or rounded to odd. To f64 it is exact. */
+static cg_val from_f32(cg_func *c, bc_kind kind, bc_RoundingMode mode, cg_val x)
+{
+    cg_val result;
+    switch (kind) {
+    case BC_F64:
+        result = cg_new(c, CG_B64);
+        cg_ins(c, "cvt.f64.f32 %v, %v", result, x);
+        return result;
+    case BC_F32:
+        return x;
+    case BC_TF32:
+        return f32_to_tf32(c, mode, x);
+    case BC_F16:
+    case BC_BF16: /* nearest_away is only asked for where the number fits */
+        return cg_from_f32(c, kind, mode == BC_RoundingMode_nearest_away ? "rn" : rounding_suffix[mode], x);
+    case BC_F8E8M0FNU:
+        return f32_to_e8m0(c, mode == BC_RoundingMode_positive_inf, x);
+    case BC_F8E4M3FN:
+    case BC_F8E5M2:
+        return c->target->features & CG_HAS_F8 ? native_f32_to_f8(c, kind, x) : f32_to_small(c, kind, x);
+    default:
+        return f32_to_small(c, kind, x);
+    }
 }
 
 /* ---- integer and float ---- */
@@ -52,67 +264,54 @@ static cg_val truncate(cg_func *c, bc_kind from, bc_kind to, cg_val x)
 static cg_val integer_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
 {
     bool is_signed = bc_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
-    cg_val wide = cg_reg(c, from == BC_I64 ? x : cg_to_b32(c, from, is_signed, x)), result = cg_new(c, cg_class_of(to));
-    const char *sign = is_signed ? "s" : "u";
-    if (to == BC_BF16 && from != BC_I64 && bc_kind_bits(from) <= 16) { /* exact in f32 */
-        cg_val f = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.rn.f32.%s32 %v, %v", sign, f, wide);
-        return cg_from_f32(c, to, "rn", f);
-    }
-    if (!is_base_float(to) || to == BC_BF16) {
-        cg_unsupported(c, op, "'itof' to %s has no PTX yet", bc_kinds[to].text);
+    cg_val wide = cg_reg(c, from == BC_I64 ? x : cg_to_b32(c, from, is_signed, x));
+    if (to == BC_F64 || to == BC_F32 || to == BC_F16) {
+        cg_val result = cg_new(c, cg_class_of(to));
+        cg_ins(c, "cvt.rn.f%u.%s%u %v, %v", bc_kind_bits(to), is_signed ? "s" : "u", from == BC_I64 ? 64u : 32u, result, wide);
         return result;
     }
-    cg_ins(c, "cvt.rn.%s.%s%u %v, %v", float_type(to), sign, from == BC_I64 ? 64u : 32u, result, wide);
-    return result;
+    return from_f32(c, to, BC_RoundingMode_nearest_even, integer_to_odd(c, wide, is_signed));
 }
 
+/* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in every form where
+   `saturating` says so. */
 static cg_val float_to_integer(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    if (!is_base_float(from)) {
-        cg_unsupported(c, op, "'ftoi' from %s has no PTX yet", bc_kinds[from].text);
-        return x;
-    }
-    bool is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed;
-    cg_val f = cg_reg(c, from == BC_F64 || from == BC_F32 ? x : cg_to_f32(c, from, x)), result;
+    bool is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed, saturating = bc_attr_u(op, F_ftoi_saturating);
+    cg_val f = from == BC_F64 ? cg_reg(c, x) : to_f32(c, from, x);
     const char *type = from == BC_F64 ? "f64" : "f32", *sign = is_signed ? "s" : "u";
     if (to == BC_I1) {
-        result = cg_new(c, CG_PRED);
-        cg_ins(c, "setp.neu.%s %v, %v, %v", type, result, f, cg_reg(c, cg_const((cg_class)f.cls, 0)));
-        return result;
+        cg_val p = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.neu.%s %v, %v, %v", type, p, f, cg_reg(c, cg_const((cg_class)f.cls, 0)));
+        return p;
     }
-    result = cg_new(c, to == BC_I64 ? CG_B64 : CG_B32);
-    cg_ins(c, "cvt.rzi.%s%u.%s %v, %v", sign, to == BC_I64 ? 64u : 32u, type, result, f);
-    return to == BC_I64 ? result : cg_from_b32(c, to, result);
+    uint32_t bits = to == BC_I8 ? 16 : bc_kind_bits(to);
+    cg_val result = cg_new(c, bits == 64 ? CG_B64 : bits == 16 ? CG_B16 : CG_B32);
+    cg_ins(c, "cvt.rzi.%s%u.%s %v, %v", sign, bits, type, result, f);
+    if (to == BC_I8) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.%s32.%s16 %v, %v", sign, sign, low, result);
+        if (saturating && is_signed)
+            low = word2(c, "min.s32", word2(c, "max.s32", low, word((uint32_t)-128)), word(127));
+        else if (saturating)
+            low = word2(c, "min.u32", low, word(255));
+        result = word2(c, "and.b32", low, word(255));
+    }
+    return saturating ? cg_select(c, is_nan(c, f), cg_const((cg_class)result.cls, 0), result) : result;
 }
 
 /* ---- floats ---- */
 
 static cg_val float_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    const char *rounding = rounding_suffix[bc_attr_u(op, F_ftof_rounding_mode)];
-    bool widening = bc_kind_bits(to) > bc_kind_bits(from) && is_base_float(to) && is_base_float(from);
+    bc_RoundingMode mode = (bc_RoundingMode)bc_attr_u(op, F_ftof_rounding_mode);
+    if (from != BC_F64)
+        return from_f32(c, to, mode, to_f32(c, from, x));
+    if (to != BC_F32 && to != BC_F16)
+        return from_f32(c, to, mode, f64_to_odd(c, x));
     cg_val result = cg_new(c, cg_class_of(to));
-    if (!is_base_float(from) || !is_base_float(to)) {
-        cg_unsupported(c, op, "'ftof' from %s to %s has no PTX yet", bc_kinds[from].text, bc_kinds[to].text);
-        return result;
-    }
-    if (widening && to == BC_F32)
-        return cg_to_f32(c, from, x);
-    if (widening) {
-        cg_val f = from == BC_F32 ? cg_reg(c, x) : cg_to_f32(c, from, x);
-        cg_ins(c, "cvt.f64.f32 %v, %v", result, f);
-        return result;
-    }
-    if (from == BC_F64 && to == BC_F32) {
-        cg_ins(c, "cvt.%s.f32.f64 %v, %v", rounding, result, cg_reg(c, x));
-        return result;
-    }
-    if (from == BC_F64) {
-        cg_unsupported(c, op, "'ftof' from f64 to %s has no PTX yet", bc_kinds[to].text);
-        return result;
-    }
-    return cg_from_f32(c, to, rounding, from == BC_F32 ? cg_reg(c, x) : cg_to_f32(c, from, x));
+    cg_ins(c, "cvt.%s.%s.f64 %v, %v", rounding_suffix[mode], to == BC_F32 ? "f32" : "f16", result, cg_reg(c, x));
+    return result;
 }
 
 cg_val cg_convert_element(cg_func *c, const bc_op *op, cg_val x)

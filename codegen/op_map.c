@@ -1,10 +1,10 @@
-/* Constants and element-wise ops: which template an op takes, and how narrow elements reach it. */
+/* Element-wise ops: which template an op takes, and how narrow elements reach it. */
 #include "codegen/map.h"
 
 #include <string.h>
 
 #include "codegen/assign.h"
-#include "codegen/memory.h"
+#include "codegen/math.h"
 
 /* ---- templates ---- */
 
@@ -171,34 +171,6 @@ cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b)
     return result;
 }
 
-/* ---- constants ---- */
-
-cg_val *cg_constant_regs(cg_func *c, const bc_op *op, const cg_layout *l)
-{
-    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
-    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
-    cg_class cls = cg_class_of(kind);
-    uint32_t count = cg_layout_regs(l), bytes = bc_kind_constant_bytes(kind);
-    uint64_t elements = (uint64_t)1 << l->tile_bits;
-    bool splat = kind == BC_I1 ? elements > 8 && blob->len == 1 : blob->len == bytes;
-    cg_val *out = cg_vals(c, count);
-    if (!out)
-        return NULL;
-    if (!splat && elements > 1)
-        return cg_constant_table(c, op, l, out);
-    uint64_t x = 0;
-    memcpy(&x, blob->ptr, kind == BC_I1 ? 1 : bytes);
-    if (kind == BC_I1)
-        x = splat ? x != 0 : x & 1;
-    else if (kind == BC_TF32)
-        x <<= 13;
-    else if (kind == BC_F4E2M1FN)
-        x &= 15;
-    for (uint32_t r = 0; r < count; r++)
-        out[r] = cg_const(cls, x);
-    return out;
-}
-
 /* ---- maps ---- */
 
 typedef struct modifiers {
@@ -228,18 +200,21 @@ static uint64_t attribute(const bc_op *op, const char *name, uint64_t absent)
 
 static modifiers modifiers_of(const bc_op *op)
 {
+    static const char *const widths[] = {[1] = "1", [8] = "8", [16] = "16"};
+    uint32_t bits = bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type));
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
     return (modifiers){{
         "r", rounding_text(rounding),
         "f", attribute(op, "flush_to_zero", 0) ? ".ftz" : "",
         "n", attribute(op, "propagate_nan", 0) ? ".NaN" : "",
         "s", attribute(op, "signedness", 0) == BC_Signedness_signed ? "s" : "u",
+        "b", bits <= 16 && widths[bits] ? widths[bits] : "",
         NULL,
     }};
 }
 
 /* Which of an op's templates; "" is the ordinary one. */
-static const char *variant_of(const bc_op *op, map_type type)
+static const char *variant_of(const cg_func *c, const bc_op *op, map_type type)
 {
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
     switch ((int)op->opcode) {
@@ -252,7 +227,13 @@ static const char *variant_of(const bc_op *op, map_type type)
     case OP_maxf:
     case OP_minf:
         return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
-    case OP_addf: case OP_subf: case OP_mulf: case OP_fma:
+    case OP_mulhii:
+        return bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type)) < 32 ? "_narrow" : "";
+    case OP_addf: case OP_subf: case OP_mulf:
+        if (type == TYPE_BF16 && !(c->target->features & CG_HAS_BF16_ARITH))
+            return "";
+        return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
+    case OP_fma:
         return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
     case OP_exp:
     case OP_tanh:
@@ -275,15 +256,7 @@ static cg_val integer_map(cg_func *c, const bc_op *op, bc_kind kind, const char 
         wide[i] = kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, !amount && is_signed_op(op), operands[i]);
     }
     cg_template(c, text, result, wide, m->items);
-    if (kind == BC_I64)
-        return result;
-    if (op->opcode == OP_mulhii && kind != BC_I32) { /* the upper half of a product that fits 32 bits */
-        cg_val product = cg_new(c, CG_B32), high = cg_new(c, CG_B32);
-        cg_ins(c, "mul.lo.u32 %v, %v, %v", product, cg_reg(c, wide[0]), cg_reg(c, wide[1]));
-        cg_ins(c, "shr.u32 %v, %v, %u", high, product, bc_kind_bits(kind));
-        result = high;
-    }
-    return cg_from_b32(c, kind, result);
+    return kind == BC_I64 ? result : cg_from_b32(c, kind, result);
 }
 
 static const char *predicate_text(uint64_t predicate)
@@ -334,6 +307,22 @@ static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands
     return result;
 }
 
+/* By a template, or a function of codegen/math.def; false: by neither. Integers among the operands come in 32 bits. */
+static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifiers *m, const cg_val *operands, cg_val *out_result)
+{
+    const char *name = bc_info(op)->name, *variant = variant_of(c, op, type), *text = find_template(name, variant, type);
+    cg_val x[4];
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
+        x[i] = type_of(kind) == TYPE_I32 ? cg_to_b32(c, kind, true, operands[i]) : operands[i];
+    }
+    if (!text)
+        return (type == TYPE_F32 || type == TYPE_F64) && cg_math_element(c, name, variant, type == TYPE_F64, x, out_result);
+    *out_result = cg_new(c, type == TYPE_F64 ? CG_B64 : type == TYPE_F32 ? CG_B32 : CG_B16);
+    cg_template(c, text, *out_result, x, m->items);
+    return true;
+}
+
 cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
@@ -354,24 +343,20 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     map_type type = type_of(kind);
     const char *name = bc_info(op)->name;
     modifiers m = modifiers_of(op);
-    const char *text = find_template(name, variant_of(op, type), type);
-    if (text && (type == TYPE_I32 || type == TYPE_I64))
-        return integer_map(c, op, kind, text, &m, operands);
-    if (text) {
-        cg_val result = cg_new(c, cg_class_of(kind));
-        cg_template(c, text, result, operands, m.items);
+    cg_val result;
+    if (type == TYPE_I32 || type == TYPE_I64) {
+        const char *text = find_template(name, variant_of(c, op, type), type);
+        if (text)
+            return integer_map(c, op, kind, text, &m, operands);
+    } else if (float_map(c, op, type, &m, operands, &result)) {
         return result;
-    }
-    if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
-        text = find_template(name, variant_of(op, TYPE_F32), TYPE_F32);
-        if (text) {
-            cg_val wide[4], result = cg_new(c, CG_B32);
-            for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
-                wide[i] = bc_elem_kind(bc_operands(op)[i]->type) == kind ? cg_to_f32(c, kind, operands[i]) : operands[i];
-            cg_template(c, text, result, wide, m.items);
-            uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+    } else if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
+        cg_val wide[4];
+        for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+            wide[i] = bc_elem_kind(bc_operands(op)[i]->type) == kind ? cg_to_f32(c, kind, operands[i]) : operands[i];
+        uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+        if (float_map(c, op, TYPE_F32, &m, wide, &result))
             return cg_from_f32(c, kind, rounding_text(rounding <= BC_RoundingMode_positive_inf ? rounding : 0), result);
-        }
     }
     cg_unsupported(c, op, "'%s' on %s has no PTX yet", name, bc_kinds[kind].text);
     return cg_const(cg_class_of(kind), 0);

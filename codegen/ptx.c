@@ -5,9 +5,16 @@
 
 #include "codegen/lower.h"
 
-static const struct { char letter; uint8_t bits; } classes[CG_CLASS_COUNT] = {
-    [CG_PRED] = {'p', 1}, [CG_B16] = {'h', 16}, [CG_B32] = {'r', 32}, [CG_B64] = {'d', 64},
+static const struct { char letter; uint8_t bits; const char *type; } classes[CG_CLASS_COUNT] = {
+    [CG_PRED] = {'p', 1, "pred"}, [CG_B16] = {'h', 16, "b16"}, [CG_B32] = {'r', 32, "b32"}, [CG_B64] = {'d', 64, "b64"},
 };
+
+void cg_put_registers(const cg_func *c, bc_text *out)
+{
+    for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
+        if (c->registers[cls])
+            bc_text_printf(out, "\t.reg .%s %%%c<%u>;\n", classes[cls].type, classes[cls].letter, c->registers[cls] + 1);
+}
 
 uint32_t cg_class_bits(cg_class cls)
 {

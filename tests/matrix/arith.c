@@ -134,6 +134,13 @@ static uint64_t expect_cmpi(const mx_map *m, const uint64_t *v)
     return holds(m->what, order_of_ints(m, v[0], v[1], exact_bits(m->in[0])));
 }
 
+/* INT_MIN / -1 wraps; by zero anything comes out. */
+static bool divides_by_zero(const mx_map *m, const uint64_t *x)
+{
+    (void)m;
+    return x[1] == 0;
+}
+
 static void one_int(mx_report *r, mx_effort effort, bc_kind kind, mx_map map)
 {
     map.in[0] = map.in[1] = kind;
@@ -174,12 +181,14 @@ static void signed_ints(mx_report *r, mx_effort effort, bc_kind kind)
     } ops[] = {{"maxi", MAX}, {"mini", MIN}, {"remi", REM}, {"shri", SHR}};
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < TV_COUNT(ops); i++) {
-            mx_map map = {.operands = 2, .what = ops[i].what, .is_signed = s};
+            mx_map map = {.operands = 2, .what = ops[i].what, .is_signed = s,
+                          .undefined = ops[i].what == REM ? divides_by_zero : NULL};
             snprintf(map.text, sizeof map.text, "%s $0, $1 %s : #r", ops[i].name, sign_names[s]);
             one_int(r, effort, kind, map);
         }
         for (int mode = 1; mode < 4; mode++) {
-            mx_map map = {.operands = 2, .what = DIV, .is_signed = s, .mode = (bc_RoundingMode)mode};
+            mx_map map = {.operands = 2, .what = DIV, .is_signed = s, .mode = (bc_RoundingMode)mode,
+                          .undefined = divides_by_zero};
             if (mode == BC_RoundingMode_negative_inf && !s)
                 continue; /* V-INT-04 */
             snprintf(map.text, sizeof map.text, "divi $0, $1 %s rounding<%s> : #r", sign_names[s], mode_names[mode]);

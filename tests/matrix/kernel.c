@@ -5,6 +5,19 @@
 #include <string.h>
 
 #include "tests/matrix/exact.h"
+#include "tests/ptxsim/ptxsim.h"
+
+static const char *ptx_target; /* NULL: the virtual machine runs kernels */
+
+void mx_use_ptx(const char *target)
+{
+    ptx_target = target;
+}
+
+bool mx_is_ptx(void)
+{
+    return ptx_target != NULL;
+}
 
 const mx_shape mx_shapes[] = {
     {0, {0}},    {1, {1}},     {1, {2}},       {1, {16}},       {1, {256}},        {2, {1, 1}},
@@ -474,6 +487,44 @@ static tv_status run_module(mx_kernel *k, const tv_module *m)
     return status;
 }
 
+static bool append(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return true;
+}
+
+static tv_status run_ptx(mx_kernel *k, const tv_module *m)
+{
+    bc_text text;
+    char error[200];
+    bc_text_init(&text, NULL);
+    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = ptx_target}, (tv_sink){&k->findings, keep_finding},
+                                      (tv_writer){&text, append});
+    ptxsim *sim = status == TV_OK ? ptxsim_load(text.ptr, text.len, error, sizeof error) : NULL;
+    if (status == TV_OK && !sim) {
+        bc_text_printf(&k->findings, "    ptx: %s\n", error);
+        status = TV_INVALID;
+    }
+    if (sim) {
+        uint64_t addresses[MX_MAX_BUFFERS];
+        const void *params[MX_MAX_BUFFERS];
+        for (unsigned i = 0; i < k->buffer_count; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "p%u", i);
+            addresses[i] = ptxsim_buffer_add(sim, k->buffers[i].bytes, k->buffers[i].size, name);
+            params[i] = &addresses[i];
+        }
+        ptxsim_launch launch = {.grid = {k->grid[0], k->grid[1], k->grid[2]}, .params = params, .seed = 1};
+        if (!ptxsim_run(sim, &launch)) {
+            bc_text_printf(&k->findings, "    %s\n", ptxsim_report_text(sim));
+            status = TV_TRAP;
+        }
+        ptxsim_free(sim);
+    }
+    bc_text_release(&text);
+    return status;
+}
+
 tv_status mx_run(mx_kernel *k, const char *globals)
 {
     tv_module *m;
@@ -481,7 +532,7 @@ tv_status mx_run(mx_kernel *k, const char *globals)
     tv_status status = open_module(k, globals, &m);
     if (status != TV_OK)
         return status;
-    status = run_module(k, m);
+    status = ptx_target ? run_ptx(k, m) : run_module(k, m);
     tv_module_close(m);
     return status;
 }

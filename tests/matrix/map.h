@@ -14,6 +14,8 @@ typedef struct mx_map {
     uint64_t (*expected)(const struct mx_map *map, const uint64_t *x);
     long double (*function)(long double x, long double y);
     double ulps;
+    /* In PTX: operands for which anything may come out. */
+    bool (*undefined)(const struct mx_map *map, const uint64_t *x);
     /* For `expected`. */
     int what;
     bc_RoundingMode mode;

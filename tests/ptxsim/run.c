@@ -264,6 +264,8 @@ static bool step(ps_warp *w)
     w->yielded = w->yielded || (flow == PS_WAIT && g->state != PS_AT_SYNC);
     if (w->group_count > 1)
         merge_groups(w);
+    if (w->group_count == 1)
+        w->since_switch = 0;
     return true;
 }
 
