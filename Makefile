@@ -253,8 +253,8 @@ check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1:
 
 # Parts of the matrix that the code generator compiles throughout.
 PTX_PARTS := arith convert functions move
-.PHONY: check-ptx
-check-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16
+.PHONY: check-matrix-ptx
+check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16
 	$(Q)$(OUT)/matrix --quick --ptx=sm_80 $(PTX_PARTS)
 	$(Q)$(OUT)/matrix --quick --ptx=sm_90 $(PTX_PARTS)
 
