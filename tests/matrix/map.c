@@ -155,11 +155,13 @@ static mx_form form_of(bc_kind kind, uint32_t blocks, uint64_t seed)
 
 void mx_map_shapes(mx_report *r, const mx_map *map, mx_effort effort, uint64_t seed)
 {
-    for (size_t i = 0; i < mx_shape_count; i++) {
+    static const mx_shape large = {3, {4, 16, 64}}; /* more than the machine has in hand at a time */
+    for (size_t i = 0; i <= mx_shape_count; i++) {
+        mx_shape shape = i < mx_shape_count ? mx_shapes[i] : large;
         seed = mx_random(seed + i);
-        if (!shape_is_legal(map, mx_shapes[i]) || (effort.quick && seed % 6 != 0))
+        if (!shape_is_legal(map, shape) || (effort.quick && seed % 6 != 0))
             continue;
-        mx_map_run run = {.shape = mx_shapes[i], .blocks = (uint32_t)(seed % 3 + 1), .seed = seed};
+        mx_map_run run = {.shape = shape, .blocks = (uint32_t)(seed % 3 + 1), .seed = seed};
         if (has_half_bytes(map) && mx_count(run.shape) == 1)
             run.blocks = 1; /* the second block's element would be half a byte away */
         for (unsigned j = 0; j < 3; j++)
