@@ -24,9 +24,9 @@ typedef struct shape {
     uint32_t word_bits, words, per_word, element_bits;
 } shape;
 
-static shape shape_of(bc_kind kind, uint32_t count)
+static shape shape_of(const cg_access *a, uint32_t count)
 {
-    shape s = {.element_bits = 8 * cg_memory_bytes(kind)};
+    shape s = {.element_bits = a->packed && !bc_kind_memory_bytes(a->kind) ? 4 : 8 * cg_memory_bytes(a->kind)};
     uint32_t bits = s.element_bits * count;
     s.word_bits = s.element_bits == 64 ? 64 : bits < 32 ? bits : 32;
     s.words = bits / s.word_bits;
@@ -93,7 +93,7 @@ static cg_val unpack(cg_func *c, bc_kind kind, const shape *s, cg_val word, uint
 
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs)
 {
-    shape s = shape_of(a->kind, count);
+    shape s = shape_of(a, count);
     cg_class cls = cg_class_of(a->kind);
     cg_val words[CG_MAX_VECTOR];
     for (uint32_t w = 0; w < s.words; w++) {
@@ -170,7 +170,7 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
 {
     if (a->predicate.known && !a->predicate.bits)
         return;
-    shape s = shape_of(a->kind, count);
+    shape s = shape_of(a, count);
     cg_val words[CG_MAX_VECTOR];
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);

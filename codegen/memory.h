@@ -9,6 +9,7 @@ typedef struct cg_access {
     bc_kind kind;
     const char *space;   /* "global", "shared" */
     const char *order;   /* "", ".relaxed.gpu", ".acquire.sys" */
+    bool packed;         /* elements of half a byte come two in a byte, as in global memory; else one */
     cg_val address;      /* of the vector's first element, less offset */
     int64_t offset;
     cg_val predicate;    /* whether to access at all */

@@ -182,5 +182,5 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const bc_op *op)
         return;
     bool vectors = a.mode == BC_AtomicRMWMode_addf && a.kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS);
     cg_order_access(c, op, v.view, true, l);
-    cg_view_parts(c, &v, l, vectors ? 2 : 0, &a, emit_tile_part);
+    cg_view_parts(c, &v, l, vectors ? 2 : 0, NULL, &a, emit_tile_part);
 }

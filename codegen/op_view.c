@@ -176,7 +176,7 @@ typedef struct move {
 
 static cg_access access_of(const move *m, const cg_tile_part *part)
 {
-    return (cg_access){.kind = m->kind, .space = "global", .order = m->order, .address = part->address, .offset = part->offset,
+    return (cg_access){.kind = m->kind, .space = "global", .packed = true, .order = m->order, .address = part->address, .offset = part->offset,
                        .predicate = part->inside};
 }
 
@@ -235,7 +235,7 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
     if (cg_value_of(c, v.tile)->stage)
         return; /* it came ahead of time */
     cg_order_access(c, op, v.view, false, l);
-    cg_view_parts(c, &v, l, weak ? 4 : 0, &m, load_part);
+    cg_view_parts(c, &v, l, weak ? 4 : 0, m.regs, &m, load_part);
     bool shared = !weak && cg_share(c, kind, l, m.regs);
     if (order == BC_MemoryOrderingSemantics_acquire && !shared)
         cg_barrier(c);
@@ -255,5 +255,5 @@ void cg_lower_store_view_tko(cg_func *c, const bc_op *op)
     if (order == BC_MemoryOrderingSemantics_release)
         cg_barrier(c);
     cg_order_access(c, op, v.view, true, l);
-    cg_view_parts(c, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0, &m, store_part);
+    cg_view_parts(c, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0, NULL, &m, store_part);
 }

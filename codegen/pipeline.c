@@ -185,7 +185,7 @@ static void copy_iteration(cg_func *c, cg_pipeline *p, cg_val counter, cg_val hi
         piped *load = &p->loads[i];
         copying k = {.load = load, .base = cg_new(c, CG_B32), .valid = valid, .places = cg_stage_layout(&load->stage, &load->layout)};
         cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
-        cg_view_parts(c, &load->view, &load->layout, 4, &k, copy_part);
+        cg_view_parts(c, &load->view, &load->layout, 4, NULL, &k, copy_part);
     }
     cg_ins(c, "cp.async.commit_group");
 }

@@ -9,21 +9,21 @@ cg_ptr_op cg_ptr_op_of(const bc_op *op)
 {
     switch ((int)op->opcode) {
     case OP_load_ptr_tko:
-        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_load_ptr_tko_source), .mask = bc_operand(op, F_load_ptr_tko_mask),
+        return (cg_ptr_op){.pointers = bc_operand(op, F_load_ptr_tko_source), .mask = bc_operand(op, F_load_ptr_tko_mask),
                            .order = bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics),
                            .scope = bc_attr_u(op, F_load_ptr_tko_memory_scope)};
     case OP_store_ptr_tko:
-        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_store_ptr_tko_destination),
+        return (cg_ptr_op){.pointers = bc_operand(op, F_store_ptr_tko_destination),
                            .value = bc_operand(op, F_store_ptr_tko_value), .mask = bc_operand(op, F_store_ptr_tko_mask),
                            .order = bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics),
                            .scope = bc_attr_u(op, F_store_ptr_tko_memory_scope)};
     case OP_atomic_rmw_tko:
-        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_atomic_rmw_tko_pointers), .value = bc_operand(op, F_atomic_rmw_tko_arg),
+        return (cg_ptr_op){.pointers = bc_operand(op, F_atomic_rmw_tko_pointers), .value = bc_operand(op, F_atomic_rmw_tko_arg),
                            .mask = bc_operand(op, F_atomic_rmw_tko_mask),
                            .order = bc_attr_u(op, F_atomic_rmw_tko_memory_ordering_semantics),
                            .scope = bc_attr_u(op, F_atomic_rmw_tko_memory_scope), .single = true};
     default: /* atomic_cas_tko */
-        return (cg_ptr_op){.op = op, .pointers = bc_operand(op, F_atomic_cas_tko_pointers), .value = bc_operand(op, F_atomic_cas_tko_val),
+        return (cg_ptr_op){.pointers = bc_operand(op, F_atomic_cas_tko_pointers), .value = bc_operand(op, F_atomic_cas_tko_val),
                            .mask = bc_operand(op, F_atomic_cas_tko_mask),
                            .order = bc_attr_u(op, F_atomic_cas_tko_memory_ordering_semantics),
                            .scope = bc_attr_u(op, F_atomic_cas_tko_memory_scope), .single = true};
@@ -94,7 +94,7 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
     if (bits)
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
     if (!bits && cg_pointee_shift(p->pointers->type) < 0)
-        cg_unsupported(c, p->op, "elements of half a byte are reached in pairs: two that are neighbours along a dimension must have "
+        cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: two that are neighbours along a dimension must have "
                        "pointers that are known to follow each other, the first to a whole byte");
     for (uint32_t k = 0; k < bits; k++)
         members |= (uint32_t)1 << reg_bit[k];
@@ -106,7 +106,7 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
         cg_pointer_part part = {.count = (uint32_t)1 << bits};
         for (uint32_t i = 0; i < part.count; i++)
             part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
-        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind, .space = "global",
+        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind, .space = "global", .packed = true,
                                   .order = cg_order_suffix(p->order, p->scope), .address = cg_reg(c, addresses[r]),
                                   .predicate = mask ? cg_and(c, mask[r], owner) : owner};
         found(c, user, &part);

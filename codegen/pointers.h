@@ -6,7 +6,6 @@
 
 /* What load_ptr_tko, store_ptr_tko, atomic_rmw_tko and atomic_cas_tko have in common. */
 typedef struct cg_ptr_op {
-    const bc_op *op;
     const bc_value *pointers;
     const bc_value *value;     /* stored, added, ...; NULL for a load */
     const bc_value *mask;      /* NULL: none */

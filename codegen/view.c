@@ -107,29 +107,31 @@ bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
     return false;
 }
 
-uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
+/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor. */
+static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast)
 {
     const bc_type *type = v->view->type;
     const cg_view *tensor = view_of(c, v->view);
-    uint32_t bytes = cg_memory_bytes((bc_kind)tensor->tensor->elem->kind), size = 0, most = 0;
-    while ((uint32_t)1 << size < bytes)
-        size++;
-    most = 4 - size;
+    int size = cg_pointee_shift(tensor->base->type), base = c->facts[tensor->base->id].divisor - size;
+    int most = base < 4 - size ? base : 4 - size;
     for (uint32_t t = 0; t < v->index_count; t++) {
-        uint32_t d = tensor_dim(type, t), divisor;
-        if (t != fast)
-            divisor = divisor_of_stride(c, tensor, d);
-        else if (is_inbounds(v, t))
-            divisor = divisor_of_start(c, v, t);
-        else {
-            uint32_t start = divisor_of_start(c, v, t), extent = divisor_of_extent(c, tensor, d);
-            divisor = start < extent ? start : extent;
-        }
+        int divisor = t == fast ? divisor_of_start(c, v, t) : divisor_of_stride(c, tensor, tensor_dim(type, t));
         most = divisor < most ? divisor : most;
     }
-    uint32_t base = c->facts[tensor->base->id].divisor;
-    uint32_t by_base = base > size ? base - size : 0;
-    return by_base < most ? by_base : most;
+    return most < 0 ? 0 : (uint32_t)most;
+}
+
+uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
+{
+    const cg_view *tensor = view_of(c, v->view);
+    uint32_t aligned = aligned_bits(c, v, fast), extent = divisor_of_extent(c, tensor, tensor_dim(v->view->type, fast));
+    return is_inbounds(v, fast) || aligned < extent ? aligned : extent;
+}
+
+/* Elements of half a byte. */
+static bool is_half(const cg_view_op *v)
+{
+    return bc_kind_memory_bytes(bc_elem_kind(v->tile_type)) == 0;
 }
 
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
@@ -137,8 +139,8 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast = s.rank - 1, bits = 0;
     if (cg_view_contiguous(c, v, &fast))
-        bits = cg_view_vector(c, v, fast);
-    return cg_layout_blocked(&s, fast, bits, c->warp_bits);
+        bits = aligned_bits(c, v, fast);
+    return cg_layout_memory(&s, fast, bits, is_half(v), c->warp_bits);
 }
 
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)
@@ -166,12 +168,13 @@ typedef struct walk {
     const cg_view *tensor;
     const cg_layout *l;
     cg_shape shape;
-    uint32_t bytes;
+    uint32_t bytes;                 /* of an element; 0: half a byte */
+    uint32_t fast;                  /* the dimension that is contiguous in memory */
     cg_val base;                    /* address of the element of register 0 */
     cg_val thread[MAX_DIMS];        /* the thread's coordinate in the tile, 32 bits */
     cg_val limit[MAX_DIMS];         /* coordinates below it are inside; a known UINT32_MAX: all are */
     bool mixed[MAX_DIMS];           /* registers and threads share bits of this dimension */
-    cached *steps, *insides, *sparse, *sums;
+    cached *steps, *insides, *sums;
 } walk;
 
 static cg_val *cache(walk *w, cached **list, uint32_t dim, uint32_t delta)
@@ -261,6 +264,25 @@ static cg_val room(walk *w, cg_val extent, cg_val start)
     return r;
 }
 
+static cg_val halved(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B64, x.bits >> 1);
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "shr.u64 %v, %v, 1", r, x);
+    return r;
+}
+
+/* Bytes that `count` elements along tile dimension t take. Halves of bytes come in pairs: counts along the fast dimension and the
+   strides of the others are even. */
+static cg_val bytes_of(walk *w, uint32_t t, cg_val count)
+{
+    cg_val stride = w->tensor->stride[tensor_dim(w->op->view->type, t)];
+    if (w->bytes)
+        return mul64(w->c, count, mul64(w->c, stride, cg_const(CG_B64, w->bytes)));
+    return t == w->fast ? halved(w->c, count) : mul64(w->c, count, halved(w->c, stride));
+}
+
 static void begin_dim(walk *w, uint32_t t)
 {
     cg_func *c = w->c;
@@ -280,8 +302,7 @@ static void begin_dim(walk *w, uint32_t t)
     if (!is_inbounds(w->op, t))
         w->limit[t] = room(w, w->tensor->extent[d], start);
     cg_val first = w->mixed[t] ? start : add64(c, start, widen(c, w->thread[t]));
-    cg_val bytes = mul64(c, w->tensor->stride[d], cg_const(CG_B64, w->bytes));
-    w->base = add64(c, w->base, mul64(c, first, bytes));
+    w->base = add64(c, w->base, bytes_of(w, t, first));
 }
 
 /* Coordinate within the tile of a register along t: 32 bits. */
@@ -314,14 +335,9 @@ static cg_val sparse_index(walk *w, uint32_t t, uint32_t r)
 /* Bytes that delta along t adds to the address. */
 static cg_val step(walk *w, uint32_t t, uint32_t delta, uint32_t r)
 {
-    cg_func *c = w->c;
-    uint32_t d = tensor_dim(w->op->view->type, t);
-    cg_val bytes = mul64(c, w->tensor->stride[d], cg_const(CG_B64, w->bytes));
     if (is_sparse(w, t))
-        return mul64(c, sparse_index(w, t, r), bytes);
-    if (w->mixed[t])
-        return mul64(c, widen(c, coordinate(w, t, delta)), bytes);
-    return mul64(c, cg_const(CG_B64, delta), bytes);
+        return bytes_of(w, t, sparse_index(w, t, r));
+    return bytes_of(w, t, w->mixed[t] ? widen(w->c, coordinate(w, t, delta)) : cg_const(CG_B64, delta));
 }
 
 static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
@@ -382,33 +398,111 @@ static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
     part->address = cg_reg(c, part->address);
 }
 
-void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, void *user, cg_part_fn *found)
+/* Every vector of 2^bits elements. */
+static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
 {
-    walk w = {.c = c, .op = v, .tensor = view_of(c, v->view), .l = l, .shape = cg_shape_of(v->tile_type)};
-    uint32_t fast = 0, bits = 0;
-    uint8_t reg_bit[5];
-    w.bytes = cg_memory_bytes((bc_kind)w.tensor->tensor->elem->kind);
-    if (most_bits && cg_view_contiguous(c, v, &fast)) {
-        uint32_t allowed = cg_view_vector(c, v, fast);
-        bits = cg_layout_vector(l, w.shape.shift[fast], allowed < most_bits ? allowed : most_bits, reg_bit);
-    }
-    w.base = w.tensor->address;
-    for (uint32_t t = 0; t < w.shape.rank && t < MAX_DIMS; t++)
-        begin_dim(&w, t);
+    cg_func *c = w->c;
+    const cg_layout *l = w->l;
     uint32_t mask = 0, copies = 0;
+    uint8_t reg_bit[8];
+    cg_layout_vector(l, w->shape.shift[w->fast], bits, reg_bit);
+    w->steps = w->insides = w->sums = NULL;
     for (uint32_t k = 0; k < bits; k++)
         mask |= (uint32_t)1 << reg_bit[k];
     for (uint32_t i = 0; i < l->reg_bits; i++)
         copies |= l->reg[i] ? 0 : (uint32_t)1 << i;
-    cg_val owner = v->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    cg_val owner = w->op->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
     for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
-        if ((r & mask) || (v->owned && (r & copies)))
+        if ((r & mask) || (w->op->owned && (r & copies)))
             continue;
         cg_tile_part part = {.count = (uint32_t)1 << bits};
         for (uint32_t i = 0; i < part.count; i++)
             part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
-        fill_part(&w, r, &part);
+        fill_part(w, r, &part);
         part.inside = cg_and(c, part.inside, owner);
         found(c, user, &part);
     }
+}
+
+/* Does the whole tile lie inside the tensor, sparse indices apart? The same in all threads. */
+static cg_val is_whole(walk *w)
+{
+    cg_func *c = w->c;
+    cg_val whole = cg_const(CG_PRED, 1);
+    for (uint32_t t = 0; t < w->shape.rank; t++) {
+        uint32_t size = (uint32_t)1 << w->shape.bits[t];
+        cg_val fits = cg_const(CG_PRED, w->limit[t].bits >= size);
+        if (!w->limit[t].known) {
+            fits = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.ge.u32 %v, %v, %u", fits, w->limit[t], size);
+        }
+        whole = cg_and(c, whole, fits);
+    }
+    return whole;
+}
+
+/* What a load has found in one of two branches goes to the registers that both write. */
+static void settle(cg_func *c, const cg_layout *l, cg_val *regs, cg_val *both)
+{
+    for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++) {
+        if (!both[r].id)
+            both[r] = cg_new(c, (cg_class)regs[r].cls);
+        if (regs[r].cls == CG_PRED)
+            cg_ins(c, "mov.pred %v, %v", both[r], cg_reg(c, regs[r]));
+        else
+            cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)regs[r].cls), both[r], regs[r]);
+    }
+}
+
+/* A tile inside the tensor by long vectors, one at its end by those that never straddle it. */
+static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, cg_val *regs, void *user, cg_part_fn *found)
+{
+    cg_func *c = w->c;
+    uint32_t edge = cg_label(c), end = cg_label(c);
+    cg_val *both = cg_vals(c, cg_layout_regs(w->l)), limit[MAX_DIMS];
+    if (!both)
+        return;
+    memcpy(limit, w->limit, sizeof limit);
+    cg_ins(c, "@!%v bra %l", whole, edge);
+    for (uint32_t t = 0; t < w->shape.rank; t++)
+        w->limit[t] = cg_const(CG_B32, UINT32_MAX);
+    all_parts(w, long_bits, user, found);
+    settle(c, w->l, regs, both);
+    cg_ins(c, "bra.uni %l", end);
+    cg_place_label(c, edge);
+    memcpy(w->limit, limit, sizeof limit);
+    all_parts(w, bits, user, found);
+    settle(c, w->l, regs, both);
+    cg_place_label(c, end);
+    for (uint32_t r = 0; regs && r < cg_layout_regs(w->l); r++)
+        regs[r] = both[r];
+}
+
+void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
+                   cg_part_fn *found)
+{
+    walk w = {.c = c, .op = v, .tensor = view_of(c, v->view), .l = l, .shape = cg_shape_of(v->tile_type), .fast = 0};
+    uint32_t bits = 0, long_bits = 0;
+    uint8_t reg_bit[8];
+    w.bytes = is_half(v) ? 0 : cg_memory_bytes(bc_elem_kind(v->tile_type));
+    most_bits = most_bits || w.bytes ? most_bits : 1;
+    if (most_bits && cg_view_contiguous(c, v, &w.fast)) {
+        uint32_t aligned = aligned_bits(c, v, w.fast);
+        long_bits = cg_layout_vector(l, w.shape.shift[w.fast], aligned < most_bits ? aligned : most_bits, reg_bit);
+        bits = cg_view_vector(c, v, w.fast);
+        bits = bits < long_bits ? bits : long_bits;
+    }
+    if (!w.bytes && !bits) {
+        cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: one dimension must have the static stride 1, an even "
+                       "extent and an even number of elements of the tile, and all other strides must be even");
+        return;
+    }
+    w.base = w.tensor->address;
+    for (uint32_t t = 0; t < w.shape.rank && t < MAX_DIMS; t++)
+        begin_dim(&w, t);
+    cg_val whole = long_bits > bits ? is_whole(&w) : cg_const(CG_PRED, 0);
+    if (whole.known)
+        all_parts(&w, whole.bits ? long_bits : bits, user, found);
+    else
+        two_ways(&w, whole, long_bits, bits, regs, user, found);
 }
