@@ -14,6 +14,8 @@
 #ifndef TILEVM_VM_CHECK_H
 #define TILEVM_VM_CHECK_H
 
+#include <string.h>
+
 #include "vm/check_clock.h"
 #include "vm/check_shadow.h"
 #include "vm/emit.h"
@@ -36,6 +38,8 @@ void vm_emit_checks(vm_emit *e, const bc_op *op);
 bool vm_body_has_checks(const vm_emit *e, const bc_block *body);
 void vm_emit_value_checks(vm_emit *e, const bc_op *op);
 void vm_emit_memory_checks(vm_emit *e, const bc_op *op);
+/* An op that touches no memory: its token comes after all tokens among its operands. */
+void vm_emit_join(vm_emit *e, const bc_op *op);
 /* After the instructions of op: gives the elements that a load leaves open other values, in runs that ask for it. */
 void vm_emit_open_elements(vm_emit *e, const bc_op *op);
 /* Tokens have storage when checks need the order: one pointer to a clock. */
@@ -44,6 +48,13 @@ bool vm_checks_tokens(const vm_emit *e);
 void vm_write_token(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *result);
 
 /* ---- running ---- */
+
+static inline const vm_clock *vm_token_at(const vm_frame *f, size_t at)
+{
+    const vm_clock *clock;
+    memcpy(&clock, f->base + at, sizeof clock);
+    return clock;
+}
 
 typedef struct vm_finding {
     bc_rule rule;

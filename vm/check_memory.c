@@ -369,13 +369,6 @@ static void look_at_indices(touch *t)
 
 /* ---- one access ---- */
 
-static const vm_clock *token(const vm_frame *f, size_t at)
-{
-    const vm_clock *clock;
-    memcpy(&clock, f->base + at, sizeof clock);
-    return clock;
-}
-
 static bool visit_only_reads(touch *t, uint64_t address, size_t element)
 {
     return can_reach(t, address) && !writes_element(t, address, element);
@@ -425,7 +418,7 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
     if (c->is_view && c->bounds)
         look_at_indices(&t);
     if (c->has_token_in)
-        t.before = t.after = token(f, c->token_in);
+        t.before = t.after = vm_token_at(f, c->token_in);
     if (c->shadow && !begin_event(&t))
         return vm_check_no_memory(f, inst);
     visit_all(&t, visit_touch);
@@ -584,8 +577,8 @@ static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
 
 /* ---- open elements ---- */
 
-/* Elements of a load that lie outside a view without padding, or whose lane is masked off without a value for it (a load
-   or an atomic), may hold anything. */
+/* Elements of a load that lie outside a view without padding, or whose lane is masked off without a value for it (a
+   load or an atomic), may hold anything. */
 typedef struct open_check {
     access_check access;       /* what is not open */
     size_t result, count;
@@ -618,7 +611,8 @@ static const vm_inst *open_run(vm_frame *f, const vm_inst *inst)
 /* Far from 0, but a number of every kind; i1 has only one other value. */
 static uint64_t junk_of(bc_kind kind)
 {
-    return kind == BC_I1 ? 1 : kind == BC_I4 || kind == BC_F4E2M1FN ? 5 : kind == BC_TF32 ? 0x5a5a4000u : 0x5a5a5a5a5a5a5a5au;
+    return kind == BC_I1 ? 1 : kind == BC_I4 || kind == BC_F4E2M1FN ? 5
+           : kind == BC_TF32 ? 0x5a5a4000u : 0x5a5a5a5a5a5a5a5au;
 }
 
 static bool leaves_open(const bc_op *op, const access_rows *rows)
@@ -651,40 +645,6 @@ void vm_emit_open_elements(vm_emit *e, const bc_op *op)
     e->code->opens = true;
 }
 
-/* ---- tokens of other ops ---- */
-
-typedef struct join_check {
-    vm_inst head;
-    size_t out;
-    uint32_t count;
-    size_t *tokens;
-} join_check;
-
-static const vm_inst *join_run(vm_frame *f, const vm_inst *inst)
-{
-    const join_check *j = (const join_check *)inst;
-    const vm_clock *clock = NULL;
-    for (uint32_t i = 0; i < j->count; i++)
-        clock = vm_clock_join(&f->check->clocks, clock, token(f, j->tokens[i]));
-    memcpy(f->base + j->out, &clock, sizeof clock);
-    return f->check->clocks.failed ? vm_check_no_memory(f, inst) : inst->next;
-}
-
-/* The result is after all tokens among the operands. */
-static void emit_join(vm_emit *e, const bc_op *op)
-{
-    const bc_value *result = op->result_count ? vm_result(op, op->result_count - 1u) : NULL;
-    if (!result || result->type->kind != BC_TOKEN)
-        return;
-    join_check *j = vm_new_inst(e, op, join_run, join_check);
-    j->tokens = vm_code_bytes(e, (op->operand_count + 1u) * sizeof *j->tokens);
-    for (unsigned i = 0; i < op->operand_count && !e->failed; i++)
-        if (bc_operands(op)[i]->type->kind == BC_TOKEN)
-            vm_read(e, &j->head, &j->tokens[j->count++], bc_operands(op)[i]);
-    vm_write_token(e, &j->head, &j->out, result);
-    vm_append(e, &j->head);
-}
-
 void vm_emit_memory_checks(vm_emit *e, const bc_op *op)
 {
     uint32_t wanted = e->vm->options.checks;
@@ -693,6 +653,6 @@ void vm_emit_memory_checks(vm_emit *e, const bc_op *op)
         if (wanted & (TV_CHECK_BOUNDS | TV_CHECK_UNINIT | TV_CHECK_RACES | TV_CHECK_TOKENS))
             emit_access(e, op, &rows);
     } else if (vm_checks_tokens(e) && op->region_count == 0) {
-        emit_join(e, op);
+        vm_emit_join(e, op);
     }
 }

@@ -1,5 +1,5 @@
 /* Whether results depend on the order of the tile blocks, or on elements that a load leaves open: what memory held
-   before the first run is put back, the grid runs again, and what it leaves is compared with what the first run left. */
+   before the first run is put back, the grid runs again, and what it leaves is compared with what that run left. */
 #include <math.h>
 #include <string.h>
 

@@ -270,7 +270,8 @@ static void emit_promise(vm_emit *e, const bc_op *op, int row, value_test *signe
         vm_append(e, &c->head);
     }
     if (unsigned_test && (both || promise == BC_IntegerOverflow_no_unsigned_wrap)) {
-        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02, "is no unsigned number of this width");
+        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02,
+                                   "is no unsigned number of this width");
         c->width = (uint8_t)bc_kind_bits(bc_elem_kind(vm_result(op, 0)->type));
         vm_append(e, &c->head);
     }
@@ -304,7 +305,8 @@ static void emit_scales(vm_emit *e, const bc_op *op)
     const bc_value *scales[] = { bc_operand(op, F_mmaf_scaled_lhs_scale), bc_operand(op, F_mmaf_scaled_rhs_scale) };
     for (unsigned i = 0; i < 2; i++)
         if (bc_elem_kind(scales[i]->type) == BC_F8E4M3FN) {
-            value_check *c = new_check_of(e, op, scales[i], NULL, is_negative, BC_RULE_X_MMS_01, "as a scale is negative");
+            value_check *c = new_check_of(e, op, scales[i], NULL, is_negative, BC_RULE_X_MMS_01,
+                                          "as a scale is negative");
             vm_append(e, &c->head);
         }
 }
