@@ -8,14 +8,16 @@
 #include "tests/ptxsim/ptxsim.h"
 
 static const char usage[] =
-    "usage: ptxsim FILE.ptx [--entry NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES] [--seed N] [--seeds N]\n"
+    "usage: ptxsim FILE.ptx [--entry NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES] [--seed N] [--seeds "
+    "N]\n"
     "              [--steps N] [ARGUMENT...]\n"
     "Loads the file and runs one kernel; without --grid, lists the kernels. One ARGUMENT per parameter:\n"
     "  u32:7 s64:-3 f32:0.5 f64:1e9   a number (u8 to u64, s8 to s64, f32, f64)\n"
     "  zero:4096  iota:4096           a buffer of so many bytes: zeros; 32-bit numbers 0, 1, 2, ...\n"
     "  random:4096                    ... random f32 in [-1, 1)\n"
     "  file:PATH                      a buffer with what the file holds\n"
-    "A buffer followed by :f32, :u32 or :s32 has its first 16 elements printed at the end (zero:64:u32). --seeds N runs N\n"
+    "A buffer followed by :f32, :u32 or :s32 has its first 16 elements printed at the end (zero:64:u32). --seeds N "
+    "runs N\n"
     "seeds. Exit status: 0 no reports, 1 reports, 2 cannot run.\n";
 
 typedef struct argument {
@@ -47,7 +49,8 @@ static void fill(argument *a, const char *how)
     uint32_t state = 1;
     for (size_t i = 0; i + 4 <= a->size; i += 4) {
         state = state * 1664525u + 1013904223u;
-        uint32_t bits = strcmp(how, "iota") == 0 ? (uint32_t)(i / 4) : bc_f32_bits((float)(state >> 8) * 0x1p-23f - 1.0f);
+        uint32_t bits =
+            strcmp(how, "iota") == 0 ? (uint32_t)(i / 4) : bc_f32_bits((float)(state >> 8) * 0x1p-23f - 1.0f);
         if (strcmp(how, "zero") != 0)
             memcpy(a->bytes + i, &bits, 4);
     }

@@ -1,5 +1,5 @@
-/* PTX ISA, "Floating Point Instructions", "Half Precision", "Mixed Precision". Rounded once; approximations are the exact result
-   rounded to nearest, computed by the C library in double. */
+/* PTX ISA, "Floating Point Instructions", "Half Precision", "Mixed Precision". Rounded once; approximations are the
+   exact result rounded to nearest, computed by the C library in double. */
 #include <math.h>
 
 #include "bytecode/number_fast.h"
@@ -29,7 +29,10 @@ static double value(const ps_insn *in, uint64_t x)
 
 static uint64_t one(bc_kind kind)
 {
-    return kind == BC_F16 ? 0x3C00 : kind == BC_BF16 ? 0x3F80 : kind == BC_F32 ? 0x3F800000 : UINT64_C(0x3FF0000000000000);
+    return kind == BC_F16    ? 0x3C00
+           : kind == BC_BF16 ? 0x3F80
+           : kind == BC_F32  ? 0x3F800000
+                             : UINT64_C(0x3FF0000000000000);
 }
 
 static unsigned width(const ps_insn *in)

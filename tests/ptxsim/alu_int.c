@@ -65,7 +65,8 @@ uint64_t ps_int_mad(const ps_insn *in, const uint64_t *v)
 
 static uint64_t multiply24(const ps_insn *in, const uint64_t *v)
 {
-    uint64_t product = in->is_signed ? (uint64_t)(ps_signed(v[0], 24) * ps_signed(v[1], 24)) : (v[0] & 0xFFFFFF) * (v[1] & 0xFFFFFF);
+    uint64_t product =
+        in->is_signed ? (uint64_t)(ps_signed(v[0], 24) * ps_signed(v[1], 24)) : (v[0] & 0xFFFFFF) * (v[1] & 0xFFFFFF);
     return in->high ? product >> 16 : product;
 }
 
@@ -139,7 +140,8 @@ uint64_t ps_int_clz(const ps_insn *in, const uint64_t *v)
     return v[0] ? tv_leading_zeros(v[0]) - (64 - in->bits) : in->bits;
 }
 
-/* Place of the highest bit that is not the sign's, counted from below, or with .shiftamt the shift that brings it up. */
+/* Place of the highest bit that is not the sign's, counted from below, or with .shiftamt the shift that brings it up.
+ */
 uint64_t ps_int_bfind(const ps_insn *in, const uint64_t *v)
 {
     uint64_t x = in->is_signed && sign(in, v[0]) < 0 ? ~v[0] & ps_mask(in->bits) : v[0];

@@ -1,7 +1,8 @@
-/* Asynchronous copies of 4 to 16 bytes and mbarriers. PTX ISA: cp.async and its groups, cp.async.mbarrier.arrive, mbarrier.
+/* Asynchronous copies of 4 to 16 bytes and mbarriers. PTX ISA: cp.async and its groups, cp.async.mbarrier.arrive,
+   mbarrier.
 
-   A copy reads and writes as late as it may: when its thread waits for the group, in an order drawn at random. Until then its
-   bytes are marked, and whoever touches them is reported. */
+   A copy reads and writes as late as it may: when its thread waits for the group, in an order drawn at random. Until
+   then its bytes are marked, and whoever touches them is reported. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,8 +77,8 @@ enum { MB_ARRIVE, MB_ARRIVE_DROP, MB_TEST, MB_TRY };
 /* mbarrier.init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait, pending_count */
 void ps_decode_mbarrier(ps_decoder *d)
 {
-    static const char *const words[] = {"arrive", "arrive_drop", "init", "inval", "expect_tx", "complete_tx", "test_wait", "try_wait",
-                                        NULL};
+    static const char *const words[] = {"arrive",      "arrive_drop", "init",     "inval", "expect_tx",
+                                        "complete_tx", "test_wait",   "try_wait", NULL};
     enum { ARRIVE, DROP, INIT, INVAL, EXPECT, COMPLETE, TEST, TRY };
     ps_insn *in = d->in;
     int op = ps_take_one(d, words);
@@ -146,7 +147,8 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
         ps_block *block;
         uint32_t offset, length = ignored >> l & 1 ? 0 : read ? (uint32_t)read[l] : bytes;
         if (length > bytes) {
-            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' reads %u of %u bytes", in->opcode, (unsigned)length, (unsigned)bytes);
+            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' reads %u of %u bytes", in->opcode, (unsigned)length,
+                      (unsigned)bytes);
             length = bytes;
         }
         if (!ps_place(w, in, l, PS_SHARED, to[l], bytes, bytes, PS_STORES | PS_UNCHECKED)
@@ -171,8 +173,8 @@ static void finish_copy(ps_warp *w, const ps_copy *c)
     ps_shadow_end(w, c->in, c->thread, w->block, c->to, c->bytes);
 }
 
-/* Does the copies of lanes whose group is older than the newest `groups_left` of that lane. A copy that was not committed
-   (its group is still open) counts as the newest of all; groups_left 0 with all: everything. */
+/* Does the copies of lanes whose group is older than the newest `groups_left` of that lane. A copy that was not
+   committed (its group is still open) counts as the newest of all; groups_left 0 with all: everything. */
 static void finish_groups(ps_warp *w, uint32_t lanes, uint32_t groups_left, bool open_too)
 {
     size_t due = 0;
@@ -257,20 +259,25 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals; 1 to 2^20 - 1 are possible", in->opcode,
                   (unsigned long long)count);
     if (find_mbarrier(block, offset))
-        ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is an mbarrier at 0x%llx already; .inval comes first", in->opcode,
-                  (unsigned long long)address);
+        ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is an mbarrier at 0x%llx already; .inval comes first",
+                  in->opcode, (unsigned long long)address);
     ps_mbarrier *b = NULL;
     for (size_t i = 0; i < block->mbarrier_count && !b; i++)
         if (!block->mbarriers[i].live)
             b = &block->mbarriers[i];
     if (!b) {
-        block->mbarriers = ps_grow(block->mbarriers, block->mbarrier_count, &block->mbarrier_size, sizeof *block->mbarriers);
+        block->mbarriers =
+            ps_grow(block->mbarriers, block->mbarrier_count, &block->mbarrier_size, sizeof *block->mbarriers);
         b = &block->mbarriers[block->mbarrier_count++];
         b->times = ps_alloc((size_t)block->cluster->warp_count * 2, sizeof(uint32_t));
     }
     uint32_t *times = b->times;
     memset(times, 0, (size_t)block->cluster->warp_count * 2 * sizeof *times);
-    *b = (ps_mbarrier){.address = offset, .live = true, .expected = (int64_t)count, .pending = (int64_t)count, .times = times,
+    *b = (ps_mbarrier){.address = offset,
+                       .live = true,
+                       .expected = (int64_t)count,
+                       .pending = (int64_t)count,
+                       .times = times,
                        .done_times = times + block->cluster->warp_count};
 }
 
@@ -318,7 +325,8 @@ ps_flow ps_exec_mbarrier_arrive(ps_warp *w, const ps_insn *in, uint32_t active)
     unsigned first = in->first_source;
     uint64_t address[PS_LANES], scratch[PS_LANES], state[PS_LANES] = {0};
     ps_addresses(w, in, &in->operands[first], active, address);
-    const uint64_t *number = in->count > first + 1u ? ps_source(w, in, &in->operands[first + 1], active, scratch) : NULL;
+    const uint64_t *number =
+        in->count > first + 1u ? ps_source(w, in, &in->operands[first + 1], active, scratch) : NULL;
     PS_FOR_LANES(l, active) {
         ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
         if (!b)
@@ -356,7 +364,8 @@ void ps_mbarrier_complete_tx(ps_warp *w, const ps_insn *in, ps_block *block, uin
 {
     ps_mbarrier *b = find_mbarrier(block, offset);
     if (!b) {
-        ps_report(w, in, -1, PTXSIM_MBARRIER, "'%s': the mbarrier at shared byte %u is gone", in->opcode, (unsigned)offset + PS_SHARED_START);
+        ps_report(w, in, -1, PTXSIM_MBARRIER, "'%s': the mbarrier at shared byte %u is gone", in->opcode,
+                  (unsigned)offset + PS_SHARED_START);
         return;
     }
     b->tx -= bytes;

@@ -1,5 +1,5 @@
-/* cp.async.bulk: copies that a thread starts and that happen when they like, until an mbarrier or a group tells that they have.
-   Multiples of 16 bytes, between global memory and shared memory of the cluster. */
+/* cp.async.bulk: copies that a thread starts and that happen when they like, until an mbarrier or a group tells that
+   they have. Multiples of 16 bytes, between global memory and shared memory of the cluster. */
 #include <string.h>
 
 #include "tests/ptxsim/decode.h"
@@ -31,7 +31,8 @@ void ps_decode_cp_bulk(ps_decoder *d)
     ps_take_cache(d);
     in->exec = ps_exec_cp_bulk;
     unsigned wanted = counts ? 4 : 3;
-    if (in->count == wanted + 1 && in->operands[wanted].kind == PS_REG && ps_types[in->operands[wanted].type].bits == 64)
+    if (in->count == wanted + 1 && in->operands[wanted].kind == PS_REG
+        && ps_types[in->operands[wanted].type].bits == 64)
         in->count--; /* the cache policy */
     ps_want_count(d, wanted, wanted);
     ps_want_address(d, 0);
@@ -40,7 +41,8 @@ void ps_decode_cp_bulk(ps_decoder *d)
     if (counts)
         ps_want_address(d, 3);
     if (!shared || group == counts || group != to_global)
-        ps_decode_fail(d, "the simulator knows copies to shared memory with an mbarrier, and to global memory with a group");
+        ps_decode_fail(
+            d, "the simulator knows copies to shared memory with an mbarrier, and to global memory with a group");
     ps_note_access(d, PS_SHARED, 16);
     ps_note_access(d, PS_GLOBAL, 16);
 }
@@ -90,7 +92,8 @@ ps_flow ps_exec_cp_bulk(ps_warp *w, const ps_insn *in, uint32_t active)
     PS_FOR_LANES(l, active) {
         ps_transfer t = {.in = in, .w = w, .lane = l, .bytes = (uint32_t)bytes[l], .group = w->bulk_group[l]};
         if (t.bytes == 0 || t.bytes % 16)
-            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' copies %u bytes, not a multiple of 16", in->opcode, (unsigned)t.bytes);
+            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' copies %u bytes, not a multiple of 16", in->opcode,
+                      (unsigned)t.bytes);
         else if (resolve(&t, to[l], from[l], mbarrier[l])) {
             if (t.to_block)
                 ps_shadow_begin(w, in, l, t.to_block, (uint32_t)t.to, t.bytes);
@@ -152,12 +155,14 @@ void ps_transfers_finish(ps_cluster *c)
 {
     while (c->transfer_count) {
         const ps_transfer *t = &c->transfers[0];
-        ps_report(t->w, t->in, (int)t->lane, PTXSIM_ASYNC, "'%s': its block ends and nobody has waited for the copy", t->in->opcode);
+        ps_report(t->w, t->in, (int)t->lane, PTXSIM_ASYNC, "'%s': its block ends and nobody has waited for the copy",
+                  t->in->opcode);
         finish(c, 0);
     }
 }
 
-/* Copies of groups older than the newest N of a thread happen now; .read, which is satisfied earlier, is taken the same. */
+/* Copies of groups older than the newest N of a thread happen now; .read, which is satisfied earlier, is taken the
+ * same. */
 ps_flow ps_exec_bulk_wait(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     ps_cluster *c = w->block->cluster;

@@ -205,8 +205,8 @@ static void pass(ps_warp *w, const ps_insn *in, const ps_operand *to, const ps_o
 }
 
 /* One conversion of a format, whose argument lies at *place in the buffer. */
-static void print_argument(ptxsim *sim, const char *spec, char conversion, const uint8_t *arguments, uint64_t *place, uint64_t limit,
-                           const char *string)
+static void print_argument(ptxsim *sim, const char *spec, char conversion, const uint8_t *arguments, uint64_t *place,
+                           uint64_t limit, const char *string)
 {
     char format[32];
     bool wide = strchr(spec, 'l') != NULL || strchr("eEfFgGaAps", conversion) != NULL;
@@ -299,7 +299,8 @@ static void call_vprintf(ps_warp *w, const ps_insn *in, uint32_t active)
         memcpy(&buffer, w->local + l * local + (arguments->sub[1].var->address - PS_LOCAL_START), 8);
         print_lane(w, in, l, format, buffer);
         if (result->count && result->sub[0].kind == PS_VARIABLE)
-            memset(w->local + l * local + (result->sub[0].var->address - PS_LOCAL_START), 0, (size_t)result->sub[0].var->size);
+            memset(w->local + l * local + (result->sub[0].var->address - PS_LOCAL_START), 0,
+                   (size_t)result->sub[0].var->size);
     }
 }
 
@@ -315,8 +316,8 @@ ps_flow ps_exec_call(ps_warp *w, const ps_insn *in, uint32_t active)
     }
     const ps_operand *arguments = &in->operands[1];
     if (arguments->count != f->param_count || in->operands[0].count != f->result_count) {
-        ps_report(w, in, -1, PTXSIM_BAD_VALUE, "'%s' takes %u arguments and gives %u results", f->name, (unsigned)f->param_count,
-                  (unsigned)f->result_count);
+        ps_report(w, in, -1, PTXSIM_BAD_VALUE, "'%s' takes %u arguments and gives %u results", f->name,
+                  (unsigned)f->param_count, (unsigned)f->result_count);
         return PS_NEXT;
     }
     for (uint32_t i = 0; i < f->param_count; i++)
@@ -324,7 +325,8 @@ ps_flow ps_exec_call(ps_warp *w, const ps_insn *in, uint32_t active)
     uint32_t pc = ps_current(w)->pc;
     PS_FOR_LANES(l, active) {
         if (w->return_pc[f->index][l]) {
-            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' calls itself, which the simulator does not support", f->name);
+            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' calls itself, which the simulator does not support",
+                      f->name);
             ps_exit_lanes(w, active);
             return PS_JUMPED;
         }
@@ -436,7 +438,8 @@ static void complete(ps_block *block, unsigned id)
 }
 
 /* The barrier's number and count, which all lanes must agree on. */
-static bool barrier_operands(ps_warp *w, const ps_insn *in, uint32_t active, unsigned *id, uint32_t *count, bool *has_count)
+static bool barrier_operands(ps_warp *w, const ps_insn *in, uint32_t active, unsigned *id, uint32_t *count,
+                             bool *has_count)
 {
     unsigned first = in->mode >= BAR_POPC ? 1 : 0, given = in->count - first - (in->mode >= BAR_POPC ? 1u : 0u);
     uint64_t values[2] = {0, 0};
@@ -457,8 +460,8 @@ static bool barrier_operands(ps_warp *w, const ps_insn *in, uint32_t active, uns
     *count = (uint32_t)values[1];
     *has_count = given == 2;
     if (values[0] >= PS_BARRIERS || (*has_count && (values[1] == 0 || values[1] % PS_LANES || values[1] > 1024))) {
-        ps_report(w, in, -1, PTXSIM_BARRIER, "'%s': barrier %llu for %llu threads: wants 0 to 15, and a multiple of 32", in->opcode,
-                  (unsigned long long)values[0], (unsigned long long)values[1]);
+        ps_report(w, in, -1, PTXSIM_BARRIER, "'%s': barrier %llu for %llu threads: wants 0 to 15, and a multiple of 32",
+                  in->opcode, (unsigned long long)values[0], (unsigned long long)values[1]);
         return false;
     }
     return true;
@@ -506,8 +509,8 @@ ps_flow ps_exec_bar(ps_warp *w, const ps_insn *in, uint32_t active)
     ps_barrier *b = &block->barriers[id];
     uint32_t expected = has_count ? count : UINT32_MAX;
     if (b->expected && b->expected != expected)
-        ps_report(w, in, -1, PTXSIM_BARRIER, "'%s': barrier %u is used with another number of threads at line %u", in->opcode, id,
-                  (unsigned)b->line);
+        ps_report(w, in, -1, PTXSIM_BARRIER, "'%s': barrier %u is used with another number of threads at line %u",
+                  in->opcode, id, (unsigned)b->line);
     b->expected = expected;
     b->line = in->line;
     /* An aligned barrier counts whole warps. */

@@ -152,7 +152,8 @@ static uint64_t pack(const ps_insn *in, const uint64_t *v)
     ps_type to = (ps_type)in->source_type[3]; /* in->type is that of all of the result */
     unsigned bits = ps_types[to].bits;
     bool to_signed = is_signed(to), from_signed = is_signed((ps_type)in->from);
-    uint64_t a = from_signed ? (uint64_t)ps_signed(v[0], in->bits) : v[0], b = from_signed ? (uint64_t)ps_signed(v[1], in->bits) : v[1];
+    uint64_t a = from_signed ? (uint64_t)ps_signed(v[0], in->bits) : v[0],
+             b = from_signed ? (uint64_t)ps_signed(v[1], in->bits) : v[1];
     uint64_t packed = (saturate(a, from_signed, bits, to_signed) & ps_mask(bits)) << bits
                       | (saturate(b, from_signed, bits, to_signed) & ps_mask(bits));
     return in->count == 4 ? packed | v[2] << 2 * bits : packed;

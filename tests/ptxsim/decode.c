@@ -80,8 +80,8 @@ ps_space ps_take_space(ps_decoder *d)
 {
     static const char *const words[] = {"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",
                                         "param::entry", "param::func", NULL};
-    static const uint8_t spaces[] = {PS_GLOBAL, PS_SHARED, PS_SHARED, PS_SHARED_CLUSTER, PS_LOCAL, PS_CONST, PS_PARAM, PS_PARAM,
-                                     PS_PARAM_FUNC};
+    static const uint8_t spaces[] = {PS_GLOBAL, PS_SHARED, PS_SHARED, PS_SHARED_CLUSTER, PS_LOCAL,
+                                     PS_CONST,  PS_PARAM,  PS_PARAM,  PS_PARAM_FUNC};
     int i = ps_take_one(d, words);
     return i < 0 ? PS_GENERIC : (ps_space)spaces[i];
 }
@@ -89,9 +89,10 @@ ps_space ps_take_space(ps_decoder *d)
 void ps_take_rounding(ps_decoder *d)
 {
     static const char *const words[] = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", NULL};
-    static const uint8_t modes[] = {BC_RoundingMode_nearest_even, BC_RoundingMode_zero, BC_RoundingMode_negative_inf,
-                                    BC_RoundingMode_positive_inf, BC_RoundingMode_nearest_away, BC_RoundingMode_nearest_even,
-                                    BC_RoundingMode_zero, BC_RoundingMode_negative_inf, BC_RoundingMode_positive_inf};
+    static const uint8_t modes[] = {
+        BC_RoundingMode_nearest_even, BC_RoundingMode_zero,         BC_RoundingMode_negative_inf,
+        BC_RoundingMode_positive_inf, BC_RoundingMode_nearest_away, BC_RoundingMode_nearest_even,
+        BC_RoundingMode_zero,         BC_RoundingMode_negative_inf, BC_RoundingMode_positive_inf};
     int i = ps_take_one(d, words);
     d->in->rounding = i < 0 ? BC_RoundingMode_nearest_even : modes[i];
     d->in->to_integer = i > 4;
@@ -296,7 +297,8 @@ static void decode_lop3(ps_decoder *d)
     bool boolean = ps_take(d, "or") || ps_take(d, "and");
     ps_type type = ps_take_type(d);
     if (boolean || in->count != 5 || in->operands[4].kind != PS_IMMEDIATE) {
-        ps_decode_fail(d, boolean ? "the form with a predicate is not supported" : "wants d, a, b, c and an immediate table");
+        ps_decode_fail(d, boolean ? "the form with a predicate is not supported"
+                                  : "wants d, a, b, c and an immediate table");
         return;
     }
     in->table = (uint8_t)in->operands[4].value;
@@ -360,8 +362,8 @@ static void decode_slct(ps_decoder *d)
 
 static void take_comparison(ps_decoder *d)
 {
-    static const char *const words[] = {"eq", "ne", "lt", "le", "gt", "ge", "num", "nan", "equ", "neu", "ltu", "leu", "gtu", "geu",
-                                        "lo", "ls", "hi", "hs", NULL};
+    static const char *const words[] = {"eq",  "ne",  "lt",  "le",  "gt", "ge", "num", "nan", "equ", "neu",
+                                        "ltu", "leu", "gtu", "geu", "lo", "ls", "hi",  "hs",  NULL};
     static const uint8_t unsigned_forms[] = {PS_LT, PS_LE, PS_GT, PS_GE};
     int i = ps_take_one(d, words);
     if (i < 0)
@@ -437,7 +439,8 @@ static void decode_mov(ps_decoder *d)
             bits += part->kind == PS_REG ? ps_types[part->type].bits : ps_types[type].bits / o->count;
         }
         if (bits != ps_types[type].bits)
-            ps_decode_fail(d, "the parts have %u bits together, .%s has %u", bits, ps_types[type].text, ps_types[type].bits);
+            ps_decode_fail(d, "the parts have %u bits together, .%s has %u", bits, ps_types[type].text,
+                           ps_types[type].bits);
     }
 }
 

@@ -1,5 +1,5 @@
-/* What the decoders of opcode families share: an opcode cut into its modifiers, which are ticked off as they are understood.
-   A modifier that nobody took is an error. */
+/* What the decoders of opcode families share: an opcode cut into its modifiers, which are ticked off as they are
+   understood. A modifier that nobody took is an error. */
 #ifndef TILEVM_TESTS_PTXSIM_DECODE_H
 #define TILEVM_TESTS_PTXSIM_DECODE_H
 
@@ -44,7 +44,8 @@ void ps_take_order(ps_decoder *d);
 /* .global, .shared::cta, ...; generic where there is none. */
 ps_space ps_take_space(ps_decoder *d);
 void ps_take_rounding(ps_decoder *d);
-/* Checks that operand `index` is a register of the type, or something that can stand for it. relaxed: it may be wider. */
+/* Checks that operand `index` is a register of the type, or something that can stand for it. relaxed:
+   it may be wider. */
 void ps_want(ps_decoder *d, unsigned index, ps_type type, bool relaxed);
 void ps_want_address(ps_decoder *d, unsigned index);
 void ps_want_count(ps_decoder *d, unsigned least, unsigned most);
@@ -54,12 +55,13 @@ void ps_want_vector(ps_decoder *d, unsigned index, unsigned count, ps_type type,
 void ps_note_access(ps_decoder *d, ps_space space, unsigned bytes);
 
 /* decode_memory.c, decode_sync.c, decode_mma.c: the families. */
-ps_decode_fn ps_decode_ld, ps_decode_st, ps_decode_atom, ps_decode_red, ps_decode_cvta, ps_decode_isspacep, ps_decode_prefetch,
-    ps_decode_cp_async, ps_decode_cp_group, ps_decode_cp_mbarrier, ps_decode_cp_bulk, ps_decode_mapa,
-    ps_decode_getctarank;
-ps_decode_fn ps_decode_bra, ps_decode_brx, ps_decode_call, ps_decode_ret, ps_decode_bar, ps_decode_warp_bar, ps_decode_cluster_bar,
-    ps_decode_fence, ps_decode_shfl, ps_decode_vote, ps_decode_match, ps_decode_activemask, ps_decode_redux, ps_decode_elect,
-    ps_decode_mbarrier, ps_decode_ignored;
-ps_decode_fn ps_decode_ldmatrix, ps_decode_stmatrix, ps_decode_movmatrix, ps_decode_mma, ps_decode_wgmma, ps_decode_wgmma_sync;
+ps_decode_fn ps_decode_ld, ps_decode_st, ps_decode_atom, ps_decode_red, ps_decode_cvta, ps_decode_isspacep,
+    ps_decode_prefetch, ps_decode_cp_async, ps_decode_cp_group, ps_decode_cp_mbarrier, ps_decode_cp_bulk,
+    ps_decode_mapa, ps_decode_getctarank;
+ps_decode_fn ps_decode_bra, ps_decode_brx, ps_decode_call, ps_decode_ret, ps_decode_bar, ps_decode_warp_bar,
+    ps_decode_cluster_bar, ps_decode_fence, ps_decode_shfl, ps_decode_vote, ps_decode_match, ps_decode_activemask,
+    ps_decode_redux, ps_decode_elect, ps_decode_mbarrier, ps_decode_ignored;
+ps_decode_fn ps_decode_ldmatrix, ps_decode_stmatrix, ps_decode_movmatrix, ps_decode_mma, ps_decode_wgmma,
+    ps_decode_wgmma_sync;
 
 #endif

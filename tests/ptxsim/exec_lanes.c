@@ -87,7 +87,8 @@ ps_flow ps_exec_set(ps_warp *w, const ps_insn *in, uint32_t active)
     uint32_t with = in->combine ? ps_predicate(w, in, &in->operands[3], active) : 0;
     const ps_type_info *to = &ps_types[in->type];
     unsigned bits = to->bits / in->packed;
-    uint64_t yes = to->class_ == PS_CLASS_FLOAT ? bc_float_round((bc_kind)to->kind, 1.0, BC_RoundingMode_nearest_even) : ps_mask(bits);
+    uint64_t yes = to->class_ == PS_CLASS_FLOAT ? bc_float_round((bc_kind)to->kind, 1.0, BC_RoundingMode_nearest_even)
+                                                : ps_mask(bits);
     uint64_t out[PS_LANES] = {0};
     for (unsigned k = 0; k < in->packed; k++) {
         uint32_t mask = combine(in, compare(w, in, active, k), with);

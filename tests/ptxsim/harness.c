@@ -50,8 +50,11 @@ bool harness_ptxas(const char *text, size_t size, const char *arch)
         return false;
     close(handle);
     bool fine = files_write(file, text, size);
-    snprintf(command, sizeof command, "out=$('%s' -arch=%s -O0 -w '%s' -o /dev/null 2>&1) && exit\n"
-             "case $out in *'Unsupported .version'*|*'not defined for option'*) exit 0;; esac\necho \"$out\" >&2; exit 1", ptxas, arch, file);
+    snprintf(
+        command, sizeof command,
+        "out=$('%s' -arch=%s -O0 -w '%s' -o /dev/null 2>&1) && exit\n"
+        "case $out in *'Unsupported .version'*|*'not defined for option'*) exit 0;; esac\necho \"$out\" >&2; exit 1",
+        ptxas, arch, file);
     fine = fine && system(command) == 0;
     unlink(file);
     return fine;

@@ -38,15 +38,16 @@ const ps_buffer *ps_buffer_below(ptxsim *sim, uint64_t address)
     return &b[low - 1];
 }
 
-static void out_of_bounds(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access,
-                          const char *what, const char *name, int64_t offset, uint64_t of)
+static void out_of_bounds(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size,
+                          unsigned access, const char *what, const char *name, int64_t offset, uint64_t of)
 {
-    ps_report(w, in, (int)lane, PTXSIM_OUT_OF_BOUNDS, "'%s' %s %u bytes at 0x%llx, byte %lld of %s%s%s%s (%llu bytes)", in->opcode,
-              access & PS_STORES ? "writes" : "reads", (unsigned)size, (unsigned long long)address, (long long)offset, what,
-              *name ? " '" : "", name, *name ? "'" : "", (unsigned long long)of);
+    ps_report(w, in, (int)lane, PTXSIM_OUT_OF_BOUNDS, "'%s' %s %u bytes at 0x%llx, byte %lld of %s%s%s%s (%llu bytes)",
+              in->opcode, access & PS_STORES ? "writes" : "reads", (unsigned)size, (unsigned long long)address,
+              (long long)offset, what, *name ? " '" : "", name, *name ? "'" : "", (unsigned long long)of);
 }
 
-static uint8_t *place_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access)
+static uint8_t *place_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size,
+                             unsigned access)
 {
     const ps_buffer *b = ps_buffer_below(w->sim, address);
     uint64_t offset = b ? address - b->address : 0;
@@ -54,8 +55,9 @@ static uint8_t *place_global(ps_warp *w, const ps_insn *in, unsigned lane, uint6
         if (b)
             out_of_bounds(w, in, lane, address, size, access, "buffer", b->name, (int64_t)offset, b->size);
         else
-            ps_report(w, in, (int)lane, PTXSIM_OUT_OF_BOUNDS, "'%s' accesses %u bytes at 0x%llx, where there is no memory",
-                      in->opcode, (unsigned)size, (unsigned long long)address);
+            ps_report(w, in, (int)lane, PTXSIM_OUT_OF_BOUNDS,
+                      "'%s' accesses %u bytes at 0x%llx, where there is no memory", in->opcode, (unsigned)size,
+                      (unsigned long long)address);
         return NULL;
     }
     if (access & PS_STORES && b->read_only) {
@@ -88,8 +90,8 @@ bool ps_shared_offset(ps_warp *w, ps_space space, uint64_t address, ps_block **o
     return true;
 }
 
-static uint8_t *place_shared(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, uint64_t address, uint32_t size,
-                             unsigned access)
+static uint8_t *place_shared(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, uint64_t address,
+                             uint32_t size, unsigned access)
 {
     ps_block *block;
     uint32_t offset;
@@ -104,8 +106,8 @@ static uint8_t *place_shared(ps_warp *w, const ps_insn *in, unsigned lane, ps_sp
 }
 
 /* Memory of one lane, or of the kernel's parameters. */
-static uint8_t *place_window(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access,
-                             uint8_t *bytes, uint64_t start, uint64_t limit, const char *what)
+static uint8_t *place_window(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size,
+                             unsigned access, uint8_t *bytes, uint64_t start, uint64_t limit, const char *what)
 {
     if (address < start || address - start > limit || limit - (address - start) < size) {
         out_of_bounds(w, in, lane, address, size, access, what, "", (int64_t)(address - start), limit);
@@ -114,13 +116,13 @@ static uint8_t *place_window(ps_warp *w, const ps_insn *in, unsigned lane, uint6
     return bytes + (address - start);
 }
 
-uint8_t *ps_place(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, uint64_t address, uint32_t size, uint32_t align,
-                  unsigned access)
+uint8_t *ps_place(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, uint64_t address, uint32_t size,
+                  uint32_t align, unsigned access)
 {
     const ps_module *m = &w->sim->module;
     if (address & (align - 1)) {
-        ps_report(w, in, (int)lane, PTXSIM_MISALIGNED, "'%s' wants %u-byte alignment, the address is 0x%llx", in->opcode,
-                  (unsigned)align, (unsigned long long)address);
+        ps_report(w, in, (int)lane, PTXSIM_MISALIGNED, "'%s' wants %u-byte alignment, the address is 0x%llx",
+                  in->opcode, (unsigned)align, (unsigned long long)address);
         return NULL;
     }
     uint8_t *local = w->local + lane * m->local_bytes;
@@ -129,8 +131,8 @@ uint8_t *ps_place(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, 
         if (address - PS_SHARED_WINDOW < PS_WINDOW_BYTES)
             return place_shared(w, in, lane, PS_GENERIC, address, size, access);
         if (address - PS_LOCAL_WINDOW < PS_WINDOW_BYTES)
-            return place_window(w, in, lane, address - PS_LOCAL_WINDOW, size, access, local, PS_LOCAL_START, m->local_bytes,
-                                "local memory");
+            return place_window(w, in, lane, address - PS_LOCAL_WINDOW, size, access, local, PS_LOCAL_START,
+                                m->local_bytes, "local memory");
         if (address - PS_PARAM_WINDOW < PS_WINDOW_BYTES)
             return place_window(w, in, lane, address - PS_PARAM_WINDOW, size, access, w->sim->params, 0,
                                 w->sim->entry->param_bytes, "the parameters");
@@ -145,7 +147,8 @@ uint8_t *ps_place(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, 
     case PS_PARAM_FUNC:
         return place_window(w, in, lane, address, size, access, local, PS_LOCAL_START, m->local_bytes, "local memory");
     case PS_PARAM:
-        return place_window(w, in, lane, address, size, access, w->sim->params, 0, w->sim->entry->param_bytes, "the parameters");
+        return place_window(w, in, lane, address, size, access, w->sim->params, 0, w->sim->entry->param_bytes,
+                            "the parameters");
     }
     return NULL;
 }
@@ -162,7 +165,8 @@ static uint8_t take_vector(ps_decoder *d)
 static ps_space space_of(ps_decoder *d, ps_space space, unsigned index)
 {
     const ps_operand *o = &d->in->operands[index];
-    if (index < d->in->count && o->kind == PS_ADDRESS && o->var && (space == PS_GENERIC || space == PS_PARAM || space == PS_PARAM_FUNC))
+    if (index < d->in->count && o->kind == PS_ADDRESS && o->var
+        && (space == PS_GENERIC || space == PS_PARAM || space == PS_PARAM_FUNC))
         return o->var->space;
     return space;
 }
@@ -170,7 +174,8 @@ static ps_space space_of(ps_decoder *d, ps_space space, unsigned index)
 /* The cache-policy operand of .L2::cache_hint comes last. */
 static void drop_policy(ps_decoder *d, unsigned count)
 {
-    if (d->in->count == count + 1 && d->in->operands[count].kind == PS_REG && ps_types[d->in->operands[count].type].bits == 64)
+    if (d->in->count == count + 1 && d->in->operands[count].kind == PS_REG
+        && ps_types[d->in->operands[count].type].bits == 64)
         d->in->count--;
 }
 
@@ -249,9 +254,9 @@ static void decode_atomic(ps_decoder *d, unsigned results)
     for (unsigned i = 0; i < sources; i++)
         ps_want_vector(d, results + 1 + i, in->vector, type, false);
     bool logical = op <= ATOM_EXCH, is_float = ps_types[type].class_ == PS_CLASS_FLOAT;
-    if (ps_types[type].bits < 16 || (logical != (ps_types[type].class_ == PS_CLASS_BITS)) || (is_float && op != ATOM_ADD && op < ATOM_MIN)
-        || (is_float && op >= ATOM_MIN && ps_types[type].bits > 32) || (op >= ATOM_MIN && type == PS_F32)
-        || (ps_types[type].bits == 128 && op != ATOM_CAS && op != ATOM_EXCH))
+    if (ps_types[type].bits < 16 || (logical != (ps_types[type].class_ == PS_CLASS_BITS))
+        || (is_float && op != ATOM_ADD && op < ATOM_MIN) || (is_float && op >= ATOM_MIN && ps_types[type].bits > 32)
+        || (op >= ATOM_MIN && type == PS_F32) || (ps_types[type].bits == 128 && op != ATOM_CAS && op != ATOM_EXCH))
         ps_decode_fail(d, "no such atomic operation for .%s", ps_types[type].text);
     if (d->error[0])
         return;
@@ -438,8 +443,9 @@ static uint64_t atomic(const ps_insn *in, uint64_t old, uint64_t b, uint64_t c, 
         return old == b ? c : old;
     for (unsigned k = 0; k < ps_types[type].count; k++) {
         uint64_t x = old >> k * bits & ps_mask(bits), y = b >> k * bits & ps_mask(bits);
-        uint64_t r = ps_types[type].class_ == PS_CLASS_FLOAT ? atomic_float(in->mode, (bc_kind)ps_types[type].kind, x, y, ftz)
-                                                             : atomic_int(in->mode, type, x, y);
+        uint64_t r = ps_types[type].class_ == PS_CLASS_FLOAT
+                         ? atomic_float(in->mode, (bc_kind)ps_types[type].kind, x, y, ftz)
+                         : atomic_int(in->mode, type, x, y);
         result |= (r & ps_mask(bits)) << k * bits;
     }
     return result;
@@ -491,7 +497,8 @@ ps_flow ps_exec_atom(ps_warp *w, const ps_insn *in, uint32_t active)
         uint64_t keep = ps_mask(ps_types[in->type].bits);
         PS_FOR_LANES(l, active) {
             uint64_t old = 0;
-            uint8_t *bytes = ps_place(w, in, l, (ps_space)in->space, address[l], size, size, PS_LOADS | PS_STORES | PS_ATOMIC);
+            uint8_t *bytes =
+                ps_place(w, in, l, (ps_space)in->space, address[l], size, size, PS_LOADS | PS_STORES | PS_ATOMIC);
             out[i][l] = 0;
             if (!bytes)
                 continue;
@@ -530,8 +537,8 @@ ps_flow ps_exec_cvta(ps_warp *w, const ps_insn *in, uint32_t active)
     if (in->mode && window)
         PS_FOR_LANES(l, active)
             if (out[l] >= PS_WINDOW_BYTES)
-                ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s': 0x%llx is no generic address of that space", in->opcode,
-                          (unsigned long long)a[l]);
+                ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s': 0x%llx is no generic address of that space",
+                          in->opcode, (unsigned long long)a[l]);
     ps_result(w, &in->operands[0], (ps_type)in->type, active, out);
     return PS_NEXT;
 }

@@ -1,10 +1,11 @@
 /* mma.sync, ldmatrix, stmatrix, movmatrix. PTX ISA, "Warp-level matrix instructions".
 
-   Fragments: four lanes (lane % 4) hold a row of A side by side, E elements each in one register (E = 32 / bits, one for
-   wider elements), lane / 4 is the row; the next register is 8 rows below (where there are 16), then the next 4 E columns.
-   B is the same with columns for rows. C and D have two elements of a row in each lane, then 8 rows below.
+   Fragments: four lanes (lane % 4) hold a row of A side by side, E elements each in one register (E = 32 / bits, one
+   for wider elements), lane / 4 is the row; the next register is 8 rows below (where there are 16), then the next 4 E
+   columns. B is the same with columns for rows. C and D have two elements of a row in each lane, then 8 rows below.
 
-   Products are exact; sums are made in double and rounded once. Hardware rounds sums at places that the ISA leaves open. */
+   Products are exact; sums are made in double and rounded once. Hardware rounds sums at places that the ISA leaves
+   open. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 /* e3m2 and e2m3 have neither Inf nor NaN. */
 static double small_float(unsigned bits, unsigned exponent_bits, unsigned mantissa_bits)
 {
-    unsigned mantissa = bits & ((1u << mantissa_bits) - 1), exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
+    unsigned mantissa = bits & ((1u << mantissa_bits) - 1),
+             exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
     int bias = (1 << (exponent_bits - 1)) - 1;
     double value = exponent ? (1u << mantissa_bits) + mantissa : mantissa;
     value = ldexp(value, (exponent ? (int)exponent : 1) - bias - (int)mantissa_bits);
@@ -68,7 +70,8 @@ static bool take_shape(ps_decoder *d, ps_mma *mma)
     for (unsigned i = 0; i < d->count; i++) {
         unsigned m, n, k;
         int used = 0;
-        if (!d->used[i] && sscanf(d->modifiers[i], "m%un%uk%u%n", &m, &n, &k, &used) == 3 && d->modifiers[i][used] == '\0') {
+        if (!d->used[i] && sscanf(d->modifiers[i], "m%un%uk%u%n", &m, &n, &k, &used) == 3
+            && d->modifiers[i][used] == '\0') {
             mma->m = (uint16_t)m;
             mma->n = (uint16_t)n;
             mma->k = (uint16_t)k;
@@ -87,9 +90,13 @@ static unsigned fragment_bits(ps_type type, bool f4_kind)
 /* The shapes that exist, by the bits of an element: k for m16n8, then for m8n8; 0 ends. */
 static bool shape_exists(const ps_mma *mma)
 {
-    static const struct { uint8_t bits, m; uint16_t k; } shapes[] = {
-        {1, 8, 128}, {1, 16, 128}, {1, 16, 256}, {4, 8, 32}, {4, 16, 32}, {4, 16, 64}, {8, 8, 16}, {8, 16, 16}, {8, 16, 32},
-        {16, 16, 8}, {16, 16, 16}, {32, 16, 4}, {32, 16, 8}, {64, 8, 4}, {64, 16, 4}, {64, 16, 8}, {64, 16, 16},
+    static const struct {
+        uint8_t bits, m;
+        uint16_t k;
+    } shapes[] = {
+        {1, 8, 128}, {1, 16, 128}, {1, 16, 256}, {4, 8, 32},  {4, 16, 32},  {4, 16, 64},
+        {8, 8, 16},  {8, 16, 16},  {8, 16, 32},  {16, 16, 8}, {16, 16, 16}, {32, 16, 4},
+        {32, 16, 8}, {64, 8, 4},   {64, 16, 4},  {64, 16, 8}, {64, 16, 16},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (shapes[i].bits == mma->a_bits && shapes[i].m == mma->m && shapes[i].k == mma->k && mma->n == 8)
@@ -109,7 +116,8 @@ static bool types_fit(const ps_mma *mma)
     case PS_S4: case PS_U4: return (mma->b == PS_S4 || mma->b == PS_U4) && mma->c == PS_S32 && mma->d == PS_S32;
     case PS_B1:   return mma->b == PS_B1 && mma->c == PS_S32 && mma->d == PS_S32 && mma->bit_op != PS_BIT_NONE;
     case PS_E4M3: case PS_E5M2: case PS_E3M2: case PS_E2M3: case PS_E2M1:
-        return is_float(mma->b) && mma->b_bits == mma->a_bits && mma->c == mma->d && (mma->d == PS_F32 || mma->d == PS_F16);
+        return is_float(mma->b) && mma->b_bits == mma->a_bits && mma->c == mma->d
+               && (mma->d == PS_F32 || mma->d == PS_F16);
     default:      return false;
     }
 }
@@ -218,8 +226,8 @@ static element_place place_of(unsigned rows, unsigned bits, unsigned reg, unsign
                            .k = (tall ? reg >> 1 : reg) * 4 * per + lane % 4 * per + j};
 }
 
-static void read_floats(ps_warp *w, const ps_insn *in, uint32_t active, unsigned operand, unsigned rows, unsigned bits, ps_type type,
-                        double out[][PS_MMA_MAX_K])
+static void read_floats(ps_warp *w, const ps_insn *in, uint32_t active, unsigned operand, unsigned rows, unsigned bits,
+                        ps_type type, double out[][PS_MMA_MAX_K])
 {
     const ps_operand *o = &in->operands[operand];
     unsigned per = bits >= 32 ? 1 : 32 / bits;
@@ -234,8 +242,8 @@ static void read_floats(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
     }
 }
 
-static void read_integers(ps_warp *w, const ps_insn *in, uint32_t active, unsigned operand, unsigned rows, unsigned bits, ps_type type,
-                          int32_t out[][PS_MMA_MAX_K])
+static void read_integers(ps_warp *w, const ps_insn *in, uint32_t active, unsigned operand, unsigned rows,
+                          unsigned bits, ps_type type, int32_t out[][PS_MMA_MAX_K])
 {
     const ps_operand *o = &in->operands[operand];
     for (unsigned r = 0; r < part_count(o); r++) {
@@ -270,7 +278,8 @@ static void read_accumulator(ps_warp *w, const ps_insn *in, uint32_t active, con
     }
 }
 
-static void write_accumulator(ps_warp *w, const ps_insn *in, uint32_t active, const ps_mma *mma, const uint64_t values[][8])
+static void write_accumulator(ps_warp *w, const ps_insn *in, uint32_t active, const ps_mma *mma,
+                              const uint64_t values[][8])
 {
     const ps_operand *o = &in->operands[0];
     unsigned bits = ps_types[mma->d].bits, per = bits == 16 ? 2 : 1;
@@ -286,11 +295,11 @@ static void write_accumulator(ps_warp *w, const ps_insn *in, uint32_t active, co
 
 /* ---- mma: the product ---- */
 
-/* The scale of a row (of A or B) and block of columns: byte `byte` + block of a register of one of the four lanes of the row.
-   For A lanes 0 and 1 of the four (thread 0), or 2 and 3 (thread 1), hold rows lane / 4 and lane / 4 + 8; for B one of them
-   holds the column. */
-static void read_scales(ps_warp *w, const ps_insn *in, uint32_t active, unsigned operand, unsigned rows, const ps_mma *mma,
-                        double out[][4])
+/* The scale of a row (of A or B) and block of columns: byte `byte` + block of a register of one of the four lanes of
+   the row. For A lanes 0 and 1 of the four (thread 0), or 2 and 3 (thread 1), hold rows lane / 4 and lane / 4 + 8; for
+   B one of them holds the column. */
+static void read_scales(ps_warp *w, const ps_insn *in, uint32_t active, unsigned operand, unsigned rows,
+                        const ps_mma *mma, double out[][4])
 {
     uint64_t scratch[3][PS_LANES];
     const uint64_t *scales = ps_source(w, in, &in->operands[operand], active, scratch[0]);
@@ -305,7 +314,8 @@ static void read_scales(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
         }
 }
 
-static void multiply_floats(ps_warp *w, const ps_insn *in, uint32_t active, const ps_mma *mma, const uint64_t c[][8], uint64_t d[][8])
+static void multiply_floats(ps_warp *w, const ps_insn *in, uint32_t active, const ps_mma *mma, const uint64_t c[][8],
+                            uint64_t d[][8])
 {
     double a[16][PS_MMA_MAX_K], b[8][PS_MMA_MAX_K], scale_a[16][4], scale_b[8][4];
     read_floats(w, in, active, 1, mma->m, mma->a_bits, mma->a, a);
@@ -322,8 +332,8 @@ static void multiply_floats(ps_warp *w, const ps_insn *in, uint32_t active, cons
                     unsigned block = k * mma->scale_vec / mma->k;
                     acc += a[row][k] * scale_a[row][block] * (b[column][k] * scale_b[column][block]);
                 } else if (mma->a == PS_F64) {
-                    acc = bc_f64_from_bits(bc_float_fma(BC_F64, bc_f64_bits(a[row][k]), bc_f64_bits(b[column][k]), bc_f64_bits(acc),
-                                                        BC_RoundingMode_nearest_even, false));
+                    acc = bc_f64_from_bits(bc_float_fma(BC_F64, bc_f64_bits(a[row][k]), bc_f64_bits(b[column][k]),
+                                                        bc_f64_bits(acc), BC_RoundingMode_nearest_even, false));
                 } else {
                     acc += a[row][k] * b[column][k];
                 }
@@ -332,7 +342,8 @@ static void multiply_floats(ps_warp *w, const ps_insn *in, uint32_t active, cons
         }
 }
 
-static void multiply_integers(ps_warp *w, const ps_insn *in, uint32_t active, const ps_mma *mma, const uint64_t c[][8], uint64_t d[][8])
+static void multiply_integers(ps_warp *w, const ps_insn *in, uint32_t active, const ps_mma *mma, const uint64_t c[][8],
+                              uint64_t d[][8])
 {
     int32_t a[16][PS_MMA_MAX_K], b[8][PS_MMA_MAX_K];
     read_integers(w, in, active, 1, mma->m, mma->a_bits, mma->a, a);
@@ -448,7 +459,8 @@ ps_flow ps_exec_ldmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
         uint16_t matrix[8][8] = {{0}};
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * i + row;
-            const uint8_t *bytes = active >> lane & 1 ? ps_place(w, in, lane, (ps_space)in->space, address[lane], 16, 16, PS_LOADS) : NULL;
+            const uint8_t *bytes =
+                active >> lane & 1 ? ps_place(w, in, lane, (ps_space)in->space, address[lane], 16, 16, PS_LOADS) : NULL;
             if (bytes)
                 memcpy(matrix[row], bytes, 16);
         }
@@ -471,7 +483,9 @@ ps_flow ps_exec_stmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
             scatter_pair(matrix, l, in->mode, (uint32_t)source[l]);
         for (unsigned row = 0; row < 8; row++) {
             unsigned lane = 8 * i + row;
-            uint8_t *bytes = active >> lane & 1 ? ps_place(w, in, lane, (ps_space)in->space, address[lane], 16, 16, PS_STORES) : NULL;
+            uint8_t *bytes = active >> lane & 1
+                                 ? ps_place(w, in, lane, (ps_space)in->space, address[lane], 16, 16, PS_STORES)
+                                 : NULL;
             if (bytes)
                 memcpy(bytes, matrix[row], 16);
         }

@@ -1,5 +1,5 @@
-/* PTX text to a module: directives, declarations, statements. Operands are resolved to slots and addresses here; decode.c
-   gives an instruction its meaning. PTX ISA, "Syntax", "State Spaces, Types, and Variables", "Directives". */
+/* PTX text to a module: directives, declarations, statements. Operands are resolved to slots and addresses here;
+   decode.c gives an instruction its meaning. PTX ISA, "Syntax", "State Spaces, Types, and Variables", "Directives". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,8 @@ static uint64_t align_up(uint64_t value, uint64_t align)
     return (value + align - 1) / align * align;
 }
 
-/* Entries do not run together, so each starts where the module's variables end; those of functions count as the module's. */
+/* Entries do not run together, so each starts where the module's variables end; those of functions count as the
+ * module's. */
 static void place_shared(parser *p, ps_var *v)
 {
     ps_module *m = p->m;
@@ -134,8 +135,12 @@ static void place_variable(parser *p, ps_var *v)
         v->address = m->variable_end;
         m->variable_end = align_up(v->address + v->size + 256, 256);
         m->variables = ps_grow(m->variables, m->variable_count, &m->variable_size, sizeof *m->variables);
-        m->variables[m->variable_count++] = (ps_buffer){.address = v->address, .size = v->size, .name = v->name,
-            .bytes = bc_arena_alloc(&m->arena, (size_t)v->size + 1, 16), .read_only = v->space == PS_CONST, .is_variable = true};
+        m->variables[m->variable_count++] = (ps_buffer){.address = v->address,
+                                                        .size = v->size,
+                                                        .name = v->name,
+                                                        .bytes = bc_arena_alloc(&m->arena, (size_t)v->size + 1, 16),
+                                                        .read_only = v->space == PS_CONST,
+                                                        .is_variable = true};
         break;
     case PS_GENERIC:
     case PS_SHARED_CLUSTER:
@@ -268,8 +273,9 @@ static void take_variable_head(parser *p, ps_type *type, unsigned *vector, uint3
             ps_lex_expect(&p->lex, '(');
             while (!ps_lex_take(&p->lex, ')') && p->lex.token.kind != PS_TOKEN_END)
                 ps_lex_next(&p->lex);
-        } else if (!(into == &ignored && (bc_str_is(word, ".global") || bc_str_is(word, ".shared") || bc_str_is(word, ".local")
-                                          || bc_str_is(word, ".const")))) {
+        } else if (!(into == &ignored
+                     && (bc_str_is(word, ".global") || bc_str_is(word, ".shared") || bc_str_is(word, ".local")
+                         || bc_str_is(word, ".const")))) {
             fail_at(p, line, "unknown word in a declaration:", word);
         }
     }
@@ -924,7 +930,8 @@ static void parse_module_directive(parser *p)
     uint32_t line = p->lex.token.line;
     bool is_extern = false;
     tv_str word = p->lex.token.text;
-    while (bc_str_is(word, ".visible") || bc_str_is(word, ".extern") || bc_str_is(word, ".weak") || bc_str_is(word, ".common")) {
+    while (bc_str_is(word, ".visible") || bc_str_is(word, ".extern") || bc_str_is(word, ".weak")
+           || bc_str_is(word, ".common")) {
         is_extern = is_extern || bc_str_is(word, ".extern");
         ps_lex_next(&p->lex);
         word = p->lex.token.kind == PS_TOKEN_WORD ? p->lex.token.text : (tv_str){"", 0};

@@ -50,10 +50,11 @@ enum { SPECIAL_X, SPECIAL_Y, SPECIAL_Z };
     SPECIAL("%aggr_smem_size", w->block->shared_bytes)
 
 /* Those that differ from lane to lane come first. */
-static const char *const special_names[] = {
-    "%tid.x", "%tid.y", "%tid.z", "%laneid", "%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge",
+static const char *const special_names[] = {"%tid.x",       "%tid.y",       "%tid.z",
+                                            "%laneid",      "%lanemask_eq", "%lanemask_lt",
+                                            "%lanemask_le", "%lanemask_gt", "%lanemask_ge",
 #define SPECIAL(name, value) name,
-    SPECIALS
+                                            SPECIALS
 #undef SPECIAL
 };
 enum { SPECIAL_LANEID = 3, SPECIAL_EQ, SPECIAL_LT, SPECIAL_LE, SPECIAL_GT, SPECIAL_GE, SPECIAL_UNIFORM };
@@ -113,10 +114,12 @@ static unsigned lowest(uint32_t mask)
 static void uninitialised(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t lanes)
 {
     if (o->kind == PS_REG && ps_wgmma_pending(w, o->slot)) {
-        ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' reads %s before wgmma.wait_group: a product is still writing it", in->opcode, o->name);
+        ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' reads %s before wgmma.wait_group: a product is still writing it",
+                  in->opcode, o->name);
         return;
     }
-    ps_report(w, in, (int)lowest(lanes), PTXSIM_UNINITIALISED_REGISTER, "'%s' reads %s, which has no value yet", in->opcode, o->name);
+    ps_report(w, in, (int)lowest(lanes), PTXSIM_UNINITIALISED_REGISTER, "'%s' reads %s, which has no value yet",
+              in->opcode, o->name);
 }
 
 uint32_t ps_predicate(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t active)

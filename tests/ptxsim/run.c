@@ -206,11 +206,11 @@ bool ps_converged(ps_warp *w, const ps_insn *in, uint32_t active, uint32_t mask)
     uint32_t gone = mask & ~w->live, missing = mask & w->live & ~active, not_member = active & ~mask;
     ps_group *g = ps_current(w);
     if (not_member)
-        ps_report(w, in, -1, PTXSIM_INACTIVE_LANES, "'%s': lanes 0x%08x execute it and are not in its mask 0x%08x", in->opcode,
-                  (unsigned)not_member, (unsigned)mask);
+        ps_report(w, in, -1, PTXSIM_INACTIVE_LANES, "'%s': lanes 0x%08x execute it and are not in its mask 0x%08x",
+                  in->opcode, (unsigned)not_member, (unsigned)mask);
     if (gone)
-        ps_report(w, in, -1, PTXSIM_INACTIVE_LANES, "'%s': lanes 0x%08x of its mask 0x%08x have exited", in->opcode, (unsigned)gone,
-                  (unsigned)mask);
+        ps_report(w, in, -1, PTXSIM_INACTIVE_LANES, "'%s': lanes 0x%08x of its mask 0x%08x have exited", in->opcode,
+                  (unsigned)gone, (unsigned)mask);
     if (!missing)
         return true;
     if (!w->forced && !(missing & g->mask)) {
@@ -218,16 +218,16 @@ bool ps_converged(ps_warp *w, const ps_insn *in, uint32_t active, uint32_t mask)
         return false;
     }
     w->forced = false;
-    ps_report(w, in, -1, PTXSIM_INACTIVE_LANES, "'%s': lanes 0x%08x of its mask 0x%08x are not there", in->opcode, (unsigned)missing,
-              (unsigned)mask);
+    ps_report(w, in, -1, PTXSIM_INACTIVE_LANES, "'%s': lanes 0x%08x of its mask 0x%08x are not there", in->opcode,
+              (unsigned)missing, (unsigned)mask);
     return true;
 }
 
 void ps_check_aligned(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     if (active != w->live)
-        ps_report(w, in, -1, PTXSIM_DIVERGENT, "'%s' is .aligned, and only lanes 0x%08x of 0x%08x execute it", in->opcode,
-                  (unsigned)active, (unsigned)w->live);
+        ps_report(w, in, -1, PTXSIM_DIVERGENT, "'%s' is .aligned, and only lanes 0x%08x of 0x%08x execute it",
+                  in->opcode, (unsigned)active, (unsigned)w->live);
 }
 
 /* ---- one step ---- */
@@ -325,7 +325,8 @@ static ps_cluster *new_cluster(ptxsim *sim)
     const ps_module *m = &sim->module;
     ps_cluster *c = ps_alloc(1, sizeof *c);
     uint32_t threads = sim->block[0] * sim->block[1] * sim->block[2];
-    uint64_t align = m->dynamic_align, shared = (sim->entry->shared_bytes + align - 1) / align * align + sim->launch->dynamic_shared;
+    uint64_t align = m->dynamic_align,
+             shared = (sim->entry->shared_bytes + align - 1) / align * align + sim->launch->dynamic_shared;
     c->size = sim->cluster[0] * sim->cluster[1] * sim->cluster[2];
     c->blocks = ps_alloc(c->size, sizeof *c->blocks);
     for (uint32_t b = 0; b < c->size; b++) {
@@ -401,7 +402,8 @@ static void start_cluster(ps_cluster *c, uint64_t number)
     c->barrier.arrived = c->barrier.result[0] = 0;
     for (uint32_t b = 0; b < c->size; b++) {
         ps_block *block = &c->blocks[b];
-        uint32_t place[3] = {b % sim->cluster[0], b / sim->cluster[0] % sim->cluster[1], b / sim->cluster[0] / sim->cluster[1]};
+        uint32_t place[3] = {b % sim->cluster[0], b / sim->cluster[0] % sim->cluster[1],
+                             b / sim->cluster[0] / sim->cluster[1]};
         for (unsigned i = 0; i < 3; i++)
             block->id[i] = (uint32_t)corner[i] * sim->cluster[i] + place[i];
         block->live_warps = block->warp_count;
@@ -429,8 +431,9 @@ static void report_deadlock(ps_cluster *c)
                 const ps_insn *in = &w->sim->module.code[w->groups[g].pc];
                 const ps_barrier *barrier = &c->blocks[b].barriers[w->groups[g].barrier];
                 if (w->groups[g].state == PS_AT_BARRIER)
-                    ps_report(w, in, -1, PTXSIM_DEADLOCK, "'%s': warp %u waits at barrier %u for ever; %u threads have arrived, %s",
-                              in->opcode, (unsigned)i, w->groups[g].barrier, (unsigned)barrier->arrived,
+                    ps_report(w, in, -1, PTXSIM_DEADLOCK,
+                              "'%s': warp %u waits at barrier %u for ever; %u threads have arrived, %s", in->opcode,
+                              (unsigned)i, w->groups[g].barrier, (unsigned)barrier->arrived,
                               barrier->expected == UINT32_MAX ? "all must" : "more must");
                 else
                     ps_report(w, in, -1, PTXSIM_DEADLOCK, "'%s': warp %u waits here for ever", in->opcode, (unsigned)i);
@@ -467,7 +470,8 @@ static bool run_cluster(ps_cluster *c, bool alone)
         if (c->yields > IDLE_YIELDS)
             return true; /* something outside may change what it waits for */
         if (sim->steps >= sim->step_limit) {
-            report_launch(sim, PTXSIM_STEP_LIMIT, "stopped after %llu instructions of warps", (unsigned long long)sim->steps);
+            report_launch(sim, PTXSIM_STEP_LIMIT, "stopped after %llu instructions of warps",
+                          (unsigned long long)sim->steps);
             sim->stopped = true;
         }
     }
@@ -557,8 +561,8 @@ static bool check_launch(ptxsim *sim, const ptxsim_launch *launch)
             return false;
         }
         if (!is_zero(f->reqntid) && sim->block[i] != f->reqntid[i]) {
-            report_launch(sim, PTXSIM_LAUNCH, "the block has %u threads in dimension %u, .reqntid says %u", (unsigned)sim->block[i], i,
-                          (unsigned)f->reqntid[i]);
+            report_launch(sim, PTXSIM_LAUNCH, "the block has %u threads in dimension %u, .reqntid says %u",
+                          (unsigned)sim->block[i], i, (unsigned)f->reqntid[i]);
             return false;
         }
     }
@@ -566,8 +570,10 @@ static bool check_launch(ptxsim *sim, const ptxsim_launch *launch)
     uint64_t shared = f->shared_bytes + launch->dynamic_shared;
     if (threads == 0 || threads > most || blocks == 0 || cluster > PS_MAX_CLUSTER || shared > MAX_SHARED) {
         report_launch(sim, PTXSIM_LAUNCH,
-                      "%llu threads (at most %llu), %llu blocks, %llu blocks in a cluster (at most %d), %llu bytes of shared memory (at "
-                      "most %d)", (unsigned long long)threads, (unsigned long long)most, (unsigned long long)blocks,
+                      "%llu threads (at most %llu), %llu blocks, %llu blocks in a cluster (at most %d), %llu bytes of "
+                      "shared memory (at "
+                      "most %d)",
+                      (unsigned long long)threads, (unsigned long long)most, (unsigned long long)blocks,
                       (unsigned long long)cluster, PS_MAX_CLUSTER, (unsigned long long)shared, MAX_SHARED);
         return false;
     }
@@ -704,9 +710,9 @@ const char *ptxsim_report_text(ptxsim *sim)
         const ptxsim_report *r = &sim->reports[i];
         bc_text_printf(t, "line %u: %s: %s\n", (unsigned)r->line, ptxsim_check_name(r->check), r->text);
         if (r->line)
-            bc_text_printf(t, "   in block (%u,%u,%u), thread %u; %llu times%s%s\n", (unsigned)r->block[0], (unsigned)r->block[1],
-                           (unsigned)r->block[2], (unsigned)r->thread, (unsigned long long)r->count, *r->comment ? "; // " : "",
-                           r->comment);
+            bc_text_printf(t, "   in block (%u,%u,%u), thread %u; %llu times%s%s\n", (unsigned)r->block[0],
+                           (unsigned)r->block[1], (unsigned)r->block[2], (unsigned)r->thread,
+                           (unsigned long long)r->count, *r->comment ? "; // " : "", r->comment);
     }
     return t->ptr ? t->ptr : "";
 }

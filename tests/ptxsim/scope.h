@@ -4,7 +4,12 @@
 
 #include "tests/ptxsim/sim.h"
 
-typedef enum ps_symbol_kind { PS_SYMBOL_REGISTER, PS_SYMBOL_VARIABLE, PS_SYMBOL_FUNCTION, PS_SYMBOL_LABEL } ps_symbol_kind;
+typedef enum ps_symbol_kind {
+    PS_SYMBOL_REGISTER,
+    PS_SYMBOL_VARIABLE,
+    PS_SYMBOL_FUNCTION,
+    PS_SYMBOL_LABEL
+} ps_symbol_kind;
 
 typedef struct ps_symbol {
     tv_str name;

@@ -1,7 +1,7 @@
-/* Order of accesses to shared memory. Each warp has a time of its own, which steps when it releases something, and knows
-   of the other warps the time up to which their accesses happened before. An access is ordered after an earlier one of
-   another thread when its warp knows a later time of that thread's warp than the one of the access. (Vector clocks; each
-   granule keeps its last write and last reads.) */
+/* Order of accesses to shared memory. Each warp has a time of its own, which steps when it releases something, and
+   knows of the other warps the time up to which their accesses happened before. An access is ordered after an earlier
+   one of another thread when its warp knows a later time of that thread's warp than the one of the access. (Vector
+   clocks; each granule keeps its last write and last reads.) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,8 +93,8 @@ static void conflict(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t addr
         snprintf(at, sizeof at, " at line %u", (unsigned)line);
     name_place(w, address, global, place, sizeof place);
     ps_report(w, in, (int)lane, same_warp ? PTXSIM_LANE_CONFLICT : PTXSIM_RACE,
-              "'%s' %s %s, which warp %u lane %u has %s%s without %s in between", in->opcode, reads ? "reads" : "writes", place,
-              thread / PS_LANES % PS_MAX_WARPS, thread % PS_LANES, what, at,
+              "'%s' %s %s, which warp %u lane %u has %s%s without %s in between", in->opcode,
+              reads ? "reads" : "writes", place, thread / PS_LANES % PS_MAX_WARPS, thread % PS_LANES, what, at,
               same_warp ? "bar.warp.sync or a barrier" : "a barrier");
 }
 
@@ -113,7 +113,8 @@ static uint32_t new_readers(ps_cluster *cluster)
             abort();
         cluster->readers = grown;
     }
-    memset(readers_row(cluster, (uint32_t)cluster->reader_count + 1), 0, cluster->warp_count * sizeof *cluster->readers);
+    memset(readers_row(cluster, (uint32_t)cluster->reader_count + 1), 0,
+           cluster->warp_count * sizeof *cluster->readers);
     return (uint32_t)++cluster->reader_count;
 }
 
@@ -123,11 +124,12 @@ static bool same_op(const ps_insn *x, const ps_insn *y)
     return x == y || (*x->comment && x->comment == y->comment);
 }
 
-static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint64_t address, bool global,
-                              unsigned access)
+static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint64_t address,
+                              bool global, unsigned access)
 {
     const ps_insn *writer = &w->sim->module.code[s->write_pc];
-    if (!(s->state & PS_WRITTEN) || (s->state & PS_STRONG && access & PS_ATOMIC) || (access & PS_SAME && !(access & PS_LOADS)))
+    if (!(s->state & PS_WRITTEN) || (s->state & PS_STRONG && access & PS_ATOMIC)
+        || (access & PS_SAME && !(access & PS_LOADS)))
         return;
     if (global && !(access & PS_LOADS) && same_op(writer, in))
         return;
@@ -135,7 +137,8 @@ static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, cons
         conflict(w, in, lane, address, global, "written", s->writer, writer->line, access & PS_LOADS);
 }
 
-static void check_after_reads(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint64_t address, bool global)
+static void check_after_reads(ps_warp *w, const ps_insn *in, unsigned lane, const ps_shadow *s, uint64_t address,
+                              bool global)
 {
     if (!(s->state & PS_READ))
         return;
@@ -157,7 +160,8 @@ static void note_read(ps_warp *w, unsigned lane, ps_shadow *s, bool strong)
     uint32_t now = w->times[w->clock_index];
     if (s->readers) {
         readers_row(w->block->cluster, s->readers)[w->clock_index] = now;
-    } else if (s->state & PS_READ && s->reader / PS_LANES != w->clock_index && !ordered(w, lane, s->reader, s->read_time)) {
+    } else if (s->state & PS_READ && s->reader / PS_LANES != w->clock_index
+               && !ordered(w, lane, s->reader, s->read_time)) {
         s->readers = new_readers(w->block->cluster);
         uint32_t *row = readers_row(w->block->cluster, s->readers);
         row[s->reader / PS_LANES] = s->read_time;
@@ -178,11 +182,13 @@ static void note_write(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *
     s->state = strong ? PS_WRITTEN | PS_STRONG : PS_WRITTEN;
 }
 
-static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *s, uint64_t address, bool global, unsigned access)
+static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shadow *s, uint64_t address, bool global,
+                          unsigned access)
 {
     if (s->state & PS_PENDING)
-        ps_report(w, in, (int)lane, PTXSIM_ASYNC, "'%s' %s shared byte %u while the asynchronous copy of line %u may be writing it",
-                  in->opcode, access & PS_STORES ? "writes" : "reads", (unsigned)address,
+        ps_report(w, in, (int)lane, PTXSIM_ASYNC,
+                  "'%s' %s shared byte %u while the asynchronous copy of line %u may be writing it", in->opcode,
+                  access & PS_STORES ? "writes" : "reads", (unsigned)address,
                   (unsigned)w->sim->module.code[s->write_pc].line);
     else
         check_after_write(w, in, lane, s, address, global, access);
@@ -200,7 +206,8 @@ static void touch_granule(ps_warp *w, const ps_insn *in, unsigned lane, ps_shado
 
 /* ---- shared memory ---- */
 
-void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size, unsigned access)
+void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size,
+                     unsigned access)
 {
     unsigned log2 = w->sim->module.granule_log2;
     for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)

@@ -1,8 +1,9 @@
-/* What the parts of the simulator share: the parsed module, the state of warps and blocks, and the ways to read and write
-   registers and memory.
+/* What the parts of the simulator share: the parsed module, the state of warps and blocks, and the ways to read and
+   write registers and memory.
 
-   A warp runs in lock step. Its lanes stand in groups, each with a program counter; a branch that lanes take differently
-   splits a group, and groups that meet at one instruction join again. The group with the lowest counter runs first.
+   A warp runs in lock step. Its lanes stand in groups, each with a program counter; a branch that lanes take
+   differently splits a group, and groups that meet at one instruction join again. The group with the lowest counter
+   runs first.
 
    Registers are rows of 32 lanes, zero-extended to 64 bits (.b128: two rows); predicates are masks. */
 #ifndef TILEVM_TESTS_PTXSIM_SIM_H
@@ -113,7 +114,17 @@ typedef struct ps_block ps_block;
 typedef struct ps_insn ps_insn;
 
 typedef enum ps_operand_kind {
-    PS_NONE, PS_REG, PS_PREDICATE, PS_IMMEDIATE, PS_SREG, PS_ADDRESS, PS_VECTOR, PS_SINK, PS_LABEL, PS_FUNCTION, PS_VARIABLE
+    PS_NONE,
+    PS_REG,
+    PS_PREDICATE,
+    PS_IMMEDIATE,
+    PS_SREG,
+    PS_ADDRESS,
+    PS_VECTOR,
+    PS_SINK,
+    PS_LABEL,
+    PS_FUNCTION,
+    PS_VARIABLE
 } ps_operand_kind;
 
 typedef struct ps_operand {
@@ -386,9 +397,9 @@ void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *blo
 /* The bytes will be written by an asynchronous operation of this thread / have been. */
 void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
 void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
-/* The same for global memory, as far as threads of one cluster are concerned: blocks may do what they like to each other.
-   Two writes that come from one op (that is, under one comment) are not reported: its source may mean the same element
-   twice. */
+/* The same for global memory, as far as threads of one cluster are concerned: blocks may do what they like to each
+   other. Two writes that come from one op (that is, under one comment) are not reported: its source may mean the same
+   element twice. */
 void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access);
 void ps_shadow_clear(ps_cluster *cluster);
 void ps_shadow_release(ps_cluster *cluster);
@@ -407,7 +418,8 @@ static inline ps_group *ps_current(ps_warp *w)
 {
     return &w->groups[w->current];
 }
-/* Are the lanes of mask all here? If some are still on their way, false: return PS_WAIT. Reports lanes that will not come. */
+/* Are the lanes of mask all here? If some are still on their way, false: return PS_WAIT. Reports lanes that will not
+ * come. */
 bool ps_converged(ps_warp *w, const ps_insn *in, uint32_t active, uint32_t mask);
 /* For .aligned instructions: reports when not all lanes of the warp are active. */
 void ps_check_aligned(ps_warp *w, const ps_insn *in, uint32_t active);
@@ -454,7 +466,8 @@ void *ps_grow(void *items, size_t count, size_t *size, size_t item_bytes);
 /* ---- executors that the opcode table names ---- */
 
 ps_exec ps_exec_lanes, ps_exec_setp, ps_exec_set, ps_exec_carry, ps_exec_mov, ps_exec_nop;
-ps_exec ps_exec_ld, ps_exec_st, ps_exec_atom, ps_exec_cvta, ps_exec_isspacep, ps_exec_prefetch, ps_exec_mapa, ps_exec_getctarank;
+ps_exec ps_exec_ld, ps_exec_st, ps_exec_atom, ps_exec_cvta, ps_exec_isspacep, ps_exec_prefetch, ps_exec_mapa,
+    ps_exec_getctarank;
 ps_exec ps_exec_bra, ps_exec_brx, ps_exec_call, ps_exec_ret, ps_exec_exit, ps_exec_trap;
 ps_exec ps_exec_bar, ps_exec_warp_bar, ps_exec_cluster_bar, ps_exec_fence;
 ps_exec ps_exec_shfl, ps_exec_vote, ps_exec_match, ps_exec_activemask, ps_exec_redux, ps_exec_elect;

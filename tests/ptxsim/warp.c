@@ -1,5 +1,5 @@
-/* Instructions in which the lanes of a warp exchange values. PTX ISA: shfl.sync, vote.sync, match.sync, activemask, redux.sync,
-   elect.sync. */
+/* Instructions in which the lanes of a warp exchange values. PTX ISA: shfl.sync, vote.sync, match.sync, activemask,
+   redux.sync, elect.sync. */
 #include "tests/ptxsim/decode.h"
 
 /* ---- decoding ---- */
@@ -160,7 +160,8 @@ ps_flow ps_exec_shfl(ps_warp *w, const ps_insn *in, uint32_t active)
         if (!inside)
             from = (int32_t)l;
         if (!(active >> from & 1))
-            ps_report(w, in, (int)l, PTXSIM_INACTIVE_LANES, "'%s' reads lane %d, which does not take part", in->opcode, (int)from);
+            ps_report(w, in, (int)l, PTXSIM_INACTIVE_LANES, "'%s' reads lane %d, which does not take part", in->opcode,
+                      (int)from);
         out[l] = a[from];
         valid |= (uint32_t)inside << l;
     }
@@ -227,7 +228,8 @@ static uint64_t reduce(const ps_insn *in, uint64_t x, uint64_t y)
 {
     bool less = in->type == PS_S32 ? (int32_t)x < (int32_t)y : x < y;
     if (in->type == PS_F32)
-        return in->mode == REDUX_MIN ? bc_float_min(BC_F32, x, y, in->nan, false) : bc_float_max(BC_F32, x, y, in->nan, false);
+        return in->mode == REDUX_MIN ? bc_float_min(BC_F32, x, y, in->nan, false)
+                                     : bc_float_max(BC_F32, x, y, in->nan, false);
     switch (in->mode) {
     case REDUX_ADD: return x + y;
     case REDUX_MIN: return less ? x : y;

@@ -1,8 +1,8 @@
 /* wgmma: matrix products of a warpgroup with operands in shared memory. PTX ISA, "Asynchronous Warpgroup Level Matrix
    Multiply-Accumulate". Each of the four warps makes its own 16 rows of D, so each works for itself here.
 
-   The product is made when it is issued. Until a wait covers it, its results count as not there yet, and its operands in
-   shared memory as being read. */
+   The product is made when it is issued. Until a wait covers it, its results count as not there yet, and its operands
+   in shared memory as being read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static bool take_wgmma_shape(ps_decoder *d, ps_mma *mma)
     for (unsigned i = 0; i < d->count; i++) {
         unsigned n, k;
         int used = 0;
-        if (!d->used[i] && sscanf(d->modifiers[i], "m64n%uk%u%n", &n, &k, &used) == 2 && d->modifiers[i][used] == '\0') {
+        if (!d->used[i] && sscanf(d->modifiers[i], "m64n%uk%u%n", &n, &k, &used) == 2
+            && d->modifiers[i][used] == '\0') {
             mma->m = 64;
             mma->n = (uint16_t)n;
             mma->k = (uint16_t)k;
@@ -134,9 +135,9 @@ void ps_decode_wgmma_sync(ps_decoder *d)
 
 /* ---- operands in shared memory ---- */
 
-/* Shared address of byte `byte` of row `row` (of A, or column of B) along the contiguous dimension K, or with transposed: of
-   element `row` at K index `k`. Descriptor: bits 0 start, 16 leading and 32 stride byte offset (all / 16), 62 swizzle:
-   1, 2, 3 for atoms of 128, 64, 32 bytes. A core matrix has 8 rows of 16 bytes. */
+/* Shared address of byte `byte` of row `row` (of A, or column of B) along the contiguous dimension K, or with
+   transposed: of element `row` at K index `k`. Descriptor: bits 0 start, 16 leading and 32 stride byte offset (all /
+   16), 62 swizzle: 1, 2, 3 for atoms of 128, 64, 32 bytes. A core matrix has 8 rows of 16 bytes. */
 static uint32_t operand_address(uint64_t descriptor, bool transposed, unsigned bytes, unsigned row, unsigned k)
 {
     uint32_t start = (uint32_t)(descriptor & 0x3FFF) << 4, leading = (uint32_t)(descriptor >> 16 & 0x3FFF) << 4;
@@ -145,7 +146,8 @@ static uint32_t operand_address(uint64_t descriptor, bool transposed, unsigned b
     if (transposed) {
         /* rows lie side by side, `width` bytes of them; 8 values of k below each other */
         unsigned at = row * bytes, group = at / width;
-        address = start + at % width + k % 8 * width + (swizzle ? group * leading + k / 8 * stride : group * stride + k / 8 * leading);
+        address = start + at % width + k % 8 * width
+                  + (swizzle ? group * leading + k / 8 * stride : group * stride + k / 8 * leading);
     } else {
         unsigned at = k * bytes;
         address = start + row % 8 * width + row / 8 * stride + at % width + at / width * leading;
@@ -166,9 +168,10 @@ static void check_proxy(ps_warp *w, const ps_insn *in, uint32_t offset)
         return;
     const ps_warp *other = &w->block->cluster->blocks[writer / per_block].warps[writer % per_block];
     if (other->proxied[writer] <= s->write_time)
-        ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' reads shared byte %u through the asynchronous proxy; between the write at line %u and the "
-                  "barrier there is no fence.proxy.async", in->opcode, (unsigned)offset + PS_SHARED_START,
-                  (unsigned)w->sim->module.code[s->write_pc].line);
+        ps_report(w, in, -1, PTXSIM_WGMMA,
+                  "'%s' reads shared byte %u through the asynchronous proxy; between the write at line %u and the "
+                  "barrier there is no fence.proxy.async",
+                  in->opcode, (unsigned)offset + PS_SHARED_START, (unsigned)w->sim->module.code[s->write_pc].line);
 }
 
 void ps_proxy_read(ps_warp *w, const ps_insn *in, uint32_t offset, uint32_t size)
@@ -178,8 +181,8 @@ void ps_proxy_read(ps_warp *w, const ps_insn *in, uint32_t offset, uint32_t size
 }
 
 /* Notes the reads of `rows` rows from `first` on, in pieces of 16 bytes. */
-static void touch_operand(ps_warp *w, const ps_insn *in, uint64_t descriptor, bool transposed, unsigned bits, unsigned first,
-                          unsigned rows, bool check)
+static void touch_operand(ps_warp *w, const ps_insn *in, uint64_t descriptor, bool transposed, unsigned bits,
+                          unsigned first, unsigned rows, bool check)
 {
     unsigned bytes = bits / 8, per = 16 / bytes, step_row = transposed ? per : 1, step_k = transposed ? 1 : per;
     for (unsigned row = first; row < first + rows; row += step_row)
@@ -224,7 +227,8 @@ static void read_a(ps_warp *w, const ps_insn *in, uint64_t descriptor, double a[
         const uint64_t *row = ps_source(w, in, &in->operands[1].sub[r], PS_ALL, scratch);
         for (unsigned l = 0; l < PS_LANES; l++)
             for (unsigned j = 0; j < per; j++) /* as A of mma.sync */
-                a[l / 4 + 8 * (r & 1)][(r >> 1) * 4 * per + l % 4 * per + j] = number(mma->a, row[l] >> j * mma->a_bits & ps_mask(mma->a_bits));
+                a[l / 4 + 8 * (r & 1)][(r >> 1) * 4 * per + l % 4 * per + j] =
+                    number(mma->a, row[l] >> j * mma->a_bits & ps_mask(mma->a_bits));
     }
 }
 
@@ -299,7 +303,8 @@ static void check_fence(ps_warp *w, const ps_insn *in, const ps_operand *o)
 {
     for (uint32_t r = 0; r < o->count; r++)
         if (w->row_epoch[o->sub[r].slot] == w->epoch) {
-            ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' uses %s, which was written after the last wgmma.fence", in->opcode, o->sub[r].name);
+            ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' uses %s, which was written after the last wgmma.fence", in->opcode,
+                      o->sub[r].name);
             return;
         }
 }
@@ -310,7 +315,8 @@ static uint64_t uniform(ps_warp *w, const ps_insn *in, const ps_operand *o)
     const uint64_t *row = ps_source(w, in, o, PS_ALL, scratch);
     for (unsigned l = 1; l < PS_LANES; l++)
         if (row[l] != row[0])
-            ps_report(w, in, (int)l, PTXSIM_WGMMA, "'%s': the descriptor %s differs between lanes", in->opcode, o->name);
+            ps_report(w, in, (int)l, PTXSIM_WGMMA, "'%s': the descriptor %s differs between lanes", in->opcode,
+                      o->name);
     return row[0];
 }
 

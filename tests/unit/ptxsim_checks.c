@@ -22,39 +22,49 @@ typedef struct example {
 #define NEXT "add.u32 %r1, %t, 32; and.b32 %r1, %r1, 63; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %sh;\n"
 
 static const example examples[] = {
-    {"a read behind the buffer", 1, PTXSIM_OUT_OF_BOUNDS, "byte 4096 of buffer 'p' (4096 bytes)", "ld.global.u32 %r0, [%base+4096];"},
+    {"a read behind the buffer", 1, PTXSIM_OUT_OF_BOUNDS, "byte 4096 of buffer 'p' (4096 bytes)",
+     "ld.global.u32 %r0, [%base+4096];"},
     {"the last word of it", 1, CLEAN, "", "ld.global.u32 %r0, [%base+4092];"},
     {"a read in front of the buffer", 1, PTXSIM_OUT_OF_BOUNDS, "no memory", "ld.global.u32 %r0, [%base+-8];"},
     {"a write behind shared memory", 1, PTXSIM_OUT_OF_BOUNDS, "shared memory", "st.shared.u32 [%sh+1024], %t;"},
-    {"a vector that begins inside", 1, PTXSIM_OUT_OF_BOUNDS, "writes 16 bytes", "st.global.v4.u32 [%base+4096], {%t, %t, %t, %t};"},
-    {"a global access to a shared address", 1, PTXSIM_OUT_OF_BOUNDS, "", "cvta.shared.u64 %d1, %d0; st.global.u32 [%d1], %t;"},
+    {"a vector that begins inside", 1, PTXSIM_OUT_OF_BOUNDS, "writes 16 bytes",
+     "st.global.v4.u32 [%base+4096], {%t, %t, %t, %t};"},
+    {"a global access to a shared address", 1, PTXSIM_OUT_OF_BOUNDS, "",
+     "cvta.shared.u64 %d1, %d0; st.global.u32 [%d1], %t;"},
     {"a local variable", 1, PTXSIM_OUT_OF_BOUNDS, "local memory", ".local .b32 v[2]; st.local.u32 [v+8], %t;"},
     {"inside the local variable", 1, CLEAN, "", ".local .b32 v[2]; st.local.u32 [v+4], %t;"},
     {"a misaligned word", 1, PTXSIM_MISALIGNED, "4-byte alignment", "ld.global.u32 %r0, [%base+2];"},
-    {"a misaligned vector", 1, PTXSIM_MISALIGNED, "16-byte alignment", "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%base+8];"},
+    {"a misaligned vector", 1, PTXSIM_MISALIGNED, "16-byte alignment",
+     "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%base+8];"},
     {"an aligned vector", 1, CLEAN, "", "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%base+16];"},
 
     {"a register without a value", 1, PTXSIM_UNINITIALISED_REGISTER, "%r1", "add.u32 %r0, %r1, 1;"},
     {"a value on one path only", 32, PTXSIM_UNINITIALISED_REGISTER, "%r1",
      "setp.lt.u32 %p0, %t, 7; @%p0 mov.u32 %r1, 5; add.u32 %r0, %r1, 1;"},
-    {"a value on both paths", 32, CLEAN, "", "setp.lt.u32 %p0, %t, 7; @%p0 mov.u32 %r1, 5; @!%p0 mov.u32 %r1, 6; add.u32 %r0, %r1, 1;"},
+    {"a value on both paths", 32, CLEAN, "",
+     "setp.lt.u32 %p0, %t, 7; @%p0 mov.u32 %r1, 5; @!%p0 mov.u32 %r1, 6; add.u32 %r0, %r1, 1;"},
     {"a guard without a value", 1, PTXSIM_UNINITIALISED_REGISTER, "guard", "@%p0 mov.u32 %r0, 1;"},
     {"shared memory nobody wrote", 1, PTXSIM_UNINITIALISED_SHARED, "nobody has written", "ld.shared.u32 %r0, [%sh];"},
     {"half of it", 1, PTXSIM_UNINITIALISED_SHARED, "", "st.shared.u32 [%sh], %t; ld.shared.v2.u32 {%r0, %r1}, [%sh];"},
 
-    {"a missing barrier", 64, PTXSIM_RACE, "without a barrier", "st.shared.u32 [%own], %t;\n" NEXT "ld.shared.u32 %r0, [%r1];"},
+    {"a missing barrier", 64, PTXSIM_RACE, "without a barrier",
+     "st.shared.u32 [%own], %t;\n" NEXT "ld.shared.u32 %r0, [%r1];"},
     {"the barrier", 64, CLEAN, "", "st.shared.u32 [%own], %t;\nbar.sync 0;\n" NEXT "ld.shared.u32 %r0, [%r1];"},
     {"a missing barrier before the next write", 64, PTXSIM_RACE, "",
      "st.shared.u32 [%own], %t;\nbar.sync 0;\n" NEXT "ld.shared.u32 %r0, [%r1];\nst.shared.u32 [%own], %r0;"},
     {"both barriers", 64, CLEAN, "",
-     "st.shared.u32 [%own], %t;\nbar.sync 0;\n" NEXT "ld.shared.u32 %r0, [%r1];\nbar.sync 0;\nst.shared.u32 [%own], %r0;"},
+     "st.shared.u32 [%own], %t;\nbar.sync 0;\n" NEXT
+     "ld.shared.u32 %r0, [%r1];\nbar.sync 0;\nst.shared.u32 [%own], %r0;"},
     {"many readers, then a write", 128, PTXSIM_RACE, "",
-     "st.shared.u32 [%own], %t;\nbar.sync 0;\nld.shared.u32 %r0, [%sh];\nsetp.eq.u32 %p0, %t, 0;\n@%p0 st.shared.u32 [%sh], 7;"},
+     "st.shared.u32 [%own], %t;\nbar.sync 0;\nld.shared.u32 %r0, [%sh];\nsetp.eq.u32 %p0, %t, 0;\n@%p0 st.shared.u32 "
+     "[%sh], 7;"},
     {"two warps write different values", 64, PTXSIM_RACE, "has written", "st.shared.u32 [%sh], %t;"},
     {"bytes of one word", 64, CLEAN, "", "add.u32 %r0, %sh, %t; st.shared.u8 [%r0], %t;"},
-    {"atomics of all warps", 128, CLEAN, "", "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh], 0; bar.sync 0;"
+    {"atomics of all warps", 128, CLEAN, "",
+     "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh], 0; bar.sync 0;"
      " atom.shared.add.u32 %r0, [%sh], 1; bar.sync 0; ld.shared.u32 %r1, [%sh];"},
-    {"a read beside atomics", 64, PTXSIM_RACE, "", "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh], 0; bar.sync 0;"
+    {"a read beside atomics", 64, PTXSIM_RACE, "",
+     "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh], 0; bar.sync 0;"
      " setp.lt.u32 %p1, %t, 32; @%p1 atom.shared.add.u32 %r0, [%sh], 1; @!%p1 ld.shared.u32 %r1, [%sh];"},
     {"a named barrier of two warps", 128, CLEAN, "",
      "st.shared.u32 [%own], %t; shr.u32 %r2, %t, 6; add.u32 %r2, %r2, 1; bar.sync %r2, 64; xor.b32 %r1, %t, 32;"
@@ -67,39 +77,49 @@ static const example examples[] = {
      "CONSUMER: bar.sync 1, 64; sub.u32 %r1, %own, 128; ld.shared.u32 %r0, [%r1]; END:"},
 
     {"global memory without a barrier", 64, PTXSIM_RACE, "of buffer 'p', which warp",
-     MINE "st.global.u32 [%d1], %t; xor.b32 %r1, %t, 32; mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d2, %base; ld.global.u32 %r0, [%d2];"},
+     MINE "st.global.u32 [%d1], %t; xor.b32 %r1, %t, 32; mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d2, %base; "
+          "ld.global.u32 %r0, [%d2];"},
     {"global memory with it", 64, CLEAN, "",
      MINE "st.global.u32 [%d1], %t; bar.sync 0; xor.b32 %r1, %t, 32; mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d2, %base;"
-     " ld.global.u32 %r0, [%d2]; bar.sync 0; st.global.u32 [%d1], %r0;"},
+          " ld.global.u32 %r0, [%d2]; bar.sync 0; st.global.u32 [%d1], %r0;"},
     {"a write to what others still read", 64, PTXSIM_RACE, "",
      MINE "ld.global.u32 %r0, [%base+252]; st.global.u32 [%d1], %r0;"},
     {"one op writes an element twice", 64, CLEAN, "", "st.global.u32 [%base], %t; st.global.u32 [%base+4], %t;"},
     {"two ops write an element", 64, PTXSIM_RACE, "has written",
-     "add.u32 %r0, %t, 100; bra A;\n// the other op\nA: st.global.u32 [%base], %t;\n// op\nst.global.u32 [%base], %r0;"},
-    {"two threads add to an element", 64, CLEAN, "", "red.global.add.u32 [%base], %t;\n// the second\nred.global.add.u32 [%base], 100;"},
+     "add.u32 %r0, %t, 100; bra A;\n// the other op\nA: st.global.u32 [%base], %t;\n// op\nst.global.u32 [%base], "
+     "%r0;"},
+    {"two threads add to an element", 64, CLEAN, "",
+     "red.global.add.u32 [%base], %t;\n// the second\nred.global.add.u32 [%base], 100;"},
 
     {"lanes of a warp without bar.warp.sync", 32, PTXSIM_LANE_CONFLICT, "bar.warp.sync",
      "st.shared.u32 [%own], %t; xor.b32 %r1, %own, 4; ld.shared.u32 %r0, [%r1];"},
-    {"with it", 32, CLEAN, "", "st.shared.u32 [%own], %t; bar.warp.sync 0xFFFFFFFF; xor.b32 %r1, %own, 4; ld.shared.u32 %r0, [%r1];"},
+    {"with it", 32, CLEAN, "",
+     "st.shared.u32 [%own], %t; bar.warp.sync 0xFFFFFFFF; xor.b32 %r1, %own, 4; ld.shared.u32 %r0, [%r1];"},
     {"lanes write different values to a word", 32, PTXSIM_LANE_CONFLICT, "", "st.shared.u32 [%sh], %t;"},
     {"lanes write the same value to a word", 32, CLEAN, "", "st.shared.u32 [%sh], 5;"},
 
-    {"a copy read before the wait", 32, PTXSIM_ASYNC, "asynchronous copy of line", COPY "cp.async.commit_group;\nld.shared.u32 %r0, [%own];"},
+    {"a copy read before the wait", 32, PTXSIM_ASYNC, "asynchronous copy of line",
+     COPY "cp.async.commit_group;\nld.shared.u32 %r0, [%own];"},
     {"a copy read after the wait", 32, CLEAN, "", COPY WAIT_ALL "ld.shared.u32 %r0, [%own];"},
     {"a copy that was not committed", 32, PTXSIM_ASYNC, "", COPY "cp.async.wait_group 0;\nld.shared.u32 %r0, [%own];"},
     {"wait_all needs no commit", 32, CLEAN, "", COPY "cp.async.wait_all;\nld.shared.u32 %r0, [%own];"},
-    {"one group may still be on its way", 32, PTXSIM_ASYNC, "", COPY "cp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.u32 %r0, [%own];"},
-    {"an older group is there", 32, CLEAN, "", COPY "cp.async.commit_group;\ncp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.u32 %r0, [%own];"},
+    {"one group may still be on its way", 32, PTXSIM_ASYNC, "",
+     COPY "cp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.u32 %r0, [%own];"},
+    {"an older group is there", 32, CLEAN, "",
+     COPY "cp.async.commit_group;\ncp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.u32 %r0, [%own];"},
     {"another thread's copy without a barrier", 64, PTXSIM_RACE, "", COPY WAIT_ALL NEXT "ld.shared.u32 %r0, [%r1];"},
     {"another thread's copy", 64, CLEAN, "", COPY WAIT_ALL "bar.sync 0;\n" NEXT "ld.shared.u32 %r0, [%r1];"},
     {"a copy into what others read", 64, PTXSIM_RACE, "",
      COPY WAIT_ALL "bar.sync 0;\n" NEXT "ld.shared.u32 %r0, [%r1];\n" COPY WAIT_ALL},
-    {"a copy of too many bytes", 1, PTXSIM_BAD_VALUE, "8 of 4", "mov.u32 %r0, 8; cp.async.ca.shared.global [%sh], [%base], 4, %r0; cp.async.wait_all;"},
+    {"a copy of too many bytes", 1, PTXSIM_BAD_VALUE, "8 of 4",
+     "mov.u32 %r0, 8; cp.async.ca.shared.global [%sh], [%base], 4, %r0; cp.async.wait_all;"},
     {"a copy of zeros", 1, CLEAN, "",
-     "mov.u32 %r0, 0; cp.async.cg.shared.global [%sh], [%base+65536], 16, %r0; cp.async.wait_all; ld.shared.u32 %r1, [%sh];"},
+     "mov.u32 %r0, 0; cp.async.cg.shared.global [%sh], [%base+65536], 16, %r0; cp.async.wait_all; ld.shared.u32 %r1, "
+     "[%sh];"},
 
     {"a barrier that half a warp skips", 64, PTXSIM_DIVERGENT, ".aligned", "setp.lt.u32 %p0, %t, 16; @%p0 bar.sync 0;"},
-    {"a barrier that a warp skips", 64, PTXSIM_DEADLOCK, "waits at barrier 1", "setp.lt.u32 %p0, %t, 32; @%p0 bar.sync 1, 64; bar.sync 0;"},
+    {"a barrier that a warp skips", 64, PTXSIM_DEADLOCK, "waits at barrier 1",
+     "setp.lt.u32 %p0, %t, 32; @%p0 bar.sync 1, 64; bar.sync 0;"},
     {"a barrier after the others have exited", 64, CLEAN, "", "setp.lt.u32 %p0, %t, 32; @%p0 exit; bar.sync 0;"},
     {"two numbers of threads", 64, PTXSIM_BARRIER, "another number",
      "setp.lt.u32 %p0, %t, 32; @%p0 bra A; bar.sync 1, 96; bra END; A: bar.sync 1, 64; END:"},
@@ -109,29 +129,36 @@ static const example examples[] = {
     {"an exchange of those who are there", 32, CLEAN, "",
      "setp.lt.u32 %p0, %t, 16; @%p0 bra END; shfl.sync.bfly.b32 %r0, %t, 1, 31, 0xFFFF0000; END:"},
     {"lanes that come later", 32, CLEAN, "",
-     "setp.lt.u32 %p0, %t, 16; @%p0 bra A; mov.u32 %r1, 1; mov.u32 %r2, 2; bra B; A: mov.u32 %r1, 3; B: shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;"},
+     "setp.lt.u32 %p0, %t, 16; @%p0 bra A; mov.u32 %r1, 1; mov.u32 %r2, 2; bra B; A: mov.u32 %r1, 3; B: "
+     "shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;"},
     {"a shuffle from outside the mask", 32, PTXSIM_INACTIVE_LANES, "reads lane",
      "setp.lt.u32 %p0, %t, 16; @!%p0 bra END; shfl.sync.bfly.b32 %r0, %t, 16, 31, 0xFFFF; END:"},
-    {"a lane outside its own mask", 32, PTXSIM_INACTIVE_LANES, "not in its mask", "vote.sync.ballot.b32 %r0, 1, 0xFFFF;"},
+    {"a lane outside its own mask", 32, PTXSIM_INACTIVE_LANES, "not in its mask",
+     "vote.sync.ballot.b32 %r0, 1, 0xFFFF;"},
     {"ldmatrix in half a warp", 32, PTXSIM_DIVERGENT, "",
      "st.shared.v4.u32 [%sh], {%ln, %ln, %ln, %ln}; setp.lt.u32 %p0, %t, 16;"
      " @%p0 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%sh];"},
 
-    {"an mbarrier that is none", 1, PTXSIM_MBARRIER, "no initialised mbarrier", "mbarrier.arrive.shared.b64 %d0, [%sh];"},
+    {"an mbarrier that is none", 1, PTXSIM_MBARRIER, "no initialised mbarrier",
+     "mbarrier.arrive.shared.b64 %d0, [%sh];"},
     {"a hand-over through an mbarrier", 64, CLEAN, "",
-     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 bra WAIT;"
+     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 "
+     "bra WAIT;"
      " st.shared.u32 [%own], %t; mbarrier.arrive.shared.b64 %d0, [%sh+512]; bra END;"
-     "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%sh+512], 0; @!%p2 bra WAIT; sub.u32 %r1, %own, 128; ld.shared.u32 %r0, [%r1]; END:"},
+     "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%sh+512], 0; @!%p2 bra WAIT; sub.u32 %r1, %own, 128; "
+     "ld.shared.u32 %r0, [%r1]; END:"},
     {"the same without waiting", 64, PTXSIM_RACE, "",
-     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 bra WAIT;"
+     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 "
+     "bra WAIT;"
      " st.shared.u32 [%own], %t; mbarrier.arrive.shared.b64 %d0, [%sh+512]; bra END;"
      "WAIT: nanosleep.u32 20; nanosleep.u32 20; sub.u32 %r1, %own, 128; ld.shared.u32 %r0, [%r1]; END:"},
     {"an mbarrier for copies", 64, CLEAN, "",
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 64; bar.sync 0;\n" COPY
-     "cp.async.mbarrier.arrive.noinc.shared.b64 [%sh+512];\nWAIT: mbarrier.test_wait.parity.shared.b64 %p2, [%sh+512], 0; @!%p2 bra WAIT;\n"
-     NEXT "ld.shared.u32 %r0, [%r1];"},
+     "cp.async.mbarrier.arrive.noinc.shared.b64 [%sh+512];\nWAIT: mbarrier.test_wait.parity.shared.b64 %p2, [%sh+512], "
+     "0; @!%p2 bra WAIT;\n" NEXT "ld.shared.u32 %r0, [%r1];"},
     {"an mbarrier nobody completes", 32, PTXSIM_DEADLOCK, "waits here for ever",
-     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 33; bar.warp.sync -1; mbarrier.arrive.shared.b64 %d0, [%sh+512];"
+     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 33; bar.warp.sync -1; "
+     "mbarrier.arrive.shared.b64 %d0, [%sh+512];"
      "WAIT: mbarrier.try_wait.shared.b64 %p2, [%sh+512], %d0; @!%p2 bra WAIT;"},
     {"too many arrivals", 32, PTXSIM_MBARRIER, "only 0 are pending",
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 1; bar.warp.sync -1;"
@@ -139,13 +166,17 @@ static const example examples[] = {
 
     {"a release and an acquire through a flag", 64, CLEAN, "",
      "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh+512], 0; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 bra WAIT;"
-     " st.shared.u32 [%own], %t; bar.warp.sync -1; setp.eq.u32 %p0, %t, 0; @%p0 st.release.cta.shared.u32 [%sh+512], 1; bra END;"
-     "WAIT: ld.acquire.cta.shared.u32 %r2, [%sh+512]; setp.eq.u32 %p2, %r2, 0; @%p2 bra WAIT; sub.u32 %r1, %own, 128; ld.shared.u32 %r0, [%r1];"
+     " st.shared.u32 [%own], %t; bar.warp.sync -1; setp.eq.u32 %p0, %t, 0; @%p0 st.release.cta.shared.u32 [%sh+512], "
+     "1; bra END;"
+     "WAIT: ld.acquire.cta.shared.u32 %r2, [%sh+512]; setp.eq.u32 %p2, %r2, 0; @%p2 bra WAIT; sub.u32 %r1, %own, 128; "
+     "ld.shared.u32 %r0, [%r1];"
      " END:"},
     {"a flag that orders nothing", 64, PTXSIM_RACE, "",
      "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh+512], 0; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 bra WAIT;"
-     " st.shared.u32 [%own], %t; bar.warp.sync -1; setp.eq.u32 %p0, %t, 0; @%p0 st.relaxed.cta.shared.u32 [%sh+512], 1; bra END;"
-     "WAIT: ld.relaxed.cta.shared.u32 %r2, [%sh+512]; setp.eq.u32 %p2, %r2, 0; @%p2 bra WAIT; sub.u32 %r1, %own, 128; ld.shared.u32 %r0, [%r1];"
+     " st.shared.u32 [%own], %t; bar.warp.sync -1; setp.eq.u32 %p0, %t, 0; @%p0 st.relaxed.cta.shared.u32 [%sh+512], "
+     "1; bra END;"
+     "WAIT: ld.relaxed.cta.shared.u32 %r2, [%sh+512]; setp.eq.u32 %p2, %r2, 0; @%p2 bra WAIT; sub.u32 %r1, %own, 128; "
+     "ld.shared.u32 %r0, [%r1];"
      " END:"},
 
     {"trap", 1, PTXSIM_TRAP, "trap", "trap;"},
@@ -154,10 +185,14 @@ static const example examples[] = {
 
 static void write_example(bc_text *t, unsigned index, const example *e)
 {
-    bc_text_printf(t, ".visible .entry k%u(.param .u64 p) .reqntid %u\n{\n.reg .b64 %%base, %%d<4>;\n.reg .b32 %%t, %%ln, %%own, %%sh, "
-                   "%%r<8>;\n.reg .pred %%p<4>;\n.shared .align 16 .b8 buf[1024];\nld.param.u64 %%base, [p];\nmov.u32 %%t, %%tid.x;\n"
+    bc_text_printf(t,
+                   ".visible .entry k%u(.param .u64 p) .reqntid %u\n{\n.reg .b64 %%base, %%d<4>;\n.reg .b32 %%t, %%ln, "
+                   "%%own, %%sh, "
+                   "%%r<8>;\n.reg .pred %%p<4>;\n.shared .align 16 .b8 buf[1024];\nld.param.u64 %%base, [p];\nmov.u32 "
+                   "%%t, %%tid.x;\n"
                    "and.b32 %%ln, %%t, 31;\nmov.u32 %%sh, buf;\nmov.u64 %%d0, buf;\nshl.b32 %%own, %%t, 2;\n"
-                   "add.u32 %%own, %%own, %%sh;\n// op %u\n", index, e->threads, index);
+                   "add.u32 %%own, %%own, %%sh;\n// op %u\n",
+                   index, e->threads, index);
     bc_text_puts(t, e->body);
     bc_text_puts(t, "\nret;\n}\n");
 }
@@ -187,13 +222,15 @@ static void check_example(unsigned index, const example *e)
         ptxsim_buffers_clear(sim);
         memset(buffer, 0, sizeof buffer);
         uint64_t address = ptxsim_buffer_add(sim, buffer, sizeof buffer, "p");
-        ptxsim_launch launch = {.grid = {1, 1, 1}, .params = (const void *const[]){&address}, .seed = seed, .step_limit = 200000};
+        ptxsim_launch launch = {
+            .grid = {1, 1, 1}, .params = (const void *const[]){&address}, .seed = seed, .step_limit = 200000};
         bool clean = ptxsim_run(sim, &launch);
         const ptxsim_report *r = clean ? NULL : find_report(sim, e);
         bool right = e->expected == CLEAN ? clean : r != NULL;
         CHECK_MSG(right, "%s (seed %u): %s", e->name, (unsigned)seed, clean ? "no report" : ptxsim_report_text(sim));
         if (r && r->line)
-            CHECK_MSG(strstr(e->body, "//") || strcmp(r->comment, comment) == 0, "%s: the comment is '%s'", e->name, r->comment);
+            CHECK_MSG(strstr(e->body, "//") || strcmp(r->comment, comment) == 0, "%s: the comment is '%s'", e->name,
+                      r->comment);
     }
     ptxsim_free(sim);
     bc_text_release(&text);
@@ -201,7 +238,9 @@ static void check_example(unsigned index, const example *e)
 
 /* ---- texts that are refused ---- */
 
-static const struct { const char *body, *error; } refused[] = {
+static const struct {
+    const char *body, *error;
+} refused[] = {
     {"frobnicate.u32 %r0, 1;", "line 5: 'frobnicate.u32': the simulator does not know this instruction"},
     {"add.purple.u32 %r0, 1, 1;", "'.purple'"},
     {"add.u32 %r0, %d0, 1;", "register '%d0' is .b64, the operand .u32"},
@@ -216,7 +255,8 @@ static const struct { const char *body, *error; } refused[] = {
     {"{ .reg .u32 %u; add.f32 %r0, %u, %r1; }", "register '%u' is .u32, the operand .f32"},
     {"{ .reg .b32 %r0; .reg .b32 %r0; }", "declared twice"},
     {"cp.async.cg.shared.global [%r0], [%d0], 8;", "copies 16 bytes"},
-    {"mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%r0,%r1,%r2,%r3}, {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r0,%r1,%r2,%r3};",
+    {"mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%r0,%r1,%r2,%r3}, {%r0,%r1,%r2,%r3}, {%r0,%r1}, "
+     "{%r0,%r1,%r2,%r3};",
      "no such combination"},
     {"mov.u32 %r0, 1", "expected ';'"},
     {"mov.f32 %r0, 0f3F80;", "8 hexadecimal digits"},
@@ -233,7 +273,8 @@ static void check_refused(void)
         bc_text_printf(&text, ".version 8.6 .target sm_90a .address_size 64\n.visible .entry k()\n{\n"
                        ".reg .b64 %%d<4>; .reg .b32 %%r<4>; .reg .pred %%p<4>;\n%s\n}\n", refused[i].body);
         ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
-        CHECK_MSG(!sim && strstr(error, refused[i].error) && strncmp(error, "line ", 5) == 0, "%s: '%s'", refused[i].body, error);
+        CHECK_MSG(!sim && strstr(error, refused[i].error) && strncmp(error, "line ", 5) == 0, "%s: '%s'",
+                  refused[i].body, error);
         ptxsim_free(sim);
         bc_text_release(&text);
     }
@@ -243,8 +284,9 @@ static void check_refused(void)
 
 static void check_launches(void)
 {
-    static const char text[] = ".version 8.6 .target sm_90a .address_size 64\n.visible .entry k(.param .u32 n) .reqntid 64, 1, 1 { ret; }\n"
-                               ".visible .entry other() { ret; }";
+    static const char text[] =
+        ".version 8.6 .target sm_90a .address_size 64\n.visible .entry k(.param .u32 n) .reqntid 64, 1, 1 { ret; }\n"
+        ".visible .entry other() { ret; }";
     char error[256];
     uint32_t n = 0;
     const void *params[] = {&n};
@@ -260,7 +302,8 @@ static void check_launches(void)
     CHECK(!ptxsim_run(sim, &(ptxsim_launch){.grid = {2, 1, 1}, .params = params}));
     CHECK(strstr(ptxsim_report_text(sim), "no entry"));
     CHECK(!ptxsim_run(sim, &(ptxsim_launch){.entry = "other", .grid = {1, 1, 1}, .block = {2048, 1, 1}}));
-    CHECK(!ptxsim_run(sim, &(ptxsim_launch){.entry = "other", .grid = {3, 1, 1}, .block = {1, 1, 1}, .cluster = {2, 1, 1}}));
+    CHECK(!ptxsim_run(sim,
+                      &(ptxsim_launch){.entry = "other", .grid = {3, 1, 1}, .block = {1, 1, 1}, .cluster = {2, 1, 1}}));
     ptxsim_free(sim);
 }
 

@@ -1,4 +1,5 @@
-/* What is more than one block: ids, clusters, blocks that wait for each other; variables of the module; printing; seeds. */
+/* What is more than one block: ids, clusters, blocks that wait for each other; variables of the module; printing;
+ * seeds. */
 #include <string.h>
 
 #include "tests/ptxsim/harness.h"
@@ -16,40 +17,51 @@ static const char text[] =
 
     /* the linear number of each thread of a grid with three dimensions */
     ".visible .entry ids(.param .u64 p)\n{\n.reg .b64 %b, %o; .reg .b32 %r<16>;\nld.param.u64 %b, [p];\n"
-    "mov.u32 %r0, %ctaid.z; mov.u32 %r1, %nctaid.y; mov.u32 %r2, %ctaid.y; mad.lo.u32 %r0, %r0, %r1, %r2; mov.u32 %r1, %nctaid.x;\n"
-    "mov.u32 %r2, %ctaid.x; mad.lo.u32 %r0, %r0, %r1, %r2; mov.u32 %r3, %ntid.z; mov.u32 %r4, %tid.z; mad.lo.u32 %r0, %r0, %r3, %r4;\n"
-    "mov.u32 %r3, %ntid.y; mov.u32 %r4, %tid.y; mad.lo.u32 %r0, %r0, %r3, %r4; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
+    "mov.u32 %r0, %ctaid.z; mov.u32 %r1, %nctaid.y; mov.u32 %r2, %ctaid.y; mad.lo.u32 %r0, %r0, %r1, %r2; mov.u32 %r1, "
+    "%nctaid.x;\n"
+    "mov.u32 %r2, %ctaid.x; mad.lo.u32 %r0, %r0, %r1, %r2; mov.u32 %r3, %ntid.z; mov.u32 %r4, %tid.z; mad.lo.u32 %r0, "
+    "%r0, %r3, %r4;\n"
+    "mov.u32 %r3, %ntid.y; mov.u32 %r4, %tid.y; mad.lo.u32 %r0, %r0, %r3, %r4; mov.u32 %r3, %ntid.x; mov.u32 %r4, "
+    "%tid.x;\n"
     "mad.lo.u32 %r0, %r0, %r3, %r4; mul.wide.u32 %o, %r0, 4; add.u64 %o, %o, %b; st.global.u32 [%o], %r0; ret;\n}\n"
 
-    /* each block of a pair reads the other's shared memory */
-#define PAIR(name, barrier) \
+/* each block of a pair reads the other's shared memory */
+#define PAIR(name, barrier)                                                                                            \
     ".visible .entry " name "(.param .u64 p) .reqntid 32 .reqnctapercluster 2\n{\n.reg .b64 %b, %o; .reg .b32 %r<8>; " \
-    ".shared .align 4 .b32 cell[32];\nld.param.u64 %b, [p]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 100, %r0;\n" \
-    "mov.u32 %r3, cell; shl.b32 %r4, %r0, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r2;\n" barrier "\n" \
-    "mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mapa.shared::cluster.u32 %r6, %r3, %r5; ld.shared::cluster.u32 %r7, [%r6];\n" \
-    "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n" \
+    ".shared .align 4 .b32 cell[32];\nld.param.u64 %b, [p]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 "   \
+    "%r2, %r1, 100, %r0;\n"                                                                                            \
+    "mov.u32 %r3, cell; shl.b32 %r4, %r0, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r2;\n" barrier "\n"          \
+    "mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mapa.shared::cluster.u32 %r6, %r3, %r5; "                     \
+    "ld.shared::cluster.u32 %r7, [%r6];\n"                                                                             \
+    "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"                                                  \
     "mad.lo.u32 %r1, %r1, 32, %r0; mul.wide.u32 %o, %r1, 4; add.u64 %o, %o, %b; st.global.u32 [%o], %r7; ret;\n}\n"
-    PAIR("pair", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;")
-    PAIR("pair_without", "")
+    PAIR("pair", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;") PAIR("pair_without", "")
 
     /* block 0 waits for what the last block writes */
     ".visible .entry wait(.param .u64 p)\n{\n.reg .b64 %b; .reg .b32 %r<4>; .reg .pred %p<2>;\nld.param.u64 %b, [p];\n"
-    "mov.u32 %r0, %ctaid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra OTHER;\nL: ld.acquire.gpu.global.u32 %r1, [%b]; setp.eq.u32 %p1, %r1, 0;\n"
+    "mov.u32 %r0, %ctaid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra OTHER;\nL: ld.acquire.gpu.global.u32 %r1, [%b]; "
+    "setp.eq.u32 %p1, %r1, 0;\n"
     "@%p1 bra L; ld.global.u32 %r2, [%b+4]; st.global.u32 [%b+8], %r2; ret;\n"
     "OTHER: mov.u32 %r1, %nctaid.x; sub.u32 %r1, %r1, 1; setp.ne.u32 %p0, %r0, %r1; @%p0 ret;\n"
     "st.global.u32 [%b+4], 77; st.release.gpu.global.u32 [%b], 1; ret;\n}\n"
 
     /* module variables, and shared memory whose size the launch gives */
-    ".visible .entry variables(.param .u64 p, .param .align 4 .b8 s[8])\n{\n.reg .b64 %b, %q; .reg .b32 %r<8>; .reg .f32 %f<2>;\n"
-    ".shared .align 4 .b8 first[20];\nld.param.u64 %b, [p]; ld.param.u32 %r5, [s+4];\nld.global.u64 %q, [pointer]; ld.global.u32 %r0, [%q];\n"
+    ".visible .entry variables(.param .u64 p, .param .align 4 .b8 s[8])\n{\n.reg .b64 %b, %q; .reg .b32 %r<8>; .reg "
+    ".f32 %f<2>;\n"
+    ".shared .align 4 .b8 first[20];\nld.param.u64 %b, [p]; ld.param.u32 %r5, [s+4];\nld.global.u64 %q, [pointer]; "
+    "ld.global.u32 %r0, [%q];\n"
     "ld.const.f32 %f0, [numbers+4]; ld.global.u32 %r1, [table+12]; mov.u32 %r2, dynamic; st.shared.u32 [%r2+60], 5;\n"
-    "ld.shared.u32 %r3, [dynamic+60]; mov.u32 %r4, first; sub.u32 %r2, %r2, %r4; st.global.u32 [%b], %r0; st.global.f32 [%b+4], %f0;\n"
-    "st.global.u32 [%b+8], %r1; st.global.u32 [%b+12], %r3; st.global.u32 [%b+16], %r2; st.global.u32 [%b+20], %r5; ret;\n}\n"
+    "ld.shared.u32 %r3, [dynamic+60]; mov.u32 %r4, first; sub.u32 %r2, %r2, %r4; st.global.u32 [%b], %r0; "
+    "st.global.f32 [%b+4], %f0;\n"
+    "st.global.u32 [%b+8], %r1; st.global.u32 [%b+12], %r3; st.global.u32 [%b+16], %r2; st.global.u32 [%b+20], %r5; "
+    "ret;\n}\n"
 
     ".visible .entry print(.param .u64 p)\n{\n.local .align 8 .b8 a[32]; .reg .b64 %l, %f, %d; .reg .b32 %t;\n"
-    "mov.u32 %t, %tid.x; mov.u64 %l, a; st.local.u32 [a], %t; mov.u64 %d, word; st.local.u64 [a+8], %d; st.local.f64 [a+16], 0d3FF8000000000000;\n"
+    "mov.u32 %t, %tid.x; mov.u64 %l, a; st.local.u32 [a], %t; mov.u64 %d, word; st.local.u64 [a+8], %d; st.local.f64 "
+    "[a+16], 0d3FF8000000000000;\n"
     "st.local.u64 [a+24], 12345678901; cvta.local.u64 %l, %l; mov.u64 %f, format;\n"
-    "{ .param .b64 x; .param .b64 y; .param .b32 z; st.param.b64 [x], %f; st.param.b64 [y], %l; call (z), vprintf, (x, y); ld.param.b32 %t, [z]; }\n"
+    "{ .param .b64 x; .param .b64 y; .param .b32 z; st.param.b64 [x], %f; st.param.b64 [y], %l; call (z), vprintf, (x, "
+    "y); ld.param.b32 %t, [z]; }\n"
     "ret;\n}\n";
 
 static bool run(ptxsim *sim, const char *name, uint32_t *words, size_t count, ptxsim_launch launch)
@@ -84,7 +96,8 @@ static void check_grids(ptxsim *sim)
     for (uint32_t i = 0; i < 128; i++)
         CHECK_MSG(words[i] == (i / 32 ^ 1) * 100 + i % 32, "thread %u: %u", (unsigned)i, (unsigned)words[i]);
     for (uint64_t seed = 0; seed < 5; seed++)
-        CHECK(!run(sim, "pair_without", words, 1024, (ptxsim_launch){.grid = {2, 1, 1}, .seed = seed}) && reports(sim, PTXSIM_RACE));
+        CHECK(!run(sim, "pair_without", words, 1024, (ptxsim_launch){.grid = {2, 1, 1}, .seed = seed})
+              && reports(sim, PTXSIM_RACE));
 
     memset(words, 0, sizeof words);
     right = run(sim, "wait", words, 1024, (ptxsim_launch){.grid = {9, 1, 1}, .block = {1, 1, 1}});
@@ -97,14 +110,17 @@ static void check_grids(ptxsim *sim)
 static void check_variables(ptxsim *sim)
 {
     uint32_t words[8] = {0};
-    bool right = run(sim, "variables", words, 8, (ptxsim_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamic_shared = 64});
+    bool right =
+        run(sim, "variables", words, 8, (ptxsim_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamic_shared = 64});
     CHECK_MSG(right, "%s", ptxsim_report_text(sim));
-    CHECK(words[0] == 8 && words[1] == 0x40200000 && words[2] == 0 && words[3] == 5 && words[4] == 32 && words[5] == 12);
+    CHECK(words[0] == 8 && words[1] == 0x40200000 && words[2] == 0 && words[3] == 5 && words[4] == 32
+          && words[5] == 12);
     CHECK(!run(sim, "variables", words, 8, (ptxsim_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamic_shared = 60})
           && reports(sim, PTXSIM_OUT_OF_BOUNDS));
     right = run(sim, "print", words, 8, (ptxsim_launch){.grid = {1, 1, 1}, .block = {2, 1, 1}});
     CHECK_MSG(right, "%s", ptxsim_report_text(sim));
-    CHECK_MSG(strcmp(ptxsim_output(sim), "0 in, 1.50 12345678901\n1 in, 1.50 12345678901\n") == 0, "'%s'", ptxsim_output(sim));
+    CHECK_MSG(strcmp(ptxsim_output(sim), "0 in, 1.50 12345678901\n1 in, 1.50 12345678901\n") == 0, "'%s'",
+              ptxsim_output(sim));
 }
 
 /* The same seed gives the same run, to the instruction. */

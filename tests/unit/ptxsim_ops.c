@@ -1,13 +1,13 @@
-/* The simulator's instructions that work lane by lane: one row each, with operands and result as bits. The results were also
-   read from an H200, which gave the same ones. */
+/* The simulator's instructions that work lane by lane: one row each, with operands and result as bits. The results were
+   also read from an H200, which gave the same ones. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 
-/* Operands are in %d1 to %d3 (64 bits), %r1.. (their low 32), %h1.. (low 16), %p1.. (not 0); the result is in the register
-   whose letter `result` is. */
+/* Operands are in %d1 to %d3 (64 bits), %r1.. (their low 32), %h1.. (low 16), %p1.. (not 0); the result is in the
+   register whose letter `result` is. */
 typedef struct row {
     char result;
     const char *text;
@@ -191,7 +191,8 @@ static const row rows[] = {
     {'p', "testp.notanumber.f32 %p0, %r1;", FNAN, 0, 0, 1},
     {'p', "testp.finite.f32 %p0, %r1;", FINF, 0, 0, 0},
     {'d', "add.rn.f64 %d0, %d1, %d2;", D1, D2, 0, D3},
-    {'d', "fma.rn.f64 %d0, %d1, %d2, %d3;", 0x3FF0000000000001, 0x3FF0000000000001, 0xBFF0000000000002, 0x3970000000000000},
+    {'d', "fma.rn.f64 %d0, %d1, %d2, %d3;", 0x3FF0000000000001, 0x3FF0000000000001, 0xBFF0000000000002,
+     0x3970000000000000},
     {'d', "div.rn.f64 %d0, %d1, %d2;", D1, D3, 0, 0x3FD5555555555555},
     {'d', "sqrt.rn.f64 %d0, %d1;", D2, 0, 0, 0x3FF6A09E667F3BCD},
     {'d', "max.f64 %d0, %d1, %d2;", D1, 0x7FF8000000000000, 0, D1},
@@ -305,37 +306,58 @@ static const row rows[] = {
     {'r', "st.global.v2.u32 [%base+48], {%r1, %r2}; ld.global.u32 %r0, [%base+52];", 1, 2, 0, 2},
     {'r', "st.global.u8 [%base+48], %r1; ld.global.s8 %r0, [%base+48];", 0x180, 0, 0, 0xFFFFFF80},
     {'h', "st.global.b16 [%base+48], %h1; ld.global.L1::no_allocate.u16 %h0, [%base+48];", 0x1234, 0, 0, 0x1234},
-    {'r', "{ .local .align 8 .b8 %stack[16]; .reg .b64 %l; mov.u64 %l, %stack; st.local.u32 [%l+8], %r1; cvta.local.u64 %l, %l;"
-          " ld.u32 %r0, [%l+8]; }", 77, 0, 0, 77},
-    {'r', "{ .shared .align 16 .b8 %sh[32]; .reg .b32 %s; mov.u32 %s, %sh; st.shared.v4.b32 [%s+16], {%r1, %r2, %r3, %r1};"
-          " ld.shared.u32 %r0, [%sh+24]; }", 1, 2, 3, 3},
-    {'r', "st.global.u32 [%base+48], %r1; atom.global.add.u32 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];", 5, 6, 0, 11},
-    {'r', "st.global.u32 [%base+48], %r1; atom.global.inc.u32 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];", 6, 6, 0, 0},
-    {'r', "st.global.u32 [%base+48], %r1; atom.global.dec.u32 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];", 0, 6, 0, 6},
-    {'r', "st.global.u32 [%base+48], %r1; atom.global.cas.b32 %r0, [%base+48], %r1, %r2; ld.global.u32 %r0, [%base+48];", 5, 6, 0, 6},
+    {'r',
+     "{ .local .align 8 .b8 %stack[16]; .reg .b64 %l; mov.u64 %l, %stack; st.local.u32 [%l+8], %r1; cvta.local.u64 %l, "
+     "%l;"
+     " ld.u32 %r0, [%l+8]; }",
+     77, 0, 0, 77},
+    {'r',
+     "{ .shared .align 16 .b8 %sh[32]; .reg .b32 %s; mov.u32 %s, %sh; st.shared.v4.b32 [%s+16], {%r1, %r2, %r3, %r1};"
+     " ld.shared.u32 %r0, [%sh+24]; }",
+     1, 2, 3, 3},
+    {'r', "st.global.u32 [%base+48], %r1; atom.global.add.u32 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];", 5,
+     6, 0, 11},
+    {'r', "st.global.u32 [%base+48], %r1; atom.global.inc.u32 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];", 6,
+     6, 0, 0},
+    {'r', "st.global.u32 [%base+48], %r1; atom.global.dec.u32 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];", 0,
+     6, 0, 6},
+    {'r',
+     "st.global.u32 [%base+48], %r1; atom.global.cas.b32 %r0, [%base+48], %r1, %r2; ld.global.u32 %r0, [%base+48];", 5,
+     6, 0, 6},
     {'d', "st.global.u64 [%base+48], %d1; atom.acq_rel.gpu.global.exch.b64 %d0, [%base+48], %d2;", 5, 6, 0, 5},
     {'r', "st.global.u32 [%base+48], %r1; atom.global.max.s32 %r0, [%base+48], %r2;", 0xFFFFFFFF, 6, 0, 0xFFFFFFFF},
-    {'r', "st.global.u32 [%base+48], %r1; red.global.add.f32 [%base+48], %r2; ld.global.u32 %r0, [%base+48];", F1, F2, 0, F3},
-    {'d', "st.global.u64 [%base+48], %d1; red.relaxed.gpu.global.add.f64 [%base+48], %d2; ld.global.u64 %d0, [%base+48];", D1, D2, 0, D3},
-    {'r', "st.global.u32 [%base+48], %r1; atom.global.add.noftz.f16x2 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];",
+    {'r', "st.global.u32 [%base+48], %r1; red.global.add.f32 [%base+48], %r2; ld.global.u32 %r0, [%base+48];", F1, F2,
+     0, F3},
+    {'d',
+     "st.global.u64 [%base+48], %d1; red.relaxed.gpu.global.add.f64 [%base+48], %d2; ld.global.u64 %d0, [%base+48];",
+     D1, D2, 0, D3},
+    {'r',
+     "st.global.u32 [%base+48], %r1; atom.global.add.noftz.f16x2 %r3, [%base+48], %r2; ld.global.u32 %r0, [%base+48];",
      0x3C004000, 0x3C003C00, 0, 0x40004200},
-    {'h', "st.global.u16 [%base+48], %h1; atom.global.cas.b16 %h3, [%base+48], %h1, %h2; ld.global.u16 %h0, [%base+48];", 5, 6, 0, 6},
+    {'h',
+     "st.global.u16 [%base+48], %h1; atom.global.cas.b16 %h3, [%base+48], %h1, %h2; ld.global.u16 %h0, [%base+48];", 5,
+     6, 0, 6},
     {'r', "mov.u32 %r0, 0; LOOP: add.u32 %r0, %r0, %r1; setp.lt.u32 %p3, %r0, %r2; @%p3 bra LOOP;", 7, 50, 0, 56},
     {'r', "bra.uni OVER; mov.u32 %r0, 1; OVER: mov.u32 %r0, 2;", 0, 0, 0, 2},
-    {'r', "{ ts: .branchtargets T0, T1; brx.idx %r1, ts; T0: mov.u32 %r0, 10; bra DONE; T1: mov.u32 %r0, 11; DONE: }", 1, 0, 0, 11},
+    {'r', "{ ts: .branchtargets T0, T1; brx.idx %r1, ts; T0: mov.u32 %r0, 10; bra DONE; T1: mov.u32 %r0, 11; DONE: }",
+     1, 0, 0, 11},
     {'p', "{ .reg .b64 %s; .shared .b32 %sv; cvta.shared.u64 %s, %sv; isspacep.shared %p0, %s; }", 0, 0, 0, 1},
     {'p', "isspacep.global %p0, %base;", 0, 0, 0, 1},
     {'d', "cvta.to.global.u64 %d1, %base; sub.u64 %d0, %d1, %base;", 0, 0, 0, 0},
-    {'r', "{ .param .b32 a0; .param .b32 r0_; st.param.b32 [a0], %r1; call (r0_), twice, (a0); ld.param.b32 %r0, [r0_]; }", 21, 0, 0, 42},
+    {'r',
+     "{ .param .b32 a0; .param .b32 r0_; st.param.b32 [a0], %r1; call (r0_), twice, (a0); ld.param.b32 %r0, [r0_]; }",
+     21, 0, 0, 42},
 };
 
 /* Instructions of newer targets, by hand. */
 static const row rows_100[] = {
     {'d', "add.rn.f32x2 %d0, %d1, %d2;", 0x3F80000040000000, 0x3F8000003F800000, 0, 0x4000000040400000},
-    {'d', "fma.rn.f32x2 %d0, %d1, %d2, %d3;", 0x3F80000040000000, 0x4000000040000000, 0x3F8000003F800000, 0x4040000040A00000},
+    {'d', "fma.rn.f32x2 %d0, %d1, %d2, %d3;", 0x3F80000040000000, 0x4000000040000000, 0x3F8000003F800000,
+     0x4040000040A00000},
     {'r', "max.f32 %r0, %r1, %r2, %r3;", F1, F3, F2, F3},
     {'r', "min.NaN.f32 %r0, %r1, %r2, %r3;", F1, F3, FNAN, FNAN},
-    {'h', "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %r1, %r2; mov.b16 %h0, {%b, %b}; }", F1, 0xC1200000, 0, 0x2F2F},
+    {'h', "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %r1, %r2; mov.b16 %h0, {%b, %b}; }", F1, 0xC1200000, 0,
+     0x2F2F},
     {'r', "{ .reg .b8 %b, %c; mov.b16 {%b, %c}, %h1; cvt.rn.f16x2.e2m1x2 %r0, %c; }", 0x7900, 0, 0, 0x4600B800},
     {'h', "cvt.rp.satfinite.ue8m0x2.f32 %h0, %r1, %r2;", F3, F1, 0, 0x817F},
     {'h', "cvt.rz.satfinite.ue8m0x2.f32 %h0, %r1, %r2;", F3, F1, 0, 0x807F},
@@ -353,21 +375,25 @@ static const row_set sets[] = {
     {rows, sizeof rows / sizeof *rows, "sm_90a"}, {rows_100, sizeof rows_100 / sizeof *rows_100, "sm_100a"},
 };
 
-static const char module_head[] =
-    ".func (.param .b32 r) twice (.param .b32 x)\n{\n.reg .b32 %a;\nld.param.b32 %a, [x];\nadd.u32 %a, %a, %a;\nst.param.b32 [r], %a;\nret;\n}\n";
+static const char module_head[] = ".func (.param .b32 r) twice (.param .b32 x)\n{\n.reg .b32 %a;\nld.param.b32 %a, "
+                                  "[x];\nadd.u32 %a, %a, %a;\nst.param.b32 [r], %a;\nret;\n}\n";
 
 static void write_row(bc_text *t, const row *r, unsigned index)
 {
-    bc_text_printf(t, ".visible .entry k%u(.param .u64 p)\n{\n.reg .b64 %%base, %%d<4>;\n.reg .b32 %%r<4>;\n.reg .b16 %%h<4>;\n"
-                   ".reg .pred %%p<4>;\nld.param.u64 %%base, [p];\n", index);
+    bc_text_printf(
+        t,
+        ".visible .entry k%u(.param .u64 p)\n{\n.reg .b64 %%base, %%d<4>;\n.reg .b32 %%r<4>;\n.reg .b16 %%h<4>;\n"
+        ".reg .pred %%p<4>;\nld.param.u64 %%base, [p];\n",
+        index);
     for (unsigned i = 1; i <= 3; i++)
         bc_text_printf(t, "ld.global.u64 %%d%u, [%%base+%u];\ncvt.u32.u64 %%r%u, %%d%u;\ncvt.u16.u64 %%h%u, %%d%u;\n"
                        "setp.ne.u64 %%p%u, %%d%u, 0;\n", i, 8 * (i - 1), i, i, i, i, i, i);
     bc_text_puts(t, r->text);
     if (r->result == 'p')
         bc_text_puts(t, "\nselp.u32 %r0, 1, 0, %p0;");
-    const char *store = r->result == 'd' ? "st.global.b64 [%base+32], %d0" : r->result == 'h' ? "st.global.b16 [%base+32], %h0"
-                                                                            : "st.global.b32 [%base+32], %r0";
+    const char *store = r->result == 'd'   ? "st.global.b64 [%base+32], %d0"
+                        : r->result == 'h' ? "st.global.b16 [%base+32], %h0"
+                                           : "st.global.b32 [%base+32], %r0";
     bc_text_printf(t, "\n%s;\nret;\n}\n", store);
 }
 
@@ -391,7 +417,8 @@ static void check_set(const row_set *set)
         snprintf(name, sizeof name, "k%u", i);
         ptxsim_buffers_clear(sim);
         uint64_t address = ptxsim_buffer_add(sim, buffer, sizeof buffer, "p");
-        ptxsim_launch launch = {.entry = name, .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = (const void *const[]){&address}};
+        ptxsim_launch launch = {
+            .entry = name, .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = (const void *const[]){&address}};
         bool clean = ptxsim_run(sim, &launch);
         CHECK_MSG(clean, "%s: %s", r->text, ptxsim_report_text(sim));
         CHECK_MSG(buffer[4] == r->expected, "%s gives 0x%llx instead of 0x%llx", r->text, (unsigned long long)buffer[4],

@@ -1,5 +1,5 @@
-/* wgmma on the simulator: descriptors of every swizzle, both orientations, every type; what it gives for fixed bytes in shared memory
-   was read from an H200. Then what the simulator reports about its asynchronous side. */
+/* wgmma on the simulator: descriptors of every swizzle, both orientations, every type; what it gives for fixed bytes in
+   shared memory was read from an H200. Then what the simulator reports about its asynchronous side. */
 #include <string.h>
 
 #include "bytecode/number.h"
@@ -41,8 +41,26 @@ static const row rows[] = {
     {'h', F16, 32, false, false, {0, 16, 1024, 1}, {8192, 16, 1024, 1}, ", 1, 1, 0, 1", 0xa773a79d},
     {'h', F16, 32, true, true, {0, 0, 0, 0}, {8192, 16, 1024, 1}, ", 1, 1, 0", 0x6821d858},
     {'h', F16, 32, true, false, {0, 0, 0, 0}, {8192, 16, 1024, 1}, ", 1, 1, 1", 0x5cd0fe7c},
-    {'h', "m64n64k16", "f16.f16.f16", 16, false, false, {0, 16, 1024, 1}, {8192, 16, 1024, 1}, ", 1, 1, 0, 0", 0x1f9926ae},
-    {'b', "m64n64k16", "f32.bf16.bf16", 32, false, false, {0, 16, 1024, 1}, {8192, 16, 1024, 1}, ", 1, 1, 0, 1", 0xa773a79d},
+    {'h',
+     "m64n64k16",
+     "f16.f16.f16",
+     16,
+     false,
+     false,
+     {0, 16, 1024, 1},
+     {8192, 16, 1024, 1},
+     ", 1, 1, 0, 0",
+     0x1f9926ae},
+    {'b',
+     "m64n64k16",
+     "f32.bf16.bf16",
+     32,
+     false,
+     false,
+     {0, 16, 1024, 1},
+     {8192, 16, 1024, 1},
+     ", 1, 1, 0, 1",
+     0xa773a79d},
     {'t', "m64n64k8", "f32.tf32.tf32", 32, false, false, {0, 16, 1024, 1}, {8192, 16, 1024, 1}, ", 1, 1", 0x76a0e8d9},
     {'t', "m64n64k8", "f32.tf32.tf32", 32, true, true, {0, 0, 0, 0}, {8192, 16, 512, 2}, ", 1, 1", 0x997a3432},
     {'4', "m64n64k32", "f32.e4m3.e4m3", 32, false, false, {0, 16, 1024, 1}, {8192, 16, 1024, 1}, ", 1, 1", 0xc7b24e42},
@@ -55,7 +73,8 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static uint64_t descriptor(place p)
 {
-    return (uint64_t)(p.start >> 4) | (uint64_t)(p.leading >> 4) << 16 | (uint64_t)(p.stride >> 4) << 32 | (uint64_t)p.swizzle << 62;
+    return (uint64_t)(p.start >> 4) | (uint64_t)(p.leading >> 4) << 16 | (uint64_t)(p.stride >> 4) << 32
+           | (uint64_t)p.swizzle << 62;
 }
 
 static void registers(bc_text *t, const char *prefix, unsigned count)
@@ -69,18 +88,25 @@ static void registers(bc_text *t, const char *prefix, unsigned count)
 static void write_kernel(bc_text *t, const char *name, const row *r, const char *before, const char *after)
 {
     bool f32 = strncmp(r->types, "f32", 3) == 0;
-    bc_text_printf(t, ".visible .entry %s(.param .u64 p) .reqntid %d\n{\n.reg .b64 %%base, %%g, %%a, %%b, %%s;\n.reg .b32 %%t, %%sh, %%v<4>, "
-                   "%%x<4>;\n.reg .%s %%d<32>;\n.reg .pred %%keep;\n.shared .align 1024 .b8 buf[%d];\nld.param.u64 %%base, [p];\n"
-                   "mov.u32 %%t, %%tid.x;\nmov.u32 %%sh, buf;\n", name, THREADS, f32 ? "f32" : "b32", SHARED);
+    bc_text_printf(
+        t,
+        ".visible .entry %s(.param .u64 p) .reqntid %d\n{\n.reg .b64 %%base, %%g, %%a, %%b, %%s;\n.reg .b32 %%t, %%sh, "
+        "%%v<4>, "
+        "%%x<4>;\n.reg .%s %%d<32>;\n.reg .pred %%keep;\n.shared .align 1024 .b8 buf[%d];\nld.param.u64 %%base, [p];\n"
+        "mov.u32 %%t, %%tid.x;\nmov.u32 %%sh, buf;\n",
+        name, THREADS, f32 ? "f32" : "b32", SHARED);
     bc_text_puts(t, "shl.b32 %x0, %t, 4;\nadd.u32 %x1, %x0, %sh;\ncvt.u64.u32 %g, %x0;\nadd.u64 %g, %g, %base;\n");
     for (unsigned i = 0; i < SHARED / (16 * THREADS); i++)
-        bc_text_printf(t, "ld.global.v4.u32 {%%v0,%%v1,%%v2,%%v3}, [%%g+%u];\nst.shared.v4.u32 [%%x1+%u], {%%v0,%%v1,%%v2,%%v3};\n",
-                       16 * THREADS * i, 16 * THREADS * i);
+        bc_text_printf(
+            t,
+            "ld.global.v4.u32 {%%v0,%%v1,%%v2,%%v3}, [%%g+%u];\nst.shared.v4.u32 [%%x1+%u], {%%v0,%%v1,%%v2,%%v3};\n",
+            16 * THREADS * i, 16 * THREADS * i);
     for (unsigned i = 0; i < r->d_registers; i++) /* D starts as small integers where it is f32 */
         bc_text_printf(t, f32 ? "cvt.rn.f32.u32 %%d%u, %%t;\n" : "mov.b32 %%d%u, 0;\n", i);
     bc_text_printf(t, "setp.%s.u32 %%keep, %%t, %%t;\n", r->keep ? "eq" : "ne");
-    bc_text_printf(t, "shr.u32 %%x2, %%sh, 4;\ncvt.u64.u32 %%s, %%x2;\nadd.u64 %%a, %%s, 0x%llx;\nadd.u64 %%b, %%s, 0x%llx;\n",
-                   (unsigned long long)descriptor(r->a), (unsigned long long)descriptor(r->b));
+    bc_text_printf(
+        t, "shr.u32 %%x2, %%sh, 4;\ncvt.u64.u32 %%s, %%x2;\nadd.u64 %%a, %%s, 0x%llx;\nadd.u64 %%b, %%s, 0x%llx;\n",
+        (unsigned long long)descriptor(r->a), (unsigned long long)descriptor(r->b));
     bc_text_printf(t, "%s\nwgmma.mma_async.sync.aligned.%s.%s ", before, r->shape, r->types);
     registers(t, "%d", r->d_registers);
     bc_text_puts(t, ", ");
@@ -109,11 +135,16 @@ static uint32_t next_random(uint32_t *state)
 static void fill(char kind, uint32_t *words)
 {
     uint32_t state = 99;
-    bc_kind k = kind == 'h' ? BC_F16 : kind == 'b' ? BC_BF16 : kind == 't' ? BC_F32 : kind == '4' ? BC_F8E4M3FN : BC_F8E5M2;
+    bc_kind k = kind == 'h'   ? BC_F16
+                : kind == 'b' ? BC_BF16
+                : kind == 't' ? BC_F32
+                : kind == '4' ? BC_F8E4M3FN
+                              : BC_F8E5M2;
     for (unsigned i = 0; i < SHARED / 4; i++) {
         words[i] = kind == 'w' ? next_random(&state) ^ next_random(&state) << 12 : 0;
         for (unsigned place_ = 0; kind != 'w' && place_ < 32; place_ += bc_kind_bits(k))
-            words[i] |= (uint32_t)bc_float_round(k, (double)(next_random(&state) % 7) - 3, BC_RoundingMode_nearest_even) << place_;
+            words[i] |= (uint32_t)bc_float_round(k, (double)(next_random(&state) % 7) - 3, BC_RoundingMode_nearest_even)
+                        << place_;
     }
 }
 
@@ -159,8 +190,8 @@ static void check_values(uint32_t *words)
         bool clean = run(sim, name, words, i);
         CHECK_MSG(clean, "row %u: %s", i, ptxsim_report_text(sim));
         uint32_t sum = checksum(words, rows[i].d_registers);
-        CHECK_MSG(sum == rows[i].expected, "row %u: %s.%s gives 0x%08x instead of 0x%08x", i, rows[i].shape, rows[i].types,
-                  (unsigned)sum, (unsigned)rows[i].expected);
+        CHECK_MSG(sum == rows[i].expected, "row %u: %s.%s gives 0x%08x instead of 0x%08x", i, rows[i].shape,
+                  rows[i].types, (unsigned)sum, (unsigned)rows[i].expected);
     }
     CHECK(harness_ptxas(text.ptr, text.len, "sm_90a"));
     harness_dump("wgmma.ptx", text.ptr, text.len);
@@ -170,18 +201,24 @@ static void check_values(uint32_t *words)
     bc_text_release(&inputs);
 }
 
-static const struct { const char *name, *before, *after, *says; ptxsim_check check; } faults[] = {
+static const struct {
+    const char *name, *before, *after, *says;
+    ptxsim_check check;
+} faults[] = {
     {"all in order", BEFORE, AFTER, NULL, PTXSIM_CHECK_COUNT},
     {"no wait", BEFORE, "wgmma.commit_group.sync.aligned;", "before wgmma.wait_group", PTXSIM_WGMMA},
     {"no commit", BEFORE, "wgmma.wait_group.sync.aligned 0;", "before wgmma.wait_group", PTXSIM_WGMMA},
-    {"a wait that leaves one", BEFORE, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;", "before wgmma.wait_group",
-     PTXSIM_WGMMA},
+    {"a wait that leaves one", BEFORE, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;",
+     "before wgmma.wait_group", PTXSIM_WGMMA},
     {"no wgmma.fence", "fence.proxy.async.shared::cta;\nbar.sync 0;", AFTER, "wgmma.fence", PTXSIM_WGMMA},
-    {"a register written after it", BEFORE "\nmov.f32 %d3, 0f00000000;", AFTER, "%d3, which was written after", PTXSIM_WGMMA},
+    {"a register written after it", BEFORE "\nmov.f32 %d3, 0f00000000;", AFTER, "%d3, which was written after",
+     PTXSIM_WGMMA},
     {"no proxy fence", "bar.sync 0;\nwgmma.fence.sync.aligned;", AFTER, "fence.proxy.async", PTXSIM_WGMMA},
-    {"no barrier", "fence.proxy.async.shared::cta;\nwgmma.fence.sync.aligned;", AFTER, "without a barrier", PTXSIM_RACE},
+    {"no barrier", "fence.proxy.async.shared::cta;\nwgmma.fence.sync.aligned;", AFTER, "without a barrier",
+     PTXSIM_RACE},
     {"a write while it reads", BEFORE, "st.shared.u32 [%sh+8192], 0;\n" AFTER, "", PTXSIM_RACE},
-    {"a write after it has read", BEFORE, AFTER "\nbar.sync 0;\nst.shared.u32 [%sh+8192], 0;", NULL, PTXSIM_CHECK_COUNT},
+    {"a write after it has read", BEFORE, AFTER "\nbar.sync 0;\nst.shared.u32 [%sh+8192], 0;", NULL,
+     PTXSIM_CHECK_COUNT},
 };
 
 static void check_faults(uint32_t *words)
@@ -201,7 +238,8 @@ static void check_faults(uint32_t *words)
             const ptxsim_report *r = ptxsim_report_at(sim, k);
             found = found || (r->check == faults[i].check && strstr(r->text, faults[i].says));
         }
-        CHECK_MSG(faults[i].says ? found : clean, "%s: %s", faults[i].name, sim && !clean ? ptxsim_report_text(sim) : "no report");
+        CHECK_MSG(faults[i].says ? found : clean, "%s: %s", faults[i].name,
+                  sim && !clean ? ptxsim_report_text(sim) : "no report");
         ptxsim_free(sim);
         bc_text_release(&text);
     }
