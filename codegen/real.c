@@ -87,6 +87,8 @@ cg_val r_copysign(const cg_real *k, cg_val a, cg_val b)
 
 cg_val r_clamp(const cg_real *k, cg_val x, cg_val limit)
 {
+    if (!k->wide) /* f64 has no .NaN */
+        return r_op(k, "min.NaN", 2, r_op(k, "max.NaN", 2, x, cg_const(CG_B32, limit.bits | 0x80000000), x), limit, x);
     cg_val beyond = r_test(k, "gt", r_abs(k, x), limit);
     return r_select(k, beyond, r_copysign(k, limit, x), x);
 }

@@ -85,7 +85,7 @@ cg_val r_rint(const cg_real *k, cg_val a);
 cg_val r_test(const cg_real *k, const char *comparison, cg_val a, cg_val b);
 /* p ? a : b */
 cg_val r_select(const cg_real *k, cg_val p, cg_val a, cg_val b);
-/* x where |x| <= limit, else the limit with the sign of x; NaN stays. */
+/* x where |x| <= limit, else the limit, a constant, with the sign of x; NaN stays. */
 cg_val r_clamp(const cg_real *k, cg_val x, cg_val limit);
 /* |a| with the sign of b. */
 cg_val r_copysign(const cg_real *k, cg_val a, cg_val b);

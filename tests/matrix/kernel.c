@@ -4,14 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/gpu.h"
 #include "tests/matrix/exact.h"
 #include "tests/ptxsim/ptxsim.h"
 
 static const char *ptx_target; /* NULL: the virtual machine runs kernels */
+static bool on_gpu;
 
-void mx_use_ptx(const char *target)
+void mx_use_ptx(const char *target, bool gpu)
 {
     ptx_target = target;
+    on_gpu = gpu;
 }
 
 bool mx_is_ptx(void)
@@ -493,34 +496,65 @@ static bool append(void *user, const void *bytes, size_t size)
     return true;
 }
 
+static tv_status run_simulator(mx_kernel *k, const bc_text *ptx)
+{
+    char error[200];
+    uint64_t addresses[MX_MAX_BUFFERS];
+    const void *params[MX_MAX_BUFFERS];
+    tv_status status = TV_OK;
+    ptxsim *sim = ptxsim_load(ptx->ptr, ptx->len, error, sizeof error);
+    if (!sim) {
+        bc_text_printf(&k->findings, "    ptx: %s\n", error);
+        return TV_INVALID;
+    }
+    for (unsigned i = 0; i < k->buffer_count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%u", i);
+        addresses[i] = ptxsim_buffer_add(sim, k->buffers[i].bytes, k->buffers[i].size, name);
+        params[i] = &addresses[i];
+    }
+    ptxsim_launch launch = {.grid = {k->grid[0], k->grid[1], k->grid[2]}, .params = params, .seed = 1};
+    if (!ptxsim_run(sim, &launch)) {
+        bc_text_printf(&k->findings, "    %s\n", ptxsim_report_text(sim));
+        status = TV_TRAP;
+    }
+    ptxsim_free(sim);
+    return status;
+}
+
+static tv_status run_gpu(mx_kernel *k, bc_text *ptx)
+{
+    gpu_module *module = NULL;
+    uint64_t addresses[MX_MAX_BUFFERS] = {0};
+    const void *params[MX_MAX_BUFFERS];
+    bc_text_char(ptx, '\0');
+    bool ok = gpu_open() && gpu_load(ptx->ptr, &module);
+    for (unsigned i = 0; i < k->buffer_count && ok; i++) {
+        params[i] = &addresses[i];
+        ok = gpu_alloc(k->buffers[i].size + 1, &addresses[i]) && gpu_write(addresses[i], k->buffers[i].bytes, k->buffers[i].size);
+    }
+    ok = ok && gpu_launch(module, "k", k->grid, params) && gpu_wait();
+    for (unsigned i = 0; i < k->buffer_count && ok; i++)
+        ok = gpu_read(k->buffers[i].bytes, addresses[i], k->buffers[i].size);
+    if (!ok)
+        bc_text_printf(&k->findings, "    %s\n", gpu_error());
+    gpu_unload(module);
+    for (unsigned i = 0; i < k->buffer_count; i++)
+        if (addresses[i])
+            gpu_free(addresses[i]);
+    if (!ok)
+        gpu_close();
+    return ok ? TV_OK : TV_TRAP;
+}
+
 static tv_status run_ptx(mx_kernel *k, const tv_module *m)
 {
     bc_text text;
-    char error[200];
     bc_text_init(&text, NULL);
     tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = ptx_target}, (tv_sink){&k->findings, keep_finding},
                                       (tv_writer){&text, append});
-    ptxsim *sim = status == TV_OK ? ptxsim_load(text.ptr, text.len, error, sizeof error) : NULL;
-    if (status == TV_OK && !sim) {
-        bc_text_printf(&k->findings, "    ptx: %s\n", error);
-        status = TV_INVALID;
-    }
-    if (sim) {
-        uint64_t addresses[MX_MAX_BUFFERS];
-        const void *params[MX_MAX_BUFFERS];
-        for (unsigned i = 0; i < k->buffer_count; i++) {
-            char name[16];
-            snprintf(name, sizeof name, "p%u", i);
-            addresses[i] = ptxsim_buffer_add(sim, k->buffers[i].bytes, k->buffers[i].size, name);
-            params[i] = &addresses[i];
-        }
-        ptxsim_launch launch = {.grid = {k->grid[0], k->grid[1], k->grid[2]}, .params = params, .seed = 1};
-        if (!ptxsim_run(sim, &launch)) {
-            bc_text_printf(&k->findings, "    %s\n", ptxsim_report_text(sim));
-            status = TV_TRAP;
-        }
-        ptxsim_free(sim);
-    }
+    if (status == TV_OK)
+        status = on_gpu ? run_gpu(k, &text) : run_simulator(k, &text);
     bc_text_release(&text);
     return status;
 }

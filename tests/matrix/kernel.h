@@ -84,8 +84,8 @@ tv_status mx_run(mx_kernel *k, const char *globals);
 /* The same as mx_run, as far as the verifier. */
 tv_status mx_check(mx_kernel *k, const char *globals);
 
-/* From now on mx_run compiles for the target and runs the PTX in the simulator. */
-void mx_use_ptx(const char *target);
+/* From now on mx_run compiles for the target and runs the PTX in the simulator, or on a GPU. */
+void mx_use_ptx(const char *target, bool gpu);
 bool mx_is_ptx(void);
 
 /* ---- what a program reports ---- */

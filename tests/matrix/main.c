@@ -1,11 +1,11 @@
 /* Every op of Tile IR on every type that the verifier takes, in shapes of rank 0 to 4, against references written for
    these tests (exact.h). Prints one line of counts for each part.
 
-     matrix [--quick] [--ptx=TARGET] [PART...]
-     matrix [--ptx=TARGET] --measure N
+     matrix [--quick] [--ptx=TARGET | --gpu=TARGET] [PART...]
+     matrix [--ptx=TARGET | --gpu=TARGET] --measure N
 
    --quick takes fewer shapes and samples. --measure prints how far functions are from exact, over N operands each. --ptx
-   compiles the kernels for a target and runs them in the simulator of tests/ptxsim. */
+   compiles the kernels for a target and runs them in the simulator of tests/ptxsim, --gpu on a GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,9 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--quick") == 0)
             effort = (mx_effort){.shift = 5, .quick = true};
         if (strncmp(argv[i], "--ptx=", 6) == 0)
-            mx_use_ptx(argv[i] + 6);
+            mx_use_ptx(argv[i] + 6, false);
+        if (strncmp(argv[i], "--gpu=", 6) == 0)
+            mx_use_ptx(argv[i] + 6, true);
         if (strcmp(argv[i], "--measure") == 0) {
             mx_functions_measure(i + 1 < argc ? strtoull(argv[i + 1], NULL, 0) : 1 << 20);
             return 0;
