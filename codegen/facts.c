@@ -56,6 +56,8 @@ static cg_fact of_op(const bc_op *op, const cg_fact *facts)
         return of_constant(op);
     case OP_assume:
         return of_assume(op, a);
+    case OP_alloca:
+        return (cg_fact){.divisor = divisor_of(bc_attr_u(op, F_alloca_alignment))};
     case OP_muli: /* wrapping keeps powers of two */
         if (a.constant && b.constant)
             return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};
