@@ -1,0 +1,187 @@
+/* Ops that reach memory or move elements, compiled to PTX and run on the simulator, beside the virtual machine: both must leave the
+   same bytes. The corpus has what front ends emit; here is what they do not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/base/text.h"
+#include "tests/ptxsim/ptxsim.h"
+#include "tests/unit/test.h"
+
+enum { BYTES = 4096, BUFFERS = 3 };
+
+/* A kernel with three pointers a, b and c to BYTES bytes each and a number n. */
+typedef struct example {
+    const char *name;
+    uint32_t n;
+    const char *pointee[BUFFERS];
+    const char *body;
+    const char *ptx;   /* must be part of the text */
+} example;
+
+/* %p = pointers a + (0 .. 255), %q = b + (0 .. 255), %i the numbers. */
+#define ROWS(type) \
+    "%0 = make_token : token\n %i = iota : tile<256xi32>\n" \
+    "%a0 = assume div_by<16>, %a : tile<ptr<" type ">>\n %a1 = reshape %a0 : tile<ptr<" type ">> -> tile<1xptr<" type ">>\n" \
+    "%a2 = broadcast %a1 : tile<1xptr<" type ">> -> tile<256xptr<" type ">>\n" \
+    "%p = offset %a2, %i : tile<256xptr<" type ">>, tile<256xi32> -> tile<256xptr<" type ">>\n" \
+    "%b0 = assume div_by<16>, %b : tile<ptr<" type ">>\n %b1 = reshape %b0 : tile<ptr<" type ">> -> tile<1xptr<" type ">>\n" \
+    "%b2 = broadcast %b1 : tile<1xptr<" type ">> -> tile<256xptr<" type ">>\n" \
+    "%q = offset %b2, %i : tile<256xptr<" type ">>, tile<256xi32> -> tile<256xptr<" type ">>\n"
+#define MASK(divisor) \
+    "%n0 = assume div_by<" divisor ">, %n : tile<i32>\n %n1 = reshape %n0 : tile<i32> -> tile<1xi32>\n" \
+    "%n2 = broadcast %n1 : tile<1xi32> -> tile<256xi32>\n" \
+    "%mask = cmpi less_than %i, %n2, signed : tile<256xi32> -> tile<256xi1>\n"
+#define MASKED_COPY \
+    "%pad = constant <i32: -7> : tile<256xi32>\n" \
+    "%x, %t = load_ptr_tko weak %p, %mask, %pad token = %0 : tile<256xptr<i32>>, tile<256xi1>, tile<256xi32> -> tile<256xi32>, token\n" \
+    "%u = store_ptr_tko weak %q, %x token = %t : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+#define HALVES "tensor_view<48x64xf4E2M1FN, strides=[64,1]>"
+#define ODD "tensor_view<?xi32, strides=[1]>"
+
+static const example examples[] = {
+    {"pointers with a mask of aligned runs", 208, {"i32", "i32", "i32"}, ROWS("i32") MASK("16") MASKED_COPY, "ld.global.v2.b32"},
+    {"pointers with any mask", 203, {"i32", "i32", "i32"}, ROWS("i32") MASK("1") MASKED_COPY, "ld.global.b32"},
+    {"ordered loads of one value by all threads", 0, {"i32", "i32", "i32"},
+     ROWS("i32")
+     "%x, %t = load_ptr_tko acquire device %a0 token = %0 : tile<ptr<i32>> -> tile<i32>, token\n"
+     "%x1 = reshape %x : tile<i32> -> tile<1xi32>\n %x2 = broadcast %x1 : tile<1xi32> -> tile<256xi32>\n"
+     "%y = addi %x2, %i : tile<256xi32>\n"
+     "%u = store_ptr_tko release device %q, %y token = %t : tile<256xptr<i32>>, tile<256xi32> -> token\n", "ld.acquire.gpu.global"},
+    {"fences between a store and a load in another order", 0, {"i32", "i32", "i32"},
+     ROWS("i32")
+     "%k = constant <i32: 255> : tile<256xi32>\n %rev = subi %k, %i : tile<256xi32>\n"
+     "%r = offset %b2, %rev : tile<256xptr<i32>>, tile<256xi32> -> tile<256xptr<i32>>\n"
+     "%t = store_ptr_tko weak %q, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+     "%f = memory_fence_alias_tko %t\n %g = gdc_wait_tko token = %f -> token\n"
+     "%x, %u = load_ptr_tko weak %r token = %g : tile<256xptr<i32>> -> tile<256xi32>, token\n"
+     "%v = store_ptr_tko weak %p, %x token = %u : tile<256xptr<i32>>, tile<256xi32> -> token\n", "griddepcontrol.wait"},
+    {"an insert at an index of the run, and its extract", 3, {"i32", "i32", "i32"},
+     ROWS("i32")
+     "%m = reshape %i : tile<256xi32> -> tile<16x16xi32>\n %s = constant <i32: -5> : tile<4x4xi32>\n"
+     "%one = constant <i32: 1> : tile<i32>\n"
+     "%w = insert %s, %m[%n, %one] : tile<4x4xi32>, tile<16x16xi32>\n"
+     "%e = extract %w[%one, %n] : tile<16x16xi32> -> tile<8x4xi32>\n"
+     "%w1 = reshape %w : tile<16x16xi32> -> tile<256xi32>\n"
+     "%t = store_ptr_tko weak %q, %w1 token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+     "%tv = make_tensor_view %c, shape = [32], strides = [1] : tensor_view<32xi32, strides=[1]>\n"
+     "%pv = make_partition_view %tv : partition_view<tile=(32), tensor_view<32xi32, strides=[1]>>\n"
+     "%zero = constant <i32: 0> : tile<i32>\n %e1 = reshape %e : tile<8x4xi32> -> tile<32xi32>\n"
+     "%u = store_view_tko weak %e1, %pv[%zero] token = %t : tile<32xi32>, partition_view<tile=(32), tensor_view<32xi32, strides=[1]>>,"
+     " tile<i32> -> token\n", ""},
+    {"halves of bytes through views, the last rows outside", 0, {"f4E2M1FN", "i8", "f4E2M1FN"},
+     "%0 = make_token : token\n %a0 = assume div_by<16>, %a : tile<ptr<f4E2M1FN>>\n %c0 = assume div_by<16>, %c : tile<ptr<f4E2M1FN>>\n"
+     "%tv = make_tensor_view %a0, shape = [48, 64], strides = [64, 1] : " HALVES "\n"
+     "%tc = make_tensor_view %c0, shape = [48, 64], strides = [64, 1] : " HALVES "\n"
+     "%tb = make_tensor_view %b, shape = [512], strides = [1] : tensor_view<512xi8, strides=[1]>\n"
+     "%zero = constant <i32: 0> : tile<i32>\n %one = constant <i32: 1> : tile<i32>\n"
+     "%pv = make_partition_view %tv : partition_view<tile=(32x32), padding_value = zero, " HALVES ">\n"
+     "%pc = make_partition_view %tc : partition_view<tile=(32x32), " HALVES ">\n"
+     "%pb = make_partition_view %tb : partition_view<tile=(512), tensor_view<512xi8, strides=[1]>>\n"
+     "%x, %t = load_view_tko weak %pv[%one, %one] token = %0 : partition_view<tile=(32x32), padding_value = zero, " HALVES ">,"
+     " tile<i32> -> tile<32x32xf4E2M1FN>, token\n"
+     "%f = reshape %x : tile<32x32xf4E2M1FN> -> tile<1024xf4E2M1FN>\n %k = pack %f : tile<1024xf4E2M1FN> -> tile<512xi8>\n"
+     "%u = store_view_tko weak %k, %pb[%zero] token = %t : tile<512xi8>, partition_view<tile=(512), tensor_view<512xi8, strides=[1]>>,"
+     " tile<i32> -> token\n"
+     "%v = store_view_tko weak %x, %pc[%zero, %zero] token = %u : tile<32x32xf4E2M1FN>, partition_view<tile=(32x32), " HALVES ">,"
+     " tile<i32> -> token\n", ""},
+    {"an odd extent: vectors inside, elements at the end", 777, {"i32", "i32", "i32"},
+     "%0 = make_token : token\n %a0 = assume div_by<16>, %a : tile<ptr<i32>>\n %b0 = assume div_by<16>, %b : tile<ptr<i32>>\n"
+     "%ta = make_tensor_view %a0, shape = [%n], strides = [1] : tile<i32> -> " ODD "\n"
+     "%tb = make_tensor_view %b0, shape = [%n], strides = [1] : tile<i32> -> " ODD "\n"
+     "%pa = make_partition_view %ta : partition_view<tile=(512), padding_value = zero, " ODD ">\n"
+     "%pb = make_partition_view %tb : partition_view<tile=(512), " ODD ">\n"
+     "%zero = constant <i32: 0> : tile<i32>\n %one = constant <i32: 1> : tile<i32>\n %two = constant <i32: 2> : tile<i32>\n"
+     "for %k in (%zero to %two, step %one) : tile<i32> {\n"
+     "%x, %t = load_view_tko weak %pa[%k] token = %0 : partition_view<tile=(512), padding_value = zero, " ODD ">, tile<i32>"
+     " -> tile<512xi32>, token\n"
+     "%u = store_view_tko weak %x, %pb[%k] token = %t : tile<512xi32>, partition_view<tile=(512), " ODD ">, tile<i32> -> token\n"
+     "continue\n}\n", "ld.global.v4.b32"},
+};
+
+static void report(void *user, const tv_diag *d)
+{
+    fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
+}
+
+static bool append(void *user, const void *bytes, size_t count)
+{
+    bc_text_bytes(user, bytes, count);
+    return true;
+}
+
+typedef struct memory {
+    _Alignas(256) unsigned char bytes[BUFFERS][BYTES];
+} memory;
+
+static void fill(memory *m)
+{
+    for (uint32_t i = 0; i < BUFFERS * BYTES; i++)
+        m->bytes[i / BYTES][i % BYTES] = (unsigned char)((i * 2654435761u) >> 24);
+}
+
+static bool run_vm(const example *e, const tv_module *module, memory *m)
+{
+    tv_vm *vm;
+    tv_sink sink = {(void *)(uintptr_t)e->name, report};
+    void *pointers[BUFFERS] = {m->bytes[0], m->bytes[1], m->bytes[2]};
+    const void *params[] = {&pointers[0], &pointers[1], &pointers[2], &e->n};
+    if (tv_vm_new(module, NULL, sink, &vm) != TV_OK)
+        return false;
+    for (int i = 0; i < BUFFERS; i++)
+        tv_vm_add_buffer(vm, m->bytes[i], BYTES, NULL, true, sink);
+    tv_status status = tv_vm_run(vm, 0, (uint32_t[]){1, 1, 1}, params, 4, sink);
+    tv_vm_free(vm);
+    return status == TV_OK;
+}
+
+static bool run_ptx(const example *e, const bc_text *text, memory *m)
+{
+    char error[256] = "";
+    uint64_t address[BUFFERS];
+    ptxsim *sim = ptxsim_load(text->ptr, text->len, error, sizeof error);
+    CHECK_MSG(sim, "%s: %s", e->name, error);
+    if (!sim)
+        return false;
+    for (int i = 0; i < BUFFERS; i++)
+        address[i] = ptxsim_buffer_add(sim, m->bytes[i], BYTES, e->name);
+    const void *params[] = {&address[0], &address[1], &address[2], &e->n};
+    bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {1, 1, 1}, .params = params});
+    CHECK_MSG(ok, "%s: %s", e->name, ptxsim_report_text(sim));
+    ptxsim_free(sim);
+    return ok;
+}
+
+static void check_example(const example *e)
+{
+    static memory by_vm, by_ptx;
+    tv_module *module = NULL;
+    tv_sink sink = {(void *)(uintptr_t)e->name, report};
+    bc_text source, text;
+    bc_text_init(&source, NULL);
+    bc_text_init(&text, NULL);
+    bc_text_printf(&source, "cuda_tile.module @m { entry @k(%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%c: tile<ptr<%s>>, %%n: tile<i32>) {\n"
+                   "%s return\n} }\n", e->pointee[0], e->pointee[1], e->pointee[2], e->body);
+    bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
+           && tv_module_verify(module, NULL, sink) == TV_OK
+           && tv_compile_ptx(module, &(tv_compile_options){.target = "sm_100"}, sink, (tv_writer){&text, append}) == TV_OK;
+    CHECK_MSG(ok, "%s", e->name);
+    if (ok) {
+        fill(&by_vm);
+        fill(&by_ptx);
+        CHECK_MSG(run_vm(e, module, &by_vm), "%s", e->name);
+        CHECK_MSG(run_ptx(e, &text, &by_ptx), "%s", e->name);
+        for (int i = 0; i < BUFFERS; i++)
+            CHECK_MSG(memcmp(by_vm.bytes[i], by_ptx.bytes[i], BYTES) == 0, "%s: buffer %d differs", e->name, i);
+        CHECK_MSG(strstr(text.ptr, e->ptx), "%s: no '%s'", e->name, e->ptx);
+    }
+    tv_module_close(module);
+    bc_text_release(&source);
+    bc_text_release(&text);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        check_example(&examples[i]);
+    return TEST_END("compile_memory");
+}
