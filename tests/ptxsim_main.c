@@ -186,24 +186,25 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    int status = 2;
     char *text = files_read(path, &size), error[256];
-    if (!text)
-        return fail("cannot read ", path);
-    ptxsim *sim = ptxsim_load(text, size, error, sizeof error);
-    free(text);
-    if (!sim) {
+    ptxsim *sim = text ? ptxsim_load(text, size, error, sizeof error) : NULL;
+    const ptxsim_entry *entry = !sim ? NULL
+                                : launch.entry ? ptxsim_entry_find(sim, launch.entry)
+                                : ptxsim_entry_count(sim) == 1 ? ptxsim_entry_at(sim, 0) : NULL;
+    if (!text) {
+        fail("cannot read ", path);
+    } else if (!sim) {
         fprintf(stderr, "%s: %s\n", path, error);
-        return 2;
-    }
-    int status = 0;
-    const ptxsim_entry *entry = launch.entry ? ptxsim_entry_find(sim, launch.entry)
-                                             : ptxsim_entry_count(sim) == 1 ? ptxsim_entry_at(sim, 0) : NULL;
-    if (!launch.grid[0])
+    } else if (!launch.grid[0]) {
         list_entries(sim);
-    else if (entry && entry->param_count != count)
-        status = fail("the kernel has another number of parameters: ", entry->name);
-    else
+        status = 0;
+    } else if (entry && entry->param_count != count) {
+        fail("the kernel has another number of parameters: ", entry->name);
+    } else {
         status = run(sim, &launch, arguments, count, seeds);
+    }
+    free(text);
     ptxsim_free(sim);
     for (size_t i = 0; i < count; i++)
         free(arguments[i].bytes);
