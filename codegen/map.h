@@ -21,6 +21,8 @@ cg_val cg_to_b64(cg_func *c, bc_kind kind, bool is_signed, cg_val x);
 /* f16 and bf16 as f32, and back with a rounding of PTX (".rn"). */
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x);
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
+/* Any float but f64 as f32, which is exact. */
+cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x);
 /* A conversion between number kinds (codegen/op_convert.c). */
 cg_val cg_convert_element(cg_func *c, const bc_op *op, cg_val x);
 

@@ -100,8 +100,7 @@ static cg_val native_f8_to_f32(cg_func *c, bc_kind kind, cg_val x)
     return cg_to_f32(c, BC_F16, half);
 }
 
-/* Not for f64. */
-static cg_val to_f32(cg_func *c, bc_kind kind, cg_val x)
+cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     x = cg_reg(c, x);
     switch (kind) {
@@ -278,7 +277,7 @@ static cg_val integer_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kin
 static cg_val float_to_integer(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
 {
     bool is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed, saturating = bc_attr_u(op, F_ftoi_saturating);
-    cg_val f = from == BC_F64 ? cg_reg(c, x) : to_f32(c, from, x);
+    cg_val f = from == BC_F64 ? cg_reg(c, x) : cg_any_to_f32(c, from, x);
     const char *type = from == BC_F64 ? "f64" : "f32", *sign = is_signed ? "s" : "u";
     if (to == BC_I1) {
         cg_val p = cg_new(c, CG_PRED);
@@ -306,7 +305,7 @@ static cg_val float_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind 
 {
     bc_RoundingMode mode = (bc_RoundingMode)bc_attr_u(op, F_ftof_rounding_mode);
     if (from != BC_F64)
-        return from_f32(c, to, mode, to_f32(c, from, x));
+        return from_f32(c, to, mode, cg_any_to_f32(c, from, x));
     if (to != BC_F32 && to != BC_F16)
         return from_f32(c, to, mode, f64_to_odd(c, x));
     cg_val result = cg_new(c, cg_class_of(to));

@@ -63,7 +63,7 @@ static bool find_atom(const cg_func *c, const bc_op *op, product *p)
     else if (op->opcode == OP_mmai)
         a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [bc_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
-    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits)
+    if (!a || op->opcode == OP_mmaf_scaled || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits)
         return false;
     p->atom = *a;
     return true;
@@ -159,13 +159,17 @@ static void assign_product(cg_func *c, const bc_op *op)
     cg_want(c, p.c, &l);
     cg_want(c, p.lhs, &a);
     cg_want(c, p.rhs, &b);
-    cg_layout *read = bc_new(&c->arena, cg_layout, 2);
+    cg_layout *read = bc_new(&c->arena, cg_layout, 4);
     if (!read) {
         cg_no_memory(c);
         return;
     }
     read[0] = a;
     read[1] = b;
+    for (uint32_t i = 3; i < op->operand_count; i++) { /* scales */
+        read[i - 1] = operand_home(c, bc_operands(op)[i]);
+        cg_want(c, bc_operands(op)[i], &read[i - 1]);
+    }
     cg_value_of(c, p.result)->source = read;
 }
 
@@ -175,6 +179,11 @@ void cg_assign_mmaf(cg_func *c, const bc_op *op)
 }
 
 void cg_assign_mmai(cg_func *c, const bc_op *op)
+{
+    assign_product(c, op);
+}
+
+void cg_assign_mmaf_scaled(cg_func *c, const bc_op *op)
 {
     assign_product(c, op);
 }
@@ -376,17 +385,54 @@ static cg_val load_operand(cg_func *c, const bc_op *op, const product *p, int si
         cg_ins(c, "and.b32 %v, %v, 0xffffe000", cut, x);
         return cut;
     }
-    return p->in == BC_F16 || p->in == BC_BF16 ? cg_to_f32(c, p->in, x) : x;
+    return p->in == BC_F64 ? x : cg_any_to_f32(c, p->in, x);
+}
+
+/* The scales of a scaled product in shared memory: rows of blocks along K for A, rows of columns for B. */
+typedef struct scales {
+    bc_kind kind;
+    uint32_t k, block;      /* bits of the blocks along K; of the elements in one */
+    cg_val base[2];
+    cg_val *at[2];          /* by distinct row of A, column of B: address of its first scale */
+} scales;
+
+/* Puts the scales behind the first `offset` bytes of the scratch. */
+static void fill_scales(cg_func *c, const bc_op *op, const product *p, cg_val scratch, uint32_t offset, scales *s)
+{
+    const cg_layout *read = cg_value_of(c, p->result)->source;
+    for (int side = 0; side < 2; side++) {
+        const bc_value *v = bc_operands(op)[3 + side];
+        const cg_val *regs = cg_get(c, v, &read[2 + side]);
+        s->base[side] = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", s->base[side], scratch, offset);
+        if (regs)
+            cg_flat_store(c, s->kind, s->base[side], &read[2 + side], regs);
+        offset += ((cg_memory_bytes(s->kind) << cg_shape_of(v->type).tile_bits) + 15) & ~15u;
+    }
+}
+
+static uint32_t scale_bytes(const bc_op *op, bc_kind kind)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 3; i < op->operand_count; i++)
+        bytes += ((cg_memory_bytes(kind) << cg_shape_of(bc_operands(op)[i]->type).tile_bits) + 15) & ~15u;
+    return bytes;
+}
+
+/* The scale at address + distance, as f32. */
+static cg_val load_scale(cg_func *c, bc_kind kind, cg_val address, cg_val distance)
+{
+    cg_access a = {.kind = kind, .space = "shared", .order = "", .address = cg_new(c, CG_B32), .predicate = cg_const(CG_PRED, 1)};
+    cg_val x;
+    cg_ins(c, "add.u32 %v, %v, %v", a.address, address, distance);
+    cg_load_vector(c, &a, 1, NULL, &x);
+    return cg_any_to_f32(c, kind, x);
 }
 
 /* A loop over k; every thread reads its rows and columns from shared memory, where neither is swizzled. */
 static void lower_without(cg_func *c, const bc_op *op, const product *p, const cg_layout *l, cg_val *acc)
 {
     cg_stage sa, sb;
-    if (!bc_kind_in(p->in, BC_SET_BASE_FLOAT | BC_SET(I8) | BC_SET(TF32))) {
-        cg_unsupported(c, op, "'%s' on %s of this shape has no PTX yet", bc_info(op)->name, bc_kinds[p->in].text);
-        return;
-    }
     const cg_layout *read = cg_value_of(c, p->result)->source;
     uint32_t bytes = cg_memory_bytes(p->in), count = cg_layout_regs(l);
     cg_val *lhs = cg_get(c, p->lhs, &read[0]), *rhs = cg_get(c, p->rhs, &read[1]);
@@ -395,9 +441,20 @@ static void lower_without(cg_func *c, const bc_op *op, const product *p, const c
     sa = (cg_stage){.rows = p->m, .columns = p->k, .batch = p->batch, .bytes = bytes};
     sb = (cg_stage){.rows = p->k, .columns = p->n, .batch = p->batch, .bytes = bytes};
     uint32_t first = (cg_stage_bytes(&sa) + 15) & ~15u;
-    sa.base = cg_scratch(c, first + cg_stage_bytes(&sb));
+    bool scaled = op->opcode == OP_mmaf_scaled;
+    uint32_t both = first + ((cg_stage_bytes(&sb) + 15) & ~15u);
+    scales s = {0};
+    if (scaled) {
+        const bc_type *type = bc_operands(op)[3]->type;
+        s.kind = bc_elem_kind(type);
+        s.k = log2_of(type->shape[type->rank - 1]);
+        s.block = p->k - s.k;
+    }
+    sa.base = cg_scratch(c, both + (scaled ? scale_bytes(op, s.kind) : 0));
     sb.base = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %u", sb.base, sa.base, first);
+    if (scaled)
+        fill_scales(c, op, p, sa.base, both, &s);
     cg_flat_store(c, p->in, sa.base, &read[0], lhs);
     cg_flat_store(c, p->in, sb.base, &read[1], rhs);
     cg_barrier(c);
@@ -410,7 +467,9 @@ static void lower_without(cg_func *c, const bc_op *op, const product *p, const c
     cg_val *sum = cg_vals(c, count), *a_at = cg_vals(c, count), *b_at = cg_vals(c, count), k = cg_new(c, CG_B32);
     uint32_t *a_of = bc_new(&c->arena, uint32_t, count), *b_of = bc_new(&c->arena, uint32_t, count), a_count = 0, b_count = 0;
     uint32_t *row_of = bc_new(&c->arena, uint32_t, count), *column_of = bc_new(&c->arena, uint32_t, count);
-    if (!sum || !a_at || !b_at || !a_of || !b_of || !row_of || !column_of) {
+    s.at[0] = cg_vals(c, count);
+    s.at[1] = cg_vals(c, count);
+    if (!sum || !a_at || !b_at || !s.at[0] || !s.at[1] || !a_of || !b_of || !row_of || !column_of) {
         cg_no_memory(c);
         return;
     }
@@ -425,6 +484,9 @@ static void lower_without(cg_func *c, const bc_op *op, const product *p, const c
             cg_val at = cg_new(c, CG_B32);
             cg_ins(c, "xor.b32 %v, %v, %u", at, cg_reg(c, thread_row), row);
             cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", a_at[i], at, bytes << p->k, sa.base);
+            s.at[0][i] = cg_new(c, CG_B32);
+            if (scaled)
+                cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", s.at[0][i], at, cg_memory_bytes(s.kind) << s.k, s.base[0]);
         }
         a_of[r] = i;
         for (i = 0; i < b_count && column_of[i] != key; i++)
@@ -437,6 +499,11 @@ static void lower_without(cg_func *c, const bc_op *op, const product *p, const c
             cg_ins(c, "xor.b32 %v, %v, %u", index, cg_reg(c, thread_batch), batch);
             cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", base, index, bytes << (p->n + p->k), sb.base);
             cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", b_at[i], at, bytes, base);
+            s.at[1][i] = cg_new(c, CG_B32);
+            if (scaled) {
+                cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", base, index, cg_memory_bytes(s.kind) << (p->n + s.k), s.base[1]);
+                cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", s.at[1][i], at, cg_memory_bytes(s.kind), base);
+            }
         }
         b_of[r] = i;
         sum[r] = cg_new(c, cls);
@@ -454,9 +521,28 @@ static void lower_without(cg_func *c, const bc_op *op, const product *p, const c
         b[i] = load_operand(c, op, p, 1, b_at[i]);
         cg_ins(c, "add.u32 %v, %v, %u", b_at[i], b_at[i], bytes << p->n);
     }
-    for (uint32_t r = 0; a && b && r < count; r++)
+    cg_val *a_scale = cg_vals(c, a_count), *b_scale = cg_vals(c, b_count);
+    if (scaled && a_scale && b_scale) {
+        cg_val block = cg_new(c, CG_B32), along[2] = {cg_new(c, CG_B32), cg_new(c, CG_B32)};
+        cg_ins(c, "shr.u32 %v, %v, %u", block, k, s.block);
+        cg_ins(c, "mul.lo.u32 %v, %v, %u", along[0], block, cg_memory_bytes(s.kind));
+        cg_ins(c, "mul.lo.u32 %v, %v, %u", along[1], block, cg_memory_bytes(s.kind) << p->n);
+        for (uint32_t i = 0; i < a_count; i++)
+            a_scale[i] = load_scale(c, s.kind, s.at[0][i], along[0]);
+        for (uint32_t i = 0; i < b_count; i++)
+            b_scale[i] = load_scale(c, s.kind, s.at[1][i], along[1]);
+    }
+    for (uint32_t r = 0; a && b && a_scale && b_scale && r < count; r++) {
+        cg_val left = a[a_of[r]], right = b[b_of[r]];
+        if (scaled) { /* the product of two small floats is exact, and so is mostly that with both scales */
+            left = cg_new(c, CG_B32);
+            right = cg_new(c, CG_B32);
+            cg_ins(c, "mul.rn.f32 %v, %v, %v", left, a[a_of[r]], b[b_of[r]]);
+            cg_ins(c, "mul.rn.f32 %v, %v, %v", right, a_scale[a_of[r]], b_scale[b_of[r]]);
+        }
         cg_ins(c, "mov.b%u %v, %v", cg_class_bits(cls), sum[r],
-               multiply_add(c, p->acc == BC_F16 ? BC_F32 : p->acc, a[a_of[r]], b[b_of[r]], sum[r]));
+               multiply_add(c, p->acc == BC_F16 ? BC_F32 : p->acc, left, right, sum[r]));
+    }
     cg_ins(c, "add.u32 %v, %v, 1", k, k);
     cg_ins(c, "setp.lt.u32 %v, %v, %u", again, k, (uint32_t)1 << p->k);
     cg_ins(c, "@%v bra %l", again, head);
@@ -493,6 +579,11 @@ void cg_lower_mmaf(cg_func *c, const bc_op *op)
 }
 
 void cg_lower_mmai(cg_func *c, const bc_op *op)
+{
+    lower_product(c, op);
+}
+
+void cg_lower_mmaf_scaled(cg_func *c, const bc_op *op)
 {
     lower_product(c, op);
 }

@@ -118,6 +118,7 @@ static void read_case(reader *r, const case_words *w)
 static void read_info(reader *r, const case_words *w)
 {
     const char *outcome = word(r, w, 3);
+    r->now->min_sm = (unsigned)strtoul(word(r, w, 5), NULL, 10);
     r->now->group = word(r, w, 1);
     r->now->perf = strcmp(word(r, w, 2), "perf") == 0;
     r->now->outcome = strcmp(outcome, "trap") == 0 ? CASE_TRAPS : strcmp(outcome, "invalid") == 0 ? CASE_INVALID

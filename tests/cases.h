@@ -59,6 +59,7 @@ typedef struct corpus_case {
     const char *name, *group, *symbol;
     bool perf;
     case_outcome outcome;
+    unsigned min_sm;             /* chips from 90 on have what the kernel needs; 0: all have */
     uint32_t grid[3];
     const char *file[CASE_VERSIONS]; /* by minor - 1; NULL: that version cannot express it */
     case_array *arrays;

@@ -57,6 +57,7 @@ if build build tests corpus; then
     run property check-property
     run corpus check-corpus
     run matrix check-matrix
+    run ptx check-ptx
     run matrix-ptx check-matrix-ptx
 fi
 if build build-sanitized CONFIG=asan tests; then

@@ -40,7 +40,7 @@ typedef struct driver {
     uint64_t seed;
     bool perf, times;
     const char *target;      /* of --ptx or --gpu, or NULL */
-    bool gpu;
+    bool gpu, alone;         /* alone: this process may lose its context */
     const char *findings;    /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
@@ -342,6 +342,7 @@ static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const
     if (ok && a->driver->perf) {
         ok = gpu_time(loaded, c->symbol, c->grid, params, 30, &ms);
         printf("%-40s %10.2f us\n", c->name, ms * 1e3);
+        fflush(stdout);
     } else if (ok) {
         ok = gpu_launch(loaded, c->symbol, c->grid, params) && gpu_wait();
         for (size_t i = 0; i < c->array_count && ok; i++)
@@ -432,6 +433,11 @@ static void run_file(attempt *a, const char *bytes, size_t size)
         problem(a, "    does not verify\n");
     } else {
         status = run_kernel(a, m, sink);
+        if (status == TV_UNSUPPORTED && a->driver->target && strtoul(a->driver->target + 3, NULL, 10) < a->c->min_sm) {
+            bc_text_clear(&a->problems);
+            tv_module_close(m);
+            return; /* the chip lacks what it needs, and that was said */
+        }
         if (a->c->outcome == CASE_TRAPS && status == TV_TRAP)
             bc_text_clear(&a->problems);
         else if ((status != TV_OK && !(status == TV_INVALID && a->found)) || a->c->outcome == CASE_TRAPS)
@@ -509,6 +515,21 @@ static bool wanted(const driver *d, const corpus_case *c)
     return !d->filter || strstr(c->name, d->filter) || strcmp(c->group, d->filter) == 0;
 }
 
+/* A trap takes the context with it, so on a GPU it happens in a process of its own. */
+static bool run_elsewhere(const driver *d, const corpus_case *c, int minor)
+{
+    char version[16];
+    snprintf(version, sizeof version, "13.%d", minor);
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "corpus_run", d->folder, "--gpu", d->target, "--filter", c->name, "--version", version, "--alone", "1",
+              (char *)NULL);
+        _exit(2);
+    }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /* Every jobs-th case, from `first` on. */
 static void run_cases(driver *d, const corpus_cases *cases, size_t first)
 {
@@ -527,7 +548,7 @@ static void run_cases(driver *d, const corpus_cases *cases, size_t first)
                 continue;
             if (!c->file[minor - 1])
                 g->skipped++;
-            else if (run_attempt(d, c, minor))
+            else if (d->gpu && !d->alone && c->outcome == CASE_TRAPS ? run_elsewhere(d, c, minor) : run_attempt(d, c, minor))
                 g->passed++;
             else
                 g->failed++;
@@ -626,6 +647,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->findings = files_read(value, &size), wants_findings = true;
         else if (strcmp(option, "--ptx") == 0)
             d->target = value;
+        else if (strcmp(option, "--alone") == 0)
+            d->alone = atoi(value) != 0;
         else if (strcmp(option, "--gpu") == 0)
             d->target = value, d->gpu = true;
         else if (strcmp(option, "--jobs") == 0)
