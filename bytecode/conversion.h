@@ -1,4 +1,5 @@
-/* Conversions in the format of print_tko: where they are, and what they print. Source: operation reference, section 10. */
+/* Conversions in the format of print_tko: where they are, and what they print. Source: operation reference, section
+   10. */
 #ifndef TILEVM_BYTECODE_CONVERSION_H
 #define TILEVM_BYTECODE_CONVERSION_H
 

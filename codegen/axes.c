@@ -1,6 +1,6 @@
-/* How elements of index and pointer tiles follow each other: runs that grow by one, blocks that are equal, what divides the start
-   of a run. It is what lets an access through pointers take several elements at once. Sources: the arithmetic itself;
-   assume (operation reference, section 7). */
+/* How elements of index and pointer tiles follow each other: runs that grow by one, blocks that are equal, what
+   divides the start of a run. It is what lets an access through pointers take several elements at once. Sources: the
+   arithmetic itself; assume (operation reference, section 7). */
 #include "codegen/assign.h"
 #include "codegen/facts.h"
 
@@ -78,7 +78,8 @@ static cg_axis widened(cg_axis a)
 static cg_axis scaled(const cg_fact *fa, uint8_t factor, uint32_t d)
 {
     uint32_t start = every(fa, d, 0) + (uint32_t)factor;
-    return (cg_axis){.same = axis_of(fa, d).same, .start = start < CG_DIVISOR_OF_ZERO ? (uint8_t)start : CG_DIVISOR_OF_ZERO};
+    start = start < CG_DIVISOR_OF_ZERO ? start : CG_DIVISOR_OF_ZERO;
+    return (cg_axis){.same = axis_of(fa, d).same, .start = (uint8_t)start};
 }
 
 /* x < n: where a run of x and n are aligned alike, its elements are all below or none. */
@@ -90,7 +91,8 @@ static cg_axis compared(const bc_op *op, const cg_fact *x, const cg_fact *n, uin
         const cg_fact *t = x;
         x = n;
         n = t;
-    } else if (predicate != BC_ComparisonPredicate_less_than && predicate != BC_ComparisonPredicate_greater_than_or_equal) {
+    } else if (predicate != BC_ComparisonPredicate_less_than
+               && predicate != BC_ComparisonPredicate_greater_than_or_equal) {
         return r;
     }
     cg_axis run = axis_of(x, d);
@@ -104,7 +106,8 @@ static bool is_splat(const bc_op *op)
     const bc_type *type = bc_results(op)[0].type;
     const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
     bc_kind kind = bc_elem_kind(type);
-    return kind == BC_I1 ? bc_shape_elems(type->shape, type->rank) > 8 && blob->len == 1 : blob->len == bc_kind_constant_bytes(kind);
+    return kind == BC_I1 ? bc_shape_elems(type->shape, type->rank) > 8 && blob->len == 1
+                         : blob->len == bc_kind_constant_bytes(kind);
 }
 
 /* ---- ops that move dimensions ---- */
@@ -226,8 +229,8 @@ const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *are
     const bc_value *from = op->operand_count ? bc_operands(op)[0] : NULL;
     const cg_fact *fact = from ? &facts[from->id] : NULL;
     bool known = op->opcode == OP_constant ? is_splat(op)
-               : op->opcode == OP_iota || op->opcode == OP_broadcast || op->opcode == OP_reshape || op->opcode == OP_permute
-                 || op->opcode == OP_assume || cg_is_map((bc_opcode)op->opcode);
+               : op->opcode == OP_iota || op->opcode == OP_broadcast || op->opcode == OP_reshape
+                 || op->opcode == OP_permute || op->opcode == OP_assume || cg_is_map((bc_opcode)op->opcode);
     cg_axis *out = known ? bc_new(arena, cg_axis, type->rank) : NULL;
     if (!out)
         return NULL;

@@ -1,5 +1,5 @@
-/* Calls and strings. Sources: PTX interoperability guide, system calls; CUDA C++ programming guide, formatted output and
-   dynamic global memory allocation. */
+/* Calls and strings. Sources: PTX interoperability guide, system calls; CUDA C++ programming guide, formatted output
+   and dynamic global memory allocation. */
 #include "codegen/call.h"
 
 /* ---- strings ---- */
@@ -126,7 +126,8 @@ static void put_global(const bc_module *m, const bc_global *g, bc_text *out)
     bytes = bytes ? bytes : 1;
     if (align < bytes || (align & (align - 1)) || align > 4096)
         align = 16;
-    bc_text_printf(out, "%s.global .align %u .b8 ", g->visibility == BC_SymbolVisibility_private ? "" : ".visible ", (unsigned)align);
+    bc_text_printf(out, "%s.global .align %u .b8 ", g->visibility == BC_SymbolVisibility_private ? "" : ".visible ",
+                   (unsigned)align);
     cg_put_global_name(m, g, out);
     bc_text_printf(out, "[%llu] = {", (unsigned long long)((count + per_byte - 1) / per_byte * bytes));
     for (uint64_t i = 0; i < count; i += per_byte) {
@@ -148,7 +149,8 @@ void cg_put_module(const bc_module *m, bc_text *out)
             allocates = allocates || op->opcode == OP_alloca;
         }
     if (prints)
-        bc_text_puts(out, ".extern .func (.param .b32 tv_result) vprintf (.param .b64 tv_format, .param .b64 tv_arguments);\n");
+        bc_text_puts(out, ".extern .func (.param .b32 tv_result) vprintf (.param .b64 tv_format, "
+                          ".param .b64 tv_arguments);\n");
     if (allocates)
         bc_text_puts(out, ".extern .func (.param .b64 tv_result) malloc (.param .b64 tv_bytes);\n"
                           ".extern .func free (.param .b64 tv_address);\n");

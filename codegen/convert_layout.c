@@ -1,15 +1,17 @@
-/* A value from one layout to another: renamed registers where every thread keeps what it has; shuffles where elements stay in their
-   warp and few are needed; else a trip through shared memory, in an order of elements without bank conflicts, in halves where
-   it would not fit. */
+/* A value from one layout to another: renamed registers where every thread keeps what it has; shuffles where
+   elements stay in their warp and few are needed; else a trip through shared memory, in an order of elements without
+   bank conflicts, in halves where it would not fit. */
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 
 /* ---- where an element is ---- */
 
 /* Registers and lanes of a layout as a basis: combinations of images, each with a leading bit of its own. */
+enum { MAX_BASIS = CG_MAX_REG_BITS + CG_LANE_BITS };
+
 typedef struct basis {
     uint32_t count;
-    uint32_t image[CG_MAX_REG_BITS + CG_LANE_BITS], reg[CG_MAX_REG_BITS + CG_LANE_BITS], lane[CG_MAX_REG_BITS + CG_LANE_BITS];
+    uint32_t image[MAX_BASIS], reg[MAX_BASIS], lane[MAX_BASIS];
 } basis;
 
 /* The bits of (register, lane) whose images make x; what is left of x. */
@@ -52,8 +54,8 @@ static basis basis_of(const cg_layout *l)
 
 /* ---- within a warp ---- */
 
-/* Thread t wants for its register r what lane (lane_of(r) ^ lane_of(t)) has in register (reg_of(r) ^ reg_of(t)); each is linear,
-   given by what its bits contribute. */
+/* Thread t wants for its register r what lane (lane_of(r) ^ lane_of(t)) has in register (reg_of(r) ^ reg_of(t));
+   each is linear, given by what its bits contribute. */
 typedef struct exchange {
     uint32_t reg_of_reg[CG_MAX_REG_BITS], lane_of_reg[CG_MAX_REG_BITS];
     cg_layout reg_of_thread, lane_of_thread;
@@ -181,8 +183,8 @@ static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *
 
 enum { BANK_BYTES_LOG2 = 2, ROW_BYTES_LOG2 = 7, MOST_VECTOR_LOG2 = 4 }; /* 32 banks of 4 bytes */
 
-/* An order of elements in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with those from bit `from`
-   on. In elements. */
+/* An order of elements in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with
+   those from bit `from` on. In elements. */
 typedef struct order {
     uint8_t place[CG_MAX_TILE_BITS]; /* of index bit i */
     uint32_t chunk, from, bits;
@@ -214,8 +216,8 @@ static uint32_t vector_of(const cg_layout *l, uint32_t size)
     return cg_layout_vector(l, 0, size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0, bits);
 }
 
-/* Rows of banks that a warp's accesses to all its registers take; every access itself counts as one more. size: log2 of an element's
-   bytes. */
+/* Rows of banks that a warp's accesses to all its registers take; every access itself counts as one more. size: log2
+   of an element's bytes. */
 static uint32_t cost_of(const cg_layout *l, uint32_t size)
 {
     uint32_t vector = vector_of(l, size), bytes = size + vector, most = 0;
@@ -223,7 +225,8 @@ static uint32_t cost_of(const cg_layout *l, uint32_t size)
     for (uint32_t first = 0; first < 32; first += lanes) {
         uint32_t words[32], count = 0, in_bank[32] = {0};
         for (uint32_t lane = first; lane < first + lanes; lane++) {
-            uint32_t word = cg_layout_at(l, 0, lane, 0) << size >> (bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2), known = 0;
+            uint32_t word = cg_layout_at(l, 0, lane, 0) << size, known = 0;
+            word >>= bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2;
             while (known < count && words[known] != word)
                 known++;
             if (known == count) {
@@ -288,7 +291,8 @@ static order best_order(const cg_layout *from, const cg_layout *to, uint32_t siz
 
 /* ---- in halves ---- */
 
-/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well. UINT32_MAX: none. */
+/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well.
+   UINT32_MAX: none. */
 static uint32_t splitting_bit(const cg_layout *from, const cg_layout *to)
 {
     uint32_t best = UINT32_MAX;
@@ -309,8 +313,8 @@ static cg_layout without_bit(const cg_layout *l, uint32_t bit, uint32_t *out_kep
     return cg_layout_drop_copies(&r, out_kept);
 }
 
-static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to, uint32_t bit,
-                           cg_val *out)
+static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to,
+                           uint32_t bit, cg_val *out)
 {
     uint32_t kept, to_kept, mask = (uint32_t)1 << bit;
     uint8_t reg_bit;

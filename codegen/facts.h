@@ -1,5 +1,5 @@
-/* What is known about values before any instruction: which power of two divides an integer or an address, constants, and how the
-   elements of a tile of integers or pointers follow each other. */
+/* What is known about values before any instruction: which power of two divides an integer or an address, constants,
+   and how the elements of a tile of integers or pointers follow each other. */
 #ifndef TILEVM_CODEGEN_FACTS_H
 #define TILEVM_CODEGEN_FACTS_H
 

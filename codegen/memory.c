@@ -185,7 +185,8 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
 
 /* ---- flat tiles ---- */
 
-/* Calls for every vector of a layout: its first register, which registers it has, the offset of the first in elements. */
+/* Calls for every vector of a layout: its first register, which registers it has, the offset of the first in
+   elements. */
 typedef struct vectors {
     uint32_t bits;                          /* log2 of the elements of one */
     uint8_t reg_bit[5];                     /* the register bits that run within one */

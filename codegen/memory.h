@@ -23,18 +23,19 @@ const char *cg_order_suffix(uint64_t order, uint64_t scope);
 /* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
 uint32_t cg_memory_bytes(bc_kind kind);
 
-/* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are fine, and
-   zeros are used). */
+/* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are
+   fine, and zeros are used). */
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);
 void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs);
 
-/* A tile in row-major order at an address, 32 bits in shared memory, 64 bits in global memory: stored by the threads that own its elements, loaded by all;
-   both with the widest vectors that the layout has. */
+/* A tile in row-major order at an address, 32 bits in shared memory, 64 bits in global memory: stored by the threads
+   that own its elements, loaded by all; both with the widest vectors that the layout has. */
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
 
-/* The same for tiles in another order of elements: at address `base + element * bytes` of register r of layout l, whose images say
-   the place in memory. Gives a 32-bit register and a constant offset. Threads and registers may share image bits. */
+/* The same for tiles in another order of elements: at address `base + element * bytes` of register r of layout l,
+   whose images say the place in memory. Gives a 32-bit register and a constant offset. Threads and registers may
+   share image bits. */
 typedef struct cg_place {
     cg_val address;
     int64_t offset;

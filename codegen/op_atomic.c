@@ -1,5 +1,5 @@
-/* Atomics. Only the owner of an element acts on it, each element once; a result that is used then reaches the threads that hold
-   copies. Sources: memory reference, section 5; PTX ISA, atom and red. */
+/* Atomics. Only the owner of an element acts on it, each element once; a result that is used then reaches the
+   threads that hold copies. Sources: memory reference, section 5; PTX ISA, atom and red. */
 #include <stdio.h>
 
 #include "codegen/assign.h"
@@ -10,9 +10,9 @@
 
 /* What a mode is in PTX: operation and the letter of its type; "f" is replaced by the float's own type. */
 static const struct { const char *operation, *type; } modes[] = {
-    [BC_AtomicRMWMode_and] = {"and", "b"},   [BC_AtomicRMWMode_or] = {"or", "b"},     [BC_AtomicRMWMode_xor] = {"xor", "b"},
-    [BC_AtomicRMWMode_add] = {"add", "u"},   [BC_AtomicRMWMode_addf] = {"add", "f"},  [BC_AtomicRMWMode_max] = {"max", "s"},
-    [BC_AtomicRMWMode_min] = {"min", "s"},   [BC_AtomicRMWMode_umax] = {"max", "u"},  [BC_AtomicRMWMode_umin] = {"min", "u"},
+    [BC_AtomicRMWMode_and] = {"and", "b"},  [BC_AtomicRMWMode_or] = {"or", "b"},    [BC_AtomicRMWMode_xor] = {"xor", "b"},
+    [BC_AtomicRMWMode_add] = {"add", "u"},  [BC_AtomicRMWMode_addf] = {"add", "f"}, [BC_AtomicRMWMode_max] = {"max", "s"},
+    [BC_AtomicRMWMode_min] = {"min", "s"},  [BC_AtomicRMWMode_umax] = {"max", "u"}, [BC_AtomicRMWMode_umin] = {"min", "u"},
     [BC_AtomicRMWMode_xchg] = {"exch", "b"},
 };
 
@@ -31,7 +31,8 @@ typedef struct atomic {
 /* "red.relaxed.gpu.global.add.noftz.v2.f16" */
 static void put_name(char out[MAX_NAME], const atomic *a, uint32_t count)
 {
-    const char *operation = a->compare ? "cas" : modes[a->mode].operation, *type = a->compare ? "b" : modes[a->mode].type;
+    const char *operation = a->compare ? "cas" : modes[a->mode].operation;
+    const char *type = a->compare ? "b" : modes[a->mode].type;
     bool half = a->kind == BC_F16 || a->kind == BC_BF16, floats = !a->compare && a->mode == BC_AtomicRMWMode_addf;
     char vector[16] = "";
     if (count > 1)
@@ -72,7 +73,8 @@ static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t 
     else if (count == 1)
         cg_ins(c, "%s%s [%v%s], %v", guard, name, address, offset, cg_reg(c, a->value[reg[0]]));
     else if (count == 2)
-        cg_ins(c, "%s%s [%v%s], {%v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]), cg_reg(c, a->value[reg[1]]));
+        cg_ins(c, "%s%s [%v%s], {%v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]),
+               cg_reg(c, a->value[reg[1]]));
     else if (count == 4)
         cg_ins(c, "%s%s [%v%s], {%v, %v, %v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]),
                cg_reg(c, a->value[reg[1]]), cg_reg(c, a->value[reg[2]]), cg_reg(c, a->value[reg[3]]));

@@ -1,5 +1,5 @@
-/* assert and print_tko. One thread of the block prints; a tile reaches it through shared memory, so that its elements come in
-   order. Source: operation reference, section 10. */
+/* assert and print_tko. One thread of the block prints; a tile reaches it through shared memory, so that its
+   elements come in order. Source: operation reference, section 10. */
 #include "bytecode/conversion.h"
 #include "codegen/assign.h"
 #include "codegen/call.h"
@@ -40,7 +40,8 @@ static cg_val to_shared(cg_func *c, const bc_op *op, const bc_value *v)
     bc_kind kind = bc_elem_kind(v->type);
     uint32_t bytes = cg_memory_bytes(kind) << l.tile_bits;
     if (bytes > CG_MAX_SCRATCH) {
-        cg_unsupported(c, op, "'%s' takes tiles of up to %u bytes here; this one has %u", bc_info(op)->name, CG_MAX_SCRATCH, bytes);
+        cg_unsupported(c, op, "'%s' takes tiles of up to %u bytes here; this one has %u", bc_info(op)->name, CG_MAX_SCRATCH,
+                       bytes);
         return cg_const(CG_B32, 0);
     }
     cg_val base = cg_scratch(c, bytes);
@@ -75,7 +76,8 @@ static void end(cg_func *c, const walk *w, bc_kind kind, uint32_t count)
 
 static cg_val load_element(cg_func *c, const walk *w, bc_kind kind)
 {
-    cg_access a = {.kind = kind, .space = "shared", .order = "", .address = w->address, .predicate = cg_const(CG_PRED, 1)};
+    cg_access a = {.kind = kind, .space = "shared", .order = "", .address = w->address,
+                   .predicate = cg_const(CG_PRED, 1)};
     cg_val x;
     cg_load_vector(c, &a, 1, NULL, &x);
     return x;

@@ -1,5 +1,6 @@
-/* Ops that take tiles apart and put them together: extract, insert, cat, pack, unpack. Where the layout allows it, registers are
-   only renamed or chosen; else the tile goes through shared memory. Sources: operation reference, sections 5.5 and 6. */
+/* Ops that take tiles apart and put them together: extract, insert, cat, pack, unpack. Where the layout allows it,
+   registers are only renamed or chosen; else the tile goes through shared memory. Sources: operation reference,
+   sections 5.5 and 6. */
 #include "codegen/assign.h"
 #include "codegen/facts.h"
 #include "codegen/memory.h"
@@ -177,8 +178,8 @@ void cg_lower_extract(cg_func *c, const bc_op *op)
 
 /* ---- insert, cat: every element of the result comes from one of two tiles at the same place of the slice ---- */
 
-/* Registers of the result in l: those of `small` (in cg_layout_unembed of l, without copies) where the element lies in the slice, else
-   of `others`, which lie as l or, with others_small, as small. */
+/* Registers of the result in l: those of `small` (in cg_layout_unembed of l, without copies) where the element lies
+   in the slice, else of `others`, which lie as l or, with others_small, as small. */
 static cg_val *merge(cg_func *c, const cg_layout *l, uint32_t mask, cg_val slice, uint32_t kept, const cg_val *small,
                      const cg_val *others, bool others_small)
 {
@@ -218,7 +219,8 @@ void cg_lower_insert(cg_func *c, const bc_op *op)
     uint32_t kept;
     part = cg_layout_drop_copies(&part, &kept);
     cg_val slice = slice_index(c, op, bc_operand_range(op, F_insert_indices), &small, &large);
-    cg_val *out = merge(c, l, cg_slice_mask(&small, &large), slice, kept, cg_get(c, source, &part), cg_get(c, destination, l), false);
+    cg_val *out = merge(c, l, cg_slice_mask(&small, &large), slice, kept, cg_get(c, source, &part),
+                        cg_get(c, destination, l), false);
     if (out && !c->failed)
         cg_set(c, cg_result(op, 0), out);
 }

@@ -1,32 +1,31 @@
-/* Tiles of pointers; see the header. Elements go to one access where facts say that their pointers follow each other, the first is
-   aligned for all, and the mask takes all or none. */
+/* Tiles of pointers; see the header. Elements go to one access where facts say that their pointers follow each
+   other, the first is aligned for all, and the mask takes all or none. */
 #include "codegen/pointers.h"
 
 #include "codegen/assign.h"
 #include "codegen/facts.h"
 
+/* Rows of the same name in the four ops; single: one element at a time. */
+#define PTR_OP(name, where, what, single_)                                                     \
+    (cg_ptr_op)                                                                                \
+    {                                                                                          \
+        .pointers = bc_operand(op, F_##name##_##where), .value = what,                         \
+        .mask = bc_operand(op, F_##name##_mask), .single = single_,                            \
+        .order = bc_attr_u(op, F_##name##_memory_ordering_semantics),                          \
+        .scope = bc_attr_u(op, F_##name##_memory_scope)                                        \
+    }
+
 cg_ptr_op cg_ptr_op_of(const bc_op *op)
 {
     switch ((int)op->opcode) {
     case OP_load_ptr_tko:
-        return (cg_ptr_op){.pointers = bc_operand(op, F_load_ptr_tko_source), .mask = bc_operand(op, F_load_ptr_tko_mask),
-                           .order = bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics),
-                           .scope = bc_attr_u(op, F_load_ptr_tko_memory_scope)};
+        return PTR_OP(load_ptr_tko, source, NULL, false);
     case OP_store_ptr_tko:
-        return (cg_ptr_op){.pointers = bc_operand(op, F_store_ptr_tko_destination),
-                           .value = bc_operand(op, F_store_ptr_tko_value), .mask = bc_operand(op, F_store_ptr_tko_mask),
-                           .order = bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics),
-                           .scope = bc_attr_u(op, F_store_ptr_tko_memory_scope)};
+        return PTR_OP(store_ptr_tko, destination, bc_operand(op, F_store_ptr_tko_value), false);
     case OP_atomic_rmw_tko:
-        return (cg_ptr_op){.pointers = bc_operand(op, F_atomic_rmw_tko_pointers), .value = bc_operand(op, F_atomic_rmw_tko_arg),
-                           .mask = bc_operand(op, F_atomic_rmw_tko_mask),
-                           .order = bc_attr_u(op, F_atomic_rmw_tko_memory_ordering_semantics),
-                           .scope = bc_attr_u(op, F_atomic_rmw_tko_memory_scope), .single = true};
+        return PTR_OP(atomic_rmw_tko, pointers, bc_operand(op, F_atomic_rmw_tko_arg), true);
     default: /* atomic_cas_tko */
-        return (cg_ptr_op){.pointers = bc_operand(op, F_atomic_cas_tko_pointers), .value = bc_operand(op, F_atomic_cas_tko_val),
-                           .mask = bc_operand(op, F_atomic_cas_tko_mask),
-                           .order = bc_attr_u(op, F_atomic_cas_tko_memory_ordering_semantics),
-                           .scope = bc_attr_u(op, F_atomic_cas_tko_memory_scope), .single = true};
+        return PTR_OP(atomic_cas_tko, pointers, bc_operand(op, F_atomic_cas_tko_val), true);
     }
 }
 
@@ -94,7 +93,7 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
     if (bits)
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
     if (!bits && cg_pointee_shift(p->pointers->type) < 0)
-        cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: two that are neighbours along a dimension must have "
+        cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: two neighbours along a dimension must have "
                        "pointers that are known to follow each other, the first to a whole byte");
     for (uint32_t k = 0; k < bits; k++)
         members |= (uint32_t)1 << reg_bit[k];
@@ -106,7 +105,8 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
         cg_pointer_part part = {.count = (uint32_t)1 << bits};
         for (uint32_t i = 0; i < part.count; i++)
             part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
-        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind, .space = "global", .packed = true,
+        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind, .space = "global",
+                                  .packed = true,
                                   .order = cg_order_suffix(p->order, p->scope), .address = cg_reg(c, addresses[r]),
                                   .predicate = mask ? cg_and(c, mask[r], owner) : owner};
         found(c, user, &part);

@@ -455,7 +455,8 @@ static void settle(cg_func *c, const cg_layout *l, cg_val *regs, cg_val *both)
 }
 
 /* A tile inside the tensor by long vectors, one at its end by those that never straddle it. */
-static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, cg_val *regs, void *user, cg_part_fn *found)
+static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, cg_val *regs, void *user,
+                     cg_part_fn *found)
 {
     cg_func *c = w->c;
     uint32_t edge = cg_label(c), end = cg_label(c);

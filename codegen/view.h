@@ -35,7 +35,8 @@ void cg_assign_view_write(cg_func *c, const bc_op *op);
 
 /* The tile dimension that is contiguous in memory; false: none is known to be. */
 bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim);
-/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's end. */
+/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's
+   end. */
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
 /* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);

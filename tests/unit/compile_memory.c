@@ -1,5 +1,5 @@
-/* Ops that reach memory or move elements, compiled to PTX and run on the simulator, beside the virtual machine: both must leave the
-   same bytes. The corpus has what front ends emit; here is what they do not. */
+/* Ops that reach memory or move elements, compiled to PTX and run on the simulator, beside the virtual machine: both
+   must leave the same bytes. The corpus has what front ends emit; here is what they do not. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Conversions between layouts, emitted as PTX and run on the simulator: random layouts, with copies, with images of several bits, of
-   elements of every size. Thread t must hold in register r of the result what the second layout says. */
+/* Conversions between layouts, emitted as PTX and run on the simulator: random layouts, with copies, with images of
+   several bits, of elements of every size. Thread t must hold in register r of the result what the second layout
+   says. */
 #include <stdlib.h>
 #include <string.h>
 
