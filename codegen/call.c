@@ -140,6 +140,29 @@ static void put_global(const bc_module *m, const bc_global *g, bc_text *out)
     bc_text_puts(out, "};\n");
 }
 
+void cg_take_print_lock(cg_func *c, cg_val first)
+{
+    uint32_t again = cg_label(c), on = cg_label(c);
+    cg_val address = cg_new(c, CG_B64), was = cg_new(c, CG_B32), taken = cg_new(c, CG_PRED);
+    cg_ins(c, "@!%v bra %l", first, on);
+    cg_ins(c, "mov.u64 %v, tv_print_lock", address);
+    cg_place_label(c, again);
+    cg_ins(c, "atom.acquire.gpu.global.cas.b32 %v, [%v], 0, 1", was, address);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", taken, was);
+    cg_ins(c, "@%v bra %l", taken, again);
+    cg_place_label(c, on);
+}
+
+void cg_give_print_lock(cg_func *c, cg_val first)
+{
+    uint32_t on = cg_label(c);
+    cg_val address = cg_new(c, CG_B64), was = cg_new(c, CG_B32);
+    cg_ins(c, "@!%v bra %l", first, on);
+    cg_ins(c, "mov.u64 %v, tv_print_lock", address);
+    cg_ins(c, "atom.release.gpu.global.exch.b32 %v, [%v], 0", was, address);
+    cg_place_label(c, on);
+}
+
 void cg_put_module(const bc_module *m, bc_text *out)
 {
     bool prints = false, allocates = false;
@@ -150,7 +173,8 @@ void cg_put_module(const bc_module *m, bc_text *out)
         }
     if (prints)
         bc_text_puts(out, ".extern .func (.param .b32 tv_result) vprintf (.param .b64 tv_format, "
-                          ".param .b64 tv_arguments);\n");
+                          ".param .b64 tv_arguments);\n"
+                          ".global .align 4 .u32 tv_print_lock = 0;\n");
     if (allocates)
         bc_text_puts(out, ".extern .func (.param .b64 tv_result) malloc (.param .b64 tv_bytes);\n"
                           ".extern .func free (.param .b64 tv_address);\n");

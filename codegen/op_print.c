@@ -174,16 +174,14 @@ void cg_assign_print_tko(cg_func *c, const bc_op *op)
 }
 
 /* An element as device printf takes it: i1 and i4 zero-extended, i8 and i16 sign-extended, floats as double. */
-static cg_val argument(cg_func *c, const bc_op *op, bc_kind kind, cg_val x)
+static cg_val argument(cg_func *c, bc_kind kind, cg_val x)
 {
     if (kind == BC_I64 || kind == BC_PTR || kind == BC_F64 || kind == BC_I4)
         return cg_reg(c, x);
     if (bc_kinds[kind].kind_class == BC_CLASS_INTEGER)
         return cg_reg(c, cg_to_b32(c, kind, kind != BC_I1, x));
     cg_val wide = cg_new(c, CG_B64);
-    if (kind != BC_F32 && kind != BC_TF32 && kind != BC_F16 && kind != BC_BF16)
-        cg_unsupported(c, op, "'print_tko' of %s has no PTX yet: convert it to f32 first", bc_kinds[kind].text);
-    cg_ins(c, "cvt.f64.f32 %v, %v", wide, cg_reg(c, kind == BC_F32 || kind == BC_TF32 ? x : cg_to_f32(c, kind, x)));
+    cg_ins(c, "cvt.f64.f32 %v, %v", wide, cg_any_to_f32(c, kind, x));
     return wide;
 }
 
@@ -215,14 +213,14 @@ static void flush_first(cg_func *c, pending *p)
     cg_place_label(c, others);
 }
 
-static void add_element(cg_func *c, const bc_op *op, pending *p, const bc_conversion *k, bc_kind kind, cg_val x)
+static void add_element(cg_func *c, pending *p, const bc_conversion *k, bc_kind kind, cg_val x)
 {
     if (k->as == BC_PRINT_TEXT) {
         cg_put_literal(&p->format, k->text);
         return;
     }
     bc_text_str(&p->format, k->text);
-    p->args[p->count++] = argument(c, op, kind, x);
+    p->args[p->count++] = argument(c, kind, x);
 }
 
 /* A bracket for every dimension that starts (ends) with element i. */
@@ -255,7 +253,7 @@ static void print_tile(cg_func *c, const bc_op *op, const bc_value *v, const bc_
     cg_call_print(c, bc_str(", "));
     cg_place_label(c, first);
     print_brackets(c, &s, w.i, "[");
-    add_element(c, op, p, k, kind, load_element(c, &w, kind));
+    add_element(c, p, k, kind, load_element(c, &w, kind));
     flush(c, p);
     cg_ins(c, "add.s32 %v, %v, 1", next, w.i);
     print_brackets(c, &s, next, "]");
@@ -273,6 +271,11 @@ void cg_lower_print_tko(cg_func *c, const bc_op *op)
     bc_conversion k;
     size_t at = 0;
     uint32_t arg = 0;
+    bool pieces = args.count > CG_MAX_PRINT_ARGS; /* more than one call */
+    for (uint32_t i = 0; i < args.count; i++)
+        pieces = pieces || bc_operands(op)[args.first + i]->type->rank > 0;
+    if (pieces)
+        cg_take_print_lock(c, is_first(c));
     bc_text_init(&p.format, &c->m->arena.allocator);
     for (bool more = true; more && !c->failed;) {
         more = bc_next_conversion(format, &at, &k);
@@ -286,9 +289,11 @@ void cg_lower_print_tko(cg_func *c, const bc_op *op)
             if (v->type->rank)
                 print_tile(c, op, v, &k, &p);
             else
-                add_element(c, op, &p, &k, bc_elem_kind(v->type), cg_scalar(c, v));
+                add_element(c, &p, &k, bc_elem_kind(v->type), cg_scalar(c, v));
         }
     }
     flush_first(c, &p);
+    if (pieces)
+        cg_give_print_lock(c, is_first(c));
     bc_text_release(&p.format);
 }
