@@ -213,6 +213,7 @@ static uint64_t padding_bits(bc_kind kind, uint8_t padding)
         [BC_F64] = {0, 0x8000000000000000, 0x7ff8000000000000, 0x7ff0000000000000, 0xfff0000000000000},
         [BC_F8E5M2] = {0, 0x80, 0x7e, 0x7c, 0xfc},
         [BC_F8E4M3FN] = {0, 0x80, 0x7f, 0, 0},
+        [BC_F4E2M1FN] = {0, 8, 0, 0, 0},
         [BC_F8E8M0FNU] = {0, 0, 0xff, 0, 0},
         [BC_FNV8E5M3FNU] = {0, 0, 0xff, 0, 0},
     };
