@@ -160,11 +160,27 @@ bool bc_parse_alias(bc_parser *p)
 
 static bool parse_instance(bc_parser *p, bc_debug_value *out);
 
+/* The member that bytecode cannot do without and that the text left out or gave as loc(unknown); NULL: none. */
+static const char *missing_member(const bc_parser *p, const bc_di *d)
+{
+    static const struct {
+        const char *a, *b;
+    } needed[BC_DI_TAG_COUNT] = {[BC_DI_COMPILE_UNIT] = {"file", NULL}, [BC_DI_LEXICAL_BLOCK] = {"scope", "file"},
+                                 [BC_DI_LOC] = {"scope", NULL}, [BC_DI_SUBPROGRAM] = {"file", "compileUnit"}};
+    const bc_di *debug = p->m->debug;
+    if (needed[d->tag].a && (!d->a || debug[d->a - 1].tag == BC_DI_UNKNOWN))
+        return needed[d->tag].a;
+    return needed[d->tag].b && (!d->b || debug[d->b - 1].tag == BC_DI_UNKNOWN) ? needed[d->tag].b : NULL;
+}
+
 /* Adds the attribute and notes how deep it is nested, which later readers bound. */
 static bool add_debug(bc_parser *p, const bc_token *at, const bc_di *d, bc_debug_value *out)
 {
     unsigned a = d->a ? p->debug_chain[d->a - 1] : 0u, b = d->b ? p->debug_chain[d->b - 1] : 0u;
     unsigned chain = (a > b ? a : b) + 1;
+    const char *missing = missing_member(p, d);
+    if (missing)
+        return bc_parse_fail(p, BC_RULE_A_013, at, "this debug attribute needs its %s", missing);
     if (chain > BC_MAX_DEBUG_CHAIN)
         return bc_parse_fail(p, BC_RULE_A_012, at, "debug attributes are nested deeper than %d", BC_MAX_DEBUG_CHAIN);
     size_t count = p->m->debug_count;

@@ -145,7 +145,7 @@ run 0 tileiras --version
 says "Assembler: $PWD/home/bin/ptxas"
 run 0 tileiras --gpu-name sm_90 -O2 --lineinfo kernel.tbc -o k.cubin
 run 0 grep -q 'ENTRY SCALE' k.cubin
-run 0 grep -q -e '^-arch=sm_90 -O2 -lineinfo .*/kernel.ptx -o .*/kernel.cubin$' home/bin/called
+run 0 grep -q -e '^-arch=sm_90a -O2 -lineinfo .*/kernel.ptx -o .*/kernel.cubin$' home/bin/called
 rm home/bin/called
 run 0 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o k.cubin
 run 0 test -f home/bin/called
