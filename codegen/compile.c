@@ -176,6 +176,19 @@ static tv_status compile_function(cg_func *c, bc_text *out)
     return status;
 }
 
+/* After the kernels: .loc may name files that come later. A name may hold anything; the directive's string ends with its line. */
+static void put_files(const cg_files *files, bc_text *out)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        bc_text_printf(out, ".file %zu \"", i + 1);
+        for (size_t k = 0; k < files->names[i].len; k++) {
+            char letter = files->names[i].ptr[k];
+            bc_text_char(out, letter < ' ' || letter == '"' || letter == '\\' || letter == 127 ? '?' : letter);
+        }
+        bc_text_puts(out, "\"\n");
+    }
+}
+
 tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
 {
     const char *name = options && options->target ? options->target : "sm_80";
@@ -194,10 +207,14 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     bc_text_init(&kernels, &m->arena.allocator);
     bc_text_init(&text, &m->arena.allocator);
     cg_put_module(m, &kernels);
+    bc_arena arena;
+    bc_arena_init(&arena, &m->arena.allocator, 0);
+    cg_files files = {.arena = &arena};
     tv_status status = TV_OK;
     uint64_t emitted = 0;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
-        cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink, .emitted = &emitted};
+        cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .files = &files, .sink = sink,
+                     .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
             status = compile_function(&c, &kernels);
         ptx = c.ptx > ptx ? c.ptx : ptx;
@@ -205,8 +222,10 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,
                    target->name);
     bc_text_str(&text, bc_text_get(&kernels));
+    put_files(&files, &text);
     if (status == TV_OK)
         status = text.failed || kernels.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
+    bc_arena_release(&arena);
     bc_text_release(&kernels);
     bc_text_release(&text);
     return status;

@@ -8,6 +8,23 @@ static cg_hook *const hooks[OP_LIMIT] = {
 #include "codegen/hooks.def"
 };
 
+/* The number of a source file; 0: out of memory. */
+static uint32_t file_number(cg_func *c, tv_str name)
+{
+    cg_files *files = c->files;
+    for (size_t i = 0; i < files->count; i++)
+        if (bc_str_eq(files->names[i], name))
+            return (uint32_t)i + 1;
+    tv_str *grown = bc_grow(files->arena, files->names, files->count, &files->capacity, tv_str);
+    if (!grown) {
+        cg_no_memory(c);
+        return 0;
+    }
+    files->names = grown;
+    files->names[files->count++] = name;
+    return (uint32_t)files->count;
+}
+
 static void comment(cg_func *c, const bc_op *op)
 {
     tv_str file;
@@ -18,6 +35,8 @@ static void comment(cg_func *c, const bc_op *op)
         for (size_t i = 0; i < file.len && i < 200; i++) /* a name may hold anything; a comment ends with its line */
             bc_text_char(&c->body, file.ptr[i] < ' ' || file.ptr[i] == '\\' ? '?' : file.ptr[i]);
         bc_text_printf(&c->body, ":%u:%u", line, column);
+        if (c->options && c->options->line_info && line)
+            bc_text_printf(&c->body, "\n\t.loc %u %u %u", file_number(c, file), line, column);
     }
     bc_text_char(&c->body, '\n');
 }

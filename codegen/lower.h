@@ -86,6 +86,15 @@ typedef struct cg_order {
     bool scratch_dirty;          /* a thread may still read the scratch */
 } cg_order;
 
+/* ---- the module ---- */
+
+/* Source files that .loc lines name, numbered from 1. */
+typedef struct cg_files {
+    tv_str *names;     /* in the arena of the call */
+    size_t count, capacity;
+    bc_arena *arena;
+} cg_files;
+
 /* ---- the function ---- */
 
 typedef struct cg_func {
@@ -93,6 +102,7 @@ typedef struct cg_func {
     const bc_function *f;
     const cg_target *target;
     const tv_compile_options *options;
+    cg_files *files;
     tv_sink sink;
     bc_arena arena;
     bc_text prologue;          /* runs first: constants, thread coordinates */
