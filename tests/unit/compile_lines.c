@@ -12,8 +12,9 @@ static const char source[] =
     "entry @k(%p: tile<ptr<i32>>, %a: tile<i32>) {\n"
     "  %0 = addi %a, %a : tile<i32> loc(#add)\n"
     "  %t = store_ptr_tko weak %p, %0 : tile<ptr<i32>>, tile<i32> -> token loc(#add)\n"
-    "  return\n"
-    "}\n"
+    "  return loc(#entry)\n"
+    "} loc(#entry)\n"
+    "#entry = #cuda_tile.di_loc<loc(\"a\\22b.py\":3:1) in #k>\n"
     "#add = #cuda_tile.di_loc<loc(\"a\\22b.py\":14:5) in #k>\n";
 
 static bool append(void *user, const void *bytes, size_t size)
