@@ -69,6 +69,7 @@ if build build-sanitized CONFIG=asan tests; then
     run malformed CONFIG=asan check-malformed
     run fuzz-replay CONFIG=asan check-fuzz-replay
     run matrix-sanitized CONFIG=asan check-matrix
+    run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx
 fi
 if command -v clang > /dev/null; then
     build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit
