@@ -13,6 +13,13 @@ void cg_set_home(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t wei
     cg_want(c, v, l);
 }
 
+void cg_set_scalars(cg_func *c, const bc_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        cg_set_home(c, cg_result(op, i), &scalar, 0);
+}
+
 static void set_lazy(cg_func *c, const bc_value *v)
 {
     cg_value *x = cg_value_of(c, v);

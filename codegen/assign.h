@@ -9,6 +9,8 @@ enum { CG_WEIGHT_DEFAULT = 1, CG_WEIGHT_MEMORY = 2, CG_WEIGHT_REDUCED = 3, CG_WE
 
 /* Gives v its home: a tile of this layout. */
 void cg_set_home(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t weight);
+/* All results of the op are scalars. */
+void cg_set_scalars(cg_func *c, const bc_op *op);
 /* The layout that v has or would like best; false when it has no wish. */
 bool cg_wish(cg_func *c, const bc_value *v, cg_layout *out_layout, uint32_t *out_weight);
 /* A layout for the elements of a tile that no op has a wish for. */

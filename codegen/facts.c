@@ -4,7 +4,7 @@
 
 #include "codegen/assign.h"
 
-static uint8_t divisor_of(uint64_t x)
+uint8_t cg_divisor_of(uint64_t x)
 {
     uint8_t n = 0;
     while (n < CG_DIVISOR_OF_ZERO && !(x >> n & 1))
@@ -19,7 +19,7 @@ static uint8_t least(uint8_t a, uint8_t b)
 
 static cg_fact constant_fact(int64_t value)
 {
-    return (cg_fact){.constant = true, .value = value, .divisor = divisor_of((uint64_t)value)};
+    return (cg_fact){.constant = true, .value = value, .divisor = cg_divisor_of((uint64_t)value)};
 }
 
 static cg_fact of_constant(const bc_op *op)
@@ -40,7 +40,7 @@ static cg_fact of_assume(const bc_op *op, cg_fact f)
 {
     const bc_tagged *predicate = bc_attr_of(op, F_assume_predicate)->tagged;
     if (predicate->tag == BC_TAG_DIV_BY && !predicate->has_a) {
-        uint8_t divisor = divisor_of(predicate->u.bits);
+        uint8_t divisor = cg_divisor_of(predicate->u.bits);
         f.divisor = divisor > f.divisor ? divisor : f.divisor;
     }
     return f;
@@ -57,7 +57,7 @@ static cg_fact of_op(const bc_op *op, const cg_fact *facts)
     case OP_assume:
         return of_assume(op, a);
     case OP_alloca:
-        return (cg_fact){.divisor = divisor_of(bc_attr_u(op, F_alloca_alignment))};
+        return (cg_fact){.divisor = cg_divisor_of(bc_attr_u(op, F_alloca_alignment))};
     case OP_muli: /* wrapping keeps powers of two */
         if (a.constant && b.constant)
             return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};

@@ -12,6 +12,9 @@ typedef struct cg_axis {
     uint8_t same;      /* in blocks of this many, all elements are equal */
 } cg_axis;
 
+/* log2 of the largest power of two that divides x. */
+uint8_t cg_divisor_of(uint64_t x);
+
 typedef struct cg_fact {
     uint8_t divisor;   /* log2 of a power of two that divides every element (pointers: the address); 63 for zero */
     bool constant;     /* every element is `value` */

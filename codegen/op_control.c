@@ -316,7 +316,7 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     cg_place_label(c, loop.end_label);
     if (pipeline)
         cg_pipeline_end(c, pipeline);
-    cg_order_after_loop(c, body);
+    cg_order_loop(c, body);
     set_all(c, bc_results(op), loop.carried, inits.count);
 }
 
@@ -336,7 +336,7 @@ void cg_lower_loop(cg_func *c, const bc_op *op)
     cg_block(c, body);
     c->loop = loop.outer;
     cg_place_label(c, loop.end_label);
-    cg_order_after_loop(c, body);
+    cg_order_loop(c, body);
     set_all(c, bc_results(op), loop.results, op->result_count);
 }
 

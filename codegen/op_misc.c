@@ -3,13 +3,6 @@
 
 /* ---- block numbers ---- */
 
-static void assign_scalars(cg_func *c, const bc_op *op)
-{
-    cg_layout scalar = cg_layout_scalar(c->warp_bits);
-    for (uint32_t i = 0; i < op->result_count; i++)
-        cg_set_home(c, cg_result(op, i), &scalar, 0);
-}
-
 static void lower_special(cg_func *c, const bc_op *op, const char *name)
 {
     for (uint32_t i = 0; i < op->result_count; i++) {
@@ -24,7 +17,7 @@ static void lower_special(cg_func *c, const bc_op *op, const char *name)
 
 void cg_assign_get_tile_block_id(cg_func *c, const bc_op *op)
 {
-    assign_scalars(c, op);
+    cg_set_scalars(c, op);
 }
 
 void cg_lower_get_tile_block_id(cg_func *c, const bc_op *op)
@@ -34,7 +27,7 @@ void cg_lower_get_tile_block_id(cg_func *c, const bc_op *op)
 
 void cg_assign_get_num_tile_blocks(cg_func *c, const bc_op *op)
 {
-    assign_scalars(c, op);
+    cg_set_scalars(c, op);
 }
 
 void cg_lower_get_num_tile_blocks(cg_func *c, const bc_op *op)

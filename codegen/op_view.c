@@ -71,21 +71,14 @@ TILE_VIEW(make_gather_scatter_view)
 
 /* ---- asking for sizes ---- */
 
-static void assign_scalars(cg_func *c, const bc_op *op)
-{
-    cg_layout scalar = cg_layout_scalar(c->warp_bits);
-    for (uint32_t i = 0; i < op->result_count; i++)
-        cg_set_home(c, cg_result(op, i), &scalar, 0);
-}
-
 void cg_assign_get_tensor_shape(cg_func *c, const bc_op *op)
 {
-    assign_scalars(c, op);
+    cg_set_scalars(c, op);
 }
 
 void cg_assign_get_index_space_shape(cg_func *c, const bc_op *op)
 {
-    assign_scalars(c, op);
+    cg_set_scalars(c, op);
 }
 
 /* A 64-bit number as the integer scalar v. */

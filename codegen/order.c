@@ -1,6 +1,8 @@
 /* Barriers between memory ops; see the header. */
 #include "codegen/order.h"
 
+#include "codegen/view.h"
+
 /* ---- which memory ---- */
 
 /* The value that an address comes from: a parameter, or what loaded or made the pointer. */
@@ -59,15 +61,11 @@ static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *lay
     if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_copies(layout) || !is_view_op(a->op)
         || !is_view_op(b))
         return false;
-    int row_a = a->op->opcode == OP_load_view_tko ? F_load_view_tko_index : F_store_view_tko_index;
-    int row_b = b->opcode == OP_load_view_tko ? F_load_view_tko_index : F_store_view_tko_index;
-    int view_a = a->op->opcode == OP_load_view_tko ? F_load_view_tko_view : F_store_view_tko_view;
-    int view_b = b->opcode == OP_load_view_tko ? F_load_view_tko_view : F_store_view_tko_view;
-    bc_range x = bc_operand_range(a->op, row_a), y = bc_operand_range(b, row_b);
-    if (bc_operand(a->op, view_a) != bc_operand(b, view_b) || x.count != y.count)
+    cg_view_op x = cg_view_op_of(a->op), y = cg_view_op_of(b);
+    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a slice twice */
         return false;
-    for (uint32_t i = 0; i < x.count; i++)
-        if (bc_operands(a->op)[x.first + i] != bc_operands(b)[y.first + i])
+    for (uint32_t i = 0; i < x.index_count; i++)
+        if (x.index[i] != y.index[i])
             return false;
     return true;
 }
@@ -149,11 +147,6 @@ void cg_order_loop(cg_func *c, const bc_block *body)
             add_note(c, (cg_note){.root = root_of(c, memory), .write = write});
     }
     c->order.scratch_dirty = true;
-}
-
-void cg_order_after_loop(cg_func *c, const bc_block *body)
-{
-    cg_order_loop(c, body);
 }
 
 cg_order cg_order_save(const cg_func *c)

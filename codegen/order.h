@@ -19,9 +19,8 @@ typedef struct cg_note {
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout);
 /* May the ops of a block write what `memory` reaches? */
 bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory);
-/* At the head of a loop: the accesses of its body may have happened. */
+/* At the head of a loop and after it: the accesses of its body may have happened. */
 void cg_order_loop(cg_func *c, const bc_block *body);
-void cg_order_after_loop(cg_func *c, const bc_block *body);
 
 cg_order cg_order_save(const cg_func *c);
 void cg_order_restore(cg_func *c, cg_order order);

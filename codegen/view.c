@@ -54,39 +54,21 @@ static const cg_view *view_of(cg_func *c, const bc_value *v)
 
 /* ---- what alignment allows ---- */
 
-static uint8_t divisor_of_stride(cg_func *c, const cg_view *v, uint32_t d)
+/* Of a size or stride that the type states, or the operand that it leaves it to. */
+static uint8_t divisor_of_size(cg_func *c, int64_t stated, const bc_value *dynamic)
 {
-    int64_t stride = v->tensor->strides[d];
-    if (stride == BC_DYNAMIC)
-        return c->facts[v->strides[d]->id].divisor;
-    uint8_t n = 0;
-    while (n < 62 && !(stride >> n & 1))
-        n++;
-    return n;
-}
-
-static uint8_t divisor_of_extent(cg_func *c, const cg_view *v, uint32_t d)
-{
-    int64_t extent = v->tensor->shape[d];
-    if (extent == BC_DYNAMIC)
-        return c->facts[v->extents[d]->id].divisor;
-    uint8_t n = 0;
-    while (n < 62 && !(extent >> n & 1))
-        n++;
-    return n;
+    return stated == BC_DYNAMIC ? c->facts[dynamic->id].divisor : cg_divisor_of((uint64_t)stated);
 }
 
 /* Divisor of the first coordinate of a tile along tile dimension t. */
 static uint8_t divisor_of_start(cg_func *c, const cg_view_op *v, uint32_t t)
 {
     const bc_type *type = v->view->type;
-    uint8_t index = c->facts[v->index[t]->id].divisor, step = 0;
+    uint8_t index = c->facts[v->index[t]->id].divisor;
     if (type->kind == BC_GATHER_SCATTER_VIEW)
         return index;
-    int64_t size = type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t];
-    while (step < 62 && !(size >> step & 1))
-        step++;
-    return (uint8_t)(index + step < 62 ? index + step : 62);
+    uint8_t step = cg_divisor_of((uint64_t)(type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t]));
+    return (uint8_t)(index + step < CG_DIVISOR_OF_ZERO ? index + step : CG_DIVISOR_OF_ZERO);
 }
 
 static bool is_inbounds(const cg_view_op *v, uint32_t t)
@@ -115,7 +97,9 @@ static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast)
     int size = cg_pointee_shift(tensor->base->type), base = c->facts[tensor->base->id].divisor - size;
     int most = base < 4 - size ? base : 4 - size;
     for (uint32_t t = 0; t < v->index_count; t++) {
-        int divisor = t == fast ? divisor_of_start(c, v, t) : divisor_of_stride(c, tensor, tensor_dim(type, t));
+        uint32_t d = tensor_dim(type, t);
+        int divisor = t == fast ? divisor_of_start(c, v, t)
+                                : divisor_of_size(c, tensor->tensor->strides[d], tensor->strides[d]);
         most = divisor < most ? divisor : most;
     }
     return most < 0 ? 0 : (uint32_t)most;
@@ -124,7 +108,8 @@ static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast)
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
 {
     const cg_view *tensor = view_of(c, v->view);
-    uint32_t aligned = aligned_bits(c, v, fast), extent = divisor_of_extent(c, tensor, tensor_dim(v->view->type, fast));
+    uint32_t d = tensor_dim(v->view->type, fast), aligned = aligned_bits(c, v, fast);
+    uint32_t extent = divisor_of_size(c, tensor->tensor->shape[d], tensor->extents[d]);
     return is_inbounds(v, fast) || aligned < extent ? aligned : extent;
 }
 
