@@ -510,11 +510,23 @@ static void put_items(bc_text *out, const tv_param *param)
     bc_text_printf(out, "%zu", param->item_count);
 }
 
+/* What a symbol spells may be any text: control characters are written as \xNN, so that it stays on its line. */
+static void put_spelled(bc_text *out, tv_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.ptr[i];
+        if (byte < ' ' || byte == 127)
+            bc_text_printf(out, "\\x%02x", byte);
+        else
+            bc_text_char(out, (char)byte);
+    }
+}
+
 static void put_constant(bc_text *out, const tv_constant *c)
 {
     const char *quote = c->kind == TV_CONSTANT_STRING ? "'" : "";
     bc_text_printf(out, "= %s", quote);
-    bc_text_str(out, c->text);
+    put_spelled(out, c->text);
     bc_text_puts(out, quote);
 }
 
@@ -537,7 +549,7 @@ static void put_param(bc_text *out, const tv_param *param)
         put_items(out, param);
         break;
     case TV_PARAM_STRUCT:
-        bc_text_str(out, param->type_name);
+        put_spelled(out, param->type_name);
         break;
     case TV_PARAM_CONSTANT:
         put_constant(out, &param->constant);

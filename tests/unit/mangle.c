@@ -160,6 +160,7 @@ static void test_more(void)
 
 static void test_convention_3(void)
 {
+    good("k_Kt3_Cs__0a_7fx_z", "k", "a== '\\x0a\\x7fx'", "");
     good("k_Kt3_Cn__Cs_a_2cb_k___e9_u20ac_w0001f600_z", "k", "a== None; b== 'a,bK_\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80'",
          "");
     good("k_Kt3_Ce_my_2emod_zColor_zRED_z_Cd_f16", "k", "a== my.mod.Color.RED; b== float16", "");
