@@ -4,6 +4,7 @@
 #include "codegen/assign.h"
 #include "codegen/call.h"
 #include "codegen/facts.h"
+#include "codegen/mma.h"
 
 void cg_no_memory(cg_func *c)
 {
@@ -84,6 +85,9 @@ static uint32_t choose_warps(const bc_function *f)
                 if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)
                     product = s.tile_bits;
             }
+    uint32_t chain = product ? cg_mma_chain_warps(f) : 0;
+    if (chain && product == most)
+        return chain;
     if (product >= 13 && product == most)
         return product >= 15 ? 3 : 2;
     return most >= 14 ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;

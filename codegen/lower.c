@@ -2,6 +2,7 @@
    every layout that is wanted; other ops have hooks (codegen/op_*.c). */
 #include "codegen/assign.h"
 #include "codegen/map.h"
+#include "codegen/stage.h"
 
 static cg_hook *const hooks[OP_LIMIT] = {
 #define HOOK(name) [OP_##name] = cg_lower_##name,

@@ -194,8 +194,6 @@ void cg_put_registers(const cg_func *c, bc_text *out);
 void cg_want(cg_func *c, const bc_value *v, const cg_layout *l);
 /* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
 cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l);
-/* Where a pipelined load has put v, or what v is a reshape of; NULL: it is in registers. */
-const struct cg_stage *cg_stage_of(cg_func *c, const bc_value *v);
 /* A rank-0 value. */
 cg_val cg_scalar(cg_func *c, const bc_value *v);
 /* condition ? a : b, any class. */

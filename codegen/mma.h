@@ -3,7 +3,7 @@
 #ifndef TILEVM_CODEGEN_MMA_H
 #define TILEVM_CODEGEN_MMA_H
 
-#include "codegen/lower.h"
+#include "codegen/stage.h"
 
 /* One mma instruction: M is 16 rows, N 8 columns. */
 typedef struct cg_atom {
@@ -20,10 +20,17 @@ typedef struct cg_product {
     const bc_value *lhs, *rhs, *c, *result;
     bool has_atom;
     cg_atom atom;
+    bool chained;            /* its left operand comes from another product, or its result goes to one */
+    bool pairs;              /* bytes of B come by pairs of columns */
+    uint32_t along_m, along_n; /* log2 of the warps that share M, N */
 } cg_product;
 
-/* Is operand `index` of the op one that it reads by ldmatrix from a stage of the operand's own rows and columns? */
-bool cg_mma_takes_stage(const cg_func *c, const bc_op *op, uint32_t index);
+/* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk there.
+   CG_NO_FEED: it does not. */
+cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout *run);
+
+/* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has none. */
+uint32_t cg_mma_chain_warps(const bc_function *f);
 
 /* The layout of the result of a product without an instruction. */
 cg_layout cg_plain_layout(const cg_func *c, const cg_product *p);

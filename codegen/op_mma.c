@@ -1,5 +1,6 @@
-/* Matrix products by mma.sync. Operands go through shared memory: A as rows of M, B as rows of K (16-bit elements) or of N, their
-   16-byte chunks swizzled so that neither the stores nor ldmatrix meet bank conflicts; fragments come back by ldmatrix. What has
+/* Matrix products by mma.sync. A fragment comes from shared memory by ldmatrix, from where a pipelined load put the operand or from
+   scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the stores nor ldmatrix meet bank
+   conflicts. Left operands that are made from another product, or before the loop, are kept in registers as fragments. What has
    no instruction is left to codegen/op_mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
    instructions", fragment figures. */
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/mma.h"
-#include "codegen/stage.h"
 
 static uint32_t log2_of(int64_t x)
 {
@@ -51,59 +51,227 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     return true;
 }
 
+/* ---- products that feed products ---- */
+
+static bool is_product(const bc_op *op)
+{
+    return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai);
+}
+
+/* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
+static const bc_op *product_behind(const bc_value *v, uint32_t *budget)
+{
+    const bc_op *op = v->op;
+    if (is_product(op) || !op || *budget == 0)
+        return is_product(op) ? op : NULL;
+    --*budget;
+    if (!cg_is_map((bc_opcode)op->opcode))
+        return NULL;
+    const bc_op *found = NULL;
+    for (uint32_t i = 0; i < op->operand_count && !found; i++)
+        found = product_behind(bc_operands(op)[i], budget);
+    return found;
+}
+
+static const bc_op *product_before(const bc_op *op)
+{
+    uint32_t budget = 64;
+    return product_behind(bc_operands(op)[0], &budget);
+}
+
+static bool is_chained(const bc_op *op)
+{
+    enum { MOST_OPS = 256 }; /* that are looked at for one that takes the result */
+    if (product_before(op))
+        return true;
+    uint32_t count = 0;
+    for (const bc_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
+        if (is_product(next) && product_before(next) == op)
+            return true;
+    return false;
+}
+
+uint32_t cg_mma_chain_warps(const bc_function *f)
+{
+    enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
+    uint32_t warps = 0;
+    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
+        const bc_op *before = is_product(op) ? product_before(op) : NULL;
+        if (!before || cg_memory_bytes(bc_elem_kind(bc_operands(op)[0]->type)) != 2)
+            continue;
+        const bc_type *result = cg_result(op, 0)->type;
+        uint32_t m = log2_of(result->shape[result->rank - 2]);
+        uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(cg_result(before, 0)->type).tile_bits);
+        uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
+        wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        warps = wanted > warps ? wanted : warps;
+    }
+    return warps < 2 ? 0 : warps;
+}
+
 static cg_product product_of(const cg_func *c, const bc_op *op)
 {
     bc_value **operands = bc_operands(op);
     const bc_type *a = operands[0]->type, *b = operands[1]->type;
     uint32_t r = a->rank;
     cg_product p = {.m = log2_of(a->shape[r - 2]), .k = log2_of(a->shape[r - 1]), .n = log2_of(b->shape[r - 1]),
-                 .batch = r == 3 ? log2_of(a->shape[0]) : 0, .in = bc_elem_kind(a), .lhs = operands[0], .rhs = operands[1],
-                 .c = operands[2], .result = cg_result(op, 0)};
+                    .batch = r == 3 ? log2_of(a->shape[0]) : 0, .in = bc_elem_kind(a), .lhs = operands[0], .rhs = operands[1],
+                    .c = operands[2], .result = cg_result(op, 0)};
     p.acc = bc_elem_kind(p.c->type);
     p.has_atom = find_atom(c, op, &p);
+    p.chained = p.has_atom && is_chained(op);
     return p;
 }
 
 /* ---- layouts ---- */
 
-/* Which warps go along M and along N: to where more is left, so that the warps' parts become square. */
-static void split_warps(const cg_func *c, const cg_product *p, uint32_t *out_m, uint32_t *out_n)
+/* Do elements of the last dimension, of `bits`, follow each other sooner than those of the one before it? */
+static bool runs_along_last(const cg_layout *l, uint32_t bits)
 {
-    uint32_t m = p->m - 4, n = p->n - 3;
-    *out_m = *out_n = 0;
+    const uint32_t *const images[] = {l->reg, l->lane, l->warp};
+    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
+    for (int part = 0; part < 3; part++)
+        for (uint32_t i = 0; i < counts[part]; i++)
+            if (images[part][i] & (1 | (uint32_t)1 << bits))
+                return images[part][i] & 1;
+    return true;
+}
+
+/* Are bytes of B, which lie in rows of K, to be taken apart by pairs? Then of 16 columns the even ones go to one instruction
+   and the odd ones to another. */
+static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
+{
+    return p->atom.element_bits == 2 && p->n >= 4 && runs_along_last(rhs, p->n);
+}
+
+/* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained products along M,
+   so that rows stay in their warp. */
+static void split_warps(const cg_func *c, cg_product *p)
+{
+    uint32_t m = p->m - 4, n = p->n - (p->pairs ? 4 : 3);
+    p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
-        if (m - *out_m + 1 >= n - *out_n && m > *out_m)
-            ++*out_m;
-        else if (n > *out_n)
-            ++*out_n;
-        else if (m > *out_m)
-            ++*out_m;
+        if (m > p->along_m && (p->chained || m - p->along_m + 1 >= n - p->along_n))
+            p->along_m++;
+        else if (n > p->along_n)
+            p->along_n++;
+        else if (m > p->along_m)
+            p->along_m++;
     }
+}
+
+/* The product with all that the layouts of its operands decide. */
+static void settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs)
+{
+    p->pairs = takes_pairs(p, rhs);
+    split_warps(c, p);
 }
 
 /* Accumulators: the fragment, then the further columns, rows and batches of the warp. */
 static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
 {
+    static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}}; /* of an instruction; of the next one */
+    const uint8_t *n = columns[p->pairs];
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
-    uint32_t along_m, along_n, one = 1, w = 0;
-    split_warps(c, p, &along_m, &along_n);
-    l.reg[l.reg_bits++] = one;
+    uint32_t one = 1, w = 0;
+    l.reg[l.reg_bits++] = one << n[0];
     l.reg[l.reg_bits++] = one << (p->n + 3);
-    for (uint32_t i = 3; i < p->n - along_n; i++)
-        l.reg[l.reg_bits++] = one << i;
-    for (uint32_t i = 4; i < p->m - along_m; i++)
+    for (uint32_t i = 3; i < p->n - p->along_n; i++)
+        l.reg[l.reg_bits++] = one << (i == 3 ? n[3] : i);
+    for (uint32_t i = 4; i < p->m - p->along_m; i++)
         l.reg[l.reg_bits++] = one << (p->n + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (p->n + p->m + i);
+    l.lane[0] = one << n[1];
+    l.lane[1] = one << n[2];
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[2 + i] = one << (p->n + i);
+    for (uint32_t i = 0; i < p->along_m; i++)
+        l.warp[w++] = one << (p->n + p->m - p->along_m + i);
+    for (uint32_t i = 0; i < p->along_n; i++)
+        l.warp[w++] = one << (p->n - p->along_n + i);
+    return l;
+}
+
+/* A of 16-bit elements as fragments: two elements to a register of the instruction, of which there are four. */
+static cg_layout fragment_layout(const cg_func *c, const cg_product *p)
+{
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1;
+    l.reg[l.reg_bits++] = one;
+    l.reg[l.reg_bits++] = one << (p->k + 3);
+    for (uint32_t i = 3; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << i;
+    for (uint32_t i = 4; i < p->m - p->along_m; i++)
+        l.reg[l.reg_bits++] = one << (p->k + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (p->k + p->m + i);
     l.lane[0] = one << 1;
     l.lane[1] = one << 2;
     for (uint32_t i = 0; i < 3; i++)
-        l.lane[2 + i] = one << (p->n + i);
-    for (uint32_t i = 0; i < along_m; i++)
-        l.warp[w++] = one << (p->n + p->m - along_m + i);
-    for (uint32_t i = 0; i < along_n; i++)
-        l.warp[w++] = one << (p->n - along_n + i);
+        l.lane[2 + i] = one << (p->k + i);
+    for (uint32_t i = 0; i < p->along_m; i++)
+        l.warp[i] = one << (p->k + p->m - p->along_m + i);
     return l;
+}
+
+/* Does `to` give the same elements to the same threads as `from`? Both have images of one bit or none. */
+static bool same_threads(const cg_layout *from, const cg_layout *to)
+{
+    uint32_t regs = 0;
+    for (uint32_t i = 0; i < from->reg_bits; i++)
+        regs |= from->reg[i];
+    for (uint32_t i = 0; i < to->reg_bits; i++)
+        if (to->reg[i] & ~regs)
+            return false;
+    return memcmp(from->lane, to->lane, sizeof to->lane) == 0 && memcmp(from->warp, to->warp, to->warp_bits * sizeof *to->warp) == 0;
+}
+
+/* The innermost loop around an op; NULL: none. */
+static const bc_op *loop_around(const bc_op *op)
+{
+    const bc_op *parent = op->block->parent;
+    while (parent && parent->opcode != OP_for && parent->opcode != OP_loop)
+        parent = parent->block->parent;
+    return parent;
+}
+
+/* Is v, an operand of the op, the same in every iteration of the loop around the op? */
+static bool is_made_before(const bc_value *v, const bc_op *op, const bc_op *loop)
+{
+    for (const bc_block *b = op->block; b != loop->block; b = b->parent->block) {
+        if (v->op && v->op->block == b)
+            return false;
+        for (uint32_t i = 0; i < b->arg_count; i++)
+            if (v == &b->args[i])
+                return false;
+    }
+    return true;
+}
+
+/* Registers of accumulators that the products of a block hold in a thread. */
+static uint32_t accumulators_of(const cg_func *c, const bc_block *block)
+{
+    uint32_t sum = 0;
+    for (const bc_op *op = block->first; op; op = op->next)
+        if (is_product(op) && !is_product(bc_operands(op)[2]->op))
+            sum += ((uint32_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits) / cg_threads(c);
+    return sum;
+}
+
+/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop? */
+static bool wants_fragments(const cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *home)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    if (p->atom.element_bits != 1)
+        return false;
+    cg_layout l = fragment_layout(c, p);
+    if (same_threads(home, &l))
+        return true;
+    const bc_op *loop = loop_around(op);
+    uint32_t registers = cg_layout_regs(&l) / 2;
+    return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
+        && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
 }
 
 static cg_layout operand_home(cg_func *c, const bc_value *v)
@@ -116,23 +284,26 @@ static cg_layout operand_home(cg_func *c, const bc_value *v)
 static void assign_product(cg_func *c, const bc_op *op)
 {
     cg_product p = product_of(c, op);
-    cg_layout l = p.has_atom ? accumulator_layout(c, &p) : cg_plain_layout(c, &p);
-    cg_layout a = operand_home(c, p.lhs), b = operand_home(c, p.rhs);
-    cg_set_home(c, p.result, &l, CG_WEIGHT_MMA);
-    cg_want(c, p.c, &l);
-    cg_want(c, p.lhs, &a);
-    cg_want(c, p.rhs, &b);
-    cg_layout *read = bc_new(&c->arena, cg_layout, 4);
+    cg_layout *read = bc_new(&c->arena, cg_layout, 4), result;
     if (!read) {
         cg_no_memory(c);
         return;
     }
-    read[0] = a;
-    read[1] = b;
-    for (uint32_t i = 3; i < op->operand_count; i++) { /* scales */
+    read[0] = operand_home(c, p.lhs);
+    read[1] = operand_home(c, p.rhs);
+    for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
         read[i - 1] = operand_home(c, bc_operands(op)[i]);
-        cg_want(c, bc_operands(op)[i], &read[i - 1]);
+    if (p.has_atom) {
+        settle_product(c, &p, &read[1]);
+        if (wants_fragments(c, op, &p, &read[0]))
+            read[0] = fragment_layout(c, &p);
+        result = accumulator_layout(c, &p);
+    } else {
+        result = cg_plain_layout(c, &p);
     }
+    cg_set_home(c, p.result, &result, CG_WEIGHT_MMA);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        cg_want(c, bc_operands(op)[i], i == 2 ? &result : &read[i < 2 ? i : i - 1]);
     cg_value_of(c, p.result)->source = read;
 }
 
@@ -151,114 +322,162 @@ void cg_assign_mmaf_scaled(cg_func *c, const bc_op *op)
     assign_product(c, op);
 }
 
-/* ---- shared memory ---- */
+/* ---- operands ---- */
 
-/* Images with the two inner dimensions exchanged: an index of K x N as one of N x K. */
-static cg_layout exchanged(const cg_layout *l, uint32_t rows, uint32_t columns)
+cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout *run)
 {
-    cg_layout r = *l;
-    uint32_t *const images[] = {r.reg, r.lane, r.warp};
-    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
-    uint32_t inner = ((uint32_t)1 << columns) - 1, outer = ((uint32_t)1 << rows) - 1;
-    for (int part = 0; part < 3; part++)
-        for (uint32_t i = 0; i < counts[part]; i++) {
-            uint32_t x = images[part][i];
-            images[part][i] = (x & inner) << rows | (x >> columns & outer) | (x >> (rows + columns)) << (rows + columns);
-        }
-    return r;
-}
-
-static void fill_stage(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs)
-{
-    cg_layout at = cg_stage_layout(s, l);
-    cg_flat_store(c, kind, s->base, &at, regs);
-}
-
-bool cg_mma_takes_stage(const cg_func *c, const bc_op *op, uint32_t index)
-{
-    if (op->opcode != OP_mmaf && op->opcode != OP_mmai)
-        return false;
+    if (!is_product(op) || index > 1)
+        return CG_NO_FEED;
     cg_product p = product_of(c, op);
-    return p.has_atom && p.batch == 0 && (index == 0 || (index == 1 && p.atom.element_bits == 1));
-}
-
-/* Both operands in shared memory, with a barrier behind unless they were there. */
-static bool fill_stages(cg_func *c, const cg_product *p, bool b_by_columns, cg_stage *out_a, cg_stage *out_b)
-{
-    const cg_layout *read = cg_value_of(c, p->result)->source;
-    uint32_t bytes = cg_memory_bytes(p->in);
-    const cg_stage *have[] = {cg_stage_of(c, p->lhs), cg_stage_of(c, p->rhs)};
-    cg_layout b = b_by_columns ? exchanged(&read[1], p->k, p->n) : read[1];
-    *out_a = cg_stage_new(p->m, p->k, p->batch, bytes);
-    *out_b = b_by_columns ? cg_stage_new(p->n, p->k, p->batch, bytes) : cg_stage_new(p->k, p->n, p->batch, bytes);
-    uint32_t first = have[0] ? 0 : (cg_stage_bytes(out_a) + 15) & ~15u, all = first + (have[1] ? 0 : cg_stage_bytes(out_b));
-    cg_val scratch = all ? cg_scratch(c, all) : (cg_val){0};
-    out_a->base = have[0] ? have[0]->base : scratch;
-    if (have[1]) {
-        out_b->base = have[1]->base;
-    } else {
-        out_b->base = cg_new(c, CG_B32);
-        cg_ins(c, "add.u32 %v, %v, %u", out_b->base, scratch, first);
+    uint32_t last = index ? p.n : p.k, other = index ? p.k : p.m;
+    bool along_last = run->reg_bits <= last, along_other = run->reg_bits <= other;
+    for (uint32_t i = 0; i < run->reg_bits; i++) {
+        along_last = along_last && run->reg[i] == (uint32_t)1 << i;
+        along_other = along_other && run->reg[i] == (uint32_t)1 << (last + i);
     }
-    cg_val *lhs = have[0] ? NULL : cg_get(c, p->lhs, &read[0]), *rhs = have[1] ? NULL : cg_get(c, p->rhs, &read[1]);
-    if (lhs)
-        fill_stage(c, out_a, p->in, &read[0], lhs);
-    if (rhs)
-        fill_stage(c, out_b, p->in, &b, rhs);
-    if (all)
-        cg_barrier(c);
-    return !c->failed;
+    if (!p.has_atom || (!along_last && !along_other))
+        return CG_NO_FEED;
+    bool along_k = index ? along_other : along_last;
+    if (p.atom.element_bits == 1)
+        return CG_FEED_ROWS;
+    if (index && takes_pairs(&p, &cg_value_of(c, p.result)->source[1]))
+        return along_k ? CG_NO_FEED : CG_FEED_PAIRS;
+    return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
-/* ---- with instructions ---- */
+/* Where fragments of an operand come from. */
+typedef struct operand {
+    bool left;
+    const bc_value *v;
+    const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
+    const cg_val *fragments; /* in registers, in the layout of fragment_layout; else */
+    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
+    cg_stage stage;
+    bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
+    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
+} operand;
 
-static void ldmatrix(cg_func *c, const cg_stage *s, const cg_layout *lanes, uint32_t r, bool transposed, cg_val *out)
+/* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in
+   16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper lanes point at the same
+   rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more.
+   Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
+static cg_layout lanes_of(const cg_func *c, const cg_product *p, const operand *o)
 {
-    cg_place place = cg_flat_place(c, s->base, s->bytes, lanes, r);
+    static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? p->k : 0;
+    uint32_t x = o->left ? p->m - p->along_m : p->n - p->along_n, first_warp = o->left ? 0 : p->along_m;
+    uint32_t upper_k = one << (k0 + p->atom.k_bits - 1), upper_x = x > 3 ? one << (x0 + 3) : 0;
+    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[i] = one << ((o->across ? k0 : x0) + i);
+    l.lane[3] = o->left ? upper_x : upper_k;
+    l.lane[4] = o->left ? upper_k : upper_x;
+    for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
+        l.lane[i] = one << (k0 + pair_lanes[i]);
+    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = 4; i < x; i++)
+        l.reg[l.reg_bits++] = one << (x0 + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (p->k + (o->left ? p->m : p->n) + i);
+    for (uint32_t i = 0; i < (o->left ? p->along_m : p->along_n); i++)
+        l.warp[first_warp + i] = one << (x0 + x + i);
+    return l;
+}
+
+static operand operand_of(cg_func *c, const cg_product *p, bool left)
+{
+    const cg_layout *read = cg_value_of(c, p->result)->source + !left;
+    operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read};
+    uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;
+    const cg_stage *ring = cg_stage_of(c, o.v);
+    cg_layout fragments = fragment_layout(c, p);
+    if (ring) { /* across: neighbours along K do not lie side by side */
+        cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
+        o.in_ring = true;
+        o.stage = *ring;
+        o.across = cg_stage_layout_of(c, o.v, &probe).reg[0] != 1;
+    } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
+        o.fragments = cg_get(c, o.v, read);
+        return o;
+    } else {
+        bool along_last = runs_along_last(read, columns);
+        o.across = left ? p->atom.element_bits == 1 && !along_last : p->pairs || (p->atom.element_bits == 1 && along_last);
+        bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
+        o.stage = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in),
+                               !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
+        o.stage.flipped = flipped;
+    }
+    cg_layout lanes = lanes_of(c, p, &o);
+    o.lanes = ring ? cg_stage_layout_of(c, o.v, &lanes) : cg_stage_layout(&o.stage, &lanes);
+    return o;
+}
+
+/* Puts what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was something to put. */
+static bool fill_stages(cg_func *c, const cg_product *p, operand *operands)
+{
+    uint32_t all = 0, at[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        at[i] = all;
+        if (!operands[i].in_ring && !operands[i].fragments)
+            all += (cg_stage_bytes(&operands[i].stage) + 15) & ~15u;
+    }
+    if (!all)
+        return false;
+    cg_val scratch = cg_scratch(c, all);
+    for (int i = 0; i < 2; i++) {
+        operand *o = &operands[i];
+        if (o->in_ring || o->fragments)
+            continue;
+        const cg_val *regs = cg_get(c, o->v, o->read);
+        cg_layout places = cg_stage_layout(&o->stage, o->read);
+        o->stage.base = scratch;
+        if (at[i]) {
+            o->stage.base = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", o->stage.base, scratch, at[i]);
+        }
+        if (regs)
+            cg_flat_store(c, p->in, o->stage.base, &places, regs);
+    }
+    cg_barrier(c);
+    return true;
+}
+
+/* ---- fragments ---- */
+
+/* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
+static void load_fragments(cg_func *c, const operand *o, uint32_t part, cg_val *out)
+{
+    cg_place place = cg_flat_place(c, o->stage.base, o->stage.bytes, &o->lanes, part);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
-    cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", transposed ? ".trans" : "", out[0], out[1],
+    cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", o->across ? ".trans" : "", out[0], out[1],
            out[2], out[3], place.address, (int)place.offset);
 }
 
-/* Where each lane of an ldmatrix.x4 points. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in 16-byte chunks.
-   Registers: k beyond the instruction's, m beyond the fragment's, batches. */
-static cg_layout a_lanes(const cg_func *c, const cg_product *p, const cg_stage *s, uint32_t along_m)
+/* Four registers of A. */
+static void take_left(cg_func *c, const operand *o, uint32_t part, cg_val *out)
 {
-    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
-    uint32_t one = 1, w = 0;
-    for (uint32_t i = 0; i < 4; i++)
-        l.lane[i] = one << (p->k + i);
-    l.lane[4] = one << s->chunk;
-    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
-        l.reg[l.reg_bits++] = one << i;
-    for (uint32_t i = 4; i < p->m - along_m; i++)
-        l.reg[l.reg_bits++] = one << (p->k + i);
-    for (uint32_t i = 0; i < p->batch; i++)
-        l.reg[l.reg_bits++] = one << (p->k + p->m + i);
-    for (uint32_t i = 0; i < along_m; i++)
-        l.warp[w++] = one << (p->k + p->m - along_m + i);
-    return cg_stage_layout(s, &l);
+    if (!o->fragments) {
+        load_fragments(c, o, part, out);
+        return;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        const cg_val *two = o->fragments + (part << 3 | i << 1);
+        out[i] = cg_new(c, CG_B32);
+        cg_ins(c, "mov.b32 %v, {%v, %v}", out[i], cg_reg(c, two[0]), cg_reg(c, two[1]));
+    }
 }
 
-/* B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8). With fewer columns than 16 the upper lanes point at the same rows again. */
-static cg_layout b_lanes(const cg_func *c, const cg_product *p, const cg_stage *s, uint32_t along_m, uint32_t along_n, bool by_columns)
+/* Two registers of B for each of two instructions. */
+static void take_right(cg_func *c, const cg_product *p, const operand *o, uint32_t part, cg_val *out)
 {
-    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
-    uint32_t one = 1, n0 = by_columns ? p->k : 0, k0 = by_columns ? 0 : p->n, columns = p->n - along_n;
-    for (uint32_t i = 0; i < 3; i++)
-        l.lane[i] = by_columns ? one << (n0 + i) : one << (k0 + i);
-    l.lane[3] = by_columns ? one << s->chunk : one << (k0 + 3);
-    l.lane[4] = columns > 3 ? one << (n0 + 3) : 0;
-    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
-        l.reg[l.reg_bits++] = one << (k0 + i);
-    for (uint32_t i = 4; i < columns; i++)
-        l.reg[l.reg_bits++] = one << (n0 + i);
-    for (uint32_t i = 0; i < p->batch; i++)
-        l.reg[l.reg_bits++] = one << (p->k + p->n + i);
-    for (uint32_t i = 0; i < along_n; i++)
-        l.warp[along_m + i] = one << (n0 + columns + i);
-    return cg_stage_layout(s, &l);
+    cg_val x[4];
+    load_fragments(c, o, part, p->pairs ? x : out);
+    for (uint32_t i = 0; p->pairs && i < 4; i++) { /* bytes of an even and an odd column in turn */
+        out[i] = cg_new(c, CG_B32);
+        cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[2 * (i % 2)], x[2 * (i % 2) + 1], i < 2 ? "0x6420" : "0x7531");
+    }
 }
 
 static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
@@ -287,26 +506,21 @@ static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_
     memcpy(d, out, sizeof out);
 }
 
-static void lower_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
+static void multiply_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
 {
-    uint32_t along_m, along_n;
-    bool by_columns = p->atom.element_bits != 1; /* .trans moves elements of 16 bits */
-    cg_stage sa, sb;
-    split_warps(c, p, &along_m, &along_n);
-    if (!fill_stages(c, p, by_columns, &sa, &sb))
-        return;
-    cg_layout la = a_lanes(c, p, &sa, along_m), lb = b_lanes(c, p, &sb, along_m, along_n, by_columns);
-    uint32_t steps = (uint32_t)1 << (p->k - p->atom.k_bits), rows = (uint32_t)1 << (p->m - along_m - 4);
-    uint32_t columns = p->n - along_n, pairs = columns > 4 ? (uint32_t)1 << (columns - 4) : 1, step_bits = p->k - p->atom.k_bits;
-    uint32_t per_pair = columns > 3 ? 2 : 1;
+    operand operands[] = {operand_of(c, p, true), operand_of(c, p, false)};
+    bool in_scratch = fill_stages(c, p, operands);
+    uint32_t step_bits = p->k - p->atom.k_bits, m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n;
+    uint32_t steps = (uint32_t)1 << step_bits, rows = (uint32_t)1 << m_bits, pair_bits = columns > 4 ? columns - 4 : 0;
+    uint32_t pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
             cg_val b[64][4];
             for (uint32_t n = 0; n < pairs; n++)
-                ldmatrix(c, &sb, &lb, k | n << step_bits | batch << (lb.reg_bits - p->batch), !by_columns, b[n]);
+                take_right(c, p, &operands[1], k | n << step_bits | batch << (step_bits + pair_bits), b[n]);
             for (uint32_t m = 0; m < rows && !c->failed; m++) {
                 cg_val a[4];
-                ldmatrix(c, &sa, &la, k | m << step_bits | batch << (la.reg_bits - p->batch), false, a);
+                take_left(c, &operands[0], k | m << step_bits | batch << (step_bits + m_bits), a);
                 for (uint32_t n = 0; n < pairs; n++)
                     for (uint32_t half = 0; half < per_pair; half++) {
                         uint32_t column = n * per_pair + half;
@@ -314,7 +528,7 @@ static void lower_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
                     }
             }
         }
-    if (!cg_stage_of(c, p->lhs) || !cg_stage_of(c, p->rhs))
+    if (in_scratch)
         cg_scratch_read(c);
 }
 
@@ -328,10 +542,13 @@ static void lower_product(cg_func *c, const bc_op *op)
     memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
     if (p.in == BC_F8E4M3FN || p.in == BC_F8E5M2)
         cg_need_ptx(c, 84);
-    if (p.has_atom)
-        lower_with_atom(c, &p, acc);
-    else
-        cg_multiply_plain(c, op, &p, cg_value_of(c, p.result)->source, acc);
+    const cg_layout *read = cg_value_of(c, p.result)->source;
+    if (p.has_atom) {
+        settle_product(c, &p, &read[1]);
+        multiply_with_atom(c, &p, acc);
+    } else {
+        cg_multiply_plain(c, op, &p, read, acc);
+    }
     if (!c->failed)
         cg_set(c, p.result, acc);
 }

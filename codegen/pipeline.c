@@ -61,30 +61,39 @@ static bool is_slice(const cg_pipeline *p, const bc_value *v, uint32_t depth)
     return true;
 }
 
-/* Are all uses of v, also seen through reshapes, operands of products that take them from a stage? */
-static bool only_multiplied(const cg_func *c, const bc_block *body, const bc_value *v, uint32_t depth)
+/* How all uses of v, also seen through reshapes and permutes, read it from a stage; `run`: registers that are the elements of a
+   16-byte chunk of it. CG_NO_FEED: not all are operands of products that do. */
+static cg_feed feed_of(cg_func *c, const bc_block *body, const bc_value *v, const cg_layout *run, uint32_t depth)
 {
-    bool any = false;
+    cg_feed feed = CG_NO_FEED;
     for (const bc_op *op = body->first; op; op = bc_next_op(op, body))
         for (uint32_t i = 0; i < op->operand_count; i++) {
             if (bc_operands(op)[i] != v)
                 continue;
             if (op->block != body || depth == 0)
-                return false;
-            if (op->opcode == OP_reshape ? !only_multiplied(c, body, cg_result(op, 0), depth - 1) : !cg_mma_takes_stage(c, op, i))
-                return false;
-            any = true;
+                return CG_NO_FEED;
+            cg_layout seen = *run;
+            const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
+            if (op->opcode == OP_permute) {
+                cg_shape from = cg_shape_of(v->type), to = cg_shape_of(result->type);
+                seen = cg_layout_permute(run, &from, &to, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+            }
+            bool view = op->opcode == OP_permute || op->opcode == OP_reshape;
+            cg_feed here = view ? feed_of(c, body, result, &seen, depth - 1) : cg_mma_feed(c, op, i, run);
+            if (here == CG_NO_FEED)
+                return CG_NO_FEED;
+            feed = feed ? feed : here;
         }
-    return any;
+    return feed;
 }
 
-/* The matrix that v is multiplied as: rank 2. */
-static const bc_type *matrix_type(const bc_block *body, const bc_value *v)
+/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory. */
+static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed)
 {
-    for (const bc_op *op = body->first; op; op = op->next)
-        if (op->opcode == OP_reshape && bc_operands(op)[0] == v)
-            return matrix_type(body, cg_result(op, 0));
-    return v->type;
+    uint32_t last = s->rank - 1, columns = s->bits[fast], rows = fast == last ? s->tile_bits - columns : s->bits[last];
+    cg_stage stage = cg_stage_new(rows, columns, s->tile_bits - rows - columns, bytes, feed);
+    stage.flipped = fast != last;
+    return stage;
 }
 
 static bool can_go_ahead(cg_func *c, cg_pipeline *p, const bc_op *op, piped *out)
@@ -93,25 +102,27 @@ static bool can_go_ahead(cg_func *c, cg_pipeline *p, const bc_op *op, piped *out
         || bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
         return false;
     cg_view_op v = cg_view_op_of(op);
+    cg_shape s = cg_shape_of(v.tile_type);
     uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type));
-    uint8_t padding = v.view->type->padding;
+    uint8_t padding = v.view->type->padding, bits[5];
     const cg_view *tensor = cg_value_of(c, v.view)->view;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW || (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
-        || !cg_view_contiguous(c, &v, &fast) || fast != v.tile_type->rank - 1
-        || bytes << cg_view_vector(c, &v, fast) != 16 || (tensor->maker && is_inside(tensor->maker, p->body)))
+        || !cg_view_contiguous(c, &v, &fast) || fast + 2 < s.rank || bytes << cg_view_vector(c, &v, fast) != 16
+        || (tensor->maker && is_inside(tensor->maker, p->body)))
         return false;
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!is_slice(p, v.index[i], 16))
             return false;
-    const bc_type *matrix = matrix_type(p->body, v.tile);
-    if (!only_multiplied(c, p->body, v.tile, 4) || matrix->rank != 2 || cg_order_is_written(c, p->body, v.view))
+    cg_layout l = cg_view_layout(c, &v), run = {.tile_bits = s.tile_bits};
+    while (bytes << run.reg_bits < 16) {
+        run.reg[run.reg_bits] = (uint32_t)1 << (s.shift[fast] + run.reg_bits);
+        run.reg_bits++;
+    }
+    cg_feed feed = feed_of(c, p->body, v.tile, &run, 4);
+    if (feed == CG_NO_FEED || cg_layout_vector(&l, s.shift[fast], 4, bits) < run.reg_bits
+        || cg_order_is_written(c, p->body, v.view))
         return false;
-    cg_shape s = cg_shape_of(matrix);
-    cg_layout l = cg_view_layout(c, &v);
-    uint8_t bits[5];
-    if (bytes << cg_layout_vector(&l, 0, 4, bits) < 16)
-        return false;
-    *out = (piped){.op = op, .view = v, .layout = l, .stage = cg_stage_new(s.bits[0], s.bits[1], 0, bytes)};
+    *out = (piped){.op = op, .view = v, .layout = l, .stage = stage_for(&s, fast, bytes, feed)};
     return true;
 }
 

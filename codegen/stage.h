@@ -1,22 +1,35 @@
-/* Matrices in shared memory as ldmatrix wants them: rows of 16-byte chunks, swizzled so that eight rows below each other lie in
-   different banks. */
+/* Matrices in shared memory as ldmatrix wants them: rows of 16-byte chunks, swizzled so that the eight rows of an 8x8 matrix lie in
+   different banks. A stage holds a tile; its rows and columns are dimensions of the tile's index, or several together. */
 #ifndef TILEVM_CODEGEN_STAGE_H
 #define TILEVM_CODEGEN_STAGE_H
 
 #include "codegen/lower.h"
 
+/* How a product reads a stage. */
+typedef enum cg_feed {
+    CG_NO_FEED,
+    CG_FEED_ROWS,  /* eight rows that follow each other at a time */
+    CG_FEED_PAIRS  /* of bytes, which ldmatrix moves by twos: every other pair of rows */
+} cg_feed;
+
 typedef struct cg_stage {
     cg_val base;       /* 32-bit shared address */
     uint32_t rows, columns, batch, bytes; /* bits of each; bytes of an element */
+    bool flipped;      /* the rows are the tile's last dimension, the columns the one before it */
     uint32_t chunk;    /* log2 of the elements of a chunk */
-    uint32_t swizzle;  /* low row bits that are XORed into the chunk's number */
-    uint32_t first;    /* the row bit they begin at */
+    uint32_t swizzle;  /* low bits of the chunk's number that are XORed with bits of the row's number */
+    uint8_t row_bit[3]; /* which */
 } cg_stage;
 
 /* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
-cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes);
+cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
 uint32_t cg_stage_bytes(const cg_stage *s);
-/* A layout of the matrix's index as one of places in the stage. */
+/* A layout of the tile as one of places in the stage. */
 cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
+
+/* Where a pipelined load has put v, or what v is a reshape or permute of; NULL: it is in registers. */
+const cg_stage *cg_stage_of(cg_func *c, const bc_value *v);
+/* A layout of such a v as one of places in the stage. */
+cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l);
 
 #endif

@@ -62,13 +62,6 @@ cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l)
     return none;
 }
 
-const struct cg_stage *cg_stage_of(cg_func *c, const bc_value *v)
-{
-    while (v->op && v->op->opcode == OP_reshape)
-        v = bc_operands(v->op)[0];
-    return cg_value_of(c, v)->stage;
-}
-
 cg_val cg_scalar(cg_func *c, const bc_value *v)
 {
     cg_layout l = cg_layout_scalar(c->warp_bits);
