@@ -14,7 +14,7 @@
 /* ---- targets ---- */
 
 enum { CG_HAS_CP_ASYNC = 1, CG_HAS_F8 = 2, CG_HAS_BF16_ARITH = 4, CG_HAS_CLUSTERS = 8, CG_HAS_WGMMA = 16,
-       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64, CG_HAS_GDC = 128, CG_HAS_RED_VECTORS = 256,
+       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64, CG_HAS_GDC = 128, CG_HAS_RED_VECTORS = 256, CG_HAS_F32_PAIRS = 512,
        CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC | CG_HAS_RED_VECTORS };
 
 typedef struct cg_target {
@@ -39,10 +39,15 @@ typedef enum cg_class { CG_PRED, CG_B16, CG_B32, CG_B64, CG_CLASS_COUNT } cg_cla
 
 /* A register, or a constant that has none. */
 typedef struct cg_val {
-    uint8_t cls;    /* cg_class */
-    bool known;     /* bits is its value */
-    uint32_t id;    /* register number; 0: a constant */
-    uint64_t bits;
+    uint8_t cls;       /* cg_class */
+    bool known;        /* bits is its value */
+    uint8_t word_bits; /* 16 or 32: an element that was taken out of register `word` of that size, from bit `at` on; else 0 */
+    uint8_t at;
+    uint32_t id;       /* register number; 0: a constant */
+    union {
+        uint64_t bits;
+        uint32_t word;
+    };
 } cg_val;
 
 /* How an element is held: i1 in a predicate; i8, i4, 8- and 4-bit floats zero-extended in 32 bits; the others at their size. */

@@ -25,5 +25,7 @@ cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
 cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x);
 /* A conversion between number kinds (codegen/op_convert.c). */
 cg_val cg_convert_element(cg_func *c, const bc_op *op, cg_val x);
+/* An ftof of two neighbours; false: not by fewer instructions than one by one. */
+bool cg_convert_pair(cg_func *c, const bc_op *op, const cg_val *x, cg_val *out);
 
 #endif

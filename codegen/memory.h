@@ -23,6 +23,11 @@ const char *cg_order_suffix(uint64_t order, uint64_t scope);
 /* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
 uint32_t cg_memory_bytes(bc_kind kind);
 
+/* `count` > 1 elements of `bits` bits each as one word of 16 or 32 bits, the first lowest; and a word taken apart. A word that is
+   put together again as it was is the word. */
+cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits);
+void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out);
+
 /* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are
    fine, and zeros are used). */
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);

@@ -1,4 +1,4 @@
-/* Conversions between number kinds, one element at a time. Source: operation reference, section 5.
+/* Conversions between number kinds, one element at a time, or two where an instruction takes two. Source: operation reference, section 5.
 
    A float of any kind is an f32 exactly, f64 apart; so a conversion goes through f32, and what f64 and wide integers would lose
    there is kept by rounding them to odd: cut, with the last bit set where something was cut off. The second rounding, to fewer
@@ -6,6 +6,7 @@
    proved algorithms using rounding to odd", 2008). */
 #include "bytecode/number.h"
 #include "codegen/map.h"
+#include "codegen/memory.h"
 
 static const char *const rounding_suffix[] = {
     [BC_RoundingMode_nearest_even] = "rn", [BC_RoundingMode_zero] = "rz", [BC_RoundingMode_negative_inf] = "rm",
@@ -311,6 +312,66 @@ static cg_val float_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind 
     cg_val result = cg_new(c, cg_class_of(to));
     cg_ins(c, "cvt.%s.%s.f64 %v, %v", rounding_suffix[mode], to == BC_F32 ? "f32" : "f16", result, cg_reg(c, x));
     return result;
+}
+
+/* ---- two floats at a time ---- */
+
+static bool is_f8(const cg_func *c, bc_kind kind)
+{
+    return (kind == BC_F8E4M3FN || kind == BC_F8E5M2) && c->target->features & CG_HAS_F8;
+}
+
+/* Two elements of 8 bits as f16x2. */
+static cg_val f8_pair_to_f16(cg_func *c, bc_kind kind, const cg_val *x)
+{
+    cg_val pair = cg_new(c, CG_B32), bytes = cg_join(c, x, 2, 8);
+    cg_ins(c, "cvt.rn.f16x2.%s %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair, bytes);
+    return pair;
+}
+
+/* x: two f32, or two f16. */
+static void pair_to_f8(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out)
+{
+    cg_val bytes = cg_new(c, CG_B16);
+    const char *type = kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2";
+    if (x[0].cls == CG_B16)
+        cg_ins(c, "cvt.rn.satfinite.%s.f16x2 %v, %v", type, bytes, cg_join(c, x, 2, 16));
+    else
+        cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %v, %v", type, bytes, cg_reg(c, x[1]), cg_reg(c, x[0]));
+    cg_split(c, kind, bytes, 2, 8, out);
+}
+
+bool cg_convert_pair(cg_func *c, const bc_op *op, const cg_val *x, cg_val *out)
+{
+    bc_kind from = bc_elem_kind(bc_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    bc_RoundingMode mode = (bc_RoundingMode)bc_attr_u(op, F_ftof_rounding_mode);
+    bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
+    bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero);
+    cg_val wide[2] = {x[0], x[1]};
+    if (from == BC_F64 || !(is_f8(c, from) || is_f8(c, to) || to_half))
+        return false;
+    if (is_f8(c, from))
+        cg_split(c, BC_F16, f8_pair_to_f16(c, from, x), 2, 16, wide);
+    bc_kind kind = is_f8(c, from) ? BC_F16 : from;
+    if (is_f8(c, to) && kind == BC_F16) {
+        pair_to_f8(c, to, wide, out);
+        return true;
+    }
+    for (int i = 0; i < 2; i++)
+        out[i] = kind == to ? wide[i] : cg_any_to_f32(c, kind, wide[i]);
+    if (kind == to)
+        return true;
+    if (is_f8(c, to)) {
+        pair_to_f8(c, to, out, out);
+    } else if (to_half) {
+        cg_val pair = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.%s.%sx2.f32 %v, %v, %v", nearest ? "rn" : "rz", bc_kinds[to].text, pair, out[1], out[0]);
+        cg_split(c, to, pair, 2, 16, out);
+    } else {
+        for (int i = 0; i < 2; i++)
+            out[i] = from_f32(c, to, mode, out[i]);
+    }
+    return true;
 }
 
 cg_val cg_convert_element(cg_func *c, const bc_op *op, cg_val x)

@@ -5,10 +5,13 @@
 
 #include "codegen/assign.h"
 #include "codegen/math.h"
+#include "codegen/memory.h"
 
 /* ---- templates ---- */
 
-typedef enum map_type { TYPE_NONE, TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16 } map_type;
+typedef enum map_type {
+    TYPE_NONE, TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_F16X2, TYPE_BF16X2, TYPE_F32X2
+} map_type;
 
 typedef struct map_row {
     const char *name, *text;
@@ -214,7 +217,7 @@ static modifiers modifiers_of(const bc_op *op)
 }
 
 /* Which of an op's templates; "" is the ordinary one. */
-static const char *variant_of(const cg_func *c, const bc_op *op, map_type type)
+static const char *variant_of(const bc_op *op, map_type type)
 {
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
     switch ((int)op->opcode) {
@@ -229,11 +232,7 @@ static const char *variant_of(const cg_func *c, const bc_op *op, map_type type)
         return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
     case OP_mulhii:
         return bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type)) < 32 ? "_narrow" : "";
-    case OP_addf: case OP_subf: case OP_mulf:
-        if (type == TYPE_BF16 && !(c->target->features & CG_HAS_BF16_ARITH))
-            return "";
-        return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
-    case OP_fma:
+    case OP_addf: case OP_subf: case OP_mulf: case OP_fma:
         return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
     case OP_exp:
     case OP_tanh:
@@ -281,10 +280,11 @@ static cg_val compare(cg_func *c, const bc_op *op, const cg_val *operands)
         cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate, is_signed ? "s" : "u", kind == BC_I64 ? 64u : 32u, result, x[0], x[1]);
         return result;
     }
+    bool own = kind != BC_BF16 || c->target->features & CG_HAS_BF16_ARITH; /* an instruction of its own */
     for (int i = 0; i < 2; i++)
-        x[i] = cg_reg(c, kind == BC_F16 || kind == BC_BF16 ? cg_to_f32(c, kind, operands[i]) : operands[i]);
+        x[i] = cg_reg(c, own ? operands[i] : cg_to_f32(c, kind, operands[i]));
     bool unordered = attribute(op, "comparison_ordering", 0) == BC_ComparisonOrdering_unordered;
-    cg_ins(c, "setp.%s%s.f%u %v, %v, %v", predicate, unordered ? "u" : "", kind == BC_F64 ? 64u : 32u, result, x[0], x[1]);
+    cg_ins(c, "setp.%s%s.%s %v, %v, %v", predicate, unordered ? "u" : "", own ? bc_kinds[kind].text : "f32", result, x[0], x[1]);
     return result;
 }
 
@@ -310,7 +310,7 @@ static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands
 /* By a template, or a function of codegen/math.def; false: by neither. Integers among the operands come in 32 bits. */
 static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifiers *m, const cg_val *operands, cg_val *out_result)
 {
-    const char *name = bc_info(op)->name, *variant = variant_of(c, op, type), *text = find_template(name, variant, type);
+    const char *name = bc_info(op)->name, *variant = variant_of(op, type), *text = find_template(name, variant, type);
     cg_val x[4];
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
         bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
@@ -345,7 +345,7 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     modifiers m = modifiers_of(op);
     cg_val result;
     if (type == TYPE_I32 || type == TYPE_I64) {
-        const char *text = find_template(name, variant_of(c, op, type), type);
+        const char *text = find_template(name, variant_of(op, type), type);
         if (text)
             return integer_map(c, op, kind, text, &m, operands);
     } else if (float_map(c, op, type, &m, operands, &result)) {
@@ -362,19 +362,68 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     return cg_const(cg_class_of(kind), 0);
 }
 
+/* Two elements as one register: 16-bit floats in 32 bits, f32 in 64. */
+static cg_val join_pair(cg_func *c, const cg_val *x)
+{
+    if (x[0].cls == CG_B16)
+        return cg_join(c, x, 2, 16);
+    cg_val wide = cg_new(c, CG_B64);
+    cg_ins(c, "mov.b64 %v, {%v, %v}", wide, cg_reg(c, x[0]), cg_reg(c, x[1]));
+    return wide;
+}
+
+static void split_pair(cg_func *c, bc_kind kind, cg_val wide, cg_val *out)
+{
+    if (kind != BC_F32) {
+        cg_split(c, kind, wide, 2, 16, out);
+        return;
+    }
+    out[0] = cg_new(c, CG_B32);
+    out[1] = cg_new(c, CG_B32);
+    cg_ins(c, "mov.b64 {%v, %v}, %v", out[0], out[1], wide);
+}
+
+/* Two elements by one instruction; false: there is none. x[i]: the two of operand i. */
+static bool map_pair(cg_func *c, const bc_op *op, const cg_val *const *x, cg_val *out)
+{
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    map_type one = type_of(kind), two = one == TYPE_F16 ? TYPE_F16X2 : one == TYPE_BF16 ? TYPE_BF16X2 : TYPE_F32X2;
+    if (op->opcode == OP_ftof)
+        return cg_convert_pair(c, op, x[0], out);
+    if (one != TYPE_F16 && one != TYPE_BF16 && !(one == TYPE_F32 && c->target->features & CG_HAS_F32_PAIRS))
+        return false;
+    const char *text = find_template(bc_info(op)->name, variant_of(op, one), two);
+    if (!text)
+        return false;
+    cg_val words[4], result = cg_new(c, one == TYPE_F32 ? CG_B64 : CG_B32);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        words[i] = join_pair(c, x[i]);
+    modifiers m = modifiers_of(op);
+    cg_template(c, text, result, words, m.items);
+    split_pair(c, kind, result, out);
+    return true;
+}
+
 cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
 {
-    cg_val *operands[4] = {0}, *out = cg_vals(c, cg_layout_regs(l));
+    const cg_val *operands[4] = {0};
+    cg_val *out = cg_vals(c, cg_layout_regs(l));
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
         operands[i] = cg_get(c, bc_operands(op)[i], l);
         if (!operands[i])
             return NULL;
     }
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
+        const cg_val *pair[4];
         cg_val x[4];
-        for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+        for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+            pair[i] = operands[i] + r;
             x[i] = operands[i][r];
-        out[r] = cg_map_element(c, op, x);
+        }
+        if (r % 2 == 0 && l->reg_bits && map_pair(c, op, pair, out + r))
+            r++;
+        else
+            out[r] = cg_map_element(c, op, x);
     }
     return out;
 }
