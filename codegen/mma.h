@@ -11,6 +11,7 @@ typedef struct cg_atom {
     uint32_t k_bits;         /* log2 of its K */
     uint32_t element_bits;   /* log2 of the elements in a 32-bit register */
     bool half_accumulator;   /* f16 accumulators: two in a register */
+    const char *widened;     /* its 8-bit floats, of this PTX type, go as f16 to two instructions of half its K; NULL: they don't */
 } cg_atom;
 
 /* M, N, K and the batch as bits of the index. */

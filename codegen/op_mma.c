@@ -20,28 +20,28 @@ static uint32_t log2_of(int64_t x)
 
 static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
 {
-    static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false};
-    static const cg_atom f16_f16 = {"m16n8k16.row.col.f16.f16.f16.f16", 4, 1, true};
-    static const cg_atom bf16_f32 = {"m16n8k16.row.col.f32.bf16.bf16.f32", 4, 1, false};
-    static const cg_atom tf32_f32 = {"m16n8k8.row.col.f32.tf32.tf32.f32", 3, 0, false};
-    static const cg_atom e4m3_f32 = {"m16n8k32.row.col.f32.e4m3.e4m3.f32", 5, 2, false};
-    static const cg_atom e5m2_f32 = {"m16n8k32.row.col.f32.e5m2.e5m2.f32", 5, 2, false};
+    static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false, NULL};
+    static const cg_atom f16_f16 = {"m16n8k16.row.col.f16.f16.f16.f16", 4, 1, true, NULL};
+    static const cg_atom bf16_f32 = {"m16n8k16.row.col.f32.bf16.bf16.f32", 4, 1, false, NULL};
+    static const cg_atom tf32_f32 = {"m16n8k8.row.col.f32.tf32.tf32.f32", 3, 0, false, NULL};
+    static const cg_atom f8_f32[2][2] = { /* [instruction of its own][e5m2] */
+        {{"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"}, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
+        {{"m16n8k32.row.col.f32.e4m3.e4m3.f32", 5, 2, false, NULL}, {"m16n8k32.row.col.f32.e5m2.e5m2.f32", 5, 2, false, NULL}},
+    };
     static const cg_atom integer[2][2] = {
-        {{"m16n8k32.row.col.s32.u8.u8.s32", 5, 2, false}, {"m16n8k32.row.col.s32.u8.s8.s32", 5, 2, false}},
-        {{"m16n8k32.row.col.s32.s8.u8.s32", 5, 2, false}, {"m16n8k32.row.col.s32.s8.s8.s32", 5, 2, false}},
+        {{"m16n8k32.row.col.s32.u8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.u8.s8.s32", 5, 2, false, NULL}},
+        {{"m16n8k32.row.col.s32.s8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.s8.s8.s32", 5, 2, false, NULL}},
     };
     const cg_atom *a = NULL;
-    bool f8 = (c->target->features & CG_HAS_F8) != 0;
+    uint32_t has = c->target->features;
     if (p->in == BC_F16)
         a = p->acc == BC_F16 ? &f16_f16 : &f16_f32;
     else if (p->in == BC_BF16)
         a = &bf16_f32;
     else if (p->in == BC_TF32)
         a = &tf32_f32;
-    else if (p->in == BC_F8E4M3FN && p->acc == BC_F32 && f8)
-        a = &e4m3_f32;
-    else if (p->in == BC_F8E5M2 && p->acc == BC_F32 && f8)
-        a = &e5m2_f32;
+    else if ((p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) && p->acc == BC_F32 && (has & CG_HAS_F8))
+        a = &f8_f32[(has & CG_HAS_F8_MMA) != 0][p->in == BC_F8E5M2];
     else if (op->opcode == OP_mmai)
         a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [bc_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
@@ -455,11 +455,27 @@ static void load_fragments(cg_func *c, const operand *o, uint32_t part, cg_val *
            out[2], out[3], place.address, (int)place.offset);
 }
 
-/* Four registers of A. */
-static void take_left(cg_func *c, const operand *o, uint32_t part, cg_val *out)
+/* Fragments of 8-bit floats as such of f16 for two instructions: out[0..3] of the lower halves of the four registers, out[4..7] of the
+   upper ones. So each has every other pair of k: in another order than the memory's, but A and B in the same. */
+static void widen(cg_func *c, const char *type, cg_val *out)
+{
+    for (int i = 0; i < 4; i++) {
+        cg_val half[2] = {cg_new(c, CG_B16), cg_new(c, CG_B16)};
+        cg_ins(c, "mov.b32 {%v, %v}, %v", half[0], half[1], out[i]);
+        for (int k = 0; k < 2; k++) {
+            out[4 * k + i] = cg_new(c, CG_B32);
+            cg_ins(c, "cvt.rn.f16x2.%s %v, %v", type, out[4 * k + i], half[k]);
+        }
+    }
+}
+
+/* Four registers of A; eight when widened. */
+static void take_left(cg_func *c, const cg_product *p, const operand *o, uint32_t part, cg_val *out)
 {
     if (!o->fragments) {
         load_fragments(c, o, part, out);
+        if (p->atom.widened)
+            widen(c, p->atom.widened, out);
         return;
     }
     for (uint32_t i = 0; i < 4; i++) {
@@ -469,7 +485,7 @@ static void take_left(cg_func *c, const operand *o, uint32_t part, cg_val *out)
     }
 }
 
-/* Two registers of B for each of two instructions. */
+/* Two registers of B for the first 8 columns, two for the next; all again when widened. */
 static void take_right(cg_func *c, const cg_product *p, const operand *o, uint32_t part, cg_val *out)
 {
     cg_val x[4];
@@ -478,6 +494,8 @@ static void take_right(cg_func *c, const cg_product *p, const operand *o, uint32
         out[i] = cg_new(c, CG_B32);
         cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[2 * (i % 2)], x[2 * (i % 2) + 1], i < 2 ? "0x6420" : "0x7531");
     }
+    if (p->atom.widened)
+        widen(c, p->atom.widened, out);
 }
 
 static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
@@ -515,16 +533,17 @@ static void multiply_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
     uint32_t pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
-            cg_val b[64][4];
+            cg_val b[64][8];
             for (uint32_t n = 0; n < pairs; n++)
                 take_right(c, p, &operands[1], k | n << step_bits | batch << (step_bits + pair_bits), b[n]);
             for (uint32_t m = 0; m < rows && !c->failed; m++) {
-                cg_val a[4];
-                take_left(c, &operands[0], k | m << step_bits | batch << (step_bits + m_bits), a);
+                cg_val a[8];
+                take_left(c, p, &operands[0], k | m << step_bits | batch << (step_bits + m_bits), a);
                 for (uint32_t n = 0; n < pairs; n++)
                     for (uint32_t half = 0; half < per_pair; half++) {
-                        uint32_t column = n * per_pair + half;
-                        multiply(c, p, a, b[n] + 2 * half, acc + ((((batch * rows) + m) * (pairs * per_pair) + column) << 2));
+                        cg_val *d = acc + ((((batch * rows) + m) * (pairs * per_pair) + n * per_pair + half) << 2);
+                        for (uint32_t i = 0; i < (p->atom.widened ? 8 : 4); i += 4)
+                            multiply(c, p, a + i, b[n] + i + 2 * half, d);
                     }
             }
         }
