@@ -77,7 +77,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c mutate.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c bench_compile.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -241,22 +241,26 @@ PTX_TARGETS ?= sm_80 sm_90a
 check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --ptx $$t --jobs 2 || status=1; done; exit $$status
 
-check-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version (GPU_TARGET: sm_90a)
-	$(Q)$(OUT)/corpus_run $(BUILD)/corpus --gpu $(or $(GPU_TARGET),sm_90a) --jobs 4
+GPU_TARGET ?= sm_90a
+check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, and every op beside the references of the matrix (GPU_TARGET: sm_90a)
+	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --jobs 4 || status=1; \
+	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; exit $$status
 
-bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the large kernels of the corpus on a GPU: median microseconds of 30 launches
-	$(Q)$(OUT)/corpus_run $(BUILD)/corpus --gpu $(or $(GPU_TARGET),sm_90a) --version 13.5 --perf
+SANITIZER_SHARE ?= 1
+check-gpu-sanitize: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus under compute-sanitizer (SANITIZER_SHARE: every Nth case)
+	$(Q)sh tests/gpu/sanitizer.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(SANITIZER_SHARE)
 
-.PHONY: check-matrix check-ptx check-gpu bench-gpu
+bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## speed on a GPU: the large kernels of the corpus, and ours beside torch and Triton (PYTHON: one with torch)
+	$(Q)sh tests/gpu/bench.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(PYTHON)
+
+.PHONY: check-matrix check-ptx check-gpu check-gpu-sanitize bench-gpu
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
 	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
 
-# Parts of the matrix that the code generator compiles throughout.
-PTX_PARTS := arith convert functions move
 .PHONY: check-matrix-ptx
 check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16
-	$(Q)$(OUT)/matrix --quick --ptx=sm_80 $(PTX_PARTS)
-	$(Q)$(OUT)/matrix --quick --ptx=sm_90 $(PTX_PARTS)
+	$(Q)$(OUT)/matrix --quick --ptx=sm_80
+	$(Q)$(OUT)/matrix --quick --ptx=sm_90a
 
 check-loader: all $(LOADER_TESTS) ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
@@ -343,6 +347,10 @@ bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked ## print thi
 	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tools/bench_vm.py $(OUT)/bench_vm.so tests/bench; \
 	    else echo "the virtual machine beside NumPy: skipped, there is no $(PYTHON)"; fi
 
+BENCH_SHARE ?= 8
+bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## how long compiling takes (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
+	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
+
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
@@ -393,7 +401,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-made-up check-layers check-docs check-property golden \
+.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-made-up check-layers check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

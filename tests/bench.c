@@ -2,19 +2,14 @@
    folder of NVIDIA's tools, tileirdisasm runs beside ours on the same files (it has no verify; reading and printing is
    the nearest it does). Nothing here is a test: it prints, and a person reads. */
 #include <dirent.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tests/measure.h"
 #include "tilevm/tilevm.h"
-
-extern char **environ;
 
 enum { MAX_FILES = 2000 };
 
@@ -27,25 +22,6 @@ typedef struct bench_file {
 static bench_file files[MAX_FILES];
 static int file_count;
 static size_t total_bytes;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static void load(const char *folder)
 {
@@ -72,45 +48,23 @@ static void load(const char *folder)
     closedir(dir);
 }
 
-/* Seconds of one process, its output thrown away; peak memory of it in out_rss, in KiB. */
-static double run(char *const argv[], long *out_rss)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-    double start = now();
-    pid_t pid;
-    int status;
-    struct rusage usage;
-    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0 || wait4(pid, &status, 0, &usage) < 0) {
-        fprintf(stderr, "bench: cannot run %s\n", argv[0]);
-        exit(2);
-    }
-    double elapsed = now() - start;
-    posix_spawn_file_actions_destroy(&actions);
-    if (out_rss)
-        *out_rss = usage.ru_maxrss;
-    return elapsed;
-}
-
 /* ---- steady state: open, verify, close, over and over in one thread ---- */
 
 static void bench_steady(void)
 {
     double best_open = 1e9, best_both = 1e9;
     for (int round = 0; round < 12; round++) {
-        double start = now(), opening = 0;
+        double start = measure_now(), opening = 0;
         for (int i = 0; i < file_count; i++) {
             tv_module *m;
-            double at = now();
+            double at = measure_now();
             if (tv_module_open(files[i].bytes, files[i].size, NULL, (tv_sink){0}, &m) != TV_OK)
                 continue;
-            opening += now() - at;
+            opening += measure_now() - at;
             tv_module_verify(m, NULL, (tv_sink){0});
             tv_module_close(m);
         }
-        double both = now() - start;
+        double both = measure_now() - start;
         best_open = opening < best_open ? opening : best_open;
         best_both = both < best_both ? both : best_both;
     }
@@ -144,12 +98,16 @@ static void bench_memory(void)
 
 /* ---- whole processes ---- */
 
-static double process_median(char *const argv[], int count, long *out_rss)
+static double process_median(char *const argv[], size_t count, long *out_rss)
 {
     double times[101];
-    for (int i = 0; i < count; i++)
-        times[i] = run(argv, out_rss);
-    return median(times, count);
+    for (size_t i = 0; i < count; i++) {
+        measure_process p = measure_run(argv);
+        times[i] = p.seconds;
+        *out_rss = p.rss_kib;
+    }
+    measure_sort(times, count);
+    return measure_at(times, count, 50);
 }
 
 /* Seconds for one process a file, over every file: ours, and in turn with it the reference, so that both meet the same
@@ -159,9 +117,9 @@ static void each_file(const char *tool, const char *reference, double *out_ours,
     char verify[] = "verify", *our_tool = strdup(tool), *their_tool = reference ? strdup(reference) : NULL;
     *out_ours = *out_theirs = 0;
     for (int i = 0; i < file_count; i++) {
-        *out_ours += run((char *[]){our_tool, verify, files[i].path, NULL}, NULL);
+        *out_ours += measure_run((char *[]){our_tool, verify, files[i].path, NULL}).seconds;
         if (their_tool)
-            *out_theirs += run((char *[]){their_tool, files[i].path, NULL}, NULL);
+            *out_theirs += measure_run((char *[]){their_tool, files[i].path, NULL}).seconds;
     }
     free(our_tool);
     free(their_tool);
@@ -177,8 +135,9 @@ static double all_files(const char *tool)
         argv[3 + i] = files[i].path;
     double times[5];
     for (int i = 0; i < 5; i++)
-        times[i] = run(argv, NULL);
-    return median(times, 5);
+        times[i] = measure_run(argv).seconds;
+    measure_sort(times, 5);
+    return measure_at(times, 5, 50);
 }
 
 static void bench_process(const char *tool, const char *large)

@@ -2,14 +2,16 @@
    tests/ptxsim or on a GPU: outputs, untouched memory, printed text, traps, files that must be refused.
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
-                [--checks FILE] [--ptx TARGET] [--gpu TARGET]
+                [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
    expected outputs; --times prints how long each case took. --checks runs with every check of the machine; FILE lists
    the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
-   assembler; with --perf it prints the median of 30 launches. Ends with `corpus runs: N passed, N failed, N skipped`. */
+   assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I on.
+   --tight gives arrays on a GPU no guard zones, so that compute-sanitizer sees where they end; it names each case before it
+   runs, and leaves out those that trap. Ends with `corpus runs: N passed, N failed, N skipped`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,8 @@ typedef struct driver {
     bool perf, times;
     const char *target;      /* of --ptx or --gpu, or NULL */
     bool gpu, alone;         /* alone: this process may lose its context */
+    bool tight;
+    unsigned part, parts;    /* of --part */
     const char *findings;    /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
@@ -162,11 +166,17 @@ static void check_guards(attempt *a, size_t i)
         problem(a, "    %s: %zu bytes around the array were written\n", a->c->arrays[i].name, bad);
 }
 
+/* Bytes on each side of an array on the GPU. */
+static size_t device_guard(const attempt *a)
+{
+    return a->driver->tight ? 0 : GUARD;
+}
+
 /* Where the kernel finds an array's first element. */
 static uint64_t kernel_address(const attempt *a, size_t i)
 {
     const case_array *array = &a->c->arrays[i];
-    uint64_t start = a->arrays[i].device ? a->arrays[i].device + GUARD : (uintptr_t)a->arrays[i].array;
+    uint64_t start = a->arrays[i].device ? a->arrays[i].device + device_guard(a) : (uintptr_t)a->arrays[i].array;
     return start + (size_t)array->offset * case_bytes(array->dtype);
 }
 
@@ -303,18 +313,26 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     return status;
 }
 
-static size_t whole_bytes(const allocation *m)
-{
-    return m->bytes + 2 * GUARD;
-}
-
 /* Arrays with their guard zones to the device, before the parameters are made. */
 static bool copy_to_gpu(attempt *a)
 {
     bool ok = true;
-    for (size_t i = 0; i < a->c->array_count && ok; i++)
-        ok = gpu_alloc(whole_bytes(&a->arrays[i]), &a->arrays[i].device)
-          && gpu_write(a->arrays[i].device, a->arrays[i].memory, whole_bytes(&a->arrays[i]));
+    size_t guard = device_guard(a);
+    for (size_t i = 0; i < a->c->array_count && ok; i++) {
+        allocation *m = &a->arrays[i];
+        ok = gpu_alloc(m->bytes + 2 * guard, &m->device) && gpu_write(m->device, m->array - guard, m->bytes + 2 * guard);
+    }
+    return ok;
+}
+
+static bool copy_from_gpu(attempt *a)
+{
+    bool ok = true;
+    size_t guard = device_guard(a);
+    for (size_t i = 0; i < a->c->array_count && ok; i++) {
+        const allocation *m = &a->arrays[i];
+        ok = gpu_read(m->array - guard, m->device, m->bytes + 2 * guard);
+    }
     return ok;
 }
 
@@ -344,9 +362,7 @@ static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const
         printf("%-40s %10.2f us\n", c->name, ms * 1e3);
         fflush(stdout);
     } else if (ok) {
-        ok = gpu_launch(loaded, c->symbol, c->grid, params) && gpu_wait();
-        for (size_t i = 0; i < c->array_count && ok; i++)
-            ok = gpu_read(a->arrays[i].memory, a->arrays[i].device, whole_bytes(&a->arrays[i]));
+        ok = gpu_launch(loaded, c->symbol, c->grid, params) && gpu_wait() && copy_from_gpu(a);
     }
     if (status == TV_OK && !ok) {
         status = TV_TRAP;
@@ -471,6 +487,10 @@ static bool run_attempt(const driver *d, const corpus_case *c, int minor)
     bool ready = a.arrays && bytes;
     for (size_t i = 0; i < c->array_count && ready; i++)
         ready = open_array(&a, i);
+    if (d->tight) {
+        printf("case %s (13.%d)\n", c->name, minor);
+        fflush(stdout);
+    }
     double start = seconds();
     if (ready)
         run_file(&a, bytes, size);
@@ -510,7 +530,7 @@ static group_count *group_of(driver *d, const char *name)
 
 static bool wanted(const driver *d, const corpus_case *c)
 {
-    if (c->perf != d->perf)
+    if (c->perf != d->perf || (d->tight && c->outcome == CASE_TRAPS))
         return false;
     return !d->filter || strstr(c->name, d->filter) || strcmp(c->group, d->filter) == 0;
 }
@@ -530,7 +550,7 @@ static bool run_elsewhere(const driver *d, const corpus_case *c, int minor)
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Every jobs-th case, from `first` on. */
+/* Every jobs-th case of this part, from `first` on. */
 static void run_cases(driver *d, const corpus_cases *cases, size_t first)
 {
     if (d->gpu && !gpu_open()) {
@@ -538,7 +558,7 @@ static void run_cases(driver *d, const corpus_cases *cases, size_t first)
         group_of(d, "gpu")->failed++;
         return;
     }
-    for (size_t i = first; i < cases->count; i += d->jobs) {
+    for (size_t i = first * d->parts + d->part; i < cases->count; i += d->jobs * d->parts) {
         const corpus_case *c = &cases->cases[i];
         if (!wanted(d, c))
             continue;
@@ -610,7 +630,7 @@ static bool run_jobs(driver *d, const corpus_cases *cases)
 static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
-                    " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET]\n");
+                    " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]\n");
     return 2;
 }
 
@@ -632,6 +652,10 @@ static bool parse(driver *d, int argc, char **argv)
             d->times = true;
             continue;
         }
+        if (strcmp(option, "--tight") == 0) {
+            d->tight = true;
+            continue;
+        }
         if (!value)
             return false;
         i++;
@@ -649,7 +673,10 @@ static bool parse(driver *d, int argc, char **argv)
             d->target = value;
         else if (strcmp(option, "--alone") == 0)
             d->alone = atoi(value) != 0;
-        else if (strcmp(option, "--gpu") == 0)
+        else if (strcmp(option, "--part") == 0) {
+            if (sscanf(value, "%u/%u", &d->part, &d->parts) != 2 || d->part >= d->parts)
+                return false;
+        } else if (strcmp(option, "--gpu") == 0)
             d->target = value, d->gpu = true;
         else if (strcmp(option, "--jobs") == 0)
             d->jobs = (unsigned)atoi(value);
@@ -661,7 +688,7 @@ static bool parse(driver *d, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    driver d = { .jobs = 1 };
+    driver d = { .jobs = 1, .parts = 1 };
     corpus_cases cases;
     unsigned passed = 0, failed = 0, skipped = 0;
     if (!parse(&d, argc, argv))

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct CUctx_st *context;
 typedef struct CUmod_st *module;
@@ -177,6 +178,39 @@ bool gpu_wait(void)
 {
     return check("cuCtxSynchronize", cu.cuCtxSynchronize());
 }
+
+/* ---- what kernels print ---- */
+
+static struct {
+    FILE *file;
+    int output; /* the descriptor that standard output was */
+} capture;
+
+bool gpu_capture_begin(void)
+{
+    fflush(stdout);
+    capture.file = tmpfile();
+    if (!capture.file)
+        return false;
+    capture.output = dup(STDOUT_FILENO);
+    dup2(fileno(capture.file), STDOUT_FILENO);
+    return true;
+}
+
+void gpu_capture_end(bc_text *out)
+{
+    char part[4096];
+    size_t n;
+    fflush(stdout);
+    dup2(capture.output, STDOUT_FILENO);
+    close(capture.output);
+    rewind(capture.file);
+    while ((n = fread(part, 1, sizeof part, capture.file)) > 0)
+        bc_text_bytes(out, part, n);
+    fclose(capture.file);
+}
+
+/* ---- times ---- */
 
 static int by_value(const void *a, const void *b)
 {

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bytecode/base/text.h"
+
 typedef struct gpu_module gpu_module;
 
 /* Opens the first device; again after a kernel broke the context. */
@@ -27,6 +29,11 @@ void gpu_unload(gpu_module *module);
 /* Launches with a block of one thread, as clients of Tile IR do: .reqntid has the real number. Does not wait. */
 bool gpu_launch(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params);
 bool gpu_wait(void);
+
+/* What kernels print goes to standard output. Between these two it is kept, and then appended to out; nothing else may be
+   printed between them. False: there is no temporary file. */
+bool gpu_capture_begin(void);
+void gpu_capture_end(bc_text *out);
 /* Median of the milliseconds that count launches take, each after `flush` bytes of other memory were written. */
 bool gpu_time(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params, unsigned count,
               double *out_ms);

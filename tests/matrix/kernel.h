@@ -84,9 +84,16 @@ tv_status mx_run(mx_kernel *k, const char *globals);
 /* The same as mx_run, as far as the verifier. */
 tv_status mx_check(mx_kernel *k, const char *globals);
 
+/* From now on only every count-th kernel runs and is reported, from number `first` on. */
+void mx_use_share(unsigned first, unsigned count);
+/* Whether the kernel at hand is none of them: mx_run does nothing then, and verdicts do not count. */
+bool mx_is_elsewhere(void);
+
 /* From now on mx_run compiles for the target and runs the PTX in the simulator, or on a GPU. */
 void mx_use_ptx(const char *target, bool gpu);
 bool mx_is_ptx(void);
+bool mx_is_gpu(void);
+unsigned mx_ptx_sm(void); /* 90 for sm_90a; 0: the virtual machine */
 
 /* ---- what a program reports ---- */
 

@@ -110,9 +110,9 @@ void mx_map_check(mx_report *r, const mx_map *map, const mx_map_run *run)
     add_op(&k, map, run->shape, values, result);
     mx_store(&k, output, run->shape, result);
     tv_status status = mx_run(&k, NULL);
-    if (status == TV_OK)
+    if (status == TV_OK && !mx_is_elsewhere())
         compare(r, &k, map, run, output);
-    else
+    else if (status != TV_OK)
         mx_fail(r, &k, "%s (%s) ends with status %d", map->text, mx_tile(run->shape, map->in[0]), (int)status);
     mx_end(&k);
     free(inputs);

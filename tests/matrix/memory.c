@@ -302,6 +302,8 @@ static void atomics(mx_report *r, bc_kind kind, mx_effort effort)
             refused_mode(r, kind, mode);
             continue;
         }
+        if (kind == BC_BF16 && mx_is_ptx() && mx_ptx_sm() < 90)
+            continue; /* no instruction for it, and compiling says so */
         for (size_t s = 0; s < mx_shape_count; s++)
             for (unsigned o = 0; o < TV_COUNT(rmw_orders); o++)
                 if (!effort.quick || (s + o) % 5 == 0)

@@ -323,6 +323,10 @@ static size_t check(view_case *c, const uint64_t *tensor, const uint64_t *values
     if (!now)
         abort();
     memcpy(now, tensor, c->elements * sizeof *now);
+    bool any_order = c->access == STORE && mx_is_ptx(); /* of stores to one element, any may be the last */
+    bool *matches = calloc(c->elements + 1, sizeof *matches);
+    if (!matches)
+        abort();
     for (unsigned b = 0; b < BLOCKS; b++) {
         for (size_t e = 0; e < n; e++) {
             bool inside = place(c, b, e, &at);
@@ -333,11 +337,13 @@ static size_t check(view_case *c, const uint64_t *tensor, const uint64_t *values
                 bad += (inside || c->padding != NO_PADDING) && mx_result(&c->k, tile_buffer, b * n + e) != want;
             } else if (inside) {
                 now[at] = combine(c, now[at], values[b * n + e]);
+                matches[at] |= any_order && mx_result(&c->k, c->tensor, at) == now[at];
             }
         }
     }
     for (size_t i = 0; i < c->elements; i++)
-        bad += mx_result(&c->k, c->tensor, i) != now[i];
+        bad += !matches[i] && mx_result(&c->k, c->tensor, i) != now[i];
+    free(matches);
     free(now);
     return bad;
 }
@@ -403,6 +409,10 @@ static void run_case(mx_report *r, bc_kind kind, unsigned number)
         abort();
     c->seed = mx_random(number * 64 + (uint64_t)kind);
     draw_case(c, kind, number);
+    if (mx_is_ptx() && kind == BC_F4E2M1FN && c->view == GATHER) {
+        free(c); /* the slice may start in the middle of a byte, and compiled code refuses that */
+        return;
+    }
     size_t n = mx_count(c->tile);
     uint64_t *tensor = malloc(c->elements * sizeof *tensor), *values = malloc(BLOCKS * n * sizeof *values);
     if (!tensor || !values)

@@ -1,5 +1,6 @@
 /* Branches, calls, barriers, fences. PTX ISA, "Control Flow" and "Parallel Synchronization and Communication". */
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,8 @@ static void print_argument(ptxsim *sim, const char *spec, char conversion, const
     format[length] = '\0';
     double number;
     memcpy(&number, &bits, 8);
+    if (number != number)
+        number = (double)NAN; /* a GPU shows no sign of it */
     if (conversion == 's')
         bc_text_printf(&sim->output, format, string);
     else if (conversion == 'd' || conversion == 'i')
@@ -304,12 +307,52 @@ static void call_vprintf(ps_warp *w, const ps_insn *in, uint32_t active)
     }
 }
 
+/* The .param variable of a call, for one lane; NULL after a report. */
+static uint8_t *call_param(ps_warp *w, const ps_insn *in, const ps_operand *list, unsigned lane)
+{
+    if (list->count == 1 && list->sub[0].kind == PS_VARIABLE && list->sub[0].var->size == 8)
+        return w->local + lane * w->sim->module.local_bytes + (list->sub[0].var->address - PS_LOCAL_START);
+    ps_report(w, in, (int)lane, PTXSIM_BAD_VALUE, "malloc and free want one .param of 64 bits");
+    return NULL;
+}
+
+static void call_malloc(ps_warp *w, const ps_insn *in, uint32_t active)
+{
+    PS_FOR_LANES(l, active) {
+        uint8_t *size_at = call_param(w, in, &in->operands[1], l), *result_at = call_param(w, in, &in->operands[0], l);
+        if (!size_at || !result_at)
+            return;
+        uint64_t size, address;
+        memcpy(&size, size_at, 8);
+        address = ps_heap_new(w->sim, size);
+        memcpy(result_at, &address, 8);
+    }
+}
+
+static void call_free(ps_warp *w, const ps_insn *in, uint32_t active)
+{
+    PS_FOR_LANES(l, active) {
+        uint8_t *at = call_param(w, in, &in->operands[1], l);
+        uint64_t address;
+        if (!at)
+            return;
+        memcpy(&address, at, 8);
+        if (address && !ps_heap_delete(w->sim, address))
+            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "free of 0x%llx, which malloc did not give, or which is free already",
+                      (unsigned long long)address);
+    }
+}
+
 ps_flow ps_exec_call(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     const ps_function *f = w->sim->module.functions[in->target];
     if (!f->is_defined) {
         if (strcmp(f->name, "vprintf") == 0)
             call_vprintf(w, in, active);
+        else if (strcmp(f->name, "malloc") == 0)
+            call_malloc(w, in, active);
+        else if (strcmp(f->name, "free") == 0)
+            call_free(w, in, active);
         else
             ps_report(w, in, -1, PTXSIM_BAD_VALUE, "'%s' has no body", f->name);
         return PS_NEXT;

@@ -627,6 +627,14 @@ ptxsim *ptxsim_load(const char *text, size_t size, char *error, size_t error_siz
     return sim;
 }
 
+static void free_heap(ptxsim *sim)
+{
+    for (size_t i = 0; i < sim->buffer_count; i++)
+        if (sim->buffers[i].is_heap)
+            free(sim->buffers[i].bytes);
+    sim->heap_bytes = 0;
+}
+
 void ptxsim_free(ptxsim *sim)
 {
     if (!sim)
@@ -638,6 +646,7 @@ void ptxsim_free(ptxsim *sim)
     free(sim->module.code);
     free(sim->module.functions);
     free(sim->module.variables);
+    free_heap(sim);
     free(sim->buffers);
     free(sim->reports);
     free(sim);
@@ -684,8 +693,38 @@ void ptxsim_buffer_add_at(ptxsim *sim, uint64_t address, void *bytes, size_t siz
     insert_buffer(sim, (ps_buffer){.address = address, .size = size, .bytes = bytes, .name = kept});
 }
 
+uint64_t ps_heap_new(ptxsim *sim, uint64_t size)
+{
+    enum { HEAP_BYTES = 8 << 20 };
+    if (size > HEAP_BYTES - sim->heap_bytes)
+        return 0;
+    uint8_t *bytes = ps_alloc((size_t)size + 1, 1);
+    memset(bytes, POISON, (size_t)size);
+    uint64_t address = sim->next_address;
+    insert_buffer(sim, (ps_buffer){.address = address, .size = size, .bytes = bytes, .name = "malloc", .is_heap = true});
+    sim->next_address = (address + size + 4096 + 255) / 256 * 256;
+    sim->heap_bytes += size;
+    return address;
+}
+
+bool ps_heap_delete(ptxsim *sim, uint64_t address)
+{
+    for (size_t i = 0; i < sim->buffer_count; i++) {
+        ps_buffer *b = &sim->buffers[i];
+        if (!b->is_heap || b->address != address)
+            continue;
+        free(b->bytes);
+        sim->heap_bytes -= b->size;
+        memmove(b, b + 1, (--sim->buffer_count - i) * sizeof *b);
+        sim->last_buffer = 0;
+        return true;
+    }
+    return false;
+}
+
 void ptxsim_buffers_clear(ptxsim *sim)
 {
+    free_heap(sim);
     sim->buffer_count = sim->last_buffer = 0;
     sim->next_address = PS_BUFFERS;
     for (size_t i = 0; i < sim->module.variable_count; i++)

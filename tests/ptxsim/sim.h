@@ -89,6 +89,7 @@ typedef struct ps_buffer {
     uint8_t *bytes;
     const char *name;
     bool read_only, is_variable;
+    bool is_heap;                    /* made by malloc of the kernel: bytes are ours */
 } ps_buffer;
 
 /* Who touched a granule of memory last. A time is a count of its warp's releases, a thread is warp * 32 + lane. */
@@ -334,7 +335,7 @@ struct ptxsim {
     ps_module module;
     ps_buffer *buffers;              /* by address; the module's variables first */
     size_t buffer_count, buffer_size, last_buffer;
-    uint64_t next_address;
+    uint64_t next_address, heap_bytes;
     ptxsim_report *reports;
     size_t report_count, report_size, report_limit;
     bc_text report_text, output;
@@ -380,6 +381,10 @@ enum {
     PS_UNCHECKED = 8,   /* no check of order, nothing noted */
     PS_SAME = 16        /* stores what is there already */
 };
+
+/* The heap of kernels: zero when there is no memory left (8 MiB as on a GPU). The contents are poison. */
+uint64_t ps_heap_new(ptxsim *sim, uint64_t size);
+bool ps_heap_delete(ptxsim *sim, uint64_t address);
 
 /* The buffer that starts last at or below an address; NULL: none does. */
 const ps_buffer *ps_buffer_below(ptxsim *sim, uint64_t address);
