@@ -1,6 +1,7 @@
 /* Reductions and scans: within a thread, then among lanes by shuffles, then among warps through shared memory. The body is emitted
-   once for every pair. Source: memory reference, section 6. */
+   once for every pair; where it is one op on integers, one instruction does it for all lanes of a warp. Source: memory reference, section 6. */
 #include "codegen/assign.h"
+#include "codegen/map.h"
 #include "codegen/memory.h"
 
 #include <string.h>
@@ -160,9 +161,64 @@ static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *sourc
     }
 }
 
+/* redux.sync: what it is called for the op of a body, and its type. */
+typedef struct redux {
+    const char *text;
+    bool is_signed;
+} redux;
+
+/* text NULL: the body is not one op on two integers of 32 bits at most that has such an instruction. */
+static redux redux_of(const bc_op *op)
+{
+    const bc_block *body = bc_regions(op)[0];
+    const bc_op *only = body->first;
+    bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
+    if (op->operand_count != 1 || only->next != body->last || bc_operands(body->last)[0]->op != only || only->operand_count != 2
+        || (kind != BC_I1 && kind != BC_I8 && kind != BC_I16 && kind != BC_I32))
+        return (redux){0};
+    const bc_value *a = bc_operands(only)[0], *b = bc_operands(only)[1], *args = body->args;
+    if (!(a == &args[0] && b == &args[1]) && !(a == &args[1] && b == &args[0]))
+        return (redux){0};
+    switch ((int)only->opcode) {
+    case OP_addi:
+        return (redux){"add.u32", false};
+    case OP_andi:
+        return (redux){"and.b32", false};
+    case OP_ori:
+        return (redux){"or.b32", false};
+    case OP_xori:
+        return (redux){"xor.b32", false};
+    case OP_mini:
+        return bc_attr_u(only, F_mini_signedness) == BC_Signedness_signed ? (redux){"min.s32", true} : (redux){"min.u32", false};
+    case OP_maxi:
+        return bc_attr_u(only, F_maxi_signedness) == BC_Signedness_signed ? (redux){"max.s32", true} : (redux){"max.u32", false};
+    default:
+        return (redux){0};
+    }
+}
+
+/* Over all lanes by one instruction, where they hold different elements along the dimension. */
+static bool reduce_whole_warp(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
+                              cg_val (*values)[MAX_OPERANDS])
+{
+    redux by = redux_of(op);
+    bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
+    for (uint32_t bit = 0; bit < CG_LANE_BITS; bit++)
+        if (!by.text || !(source->lane[bit] & mask))
+            return false;
+    for (uint32_t k = 0; k < count; k++) {
+        cg_val sum = cg_new(c, CG_B32), part = cg_reg(c, cg_to_b32(c, kind, by.is_signed, values[k][0]));
+        cg_ins(c, "redux.sync.%s %v, %v, 0xffffffff", by.text, sum, part);
+        values[k][0] = cg_from_b32(c, kind, sum);
+    }
+    return true;
+}
+
 static void reduce_lanes(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
                          cg_val (*values)[MAX_OPERANDS])
 {
+    if (reduce_whole_warp(c, op, source, mask, count, values))
+        return;
     for (uint32_t bit = CG_LANE_BITS; bit-- > 0;)
         if (source->lane[bit] & mask)
             for (uint32_t k = 0; k < count && !c->failed; k++) {
