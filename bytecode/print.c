@@ -519,6 +519,11 @@ void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out)
     bc_print_op(&printer->p, op);
 }
 
+void bc_op_printer_value(const bc_op_printer *printer, const bc_value *value, bc_text *out)
+{
+    bc_print_value(out, printer->p.names, value);
+}
+
 void bc_op_printer_free(bc_op_printer *printer)
 {
     if (!printer)

@@ -20,6 +20,8 @@ void bc_print_op_text(const bc_module *m, const bc_function *f, const bc_op *op,
 typedef struct bc_op_printer bc_op_printer;
 bc_op_printer *bc_op_printer_new(const bc_module *m, const bc_function *f);
 void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out);
+/* One of the function's values as an operand. */
+void bc_op_printer_value(const bc_op_printer *printer, const bc_value *value, bc_text *out);
 void bc_op_printer_free(bc_op_printer *printer);
 
 /* tile<4x8xf32>; prefix: !cuda_tile.tile<4x8xf32>. */

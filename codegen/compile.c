@@ -1,10 +1,13 @@
 /* Bytecode to PTX: one .entry per kernel of the module. */
 #include <string.h>
 
+#include "bytecode/print.h"
 #include "codegen/assign.h"
 #include "codegen/call.h"
 #include "codegen/facts.h"
 #include "codegen/mma.h"
+#include "codegen/pass.h"
+#include "codegen/remarks.h"
 
 void cg_no_memory(cg_func *c)
 {
@@ -106,6 +109,39 @@ static uint32_t shared_bytes(const cg_func *c)
     return with_ring > c->shared_bytes ? with_ring : c->shared_bytes;
 }
 
+/* Figures of the kernel, and its tile of most elements. */
+static void remark_kernel(cg_func *c)
+{
+    enum { LIKELY_TO_SPILL = 128 }; /* 32-bit registers of one tile in a thread; there are 255 */
+    const bc_value *largest = NULL;
+    uint32_t most = 0;
+    for (const bc_op *op = c->f->body->first; op; op = bc_next_op(op, c->f->body))
+        for (unsigned i = 0; i < op->result_count; i++) {
+            const bc_value *v = cg_result(op, i);
+            const cg_value *x = cg_value_of(c, v);
+            if (!bc_is_tile(v->type) || x->form != CG_TILE || !v->type->rank)
+                continue;
+            uint32_t bits = cg_class_bits(cg_elem_class(v->type)) << x->home.reg_bits;
+            if (bits > most) {
+                largest = v;
+                most = bits;
+            }
+        }
+    cg_remark(c, NULL, CG_REMARK_Kernel, TV_REMARK_ANALYSIS,
+              "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_threads(c), shared_bytes(c),
+              c->barriers);
+    if (!largest)
+        return;
+    bc_text type;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_print_type(&type, largest->type, false);
+    uint32_t registers = (most + 31) / 32;
+    cg_remark(c, largest->op, CG_REMARK_LargestTile, registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              "the largest tile, {Type=%s}, takes {Registers=%u} registers of a thread%s", type.ptr ? type.ptr : "", registers,
+              registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
+    bc_text_release(&type);
+}
+
 static void put_signature(cg_func *c, bc_text *out)
 {
     bc_text_puts(out, ".visible .entry ");
@@ -122,7 +158,14 @@ static void put_signature(cg_func *c, bc_text *out)
         bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
 }
 
-static void assign(cg_func *c)
+void cg_pass_facts(cg_func *c)
+{
+    c->facts = cg_find_facts(c->m, c->f, &c->arena);
+    if (!c->facts)
+        cg_no_memory(c);
+}
+
+void cg_pass_layouts(cg_func *c)
 {
     const bc_block *body = c->f->body;
     size_t size = c->f->value_count * sizeof *c->values;
@@ -137,7 +180,31 @@ static void assign(cg_func *c)
     }
 }
 
-static tv_status compile_function(cg_func *c, bc_text *out)
+void cg_pass_lower(cg_func *c)
+{
+    load_params(c, c->f->body);
+    cg_block(c, c->f->body);
+    if (c->ring.id) {
+        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
+        cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, ring_offset(c));
+    }
+    if (!c->failed && shared_bytes(c) > cg_static_shared(c->target))
+        cg_unsupported(c, NULL, "the kernel needs %u bytes of shared memory; a kernel for %s may have %u",
+                       shared_bytes(c), c->target->name, cg_static_shared(c->target));
+    if (!c->failed && cg_remarks_wanted(c))
+        remark_kernel(c);
+}
+
+void cg_put_kernel(cg_func *c, bc_text *out)
+{
+    bc_text_str(out, bc_text_get(&c->module_text));
+    put_signature(c, out);
+    bc_text_str(out, bc_text_get(&c->prologue));
+    bc_text_str(out, bc_text_get(&c->body));
+    bc_text_puts(out, "}\n\n");
+}
+
+static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *out)
 {
     const bc_function *f = c->f;
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
@@ -146,31 +213,13 @@ static tv_status compile_function(cg_func *c, bc_text *out)
         bc_text_init(texts[i], &c->m->arena.allocator);
     c->values = bc_new(&c->arena, cg_value, f->value_count + 1u);
     c->decided = bc_new(&c->arena, cg_layout *, f->value_count + 1u);
-    c->facts = cg_find_facts(c->m, f, &c->arena);
     c->warp_bits = choose_warps(f);
     c->params_apart = arrays_are_apart(c->m, f);
-    if (!c->values || !c->decided || !c->facts)
+    if (!c->values || !c->decided)
         cg_no_memory(c);
-    else
-        assign(c);
-    if (!c->failed) {
-        load_params(c, f->body);
-        cg_block(c, f->body);
-    }
-    if (c->ring.id) {
-        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
-        cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, ring_offset(c));
-    }
-    if (!c->failed && shared_bytes(c) > cg_static_shared(c->target))
-        cg_unsupported(c, NULL, "the kernel needs %u bytes of shared memory; a kernel for %s may have %u",
-                       shared_bytes(c), c->target->name, cg_static_shared(c->target));
-    if (!c->failed) {
-        bc_text_str(out, bc_text_get(&c->module_text));
-        put_signature(c, out);
-        bc_text_str(out, bc_text_get(&c->prologue));
-        bc_text_str(out, bc_text_get(&c->body));
-        bc_text_puts(out, "}\n\n");
-    }
+    cg_run_passes(c, dumps);
+    if (!c->failed)
+        cg_put_kernel(c, out);
     if (!c->failed && (c->prologue.failed || c->body.failed || c->module_text.failed || c->arena.failed))
         c->status = TV_NO_MEMORY;
     tv_status status = c->status;
@@ -206,6 +255,10 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
         bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no target '%s'", name);
         return TV_USAGE;
     }
+    cg_dumps dumps;
+    tv_status status = cg_dumps_of(m, options, sink, &dumps);
+    if (status != TV_OK)
+        return status;
     bc_text kernels, text;
     uint8_t ptx = target->ptx;
     bc_text_init(&kernels, &m->arena.allocator);
@@ -214,13 +267,12 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     bc_arena arena;
     bc_arena_init(&arena, &m->arena.allocator, 0);
     cg_files files = {.arena = &arena};
-    tv_status status = TV_OK;
     uint64_t emitted = 0;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
         cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .files = &files, .sink = sink,
                      .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
-            status = compile_function(&c, &kernels);
+            status = compile_function(&c, &dumps, &kernels);
         ptx = c.ptx > ptx ? c.ptx : ptx;
     }
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,

@@ -353,19 +353,33 @@ static bool same_threads(const cg_layout *from, const cg_layout *to)
     return true;
 }
 
-/* Every register that `to` wants is one that the same thread has in `from`. */
-static bool rename_registers(const cg_layout *from, const cg_val *regs, const cg_layout *to, cg_val *out)
+static basis basis_of_registers(const cg_layout *l)
 {
     basis b = {0};
-    for (uint32_t i = 0; i < from->reg_bits; i++)
-        add(&b, from->reg[i], (uint32_t)1 << i, 0);
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        add(&b, l->reg[i], (uint32_t)1 << i, 0);
+    return b;
+}
+
+/* Is every register that `to` wants one that the same thread has in `from`? */
+static bool has_registers(const cg_layout *from, const cg_layout *to)
+{
+    basis b = basis_of_registers(from);
+    uint32_t reg = 0, lane = 0;
+    for (uint32_t i = 0; i < to->reg_bits; i++)
+        if (reduce(&b, to->reg[i], &reg, &lane))
+            return false;
+    return same_threads(from, to);
+}
+
+static void rename_registers(const cg_layout *from, const cg_val *regs, const cg_layout *to, cg_val *out)
+{
+    basis b = basis_of_registers(from);
     for (uint32_t w = 0; w < cg_layout_regs(to); w++) {
         uint32_t reg = 0, lane = 0;
-        if (reduce(&b, cg_layout_reg(to, w), &reg, &lane))
-            return false;
+        reduce(&b, cg_layout_reg(to, w), &reg, &lane);
         out[w] = regs[reg];
     }
-    return true;
 }
 
 static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, const cg_layout *from, const cg_val *regs,
@@ -379,27 +393,62 @@ static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, const cg
     cg_scratch_read(c);
 }
 
-cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to)
+/* The way, and what it goes by. */
+typedef struct plan {
+    cg_conversion how;
+    exchange exchange;
+    order order;
+} plan;
+
+static void make_plan(bc_kind kind, const cg_layout *from, const cg_layout *to, plan *p)
 {
     enum { BARRIERS_COST = 32 }; /* of the two barriers around a trip, as rows of banks */
+    p->how = (cg_conversion){.way = CG_BY_NAMES, .bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits};
+    if (has_registers(from, to))
+        return;
+    uint32_t cost;
+    p->order = best_order(from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
+    p->how.way = p->how.bytes <= CG_MAX_SCRATCH ? CG_BY_SHARED : CG_BY_HALVES;
+    if (find_exchange(from, to, &p->exchange)) {
+        p->how.shuffles = shuffle_count(&p->exchange, kind, to);
+        if (p->how.shuffles <= cost + BARRIERS_COST)
+            p->how.way = CG_BY_SHUFFLES;
+    }
+}
+
+cg_conversion cg_conversion_of(bc_kind kind, const cg_layout *from, const cg_layout *to)
+{
+    plan p;
+    make_plan(kind, from, to, &p);
+    return p.how;
+}
+
+cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to)
+{
     cg_val *out = cg_vals(c, cg_layout_regs(to));
-    if (!out || (same_threads(from, to) && rename_registers(from, regs, to, out)))
-        return out;
-    exchange x;
-    uint32_t size = tv_trailing_zeros(cg_memory_bytes(kind)), cost;
-    uint64_t bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits;
-    order o = best_order(from, to, size, &cost);
-    if (find_exchange(from, to, &x) && shuffle_count(&x, kind, to) <= cost + BARRIERS_COST) {
-        shuffle_all(c, &x, regs, to, out);
-    } else if (bytes <= CG_MAX_SCRATCH) {
-        convert_in_shared(c, kind, &o, from, regs, to, out);
-    } else {
+    plan p;
+    if (!out)
+        return NULL;
+    make_plan(kind, from, to, &p);
+    switch (p.how.way) {
+    case CG_BY_NAMES:
+        rename_registers(from, regs, to, out);
+        break;
+    case CG_BY_SHUFFLES:
+        shuffle_all(c, &p.exchange, regs, to, out);
+        break;
+    case CG_BY_SHARED:
+        convert_in_shared(c, kind, &p.order, from, regs, to, out);
+        break;
+    case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
         if (bit == UINT32_MAX)
             cg_unsupported(c, c->op, "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
-                           (unsigned)(bytes / 1024), CG_MAX_SCRATCH / 1024);
+                           (unsigned)(p.how.bytes / 1024), CG_MAX_SCRATCH / 1024);
         else
             convert_halves(c, kind, from, regs, to, bit, out);
+        break;
+    }
     }
     return out;
 }

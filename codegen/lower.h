@@ -137,6 +137,7 @@ typedef struct cg_func {
     uint32_t ring_bytes;       /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
     uint32_t kept_bytes;       /* scratch that is used within such loops: the ring lies behind it */
     bool in_ring;              /* such a loop is being lowered */
+    uint32_t barriers;         /* that were emitted */
     cg_val ring;               /* its address, once needed */
     uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
@@ -211,6 +212,17 @@ cg_val *cg_vals(cg_func *c, size_t count);
 void cg_set(cg_func *c, const bc_value *v, cg_val *regs);
 /* Another layout of the same elements (codegen/convert_layout.c). */
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
+
+/* How that is done. */
+typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES } cg_way;
+typedef struct cg_conversion {
+    cg_way way;
+    uint32_t shuffles;   /* of a thread, CG_BY_SHUFFLES */
+    uint64_t bytes;      /* of the tile */
+} cg_conversion;
+cg_conversion cg_conversion_of(bc_kind kind, const cg_layout *from, const cg_layout *to);
+/* In words, for remarks and dumps: "12 shuffles". */
+void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 
 /* The number of the thread in its block: 32 bits. */
 cg_val cg_tid(cg_func *c);

@@ -57,6 +57,7 @@ void cg_lower_load_ptr_tko(cg_func *c, const bc_op *op)
     if (!m.regs)
         return;
     cg_order_access(c, op, p.pointers, false, l);
+    cg_pointer_remark(c, op, &p, l);
     /* With an order, another thread could see another value: one loads for all that hold copies. */
     cg_pointer_parts(c, &p, l, !weak, &m, load_part);
     bool shared = !weak && cg_share(c, bc_elem_kind(result->type), l, m.regs);
@@ -76,5 +77,6 @@ void cg_lower_store_ptr_tko(cg_func *c, const bc_op *op)
     if (p.order == BC_MemoryOrderingSemantics_release)
         cg_barrier(c);
     cg_order_access(c, op, p.pointers, true, l);
+    cg_pointer_remark(c, op, &p, l);
     cg_pointer_parts(c, &p, l, true, &m, store_part);
 }

@@ -9,6 +9,7 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/mma.h"
+#include "codegen/remarks.h"
 
 static uint32_t log2_of(int64_t x)
 {
@@ -551,6 +552,16 @@ static void multiply_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
         cg_scratch_read(c);
 }
 
+/* Why a product has no instruction. */
+static const char *why_plain(const bc_op *op, const cg_product *p)
+{
+    if (op->opcode == OP_mmaf_scaled)
+        return "it is scaled";
+    if (p->m < 4 || p->n < 3 || p->n > 10)
+        return "no instruction has that shape";
+    return "no instruction takes these types, or as few elements along k";
+}
+
 static void lower_product(cg_func *c, const bc_op *op)
 {
     cg_product p = product_of(c, op);
@@ -561,6 +572,9 @@ static void lower_product(cg_func *c, const bc_op *op)
     memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
     if (p.in == BC_F8E4M3FN || p.in == BC_F8E5M2)
         cg_need_ptx(c, 84);
+    cg_remark(c, op, CG_REMARK_MatrixProduct, p.has_atom ? TV_REMARK_PASSED : TV_REMARK_MISSED, "%s{%s=%s}",
+              p.has_atom ? "mma.sync." : "element by element: ", p.has_atom ? "Instruction" : "Why",
+              p.has_atom ? p.atom.text : why_plain(op, &p));
     const cg_layout *read = cg_value_of(c, p.result)->source;
     if (p.has_atom) {
         settle_product(c, &p, &read[1]);

@@ -3,6 +3,7 @@
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
+#include "codegen/remarks.h"
 
 #include <string.h>
 
@@ -309,6 +310,21 @@ static void set_results(cg_func *c, const bc_op *op, uint32_t count, cg_val (*va
     }
 }
 
+/* How many elements of the dimension meet where. */
+static void remark_reduce(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask)
+{
+    uint32_t regs = 1, lanes = 1, warps = 1;
+    for (uint32_t i = 0; i < source->reg_bits; i++)
+        regs <<= (source->reg[i] & mask) != 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        lanes <<= (source->lane[i] & mask) != 0;
+    for (uint32_t i = 0; i < source->warp_bits; i++)
+        warps <<= (source->warp[i] & mask) != 0;
+    cg_remark(c, op, CG_REMARK_Reduction, warps > 1 ? TV_REMARK_MISSED : TV_REMARK_PASSED,
+              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", regs, lanes, warps,
+              warps > 1 ? " through shared memory" : "");
+}
+
 void cg_lower_reduce(cg_func *c, const bc_op *op)
 {
     uint32_t mask = dim_mask(op, F_reduce_dim), kept;
@@ -317,6 +333,8 @@ void cg_lower_reduce(cg_func *c, const bc_op *op)
     cg_val (*values)[MAX_OPERANDS] = new_values(c, cg_layout_regs(&result));
     if (!values)
         return;
+    if (cg_remarks_wanted(c))
+        remark_reduce(c, op, &source, mask);
     reduce_registers(c, op, &source, kept, values);
     reduce_lanes(c, op, &source, mask, cg_layout_regs(&result), values);
     reduce_warps(c, op, &source, &result, mask, values);

@@ -175,6 +175,7 @@ void cg_barrier(cg_func *c)
     else
         cg_ins(c, "bar.warp.sync 0xffffffff");
     c->order = (cg_order){0};
+    c->barriers++;
 }
 
 cg_val cg_all(cg_func *c, cg_val predicate)

@@ -7,6 +7,7 @@
 #include "codegen/memory.h"
 #include "codegen/mma.h"
 #include "codegen/order.h"
+#include "codegen/remarks.h"
 #include "codegen/view.h"
 
 enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10 };
@@ -96,34 +97,43 @@ static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_f
     return stage;
 }
 
-static bool can_go_ahead(cg_func *c, cg_pipeline *p, const bc_op *op, piped *out)
+/* Why the load cannot go ahead; NULL: it can, and *out is how. */
+static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *out)
 {
-    if (op->opcode != OP_load_view_tko
-        || bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
-        return false;
+    if (bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
+        return "its memory order keeps it in its place";
     cg_view_op v = cg_view_op_of(op);
     cg_shape s = cg_shape_of(v.tile_type);
     uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type));
     uint8_t padding = v.view->type->padding, bits[5];
     const cg_view *tensor = cg_value_of(c, v.view)->view;
-    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW || (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
-        || !cg_view_contiguous(c, &v, &fast) || fast + 2 < s.rank || bytes << cg_view_vector(c, &v, fast) != 16
-        || (tensor->maker && is_inside(tensor->maker, p->body)))
-        return false;
+    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
+        return "it gathers";
+    if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
+        return "its padding is not zero";
+    if (!cg_view_contiguous(c, &v, &fast) || fast + 2 < s.rank)
+        return "neither of its last two dimensions is known to be contiguous";
+    if (bytes << cg_view_vector(c, &v, fast) != 16)
+        return "base, strides, extent and index are not known to be aligned to 16 bytes";
+    if (tensor->maker && is_inside(tensor->maker, p->body))
+        return "its view is made in the loop";
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!is_slice(p, v.index[i], 16))
-            return false;
+            return "an index comes from more than the loop's counter";
     cg_layout l = cg_view_layout(c, &v), run = {.tile_bits = s.tile_bits};
     while (bytes << run.reg_bits < 16) {
         run.reg[run.reg_bits] = (uint32_t)1 << (s.shift[fast] + run.reg_bits);
         run.reg_bits++;
     }
     cg_feed feed = feed_of(c, p->body, v.tile, &run, 4);
-    if (feed == CG_NO_FEED || cg_layout_vector(&l, s.shift[fast], 4, bits) < run.reg_bits
-        || cg_order_is_written(c, p->body, v.view))
-        return false;
+    if (feed == CG_NO_FEED)
+        return "it is not only an operand of products that can read it from shared memory";
+    if (cg_layout_vector(&l, s.shift[fast], 4, bits) < run.reg_bits)
+        return "its tile has less than 16 bytes for a thread";
+    if (cg_order_is_written(c, p->body, v.view))
+        return "the loop may write what it reads";
     *out = (piped){.op = op, .view = v, .layout = l, .stage = stage_for(&s, fast, bytes, feed)};
-    return true;
+    return NULL;
 }
 
 cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
@@ -137,8 +147,13 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     p->body = bc_regions(loop)[0];
     for (const bc_op *op = p->body->first; op; op = op->next) {
         piped *load = &p->loads[p->load_count];
-        if (p->load_count == MAX_LOADS || !can_go_ahead(c, p, op, load))
+        if (op->opcode != OP_load_view_tko || p->load_count == MAX_LOADS)
             continue;
+        const char *why = obstacle(c, p, op, load);
+        if (why) {
+            cg_remark(c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+            continue;
+        }
         load->offset = p->slot_bytes;
         p->slot_bytes += (cg_stage_bytes(&load->stage) + 127) & ~127u;
         p->load_count++;
@@ -146,12 +161,19 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     uint32_t room = cg_static_shared(c->target);
     if (room > 48 << 10)
         room -= SHARED_FOR_THE_REST;
+    if (p->load_count && (c->in_ring || 2 * p->slot_bytes > room))
+        cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
+                  c->in_ring ? "a loop around it is" : "too little room", 2 * p->slot_bytes, room);
     if (!p->load_count || c->in_ring || 2 * p->slot_bytes > room)
         return NULL;
     p->stages = SHARED_FOR_TWO_BLOCKS / p->slot_bytes;
     p->stages = p->stages > MOST_STAGES ? MOST_STAGES : p->stages;
     if (p->stages < 3)
         p->stages = room / p->slot_bytes < 3 ? 2 : 3;
+    cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
+              "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of shared memory",
+              p->load_count, p->stages, (p->stages - 1) * p->slot_bytes, p->stages * p->slot_bytes);
     return p;
 }
 

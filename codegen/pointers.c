@@ -2,8 +2,12 @@
    other, the first is aligned for all, and the mask takes all or none. */
 #include "codegen/pointers.h"
 
+#include <stdio.h>
+
+#include "bytecode/print.h"
 #include "codegen/assign.h"
 #include "codegen/facts.h"
+#include "codegen/remarks.h"
 
 /* Rows of the same name in the four ops; single: one element at a time. */
 #define PTR_OP(name, where, what, single_)                                                     \
@@ -31,19 +35,31 @@ cg_ptr_op cg_ptr_op_of(const bc_op *op)
 
 /* ---- vectors ---- */
 
-/* log2 of the elements that one access along dimension d may have. */
-static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d)
+/* log2 of the elements that one access along dimension d may have; out_limit, when given: what keeps them from more, NULL for
+   nothing. */
+static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const char **out_limit)
 {
     const cg_fact *pointers = &c->facts[p->pointers->id], *mask = p->mask ? &c->facts[p->mask->id] : NULL;
-    int unit = cg_pointee_shift(p->pointers->type);
-    if (!pointers->axes || p->single || p->order != BC_MemoryOrderingSemantics_weak || (mask && !mask->axes))
-        return 0;
-    cg_axis axis = pointers->axes[d];
-    int bits = axis.run, aligned = axis.start - unit, most = 4 - unit;
-    bits = aligned < bits ? aligned : bits;
-    if (mask && mask->axes[d].same < bits)
-        bits = mask->axes[d].same;
-    return bits < 0 ? 0 : (uint32_t)(bits < most ? bits : most);
+    int unit = cg_pointee_shift(p->pointers->type), bits = 4 - unit;
+    const char *limit = NULL;
+    if (!pointers->axes || p->single || p->order != BC_MemoryOrderingSemantics_weak || (mask && !mask->axes)) {
+        limit = !pointers->axes ? "pointers that are not known to follow each other"
+              : mask && !mask->axes ? "a mask of which nothing is known" : "elements are reached one by one";
+        bits = 0;
+    } else {
+        cg_axis axis = pointers->axes[d];
+        const struct { int bits; const char *limit; } limits[] = {
+            {axis.run, "pointers that are not known to follow each other"}, {axis.start - unit, "what divides the pointers"},
+            {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"}};
+        for (size_t i = 0; i < TV_COUNT(limits); i++)
+            if (limits[i].bits < bits) {
+                bits = limits[i].bits;
+                limit = limits[i].limit;
+            }
+    }
+    if (out_limit)
+        *out_limit = limit;
+    return bits < 0 ? 0 : (uint32_t)bits;
 }
 
 /* The dimension along which accesses are longest; then the one along which pointers run longest, then the last. */
@@ -51,9 +67,9 @@ static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
 {
     const cg_axis *axes = c->facts[p->pointers->id].axes;
     uint32_t rank = p->pointers->type->rank, best = rank ? rank - 1 : 0;
-    *out_bits = rank ? vector_bits(c, p, best) : 0;
+    *out_bits = rank ? vector_bits(c, p, best, NULL) : 0;
     for (uint32_t d = rank; axes && d-- > 0;) {
-        uint32_t bits = vector_bits(c, p, d);
+        uint32_t bits = vector_bits(c, p, d, NULL);
         if (bits > *out_bits || (bits == *out_bits && axes[d].run > axes[best].run)) {
             best = d;
             *out_bits = bits;
@@ -83,6 +99,34 @@ void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
         cg_want(c, p->value, l);
     if (p->mask)
         cg_want(c, p->mask, l);
+}
+
+void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg_layout *l)
+{
+    if (!cg_remarks_wanted(c))
+        return;
+    cg_shape s = cg_shape_of(p->pointers->type);
+    const char *limit = "a single element";
+    uint32_t bits, fast = fast_dim(c, p, &bits), most = bits, bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    uint32_t half = cg_pointee_shift(p->pointers->type) < 0;
+    uint8_t reg_bit[8];
+    if (s.rank) {
+        bits = vector_bits(c, p, fast, &limit);
+        bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
+    }
+    if (bits < most)
+        limit = "what a thread has of the tile";
+    bc_text type;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_print_type(&type, p->pointers->type, false);
+    cg_layout own = cg_layout_drop_copies(l, NULL);
+    char words[96] = "";
+    if (limit)
+        snprintf(words, sizeof words, "; limited by {Limit=%s}", limit);
+    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << bits >> half == 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
+              "{Type=%s}: {Count=%u} accesses of {Bytes=%u} bytes a thread, {Mask=%s}%s", type.ptr ? type.ptr : "",
+              cg_layout_regs(&own) >> bits, bytes << bits >> half, p->mask ? "masked" : "not masked", words);
+    bc_text_release(&type);
 }
 
 void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found)

@@ -20,6 +20,9 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
 /* Pointers, value and mask are read in l. */
 void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l);
 
+/* A remark on how they are reached in l. */
+void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg_layout *l);
+
 /* One vector of the tile as the op moves it. */
 typedef struct cg_pointer_part {
     uint32_t count;

@@ -3,11 +3,14 @@
    compared in 32 bits against how much of the tensor lies behind the tile's start. Source: memory reference, section 2. */
 #include "codegen/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "bytecode/print.h"
 #include "codegen/facts.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
+#include "codegen/remarks.h"
 
 cg_view_op cg_view_op_of(const bc_op *op)
 {
@@ -89,26 +92,33 @@ bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
     return false;
 }
 
-/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor. */
-static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast)
+/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor; out_limit, when
+   given: what keeps them from more, NULL for nothing. */
+static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, const char **out_limit)
 {
     const bc_type *type = v->view->type;
     const cg_view *tensor = view_of(c, v->view);
     int size = cg_pointee_shift(tensor->base->type), base = c->facts[tensor->base->id].divisor - size;
     int most = base < 4 - size ? base : 4 - size;
+    const char *limit = base < 4 - size ? "what divides the base" : NULL;
     for (uint32_t t = 0; t < v->index_count; t++) {
         uint32_t d = tensor_dim(type, t);
         int divisor = t == fast ? divisor_of_start(c, v, t)
                                 : divisor_of_size(c, tensor->tensor->strides[d], tensor->strides[d]);
-        most = divisor < most ? divisor : most;
+        if (divisor < most) {
+            most = divisor;
+            limit = t == fast ? "what divides the index" : "what divides a stride";
+        }
     }
+    if (out_limit)
+        *out_limit = limit;
     return most < 0 ? 0 : (uint32_t)most;
 }
 
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
 {
     const cg_view *tensor = view_of(c, v->view);
-    uint32_t d = tensor_dim(v->view->type, fast), aligned = aligned_bits(c, v, fast);
+    uint32_t d = tensor_dim(v->view->type, fast), aligned = aligned_bits(c, v, fast, NULL);
     uint32_t extent = divisor_of_size(c, tensor->tensor->shape[d], tensor->extents[d]);
     return is_inbounds(v, fast) || aligned < extent ? aligned : extent;
 }
@@ -124,7 +134,7 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast = s.rank - 1, bits = 0;
     if (cg_view_contiguous(c, v, &fast))
-        bits = aligned_bits(c, v, fast);
+        bits = aligned_bits(c, v, fast, NULL);
     return cg_layout_memory(&s, fast, bits, is_half(v), c->warp_bits);
 }
 
@@ -464,21 +474,72 @@ static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, c
         regs[r] = both[r];
 }
 
+/* How long accesses are, as bits of elements along dimension `fast`. */
+typedef struct lengths {
+    uint32_t fast;
+    uint32_t inside, edge;   /* where the tile is known to lie inside the tensor; where it may not */
+    const char *limit;       /* what keeps `inside` from 16 bytes; NULL: nothing */
+} lengths;
+
+static lengths lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
+{
+    lengths n = {.limit = most_bits ? "no dimension is known to be contiguous" : "elements are reached one by one"};
+    uint8_t reg_bit[8];
+    if (is_half(v) && !most_bits)
+        most_bits = 1;
+    if (!most_bits || !cg_view_contiguous(c, v, &n.fast))
+        return n;
+    uint32_t aligned = aligned_bits(c, v, n.fast, &n.limit), edge = cg_view_vector(c, v, n.fast);
+    cg_shape s = cg_shape_of(v->tile_type);
+    n.inside = cg_layout_vector(l, s.shift[n.fast], aligned < most_bits ? aligned : most_bits, reg_bit);
+    n.edge = edge < n.inside ? edge : n.inside;
+    if (n.inside < aligned)
+        n.limit = "what a thread has of the tile";
+    return n;
+}
+
+/* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
+static bool may_leave(const cg_view_op *v, uint32_t t)
+{
+    const bc_type *type = v->view->type;
+    return (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t) || !is_inbounds(v, t);
+}
+
+void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
+{
+    if (!cg_remarks_wanted(c))
+        return;
+    lengths n = lengths_of(c, v, l, most_bits);
+    uint32_t half = is_half(v), bytes = half ? 1 : cg_memory_bytes(bc_elem_kind(v->tile_type));
+    bc_text type, checks;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_text_init(&checks, &c->m->arena.allocator);
+    bc_print_type(&type, v->tile_type, false);
+    for (uint32_t t = 0; t < v->index_count; t++)
+        if (may_leave(v, t))
+            bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
+    cg_layout own = cg_layout_drop_copies(l, NULL);
+    char edge[64] = "", limit[96] = "";
+    if (n.edge < n.inside)
+        snprintf(edge, sizeof edge, ", of {EdgeBytes=%u} at the tensor's end", bytes << n.edge >> half);
+    if (n.limit)
+        snprintf(limit, sizeof limit, "; limited by {Limit=%s}", n.limit);
+    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half == 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
+              "{Type=%s}: {Count=%u} accesses of {Bytes=%u} bytes a thread%s; bounds checked: {Checks=%s}%s",
+              type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge,
+              checks.ptr ? checks.ptr : "none", limit);
+    bc_text_release(&type);
+    bc_text_release(&checks);
+}
+
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
                    cg_part_fn *found)
 {
-    walk w = {.c = c, .op = v, .tensor = view_of(c, v->view), .l = l, .shape = cg_shape_of(v->tile_type), .fast = 0};
-    uint32_t bits = 0, long_bits = 0;
-    uint8_t reg_bit[8];
+    walk w = {.c = c, .op = v, .tensor = view_of(c, v->view), .l = l, .shape = cg_shape_of(v->tile_type)};
+    lengths n = lengths_of(c, v, l, most_bits);
+    w.fast = n.fast;
     w.bytes = is_half(v) ? 0 : cg_memory_bytes(bc_elem_kind(v->tile_type));
-    most_bits = most_bits || w.bytes ? most_bits : 1;
-    if (most_bits && cg_view_contiguous(c, v, &w.fast)) {
-        uint32_t aligned = aligned_bits(c, v, w.fast);
-        long_bits = cg_layout_vector(l, w.shape.shift[w.fast], aligned < most_bits ? aligned : most_bits, reg_bit);
-        bits = cg_view_vector(c, v, w.fast);
-        bits = bits < long_bits ? bits : long_bits;
-    }
-    if (!w.bytes && !bits) {
+    if (!w.bytes && !n.edge) {
         cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: one dimension must have the static stride 1, an even "
                        "extent and an even number of elements of the tile, and all other strides must be even");
         return;
@@ -486,9 +547,9 @@ void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t
     w.base = w.tensor->address;
     for (uint32_t t = 0; t < w.shape.rank && t < MAX_DIMS; t++)
         begin_dim(&w, t);
-    cg_val whole = long_bits > bits ? is_whole(&w) : cg_const(CG_PRED, 0);
+    cg_val whole = n.inside > n.edge ? is_whole(&w) : cg_const(CG_PRED, 0);
     if (whole.known)
-        all_parts(&w, whole.bits ? long_bits : bits, user, found);
+        all_parts(&w, whole.bits ? n.inside : n.edge, user, found);
     else
-        two_ways(&w, whole, long_bits, bits, regs, user, found);
+        two_ways(&w, whole, n.inside, n.edge, regs, user, found);
 }

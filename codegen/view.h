@@ -41,6 +41,9 @@ uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
 /* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 
+/* A remark on how the tile, in layout l, reaches memory by accesses of at most 2^most_bits elements. */
+void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
+
 /* One vector of the tile as the op moves it. */
 typedef struct cg_tile_part {
     uint32_t count;      /* elements */

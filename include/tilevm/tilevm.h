@@ -160,13 +160,44 @@ tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
 
 /* ---- code generation ---------------------------------------------------------------------------------------- */
 
-/* All zero: sm_80, no optimisation, no line numbers, any PTX version. */
+/* What the code generator tells about what it made of an op: passed: it took a fast way; missed: it could not, and why; analysis:
+   figures. docs/codegen.md lists categories and names. */
+typedef enum tv_remark_kind { TV_REMARK_PASSED, TV_REMARK_MISSED, TV_REMARK_ANALYSIS, TV_REMARK_KIND_COUNT } tv_remark_kind;
+
+/* A part of a remark's message: a value and what it is called, or, with an empty key, the words between. */
+typedef struct tv_remark_arg {
+    tv_str key, value;
+} tv_remark_arg;
+
+/* One remark. All strings are borrowed for the duration of the sink call. */
+typedef struct tv_remark {
+    tv_remark_kind kind;
+    const char *category, *name; /* "memory", "VectorAccess" */
+    tv_str function;          /* the kernel's symbol */
+    tv_str op;                /* mnemonic; empty for a remark about the whole kernel */
+    uint64_t offset;          /* of the op in the file, or TV_NO_OFFSET */
+    tv_str file;              /* source place from the debug section */
+    uint32_t line, column;    /* from 1; 0 unknown */
+    tv_str message;           /* the values of args one after the other */
+    const tv_remark_arg *args;
+    size_t arg_count;
+} tv_remark;
+
+typedef struct tv_remark_sink {
+    void *user;
+    void (*report)(void *user, const tv_remark *remark);
+} tv_remark_sink;
+
+/* All zero: sm_80, no optimisation, no line numbers, any PTX version, no dumps, no remarks. */
 typedef struct tv_compile_options {
     const char *target;      /* "sm_90"; NULL: sm_80 */
     unsigned opt_level;      /* 0 to 3, as tileiras */
     bool line_info;          /* .loc lines from the debug information */
     unsigned ptx_version;    /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
-    const char *dump_after;  /* pass names, comma separated, or "all": dumps go to the sink as notes */
+    const char *dump_after;  /* names of passes, comma separated, or "all", and if only one kernel is meant @ and its symbol or
+                                function name: what they found goes to dump as text; NULL: nothing does */
+    tv_writer dump;
+    tv_remark_sink remarks;  /* zero: remarks are not even made */
 } tv_compile_options;
 
 /* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name itself where

@@ -141,9 +141,9 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
     bc_text_init(&words, NULL);
     bc_text_puts(&target, "-arch=");
     bc_text_str(&target, ld_ptx_target(ptx));
-    /* Without line information its place is taken by an option that changes nothing. */
-    char *argv[] = {strdup(ptxas), target.ptr, level, options->line_info ? (char[]){"-lineinfo"} : level, input,
-                    (char[]){"-o"}, output, NULL};
+    /* An option that is not wanted is replaced by one that changes nothing. */
+    char *argv[] = {strdup(ptxas), target.ptr, level, options->line_info ? (char[]){"-lineinfo"} : level,
+                    options->figures ? (char[]){"-v"} : level, input, (char[]){"-o"}, output, NULL};
     bool fine = false;
     char *problem = NULL;
     cli_file made;
@@ -161,6 +161,8 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
         bc_text_bytes(cubin, made.bytes, made.size);
         cli_file_free(&made);
         fine = !cubin->failed;
+        if (options->figures)
+            bc_text_str(log, bc_text_get(&words));
     }
     unlink(input);
     unlink(output);

@@ -6,12 +6,26 @@
 
 #include "tools/tilevm/assemble.h"
 #include "tools/tilevm/cli.h"
+#include "tools/tilevm/remarks.h"
 
-enum { OPT_TARGET = 1, OPT_OUTPUT, OPT_EMIT, OPT_LEVEL, OPT_LINES, OPT_PTX_VERSION };
+enum { OPT_TARGET = 1, OPT_OUTPUT, OPT_EMIT, OPT_LEVEL, OPT_LINES, OPT_PTX_VERSION, OPT_DUMP, OPT_REMARKS, OPT_REMARK_FORMAT,
+       OPT_REMARKS_OUTPUT, OPT_EXPLAIN };
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
 enum { MAX_TARGETS = 16 };
 
 #define FORMS "ptx|cubin"
+#define REMARK_FORMS "text|yaml"
+
+#define PASS(name, summary) "\n  " #name ": " summary
+static const char dump_help[] = "print what passes have found to standard error; LIST: names with commas\n"
+                                "between or all, and @KERNEL for one kernel only"
+#include "codegen/passes.def"
+    ;
+#define CATEGORY(name, text) ", " #name
+static const char remarks_help[] = "tell what was made of the ops; LIST: all, or names with commas between:\n"
+                                   "passed, missed, analysis"
+#include "codegen/remarks.def"
+    ;
 
 static const cli_option options[] = {
     {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80)"},
@@ -22,6 +36,11 @@ static const cli_option options[] = {
     {OPT_LEVEL, 'O', "opt-level", "N", "0 to 3 (default 3)"},
     {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
     {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
+    {OPT_EXPLAIN, 0, "explain", NULL, "print a summary of each kernel to standard error: what was vectorised, pipelined,\nconverted"},
+    {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
+    {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
+    {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
+    {OPT_DUMP, 0, "dump-after", "LIST", dump_help},
     {0}};
 
 static int run(cli_args *args);
@@ -43,6 +62,9 @@ typedef struct compile_job {
     tv_module *module;
     tv_sink sink;
     char *ptxas;
+    remarks remarks;
+    bc_text remark_text, summary;
+    const char *remarks_output;
 } compile_job;
 
 /* ---- options ---- */
@@ -80,16 +102,36 @@ static bool take_ptx_version(compile_job *job, const char *text)
     return true;
 }
 
+static bool take_remarks(compile_job *job, const char *list)
+{
+    tv_str bad;
+    job->remarks.out = &job->remark_text;
+    if (remarks_choose(&job->remarks, list, &bad))
+        return true;
+    cli_usage(job->args, "--remarks: there is no '%.*s'", (int)bad.len, bad.ptr);
+    return false;
+}
+
 /* False: job->args->exit_code is set. */
 static bool take_option(compile_job *job, int id, const char *value)
 {
     uint64_t number;
+    unsigned form;
     switch (id) {
     case OPT_TARGET: return take_targets(job, value);
     case OPT_OUTPUT: job->output = value; return true;
     case OPT_EMIT: return cli_choice(job->args, "--emit", value, FORMS, &job->emit);
     case OPT_LINES: job->compile.line_info = true; return true;
     case OPT_PTX_VERSION: return take_ptx_version(job, value);
+    case OPT_DUMP: job->compile.dump_after = value; return true;
+    case OPT_EXPLAIN: job->remarks.summary = &job->summary; return true;
+    case OPT_REMARKS: return take_remarks(job, value);
+    case OPT_REMARKS_OUTPUT: job->remarks_output = value; return true;
+    case OPT_REMARK_FORMAT:
+        if (!cli_choice(job->args, "--remark-format", value, REMARK_FORMS, &form))
+            return false;
+        job->remarks.yaml = form == 1;
+        return true;
     case OPT_LEVEL:
         if (!cli_number(job->args, "--opt-level", value, 0, 3, &number))
             return false;
@@ -144,6 +186,39 @@ static bool append(void *user, const void *bytes, size_t size)
     return !((bc_text *)user)->failed;
 }
 
+static bool print_dump(void *user, const void *bytes, size_t size)
+{
+    (void)user;
+    return fwrite(bytes, 1, size, stderr) == size;
+}
+
+/* Remarks and summary of a target that was compiled. */
+static void print_remarks(compile_job *job)
+{
+    if (!job->remarks_output) {
+        fwrite(job->remark_text.ptr ? job->remark_text.ptr : "", 1, job->remark_text.len, stderr);
+        bc_text_clear(&job->remark_text);
+    }
+    if (!job->remarks.summary)
+        return;
+    remarks_summary(&job->remarks);
+    fwrite(job->summary.ptr ? job->summary.ptr : "", 1, job->summary.len, stderr);
+    bc_text_clear(&job->summary);
+}
+
+static int write_remarks(const compile_job *job)
+{
+    cli_out out;
+    if (job->remarks.failed || job->remark_text.failed || job->summary.failed)
+        return cli_error("out of memory");
+    if (!job->remarks_output || !job->remarks.out)
+        return CLI_OK;
+    if (!cli_out_open(&out, job->remarks_output))
+        return CLI_ERROR;
+    cli_out_write(&out, job->remark_text.ptr ? job->remark_text.ptr : "", job->remark_text.len);
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+}
+
 static int write_output(const compile_job *job, const char *target, tv_str bytes)
 {
     cli_out out;
@@ -158,12 +233,12 @@ static int write_output(const compile_job *job, const char *target, tv_str bytes
     return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
-static int assemble(const compile_job *job, const char *target, tv_str ptx, bc_text *cubin)
+static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *cubin)
 {
     bc_text log;
     bc_text_init(&log, NULL);
     assemble_options how = {.opt_level = job->compile.opt_level, .line_info = job->compile.line_info,
-                            .target = (unsigned)strtoul(target + 3, NULL, 10)};
+                            .target = (unsigned)strtoul(target + 3, NULL, 10), .figures = remarks_wanted(&job->remarks)};
     bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
                            : assemble_with_driver(ptx, &how, cubin, &log);
     if (!fine)
@@ -171,6 +246,8 @@ static int assemble(const compile_job *job, const char *target, tv_str ptx, bc_t
                   job->ptxas ? job->ptxas : "the driver", log.ptr ? log.ptr : "",
                   job->ptxas ? ""
                              : "   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+    else if (how.figures)
+        remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
     bc_text_release(&log);
     return fine ? CLI_OK : CLI_FAILED;
 }
@@ -191,6 +268,7 @@ static int compile_for(compile_job *job, const char *target)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
     if (code == CLI_OK)
         code = write_output(job, target, bc_text_get(job->emit == EMIT_CUBIN ? &cubin : &ptx));
+    print_remarks(job);
     bc_text_release(&ptx);
     bc_text_release(&cubin);
     return code;
@@ -207,6 +285,8 @@ static int compile_all(compile_job *job)
         return code;
     cli_printer printer;
     job->sink = cli_printing_sink(&printer, job->input, job->args->color);
+    job->remarks.path = cli_shown_path(job->input);
+    job->compile.remarks = remarks_sink(&job->remarks);
     if (job->emit == EMIT_CUBIN)
         job->ptxas = assemble_find_ptxas();
     /* One target that cannot be served does not keep the others from being written. */
@@ -215,6 +295,10 @@ static int compile_all(compile_job *job)
         int done = compile_for(job, job->targets[i]);
         worst = done > worst ? done : worst;
     }
+    int written = write_remarks(job);
+    worst = written > worst ? written : worst;
+    bc_text_release(&job->remark_text);
+    bc_text_release(&job->summary);
     free(job->ptxas);
     tv_module_close(job->module);
     cli_file_free(&file);
@@ -223,8 +307,10 @@ static int compile_all(compile_job *job)
 
 static int run(cli_args *args)
 {
-    compile_job job = {.args = args, .emit = EMIT_UNSAID, .compile.opt_level = 3};
+    compile_job job = {.args = args, .emit = EMIT_UNSAID, .compile = {.opt_level = 3, .dump.write = print_dump}};
     const char *value;
+    bc_text_init(&job.remark_text, NULL);
+    bc_text_init(&job.summary, NULL);
     for (int id; (id = cli_next(args, &value)) != CLI_END;)
         if (!take_option(&job, id, value))
             return args->exit_code;

@@ -1,0 +1,50 @@
+/* What the printers of passes share, and the printer of the last pass. */
+#include "bytecode/print.h"
+#include "codegen/pass.h"
+
+static void dump_value(cg_func *c, const bc_op_printer *printer, const bc_value *v, uint32_t depth, cg_describe_fn *describe,
+                       bc_text *words, bc_text *out)
+{
+    bc_text_clear(words);
+    describe(c, v, words);
+    if (!words->len)
+        return;
+    bc_text_printf(out, "%*s", (int)(2 * depth + 6), "");
+    bc_op_printer_value(printer, v, out);
+    bc_text_puts(out, ": ");
+    bc_text_str(out, bc_text_get(words));
+    bc_text_char(out, '\n');
+}
+
+void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
+{
+    const bc_block *body = c->f->body;
+    bc_text words;
+    bc_op_printer *printer = bc_op_printer_new(c->m, c->f);
+    bc_text_init(&words, &c->m->arena.allocator);
+    if (!printer)
+        out->failed = true;
+    for (uint32_t i = 0; printer && i < body->arg_count; i++)
+        dump_value(c, printer, &body->args[i], 0, describe, &words, out);
+    for (const bc_op *op = body->first; printer && op; op = bc_next_op(op, body)) {
+        uint32_t depth = 0;
+        for (const bc_op *p = op->block->parent; p; p = p->block->parent)
+            depth++;
+        bc_text_printf(out, "%*s", (int)(2 * depth + 2), "");
+        bc_op_printer_print(printer, op, out);
+        bc_text_char(out, '\n');
+        for (uint32_t i = 0; i < op->result_count; i++)
+            dump_value(c, printer, &bc_results(op)[i], depth, describe, &words, out);
+        for (uint32_t r = 0; r < op->region_count; r++)
+            for (uint32_t i = 0; bc_regions(op)[r] && i < bc_regions(op)[r]->arg_count; i++)
+                dump_value(c, printer, &bc_regions(op)[r]->args[i], depth, describe, &words, out);
+    }
+    out->failed = out->failed || words.failed;
+    bc_text_release(&words);
+    bc_op_printer_free(printer);
+}
+
+void cg_dump_lower(cg_func *c, bc_text *out)
+{
+    cg_put_kernel(c, out);
+}

@@ -1,0 +1,38 @@
+/* The passes over a function, in the order of passes.def, and what is printed after each. */
+#ifndef TILEVM_CODEGEN_PASS_H
+#define TILEVM_CODEGEN_PASS_H
+
+#include "codegen/lower.h"
+
+/* A pass leaves c->failed set when it cannot go on. */
+typedef void cg_pass_fn(cg_func *c);
+/* Appends what a pass has found, with the ops; the same text for the same input. */
+typedef void cg_dump_fn(cg_func *c, bc_text *out);
+#define PASS(name, summary)         \
+    cg_pass_fn cg_pass_##name;      \
+    cg_dump_fn cg_dump_##name;
+#include "codegen/passes.def"
+
+/* Which passes are printed: a bit for each, by position; and of which kernel (empty: of all). */
+typedef struct cg_dumps {
+    uint32_t passes;
+    tv_str kernel;
+} cg_dumps;
+
+/* Understands options->dump_after. TV_USAGE: a name is unknown; the sink has which, and what there is. */
+tv_status cg_dumps_of(const bc_module *m, const tv_compile_options *options, tv_sink sink, cg_dumps *out_dumps);
+
+/* Runs the passes until one fails, and prints what dumps asks for to c->options->dump. */
+void cg_run_passes(cg_func *c, const cg_dumps *dumps);
+
+/* Appends the kernel's PTX; what lies before it in the module first. */
+void cg_put_kernel(cg_func *c, bc_text *out);
+
+/* ---- for printers (codegen/dump.c) ---- */
+
+/* What a printer says of one value, without a newline; nothing for a value that there is nothing to say about. */
+typedef void cg_describe_fn(cg_func *c, const bc_value *v, bc_text *out);
+/* Every op on a line, in order, with what `describe` says of each of its results and block arguments below it. */
+void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out);
+
+#endif
