@@ -25,13 +25,14 @@ static uint32_t passes_named(tv_str word)
 
 static tv_status refuse(const bc_module *m, tv_sink sink, tv_str word)
 {
-    bc_text names;
-    bc_text_init(&names, &m->arena.allocator);
+    bc_text message;
+    bc_text_init(&message, &m->arena.allocator);
+    bc_text_printf(&message, "there is no pass '%.*s'; there are", (int)word.len, word.ptr);
     for (uint32_t i = 0; i < TV_COUNT(passes); i++)
-        bc_text_printf(&names, "%s, ", passes[i].name);
-    bc_report(m, sink, &(bc_place){.offset = TV_NO_OFFSET, .row = BC_NO_ROW}, BC_RULE_G_GEN_01,
-              "there is no pass '%.*s'; there are %sand all", (int)word.len, word.ptr, names.ptr ? names.ptr : "");
-    bc_text_release(&names);
+        bc_text_printf(&message, " %s%s", passes[i].name, i + 1 < TV_COUNT(passes) ? "," : " and all");
+    bc_report_message(m, sink, &(bc_place){.offset = TV_NO_OFFSET, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR, "",
+                      bc_text_get(&message));
+    bc_text_release(&message);
     return TV_USAGE;
 }
 

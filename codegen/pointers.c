@@ -124,7 +124,7 @@ void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg
     if (limit)
         snprintf(words, sizeof words, "; limited by {Limit=%s}", limit);
     cg_remark(c, op, CG_REMARK_VectorAccess, bytes << bits >> half == 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
-              "{Type=%s}: {Count=%u} accesses of {Bytes=%u} bytes a thread, {Mask=%s}%s", type.ptr ? type.ptr : "",
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread, {Mask=%s}%s", type.ptr ? type.ptr : "",
               cg_layout_regs(&own) >> bits, bytes << bits >> half, p->mask ? "masked" : "not masked", words);
     bc_text_release(&type);
 }

@@ -521,11 +521,11 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
     cg_layout own = cg_layout_drop_copies(l, NULL);
     char edge[64] = "", limit[96] = "";
     if (n.edge < n.inside)
-        snprintf(edge, sizeof edge, ", of {EdgeBytes=%u} at the tensor's end", bytes << n.edge >> half);
+        snprintf(edge, sizeof edge, ", x {EdgeBytes=%u} at the tensor's end", bytes << n.edge >> half);
     if (n.limit)
         snprintf(limit, sizeof limit, "; limited by {Limit=%s}", n.limit);
     cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half == 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
-              "{Type=%s}: {Count=%u} accesses of {Bytes=%u} bytes a thread%s; bounds checked: {Checks=%s}%s",
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; bounds checked: {Checks=%s}%s",
               type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge,
               checks.ptr ? checks.ptr : "none", limit);
     bc_text_release(&type);

@@ -84,7 +84,15 @@ run 0 tileiras --gpu-name sm_90 --sanitize=memcheck --host-arch=aarch64 --host-o
     --lineinfo=true kernel.tbc -o k.out
 run 0 tileiras -O0 -g --arch=sm_80 -o k.out -- kernel.tbc
 run 0 tileiras --gpu-name sm_90 -O3 --lineinfo --remark-format=yaml --remarks=all --remarks-output-file=r.yaml kernel.tbc -o k.out
-run 0 test -f r.yaml
+run 0 grep -q -e '^--- !Missed$' r.yaml
+run 0 grep -q -F "  - Bytes:           '16'" r.yaml
+run 0 grep -q -F "  - String:          ' bytes it''s'" r.yaml
+run 0 tileiras --gpu-name sm_90 --remarks=memory kernel.tbc -o k.out
+says "kernel.py:7:3: remark: [missed memory/VectorAccess] load_view_tko: 16 bytes it's"
+run 0 tileiras --gpu-name sm_90 --remarks=all --remarks-missed=none kernel.tbc -o k.out
+run 0 test ! -s out
+run 0 tileiras --gpu-name sm_90 --remarks-missed=tensorcore --remarks-passed=all --remarks-analysis=all --remarks-failed=all kernel.tbc -o k.out
+run 0 test ! -s out
 run 2 tileiras --gpu-name sm_90 --remark-format=yaml --remarks=all --remarks-output-file=no/r.yaml kernel.tbc -o k.out
 
 # ---- tileiras: output ----
@@ -127,6 +135,11 @@ while [ $# -gt 0 ]; do
     shift
 done
 tr 'a-z' 'A-Z' < "$input" > "$output"
+echo "ptxas info    : 0 bytes gmem"
+echo "ptxas info    : Compiling entry function 'scale' for 'sm_90a'"
+echo "ptxas info    : Function properties for scale"
+echo "    48 bytes stack frame, 40 bytes spill stores, 44 bytes spill loads"
+echo "ptxas info    : Used 255 registers, used 1 barriers"
 END
 cat > other/ptxas <<'END'
 #!/bin/sh
@@ -146,6 +159,9 @@ says "Assembler: $PWD/home/bin/ptxas"
 run 0 tileiras --gpu-name sm_90 -O2 --lineinfo kernel.tbc -o k.cubin
 run 0 grep -q 'ENTRY SCALE' k.cubin
 run 0 grep -q -e '^-arch=sm_90a -O2 -lineinfo .*/kernel.ptx -o .*/kernel.cubin$' home/bin/called
+run 0 tileiras --gpu-name sm_90 --remarks=all kernel.tbc -o k.cubin
+says 'kernel.tbc: remark: [missed kernel/Registers] @scale: 255 registers of a thread, 40 bytes of spill stores, 44 bytes of spill loads'
+run 0 grep -q -e ' -v ' home/bin/called
 rm home/bin/called
 run 0 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o k.cubin
 run 0 test -f home/bin/called

@@ -10,12 +10,14 @@
 #include "bytecode/verify.h"
 #include "tools/tilevm/assemble.h"
 #include "tools/tilevm/cli.h"
+#include "tools/tilevm/remarks.h"
 
 /* NVIDIA's exit codes, found by trying release 13.5. */
 enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_OPTIONS = 2, EXIT_BYTECODE = 3, EXIT_COMPILE = 5 };
 
 typedef enum option_id {
-    GPU, OUTPUT, LEVEL, LINES, DEBUG, VERSIONS, VERSION, HELP, IGNORED, FORMAT, REMARKS, REMARKS_FILE, LIBRARY, CONTROLS
+    GPU, OUTPUT, LEVEL, LINES, DEBUG, VERSIONS, VERSION, HELP, IGNORED, FORMAT, REMARKS, REMARKS_PASSED, REMARKS_MISSED,
+    REMARKS_ANALYSIS, REMARKS_FILE, LIBRARY, CONTROLS
 } option_id;
 typedef enum option_kind { FLAG, VALUE, CHOICE, PREFIX, TARGET } option_kind;
 
@@ -33,8 +35,10 @@ typedef struct settings {
     const char *input, *output, *remarks_file;
     char target[16];             /* empty: none was given */
     unsigned opt_level;
-    bool line_info, debug, yaml, remarks, has_library, has_controls;
+    bool line_info, debug, has_library, has_controls;
     option_id action;            /* HELP, VERSION, VERSIONS; else GPU */
+    remarks remarks;
+    bool has_remarks;            /* some are wanted */
 } settings;
 
 /* ---- options ---- */
@@ -98,6 +102,20 @@ static int bad_value(const struct option *o, const char *format, const char *val
     return EXIT_USAGE;
 }
 
+/* Remarks of a category, "none", "all" or a name, of the kinds from first to last. */
+static void choose_remarks(settings *s, const char *category, tv_remark_kind first, tv_remark_kind last)
+{
+    static const struct { const char *name; uint32_t bits; } categories[] = {
+        {"none", 0}, {"all", REMARK_ALL}, {"memory", (uint32_t)1 << REMARK_memory},
+        {"tensorcore", (uint32_t)1 << REMARK_tensorcore}};
+    for (size_t i = 0; i < TV_COUNT(categories); i++)
+        for (tv_remark_kind kind = first; strcmp(category, categories[i].name) == 0 && kind <= last; kind++)
+            s->remarks.wanted[kind] = categories[i].bits;
+    s->has_remarks = false;
+    for (int kind = 0; kind < TV_REMARK_KIND_COUNT; kind++)
+        s->has_remarks = s->has_remarks || s->remarks.wanted[kind];
+}
+
 /* Takes an option in; gives an exit code, or EXIT_DONE to go on. */
 static int apply(settings *s, const struct option *o, const char *value)
 {
@@ -116,8 +134,11 @@ static int apply(settings *s, const struct option *o, const char *value)
         break;
     case LINES: s->line_info = true; break;
     case DEBUG: s->debug = true; break;
-    case FORMAT: s->yaml = strcmp(value, "yaml") == 0; break;
-    case REMARKS: s->remarks = strcmp(value, "none") != 0; break;
+    case FORMAT: s->remarks.yaml = strcmp(value, "yaml") == 0; break;
+    case REMARKS: choose_remarks(s, value, 0, TV_REMARK_KIND_COUNT - 1); break;
+    case REMARKS_PASSED: choose_remarks(s, value, TV_REMARK_PASSED, TV_REMARK_PASSED); break;
+    case REMARKS_MISSED: choose_remarks(s, value, TV_REMARK_MISSED, TV_REMARK_MISSED); break;
+    case REMARKS_ANALYSIS: choose_remarks(s, value, TV_REMARK_ANALYSIS, TV_REMARK_ANALYSIS); break;
     case REMARKS_FILE: s->remarks_file = value; break;
     case LIBRARY: s->has_library = true; break;
     case CONTROLS: s->has_controls = true; break;
@@ -253,7 +274,7 @@ static int write_output(const char *path, tv_str bytes)
 }
 
 /* PTX, or the cubin that ptxas makes of it, to the output. */
-static int finish(const settings *s, bc_text *ptx)
+static int finish(settings *s, bc_text *ptx)
 {
     const char *path = s->output ? s->output : "elf.o";
     char *ptxas = assemble_find_ptxas();
@@ -264,31 +285,51 @@ static int finish(const settings *s, bc_text *ptx)
     bc_text cubin, log;
     bc_text_init(&cubin, NULL);
     bc_text_init(&log, NULL);
-    assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug};
+    assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug, .figures = s->has_remarks};
     int code = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log)
                    ? write_output(path, bc_text_get(&cubin))
                    : say(EXIT_COMPILE, "%s does not assemble the kernel:\n%s", ptxas, log.ptr ? log.ptr : "");
+    if (code == EXIT_DONE && how.figures)
+        remarks_of_ptxas(bc_text_get(&log), remarks_sink(&s->remarks));
     bc_text_release(&cubin);
     bc_text_release(&log);
     free(ptxas);
     return code;
 }
 
-static int compile_module(const settings *s, tv_module *module, tv_sink sink)
+/* Remarks to the file, which the client reads whatever is in it, or to standard error. */
+static int write_remarks(const settings *s, const bc_text *text)
+{
+    if (text->failed)
+        return say(EXIT_COMPILE, "out of memory");
+    if (s->remarks.yaml)
+        return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text));
+    fwrite(text->ptr ? text->ptr : "", 1, text->len, stderr);
+    return EXIT_DONE;
+}
+
+static int compile_module(settings *s, tv_module *module, tv_sink sink)
 {
     tv_verify_options verify = {0};
     if (tv_module_verify(module, &verify, sink) != TV_OK)
         return say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
     verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
     tv_compile_options how = {.target = tv_target_exact(s->target), .opt_level = s->opt_level, .line_info = s->line_info || s->debug};
-    bc_text ptx;
+    bc_text ptx, remark_text;
     bc_text_init(&ptx, NULL);
+    bc_text_init(&remark_text, NULL);
+    s->remarks.path = s->input;
+    s->remarks.out = s->has_remarks ? &remark_text : NULL;
+    how.remarks = remarks_sink(&s->remarks);
     int code = EXIT_DONE;
     if (tv_module_verify(module, &verify, (tv_sink){.report = print_error}) != TV_OK ||
         tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = append}) != TV_OK)
         code = say(EXIT_COMPILE, "failed to compile Tile IR program%s", ptx.failed ? ": out of memory" : "");
     if (code == EXIT_DONE)
         code = finish(s, &ptx);
+    if (code == EXIT_DONE && s->has_remarks)
+        code = write_remarks(s, &remark_text);
+    bc_text_release(&remark_text);
     bc_text_release(&ptx);
     return code;
 }
@@ -311,7 +352,7 @@ static int check_settings(const settings *s)
     return EXIT_DONE;
 }
 
-static int compile(const settings *s)
+static int compile(settings *s)
 {
     cli_file file;
     char *problem = NULL;
@@ -326,9 +367,6 @@ static int compile(const settings *s)
         return EXIT_USAGE;
     }
     int code = check_settings(s);
-    /* The client reads the file of remarks whatever is in it. */
-    if (code == EXIT_DONE && s->remarks && s->yaml)
-        code = write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_str(""));
     tv_module *module = NULL;
     tv_sink sink = {.report = print_diag};
     if (code == EXIT_DONE)
