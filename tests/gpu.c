@@ -119,6 +119,8 @@ bool gpu_open(void)
 void gpu_close(void)
 {
     gpu.flush = 0;
+    if (!cu.cuDevicePrimaryCtxReset_v2)
+        return; /* there never was a driver */
     cu.cuCtxSetCurrent(NULL);
     cu.cuDevicePrimaryCtxRelease_v2(gpu.device);
     cu.cuDevicePrimaryCtxReset_v2(gpu.device);

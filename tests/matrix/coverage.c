@@ -377,7 +377,7 @@ static void try_choices(mx_report *r, const op_row *row, try_ *t, const char *at
 {
     at = strchr(at, '@');
     if (!at) {
-        uint64_t seed = (uint64_t)t->kind[0] * 31 + (uint64_t)t->kind[1] * 7 + t->chosen['R' - 'A'] + r->passed;
+        uint64_t seed = (uint64_t)t->kind[0] * 31 + (uint64_t)t->kind[1] * 7 + t->chosen['R' - 'A'] + r->verdicts;
         if (!effort.quick || row->kinds == 0 || mx_random(seed) % 16 == 0)
             try_once(r, row, t);
         return;

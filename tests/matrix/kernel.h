@@ -86,7 +86,8 @@ tv_status mx_check(mx_kernel *k, const char *globals);
 
 /* From now on only every count-th kernel runs and is reported, from number `first` on. */
 void mx_use_share(unsigned first, unsigned count);
-/* Whether the kernel at hand is none of them: mx_run does nothing then, and verdicts do not count. */
+/* Whether the last kernel that was begun is none of them: mx_run only verifies it then, and
+   verdicts do not count. */
 bool mx_is_elsewhere(void);
 
 /* From now on mx_run compiles for the target and runs the PTX in the simulator, or on a GPU. */
@@ -100,6 +101,7 @@ unsigned mx_ptx_sm(void); /* 90 for sm_90a; 0: the virtual machine */
 typedef struct mx_report {
     const char *name;
     unsigned long passed, failed;
+    unsigned long verdicts;    /* of other processes, too */
     unsigned shown;
 } mx_report;
 

@@ -41,45 +41,70 @@ static bool is_named(int argc, char **argv, const char *name)
     return false;
 }
 
-/* The part's kernels, or this process's share of them. */
-static mx_report run_part(size_t part, mx_effort effort)
+/* Counts of a part, and how long it took. */
+typedef struct outcome {
+    mx_report report;
+    double seconds;
+} outcome;
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static void run_part(size_t part, mx_effort effort, outcome *out)
 {
-    mx_report r = {.name = parts[part].name};
-    parts[part].run(&r, effort);
+    double start = seconds();
+    out->report = (mx_report){.name = parts[part].name};
+    parts[part].run(&out->report, effort);
+    out->seconds = seconds() - start;
     fflush(stdout);
-    return r;
 }
 
-/* One process for each share of the kernels; counts come back in memory that all of them see. */
-static mx_report run_jobs(size_t part, mx_effort effort, unsigned jobs)
+static unsigned long put_outcome(const outcome *o)
 {
-    mx_report sum = {.name = parts[part].name};
-    size_t bytes = jobs * sizeof sum;
-    mx_report *shares = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shares == MAP_FAILED) {
+    printf("matrix %s: %lu passed, %lu failed (%.1f s)\n", o->report.name, o->report.passed, o->report.failed, o->seconds);
+    fflush(stdout);
+    return o->report.failed;
+}
+
+/* The parts in several processes, each with its share of the kernels; what they find comes back in memory that all of them
+   see. A process runs all parts: on a GPU it needs a context of its own. */
+static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsigned jobs)
+{
+    size_t bytes = jobs * PARTS * sizeof(outcome);
+    unsigned long failed = 0;
+    outcome *outcomes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (outcomes == MAP_FAILED) {
         perror("matrix");
-        exit(2);
+        return 1;
     }
-    for (unsigned i = 0; i < jobs; i++) {
+    for (unsigned j = 0; j < jobs; j++) {
         if (fork() == 0) {
-            mx_use_share(i, jobs);
-            shares[i] = run_part(part, effort);
+            mx_use_share(j, jobs);
+            for (size_t i = 0; i < PARTS; i++)
+                if (wanted[i])
+                    run_part(i, effort, &outcomes[j * PARTS + i]);
             _exit(0);
         }
     }
-    for (unsigned i = 0; i < jobs; i++) {
+    for (unsigned j = 0; j < jobs; j++) {
         int status = 0;
         if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-            printf("FAILED %s: a process ended early\n", sum.name);
-            sum.failed++;
+            printf("FAILED: a process ended early\n");
+            failed++;
         }
     }
-    for (unsigned i = 0; i < jobs; i++) {
-        sum.passed += shares[i].passed;
-        sum.failed += shares[i].failed;
+    for (size_t i = 0; i < PARTS; i++) {
+        outcome sum = {.report = {.name = parts[i].name}};
+        for (unsigned j = 0; j < jobs; j++) {
+            const outcome *o = &outcomes[j * PARTS + i];
+            sum.report.passed += o->report.passed;
+            sum.report.failed += o->report.failed;
+            sum.seconds = o->seconds > sum.seconds ? o->seconds : sum.seconds;
+        }
+        if (wanted[i])
+            failed += put_outcome(&sum);
     }
-    munmap(shares, bytes);
-    return sum;
+    munmap(outcomes, bytes);
+    return failed;
 }
 
 int main(int argc, char **argv)
@@ -103,16 +128,19 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    for (size_t i = 0; i < TV_COUNT(parts); i++) {
-        if (!all && !is_named(argc, argv, parts[i].name))
+    bool wanted[PARTS];
+    for (size_t i = 0; i < PARTS; i++)
+        wanted[i] = all || is_named(argc, argv, parts[i].name);
+    if (jobs > 1)
+        return run_jobs(wanted, effort, (unsigned)jobs) != 0;
+    for (size_t i = 0; i < PARTS; i++) {
+        outcome o;
+        if (!wanted[i])
             continue;
-        double start = seconds();
-        mx_report r = jobs > 1 ? run_jobs(i, effort, (unsigned)jobs) : run_part(i, effort);
-        printf("matrix %s: %lu passed, %lu failed (%.1f s)\n", r.name, r.passed, r.failed, seconds() - start);
-        fflush(stdout);
-        failed += r.failed;
+        run_part(i, effort, &o);
+        failed += put_outcome(&o);
     }
-    if (all && !mx_is_ptx() && jobs <= 1) {
+    if (all && !mx_is_ptx()) {
         mx_report r = {.name = "ops"};
         mx_check_all_executed(&r);
         printf("matrix %s: %lu passed, %lu failed\n", r.name, r.passed, r.failed);
