@@ -183,7 +183,7 @@ FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
 $(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
 
-$(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
+$(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtests.a $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--version-script=tests/fakecuda/fakecuda.map $(LDFLAGS_ALL) $(filter %.o %.a,$^) $(LIBS) -o $@
 

@@ -7,6 +7,7 @@
 #include "tilevm/tilevm_cuda.h"
 
 struct CUctx_st;
+struct CUevent_st;
 struct CUlinkState_st;
 
 /* LD_CUDA_NO_DEVICE and so on. */

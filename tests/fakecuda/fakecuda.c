@@ -11,10 +11,11 @@
 
 #include "loader/driver.h"
 #include "loader/record.h"
+#include "tests/ptxsim/ptxsim.h"
 
 #define CUBIN_MARK "\177ELF fake cubin\n"
 
-typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK } object_kind;
+typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVENT } object_kind;
 
 typedef struct object {
     object_kind kind;
@@ -25,6 +26,8 @@ typedef struct object {
     ld_record *records;
     size_t record_count;
     const ld_record *record;   /* functions, kernels */
+    unsigned char *memory;     /* memory: host memory stands for the device's; its address is the same */
+    size_t size;
 } object;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,6 +137,7 @@ static void drop(object *dead)
     bc_arena_release(&dead->arena);
     free(dead->ptx);
     free(dead->cubin);
+    free(dead->memory);
     free(dead);
 }
 
@@ -283,6 +287,15 @@ tvResult cuDeviceGetAttribute(int *value, unsigned attribute, int device)
     return leave(0);
 }
 
+tvResult cuDeviceGetName(char *name, int size, int device)
+{
+    ENTER("cuDeviceGetName");
+    if (device < 0 || device >= device_count || size <= 0)
+        return leave(LD_CUDA_INVALID_VALUE);
+    snprintf(name, (size_t)size, "No GPU %d", device);
+    return leave(0);
+}
+
 tvResult cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
 {
     ENTER("cuDevicePrimaryCtxRetain");
@@ -332,6 +345,124 @@ tvResult cuCtxPopCurrent_v2(struct CUctx_st **context)
         *context = (struct CUctx_st *)((uintptr_t)contexts + (uintptr_t)current + 1);
     current = -1;
     return leave(0);
+}
+
+/* ---- memory and events ---- */
+
+static size_t memory_limit(void)
+{
+    const char *text = getenv("FAKECUDA_MEMORY");
+    return text ? (size_t)strtoull(text, NULL, 10) : (size_t)1 << 30;
+}
+
+static size_t memory_used(void)
+{
+    size_t used = 0;
+    for (object *o = objects; o; o = o->next)
+        used += o->kind == MEMORY ? o->size : 0;
+    return used;
+}
+
+/* The piece that holds size bytes from the address on. */
+static object *memory_at(unsigned long long address, size_t size)
+{
+    for (object *o = objects; o; o = o->next)
+        if (o->kind == MEMORY && address >= (uintptr_t)o->memory && address - (uintptr_t)o->memory <= o->size &&
+            size <= o->size - (address - (uintptr_t)o->memory))
+            return o;
+    return NULL;
+}
+
+tvResult cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    ENTER("cuMemGetInfo");
+    *total = memory_limit();
+    *available = *total - memory_used();
+    return leave(current < 0 ? LD_CUDA_INVALID_CONTEXT : 0);
+}
+
+tvResult cuMemAlloc_v2(unsigned long long *address, size_t size)
+{
+    enum { ALIGNMENT = 256 };
+    ENTER("cuMemAlloc");
+    if (current < 0 || !size)
+        return leave(current < 0 ? LD_CUDA_INVALID_CONTEXT : LD_CUDA_INVALID_VALUE);
+    if (size > memory_limit() - memory_used())
+        return leave(LD_CUDA_OUT_OF_MEMORY);
+    object *o = make(MEMORY, NULL);
+    o->size = size;
+    o->memory = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (!o->memory)
+        abort();
+    memset(o->memory, 0xee, size);
+    *address = (uintptr_t)o->memory;
+    return leave(0);
+}
+
+tvResult cuMemFree_v2(unsigned long long address)
+{
+    ENTER("cuMemFree");
+    object *o = memory_at(address, 0);
+    if (!o || (uintptr_t)o->memory != address)
+        return leave(LD_CUDA_INVALID_VALUE);
+    drop(o);
+    return leave(0);
+}
+
+tvResult cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size)
+{
+    ENTER("cuMemcpyHtoD");
+    object *o = memory_at(to, size);
+    if (o)
+        memcpy(o->memory + (to - (uintptr_t)o->memory), from, size);
+    return leave(o ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+tvResult cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size)
+{
+    ENTER("cuMemcpyDtoH");
+    object *o = memory_at(from, size);
+    if (o)
+        memcpy(to, o->memory + (from - (uintptr_t)o->memory), size);
+    return leave(o ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+tvResult cuCtxSynchronize(void)
+{
+    ENTER("cuCtxSynchronize");
+    return leave(current < 0 ? LD_CUDA_INVALID_CONTEXT : 0);
+}
+
+tvResult cuEventCreate(struct CUevent_st **event, unsigned flags)
+{
+    (void)flags;
+    ENTER("cuEventCreate");
+    *event = (struct CUevent_st *)make(EVENT, NULL);
+    return leave(0);
+}
+
+tvResult cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
+{
+    (void)stream;
+    ENTER("cuEventRecord");
+    return leave(find(event, EVENT) ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+/* Every kernel takes a quarter of a millisecond. */
+tvResult cuEventElapsedTime(float *ms, struct CUevent_st *start, struct CUevent_st *end)
+{
+    ENTER("cuEventElapsedTime");
+    *ms = 0.25f;
+    return leave(find(start, EVENT) && find(end, EVENT) ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuEventDestroy_v2(struct CUevent_st *event)
+{
+    ENTER("cuEventDestroy");
+    object *o = find(event, EVENT);
+    if (o)
+        drop(o);
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
 }
 
 /* ---- linking ---- */
@@ -542,6 +673,65 @@ tvResult cuKernelSetAttribute(unsigned attribute, int value, struct CUkern_st *k
 
 /* ---- launches ---- */
 
+/* FAKECUDA_BREAK=WORD:N:OTHER. The text with the N-th WORD (from 1) made OTHER, as a device would have it whose WORD is
+   broken. Owned by the caller. */
+static char *broken(const char *ptx)
+{
+    const char *spec = getenv("FAKECUDA_BREAK");
+    char word[64], other[64];
+    unsigned nth = 0;
+    char *copy = malloc(strlen(ptx) + sizeof other);
+    if (!copy)
+        abort();
+    strcpy(copy, ptx);
+    if (!spec || sscanf(spec, "%63[^:]:%u:%63s", word, &nth, other) != 3)
+        return copy;
+    const char *at = strstr(ptx, word);
+    while (at && --nth)
+        at = strstr(at + 1, word);
+    if (at)
+        sprintf(copy + (at - ptx), "%s%s", other, at + strlen(word));
+    return copy;
+}
+
+/* What a device says about the reports of a launch, from the next call on. */
+static int lost_by(const ptxsim *sim)
+{
+    for (size_t i = 0; i < ptxsim_report_count(sim); i++)
+        if (ptxsim_report_at(sim, i)->check == PTXSIM_OUT_OF_BOUNDS)
+            return LD_CUDA_ILLEGAL_ADDRESS;
+    return LD_CUDA_LAUNCH_FAILED;
+}
+
+/* Runs the kernel on the simulator. What goes wrong loses the context, as on a device, and is told on standard error. */
+static int execute(const object *o, const tvLaunchConfig *c, void **params)
+{
+    char error[400];
+    char *ptx = broken(o->owner->ptx);
+    ptxsim *sim = ptxsim_load(ptx, strlen(ptx), error, sizeof error);
+    free(ptx);
+    if (!sim) {
+        fprintf(stderr, "fakecuda: %s\n", error);
+        return LD_CUDA_INVALID_IMAGE;
+    }
+    for (object *m = objects; m; m = m->next)
+        if (m->kind == MEMORY)
+            ptxsim_buffer_add_at(sim, (uintptr_t)m->memory, m->memory, m->size, "memory");
+    ptxsim_launch l = {.entry = o->record->name,
+                       .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
+                       .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
+                       .dynamic_shared = c->sharedMemBytes,
+                       .params = (const void *const *)params};
+    if (!ptxsim_run(sim, &l)) {
+        fprintf(stderr, "fakecuda: %s", ptxsim_report_text(sim));
+        lost = lost_by(sim);
+    }
+    fputs(ptxsim_output(sim), stdout);
+    fflush(stdout);
+    ptxsim_free(sim);
+    return 0;
+}
+
 static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char *how, void **params, void **extra)
 {
     const object *o = find(f, FUNCTION);
@@ -567,7 +757,7 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
         fprintf(file, "%s\n", launch_line);
         fclose(file);
     }
-    return leave(0);
+    return leave(getenv("FAKECUDA_RUN") ? execute(o, c, params) : 0);
 }
 
 #define LAUNCH(symbol) \
@@ -620,7 +810,7 @@ static size_t live(void)
     size_t count = (size_t)retained;
     pthread_mutex_lock(&lock);
     for (object *o = objects; o; o = o->next)
-        count += o->kind == MODULE || o->kind == LIBRARY || o->kind == LINK;
+        count += o->kind != FUNCTION && o->kind != KERNEL;
     pthread_mutex_unlock(&lock);
     return count;
 }

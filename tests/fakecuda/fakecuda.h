@@ -6,6 +6,10 @@
      FAKECUDA_DEVICES   90,80     compute capabilities of its devices; "none": none
      FAKECUDA_FAIL      NAME=CODE[,NAME=CODE...]   every call of that function fails
      FAKECUDA_LOG       FILE      a line for each launch is appended
+     FAKECUDA_RUN       1         launches run on the simulator of tests/ptxsim, with host memory as the device's; else
+                                  nothing runs
+     FAKECUDA_BREAK     WORD:N:OTHER   the N-th WORD (from 1) of the PTX counts as OTHER: add.rn.f32:2:sub.rn.f32
+     FAKECUDA_MEMORY    1073741824     bytes of memory of each device
    A test that is linked to nothing of it gets the functions below with dlsym. */
 #ifndef TILEVM_TESTS_FAKECUDA_FAKECUDA_H
 #define TILEVM_TESTS_FAKECUDA_FAKECUDA_H
@@ -16,7 +20,7 @@ typedef struct fake_control {
     void (*fail_call)(unsigned nth, int code);  /* the nth call from now (from 1) fails; 0: none */
     unsigned (*calls)(void);                    /* calls since fail_call */
     const char *(*failed)(void);                /* the function that failed by fail_call, or NULL */
-    size_t (*live)(void); /* modules, libraries, links and retained contexts that were not given back */
+    size_t (*live)(void); /* modules, libraries, links, memory, events and retained contexts that were not given back */
     void (*lose_context)(int code);             /* every later call gives code, as after an illegal address; 0: none */
     unsigned (*links)(void);                    /* how often PTX was assembled */
     const char *(*last_launch)(void);           /* the line for the log; "" before the first */

@@ -310,6 +310,7 @@ typedef struct arg_difference {
 typedef struct arg_comparison {
     arg_tolerance tolerance;
     uint64_t count, wrong;
+    arg_difference first;        /* in row-major order, when some are wrong */
     arg_difference worst[ARG_WORST];
     unsigned worst_count;
     unsigned char *wrong_bits;   /* bit per element; owned */
@@ -324,6 +325,9 @@ void arg_comparison_free(arg_comparison *comparison);
 void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, const arg_comparison *comparison);
 /* Indices of an element from its place in row-major order; ndim of them. */
 void arg_index_of(const arg_array *array, uint64_t place, int64_t *out_index);
+/* Appends "[3, 17]  got 1  want 2  (0x3f800000, 0x40000000)  off by 1, 8388608 ulp", with the words given for got and
+   want. */
+void arg_print_difference(bc_text *out, const arg_array *array, const arg_difference *d, const char *got, const char *want);
 /* "[3, 17]" */
 void arg_print_index(bc_text *out, const arg_array *array, uint64_t place);
 /* "f32[64, 64]" */

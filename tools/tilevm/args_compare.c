@@ -182,9 +182,11 @@ static void compare_elements(const unsigned char *got, const unsigned char *want
         double over = g == w ? 0 : excess(tolerance, array->dtype, g, w);
         if (over == 0)
             continue;
-        out->wrong++;
+        const arg_difference d = {i, g, w, over, steps_between(array->dtype, g, w)};
+        if (!out->wrong++)
+            out->first = d;
         out->wrong_bits[i / 8] |= (unsigned char)(1u << i % 8);
-        keep_worst(out, (arg_difference){i, g, w, over, steps_between(array->dtype, g, w)});
+        keep_worst(out, d);
     }
 }
 
@@ -260,26 +262,40 @@ void arg_print_index(bc_text *out, const arg_array *array, uint64_t place)
     bc_text_char(out, ']');
 }
 
+/* "got 1  want 2  (0x3f800000, 0x40000000)  off by 1, 8388608 ulp" */
+static void print_values(bc_text *out, tv_dtype dtype, const arg_difference *d, const char *got, const char *want)
+{
+    double g = arg_value_of(dtype, d->got), w = arg_value_of(dtype, d->want);
+    int digits = (int)tv_dtype_bits(dtype) / 4;
+    bc_text_printf(out, "%s ", got);
+    arg_print_value(out, dtype, d->got);
+    bc_text_printf(out, "  %s ", want);
+    arg_print_value(out, dtype, d->want);
+    bc_text_printf(out, "  (0x%0*llx, 0x%0*llx)", digits, (unsigned long long)d->got, digits, (unsigned long long)d->want);
+    if (isfinite(g) && isfinite(w))
+        bc_text_printf(out, "  off by %.3g", fabs(g - w));
+    if (d->ulp != UINT64_MAX && bc_dtype_is_float(dtype))
+        bc_text_printf(out, ", %llu ulp", (unsigned long long)d->ulp);
+}
+
+void arg_print_difference(bc_text *out, const arg_array *array, const arg_difference *d, const char *got, const char *want)
+{
+    arg_print_index(out, array, d->place);
+    bc_text_puts(out, "  ");
+    print_values(out, array->dtype, d, got, want);
+}
+
 static void print_worst(bc_text *out, const arg_array *got, const arg_comparison *c)
 {
     for (unsigned i = 0; i < c->worst_count; i++) {
         const arg_difference *d = &c->worst[i];
-        double g = arg_value_of(got->dtype, d->got), w = arg_value_of(got->dtype, d->want);
         bc_text_puts(out, "    ");
         if (c->tolerance.mode == ARG_SORTED)
             bc_text_printf(out, "sorted %llu", (unsigned long long)d->place);
         else
             arg_print_index(out, got, d->place);
-        bc_text_puts(out, "  got ");
-        arg_print_value(out, got->dtype, d->got);
-        bc_text_puts(out, "  want ");
-        arg_print_value(out, got->dtype, d->want);
-        bc_text_printf(out, "  (0x%0*llx, 0x%0*llx)", (int)got->item * 2, (unsigned long long)d->got, (int)got->item * 2,
-                       (unsigned long long)d->want);
-        if (isfinite(g) && isfinite(w))
-            bc_text_printf(out, "  off by %.3g", fabs(g - w));
-        if (d->ulp != UINT64_MAX && bc_dtype_is_float(got->dtype))
-            bc_text_printf(out, ", %llu ulp", (unsigned long long)d->ulp);
+        bc_text_puts(out, "  ");
+        print_values(out, got->dtype, d, "got", "want");
         bc_text_char(out, '\n');
     }
 }

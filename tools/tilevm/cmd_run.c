@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/progress.h"
-#include "tools/tilevm/run.h"
+#include "tools/tilevm/run_against.h"
 
-enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS, OPT_PROFILE,
+enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_AGAINST, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS, OPT_PROFILE,
        OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_CHECK, OPT_JSON, OPT_QUIET };
 
 enum { TRACE_MAX = 1000 };
@@ -13,7 +12,10 @@ enum { TRACE_MAX = 1000 };
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run_options.def"
-    {OPT_DEVICE, 0, "device", "auto|cpu|cuda", "where to run (auto: the CPU; cuda or cuda:N needs a build with a back end for GPUs)"},
+    {OPT_DEVICE, 'd', "device", "auto|cpu|cuda", "where to run: cuda or cuda:N is the first or the N-th GPU, from 0 (default auto:\n"
+                                                "a GPU where there is one, unless an option is for the CPU only)"},
+    {OPT_AGAINST, 0, "against", "cpu|FILE", "run on the GPU, then on the CPU or from another .tbc, .ptx or .cubin file, and show\n"
+                                           "the first element that differs; against the CPU, also the op that made it differ"},
     {OPT_PARAMS, 'p', "params", NULL, "list the kernels with their parameters, and stop"},
     {OPT_SAVE, 's', "save", "NAME=FILE", "write an array to a .npy, .npz, .safetensors or .bin file"},
     {OPT_EXPECT, 'x', "expect", "NAME=VALUE", "compare an array with a file or a generator; exit code 1 if they differ"},
@@ -36,7 +38,7 @@ static const cli_option options[] = {
 static int run(cli_args *args);
 
 const cli_command command_run = {
-    "run", "FILE --grid X[,Y[,Z]] [NAME=VALUE...]", "run a kernel on the CPU",
+    "run", "FILE --grid X[,Y[,Z]] [NAME=VALUE...]", "run a kernel on a GPU or the CPU",
     "Checks the file, runs one of its kernels, and prints a line for every array.\n"
     "\n"
     "Arguments are given for the parameters of the kernel's function, in order or by name. Names are a, b,\n"
@@ -75,22 +77,30 @@ static bool get_tolerance(cli_args *args, const char *what, const char *value, b
     return true;
 }
 
-static bool get_device(cli_args *args, const char *value)
+/* "auto", "cpu", "cuda", "cuda:N" */
+static bool get_device(cli_args *args, const char *value, run_options *o)
 {
-    if (strcmp(value, "auto") == 0 || strcmp(value, "cpu") == 0)
+    uint64_t ordinal = 0;
+    o->says_where = true;
+    o->where = strcmp(value, "cpu") == 0 ? RUN_ON_CPU : strcmp(value, "auto") == 0 ? RUN_ON_AUTO : RUN_ON_CUDA;
+    if (o->where != RUN_ON_CUDA || strcmp(value, "cuda") == 0)
         return true;
-    if (strncmp(value, "cuda", 4) == 0 && (value[4] == 0 || value[4] == ':'))
-        cli_usage(args, "--device %s: this build has no back end for GPUs; --device cpu runs every kernel", value);
-    else
+    if (strncmp(value, "cuda:", 5) != 0) {
         cli_usage(args, "--device: '%s' is not one of auto, cpu, cuda, cuda:N", value);
-    return false;
+        return false;
+    }
+    if (!cli_number(args, "--device cuda:N", value + 5, 0, 1023, &ordinal))
+        return false;
+    o->ordinal = (int)ordinal;
+    return true;
 }
 
 /* One option; false: args->exit_code is set. */
 static bool take_option(cli_args *args, int id, const char *value, run_options *o)
 {
     switch (id) {
-    case OPT_DEVICE: return get_device(args, value);
+    case OPT_DEVICE: return get_device(args, value, o);
+    case OPT_AGAINST: o->against = value; return true;
     case OPT_PARAMS: o->params = true; return true;
     case OPT_SAVE: return run_add_pair(args, "--save", value, o->saves, &o->save_count);
     case OPT_EXPECT: return run_add_pair(args, "--expect", value, o->expects, &o->expect_count);
@@ -110,15 +120,14 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     }
 }
 
-static bool parse_options(cli_args *args, run_options *o)
+/* Options that do not go together. */
+static bool check_options(cli_args *args, run_options *o)
 {
-    const char *value;
-    o->trace_max = TRACE_MAX;
-    for (int id; (id = cli_next(args, &value)) != CLI_END;)
-        if (id == CLI_STOP || !take_option(args, id, value, o))
-            return false;
-    if (!o->path)
-        cli_usage(args, "which file?");
+    const char *only = run_only_on_cpu(o);
+    if (o->against && o->where == RUN_ON_CPU)
+        cli_usage(args, "--against compares a GPU with something; say --device cuda");
+    else if (only && (o->against || o->where == RUN_ON_CUDA))
+        cli_usage(args, "%s is for the CPU only, and so is not for %s", only, o->against ? "--against" : "--device cuda");
     else if (o->params && o->json)
         cli_usage(args, "--params is text; 'tilevm inspect --json' tells the same and more");
     else
@@ -126,52 +135,28 @@ static bool parse_options(cli_args *args, run_options *o)
     return false;
 }
 
+static bool parse_options(cli_args *args, run_options *o)
+{
+    const char *value;
+    o->trace_max = TRACE_MAX;
+    for (int id; (id = cli_next(args, &value)) != CLI_END;)
+        if (id == CLI_STOP || !take_option(args, id, value, o))
+            return false;
+    if (!o->path) {
+        cli_usage(args, "which file?");
+        return false;
+    }
+    if (!check_options(args, o))
+        return false;
+    if (o->against)
+        o->where = RUN_ON_CUDA;
+    return true;
+}
+
 /* ---- running ---- */
 
-static bool show_progress(void *user, uint64_t done, uint64_t total)
-{
-    (void)total;
-    cli_progress_update(((const run_job *)user)->progress, (size_t)done);
-    return true;
-}
-
-static bool print_output(void *user, const void *bytes, size_t size)
-{
-    (void)user;
-    return fwrite(bytes, 1, size, stdout) == size;
-}
-
-enum { MAX_OUTPUT = 1 << 20 };
-
-/* Keeps the first MiB, for the JSON document. */
-static bool keep_output(void *user, const void *bytes, size_t size)
-{
-    run_job *job = user;
-    if (job->output.len + size > MAX_OUTPUT)
-        job->output_cut = true;
-    else
-        bc_text_bytes(&job->output, bytes, size);
-    return true;
-}
-
-static tv_status run_kernel(run_job *job)
-{
-    tv_vm_options vm = job->options.vm;
-    cli_progress progress;
-    cli_progress_start(&progress, "tile blocks",
-                       (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
-    vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : (tv_writer){.write = print_output};
-    vm.progress = show_progress;
-    vm.user = job;
-    job->progress = &progress;
-    run_trace_hook(job, &vm);
-    tv_status status = run_job_kernel(job, &vm);
-    cli_progress_clear(&progress);
-    return status;
-}
-
 /* Looks whether the kernel wrote outside its arrays: the machine checks addresses, but gaps inside an array's memory and
-   memory shared by arrays are seen only here. */
+   memory shared by arrays are seen only here, and a GPU checks nothing. */
 static bool check_guards(run_job *job, io_error *error)
 {
     for (size_t i = 0; i < job->set.count; i++)
@@ -182,7 +167,7 @@ static bool check_guards(run_job *job, io_error *error)
             if (error->text[0])
                 return false;
             job->outcome = RUN_OUTSIDE;
-            snprintf(job->outside, sizeof job->outside,
+            snprintf(job->message, sizeof job->message,
                      "the kernel wrote outside the elements of argument '%.60s', %lld bytes from the first",
                      job->set.values[i].name, (long long)offset);
         }
@@ -191,7 +176,7 @@ static bool check_guards(run_job *job, io_error *error)
 
 static bool compare_results(run_job *job, io_error *error)
 {
-    job->outcome = RUN_OK;
+    job->outcome = job->against && job->against->differs ? RUN_DIFFERENT : RUN_OK;
     for (size_t i = 0; i < job->expect_count; i++) {
         run_expect *e = &job->expects[i];
         io_error inner;
@@ -212,7 +197,7 @@ static int finish(run_job *job)
         return run_fail(&error);
     if (job->outcome == RUN_OUTSIDE) {
         if (!job->options.json)
-            cli_error("%s", job->outside);
+            cli_error("%s", job->message);
         return CLI_FAILED;
     }
     if (!run_trace_finish(job, &error) || !compare_results(job, &error)
@@ -231,9 +216,7 @@ static int run_job_steps(run_job *job)
         return code;
     if (!run_trace_prepare(job, &error) || !arg_save_check(job->saves, job->save_count, &error))
         return run_fail(&error);
-    tv_status status = run_kernel(job);
-    bool said = job->options.json ? job->report.errors > 0 : job->printer.errors > 0;
-    code = status == TV_NO_MEMORY && said ? CLI_FAILED : cli_exit_of(status, job->options.path);
+    code = run_backend_kernel(job);
     return code == CLI_OK ? finish(job) : code;
 }
 
@@ -257,6 +240,7 @@ static int run(cli_args *args)
     } else if (job->options.json && !job->options.params && !run_report_json(job)) {
         code = cli_error("out of memory");
     }
+    run_against_free(job->against);
     run_trace_release(job);
     run_job_release(job);
     free(job);

@@ -3,6 +3,11 @@
      run_job.c     everything before the kernel starts; `tilevm check` takes it too
      cmd_run.c     tilevm run
      cmd_check.c   tilevm check
+     run_backend.c where the kernel runs: the virtual machine, or run_device.c
+     run_device.c  the arrays on a GPU
+     run_memory.c  what they hold, saved and put back
+     run_against.c the same kernel twice: --against
+     run_blame.c   which op it was that made the difference
      run_report.c  tells about it
      run_trace.c   values of chosen ops: --trace, --dump-tile */
 #ifndef TILEVM_TOOLS_RUN_H
@@ -31,6 +36,8 @@ typedef struct run_expect {
     bool compared;
 } run_expect;
 
+typedef enum run_where { RUN_ON_AUTO, RUN_ON_CPU, RUN_ON_CUDA } run_where;
+
 typedef enum run_outcome { RUN_OK, RUN_DIFFERENT, RUN_TRAPPED, RUN_FINDINGS, RUN_OUTSIDE, RUN_INVALID } run_outcome;
 
 typedef struct run_options {
@@ -44,6 +51,10 @@ typedef struct run_options {
     uint64_t seed;
     bool has_seed, has_rtol, has_atol;
     double rtol, atol;
+    run_where where;
+    bool says_where;             /* --device was given */
+    int ordinal;                 /* of the GPU */
+    const char *against;         /* "cpu", a file, or NULL */
     const char *trace;           /* which ops: mnemonics, indices, "all" */
     const char *trace_block;     /* which tile blocks; NULL: all */
     uint64_t trace_max;          /* values to show; 0: all */
@@ -100,6 +111,7 @@ typedef struct run_job {
     cli_file file;
     tv_module *module;
     size_t entry;
+    const char *symbol;          /* of the entry */
     tv_signature *signature;
     arg_file arg_file;
     arg_budget budget;           /* of all arrays below */
@@ -118,7 +130,11 @@ typedef struct run_job {
     bool synthesised;            /* some arguments were made up */
     bool ran;
     run_outcome outcome;
-    char outside[160];           /* RUN_OUTSIDE: where the kernel wrote */
+    char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */
+    char device[200];            /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
+    char not_device[512];        /* why `auto` did not take a GPU */
+    double kernel_ms;            /* on a GPU */
+    struct run_against *against; /* with --against, once both have run */
 } run_job;
 
 /* Takes one of the shared options, or an operand: the file, then arguments. False: args->exit_code is set. */
@@ -133,10 +149,28 @@ int run_job_prepare(run_job *job);
 void run_job_release(run_job *job);
 /* "races,tokens", "all". False: args->exit_code is set. */
 bool run_take_checks(cli_args *args, const char *what, const char *value, uint32_t *out_checks);
-/* Makes the machine, gives it the arrays, and runs the kernel. */
+/* Checks the arguments against the promises of the symbol and lays them out, with the addresses that their arrays have
+   for the kernel. */
+tv_status run_job_call(run_job *job, void *(*address)(const void *user, const arg_array *array), const void *user,
+                       tv_call **out_call);
+/* A machine for the job's module, or one like it, that knows the arrays. */
+tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm);
+/* Takes down what the arrays hold: the kernel is about to run. */
+void run_job_starts(run_job *job);
+/* Makes the machine and runs the kernel. */
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
 /* Prints the error, unless that was done already; gives CLI_ERROR. */
 int run_fail(const io_error *error);
+
+/* "c", "xs[1]" */
+void run_array_name(const arg_value *value, size_t k, char *out, size_t size);
+/* By the type, or what --rtol and --atol say. */
+arg_tolerance run_tolerance(const run_options *options, tv_dtype dtype);
+
+/* Is there something among the options that only the CPU does? Its name, or NULL. */
+const char *run_only_on_cpu(const run_options *options);
+/* Runs the kernel where the options say, with --against on both sides. Gives CLI_OK, or the exit code after a message. */
+int run_backend_kernel(run_job *job);
 
 /* The parameters of one entry, or of all (entry SIZE_MAX). */
 int run_print_params(const run_job *job, size_t entry);

@@ -110,6 +110,9 @@ static int choose_entry(run_job *job)
     if (!wanted.ptr)
         wanted = bc_str("");
     tv_status status = tv_module_entry_find(job->module, wanted, job->sink, &job->entry);
+    job->symbol = status == TV_OK ? bc_arena_dup(&job->arena, tv_module_entry_name(job->module, job->entry)).ptr : NULL;
+    if (status == TV_OK && !job->symbol)
+        status = TV_NO_MEMORY;
     if (status == TV_OK && !job->options.params)
         status = tv_signature_of_entry(job->module, job->entry, job->sink, &job->signature);
     return cli_exit_of(status, job->options.path);
@@ -225,6 +228,15 @@ static bool make_all(run_job *job, const arg_context *context, io_error *error)
 
 /* ---- expectations and saves ---- */
 
+arg_tolerance run_tolerance(const run_options *o, tv_dtype dtype)
+{
+    arg_tolerance tolerance = arg_tolerance_default(dtype);
+    if (o->has_rtol || o->has_atol)
+        tolerance = (arg_tolerance){.mode = ARG_CLOSE, .rtol = o->has_rtol ? o->rtol : tolerance.rtol,
+                                    .atol = o->has_atol ? o->atol : tolerance.atol};
+    return tolerance;
+}
+
 static bool add_expect(run_job *job, const arg_context *context, tv_str target, tv_str text, const char *folder,
                        io_error *error)
 {
@@ -242,10 +254,7 @@ static bool add_expect(run_job *job, const arg_context *context, tv_str target, 
     *e = (run_expect){.got = &value->arrays[array]};
     tv_str name = bc_arena_dup(&job->arena, target);
     e->name = name.ptr;
-    e->tolerance = arg_tolerance_default(e->got->dtype);
-    if (job->options.has_rtol || job->options.has_atol)
-        e->tolerance = (arg_tolerance){.mode = ARG_CLOSE, .rtol = job->options.has_rtol ? job->options.rtol : e->tolerance.rtol,
-                                       .atol = job->options.has_atol ? job->options.atol : e->tolerance.atol};
+    e->tolerance = run_tolerance(&job->options, e->got->dtype);
     if (!name.ptr)
         return io_fail(error, "out of memory");
     if (!arg_spec_parse(&job->arena, text, &spec, &inner)
@@ -308,8 +317,8 @@ static bool add_results(run_job *job, const arg_context *context, io_error *erro
 
 /* ---- the call ---- */
 
-/* Checks the arguments against the promises of the symbol and lays them out. */
-static tv_status make_call(run_job *job)
+tv_status run_job_call(run_job *job, void *(*address)(const void *user, const arg_array *array), const void *user,
+                       tv_call **out_call)
 {
     size_t arrays = 0, used = 0;
     for (size_t i = 0; i < job->set.count; i++)
@@ -322,10 +331,18 @@ static tv_status make_call(run_job *job)
         const arg_value *value = &job->set.values[i];
         args[i] = (tv_arg){.name = value->name, .arrays = views + used, .array_count = value->array_count,
                            .dtype = value->dtype, .bits = value->bits};
-        for (size_t k = 0; k < value->array_count; k++)
-            views[used++] = arg_array_view(&value->arrays[k]);
+        for (size_t k = 0; k < value->array_count; k++, used++) {
+            views[used] = arg_array_view(&value->arrays[k]);
+            views[used].data = address(user, &value->arrays[k]);
+        }
     }
-    return tv_call_new(job->signature, args, job->set.count, NULL, job->sink, &job->call);
+    return tv_call_new(job->signature, args, job->set.count, NULL, job->sink, out_call);
+}
+
+static void *address_here(const void *user, const arg_array *array)
+{
+    (void)user;
+    return array->first;
 }
 
 /* Is the memory known to the machine already, through an earlier array? */
@@ -342,7 +359,7 @@ static bool is_added(const run_job *job, const arg_array *array)
     return false;
 }
 
-static void print_array_name(const arg_value *value, size_t k, char *out, size_t size)
+void run_array_name(const arg_value *value, size_t k, char *out, size_t size)
 {
     if (value->leaf->kind == TV_PARAM_LIST)
         snprintf(out, size, "%.60s[%zu]", value->name, k);
@@ -351,7 +368,7 @@ static void print_array_name(const arg_value *value, size_t k, char *out, size_t
 }
 
 /* The bytes from the lowest to the highest element; all of the memory where arrays share it. */
-static tv_status add_array(run_job *job, const arg_value *value, size_t k)
+static tv_status add_array(const run_job *job, tv_vm *vm, const arg_value *value, size_t k)
 {
     const arg_array *array = &value->arrays[k];
     char name[96];
@@ -363,13 +380,13 @@ static tv_status add_array(run_job *job, const arg_value *value, size_t k)
         tv_array_span(&view, &low, &high);
     if (low == high)
         return TV_OK;
-    print_array_name(value, k, name, sizeof name);
+    run_array_name(value, k, name, sizeof name);
     unsigned char *begin = array->storage->data + (low - (uintptr_t)array->storage->data);
-    return tv_vm_add_buffer(job->vm, begin, high - low, name, true, job->sink);
+    return tv_vm_add_buffer(vm, begin, high - low, name, true, job->sink);
 }
 
 /* An array made by empty() holds nothing yet. */
-static tv_status describe_array(run_job *job, const arg_value *value, size_t k)
+static tv_status describe_array(const run_job *job, tv_vm *vm, const arg_value *value, size_t k)
 {
     const arg_array *array = &value->arrays[k];
     const arg_spec *spec = value->spec.form == ARG_LIST && k < value->spec.item_count ? &value->spec.items[k] : &value->spec;
@@ -377,41 +394,48 @@ static tv_status describe_array(run_job *job, const arg_value *value, size_t k)
     tv_array view = arg_array_view(array);
     if (!array->storage)
         return TV_OK;
-    print_array_name(value, k, name, sizeof name);
+    run_array_name(value, k, name, sizeof name);
     bool undefined = spec->form == ARG_CALL && spec->maker == ARG_MAKE_EMPTY;
-    return tv_vm_describe_array(job->vm, &view, name, undefined, job->sink);
+    return tv_vm_describe_array(vm, &view, name, undefined, job->sink);
 }
 
-static tv_status run_add_buffers(run_job *job)
+static tv_status add_buffers(const run_job *job, tv_vm *vm)
 {
     void *ptr;
     size_t size;
     for (size_t i = 0; i < job->set.count; i++)
         for (size_t k = 0; k < job->set.values[i].array_count; k++)
-            TV_TRY(add_array(job, &job->set.values[i], k));
+            TV_TRY(add_array(job, vm, &job->set.values[i], k));
     for (size_t i = 0; i < job->set.count; i++)
         for (size_t k = 0; k < job->set.values[i].array_count; k++)
-            TV_TRY(describe_array(job, &job->set.values[i], k));
+            TV_TRY(describe_array(job, vm, &job->set.values[i], k));
     for (size_t i = 0; tv_call_storage(job->call, i, &ptr, &size); i++)
-        TV_TRY(tv_vm_add_buffer(job->vm, ptr, size, "list of arrays", false, job->sink));
+        TV_TRY(tv_vm_add_buffer(vm, ptr, size, "list of arrays", false, job->sink));
     return TV_OK;
+}
+
+tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm)
+{
+    TV_TRY(tv_vm_new(module, options, job->sink, out_vm));
+    return add_buffers(job, *out_vm);
+}
+
+void run_job_starts(run_job *job)
+{
+    for (size_t i = 0; i < job->set.count; i++)
+        if (job->set.values[i].array_count)
+            job->set.values[i].before = arg_value_fingerprint(&job->set.values[i]);
+    job->ran = true;
+    job->outcome = RUN_TRAPPED;
 }
 
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
 {
     size_t count;
-    TV_TRY(tv_vm_new(job->module, options, job->sink, &job->vm));
-    TV_TRY(run_add_buffers(job));
-    for (size_t i = 0; i < job->set.count; i++)
-        if (job->set.values[i].array_count)
-            job->set.values[i].before = arg_value_fingerprint(&job->set.values[i]);
+    TV_TRY(run_job_machine(job, job->module, options, &job->vm));
     const void *const *params = tv_call_params(job->call, &count);
-    tv_str symbol = bc_arena_dup(&job->arena, tv_module_entry_name(job->module, job->entry));
-    if (!symbol.ptr)
-        return TV_NO_MEMORY;
-    job->ran = true;
-    job->outcome = RUN_TRAPPED;
-    tv_status status = tv_vm_run(job->vm, symbol.ptr, job->options.grid, params, count, job->sink);
+    run_job_starts(job);
+    tv_status status = tv_vm_run(job->vm, job->symbol, job->options.grid, params, count, job->sink);
     tv_vm_get_stats(job->vm, &job->stats);
     if (status == TV_INVALID)
         job->outcome = RUN_FINDINGS;
@@ -441,7 +465,7 @@ int run_job_prepare(run_job *job)
     const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .budget = &job->budget};
     if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))
         return run_fail(&error);
-    return cli_exit_of(make_call(job), job->options.path);
+    return cli_exit_of(run_job_call(job, address_here, NULL, &job->call), job->options.path);
 }
 
 void run_job_release(run_job *job)

@@ -5,7 +5,7 @@
 
 #include "bytecode/number.h"
 #include "tools/tilevm/json.h"
-#include "tools/tilevm/run.h"
+#include "tools/tilevm/run_against.h"
 
 /* ---- parameters ---- */
 
@@ -226,11 +226,42 @@ static void put_expect(bc_text *out, const run_expect *e)
     }
 }
 
+/* Where it ran, unless that is the CPU and nobody asked. */
+static void put_device(const run_job *job, bc_text *out)
+{
+    if (job->device[0])
+        bc_text_printf(out, "on %s, %.3f ms\n", job->device, job->kernel_ms);
+    else if (job->options.says_where && job->options.where == RUN_ON_AUTO)
+        bc_text_printf(out, "on the CPU: %s\n", job->not_device);
+}
+
+static void put_against(const run_job *job, bc_text *out)
+{
+    const run_against *a = job->against;
+    for (size_t i = 0; i < a->pair_count; i++) {
+        const run_pair *pair = &a->pairs[i];
+        const arg_tolerance *t = &pair->comparison.tolerance;
+        if (pair->comparison.wrong) {
+            arg_comparison_print(out, pair->name, &pair->got, &pair->comparison);
+            bc_text_puts(out, "  the first: ");
+            arg_print_difference(out, &pair->got, &pair->comparison.first, "cuda", a->is_cpu ? "cpu" : "other");
+            bc_text_char(out, '\n');
+        } else if (!job->options.quiet && t->mode == ARG_CLOSE) {
+            bc_text_printf(out, "%s: as on %s (rtol %g, atol %g)\n", pair->name, a->other, t->rtol, t->atol);
+        } else if (!job->options.quiet) {
+            bc_text_printf(out, "%s: as on %s (%s)\n", pair->name, a->other, arg_mode_name(t->mode));
+        }
+    }
+    if (a->differs && a->is_cpu)
+        run_blame_print(out, job, &a->blame);
+}
+
 void run_report_text(const run_job *job)
 {
     bc_text text;
     bc_text_init(&text, NULL);
     if (!job->options.quiet) {
+        put_device(job, &text);
         widths w = measure(job);
         if (job->synthesised)
             bc_text_printf(&text, "made-up arguments, seed %llu\n", (unsigned long long)job->options.seed);
@@ -240,6 +271,8 @@ void run_report_text(const run_job *job)
     for (size_t i = 0; i < job->expect_count; i++)
         if (job->expects[i].compared && (!job->options.quiet || job->expects[i].comparison.wrong))
             put_expect(&text, &job->expects[i]);
+    if (job->against)
+        put_against(job, &text);
     if (job->options.stats)
         put_stats(job, &text);
     fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout);
@@ -334,6 +367,17 @@ static void add_index(json_doc *doc, cJSON *parent, const arg_array *array, uint
         json_int(doc, list, NULL, index[i]);
 }
 
+static void add_difference(json_doc *doc, cJSON *item, const arg_array *array, const arg_difference *d)
+{
+    add_index(doc, item, array, d->place);
+    add_number(doc, item, "got", array->dtype, d->got);
+    add_number(doc, item, "want", array->dtype, d->want);
+    add_hex(doc, item, "got_bits", d->got, array->item);
+    add_hex(doc, item, "want_bits", d->want, array->item);
+    if (d->ulp != UINT64_MAX)
+        json_uint(doc, item, "ulp", d->ulp);
+}
+
 static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
 {
     cJSON *list = json_array(doc, root, "expected");
@@ -350,18 +394,63 @@ static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
         json_uint(doc, item, "count", c->count);
         json_uint(doc, item, "wrong", c->wrong);
         cJSON *worst = json_array(doc, item, "worst");
-        for (unsigned k = 0; k < c->worst_count; k++) {
-            const arg_difference *d = &c->worst[k];
-            cJSON *one = json_object(doc, worst, NULL);
-            add_index(doc, one, e->got, d->place);
-            add_number(doc, one, "got", e->got->dtype, d->got);
-            add_number(doc, one, "want", e->got->dtype, d->want);
-            add_hex(doc, one, "got_bits", d->got, e->got->item);
-            add_hex(doc, one, "want_bits", d->want, e->got->item);
-            if (d->ulp != UINT64_MAX)
-                json_uint(doc, one, "ulp", d->ulp);
-        }
+        for (unsigned k = 0; k < c->worst_count; k++)
+            add_difference(doc, json_object(doc, worst, NULL), e->got, &c->worst[k]);
     }
+}
+
+/* The op that made the difference. */
+static void add_blame(json_doc *doc, cJSON *root, const run_job *job, const run_blame *b)
+{
+    static const char *const kinds[] = {[RUN_BLAME_NONE] = "not found", [RUN_BLAME_VALUE] = "value",
+                                        [RUN_BLAME_CONTROL] = "control", [RUN_BLAME_STORE] = "store",
+                                        [RUN_BLAME_HIDDEN] = "hidden"};
+    const bc_op *op = run_blame_op(job, b);
+    const uint32_t *grid = job->options.grid;
+    tv_str file;
+    uint32_t line, column;
+    cJSON *item = json_object(doc, root, "blame");
+    json_text(doc, item, "kind", kinds[b->kind]);
+    if (!op)
+        return;
+    json_text(doc, item, "op", bc_info(op)->name);
+    json_uint(doc, item, "op_index", b->op_index);
+    json_uint(doc, item, "offset", op->offset);
+    if (bc_source_place(job->module, op->loc, &file, &line, &column)) {
+        json_str(doc, item, "file", file);
+        json_uint(doc, item, "line", line);
+    }
+    if (b->kind == RUN_BLAME_STORE)
+        return;
+    cJSON *block = json_array(doc, item, "block");
+    json_uint(doc, block, NULL, b->block % grid[0]);
+    json_uint(doc, block, NULL, b->block / grid[0] % grid[1]);
+    json_uint(doc, block, NULL, b->block / grid[0] / grid[1]);
+    json_uint(doc, item, "time", b->time);
+    if (b->kind == RUN_BLAME_VALUE) {
+        json_uint(doc, item, "result", b->result);
+        json_uint(doc, item, "wrong", b->wrong);
+        add_difference(doc, json_object(doc, item, "first"), &b->shape, &b->first);
+    }
+}
+
+static void add_against(json_doc *doc, cJSON *root, const run_job *job)
+{
+    const run_against *a = job->against;
+    cJSON *item = json_object(doc, root, "against");
+    json_text(doc, item, "other", a->is_cpu ? "cpu" : a->other);
+    cJSON *list = json_array(doc, item, "arrays");
+    for (size_t i = 0; i < a->pair_count; i++) {
+        const run_pair *pair = &a->pairs[i];
+        cJSON *one = json_object(doc, list, NULL);
+        json_text(doc, one, "name", pair->name);
+        json_uint(doc, one, "count", pair->comparison.count);
+        json_uint(doc, one, "wrong", pair->comparison.wrong);
+        if (pair->comparison.wrong)
+            add_difference(doc, json_object(doc, one, "first"), &pair->got, &pair->comparison.first);
+    }
+    if (a->differs && a->is_cpu)
+        add_blame(doc, item, job, &a->blame);
 }
 
 static void add_stats(json_doc *doc, cJSON *root, const run_job *job)
@@ -414,6 +503,20 @@ static void add_trace(json_doc *doc, cJSON *root, const run_trace *trace)
     json_uint(doc, root, "trace_left_out", trace->hidden);
 }
 
+static void add_device(json_doc *doc, cJSON *root, const run_job *job)
+{
+    char name[32];
+    const char *comma = strchr(job->device, ',');
+    snprintf(name, sizeof name, "cuda:%d", job->options.ordinal);
+    json_text(doc, root, "device", comma ? name : "cpu");
+    if (comma) {
+        json_text(doc, root, "device_name", comma + 2);
+        json_real(doc, root, "kernel_ms", job->kernel_ms);
+    }
+    if (job->options.says_where && job->not_device[0])
+        json_text(doc, root, "not_on_a_gpu", job->not_device);
+}
+
 bool run_report_json(const run_job *job)
 {
     static const char *const outcomes[] = {[RUN_OK] = "ok", [RUN_DIFFERENT] = "different", [RUN_TRAPPED] = "trapped",
@@ -428,11 +531,11 @@ bool run_report_json(const run_job *job)
         cJSON *grid = json_array(&doc, root, "grid");
         for (unsigned i = 0; i < 3; i++)
             json_uint(&doc, grid, NULL, job->options.grid[i]);
-        json_text(&doc, root, "device", "cpu");
+        add_device(&doc, root, job);
     }
     json_text(&doc, root, "outcome", outcomes[job->outcome]);
-    if (job->outside[0])
-        json_text(&doc, root, "message", job->outside);
+    if (job->message[0])
+        json_text(&doc, root, "message", job->message);
     if (job->ran) {
         json_bool(&doc, root, "made_up", job->synthesised);
         add_arguments(&doc, root, job);
@@ -440,6 +543,8 @@ bool run_report_json(const run_job *job)
         json_str(&doc, root, "output", bc_text_get(&job->output));
         json_bool(&doc, root, "output_cut", job->output_cut);
     }
+    if (job->ran && job->against)
+        add_against(&doc, root, job);
     if (job->ran && job->options.trace)
         add_trace(&doc, root, &job->trace);
     if (job->ran && job->options.stats)

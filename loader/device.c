@@ -1,0 +1,142 @@
+/* Contexts, memory and timed launches. */
+#include "loader/device.h"
+
+#include "loader/message.h"
+#include "loader/registry.h"
+
+static tvResult choose_device(const ld_driver *driver, int ordinal, ld_device *device)
+{
+    int count = 0, handle, major = 0, minor = 0;
+    tvResult code = driver->cuInit(0);
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuDeviceGetCount(&count);
+    if (code == LD_CUDA_SUCCESS && count == 0)
+        code = LD_CUDA_NO_DEVICE;
+    if (code != LD_CUDA_SUCCESS)
+        return ld_fail(code, "there is no device to run on");
+    if (ordinal >= count)
+        return count == 1 ? ld_fail(LD_CUDA_INVALID_DEVICE, "there is no device cuda:%d; there is cuda:0 only", ordinal)
+                          : ld_fail(LD_CUDA_INVALID_DEVICE, "there is no device cuda:%d; there are cuda:0 to cuda:%d",
+                                    ordinal, count - 1);
+    code = driver->cuDeviceGet(&handle, ordinal);
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuDeviceGetName(device->name, (int)sizeof device->name, handle);
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuDeviceGetAttribute(&major, LD_ATTRIBUTE_CAPABILITY_MAJOR, handle);
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuDeviceGetAttribute(&minor, LD_ATTRIBUTE_CAPABILITY_MINOR, handle);
+    if (code != LD_CUDA_SUCCESS)
+        return ld_fail(code, "the driver does not tell what device %d is", ordinal);
+    device->ordinal = handle;
+    device->target = (unsigned)(major * 10 + minor);
+    return LD_CUDA_SUCCESS;
+}
+
+tvResult ld_device_open(int ordinal, ld_device *out)
+{
+    ld_device device = {0};
+    tvResult code = ld_driver_open(&device.driver);
+    if (code == LD_CUDA_SUCCESS)
+        code = choose_device(device.driver, ordinal, &device);
+    if (code != LD_CUDA_SUCCESS)
+        return code;
+    code = device.driver->cuDevicePrimaryCtxRetain(&device.context, device.ordinal);
+    if (code != LD_CUDA_SUCCESS)
+        return ld_fail(code, "there is no context on device %d", ordinal);
+    code = device.driver->cuCtxPushCurrent(device.context);
+    if (code != LD_CUDA_SUCCESS) {
+        device.driver->cuDevicePrimaryCtxRelease(device.ordinal);
+        return ld_fail(code, "the context of device %d cannot be made current", ordinal);
+    }
+    *out = device;
+    return LD_CUDA_SUCCESS;
+}
+
+void ld_device_close(ld_device *device)
+{
+    if (!device->driver)
+        return;
+    device->driver->cuCtxPopCurrent(&device->context);
+    device->driver->cuDevicePrimaryCtxRelease(device->ordinal);
+    *device = (ld_device){0};
+}
+
+tvResult ld_device_alloc(const ld_device *device, size_t size, tvDevicePtr *out_address)
+{
+    unsigned long long address = 0;
+    size_t available = 0, total = 0;
+    tvResult code = device->driver->cuMemAlloc(&address, size ? size : 1);
+    if (code == LD_CUDA_SUCCESS) {
+        *out_address = address;
+        return code;
+    }
+    if (code != LD_CUDA_OUT_OF_MEMORY || device->driver->cuMemGetInfo(&available, &total) != LD_CUDA_SUCCESS)
+        return ld_fail(code, "no memory of %zu bytes on %s", size, device->name);
+    return ld_fail(code, "%s has no %.3g GB for an array: %.3g of its %.3g GB are free", device->name, (double)size / 1e9,
+                   (double)available / 1e9, (double)total / 1e9);
+}
+
+void ld_device_free(const ld_device *device, tvDevicePtr address)
+{
+    if (address)
+        device->driver->cuMemFree(address);
+}
+
+tvResult ld_device_write(const ld_device *device, tvDevicePtr to, const void *from, size_t size)
+{
+    tvResult code = size ? device->driver->cuMemcpyHtoD(to, from, size) : LD_CUDA_SUCCESS;
+    return code == LD_CUDA_SUCCESS ? code : ld_fail(code, "%zu bytes cannot be copied to %s", size, device->name);
+}
+
+tvResult ld_device_read(const ld_device *device, void *to, tvDevicePtr from, size_t size)
+{
+    tvResult code = size ? device->driver->cuMemcpyDtoH(to, from, size) : LD_CUDA_SUCCESS;
+    return code == LD_CUDA_SUCCESS ? code : ld_fail(code, "%zu bytes cannot be copied from %s", size, device->name);
+}
+
+/* Launches of our own kernels have said what is wrong with them. */
+static tvResult refused(const ld_device *device, const ld_launch *launch, tvResult code)
+{
+    ld_record record;
+    return ld_registry_find(launch->function, &record) ? code : ld_fail(code, "%s does not launch the kernel", device->name);
+}
+
+/* Between two events. What the kernel does wrong shows at the end. */
+static tvResult run_between(const ld_device *device, const ld_launch *l, struct CUevent_st *start, struct CUevent_st *end,
+                            float *ms)
+{
+    const ld_driver *driver = device->driver;
+    tvResult code = driver->cuEventRecord(start, NULL);
+    if (code == LD_CUDA_SUCCESS) {
+        code = tvLaunchKernel(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+                              l->shared_bytes, NULL, l->params, NULL);
+        if (code != LD_CUDA_SUCCESS)
+            return refused(device, l, code);
+        code = driver->cuEventRecord(end, NULL);
+    }
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuCtxSynchronize();
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuEventElapsedTime(ms, start, end);
+    return code == LD_CUDA_SUCCESS ? code : ld_fail(code, "the kernel failed on %s", device->name);
+}
+
+tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms)
+{
+    const ld_driver *driver = device->driver;
+    struct CUevent_st *start = NULL, *end = NULL;
+    float ms = 0;
+    tvResult code = driver->cuEventCreate(&start, 0);
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuEventCreate(&end, 0);
+    if (code != LD_CUDA_SUCCESS)
+        ld_fail(code, "%s gives no events to take the time with", device->name);
+    else
+        code = run_between(device, launch, start, end, &ms);
+    if (start)
+        driver->cuEventDestroy(start);
+    if (end)
+        driver->cuEventDestroy(end);
+    *out_ms = ms;
+    return code;
+}

@@ -1,0 +1,39 @@
+/* One GPU as a tool uses it beside loading and launching: its context, memory on it, copies, how long a kernel took.
+   Errors have been reported (loader/message.h). Everything happens in the calling thread and its default stream. */
+#ifndef TILEVM_LOADER_DEVICE_H
+#define TILEVM_LOADER_DEVICE_H
+
+#include <stdint.h>
+
+#include "loader/driver.h"
+
+typedef struct ld_device {
+    const ld_driver *driver;
+    struct CUctx_st *context;    /* the primary one, current in this thread */
+    int ordinal;
+    unsigned target;             /* 90 for sm_90 */
+    char name[128];
+} ld_device;
+
+/* Opens the ordinal-th device. NO_DEVICE, INVALID_DEVICE, and what opening the driver may give. */
+tvResult ld_device_open(int ordinal, ld_device *out);
+/* Also after an error that the context did not survive. */
+void ld_device_close(ld_device *device);
+
+/* The address is a multiple of 256. size 0 counts as 1. */
+tvResult ld_device_alloc(const ld_device *device, size_t size, tvDevicePtr *out_address);
+void ld_device_free(const ld_device *device, tvDevicePtr address);
+tvResult ld_device_write(const ld_device *device, tvDevicePtr to, const void *from, size_t size);
+tvResult ld_device_read(const ld_device *device, void *to, tvDevicePtr from, size_t size);
+
+/* A launch, as tvLaunchKernel takes it; block 1, 1, 1 and shared_bytes 0 for a Tile IR kernel. */
+typedef struct ld_launch {
+    struct CUfunc_st *function;
+    uint32_t grid[3], block[3], shared_bytes;
+    void **params;
+} ld_launch;
+
+/* Launches and waits for the end. out_ms: how long the device took. */
+tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms);
+
+#endif
