@@ -262,11 +262,12 @@ check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without
 	$(Q)$(OUT)/matrix --quick --ptx=sm_80
 	$(Q)$(OUT)/matrix --quick --ptx=sm_90a
 
-check-loader: all $(LOADER_TESTS) ## the loader, against a driver that is not one
+check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
+	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
 
 GPU_LOADER := $(OUT)/gpu_loader
 .PHONY: check-gpu-loader

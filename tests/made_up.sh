@@ -2,6 +2,7 @@
 # Every kernel of the corpus runs with arguments that tilevm makes up, for the grid of its case. made_up.sh TILEVM CORPUS; ends
 # with `made-up arguments: N passed, N failed`. Kernels that must trap or must not verify are left out, and large ones.
 set -u
+export CUDA_VISIBLE_DEVICES= # on the CPU, also where there is a GPU
 tilevm=$1
 corpus=$2
 list=$(mktemp)

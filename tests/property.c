@@ -5,6 +5,7 @@
      - its text assembles to the same bytes and the same text;
      - it converts to the newest version and to the lowest one that it needs, verifies there, and says the same;
      - without debug information it verifies, and differs in nothing else;
+     - it verifies with the results of every op exposed;
      - it does not differ from itself.
    And of the generator: over all seeds every op of the newest version comes up, and so does what stands around ops. */
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "bytecode/convert.h"
 #include "tools/tilevm/compare.h"
 #include "tools/tilevm/edit.h"
+#include "tools/tilevm/expose.h"
 #include "tools/tilevm/gen.h"
 
 static unsigned passed, failed;
@@ -152,6 +154,30 @@ static void check_strip(subject *s, const tv_module *original, const bc_text *by
     tv_module_close(m);
 }
 
+/* With every op exposed. */
+static void check_expose(subject *s, const bc_text *bytes)
+{
+    tv_module *m = open_module(s, bytes);
+    const expose_window window = {.count = 1, .capacity = 1 << 20};
+    const expose_source *sources;
+    size_t count, exposed = 0;
+    bc_text out;
+    for (size_t f = 0; m && f < m->function_count; f++) {
+        uint32_t op_count = m->functions[f].op_count;
+        uint32_t *ops = bc_new(&m->arena, uint32_t, op_count);
+        for (uint32_t i = 0; ops && i < op_count; i++)
+            ops[i] = i;
+        check(s, ops && expose_ops(m, f, ops, op_count, &window, &sources, &count), "cannot be exposed");
+        exposed += count;
+    }
+    check(s, exposed > 0, "exposes nothing");
+    check(s, m && bc_module_compact(m) == TV_OK && verifies(s, m), "does not verify when exposed");
+    check(s, m && write_module(s, m, &out), "cannot be written when exposed");
+    if (m)
+        bc_text_release(&out);
+    tv_module_close(m);
+}
+
 /* ---- what came up ---- */
 
 typedef struct tally {
@@ -226,6 +252,7 @@ static void check_module(subject *s, tally *t)
         check_convert(s, m, &bytes, BC_NEWEST);
         check_convert(s, m, &bytes, bc_lowest_version(m));
         check_strip(s, m, &bytes);
+        check_expose(s, &bytes);
         if (s->options.version == BC_NEWEST)
             count(t, m);
     }

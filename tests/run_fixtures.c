@@ -611,6 +611,7 @@ int main(int argc, char **argv)
     if (mkdir(o.work, 0777) != 0 && errno != EEXIST)
         return perror(o.work), 2;
     process_mark_sanitizers();
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* `tilevm run` shall not take a GPU that happens to be there */
     o.threads = o.threads < 1 ? 1 : o.threads > 64 ? 64 : o.threads;
     queue q = {.tests = calloc(count, sizeof(test)), .count = count};
     if (!q.tests)

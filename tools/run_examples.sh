@@ -2,6 +2,7 @@
 # `make run`: kernels of the corpus on the CPU. run_examples.sh TILEVM CORPUS; ends with `run: N passed, N failed`: a result
 # that is not as expected is a failure.
 set -u
+export CUDA_VISIBLE_DEVICES= # on the CPU, also where there is a GPU
 tilevm=$1
 corpus=$2
 kernels=$corpus/bytecode/13.4

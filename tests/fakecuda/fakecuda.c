@@ -673,8 +673,19 @@ tvResult cuKernelSetAttribute(unsigned attribute, int value, struct CUkern_st *k
 
 /* ---- launches ---- */
 
-/* FAKECUDA_BREAK=WORD:N:OTHER. The text with the N-th WORD (from 1) made OTHER, as a device would have it whose WORD is
-   broken. Owned by the caller. */
+/* Where the n-th word of the text begins, from 1; 0: the last. NULL: nowhere. */
+static const char *nth_word(const char *text, const char *word, unsigned n)
+{
+    const char *at = strstr(text, word), *next;
+    while (at && n != 1 && (next = strstr(at + 1, word))) {
+        at = next;
+        n -= n > 0;
+    }
+    return n > 1 ? NULL : at;
+}
+
+/* FAKECUDA_BREAK=WORD:N:OTHER. The text with the N-th WORD made OTHER, as for a device whose WORD is broken. Owned by the
+   caller. */
 static char *broken(const char *ptx)
 {
     const char *spec = getenv("FAKECUDA_BREAK");
@@ -686,9 +697,7 @@ static char *broken(const char *ptx)
     strcpy(copy, ptx);
     if (!spec || sscanf(spec, "%63[^:]:%u:%63s", word, &nth, other) != 3)
         return copy;
-    const char *at = strstr(ptx, word);
-    while (at && --nth)
-        at = strstr(at + 1, word);
+    const char *at = nth_word(ptx, word, nth);
     if (at)
         sprintf(copy + (at - ptx), "%s%s", other, at + strlen(word));
     return copy;

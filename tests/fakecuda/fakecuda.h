@@ -8,7 +8,8 @@
      FAKECUDA_LOG       FILE      a line for each launch is appended
      FAKECUDA_RUN       1         launches run on the simulator of tests/ptxsim, with host memory as the device's; else
                                   nothing runs
-     FAKECUDA_BREAK     WORD:N:OTHER   the N-th WORD (from 1) of the PTX counts as OTHER: add.rn.f32:2:sub.rn.f32
+     FAKECUDA_BREAK     WORD:N:OTHER   the N-th WORD of the PTX (from 1; 0: the last) counts as OTHER:
+                                       add.rn.f32:2:sub.rn.f32
      FAKECUDA_MEMORY    1073741824     bytes of memory of each device
    A test that is linked to nothing of it gets the functions below with dlsym. */
 #ifndef TILEVM_TESTS_FAKECUDA_FAKECUDA_H

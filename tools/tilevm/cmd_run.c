@@ -39,7 +39,8 @@ static int run(cli_args *args);
 
 const cli_command command_run = {
     "run", "FILE --grid X[,Y[,Z]] [NAME=VALUE...]", "run a kernel on a GPU or the CPU",
-    "Checks the file, runs one of its kernels, and prints a line for every array.\n"
+    "Checks the file, runs one of its kernels, and prints a line for every array. Where there is a GPU the kernel\n"
+    "runs there, compiled on the way; --against cpu shows whether it does there what it does on the CPU.\n"
     "\n"
     "Arguments are given for the parameters of the kernel's function, in order or by name. Names are a, b,\n"
     "c... or 0, 1, 2... by position ('--params' lists them), or those of --names; 'b.1' is an item of a\n"

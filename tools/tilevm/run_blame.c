@@ -215,6 +215,11 @@ static bool compare_record(study *s, const expose_source *source, const unsigned
     return arg_compare(&got, &want, &tolerance, out, &error) || fail(s, "out of memory");
 }
 
+static bool same_shape(const expose_source *a, const expose_source *b)
+{
+    return a->rank == b->rank && (!a->rank || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
 /* The last record of the value, as an operand of what differs. */
 static void note_operand(study *s, const replay *r, const reader *at, const bc_value *value, finding *out)
 {
@@ -229,7 +234,8 @@ static void note_operand(study *s, const replay *r, const reader *at, const bc_v
     if (!compare_record(s, source, at->gpu[i], at->cpu[i], true, &c))
         return;
     run_blame_operand o = {.op_index = source->op_index, .result = source->result, .same_bits = c.wrong == 0,
-                           .dtype = source->dtype, .has_element = !out->is_control && source->count == out->source.count};
+                           .dtype = source->dtype,
+                           .has_element = !out->is_control && same_shape(source, &out->source)};
     o.ulp = c.worst_count ? c.worst[0].ulp : 0;
     if (o.has_element)
         o.bits = arg_load(at->cpu[i] + EXPOSE_HEAD + out->first.place * (tv_dtype_bits(source->dtype) / 8),

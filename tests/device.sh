@@ -1,0 +1,318 @@
+#!/bin/sh
+# `tilevm run --device cuda` and --against, with a driver that runs kernels on the PTX simulator (tests/fakecuda); ends with
+# `device: N passed, N failed`.
+#
+#   device.sh BUILD CORPUS FOLDER      BUILD has tilevm and fakecuda/libcuda.so.1; FOLDER is made
+set -u
+build=$(cd "$1" && pwd)
+corpus=$(cd "$2" && pwd)
+tilevm=$build/tilevm
+rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
+passed=0
+failed=0
+unset CUDA_VISIBLE_DEVICES
+export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1
+
+# run STATUS COMMAND...: the exit status must be that; the output is kept for says.
+run() {
+    wanted=$1
+    shift
+    "$@" > out 2>&1
+    found=$?
+    if [ $found -eq "$wanted" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "exit status $found, not $wanted: $*"
+        sed 's/^/    /' out
+    fi
+}
+# says WORDS, silent WORDS: are they in the output of the last run?
+says() {
+    if grep -qF -e "$1" out; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'expected: ...%s...\n' "$1"
+        sed 's/^/    /' out
+    fi
+}
+silent() {
+    if grep -qF -e "$1" out; then
+        failed=$((failed + 1))
+        printf 'not expected: ...%s...\n' "$1"
+        sed 's/^/    /' out
+    else
+        passed=$((passed + 1))
+    fi
+}
+kernels=$corpus/bytecode/13.4
+expected=$corpus/expected
+
+# ---- results ----
+run 0 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 4 --device cuda \
+    'a=randint(f32,1000,-64,65,seed=1,den=8)' 'b=randint(f32,1000,-64,65,seed=2,den=8)' 'c=empty(f32,1000)' \
+    --expect "c=bin(f32,1000,$expected/vadd_f32.c.bin,mode=bits)" --save c=c.npy
+says 'on cuda:0, No GPU 0 (sm_90), 0.250 ms'
+says 'c: as expected (bits)'
+run 0 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 4 --device cpu --expect 'c=c.npy' \
+    'a=randint(f32,1000,-64,65,seed=1,den=8)' 'b=randint(f32,1000,-64,65,seed=2,den=8)' 'c=empty(f32,1000)'
+run 0 "$tilevm" run "$kernels/softmax_row_f32.tbc" --grid 10 --names x,y --against cpu --rtol 2e-5 \
+    'x=uniform(f32,[10,100],-4,4,seed=1)' 'y=empty(f32,[10,100])' \
+    --expect "y=bin(f32,[10,100],$expected/softmax_row_f32.y.bin,rtol=2e-5,atol=1e-7)"
+says 'y: as on the CPU (rtol 2e-05'
+run 0 "$tilevm" run "$kernels/layernorm_fwd_f32.tbc" --grid 9 --names x,weight,bias,y,mean,rstd,eps --device cuda \
+    'x=uniform(f32,[9,200],-2,3,seed=1)' 'weight=uniform(f32,200,0.5,1.5,seed=2)' 'bias=uniform(f32,200,-1,1,seed=3)' \
+    'y=empty(f32,[9,200])' 'mean=empty(f32,9)' 'rstd=empty(f32,9)' eps=1e-5 \
+    --expect "y=bin(f32,[9,200],$expected/layernorm_fwd_f32.y.bin,rtol=2e-5,atol=2e-5)" \
+    --expect "mean=bin(f32,9,$expected/layernorm_fwd_f32.mean.bin,rtol=1e-4,atol=1e-5)" \
+    --expect "rstd=bin(f32,9,$expected/layernorm_fwd_f32.rstd.bin,rtol=1e-4,atol=1e-5)"
+run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --device cuda \
+    'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
+    --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
+
+# Raw pointers, scalars, aliases, null, places in memory; what is written between elements.
+cat > raw.tir <<'END'
+entry @copy(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>, %n: tile<i32>) {
+  %i = iota : tile<8xi32>
+  %n1 = reshape %n : tile<i32> -> tile<1xi32>
+  %n8 = broadcast %n1 : tile<1xi32> -> tile<8xi32>
+  %mask = cmpi less_than %i, %n8, signed : tile<8xi32> -> tile<8xi1>
+  %p1 = reshape %p : tile<ptr<i32>> -> tile<1xptr<i32>>
+  %p8 = broadcast %p1 : tile<1xptr<i32>> -> tile<8xptr<i32>>
+  %from = offset %p8, %i : tile<8xptr<i32>>, tile<8xi32> -> tile<8xptr<i32>>
+  %q1 = reshape %q : tile<ptr<i32>> -> tile<1xptr<i32>>
+  %q8 = broadcast %q1 : tile<1xptr<i32>> -> tile<8xptr<i32>>
+  %to = offset %q8, %i : tile<8xptr<i32>>, tile<8xi32> -> tile<8xptr<i32>>
+  %zero = constant <i32: 0> : tile<8xi32>
+  %v, %t0 = load_ptr_tko weak %from, %mask, %zero : tile<8xptr<i32>>, tile<8xi1>, tile<8xi32> -> tile<8xi32>, token
+  %t1 = store_ptr_tko weak %to, %v, %mask : tile<8xptr<i32>>, tile<8xi32>, tile<8xi1> -> token
+  return
+}
+END
+"$tilevm" asm raw.tir -o raw.tbc || exit 2
+run 0 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,8)' 'zeros(i32,8)' 5 --expect 'b=values(i32,[0,1,2,3,4,0,0,0])'
+run 0 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,16,offset=3)' '@a(i32,8,offset=11)' 4 --expect 'b=values(i32,[0,1,2,3,12,13,14,15])'
+run 0 "$tilevm" run raw.tbc --grid 1 --against cpu null null 0
+run 1 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,8)' 'zeros(i32,[2,3],strides=[4,1])' 7
+says "the kernel wrote outside the elements of argument 'b', 12 bytes from the first"
+run 1 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,8)' 'zeros(i32,4)' 8 --save b=none.npy
+says "the kernel wrote outside the elements of argument 'b', 16 bytes from the first"
+run 1 test -e none.npy
+
+# Lists, whose descriptors hold addresses; what kernels print.
+run 0 "$tilevm" run "$kernels/list_of_arrays_sum.tbc" --grid 4 --against cpu
+says 'written'
+cat > print.tir <<'END'
+cuda_tile.module @m { entry @hello(%n: tile<i32>) { print_tko "n is %d\n", %n : tile<i32> -> token return } }
+END
+"$tilevm" asm print.tir -o print.tbc || exit 2
+run 0 "$tilevm" run print.tbc --grid 1 -d cuda 42
+says 'n is 42'
+run 0 "$tilevm" run print.tbc --grid 1 -d cuda 42 --json
+says '"output":	"n is 42\n"'
+says '"device":	"cuda:0"'
+says '"device_name":	"No GPU 0 (sm_90)"'
+says '"kernel_ms":	0.25'
+
+# ---- which device ----
+run 0 "$tilevm" run raw.tbc --grid 1 'arange(i32,8)' 'zeros(i32,8)' 5
+says 'on cuda:0'
+run 0 "$tilevm" run raw.tbc --grid 1 --device cpu 'arange(i32,8)' 'zeros(i32,8)' 5
+silent 'on '
+run 0 env FAKECUDA_DEVICES=80,120 "$tilevm" run raw.tbc --grid 1 --device cuda:1 'arange(i32,8)' 'zeros(i32,8)' 5
+says 'on cuda:1, No GPU 1 (sm_120)'
+run 0 "$tilevm" run raw.tbc --grid 1 --device auto --trace offset 'arange(i32,8)' 'zeros(i32,8)' 5
+says 'on the CPU: --trace is for the CPU'
+run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto 'arange(i32,8)' 'zeros(i32,8)' 5
+says 'on the CPU: there is no device to run on (CUDA_ERROR_NO_DEVICE)'
+run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto --json 'arange(i32,8)' 'zeros(i32,8)' 5
+says '"not_on_a_gpu":	"there is no device'
+run 0 env FAKECUDA_DEVICES=75 "$tilevm" run raw.tbc --grid 1 'arange(i32,8)' 'zeros(i32,8)' 5
+silent 'on '
+
+# ---- what goes wrong ----
+cuda() { "$tilevm" run raw.tbc --grid "${GRID:-1}" --device "${DEVICE:-cuda}" 'arange(i32,8)' 'zeros(i32,8)' 5 "$@"; }
+if ! ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
+    LD_LIBRARY_PATH=/no/such run 2 cuda
+    says 'there is no CUDA driver'
+    says 'help: install the NVIDIA driver'
+fi
+FAKECUDA_DEVICES=none run 2 cuda
+says 'there is no device to run on (CUDA_ERROR_NO_DEVICE)'
+FAKECUDA_DEVICES=90,80 DEVICE=cuda:7 run 2 cuda
+says 'there is no device cuda:7; there are cuda:0 to cuda:1'
+DEVICE=cuda:x run 2 cuda
+DEVICE=gpu run 2 cuda
+says "'gpu' is not one of auto, cpu, cuda, cuda:N"
+FAKECUDA_VERSION=11080 run 2 cuda
+says 'the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed'
+FAKECUDA_DEVICES=75 run 1 cuda
+says 'the device is sm_75; Tile IR kernels run on sm_80 and later'
+FAKECUDA_MEMORY=30000 run 2 cuda
+says 'No GPU 0 has no 1.64e-05 GB for an array: 1.36e-05 of its 3e-05 GB are free (CUDA_ERROR_OUT_OF_MEMORY)'
+GRID=1,70000 run 2 cuda
+says 'the grid has 70000 tile blocks in y; 1 to 65535 are possible'
+GRID=1,70000 DEVICE=auto run 0 cuda
+says 'on the CPU: launch of copy: the grid has 70000 tile blocks in y'
+TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuLinkCreate=221 run 2 cuda
+says "install the driver's JIT compiler"
+for call in cuCtxPushCurrent cuDevicePrimaryCtxRetain cuMemAlloc cuMemcpyHtoD cuMemcpyDtoH cuEventCreate cuEventRecord \
+    cuLaunchKernel cuCtxSynchronize cuEventElapsedTime; do
+    FAKECUDA_FAIL=$call=999 run 2 cuda
+    says '(CUDA_ERROR_UNKNOWN)'
+done
+# An address that is none: the context is lost, on every device alike.
+run 1 "$tilevm" run raw.tbc --grid 1 -d cuda null 'zeros(i32,8)' 5
+says 'the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
+says "'tilevm run --device cpu'"
+run 1 "$tilevm" run raw.tbc --grid 1 null 'zeros(i32,8)' 5 --json
+says '"outcome":	"trapped"'
+says '"message":	"the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
+for option in '--trace all' '--dump-tile 1=x.npy' '--check all' --stats --profile '--order 3' '--threads 2' '--memory 5' \
+    '--max-steps 5'; do
+    run 2 cuda $option
+    says 'is for the CPU only, and so is not for --device cuda'
+done
+DEVICE=cpu run 2 cuda --against cpu
+says '--against compares a GPU with something; say --device cuda'
+
+# The cache: of no use, damaged, and cold for 32 processes at once.
+TILEVM_CACHE_DIR=/proc/tilevm-test run 0 cuda
+says 'tilevm: warning: '
+mkdir full && (ulimit -f 0 && trap '' XFSZ && TILEVM_CACHE_DIR="$PWD/full" exec "$tilevm" run raw.tbc --grid 1 -d cuda \
+    'arange(i32,8)' 'zeros(i32,8)' 5 2>&1) | cat > out
+says 'on cuda:0'
+says 'cannot be written: File too large'
+run 0 cuda
+printf x >> "$(find cache -name '*.tvk' | head -1)"
+for file in $(find cache -name '*.tvk'); do printf x >> "$file"; done
+run 0 cuda
+says 'tilevm: warning: '
+run 0 cuda
+silent warning
+export TILEVM_CACHE_DIR="$PWD/cold"
+n=0
+while [ $n -lt 32 ]; do
+    cuda --quiet --expect 'b=values(i32,[0,1,2,3,4,0,0,0])' > cold.$n 2>&1 || echo failed >> cold.$n &
+    n=$((n + 1))
+done
+wait
+run 0 sh -c 'cat cold.*'
+silent warning
+silent failed
+run 0 "$tilevm" cache verify
+run 0 "$tilevm" cache list
+says '1 entry,'
+
+# ---- against ----
+# broken WORD:N:OTHER COMMAND...: a device whose WORD does OTHER.
+broken() {
+    what=$1
+    shift
+    FAKECUDA_BREAK=$what TILEVM_CACHE_SIZE=0 "$@"
+}
+run 1 broken add.rn.f32:1:sub.rn.f32 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against cpu
+says 'the first op that differs: op 18 addf at kernels/vadd.py:11, byte 0x0081, tile block (0, 0, 0)'
+says '  %1 = addf %tile, %tile_10'
+says 'operand from op 15 load_view_tko: the same bits'
+run 1 broken add.rn.f32:1:sub.rn.f32 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against cpu --json
+says '"other":	"cpu"'
+says '"op":	"addf"'
+says '"op_index":	18'
+run 1 broken add.rn.f32:1:sub.rn.f32 "$tilevm" run "$kernels/softmax_row_f32.tbc" --grid 2 --against cpu
+says 'exp at kernels/softmax.py:14'
+# A loop: the round in which it happens first, and in the order of execution.
+cat > loop.tir <<'END'
+entry @loops(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
+  %i = iota : tile<64xi32>
+  %p1 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %p64 = broadcast %p1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
+  %from = offset %p64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+  %q1 = reshape %q : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %q64 = broadcast %q1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
+  %to = offset %q64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+  %x, %t0 = load_ptr_tko weak %from : tile<64xptr<f32>> -> tile<64xf32>, token
+  %one = constant <i32: 1> : tile<i32>
+  %n = constant <i32: 5> : tile<i32>
+  %zero = constant <f32: 0.0> : tile<64xf32>
+  %sum = for %k in (%one to %n, step %one) : tile<i32> iter_values(%acc = %zero) -> (tile<64xf32>) {
+    %kf = itof %k signed : tile<i32> -> tile<f32>
+    %k1 = reshape %kf : tile<f32> -> tile<1xf32>
+    %k64 = broadcast %k1 : tile<1xf32> -> tile<64xf32>
+    %d = mulf %x, %k64 : tile<64xf32>
+    %next = addf %acc, %d : tile<64xf32>
+    continue %next : tile<64xf32>
+  }
+  %t1 = store_ptr_tko weak %to, %sum : tile<64xptr<f32>>, tile<64xf32> -> token
+  return
+}
+END
+"$tilevm" asm loop.tir -o loop.tbc || exit 2
+loop() { "$tilevm" run loop.tbc --grid 1 'uniform(f32,64,1,2)' 'zeros(f32,64)' --against cpu; }
+run 0 loop
+run 1 broken mul.rn.f32:1:div.rn.f32 loop
+says 'mulf, byte'
+says 'tile block (0, 0, 0), time 1 from 0'
+run 1 broken setp.lt.s64:1:setp.le.s64 loop
+says 'control goes another way in op 11 for'
+run 1 broken st.global.b32:0:st.global.b16 loop
+says 'what goes into every store and atomic is the same; that leaves them, the last of which is op 18 store_ptr_tko'
+
+# Every type of elements comes into the log, and back alike.
+cat > types.tir <<'END'
+entry @types(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>) {
+  %i = iota : tile<64xi32>
+  %m = reshape %i : tile<64xi32> -> tile<4x16xi32>
+  %p1 = reshape %p : tile<ptr<i32>> -> tile<1x1xptr<i32>>
+  %pn = broadcast %p1 : tile<1x1xptr<i32>> -> tile<4x16xptr<i32>>
+  %from = offset %pn, %m : tile<4x16xptr<i32>>, tile<4x16xi32> -> tile<4x16xptr<i32>>
+  %q1 = reshape %q : tile<ptr<i32>> -> tile<1x1xptr<i32>>
+  %qn = broadcast %q1 : tile<1x1xptr<i32>> -> tile<4x16xptr<i32>>
+  %to = offset %qn, %m : tile<4x16xptr<i32>>, tile<4x16xi32> -> tile<4x16xptr<i32>>
+  %x, %t0 = load_ptr_tko weak %from : tile<4x16xptr<i32>> -> tile<4x16xi32>, token
+  %i64 = exti %x signed : tile<4x16xi32> -> tile<4x16xi64>
+  %i16 = trunci %x : tile<4x16xi32> -> tile<4x16xi16>
+  %i8 = trunci %x : tile<4x16xi32> -> tile<4x16xi8>
+  %i4 = trunci %i8 : tile<4x16xi8> -> tile<4x16xi4>
+  %f64 = itof %x signed : tile<4x16xi32> -> tile<4x16xf64>
+  %f32 = itof %x signed : tile<4x16xi32> -> tile<4x16xf32>
+  %f16 = itof %x signed : tile<4x16xi32> -> tile<4x16xf16>
+  %bf16 = itof %x signed : tile<4x16xi32> -> tile<4x16xbf16>
+  %tf32 = ftof %f32 : tile<4x16xf32> -> tile<4x16xtf32>
+  %e4 = ftof %f32 : tile<4x16xf32> -> tile<4x16xf8E4M3FN>
+  %e5 = ftof %f32 : tile<4x16xf32> -> tile<4x16xf8E5M2>
+  %e8 = ftof %f32 rounding<zero> : tile<4x16xf32> -> tile<4x16xf8E8M0FNU>
+  %f4 = ftof %f32 : tile<4x16xf32> -> tile<4x16xf4E2M1FN>
+  %i1 = cmpi less_than %x, %m, signed : tile<4x16xi32> -> tile<4x16xi1>
+  %at = ptr_to_int %from : tile<4x16xptr<i32>> -> tile<4x16xi64>
+  %y = maxi %x, %m signed : tile<4x16xi32>
+  %t1 = store_ptr_tko weak %to, %y : tile<4x16xptr<i32>>, tile<4x16xi32> -> token
+  return
+}
+END
+"$tilevm" asm types.tir -o types.tbc || exit 2
+run 1 broken max.s32:1:min.s32 "$tilevm" run types.tbc --grid 1 'randint(i32,64,-20,20)' 'zeros(i32,64)' --against cpu
+says 'the first op that differs: op 24 maxi'
+# In the elements of a list.
+run 1 broken add.rn.f32:1:sub.rn.f32 "$tilevm" run "$kernels/list_of_arrays_sum.tbc" --grid 2 --against cpu
+says 'addf at kernels/params.py:42'
+
+# Another image: outputs only.
+"$tilevm" compile "$kernels/vadd_f32.tbc" -t sm_80 -o vadd.ptx || exit 2
+sed 's/add\.rn\.f32/sub.rn.f32/' vadd.ptx > wrong.ptx
+run 0 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against vadd.ptx
+says 'c: as on vadd.ptx'
+run 0 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against "$kernels/vadd_f32.tbc"
+run 1 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against wrong.ptx
+says '  the first: [0]  cuda '
+silent 'op 18'
+run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against nothere.cubin
+says 'nothere.cubin: No such file or directory'
+run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against raw.tir
+says 'the driver does not load the image (CUDA_ERROR_INVALID_IMAGE)'
+run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against "$kernels/softmax_row_f32.tbc"
+says 'there is no kernel vadd_'
+
+echo "device: $passed passed, $failed failed"
+[ $failed -eq 0 ]
