@@ -155,18 +155,37 @@ static cg_val shuffle_value(cg_func *c, const exchange *x, uint32_t lane, cg_val
     return shuffle(c, x, lane, v);
 }
 
-static void shuffle_all(cg_func *c, const exchange *x, const cg_val *regs, const cg_layout *to, cg_val *out)
+/* Two registers of 16 bits go in one word where one lane has both. */
+static bool in_pairs(const exchange *x, bc_kind kind, const cg_layout *to)
 {
+    return cg_class_of(kind) == CG_B16 && to->reg_bits && !x->lane_of_reg[0];
+}
+
+/* Register r of the result, or r and the next, if the thread takes choice i. */
+static cg_val shuffle_register(cg_func *c, const exchange *x, const cg_val *regs, uint32_t r, uint32_t i, bool pair)
+{
+    uint32_t from = sum_of(x->reg_of_reg, r) ^ x->choices[i], lane = sum_of(x->lane_of_reg, r);
+    if (!pair)
+        return shuffle_value(c, x, lane, regs[from]);
+    return shuffle(c, x, lane, cg_join(c, (cg_val[]){regs[from], regs[from ^ x->reg_of_reg[0]]}, 2, 16));
+}
+
+static void shuffle_all(cg_func *c, bc_kind kind, const exchange *x, const cg_val *regs, const cg_layout *to, cg_val *out)
+{
+    bool pair = in_pairs(x, kind, to);
     cg_val choice = cg_thread_index(c, &x->reg_of_thread, UINT32_MAX, 0), is[4];
     for (uint32_t i = 1; i < x->choice_count; i++) {
         is[i] = cg_new(c, CG_PRED);
         cg_ins(c, "setp.eq.u32 %v, %v, %u", is[i], choice, x->choices[i]);
     }
-    for (uint32_t r = 0; r < cg_layout_regs(to); r++) {
-        uint32_t from = sum_of(x->reg_of_reg, r), lane = sum_of(x->lane_of_reg, r);
-        out[r] = shuffle_value(c, x, lane, regs[from ^ x->choices[0]]);
+    for (uint32_t r = 0; r < cg_layout_regs(to); r += pair ? 2 : 1) {
+        cg_val got = shuffle_register(c, x, regs, r, 0, pair);
         for (uint32_t i = 1; i < x->choice_count; i++)
-            out[r] = cg_select(c, is[i], shuffle_value(c, x, lane, regs[from ^ x->choices[i]]), out[r]);
+            got = cg_select(c, is[i], shuffle_register(c, x, regs, r, i, pair), got);
+        if (pair)
+            cg_split(c, kind, got, 2, 16, out + r);
+        else
+            out[r] = got;
     }
 }
 
@@ -176,7 +195,7 @@ static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *
     uint32_t words = cg_class_of(kind) == CG_B64 ? 2 : 1, count = 0;
     for (uint32_t r = 0; r < cg_layout_regs(to); r++)
         count += x->same_lane && !sum_of(x->lane_of_reg, r) ? 0 : words * x->choice_count;
-    return count;
+    return in_pairs(x, kind, to) ? count / 2 : count;
 }
 
 /* ---- through shared memory ---- */
@@ -216,29 +235,45 @@ static uint32_t vector_of(const cg_layout *l, uint32_t size)
     return cg_layout_vector(l, 0, size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0, bits);
 }
 
+/* Log2 of the elements that an access has side by side: a vector, or a row of a matrix. */
+static uint32_t unit_of(const cg_layout *l, uint32_t size)
+{
+    cg_matrices m;
+    return size == 1 && cg_find_matrices(l, &m) ? MOST_VECTOR_LOG2 - size : vector_of(l, size);
+}
+
+/* Rows of banks that one access of the first `lanes` lanes takes, 2^bytes bytes each, where `l` says. */
+static uint32_t rows_of_banks(const cg_layout *l, uint32_t size, uint32_t bytes, uint32_t first, uint32_t lanes)
+{
+    uint32_t words[32], count = 0, in_bank[32] = {0}, most = 0;
+    for (uint32_t lane = first; lane < first + lanes; lane++) {
+        uint32_t word = cg_layout_at(l, 0, lane, 0) << size, known = 0;
+        word >>= bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2;
+        while (known < count && words[known] != word)
+            known++;
+        if (known == count) {
+            words[count++] = word;
+            in_bank[word & (lanes - 1)]++;
+        }
+    }
+    for (uint32_t i = 0; i < 32; i++)
+        most = in_bank[i] > most ? in_bank[i] : most;
+    return most;
+}
+
 /* Rows of banks that a warp's accesses to all its registers take; every access itself counts as one more. size: log2
    of an element's bytes. */
-static uint32_t cost_of(const cg_layout *l, uint32_t size)
+static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, bool store)
 {
-    uint32_t vector = vector_of(l, size), bytes = size + vector, most = 0;
-    uint32_t lanes = bytes > BANK_BYTES_LOG2 ? (uint32_t)32 >> (bytes - BANK_BYTES_LOG2) : 32, rows = 0;
-    for (uint32_t first = 0; first < 32; first += lanes) {
-        uint32_t words[32], count = 0, in_bank[32] = {0};
-        for (uint32_t lane = first; lane < first + lanes; lane++) {
-            uint32_t word = cg_layout_at(l, 0, lane, 0) << size, known = 0;
-            word >>= bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2;
-            while (known < count && words[known] != word)
-                known++;
-            if (known == count) {
-                words[count++] = word;
-                in_bank[word & (lanes - 1)]++;
-            }
-        }
-        most = 0;
-        for (uint32_t i = 0; i < 32; i++)
-            most = in_bank[i] > most ? in_bank[i] : most;
-        rows += most;
+    cg_matrices m;
+    if (size == 1 && (store ? cg_matrices_store(c, l, &m) : cg_find_matrices(l, &m))) {
+        uint32_t rows = rows_of_banks(&m.rows, size, MOST_VECTOR_LOG2, 0, 8);
+        return ((rows << m.bits) + 1) << (l->reg_bits - 1 - m.bits);
     }
+    uint32_t vector = vector_of(l, size), bytes = size + vector, rows = 0;
+    uint32_t lanes = bytes > BANK_BYTES_LOG2 ? (uint32_t)32 >> (bytes - BANK_BYTES_LOG2) : 32;
+    for (uint32_t first = 0; first < 32; first += lanes)
+        rows += rows_of_banks(l, size, bytes, first, lanes);
     return (rows + 1) << (l->reg_bits - vector);
 }
 
@@ -258,7 +293,7 @@ static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t mo
     return o;
 }
 
-static order best_order(const cg_layout *from, const cg_layout *to, uint32_t size, uint32_t *out_cost)
+static order best_order(const cg_func *c, const cg_layout *from, const cg_layout *to, uint32_t size, uint32_t *out_cost)
 {
     uint32_t most = size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0;
     const cg_layout *const firsts[] = {NULL, from, to};
@@ -267,7 +302,7 @@ static order best_order(const cg_layout *from, const cg_layout *to, uint32_t siz
     for (int i = 0; i < 3; i++) {
         order o = plain_order(firsts[i], from->tile_bits, most);
         cg_layout a = ordered(&o, from), b = ordered(&o, to);
-        uint32_t vector = vector_of(&a, size), other = vector_of(&b, size);
+        uint32_t vector = unit_of(&a, size), other = unit_of(&b, size);
         vector = vector > other ? vector : other;
         o.chunk = vector > BANK_BYTES_LOG2 - size || size > BANK_BYTES_LOG2 ? vector : BANK_BYTES_LOG2 - size;
         for (uint32_t step = 0;; step++) {
@@ -279,7 +314,7 @@ static order best_order(const cg_layout *from, const cg_layout *to, uint32_t siz
                 break;
             a = ordered(&o, from);
             b = ordered(&o, to);
-            uint32_t cost = cost_of(&a, size) + cost_of(&b, size);
+            uint32_t cost = cost_of(c, &a, size, true) + cost_of(c, &b, size, false);
             if (cost < *out_cost) {
                 best = o;
                 *out_cost = cost;
@@ -400,14 +435,14 @@ typedef struct plan {
     order order;
 } plan;
 
-static void make_plan(bc_kind kind, const cg_layout *from, const cg_layout *to, plan *p)
+static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, plan *p)
 {
     enum { BARRIERS_COST = 32 }; /* of the two barriers around a trip, as rows of banks */
     p->how = (cg_conversion){.way = CG_BY_NAMES, .bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits};
     if (has_registers(from, to))
         return;
     uint32_t cost;
-    p->order = best_order(from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
+    p->order = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
     p->how.way = p->how.bytes <= CG_MAX_SCRATCH ? CG_BY_SHARED : CG_BY_HALVES;
     if (find_exchange(from, to, &p->exchange)) {
         p->how.shuffles = shuffle_count(&p->exchange, kind, to);
@@ -416,10 +451,10 @@ static void make_plan(bc_kind kind, const cg_layout *from, const cg_layout *to, 
     }
 }
 
-cg_conversion cg_conversion_of(bc_kind kind, const cg_layout *from, const cg_layout *to)
+cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
 {
     plan p;
-    make_plan(kind, from, to, &p);
+    make_plan(c, kind, from, to, &p);
     return p.how;
 }
 
@@ -429,13 +464,13 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     plan p;
     if (!out)
         return NULL;
-    make_plan(kind, from, to, &p);
+    make_plan(c, kind, from, to, &p);
     switch (p.how.way) {
     case CG_BY_NAMES:
         rename_registers(from, regs, to, out);
         break;
     case CG_BY_SHUFFLES:
-        shuffle_all(c, &p.exchange, regs, to, out);
+        shuffle_all(c, kind, &p.exchange, regs, to, out);
         break;
     case CG_BY_SHARED:
         convert_in_shared(c, kind, &p.order, from, regs, to, out);

@@ -14,8 +14,10 @@
 /* ---- targets ---- */
 
 enum { CG_HAS_CP_ASYNC = 1, CG_HAS_F8 = 2, CG_HAS_BF16_ARITH = 4, CG_HAS_CLUSTERS = 8, CG_HAS_WGMMA = 16,
-       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64, CG_HAS_GDC = 128, CG_HAS_RED_VECTORS = 256, CG_HAS_F32_PAIRS = 512, CG_HAS_F8_MMA = 1024,
-       CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC | CG_HAS_RED_VECTORS };
+       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64, CG_HAS_GDC = 128, CG_HAS_RED_VECTORS = 256, CG_HAS_F32_PAIRS = 512,
+       CG_HAS_F8_MMA = 1024, CG_HAS_STMATRIX = 2048,
+       CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC | CG_HAS_RED_VECTORS
+                      | CG_HAS_STMATRIX };
 
 typedef struct cg_target {
     const char *name;
@@ -220,7 +222,7 @@ typedef struct cg_conversion {
     uint32_t shuffles;   /* of a thread, CG_BY_SHUFFLES */
     uint64_t bytes;      /* of the tile */
 } cg_conversion;
-cg_conversion cg_conversion_of(bc_kind kind, const cg_layout *from, const cg_layout *to);
+cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
 /* In words, for remarks and dumps: "12 shuffles". */
 void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 

@@ -54,7 +54,7 @@ static void put_words(bc_text *out, const cg_val *words, uint32_t count)
     bc_text_puts(out, count > 1 ? "}" : "");
 }
 
-static void put_address(bc_text *out, const cg_access *a)
+void cg_put_address(bc_text *out, const cg_access *a)
 {
     bc_text_printf(out, "[%%%c%u", a->address.cls == CG_B64 ? 'd' : 'r', a->address.id);
     if (a->offset)
@@ -193,7 +193,7 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
                        vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
         put_words(&c->body, words, s.words);
         bc_text_puts(&c->body, ", ");
-        put_address(&c->body, a);
+        cg_put_address(&c->body, a);
         bc_text_puts(&c->body, ";\n");
     }
     for (uint32_t w = 0; w < s.words; w++) {
@@ -234,7 +234,7 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
     put_predicate(c, a->predicate);
     bc_text_printf(&c->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space, vector_suffix(s.words),
                    s.word_bits == 8 ? "u" : "b", s.word_bits);
-    put_address(&c->body, a);
+    cg_put_address(&c->body, a);
     bc_text_puts(&c->body, ", ");
     put_words(&c->body, words, s.words);
     bc_text_puts(&c->body, ";\n");
@@ -330,8 +330,24 @@ static bool is_copy(const cg_layout *l, uint32_t r)
     return false;
 }
 
+/* What ldmatrix and stmatrix can be used for. */
+static bool may_be_matrices(bc_kind kind, cg_val base)
+{
+    return cg_class_of(kind) == CG_B16 && base.cls == CG_B32;
+}
+
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
 {
+    cg_matrices m;
+    if (may_be_matrices(kind, base) && cg_matrices_store(c, l, &m)) {
+        places p = places_of(base, kind, &m.rows);
+        for (uint32_t r = 0; r < cg_layout_regs(l); r++)
+            if (!(r & m.used) && !is_copy(l, r)) {
+                cg_access a = flat_access(c, &p, kind, &m.rows, r);
+                cg_store_matrices(c, &m, &a, r, regs);
+            }
+        return;
+    }
     places p = places_of(base, kind, l);
     vectors v = vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
@@ -348,6 +364,16 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
 
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
 {
+    cg_matrices m;
+    if (may_be_matrices(kind, base) && cg_find_matrices(l, &m)) {
+        places p = places_of(base, kind, &m.rows);
+        for (uint32_t r = 0; r < cg_layout_regs(l); r++)
+            if (!(r & m.used)) {
+                cg_access a = flat_access(c, &p, kind, &m.rows, r);
+                cg_load_matrices(c, &m, &a, r, out_regs);
+            }
+        return;
+    }
     places p = places_of(base, kind, l);
     vectors v = vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {

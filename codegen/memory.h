@@ -33,8 +33,28 @@ void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bi
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);
 void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs);
 
+/* An access to 8x8 matrices of 16-bit elements in shared memory (codegen/matrices.c). */
+typedef struct cg_matrices {
+    cg_layout rows;   /* lanes: where the rows of the matrices lie; a register's place is that of its access */
+    uint32_t used;    /* register bits that run within one access */
+    uint32_t pair;    /* of them, the one that tells the elements of a word apart */
+    uint8_t next[2];  /* and those that tell the matrices apart, `bits` of them */
+    uint32_t bits;
+    bool transposed;
+} cg_matrices;
+
+/* Whether the layout, in places, is made of such matrices; and whether stmatrix may store a tile in it. */
+bool cg_find_matrices(const cg_layout *l, cg_matrices *out);
+bool cg_matrices_store(const cg_func *c, const cg_layout *l, cg_matrices *out);
+/* One access, at the places that m->rows gives for register r, in which the bits of m->used are zero. */
+void cg_store_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint32_t r, const cg_val *regs);
+void cg_load_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint32_t r, cg_val *out_regs);
+
+/* The address of an access as an operand. */
+void cg_put_address(bc_text *out, const cg_access *a);
+
 /* A tile in row-major order at an address, 32 bits in shared memory, 64 bits in global memory: stored by the threads
-   that own its elements, loaded by all; both with the widest vectors that the layout has. */
+   that own its elements, loaded by all; both with the widest vectors that the layout has, or as matrices. All threads come here. */
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
 

@@ -87,7 +87,7 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion)
 
 static void remark_conversion(cg_func *c, const bc_value *v, const cg_layout *to)
 {
-    cg_conversion how = cg_conversion_of(bc_elem_kind(v->type), &cg_value_of(c, v)->home, to);
+    cg_conversion how = cg_conversion_of(c, bc_elem_kind(v->type), &cg_value_of(c, v)->home, to);
     bool shared = how.way == CG_BY_SHARED || how.way == CG_BY_HALVES;
     char shuffles[48] = "";
     if (how.way == CG_BY_SHUFFLES)

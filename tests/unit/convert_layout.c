@@ -1,5 +1,5 @@
 /* Conversions between layouts, emitted as PTX and run on the simulator: random layouts, with copies, with images of
-   several bits, of elements of every size. Thread t must hold in register r of the result what the second layout
+   several bits, those of matrix fragments, of elements of every size. Thread t must hold in register r of the result what the second layout
    says. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tests/ptxsim/ptxsim.h"
 #include "tests/unit/test.h"
 
-enum { ROUNDS = 400, LARGE_EVERY = 20 };
+enum { ROUNDS = 1000, LARGE_EVERY = 20 };
 
 static uint32_t state;
 
@@ -61,6 +61,29 @@ static cg_layout random_layout(uint32_t tile_bits, uint32_t warp_bits)
         if (a != b && *image(&l, a) && *image(&l, b))
             *image(&l, a) ^= *image(&l, b);
     }
+    return l;
+}
+
+/* The low three index bits as the columns of 8x8 matrices: in a register bit and the low lanes, or, transposed, in the high
+   lanes. Takes tiles of 2^8 elements on. */
+static cg_layout matrix_layout(uint32_t tile_bits, uint32_t warp_bits)
+{
+    cg_layout l = {.tile_bits = (uint8_t)tile_bits, .reg_bits = (uint8_t)(tile_bits - CG_LANE_BITS), .warp_bits = (uint8_t)warp_bits};
+    bool transposed = below(2);
+    uint32_t next = 3, first = tile_bits - 3 - below(tile_bits - 5); /* the other bits, from one of them on */
+    if (!transposed)
+        l.reg[0] = 1;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (transposed ? i >= 2 : i < 2)
+            l.lane[i] = transposed ? (uint32_t)1 << (i - 2) : (uint32_t)2 << i;
+    for (uint32_t i = 0; i < CG_LANE_BITS + warp_bits && next < tile_bits; i++) {
+        uint32_t *to = i < CG_LANE_BITS ? &l.lane[i] : &l.warp[i - CG_LANE_BITS];
+        if (!*to && (i < CG_LANE_BITS || below(6)))
+            *to = (uint32_t)1 << (3 + (next++ + first) % (tile_bits - 3));
+    }
+    l.reg_bits = l.reg[0] == 1;
+    while (next < tile_bits)
+        l.reg[l.reg_bits++] = (uint32_t)1 << (3 + (next++ + first) % (tile_bits - 3));
     return l;
 }
 
@@ -151,7 +174,7 @@ static void run(uint32_t round, bc_kind kind, const bc_text *text, const cg_layo
 }
 
 /* Which ways the rounds have taken. */
-static unsigned shuffled, shared;
+static unsigned shuffled, shared, matrices[2][2]; /* stored or loaded; as they are or transposed */
 
 static void check_round(uint32_t round)
 {
@@ -161,6 +184,8 @@ static void check_round(uint32_t round)
     bc_kind kind = kinds[below(large ? 4 : 6)];
     uint32_t warp_bits = large ? 2 + below(2) : below(4), tile_bits = large ? 14 + below(2) : below(13);
     cg_layout from = random_layout(tile_bits, warp_bits), to = below(3) ? random_layout(tile_bits, warp_bits) : other_lanes(&from);
+    if (kind == BC_F16 && tile_bits >= 8 && below(3))
+        *(below(2) ? &from : &to) = matrix_layout(tile_bits, warp_bits);
     bc_module module = {.verified = true};
     bc_arena_init(&module.arena, NULL, 0);
     cg_func c = {.m = &module, .target = cg_target_find(bc_str("sm_90")), .warp_bits = warp_bits};
@@ -182,6 +207,11 @@ static void check_round(uint32_t round)
         put_kernel(&c, &text);
         shuffled += strstr(text.ptr, "shfl") != NULL;
         shared += strstr(text.ptr, "st.shared") != NULL;
+        for (int load = 0; load < 2; load++) {
+            const char *found = strstr(text.ptr, load ? "ldmatrix" : "stmatrix");
+            if (found)
+                matrices[load][memcmp(found + 8, ".sync.aligned.m8n8.x4.trans", 27) == 0]++;
+        }
         run(round, kind, &text, &to);
     }
     bc_text_release(&text);
@@ -197,5 +227,7 @@ int main(void)
         check_round(round);
     CHECK(shuffled > ROUNDS / 10);
     CHECK(shared > ROUNDS / 10);
+    for (int i = 0; i < 4; i++)
+        CHECK_MSG(matrices[i / 2][i % 2] > 2, "matrices of form %d: %u rounds", i, matrices[i / 2][i % 2]);
     return TEST_END("convert_layout");
 }
