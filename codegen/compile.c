@@ -100,7 +100,7 @@ static uint32_t choose_warps(const bc_function *f)
 
 static uint32_t ring_offset(const cg_func *c)
 {
-    return (c->kept_bytes + 127) & ~127u;
+    return (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
 }
 
 static uint32_t shared_bytes(const cg_func *c)
@@ -153,7 +153,7 @@ static void put_signature(cg_func *c, bc_text *out)
     bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n{\n", cg_threads(c));
     cg_put_registers(c, out);
     if (shared_bytes(c))
-        bc_text_printf(out, "\t.shared .align 128 .b8 tv_scratch[%u];\n", shared_bytes(c));
+        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, shared_bytes(c));
     if (c->call_bytes)
         bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
 }

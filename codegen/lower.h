@@ -140,6 +140,7 @@ typedef struct cg_func {
     uint32_t kept_bytes;       /* scratch that is used within such loops: the ring lies behind it */
     bool in_ring;              /* such a loop is being lowered */
     uint32_t barriers;         /* that were emitted */
+    struct cg_pipeline *pipeline; /* of the innermost loop, when it has one */
     cg_val ring;               /* its address, once needed */
     uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
@@ -181,7 +182,8 @@ static inline cg_val cg_const(cg_class cls, uint64_t bits)
 cg_val cg_reg(cg_func *c, cg_val v);
 uint32_t cg_label(cg_func *c);
 
-/* Appends one instruction. In format, %v is a cg_val (a constant is written as a literal), %l a label number, %s %u %d %x
+/* Appends one instruction. In format, %v is a cg_val (a constant is written as a literal), %V a pointer to some and
+   their number, which become a {vector}, %l a label number, %s %u %d %x
    and %q (uint64_t as hex) as in printf. The line's semicolon is added. */
 void cg_ins(cg_func *c, const char *format, ...);
 /* The same to the prologue. */

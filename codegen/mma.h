@@ -23,8 +23,31 @@ typedef struct cg_product {
     cg_atom atom;
     bool chained;            /* its left operand comes from another product, or its result goes to one */
     bool pairs;              /* bytes of B come by pairs of columns */
+    bool async;              /* wgmma fits: four warps to 64 rows */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
 } cg_product;
+
+/* Where fragments of an operand come from. */
+typedef struct cg_operand {
+    bool left;
+    const bc_value *v;
+    const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
+    const cg_val *fragments; /* in registers, as fragments; else */
+    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
+    cg_stage stage;
+    bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
+    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
+} cg_operand;
+
+/* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
+void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
+
+/* May the operands be read by wgmma? In a ring they may lie in pieces for which it has no description. */
+bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
+/* The product by wgmma: acc holds the accumulator, then the result. */
+void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
+/* Is the op such a product? */
+bool cg_mma_is_async(const cg_func *c, const bc_op *op);
 
 /* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk there.
    CG_NO_FEED: it does not. */

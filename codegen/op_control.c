@@ -295,7 +295,7 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     const char *sign = is_unsigned ? "u" : "s";
     cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, loop.end_label);
-    cg_pipeline *pipeline = cg_pipeline_of(c, op);
+    cg_pipeline *pipeline = cg_pipeline_of(c, op), *outer = c->pipeline;
     if (pipeline)
         cg_pipeline_start(c, pipeline, i, high, step);
     cg_order_loop(c, body);
@@ -305,7 +305,10 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     cg_set_counter(c, body, i);
     set_all(c, body->args + 1, loop.carried, inits.count);
     c->loop = &loop;
+    if (pipeline)
+        c->pipeline = pipeline;
     cg_block(c, body);
+    c->pipeline = outer;
     c->loop = loop.outer;
     cg_place_label(c, loop.next_label);
     if (pipeline)

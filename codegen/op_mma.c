@@ -100,9 +100,9 @@ uint32_t cg_mma_chain_warps(const bc_function *f)
         const bc_op *before = is_product(op) ? product_before(op) : NULL;
         if (!before || cg_memory_bytes(bc_elem_kind(bc_operands(op)[0]->type)) != 2)
             continue;
-        const bc_type *result = cg_result(op, 0)->type;
+        const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
         uint32_t m = log2_of(result->shape[result->rank - 2]);
-        uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(cg_result(before, 0)->type).tile_bits);
+        uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
         wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
         warps = wanted > warps ? wanted : warps;
@@ -121,6 +121,8 @@ static cg_product product_of(const cg_func *c, const bc_op *op)
     p.acc = bc_elem_kind(p.c->type);
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
+    p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32 && !p.batch
+           && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     return p;
 }
 
@@ -145,14 +147,19 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
     return p->atom.element_bits == 2 && p->n >= 4 && runs_along_last(rhs, p->n);
 }
 
+bool cg_mma_is_async(const cg_func *c, const bc_op *op)
+{
+    return is_product(op) && product_of(c, op).async;
+}
+
 /* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained products along M,
-   so that rows stay in their warp. */
+   so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
-    uint32_t m = p->m - 4, n = p->n - (p->pairs ? 4 : 3);
+    uint32_t m = p->m - 4, n = p->n - (p->pairs || p->async ? 4 : 3);
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
-        if (m > p->along_m && (p->chained || m - p->along_m + 1 >= n - p->along_n))
+        if (m > p->along_m && (p->chained || p->async || m - p->along_m + 1 >= n - p->along_n))
             p->along_m++;
         else if (n > p->along_n)
             p->along_n++;
@@ -179,7 +186,7 @@ static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
     l.reg[l.reg_bits++] = one << (p->n + 3);
     for (uint32_t i = 3; i < p->n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << (i == 3 ? n[3] : i);
-    for (uint32_t i = 4; i < p->m - p->along_m; i++)
+    for (uint32_t i = 4 + p->along_m; i < p->m; i++)
         l.reg[l.reg_bits++] = one << (p->n + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (p->n + p->m + i);
@@ -188,7 +195,7 @@ static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
     for (uint32_t i = 0; i < 3; i++)
         l.lane[2 + i] = one << (p->n + i);
     for (uint32_t i = 0; i < p->along_m; i++)
-        l.warp[w++] = one << (p->n + p->m - p->along_m + i);
+        l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
     return l;
@@ -203,7 +210,7 @@ static cg_layout fragment_layout(const cg_func *c, const cg_product *p)
     l.reg[l.reg_bits++] = one << (p->k + 3);
     for (uint32_t i = 3; i < p->k; i++)
         l.reg[l.reg_bits++] = one << i;
-    for (uint32_t i = 4; i < p->m - p->along_m; i++)
+    for (uint32_t i = 4 + p->along_m; i < p->m; i++)
         l.reg[l.reg_bits++] = one << (p->k + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (p->k + p->m + i);
@@ -212,7 +219,7 @@ static cg_layout fragment_layout(const cg_func *c, const cg_product *p)
     for (uint32_t i = 0; i < 3; i++)
         l.lane[2 + i] = one << (p->k + i);
     for (uint32_t i = 0; i < p->along_m; i++)
-        l.warp[i] = one << (p->k + p->m - p->along_m + i);
+        l.warp[i] = one << (p->k + 4 + i);
     return l;
 }
 
@@ -346,28 +353,15 @@ cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
-/* Where fragments of an operand come from. */
-typedef struct operand {
-    bool left;
-    const bc_value *v;
-    const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
-    const cg_val *fragments; /* in registers, in the layout of fragment_layout; else */
-    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
-    cg_stage stage;
-    bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
-    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
-} operand;
-
 /* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in
    16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper lanes point at the same
    rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more.
    Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
-static cg_layout lanes_of(const cg_func *c, const cg_product *p, const operand *o)
+static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? p->k : 0;
-    uint32_t x = o->left ? p->m - p->along_m : p->n - p->along_n, first_warp = o->left ? 0 : p->along_m;
-    uint32_t upper_k = one << (k0 + p->atom.k_bits - 1), upper_x = x > 3 ? one << (x0 + 3) : 0;
+    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1), upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < 3; i++)
         l.lane[i] = one << ((o->across ? k0 : x0) + i);
@@ -377,19 +371,21 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const operand *
         l.lane[i] = one << (k0 + pair_lanes[i]);
     for (uint32_t i = p->atom.k_bits; i < p->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
-    for (uint32_t i = 4; i < x; i++)
+    for (uint32_t i = o->left ? 4 + p->along_m : 4; i < (o->left ? p->m : x); i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (p->k + (o->left ? p->m : p->n) + i);
-    for (uint32_t i = 0; i < (o->left ? p->along_m : p->along_n); i++)
-        l.warp[first_warp + i] = one << (x0 + x + i);
+    for (uint32_t i = 0; o->left && i < p->along_m; i++)
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !o->left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (x0 + x + i);
     return l;
 }
 
-static operand operand_of(cg_func *c, const cg_product *p, bool left)
+static cg_operand operand_of(cg_func *c, const cg_product *p, bool left)
 {
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
-    operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read};
+    cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read};
     uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;
     const cg_stage *ring = cg_stage_of(c, o.v);
     cg_layout fragments = fragment_layout(c, p);
@@ -415,19 +411,19 @@ static operand operand_of(cg_func *c, const cg_product *p, bool left)
 }
 
 /* Puts what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was something to put. */
-static bool fill_stages(cg_func *c, const cg_product *p, operand *operands)
+static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async)
 {
-    uint32_t all = 0, at[2] = {0};
+    uint32_t all = 0, at[2] = {0}, align = async ? CG_STAGE_ALIGN : 16;
     for (int i = 0; i < 2; i++) {
         at[i] = all;
         if (!operands[i].in_ring && !operands[i].fragments)
-            all += (cg_stage_bytes(&operands[i].stage) + 15) & ~15u;
+            all += (cg_stage_bytes(&operands[i].stage) + align - 1) & ~(align - 1);
     }
     if (!all)
         return false;
     cg_val scratch = cg_scratch(c, all);
     for (int i = 0; i < 2; i++) {
-        operand *o = &operands[i];
+        cg_operand *o = &operands[i];
         if (o->in_ring || o->fragments)
             continue;
         const cg_val *regs = cg_get(c, o->v, o->read);
@@ -440,6 +436,8 @@ static bool fill_stages(cg_func *c, const cg_product *p, operand *operands)
         if (regs)
             cg_flat_store(c, p->in, o->stage.base, &places, regs);
     }
+    if (async)
+        cg_ins(c, "fence.proxy.async.shared::cta");
     cg_barrier(c);
     return true;
 }
@@ -447,7 +445,7 @@ static bool fill_stages(cg_func *c, const cg_product *p, operand *operands)
 /* ---- fragments ---- */
 
 /* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
-static void load_fragments(cg_func *c, const operand *o, uint32_t part, cg_val *out)
+static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_place place = cg_flat_place(c, o->stage.base, o->stage.bytes, &o->lanes, part);
     for (int i = 0; i < 4; i++)
@@ -470,15 +468,8 @@ static void widen(cg_func *c, const char *type, cg_val *out)
     }
 }
 
-/* Four registers of A; eight when widened. */
-static void take_left(cg_func *c, const cg_product *p, const operand *o, uint32_t part, cg_val *out)
+void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
-    if (!o->fragments) {
-        load_fragments(c, o, part, out);
-        if (p->atom.widened)
-            widen(c, p->atom.widened, out);
-        return;
-    }
     for (uint32_t i = 0; i < 4; i++) {
         const cg_val *two = o->fragments + (part << 3 | i << 1);
         out[i] = cg_new(c, CG_B32);
@@ -486,8 +477,20 @@ static void take_left(cg_func *c, const cg_product *p, const operand *o, uint32_
     }
 }
 
+/* Four registers of A; eight when widened. */
+static void take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    if (o->fragments) {
+        cg_pack_fragments(c, o, part, out);
+        return;
+    }
+    load_fragments(c, o, part, out);
+    if (p->atom.widened)
+        widen(c, p->atom.widened, out);
+}
+
 /* Two registers of B for the first 8 columns, two for the next; all again when widened. */
-static void take_right(cg_func *c, const cg_product *p, const operand *o, uint32_t part, cg_val *out)
+static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_val x[4];
     load_fragments(c, o, part, p->pairs ? x : out);
@@ -525,10 +528,8 @@ static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_
     memcpy(d, out, sizeof out);
 }
 
-static void multiply_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
+static void multiply_by_steps(cg_func *c, const cg_product *p, const cg_operand *operands, cg_val *acc)
 {
-    operand operands[] = {operand_of(c, p, true), operand_of(c, p, false)};
-    bool in_scratch = fill_stages(c, p, operands);
     uint32_t step_bits = p->k - p->atom.k_bits, m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n;
     uint32_t steps = (uint32_t)1 << step_bits, rows = (uint32_t)1 << m_bits, pair_bits = columns > 4 ? columns - 4 : 0;
     uint32_t pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
@@ -548,6 +549,19 @@ static void multiply_with_atom(cg_func *c, const cg_product *p, cg_val *acc)
                     }
             }
         }
+}
+
+static void multiply_with_atom(cg_func *c, const bc_op *op, const cg_product *p, cg_val *acc)
+{
+    cg_operand operands[] = {operand_of(c, p, true), operand_of(c, p, false)};
+    bool async = p->async && cg_can_multiply_async(c, p, operands);
+    bool in_scratch = fill_stages(c, p, operands, async);
+    if (async) {
+        cg_multiply_async(c, op, p, operands, acc);
+    } else {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
+        multiply_by_steps(c, p, operands, acc);
+    }
     if (in_scratch)
         cg_scratch_read(c);
 }
@@ -572,14 +586,12 @@ static void lower_product(cg_func *c, const bc_op *op)
     memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
     if (p.in == BC_F8E4M3FN || p.in == BC_F8E5M2)
         cg_need_ptx(c, 84);
-    cg_remark(c, op, CG_REMARK_MatrixProduct, p.has_atom ? TV_REMARK_PASSED : TV_REMARK_MISSED, "%s{%s=%s}",
-              p.has_atom ? "mma.sync." : "element by element: ", p.has_atom ? "Instruction" : "Why",
-              p.has_atom ? p.atom.text : why_plain(op, &p));
     const cg_layout *read = cg_value_of(c, p.result)->source;
     if (p.has_atom) {
         settle_product(c, &p, &read[1]);
-        multiply_with_atom(c, &p, acc);
+        multiply_with_atom(c, op, &p, acc);
     } else {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(op, &p));
         cg_multiply_plain(c, op, &p, read, acc);
     }
     if (!c->failed)

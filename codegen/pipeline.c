@@ -26,6 +26,8 @@ struct cg_pipeline {
     piped loads[MAX_LOADS];
     uint32_t load_count, stages, slot_bytes;
     bool *in_slice;      /* by value id: made by an op that the indices need */
+    bool pending;        /* the copies that this iteration starts are still to be emitted */
+    cg_val high, step;
     cg_val read, write, ahead; /* addresses of slots; counter of the iteration to be copied next */
 };
 
@@ -136,6 +138,18 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
     return NULL;
 }
 
+/* Is there a product in the body that wgmma computes? And does every iteration come by it? */
+static bool is_async(cg_func *c, const bc_block *body, bool *out_always)
+{
+    bool found = false;
+    *out_always = true;
+    for (const bc_op *op = body->first; op; op = bc_next_op(op, body)) {
+        found = found || (op->block == body && cg_mma_is_async(c, op));
+        *out_always = *out_always && (op->opcode != OP_continue || op->block == body);
+    }
+    return found;
+}
+
 cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
 {
     cg_pipeline *p = bc_new(&c->arena, cg_pipeline, 1);
@@ -155,7 +169,7 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
             continue;
         }
         load->offset = p->slot_bytes;
-        p->slot_bytes += (cg_stage_bytes(&load->stage) + 127) & ~127u;
+        p->slot_bytes += (cg_stage_bytes(&load->stage) + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
         p->load_count++;
     }
     uint32_t room = cg_static_shared(c->target);
@@ -223,6 +237,50 @@ static void copy_iteration(cg_func *c, cg_pipeline *p, cg_val counter, cg_val hi
     cg_ins(c, "cp.async.commit_group");
 }
 
+/* What a value has in one layout, put away while another iteration's is made. */
+typedef struct kept {
+    struct kept *next;
+    cg_copy *copy;
+    cg_val *regs;
+} kept;
+
+static kept *keep(cg_func *c, const bc_value *v, kept *list)
+{
+    for (cg_copy *copy = cg_value_of(c, v)->copies; copy; copy = copy->next) {
+        kept *k = bc_new(&c->arena, kept, 1);
+        if (!k) {
+            cg_no_memory(c);
+            return list;
+        }
+        *k = (kept){.next = list, .copy = copy, .regs = copy->regs};
+        list = k;
+    }
+    return list;
+}
+
+/* The copies of a later iteration, within the body; the indices of this one stay. */
+static void copy_ahead(cg_func *c, cg_pipeline *p)
+{
+    const bc_op *op_being_lowered = c->op;
+    kept *list = keep(c, &p->body->args[0], NULL);
+    for (const bc_op *op = p->body->first; op; op = op->next)
+        if (op->result_count && p->in_slice[cg_result(op, 0)->id])
+            list = keep(c, cg_result(op, 0), list);
+    copy_iteration(c, p, p->ahead, p->high, p->write);
+    cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, p->step);
+    for (; list; list = list->next)
+        list->copy->regs = list->regs;
+    p->pending = false;
+    c->op = op_being_lowered;
+}
+
+void cg_pipeline_ahead(cg_func *c, const bc_op *op)
+{
+    cg_pipeline *p = c->pipeline;
+    if (p && p->pending && op->block == p->body)
+        copy_ahead(c, p);
+}
+
 void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_val step)
 {
     for (uint32_t i = 0; i < p->load_count; i++)
@@ -249,10 +307,18 @@ void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_v
 
 void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step)
 {
+    bool always;
+    p->high = high;
+    p->step = step;
     cg_ins(c, "cp.async.wait_group %u", p->stages - 2);
+    if (is_async(c, p->body, &always))
+        cg_ins(c, "fence.proxy.async.shared::cta");
+    else
+        always = false;
     cg_barrier(c);
-    copy_iteration(c, p, p->ahead, high, p->write);
-    cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, step);
+    p->pending = true;
+    if (!always) /* else while the product runs */
+        copy_ahead(c, p);
     for (uint32_t i = 0; i < p->load_count; i++) {
         piped *load = &p->loads[i];
         load->stage.base = cg_new(c, CG_B32);
@@ -272,6 +338,8 @@ static void next_slot(cg_func *c, const cg_pipeline *p, cg_val slot)
 
 void cg_pipeline_turn(cg_func *c, cg_pipeline *p)
 {
+    if (p->pending)
+        copy_ahead(c, p);
     next_slot(c, p, p->read);
     next_slot(c, p, p->write);
 }

@@ -13,9 +13,12 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop);
 
 /* Emits the copies of the first iterations, given the 64-bit counter `low`, `step` and the end `high`. */
 void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_val step);
-/* At the head of the body: waits for this iteration's tiles and starts those of a later one. The ops of the body that
+/* At the head of the body: waits for this iteration's tiles and starts those of a later one, unless a product that runs by itself
+   (wgmma) leaves time for it. The ops of the body that
    make indices are lowered for it; the caller sets the induction variable afterwards. */
 void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step);
+/* Within the body, where op has started to multiply: those copies, unless they are on their way. */
+void cg_pipeline_ahead(cg_func *c, const bc_op *op);
 /* After the body, before the counter moves on; and after the loop. */
 void cg_pipeline_turn(cg_func *c, cg_pipeline *p);
 void cg_pipeline_end(cg_func *c, cg_pipeline *p);

@@ -114,6 +114,16 @@ static void put_ins(bc_text *out, const char *format, va_list args)
         case 'v':
             put_val(out, va_arg(args, cg_val));
             break;
+        case 'V': {
+            const cg_val *vals = va_arg(args, const cg_val *);
+            uint32_t count = va_arg(args, uint32_t);
+            for (uint32_t i = 0; i < count; i++) {
+                bc_text_puts(out, i ? ", " : "{");
+                put_val(out, vals[i]);
+            }
+            bc_text_char(out, '}');
+            break;
+        }
         case 'l':
             bc_text_printf(out, "$L%u", va_arg(args, uint32_t));
             break;

@@ -8,9 +8,10 @@ cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t 
     cg_stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;
-    uint32_t chunks = columns > s.chunk ? columns - s.chunk : 0; /* bits */
-    uint32_t most = chunks < 3 ? chunks : 3;
-    for (uint32_t i = 3 - most; i < 3; i++)
+    while (s.panel < columns && bytes << (s.panel + 1) <= 128)
+        s.panel++;
+    uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* bits, at most 3 */
+    for (uint32_t i = 3 - chunks; i < 3; i++)
         if (differ[feed][i] < rows)
             s.row_bit[s.swizzle++] = differ[feed][i];
     return s;
@@ -24,11 +25,14 @@ uint32_t cg_stage_bytes(const cg_stage *s)
 static uint32_t place_of(const cg_stage *s, uint32_t index)
 {
     if (s->flipped) {
-        uint32_t row = index & (((uint32_t)1 << s->rows) - 1), column = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
-        index = (index >> (s->rows + s->columns) << s->rows | row) << s->columns | column;
+        uint32_t last = index & (((uint32_t)1 << s->rows) - 1), before = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
+        index = (index >> (s->rows + s->columns) << s->rows | last) << s->columns | before;
     }
+    uint32_t wide = s->columns - s->panel, low = index & (((uint32_t)1 << s->panel) - 1);
+    uint32_t panel = index >> s->panel & (((uint32_t)1 << wide) - 1), row = index >> s->columns & (((uint32_t)1 << s->rows) - 1);
+    index = ((index >> (s->rows + s->columns) << wide | panel) << s->rows | row) << s->panel | low;
     for (uint32_t i = 0; i < s->swizzle; i++)
-        index ^= (index >> (s->columns + s->row_bit[i]) & 1) << (s->chunk + i);
+        index ^= (index >> (s->panel + s->row_bit[i]) & 1) << (s->chunk + i);
     return index;
 }
 

@@ -1,5 +1,5 @@
-/* Matrices in shared memory as ldmatrix wants them: rows of 16-byte chunks, swizzled so that the eight rows of an 8x8 matrix lie in
-   different banks. A stage holds a tile; its rows and columns are dimensions of the tile's index, or several together. */
+/* Matrices in shared memory as ldmatrix and wgmma want them: rows of 16-byte chunks, swizzled so that the eight rows of an 8x8 matrix
+   lie in different banks. A stage holds a tile; its rows and columns are dimensions of the tile's index, or several together. */
 #ifndef TILEVM_CODEGEN_STAGE_H
 #define TILEVM_CODEGEN_STAGE_H
 
@@ -12,10 +12,13 @@ typedef enum cg_feed {
     CG_FEED_PAIRS  /* of bytes, which ldmatrix moves by twos: every other pair of rows */
 } cg_feed;
 
+enum { CG_STAGE_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's period */
+
 typedef struct cg_stage {
     cg_val base;       /* 32-bit shared address */
     uint32_t rows, columns, batch, bytes; /* bits of each; bytes of an element */
     bool flipped;      /* the rows are the tile's last dimension, the columns the one before it */
+    uint32_t panel;    /* log2 of the elements that a row has side by side, at most 128 bytes; the next lie behind all rows */
     uint32_t chunk;    /* log2 of the elements of a chunk */
     uint32_t swizzle;  /* low bits of the chunk's number that are XORed with bits of the row's number */
     uint8_t row_bit[3]; /* which */

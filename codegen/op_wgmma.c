@@ -1,0 +1,141 @@
+/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by themselves, while
+   the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16 rows below each other, and
+   so do fragments of A in registers. The stages (codegen/stage.h) are swizzled as a descriptor says it. Source: PTX ISA,
+   "Asynchronous warpgroup level matrix instructions". */
+#include <string.h>
+
+#include "codegen/memory.h"
+#include "codegen/mma.h"
+#include "codegen/pipeline.h"
+#include "codegen/remarks.h"
+
+enum { M_BITS = 6, K_BITS = 4, MOST_N_BITS = 8 };
+
+/* How an operand is cut: instructions along K, and along M or N. */
+typedef struct cut {
+    const cg_operand *o;
+    cg_layout steps;      /* places in the stage: registers are steps along K, then along M or N; warps: the warpgroup's part */
+    cg_val descriptor;    /* of the first */
+} cut;
+
+/* What the operand's stage would be if it were made for it alone. */
+static cg_stage regular_stage(const cg_product *p, const cg_operand *o)
+{
+    uint32_t rows = o->left ? p->m : p->k, columns = o->left ? p->k : p->n;
+    bool flipped = o->across == o->left;
+    cg_stage s = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
+    s.flipped = flipped;
+    return s;
+}
+
+bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands)
+{
+    for (int i = 0; i < 2; i++) {
+        const cg_operand *o = &operands[i];
+        if (o->fragments)
+            continue;
+        cg_stage regular = regular_stage(p, o);
+        cg_layout index = {.tile_bits = (uint8_t)(p->k + (o->left ? p->m : p->n))};
+        if (index.tile_bits > CG_MAX_REG_BITS || regular.panel <= regular.chunk)
+            return false;
+        for (uint32_t b = 0; b < index.tile_bits; b++)
+            index.reg[index.reg_bits++] = (uint32_t)1 << b;
+        cg_layout wanted = cg_stage_layout(&regular, &index);
+        cg_layout is = o->in_ring ? cg_stage_layout_of(c, o->v, &index) : wanted;
+        if (memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Along M or N of an instruction, as bits. */
+static uint32_t width_of(const cg_product *p, bool left)
+{
+    uint32_t columns = p->n - p->along_n;
+    return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
+}
+
+/* The descriptor of the first instruction's operand: 16-byte units of the address, of the distance between panels (where rows are what
+   K counts), of that between groups of eight rows, and the swizzle. */
+static cg_val descriptor_of(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
+{
+    uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
+    uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
+    uint64_t swizzle = row == 128 ? 1 : row == 64 ? 2 : 3;
+    cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
+    cg_place first = cg_flat_place(c, s->base, s->bytes, steps, 0);
+    cg_ins(c, "shr.u32 %v, %v, 4", unit, first.address);
+    cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
+    cg_ins(c, "or.b64 %v, %v, %q", d, wide, leading << 16 | stride << 32 | swizzle << 62);
+    return d;
+}
+
+static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? p->k : 0, columns = p->n - p->along_n;
+    cut k = {.o = o};
+    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = K_BITS; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = o->left ? 4 + p->along_m : width_of(p, false); i < (o->left ? p->m : columns); i++)
+        l.reg[l.reg_bits++] = one << (x0 + i);
+    for (uint32_t i = 2; o->left && i < p->along_m; i++) /* the lower two are within an instruction */
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !o->left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (x0 + columns + i);
+    if (!o->fragments) {
+        cg_stage regular = regular_stage(p, o);
+        regular.base = o->stage.base;
+        k.steps = cg_stage_layout(&regular, &l);
+        k.descriptor = descriptor_of(c, &regular, o->across, &k.steps);
+    }
+    return k;
+}
+
+/* The descriptor of a step: the places of steps share no bits with what lies within one or between warpgroups. */
+static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t step)
+{
+    uint32_t distance = cg_layout_reg(&k->steps, step) * cg_memory_bytes(p->in) >> 4;
+    if (!distance)
+        return k->descriptor;
+    cg_val d = cg_new(c, CG_B64);
+    cg_ins(c, "add.s64 %v, %v, %u", d, k->descriptor, distance);
+    return d;
+}
+
+void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+{
+    uint32_t k_bits = p->k - K_BITS, m_bits = p->m - 4 - p->along_m, n_bits = p->n - p->along_n - width_of(p, false);
+    uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
+    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
+    cg_val *d = cg_vals(c, count), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)), always = cg_reg(c, cg_const(CG_PRED, 1));
+    for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
+        d[i] = cg_new(c, CG_B32);
+        cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
+    }
+    for (uint32_t i = 0; left && a.o->fragments && i < (uint32_t)1 << (k_bits + m_bits); i++)
+        cg_pack_fragments(c, a.o, i, left + 4 * i);
+    if (c->failed)
+        return;
+    const char *type = p->in == BC_BF16 ? "bf16" : "f16";
+    uint32_t columns = (uint32_t)1 << width_of(p, false);
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "wgmma.{Instruction=m64n%uk16.f32.%s.%s}, the left operand from {From=%s}",
+              columns, type, type, a.o->fragments ? "registers" : "shared memory");
+    cg_ins(c, "wgmma.fence.sync.aligned");
+    for (uint32_t k = 0; k < (uint32_t)1 << k_bits; k++)
+        for (uint32_t m = 0; m < (uint32_t)1 << m_bits; m++)
+            for (uint32_t n = 0; n < (uint32_t)1 << n_bits; n++) {
+                const cg_val *to = d + (m << n_bits | n) * in_one;
+                cg_val right = step_of(c, p, &b, k | n << k_bits);
+                if (a.o->fragments)
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s %V, %V, %v, %v, 1, 1, %d", columns, type, type, to,
+                           in_one, left + 4 * (k | m << k_bits), 4u, right, always, (int)b.o->across);
+                else
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s %V, %v, %v, %v, 1, 1, %d, %d", columns, type, type, to,
+                           in_one, step_of(c, p, &a, k | m << k_bits), right, always, (int)a.o->across, (int)b.o->across);
+            }
+    cg_ins(c, "wgmma.commit_group.sync.aligned");
+    cg_pipeline_ahead(c, op);
+    cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    memcpy(acc, d, count * sizeof *acc);
+}
