@@ -19,7 +19,9 @@ if ! "$build/corpus_run" "$corpus" --gpu "$target" --filter '(none)' > /dev/null
     exit 0
 fi
 logs=$(mktemp -d) || exit 2
+stopped=0
 trap 'rm -rf "$logs"' EXIT
+trap 'stopped=1' TERM INT # what was found so far is told all the same
 
 for tool in memcheck racecheck synccheck; do
     processes=
@@ -33,10 +35,14 @@ for tool in memcheck racecheck synccheck; do
     for process in $processes; do
         wait "$process"
     done
+    if [ $stopped = 1 ]; then
+        echo "sanitizer: stopped in $tool, the time was up"
+        break
+    fi
 done
 
 # Lines of the tool start with "="; those with a deeper indentation tell more of the same finding.
-awk '
+awk -v stopped=$stopped '
     FNR == 1 { ended(); tool = FILENAME; sub(/.*\//, "", tool); sub(/\..*/, "", tool); complete = 0; name = "" }
     /^case / { close_case(); name = $2; bad = 0; next }
     /^FAILED/ { bad = 1; shown = 12; print tool ": " $0; next }
@@ -46,6 +52,6 @@ awk '
     /^=========/ { bad = 1; shown = 6; print tool ": " (name == "" ? "outside of cases" : name) ": " substr($0, 11); next }
     shown > 0 { shown--; print }
     function close_case() { if (name != "") { bad ? failed++ : passed++ } }
-    function ended() { if (tool != "" && !complete) { failed++; print tool ": a process ended early, in " name } }
+    function ended() { if (tool != "" && !complete && !stopped) { failed++; print tool ": a process ended early, in " name } }
     END { ended(); printf "sanitizer: %d passed, %d failed\n", passed, failed; exit failed > 0 }
 ' "$logs"/*
