@@ -1,5 +1,5 @@
 /* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op_mma.c
-   documents. Compiled code has integers, f32 and scaled factors the same; others within the bounds of docs/numerics.md. */
+   documents. Compiled code has integers and f32 the same; others within the bounds of docs/numerics.md. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static uint64_t expect_float(const mma_case *c, uint32_t b, uint32_t i, uint32_t
 /* Types whose sums the instructions of a GPU form in their own way. */
 static bool is_rounded_freely(const mma_case *c)
 {
-    return mx_is_ptx() && !c->is_int && !c->is_scaled && c->in != BC_F32;
+    return mx_is_ptx() && !c->is_int && c->in != BC_F32;
 }
 
 /* Whether a result is as near to the sum of the products as docs/numerics.md says: k + 1 steps, each off by a unit in
@@ -115,9 +115,13 @@ static bool is_near(const mma_case *c, uint32_t b, uint32_t i, uint32_t j, uint6
     const mma_shape *s = &c->s;
     const exact_format *f = exact_format_of(c->acc);
     long double sum = exact_value(c->acc, c->start[((size_t)b * s->m + i) * s->n + j]), all = fabsl(sum);
+    uint32_t blocks = c->is_scaled ? s->k / c->block : 0;
     for (uint32_t k = 0; k < s->k; k++) {
         uint64_t x = c->lhs[((size_t)b * s->m + i) * s->k + k], y = c->rhs[((size_t)b * s->k + k) * s->n + j];
         long double product = exact_value(c->in, x) * exact_value(c->in, y);
+        if (c->is_scaled)
+            product *= exact_value(c->scale, c->lhs_scale[((size_t)b * s->m + i) * blocks + k / c->block])
+                       * exact_value(c->scale, c->rhs_scale[((size_t)b * blocks + k / c->block) * s->n + j]);
         sum += product;
         all += fabsl(product);
     }
