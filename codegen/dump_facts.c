@@ -33,6 +33,10 @@ static void describe(cg_func *c, const bc_value *v, bc_text *out)
         bc_text_puts(out, "constant 0");
     else if (f->divisor)
         bc_text_printf(out, "multiple of %llu", 1ull << f->divisor);
+    if (f->ranged) {
+        between(out);
+        bc_text_printf(out, "%lld to %lld", (long long)f->range.low, (long long)f->range.high);
+    }
     for (uint32_t d = 0; f->axes && d < v->type->rank; d++)
         describe_axis(&f->axes[d], d, f->divisor, out);
 }

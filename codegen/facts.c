@@ -103,11 +103,13 @@ cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena
             cg_fact *fact = &facts[bc_results(op)[0].id];
             *fact = of_op(op, facts);
             fact->axes = cg_find_axes(op, facts, arena);
+            cg_find_ranges(op, facts);
         }
         if (op->opcode == OP_for) {
             const bc_block *body = bc_regions(op)[0];
             uint8_t low = facts[bc_operand(op, F_for_lower_bound)->id].divisor;
             facts[body->args[0].id].divisor = least(low, facts[bc_operand(op, F_for_step)->id].divisor);
+            cg_find_counter_range(op, facts);
         }
     }
     return arena->failed ? NULL : facts;

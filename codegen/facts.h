@@ -1,5 +1,5 @@
-/* What is known about values before any instruction: which power of two divides an integer or an address, constants,
-   and how the elements of a tile of integers or pointers follow each other. */
+/* What is known about values before any instruction: which power of two divides an integer or an address, constants, between which
+   numbers integers lie, and how the elements of a tile of integers or pointers follow each other. */
 #ifndef TILEVM_CODEGEN_FACTS_H
 #define TILEVM_CODEGEN_FACTS_H
 
@@ -15,11 +15,17 @@ typedef struct cg_axis {
 /* log2 of the largest power of two that divides x. */
 uint8_t cg_divisor_of(uint64_t x);
 
+typedef struct cg_range { /* low <= x <= high */
+    int64_t low, high;
+} cg_range;
+
 typedef struct cg_fact {
     uint8_t divisor;   /* log2 of a power of two that divides every element (pointers: the address); 63 for zero */
     bool constant;     /* every element is `value` */
     bool used;         /* some op reads it */
+    bool ranged;       /* every element lies in `range`, read as signed; else anywhere in its type */
     int64_t value;     /* sign-extended */
+    cg_range range;
     const cg_axis *axes; /* by dimension; NULL: nothing is known */
 } cg_fact;
 
@@ -29,6 +35,15 @@ enum { CG_DIVISOR_OF_ZERO = 63 };
 const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *arena);
 /* log2 of the bytes from one element to the next behind a pointer; -1 for half a byte. */
 int cg_pointee_shift(const bc_type *pointers);
+
+/* Ranges of the op's results, and of the counter of a `for` (codegen/ranges.c). */
+void cg_find_ranges(const bc_op *op, cg_fact *facts);
+void cg_find_counter_range(const bc_op *loop, cg_fact *facts);
+/* The range of an integer value. */
+cg_range cg_range_of(const cg_fact *facts, const bc_value *v);
+/* Of a size, stride or index, which are read as unsigned: what the type states, or, where that is BC_DYNAMIC, a value. False: it
+   may lie above INT64_MAX. */
+bool cg_size_range(const cg_fact *facts, int64_t stated, const bc_value *dynamic, cg_range *out_range);
 
 /* By value id. NULL: out of memory. */
 cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena);

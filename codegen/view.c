@@ -1,6 +1,7 @@
-/* Tiles through views: addresses, bounds, vectors. The address of an element splits into a part that is the same in all threads
-   (64 bits), the thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are
-   compared in 32 bits against how much of the tensor lies behind the tile's start. Source: memory reference, section 2. */
+/* Tiles through views: addresses, bounds, vectors. The address of an element splits into a part that is the same in all threads,
+   the thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are compared in 32 bits
+   against how much of the tensor lies behind the tile's start. The start is computed in 32 bits where its range allows, else in
+   64. Source: memory reference, section 2. */
 #include "codegen/view.h"
 
 #include <stdio.h>
@@ -63,20 +64,52 @@ static uint8_t divisor_of_size(cg_func *c, int64_t stated, const bc_value *dynam
     return stated == BC_DYNAMIC ? c->facts[dynamic->id].divisor : cg_divisor_of((uint64_t)stated);
 }
 
+/* The steps of the index in coordinates: a tile's size, or the view's own stride. */
+static int64_t step_of(const bc_type *view, uint32_t t)
+{
+    return view->kind == BC_GATHER_SCATTER_VIEW ? 1 : view->kind == BC_STRIDED_VIEW ? view->strides[t] : view->shape[t];
+}
+
 /* Divisor of the first coordinate of a tile along tile dimension t. */
 static uint8_t divisor_of_start(cg_func *c, const cg_view_op *v, uint32_t t)
 {
-    const bc_type *type = v->view->type;
-    uint8_t index = c->facts[v->index[t]->id].divisor;
-    if (type->kind == BC_GATHER_SCATTER_VIEW)
-        return index;
-    uint8_t step = cg_divisor_of((uint64_t)(type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t]));
+    uint8_t index = c->facts[v->index[t]->id].divisor, step = cg_divisor_of((uint64_t)step_of(v->view->type, t));
     return (uint8_t)(index + step < CG_DIVISOR_OF_ZERO ? index + step : CG_DIVISOR_OF_ZERO);
 }
 
 static bool is_inbounds(const cg_view_op *v, uint32_t t)
 {
     return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
+}
+
+/* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the tile. */
+static bool start_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *out_range)
+{
+    int64_t step = step_of(v->view->type, t), most = UINT32_MAX - v->tile_type->shape[t];
+    cg_range index;
+    if (!cg_size_range(c->facts, BC_DYNAMIC, v->index[t], &index) || index.high > most / step)
+        return false;
+    *out_range = (cg_range){index.low * step, index.high * step};
+    return true;
+}
+
+/* The tensor's size along tile dimension t; false: not known to lie below 2^32. */
+static bool extent_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *out_range)
+{
+    const cg_view *tensor = view_of(c, v->view);
+    uint32_t d = tensor_dim(v->view->type, t);
+    return cg_size_range(c->facts, tensor->tensor->shape[d], tensor->extents[d], out_range) && out_range->high <= UINT32_MAX;
+}
+
+/* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
+static bool may_leave(cg_func *c, const cg_view_op *v, uint32_t t)
+{
+    const bc_type *type = v->view->type;
+    cg_range start, extent;
+    if (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)
+        return true;
+    return !is_inbounds(v, t)
+        && !(start_range(c, v, t, &start) && extent_range(c, v, t, &extent) && start.high + v->tile_type->shape[t] <= extent.low);
 }
 
 bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
@@ -215,6 +248,19 @@ static cg_val add64(cg_func *c, cg_val a, cg_val b)
     return r;
 }
 
+static cg_val add32(cg_func *c, cg_val a, cg_val b)
+{
+    if (a.known && b.known)
+        return cg_const(CG_B32, (uint32_t)(a.bits + b.bits));
+    if (a.known && a.bits == 0)
+        return b;
+    if (b.known && b.bits == 0)
+        return a;
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", r, a.id ? a : b, a.id ? b : a);
+    return r;
+}
+
 static cg_val widen(cg_func *c, cg_val x)
 {
     if (x.known)
@@ -233,12 +279,37 @@ static bool is_sparse(const walk *w, uint32_t t)
 /* First coordinate of the tile along tile dimension t: 64 bits. */
 static cg_val tile_start(walk *w, uint32_t t)
 {
-    const bc_type *type = w->op->view->type;
     const bc_value *index = w->op->index[t];
     cg_val i = cg_to_b64(w->c, bc_elem_kind(index->type), false, cg_scalar(w->c, index));
-    if (type->kind == BC_GATHER_SCATTER_VIEW)
+    return mul64(w->c, i, cg_const(CG_B64, (uint64_t)step_of(w->op->view->type, t)));
+}
+
+/* The low half. */
+static cg_val narrow(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B32, (uint32_t)x.bits);
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.u32.u64 %v, %v", r, x);
+    return r;
+}
+
+/* The same in 32 bits, where start_range knows that it fits. */
+static cg_val narrow_start(walk *w, uint32_t t)
+{
+    cg_func *c = w->c;
+    const bc_value *index = w->op->index[t];
+    bc_kind kind = bc_elem_kind(index->type);
+    cg_val i = cg_scalar(c, index);
+    i = kind == BC_I64 ? narrow(c, i) : cg_to_b32(c, kind, false, i);
+    uint32_t step = (uint32_t)step_of(w->op->view->type, t);
+    if (i.known)
+        return cg_const(CG_B32, (uint32_t)i.bits * step);
+    if (step == 1)
         return i;
-    return mul64(w->c, i, cg_const(CG_B64, (uint64_t)(type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t])));
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", r, i, step);
+    return r;
 }
 
 /* How many coordinates from start on are inside, cut to 32 bits; all of them where start is outside: none. */
@@ -256,6 +327,21 @@ static cg_val room(walk *w, cg_val extent, cg_val start)
     cg_ins(c, "setp.lt.u64 %v, %v, %v", behind, cg_reg(c, start), extent);
     cg_ins(c, "selp.b64 %v, %v, 0, %v", some, cut, behind);
     cg_ins(c, "cvt.u32.u64 %v, %v", r, some);
+    return r;
+}
+
+/* The same of numbers of 32 bits. */
+static cg_val narrow_room(walk *w, cg_val extent, cg_val start)
+{
+    cg_func *c = w->c;
+    cg_val size = narrow(c, extent);
+    if (size.known && start.known)
+        return cg_const(CG_B32, size.bits > start.bits ? size.bits - start.bits : 0);
+    if (start.known && start.bits == 0)
+        return size;
+    cg_val least = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
+    cg_ins(c, "max.u32 %v, %v, %v", least, size.id ? size : start, size.id ? start : size);
+    cg_ins(c, "sub.u32 %v, %v, %v", r, least, start);
     return r;
 }
 
@@ -293,10 +379,20 @@ static void begin_dim(walk *w, uint32_t t)
     w->limit[t] = cg_const(CG_B32, UINT32_MAX);
     if (is_sparse(w, t))
         return;
-    cg_val start = tile_start(w, t);
-    if (!is_inbounds(w->op, t))
-        w->limit[t] = room(w, w->tensor->extent[d], start);
-    cg_val first = w->mixed[t] ? start : add64(c, start, widen(c, w->thread[t]));
+    cg_range start, extent;
+    bool leaves = may_leave(c, w->op, t);
+    cg_val first;
+    if (start_range(c, w->op, t, &start) && (!leaves || extent_range(c, w->op, t, &extent))) {
+        first = narrow_start(w, t);
+        if (leaves)
+            w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
+        first = widen(c, w->mixed[t] ? first : add32(c, first, w->thread[t]));
+    } else {
+        cg_val wide = tile_start(w, t);
+        if (leaves)
+            w->limit[t] = room(w, w->tensor->extent[d], wide);
+        first = w->mixed[t] ? wide : add64(c, wide, widen(c, w->thread[t]));
+    }
     w->base = add64(c, w->base, bytes_of(w, t, first));
 }
 
@@ -498,13 +594,6 @@ static lengths lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, u
     return n;
 }
 
-/* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
-static bool may_leave(const cg_view_op *v, uint32_t t)
-{
-    const bc_type *type = v->view->type;
-    return (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t) || !is_inbounds(v, t);
-}
-
 void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
 {
     if (!cg_remarks_wanted(c))
@@ -516,7 +605,7 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
     bc_text_init(&checks, &c->m->arena.allocator);
     bc_print_type(&type, v->tile_type, false);
     for (uint32_t t = 0; t < v->index_count; t++)
-        if (may_leave(v, t))
+        if (may_leave(c, v, t))
             bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
     cg_layout own = cg_layout_drop_copies(l, NULL);
     char edge[64] = "", limit[96] = "";
