@@ -16,6 +16,13 @@ typedef struct example {
     const char *body;
 } example;
 
+#define HEADER                                                                       \
+    ".version 8.6\n.target sm_90a\n.address_size 64\n"                               \
+    ".extern .func (.param .b64 result) malloc (.param .b64 bytes);\n.extern .func free (.param .b64 address);\n"
+/* %d0 is what malloc gives; free of it. */
+#define MALLOC(bytes) \
+    "{ .param .b64 n, r; st.param.b64 [n], " bytes "; call (r), malloc, (n); ld.param.b64 %d0, [r]; }\n"
+#define FREE "{ .param .b64 n; st.param.b64 [n], %d0; call free, (n); }\n"
 #define WAIT_ALL "cp.async.commit_group;\ncp.async.wait_group 0;\n"
 #define COPY "cp.async.ca.shared.global [%own], [%base], 4;\n"
 #define MINE "mul.wide.u32 %d1, %t, 4; add.u64 %d1, %d1, %base; "
@@ -33,6 +40,12 @@ static const example examples[] = {
      "cvta.shared.u64 %d1, %d0; st.global.u32 [%d1], %t;"},
     {"a local variable", 1, PTXSIM_OUT_OF_BOUNDS, "local memory", ".local .b32 v[2]; st.local.u32 [v+8], %t;"},
     {"inside the local variable", 1, CLEAN, "", ".local .b32 v[2]; st.local.u32 [v+4], %t;"},
+    {"memory of malloc", 1, CLEAN, "", MALLOC("24") "st.global.u64 [%d0+16], %d0; ld.global.u64 %d1, [%d0+16];\n" FREE},
+    {"a write behind it", 1, PTXSIM_OUT_OF_BOUNDS, "buffer 'malloc' (24 bytes)", MALLOC("24") "st.global.u32 [%d0+24], %t;"},
+    {"a read of it after free", 1, PTXSIM_OUT_OF_BOUNDS, "", MALLOC("24") FREE "ld.global.u32 %r0, [%d0];"},
+    {"two times free", 1, PTXSIM_BAD_VALUE, "free already", MALLOC("24") FREE FREE},
+    {"more than there is", 1, CLEAN, "",
+     MALLOC("8388609") "setp.ne.u64 %p0, %d0, 0; @!%p0 bra END; st.shared.u64 [%sh+1024], %d0; END:"},
     {"a misaligned word", 1, PTXSIM_MISALIGNED, "4-byte alignment", "ld.global.u32 %r0, [%base+2];"},
     {"a misaligned vector", 1, PTXSIM_MISALIGNED, "16-byte alignment",
      "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%base+8];"},
@@ -213,7 +226,7 @@ static void check_example(unsigned index, const example *e)
     char error[256], comment[16];
     bc_text text;
     bc_text_init(&text, NULL);
-    bc_text_puts(&text, ".version 8.6\n.target sm_90a\n.address_size 64\n");
+    bc_text_puts(&text, HEADER);
     write_example(&text, index, e);
     ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
     CHECK_MSG(sim != NULL, "%s: %s", e->name, error);
@@ -311,7 +324,7 @@ int main(void)
 {
     bc_text all;
     bc_text_init(&all, NULL);
-    bc_text_puts(&all, ".version 8.6\n.target sm_90a\n.address_size 64\n");
+    bc_text_puts(&all, HEADER);
     for (unsigned i = 0; i < sizeof examples / sizeof *examples; i++) {
         check_example(i, &examples[i]);
         write_example(&all, i, &examples[i]);
