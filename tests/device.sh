@@ -4,48 +4,14 @@
 #
 #   device.sh BUILD CORPUS FOLDER      BUILD has tilevm and fakecuda/libcuda.so.1; FOLDER is made
 set -u
+. "$(dirname "$0")/says.sh"
 build=$(cd "$1" && pwd)
 corpus=$(cd "$2" && pwd)
 tilevm=$build/tilevm
 rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
-passed=0
-failed=0
 unset CUDA_VISIBLE_DEVICES
 export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1
 
-# run STATUS COMMAND...: the exit status must be that; the output is kept for says.
-run() {
-    wanted=$1
-    shift
-    "$@" > out 2>&1
-    found=$?
-    if [ $found -eq "$wanted" ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "exit status $found, not $wanted: $*"
-        sed 's/^/    /' out
-    fi
-}
-# says WORDS, silent WORDS: are they in the output of the last run?
-says() {
-    if grep -qF -e "$1" out; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'expected: ...%s...\n' "$1"
-        sed 's/^/    /' out
-    fi
-}
-silent() {
-    if grep -qF -e "$1" out; then
-        failed=$((failed + 1))
-        printf 'not expected: ...%s...\n' "$1"
-        sed 's/^/    /' out
-    else
-        passed=$((passed + 1))
-    fi
-}
 kernels=$corpus/bytecode/13.4
 expected=$corpus/expected
 
@@ -92,7 +58,8 @@ entry @copy(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>, %n: tile<i32>) {
 END
 "$tilevm" asm raw.tir -o raw.tbc || exit 2
 run 0 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,8)' 'zeros(i32,8)' 5 --expect 'b=values(i32,[0,1,2,3,4,0,0,0])'
-run 0 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,16,offset=3)' '@a(i32,8,offset=11)' 4 --expect 'b=values(i32,[0,1,2,3,12,13,14,15])'
+run 0 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,16,offset=3)' '@a(i32,8,offset=11)' 4 \
+    --expect 'b=values(i32,[0,1,2,3,12,13,14,15])'
 run 0 "$tilevm" run raw.tbc --grid 1 --against cpu null null 0
 run 1 "$tilevm" run raw.tbc --grid 1 -d cuda 'arange(i32,8)' 'zeros(i32,[2,3],strides=[4,1])' 7
 says "the kernel wrote outside the elements of argument 'b', 12 bytes from the first"
@@ -258,6 +225,19 @@ run 1 broken setp.lt.s64:1:setp.le.s64 loop
 says 'control goes another way in op 11 for'
 run 1 broken st.global.b32:0:st.global.b16 loop
 says 'what goes into every store and atomic is the same; that leaves them, the last of which is op 18 store_ptr_tko'
+
+# In the second tile block first; in no op when its values are looked at; where no log fits.
+sed -e 's/@loops/@blocks/; s/%one = constant/%bx, %by, %bz = get_tile_block_id : tile<i32>\n  %one = constant/' \
+    -e 's/itof %k signed/itof %number signed/; s/%kf = /%number = addi %bx, %one : tile<i32>\n    &/' loop.tir > blocks.tir
+"$tilevm" asm blocks.tir -o blocks.tbc || exit 2
+blocks() { "$tilevm" run blocks.tbc --grid "$1" 'uniform(f32,64,1,2)' 'zeros(f32,64)' --against cpu; }
+run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2,2
+says 'mulf, byte'
+says 'tile block (1, 0, 0)'
+FAKECUDA_BREAK_LAUNCHES=1 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2
+says 'with the values of ops exposed there is no difference'
+FAKECUDA_MEMORY=50000 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2
+says 'which op it was could not be found: with values exposed the GPU does not run the kernel: No GPU 0 has no'
 
 # Every type of elements comes into the log, and back alike.
 cat > types.tir <<'END'

@@ -4,38 +4,13 @@
 #
 #   dropin.sh BUILD FOLDER      BUILD has fakecuda/, with tilevm and tileiras; FOLDER is made
 set -u
+. "$(dirname "$0")/says.sh"
 build=$(cd "$1" && pwd)
 fake=$build/fakecuda
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
-passed=0
-failed=0
 unset CUDA_HOME CUDA_PATH TILEVM_PTXAS
 export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
 
-# run STATUS COMMAND...: the exit status must be that; the output is kept for says.
-run() {
-    wanted=$1
-    shift
-    "$@" > out 2>&1
-    found=$?
-    if [ $found -eq "$wanted" ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "exit status $found, not $wanted: $*"
-        sed 's/^/    /' out
-    fi
-}
-# says WORDS: in the output of the last run.
-says() {
-    if grep -qF -e "$1" out; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'expected: ...%s...\n' "$1"
-        sed 's/^/    /' out
-    fi
-}
 tileiras() { "$fake/tileiras" "$@"; }
 tilevm() { "$fake/tilevm" "$@"; }
 

@@ -3,6 +3,7 @@
    compiled for. */
 #include "tests/fakecuda/fakecuda.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -684,6 +685,14 @@ static const char *nth_word(const char *text, const char *word, unsigned n)
     return n > 1 ? NULL : at;
 }
 
+/* Is the instruction broken in this launch? */
+static bool breaks_now(void)
+{
+    static unsigned launches;
+    const char *most = getenv("FAKECUDA_BREAK_LAUNCHES");
+    return launches++ < (most ? strtoul(most, NULL, 10) : UINT_MAX);
+}
+
 /* FAKECUDA_BREAK=WORD:N:OTHER. The text with the N-th WORD made OTHER, as for a device whose WORD is broken. Owned by the
    caller. */
 static char *broken(const char *ptx)
@@ -695,7 +704,7 @@ static char *broken(const char *ptx)
     if (!copy)
         abort();
     strcpy(copy, ptx);
-    if (!spec || sscanf(spec, "%63[^:]:%u:%63s", word, &nth, other) != 3)
+    if (!breaks_now() || !spec || sscanf(spec, "%63[^:]:%u:%63s", word, &nth, other) != 3)
         return copy;
     const char *at = nth_word(ptx, word, nth);
     if (at)

@@ -10,6 +10,7 @@
                                   nothing runs
      FAKECUDA_BREAK     WORD:N:OTHER   the N-th WORD of the PTX (from 1; 0: the last) counts as OTHER:
                                        add.rn.f32:2:sub.rn.f32
+     FAKECUDA_BREAK_LAUNCHES   N  only in the first N launches
      FAKECUDA_MEMORY    1073741824     bytes of memory of each device
    A test that is linked to nothing of it gets the functions below with dlsym. */
 #ifndef TILEVM_TESTS_FAKECUDA_FAKECUDA_H

@@ -4,18 +4,20 @@
 
 #include "tools/tilevm/run_against.h"
 
-enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_AGAINST, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS, OPT_PROFILE,
-       OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_CHECK, OPT_JSON, OPT_QUIET };
+enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_AGAINST, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS,
+       OPT_PROFILE, OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_CHECK, OPT_JSON, OPT_QUIET };
 
 enum { TRACE_MAX = 1000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run_options.def"
-    {OPT_DEVICE, 'd', "device", "auto|cpu|cuda", "where to run: cuda or cuda:N is the first or the N-th GPU, from 0 (default auto:\n"
-                                                "a GPU where there is one, unless an option is for the CPU only)"},
-    {OPT_AGAINST, 0, "against", "cpu|FILE", "run on the GPU, then on the CPU or from another .tbc, .ptx or .cubin file, and show\n"
-                                           "the first element that differs; against the CPU, also the op that made it differ"},
+    {OPT_DEVICE, 'd', "device", "auto|cpu|cuda", "where to run: cuda or cuda:N is the first or the N-th GPU, from 0\n"
+                                                "(default auto: a GPU where there is one, unless an option is for the\n"
+                                                "CPU only)"},
+    {OPT_AGAINST, 0, "against", "cpu|FILE", "run on the GPU, then on the CPU or from another .tbc, .ptx or .cubin\n"
+                                           "file, and show the first element that differs; against the CPU, also\n"
+                                           "the op that made it differ"},
     {OPT_PARAMS, 'p', "params", NULL, "list the kernels with their parameters, and stop"},
     {OPT_SAVE, 's', "save", "NAME=FILE", "write an array to a .npy, .npz, .safetensors or .bin file"},
     {OPT_EXPECT, 'x', "expect", "NAME=VALUE", "compare an array with a file or a generator; exit code 1 if they differ"},

@@ -8,6 +8,7 @@
      run_memory.c  what they hold, saved and put back
      run_against.c the same kernel twice: --against
      run_blame.c   which op it was that made the difference
+     run_replay.c  both sides once more, with the values of ops exposed
      run_report.c  tells about it
      run_trace.c   values of chosen ops: --trace, --dump-tile */
 #ifndef TILEVM_TOOLS_RUN_H

@@ -6,7 +6,7 @@
 #include "tools/tilevm/run_device.h"
 
 typedef enum run_blame_kind {
-    RUN_BLAME_NONE,              /* nothing was found, and nothing can be said */
+    RUN_BLAME_NONE,              /* the search could not be made to the end */
     RUN_BLAME_VALUE,             /* the op's result differs */
     RUN_BLAME_CONTROL,           /* the op leads on another way, or round a loop another number of times */
     RUN_BLAME_STORE,             /* what goes into all stores is the same */
@@ -35,8 +35,7 @@ typedef struct run_blame {
     uint64_t wrong;
     run_blame_operand operands[RUN_BLAME_OPERANDS];
     size_t operand_count;
-    size_t replays;
-    const char *problem;         /* why the search ended early; NULL: it did not */
+    char problem[400];           /* NONE: why the search found nothing; empty: that is not known */
 } run_blame;
 
 /* before: what the arrays held; cpu: what the CPU made of it. Leaves the arrays with anything. */

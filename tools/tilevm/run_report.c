@@ -411,6 +411,8 @@ static void add_blame(json_doc *doc, cJSON *root, const run_job *job, const run_
     uint32_t line, column;
     cJSON *item = json_object(doc, root, "blame");
     json_text(doc, item, "kind", kinds[b->kind]);
+    if (b->kind == RUN_BLAME_NONE)
+        json_text(doc, item, "problem", b->problem);
     if (!op)
         return;
     json_text(doc, item, "op", bc_info(op)->name);
