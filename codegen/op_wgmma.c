@@ -1,7 +1,8 @@
-/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by themselves, while
-   the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16 rows below each other, and
-   so do fragments of A in registers. The stages (codegen/stage.h) are swizzled as a descriptor says it. Source: PTX ISA,
+/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by themselves,
+   while the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16 rows below each
+   other, and so do fragments of A in registers. The stages (codegen/stage.h) are swizzled as a descriptor says it. Source: PTX ISA,
    "Asynchronous warpgroup level matrix instructions". */
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/memory.h"
@@ -55,8 +56,8 @@ static uint32_t width_of(const cg_product *p, bool left)
     return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
 }
 
-/* The descriptor of the first instruction's operand: 16-byte units of the address, of the distance between panels (where rows are what
-   K counts), of that between groups of eight rows, and the swizzle. */
+/* The descriptor of the first instruction's operand: 16-byte units of the address, of the distance between panels (where rows are
+   what K counts), of that between groups of eight rows, and the swizzle. */
 static cg_val descriptor_of(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
@@ -118,9 +119,10 @@ void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const c
     if (c->failed)
         return;
     const char *type = p->in == BC_BF16 ? "bf16" : "f16";
-    uint32_t columns = (uint32_t)1 << width_of(p, false);
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "wgmma.{Instruction=m64n%uk16.f32.%s.%s}, the left operand from {From=%s}",
-              columns, type, type, a.o->fragments ? "registers" : "shared memory");
+    char name[32];
+    snprintf(name, sizeof name, "m64n%uk16.f32.%s.%s", 1u << width_of(p, false), type, type);
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "wgmma.{Instruction=%s}, the left operand from {From=%s}", name,
+              a.o->fragments ? "registers" : "shared memory");
     cg_ins(c, "wgmma.fence.sync.aligned");
     for (uint32_t k = 0; k < (uint32_t)1 << k_bits; k++)
         for (uint32_t m = 0; m < (uint32_t)1 << m_bits; m++)
@@ -128,11 +130,11 @@ void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const c
                 const cg_val *to = d + (m << n_bits | n) * in_one;
                 cg_val right = step_of(c, p, &b, k | n << k_bits);
                 if (a.o->fragments)
-                    cg_ins(c, "wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s %V, %V, %v, %v, 1, 1, %d", columns, type, type, to,
-                           in_one, left + 4 * (k | m << k_bits), 4u, right, always, (int)b.o->across);
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v, 1, 1, %d", name, to, in_one,
+                           left + 4 * (k | m << k_bits), 4u, right, always, (int)b.o->across);
                 else
-                    cg_ins(c, "wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s %V, %v, %v, %v, 1, 1, %d, %d", columns, type, type, to,
-                           in_one, step_of(c, p, &a, k | m << k_bits), right, always, (int)a.o->across, (int)b.o->across);
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v, 1, 1, %d, %d", name, to, in_one,
+                           step_of(c, p, &a, k | m << k_bits), right, always, (int)a.o->across, (int)b.o->across);
             }
     cg_ins(c, "wgmma.commit_group.sync.aligned");
     cg_pipeline_ahead(c, op);

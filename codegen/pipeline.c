@@ -181,10 +181,12 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
                   c->in_ring ? "a loop around it is" : "too little room", 2 * p->slot_bytes, room);
     if (!p->load_count || c->in_ring || 2 * p->slot_bytes > room)
         return NULL;
+    uint32_t fit = room / p->slot_bytes;
     p->stages = SHARED_FOR_TWO_BLOCKS / p->slot_bytes;
-    p->stages = p->stages > MOST_STAGES ? MOST_STAGES : p->stages;
-    if (p->stages < 3)
-        p->stages = room / p->slot_bytes < 3 ? 2 : 3;
+    if (p->stages < 3 || p->stages > fit)
+        p->stages = fit;
+    if (p->stages > MOST_STAGES)
+        p->stages = MOST_STAGES;
     cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
               "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of shared memory",
               p->load_count, p->stages, (p->stages - 1) * p->slot_bytes, p->stages * p->slot_bytes);

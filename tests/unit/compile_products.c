@@ -1,0 +1,249 @@
+/* Products in a loop, compiled to PTX and run on the simulator, with operands in every order in memory: as they are, transposed
+   by a permute, transposed by the view. The elements are small whole numbers, so that the result is exact in any order of sums. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/base/text.h"
+#include "tests/ptxsim/ptxsim.h"
+#include "tests/unit/test.h"
+
+enum { MOST = 7, STEPS = 3 };
+
+typedef struct number_type {
+    const char *name, *sum;
+    uint32_t bytes;
+    uint32_t of[MOST];       /* -3 to 3 */
+} number_type;
+
+static const number_type f16 = {"f16", "f32", 2, {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200}};
+static const number_type bf16 = {"bf16", "f32", 2, {0xC040, 0xC000, 0xBF80, 0, 0x3F80, 0x4000, 0x4040}};
+static const number_type tf32 = {"tf32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
+static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}};
+static const number_type i8 = {"i8", "i32", 1, {0xFD, 0xFE, 0xFF, 0, 1, 2, 3}};
+
+/* How an operand lies in memory. */
+typedef enum order { AS_IS, PERMUTED, BY_VIEW } order;
+
+typedef struct example {
+    const number_type *type;
+    uint32_t m, n, k;        /* of the tiles; K of the matrices is STEPS times as much */
+    order a, b;
+    const char *target;
+    const char *has, *lacks; /* what the text must and must not hold (ld.global: a load that is not pipelined); NULL: nothing */
+} example;
+
+static const example examples[] = {
+    {&f16, 64, 64, 32, AS_IS, AS_IS, "sm_80", ".x4.trans", "ld.global"},
+    {&f16, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", ".trans"},
+    {&bf16, 64, 32, 64, PERMUTED, BY_VIEW, "sm_80", ".x4.trans", "ld.global"},
+    {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL},
+    {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global"},
+    {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL},
+    {&i8, 64, 64, 64, AS_IS, AS_IS, "sm_80", "prmt.b32", "ld.global"},
+    {&i8, 64, 64, 64, AS_IS, BY_VIEW, "sm_80", "cp.async", "prmt.b32"},
+    {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL},
+    {&i8, 64, 64, 64, PERMUTED, AS_IS, "sm_80", "mma.sync", NULL},
+    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global"},
+    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "cvt.rn.f16x2.e4m3x2", "ld.global"},
+    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL},
+    {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync"},
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global"},
+    {&bf16, 64, 128, 32, PERMUTED, AS_IS, "sm_90a", "wgmma", "ld.global"},
+    {&bf16, 128, 32, 32, BY_VIEW, BY_VIEW, "sm_90a", "wgmma", "ld.global"},
+    {&f16, 128, 64, 16, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global"},
+    {&f16, 64, 16, 128, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global"},
+};
+
+static void report(void *user, const tv_diag *d)
+{
+    fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
+}
+
+static bool append(void *user, const void *bytes, size_t count)
+{
+    bc_text_bytes(user, bytes, count);
+    return true;
+}
+
+/* ---- the kernel ---- */
+
+/* An operand: a tile of rows x columns of a matrix. */
+typedef struct operand {
+    const char *name;
+    order how;
+    uint32_t rows, columns, matrix_rows, matrix_columns;
+    const char *index;       /* of the tile as it lies in the view */
+} operand;
+
+static operand left_of(const example *e)
+{
+    const char *index = e->a == PERMUTED ? "%i, %zero" : "%zero, %i";
+    return (operand){"a", e->a, e->m, e->k, e->m, e->k * STEPS, index};
+}
+
+static operand right_of(const example *e)
+{
+    const char *index = e->b == PERMUTED ? "%zero, %i" : "%i, %zero";
+    return (operand){"b", e->b, e->k, e->n, e->k * STEPS, e->n, index};
+}
+
+static void put_view_type(bc_text *out, const example *e, const operand *o)
+{
+    const char *t = e->type->name;
+    bool turned = o->how != AS_IS, permuted = o->how == PERMUTED;
+    uint32_t r = turned ? o->matrix_columns : o->matrix_rows, c = turned ? o->matrix_rows : o->matrix_columns;
+    bc_text_printf(out, "partition_view<tile=(%ux%u), padding_value = zero, tensor_view<%ux%ux%s, strides=[%u,1]>%s>",
+                   permuted ? o->columns : o->rows, permuted ? o->rows : o->columns, r, c, t, c,
+                   o->how == BY_VIEW ? ", dim_map=[1, 0]" : "");
+}
+
+static void put_view(bc_text *out, const example *e, const operand *o)
+{
+    const char *x = o->name, *t = e->type->name;
+    bool turned = o->how != AS_IS;
+    uint32_t r = turned ? o->matrix_columns : o->matrix_rows, c = turned ? o->matrix_rows : o->matrix_columns;
+    bc_text_printf(out, "%%%s0 = assume div_by<16>, %%%s : tile<ptr<%s>>\n", x, x, t);
+    bc_text_printf(out, "%%%s1 = make_tensor_view %%%s0, shape = [%u, %u], strides = [%u, 1] : ", x, x, r, c, c);
+    bc_text_printf(out, "tensor_view<%ux%ux%s, strides=[%u,1]>\n%%%s_m = make_partition_view %%%s1 : ", r, c, t, c, x, x);
+    put_view_type(out, e, o);
+    bc_text_char(out, '\n');
+}
+
+/* The tile as %x_x. */
+static void put_load(bc_text *out, const example *e, const operand *o)
+{
+    const char *x = o->name, *t = e->type->name;
+    bool permuted = o->how == PERMUTED;
+    uint32_t r = permuted ? o->columns : o->rows, c = permuted ? o->rows : o->columns;
+    bc_text_printf(out, "%%%s2, %%%s_t = load_view_tko weak %%%s_m[%s] token = %%0 : ", x, x, x, o->index);
+    put_view_type(out, e, o);
+    bc_text_printf(out, ", tile<i32> -> tile<%ux%ux%s>, token\n", r, c, t);
+    bc_text_printf(out, "%%%s_x = %s %%%s2 %s : ", x, permuted ? "permute" : "reshape", x, permuted ? "[1, 0]" : "");
+    bc_text_printf(out, "tile<%ux%ux%s> -> tile<%ux%ux%s>\n", r, c, t, o->rows, o->columns, t);
+}
+
+static void put_kernel(bc_text *out, const example *e)
+{
+    const char *t = e->type->name, *sum = e->type->sum;
+    bool integer = strcmp(sum, "i32") == 0;
+    operand a = left_of(e), b = right_of(e);
+    char tile[64], view[128];
+    snprintf(tile, sizeof tile, "tile<%ux%ux%s>", e->m, e->n, sum);
+    snprintf(view, sizeof view, "tensor_view<%ux%ux%s, strides=[%u,1]>", e->m, e->n, sum, e->n);
+    bc_text_puts(out, "cuda_tile.module @m { entry @k(");
+    bc_text_printf(out, "%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%c: tile<ptr<%s>>) {\n", t, t, sum);
+    bc_text_puts(out, "%0 = make_token : token\n%zero = constant <i32: 0> : tile<i32>\n%one = constant <i32: 1> : tile<i32>\n");
+    bc_text_printf(out, "%%steps = constant <i32: %d> : tile<i32>\n", STEPS);
+    put_view(out, e, &a);
+    put_view(out, e, &b);
+    bc_text_printf(out, "%%start = constant <%s: %s> : %s\n", sum, integer ? "0" : "0.0", tile);
+    bc_text_puts(out, "%r = for %i in (%zero to %steps, step %one) : tile<i32> ");
+    bc_text_printf(out, "iter_values(%%acc = %%start) -> (%s) {\n", tile);
+    put_load(out, e, &a);
+    put_load(out, e, &b);
+    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc %s : ", integer ? "mmai" : "mmaf", integer ? "signed signed" : "");
+    bc_text_printf(out, "tile<%ux%ux%s>, tile<%ux%ux%s>, %s\ncontinue %%d : %s\n}\n", e->m, e->k, t, e->k, e->n, t, tile, tile);
+    bc_text_printf(out, "%%c1 = make_tensor_view %%c, shape = [%u, %u], strides = [%u, 1] : %s\n", e->m, e->n, e->n, view);
+    bc_text_printf(out, "%%c_m = make_partition_view %%c1 : partition_view<tile=(%ux%u), %s>\n", e->m, e->n, view);
+    bc_text_printf(out, "%%u = store_view_tko weak %%r, %%c_m[%%zero, %%zero] token = %%0 : %s, ", tile);
+    bc_text_printf(out, "partition_view<tile=(%ux%u), %s>, tile<i32> -> token\nreturn\n} }\n", e->m, e->n, view);
+}
+
+/* ---- matrices ---- */
+
+/* 0 to MOST - 1: what `of` is indexed by. */
+static int small(uint32_t seed, uint32_t row, uint32_t column)
+{
+    uint32_t x = seed + row * 2654435761u + column * 2246822519u;
+    x ^= x >> 15;
+    return (int)(x * 2654435761u >> 20) % MOST;
+}
+
+static unsigned char *matrix(const example *e, uint32_t seed, order how, uint32_t rows, uint32_t columns)
+{
+    uint32_t bytes = e->type->bytes;
+    unsigned char *x = malloc((size_t)rows * columns * bytes);
+    if (!x)
+        abort();
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t c = 0; c < columns; c++)
+            memcpy(x + (size_t)(how == AS_IS ? r * columns + c : c * rows + r) * bytes, &e->type->of[small(seed, r, c)], bytes);
+    return x;
+}
+
+static void compare(const example *e, const char *name, const unsigned char *result)
+{
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < e->m; i++)
+        for (uint32_t j = 0; j < e->n; j++) {
+            int sum = 0, is;
+            for (uint32_t k = 0; k < e->k * STEPS; k++)
+                sum += (small(1, i, k) - MOST / 2) * (small(2, k, j) - MOST / 2);
+            float as_float;
+            memcpy(&is, result + 4 * (size_t)(i * e->n + j), 4);
+            memcpy(&as_float, &is, 4);
+            wrong += strcmp(e->type->sum, "i32") == 0 ? is != sum : as_float != (float)sum;
+        }
+    CHECK_MSG(wrong == 0, "%s: %u elements are wrong", name, wrong);
+}
+
+static void run(const example *e, const char *name, const bc_text *text)
+{
+    char error[256] = "";
+    ptxsim *sim = ptxsim_load(text->ptr, text->len, error, sizeof error);
+    CHECK_MSG(sim, "%s: %s", name, error);
+    if (!sim)
+        return;
+    size_t result_bytes = (size_t)4 * e->m * e->n;
+    uint32_t all = e->k * STEPS;
+    unsigned char *a = matrix(e, 1, e->a, e->m, all), *b = matrix(e, 2, e->b, all, e->n), *c = calloc(1, result_bytes);
+    if (!c)
+        abort();
+    uint64_t address[] = {ptxsim_buffer_add(sim, a, (size_t)e->m * all * e->type->bytes, "a"),
+                          ptxsim_buffer_add(sim, b, (size_t)e->n * all * e->type->bytes, "b"),
+                          ptxsim_buffer_add(sim, c, result_bytes, "c")};
+    const void *params[] = {&address[0], &address[1], &address[2]};
+    bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {1, 1, 1}, .params = params});
+    CHECK_MSG(ok, "%s: %s", name, ptxsim_report_text(sim));
+    if (ok)
+        compare(e, name, c);
+    ptxsim_free(sim);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void check_example(const example *e)
+{
+    static const char *const orders[] = {" as it is", " permuted", " turned by its view"};
+    char name[128];
+    snprintf(name, sizeof name, "%s, %ux%ux%u, a%s, b%s, %s", e->type->name, e->m, e->n, e->k, orders[e->a], orders[e->b],
+             e->target);
+    tv_module *module = NULL;
+    tv_sink sink = {name, report};
+    bc_text source, text;
+    bc_text_init(&source, NULL);
+    bc_text_init(&text, NULL);
+    put_kernel(&source, e);
+    bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
+           && tv_module_verify(module, NULL, sink) == TV_OK
+           && tv_compile_ptx(module, &(tv_compile_options){.target = e->target}, sink, (tv_writer){&text, append}) == TV_OK;
+    bc_text_char(&text, '\0');
+    CHECK_MSG(ok, "%s", name);
+    if (ok) {
+        text.len--;
+        CHECK_MSG(strstr(text.ptr, e->has), "%s: no '%s'", name, e->has);
+        CHECK_MSG(!e->lacks || !strstr(text.ptr, e->lacks), "%s: '%s'", name, e->lacks);
+        run(e, name, &text);
+    }
+    tv_module_close(module);
+    bc_text_release(&source);
+    bc_text_release(&text);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        check_example(&examples[i]);
+    return TEST_END("compile_products");
+}
