@@ -24,13 +24,15 @@ typedef struct shape {
     uint32_t word_bits, words, per_word, element_bits;
 } shape;
 
-static shape shape_of(const cg_access *a, uint32_t count)
+static shape shape_of(cg_func *c, const cg_access *a, uint32_t count)
 {
     shape s = {.element_bits = a->packed && !bc_kind_memory_bytes(a->kind) ? 4 : 8 * cg_memory_bytes(a->kind)};
     uint32_t bits = s.element_bits * count;
     s.word_bits = s.element_bits == 64 ? 64 : bits < 32 ? bits : 32;
     s.words = bits / s.word_bits;
     s.per_word = s.word_bits / s.element_bits;
+    if (bits > 128)
+        cg_need_ptx(c, 88);
     return s;
 }
 
@@ -64,7 +66,7 @@ void cg_put_address(bc_text *out, const cg_access *a)
 
 static const char *vector_suffix(uint32_t words)
 {
-    return words == 4 ? ".v4" : words == 2 ? ".v2" : "";
+    return words == 8 ? ".v8" : words == 4 ? ".v4" : words == 2 ? ".v2" : "";
 }
 
 /* ---- words ---- */
@@ -180,7 +182,7 @@ cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits
 
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs)
 {
-    shape s = shape_of(a, count);
+    shape s = shape_of(c, a, count);
     cg_val words[CG_MAX_VECTOR];
     for (uint32_t w = 0; w < s.words; w++) {
         words[w] = cg_new(c, word_class(&s));
@@ -227,7 +229,7 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
 {
     if (a->predicate.known && !a->predicate.bits)
         return;
-    shape s = shape_of(a, count);
+    shape s = shape_of(c, a, count);
     cg_val words[CG_MAX_VECTOR];
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);

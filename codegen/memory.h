@@ -4,7 +4,7 @@
 
 #include "codegen/lower.h"
 
-/* One access: 2^k elements that lie side by side, at most 16 bytes. */
+/* One access: 2^k elements that lie side by side, at most 16 bytes, or 32 in global memory where the target has that. */
 typedef struct cg_access {
     bc_kind kind;
     const char *space;   /* "global", "shared" */
@@ -15,7 +15,13 @@ typedef struct cg_access {
     cg_val predicate;    /* whether to access at all */
 } cg_access;
 
-enum { CG_MAX_VECTOR = 32 }; /* elements of one access */
+enum { CG_MAX_VECTOR_BITS = 6, CG_MAX_VECTOR = 1 << CG_MAX_VECTOR_BITS }; /* elements of one access */
+
+/* log2 of the bytes that one access to global memory may have. */
+static inline int cg_widest_access(const cg_func *c)
+{
+    return c->target->features & CG_HAS_LARGE_VECTORS ? 5 : 4;
+}
 
 /* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. */
 const char *cg_order_suffix(uint64_t order, uint64_t scope);

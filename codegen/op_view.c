@@ -229,8 +229,8 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
     if (cg_value_of(c, v.tile)->stage)
         return; /* it came ahead of time */
     cg_order_access(c, op, v.view, false, l);
-    cg_view_remark(c, op, &v, l, weak ? 4 : 0);
-    cg_view_parts(c, &v, l, weak ? 4 : 0, m.regs, &m, load_part);
+    cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
+    cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_part);
     bool shared = !weak && cg_share(c, kind, l, m.regs);
     if (order == BC_MemoryOrderingSemantics_acquire && !shared)
         cg_barrier(c);
@@ -249,7 +249,8 @@ void cg_lower_store_view_tko(cg_func *c, const bc_op *op)
         return;
     if (order == BC_MemoryOrderingSemantics_release)
         cg_barrier(c);
+    bool weak = order == BC_MemoryOrderingSemantics_weak;
     cg_order_access(c, op, v.view, true, l);
-    cg_view_remark(c, op, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0);
-    cg_view_parts(c, &v, l, order == BC_MemoryOrderingSemantics_weak ? 4 : 0, NULL, &m, store_part);
+    cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
+    cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, NULL, &m, store_part);
 }

@@ -115,18 +115,19 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
         return "its padding is not zero";
     if (!cg_view_contiguous(c, &v, &fast) || fast + 2 < s.rank)
         return "neither of its last two dimensions is known to be contiguous";
-    if (bytes << cg_view_vector(c, &v, fast) != 16)
+    if (bytes << cg_view_vector(c, &v, fast) < 16)
         return "base, strides, extent and index are not known to be aligned to 16 bytes";
     if (tensor->maker && is_inside(tensor->maker, p->body))
         return "its view is made in the loop";
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!is_slice(p, v.index[i], 16))
             return "an index comes from more than the loop's counter";
-    cg_layout l = cg_view_layout(c, &v), run = {.tile_bits = s.tile_bits};
+    cg_layout run = {.tile_bits = s.tile_bits};
     while (bytes << run.reg_bits < 16) {
         run.reg[run.reg_bits] = (uint32_t)1 << (s.shift[fast] + run.reg_bits);
         run.reg_bits++;
     }
+    cg_layout l = cg_layout_memory(&s, fast, run.reg_bits, 0, c->warp_bits);
     cg_feed feed = feed_of(c, p->body, v.tile, &run, 4);
     if (feed == CG_NO_FEED)
         return "it is not only an operand of products that can read it from shared memory";
@@ -234,7 +235,7 @@ static void copy_iteration(cg_func *c, cg_pipeline *p, cg_val counter, cg_val hi
         piped *load = &p->loads[i];
         copying k = {.load = load, .base = cg_new(c, CG_B32), .valid = valid, .places = cg_stage_layout(&load->stage, &load->layout)};
         cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
-        cg_view_parts(c, &load->view, &load->layout, 4, NULL, &k, copy_part);
+        cg_view_parts(c, &load->view, &load->layout, 4 - tv_trailing_zeros(load->stage.bytes), NULL, &k, copy_part);
     }
     cg_ins(c, "cp.async.commit_group");
 }

@@ -7,6 +7,7 @@
 #include "bytecode/print.h"
 #include "codegen/assign.h"
 #include "codegen/facts.h"
+#include "codegen/memory.h"
 #include "codegen/remarks.h"
 
 /* Rows of the same name in the four ops; single: one element at a time. */
@@ -40,7 +41,7 @@ cg_ptr_op cg_ptr_op_of(const bc_op *op)
 static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const char **out_limit)
 {
     const cg_fact *pointers = &c->facts[p->pointers->id], *mask = p->mask ? &c->facts[p->mask->id] : NULL;
-    int unit = cg_pointee_shift(p->pointers->type), bits = 4 - unit;
+    int unit = cg_pointee_shift(p->pointers->type), bits = cg_widest_access(c) - unit;
     const char *limit = NULL;
     if (!pointers->axes || p->single || p->order != BC_MemoryOrderingSemantics_weak || (mask && !mask->axes)) {
         limit = !pointers->axes ? "pointers that are not known to follow each other"
@@ -123,7 +124,7 @@ void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg
     char words[96] = "";
     if (limit)
         snprintf(words, sizeof words, "; limited by {Limit=%s}", limit);
-    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << bits >> half == 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
+    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << bits >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
               "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread, {Mask=%s}%s", type.ptr ? type.ptr : "",
               cg_layout_regs(&own) >> bits, bytes << bits >> half, p->mask ? "masked" : "not masked", words);
     bc_text_release(&type);

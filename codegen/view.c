@@ -132,8 +132,8 @@ static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, con
     const bc_type *type = v->view->type;
     const cg_view *tensor = view_of(c, v->view);
     int size = cg_pointee_shift(tensor->base->type), base = c->facts[tensor->base->id].divisor - size;
-    int most = base < 4 - size ? base : 4 - size;
-    const char *limit = base < 4 - size ? "what divides the base" : NULL;
+    int widest = cg_widest_access(c) - size, most = base < widest ? base : widest;
+    const char *limit = base < widest ? "what divides the base" : NULL;
     for (uint32_t t = 0; t < v->index_count; t++) {
         uint32_t d = tensor_dim(type, t);
         int divisor = t == fast ? divisor_of_start(c, v, t)
@@ -574,7 +574,7 @@ static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, c
 typedef struct lengths {
     uint32_t fast;
     uint32_t inside, edge;   /* where the tile is known to lie inside the tensor; where it may not */
-    const char *limit;       /* what keeps `inside` from 16 bytes; NULL: nothing */
+    const char *limit;       /* what keeps `inside` from the widest access; NULL: nothing */
 } lengths;
 
 static lengths lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
@@ -613,7 +613,7 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
         snprintf(edge, sizeof edge, ", x {EdgeBytes=%u} at the tensor's end", bytes << n.edge >> half);
     if (n.limit)
         snprintf(limit, sizeof limit, "; limited by {Limit=%s}", n.limit);
-    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half == 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
+    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
               "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; bounds checked: {Checks=%s}%s",
               type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge,
               checks.ptr ? checks.ptr : "none", limit);

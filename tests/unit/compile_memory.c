@@ -36,6 +36,17 @@ typedef struct example {
     "%x, %t = load_ptr_tko weak %p, %mask, %pad token = %0 : tile<256xptr<i32>>, tile<256xi1>, tile<256xi32> -> tile<256xi32>, token\n" \
     "%u = store_ptr_tko weak %q, %x token = %t : tile<256xptr<i32>>, tile<256xi32> -> token\n"
 #define HALVES "tensor_view<48x64xf4E2M1FN, strides=[64,1]>"
+#define WIDE(type, elements) \
+    "%0 = make_token : token\n %zero = constant <i32: 0> : tile<i32>\n" \
+    "%a0 = assume div_by<64>, %a : tile<ptr<" type ">>\n %b0 = assume div_by<32>, %b : tile<ptr<" type ">>\n" \
+    "%ta = make_tensor_view %a0, shape = [" elements "], strides = [1] : tensor_view<" elements "x" type ", strides=[1]>\n" \
+    "%tb = make_tensor_view %b0, shape = [" elements "], strides = [1] : tensor_view<" elements "x" type ", strides=[1]>\n" \
+    "%pa = make_partition_view %ta : partition_view<tile=(" elements "), tensor_view<" elements "x" type ", strides=[1]>>\n" \
+    "%pb = make_partition_view %tb : partition_view<tile=(" elements "), tensor_view<" elements "x" type ", strides=[1]>>\n" \
+    "%x, %t = load_view_tko weak %pa[%zero] token = %0 : partition_view<tile=(" elements "), tensor_view<" elements "x" type \
+    ", strides=[1]>>, tile<i32> -> tile<" elements "x" type ">, token\n" \
+    "%u = store_view_tko weak %x, %pb[%zero] token = %t : tile<" elements "x" type ">, partition_view<tile=(" elements "), " \
+    "tensor_view<" elements "x" type ", strides=[1]>>, tile<i32> -> token\n"
 #define ODD "tensor_view<?xi32, strides=[1]>"
 
 static const example examples[] = {
@@ -84,6 +95,18 @@ static const example examples[] = {
      " tile<i32> -> token\n"
      "%v = store_view_tko weak %x, %pc[%zero, %zero] token = %u : tile<32x32xf4E2M1FN>, partition_view<tile=(32x32), " HALVES ">,"
      " tile<i32> -> token\n", ""},
+    {"32 bytes an access: words", 0, {"f32", "f32", "f32"}, WIDE("f32", "1024"), "st.global.v8.b32"},
+    {"32 bytes an access: double words", 0, {"i64", "i64", "i64"}, WIDE("i64", "512"), "ld.global.v4.b64"},
+    {"32 bytes an access: bytes", 0, {"i8", "i8", "i8"}, WIDE("i8", "4096"), "ld.global.v8.b32"},
+    {"32 bytes an access: halves of bytes", 0, {"f4E2M1FN", "f4E2M1FN", "f4E2M1FN"}, WIDE("f4E2M1FN", "8192"), "st.global.v8.b32"},
+    {"32 bytes an access: pointers", 0, {"i16", "i16", "i16"},
+     "%0 = make_token : token\n %i = iota : tile<2048xi32>\n"
+     "%a0 = assume div_by<32>, %a : tile<ptr<i16>>\n %a1 = reshape %a0 : tile<ptr<i16>> -> tile<1xptr<i16>>\n"
+     "%a2 = broadcast %a1 : tile<1xptr<i16>> -> tile<2048xptr<i16>>\n"
+     "%p = offset %a2, %i : tile<2048xptr<i16>>, tile<2048xi32> -> tile<2048xptr<i16>>\n"
+     "%x, %t = load_ptr_tko weak %p token = %0 : tile<2048xptr<i16>> -> tile<2048xi16>, token\n"
+     "%y = addi %x, %x : tile<2048xi16>\n"
+     "%u = store_ptr_tko weak %p, %y token = %t : tile<2048xptr<i16>>, tile<2048xi16> -> token\n", "st.global.v8.b32"},
     {"an odd extent: vectors inside, elements at the end", 777, {"i32", "i32", "i32"},
      "%0 = make_token : token\n %a0 = assume div_by<16>, %a : tile<ptr<i32>>\n %b0 = assume div_by<16>, %b : tile<ptr<i32>>\n"
      "%ta = make_tensor_view %a0, shape = [%n], strides = [1] : tile<i32> -> " ODD "\n"
