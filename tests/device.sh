@@ -10,7 +10,8 @@ corpus=$(cd "$2" && pwd)
 tilevm=$build/tilevm
 rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
 unset CUDA_VISIBLE_DEVICES
-export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1
+export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 \
+    FAKECUDA_LEFT="$PWD/left"
 
 kernels=$corpus/bytecode/13.4
 expected=$corpus/expected
@@ -293,6 +294,9 @@ run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against raw.tir
 says 'the driver does not load the image (CUDA_ERROR_INVALID_IMAGE)'
 run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against "$kernels/softmax_row_f32.tbc"
 says 'there is no kernel vadd_'
+
+# Whatever went wrong, everything was given back.
+run 1 cat left
 
 echo "device: $passed passed, $failed failed"
 [ $failed -eq 0 ]

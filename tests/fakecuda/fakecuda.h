@@ -6,6 +6,7 @@
      FAKECUDA_DEVICES   90,80     compute capabilities of its devices; "none": none
      FAKECUDA_FAIL      NAME=CODE[,NAME=CODE...]   every call of that function fails
      FAKECUDA_LOG       FILE      a line for each launch is appended
+     FAKECUDA_LEFT      FILE      what was not given back when the process ends
      FAKECUDA_RUN       1         launches run on the simulator of tests/ptxsim, with host memory as the device's; else
                                   nothing runs
      FAKECUDA_BREAK     WORD:N:OTHER   the N-th WORD of the PTX (from 1; 0: the last) counts as OTHER:
