@@ -227,6 +227,51 @@ says 'control goes another way in op 11 for'
 run 1 broken st.global.b32:0:st.global.b16 loop
 says 'what goes into every store and atomic is the same; that leaves them, the last of which is op 18 store_ptr_tko'
 
+# Loops without a count, branches, scalars.
+cat > branch.tir <<'END'
+entry @control(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
+  %bx, %by, %bz = get_tile_block_id : tile<i32>
+  %i = iota : tile<64xi32>
+  %p1 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %p64 = broadcast %p1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
+  %from = offset %p64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+  %q1 = reshape %q : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %q64 = broadcast %q1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
+  %to = offset %q64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+  %x, %t0 = load_ptr_tko weak %from : tile<64xptr<f32>> -> tile<64xf32>, token
+  %one = constant <i32: 1> : tile<i32>
+  %four = constant <i32: 4> : tile<i32>
+  %zero = constant <i32: 0> : tile<i32>
+  %r = loop iter_values(%acc = %x, %k = %zero) : tile<64xf32>, tile<i32> -> tile<64xf32> {
+    %done = cmpi greater_than_or_equal %k, %four, signed : tile<i32> -> tile<i1>
+    if %done {
+      break %acc : tile<64xf32>
+    }
+    %two = constant <i32: 2> : tile<i32>
+    %is = cmpi equal %k, %two, signed : tile<i32> -> tile<i1>
+    %next = if %is -> (tile<64xf32>) {
+      %s = sqrt %acc : tile<64xf32>
+      yield %s : tile<64xf32>
+    } else {
+      %d = addf %acc, %x : tile<64xf32>
+      yield %d : tile<64xf32>
+    }
+    %k1 = addi %k, %one : tile<i32>
+    continue %next, %k1 : tile<64xf32>, tile<i32>
+  }
+  %t1 = store_ptr_tko weak %to, %r : tile<64xptr<f32>>, tile<64xf32> -> token
+  return
+}
+END
+"$tilevm" asm branch.tir -o branch.tbc || exit 2
+branch() { "$tilevm" run branch.tbc --grid 2 'uniform(f32,64,1,2)' 'zeros(f32,64)' --against cpu; }
+run 0 branch
+run 1 broken sqrt.rn.f32:1:rcp.rn.f32 branch
+says 'the first op that differs: op 19 sqrt'
+run 1 broken setp.eq.s32:1:setp.ge.s32 branch
+says 'the first op that differs: op 17 cmpi, byte 0x0061, tile block (0, 0, 0), time 3 from 0'
+says '[]  cuda 1  cpu 0'
+
 # In the second tile block first; in no op when its values are looked at; where no log fits.
 sed -e 's/@loops/@blocks/; s/%one = constant/%bx, %by, %bz = get_tile_block_id : tile<i32>\n  %one = constant/' \
     -e 's/itof %k signed/itof %number signed/; s/%kf = /%number = addi %bx, %one : tile<i32>\n    &/' loop.tir > blocks.tir
