@@ -77,7 +77,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c malformed.c property.c bench.c bench_compile.c mutate.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c malformed.c property.c bench.c bench_compile.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -239,11 +239,17 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 
 PTX_TARGETS ?= sm_80 sm_90a
 check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator
-	$(Q)status=0; for t in $(PTX_TARGETS); do $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --ptx $$t --jobs 2 || status=1; done; exit $$status
+	$(Q)status=0; for t in $(PTX_TARGETS); do $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --ptx $$t --needs tests/corpus/unsupported.txt --jobs 2 || status=1; done; exit $$status
+
+# PTXAS_SHARE: every so many-th pair of kernel and target.
+PTXAS_SHARE ?= 1
+.PHONY: check-ptxas
+check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for every target through ptxas, where it is installed
+	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 GPU_TARGET ?= sm_90a
 check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, and every op beside the references of the matrix (GPU_TARGET: sm_90a)
-	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --jobs 4 || status=1; \
+	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
 	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; exit $$status
 
 SANITIZER_SHARE ?= 1

@@ -188,9 +188,6 @@ void cg_pass_lower(cg_func *c)
         cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
         cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, ring_offset(c));
     }
-    if (!c->failed && shared_bytes(c) > cg_static_shared(c->target))
-        cg_unsupported(c, NULL, "the kernel needs %u bytes of shared memory; a kernel for %s may have %u",
-                       shared_bytes(c), c->target->name, cg_static_shared(c->target));
     if (!c->failed && cg_remarks_wanted(c))
         remark_kernel(c);
 }
@@ -226,6 +223,30 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
     for (int i = 0; i < 3; i++)
         bc_text_release(texts[i]);
     bc_arena_release(&c->arena);
+    return status;
+}
+
+/* Loops are pipelined unless that leaves too little shared memory for what is in them, which only an attempt shows: a silent one,
+   so that dumps and remarks tell of the code that comes out. start: as an attempt begins. */
+static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_text *out, uint8_t *ptx)
+{
+    bool talks = cg_remarks_wanted(start) || dumps->passes;
+    tv_compile_options options = start->options ? *start->options : (tv_compile_options){0};
+    options.remarks = (tv_remark_sink){0};
+    uint64_t emitted = *start->emitted;
+    size_t length = out->len;
+    cg_func c = *start;
+    c.options = &options;
+    tv_status status = compile_function(&c, &(cg_dumps){0}, out);
+    if (c.is_tight || (talks && status == TV_OK)) {
+        bool is_tight = c.is_tight;
+        *start->emitted = emitted;
+        out->len = length;
+        c = *start;
+        c.plain_loops = is_tight;
+        status = compile_function(&c, dumps, out);
+    }
+    *ptx = c.ptx > *ptx ? c.ptx : *ptx;
     return status;
 }
 
@@ -272,8 +293,7 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
         cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .files = &files, .sink = sink,
                      .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
-            status = compile_function(&c, &dumps, &kernels);
-        ptx = c.ptx > ptx ? c.ptx : ptx;
+            status = compile_kernel(&c, &dumps, &kernels, &ptx);
     }
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,
                    target->name);

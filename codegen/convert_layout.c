@@ -443,7 +443,7 @@ static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, con
         return;
     uint32_t cost;
     p->order = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
-    p->how.way = p->how.bytes <= CG_MAX_SCRATCH ? CG_BY_SHARED : CG_BY_HALVES;
+    p->how.way = p->how.bytes <= CG_MAX_SCRATCH && p->how.bytes <= cg_scratch_room(c) ? CG_BY_SHARED : CG_BY_HALVES;
     if (find_exchange(from, to, &p->exchange)) {
         p->how.shuffles = shuffle_count(&p->exchange, kind, to);
         if (p->how.shuffles <= cost + BARRIERS_COST)

@@ -198,6 +198,14 @@ cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept)
     return r;
 }
 
+uint32_t cg_count_bits(uint32_t x)
+{
+    uint32_t n = 0;
+    for (; x; x &= x - 1)
+        n++;
+    return n;
+}
+
 uint32_t cg_gather_bits(uint32_t x, uint32_t mask)
 {
     uint32_t y = 0;

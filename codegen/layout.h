@@ -90,6 +90,7 @@ cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask);
    bits that stay. */
 cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept);
 /* The bits of x that mask selects, moved together; and back. */
+uint32_t cg_count_bits(uint32_t x);
 uint32_t cg_gather_bits(uint32_t x, uint32_t mask);
 uint32_t cg_scatter_bits(uint32_t x, uint32_t mask);
 

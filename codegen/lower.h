@@ -139,6 +139,8 @@ typedef struct cg_func {
     uint32_t ring_bytes;       /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
     uint32_t kept_bytes;       /* scratch that is used within such loops: the ring lies behind it */
     bool in_ring;              /* such a loop is being lowered */
+    bool plain_loops;          /* loops are not pipelined */
+    bool is_tight;             /* failed because a pipelined loop left too little scratch: plain loops may do */
     uint32_t barriers;         /* that were emitted */
     struct cg_pipeline *pipeline; /* of the innermost loop, when it has one */
     cg_val ring;               /* its address, once needed */
@@ -242,6 +244,8 @@ void cg_barrier(cg_func *c);
 /* Whether the predicate is true in all threads, which meet for it. */
 cg_val cg_all(cg_func *c, cg_val predicate);
 enum { CG_MAX_SCRATCH = 48 * 1024 }; /* bytes that a kernel has without asking for more when it is launched */
+/* How much scratch there can be here: less within a pipelined loop. */
+uint32_t cg_scratch_room(const cg_func *c);
 /* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
 /* After reading it. */

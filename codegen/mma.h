@@ -34,7 +34,8 @@ typedef struct cg_operand {
     const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
     const cg_val *fragments; /* in registers, as fragments; else */
     bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
-    cg_stage stage;
+    cg_stage stage;          /* of a part of K, unless in_ring */
+    uint32_t k;              /* bits of K that the stage or the fragments have */
     bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
     cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
 } cg_operand;

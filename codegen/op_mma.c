@@ -360,7 +360,7 @@ cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout
 static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
-    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? p->k : 0;
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
     uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1), upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < 3; i++)
@@ -369,12 +369,12 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     l.lane[4] = o->left ? upper_k : upper_x;
     for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
         l.lane[i] = one << (k0 + pair_lanes[i]);
-    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
+    for (uint32_t i = p->atom.k_bits; i < o->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
     for (uint32_t i = o->left ? 4 + p->along_m : 4; i < (o->left ? p->m : x); i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
     for (uint32_t i = 0; i < p->batch; i++)
-        l.reg[l.reg_bits++] = one << (p->k + (o->left ? p->m : p->n) + i);
+        l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
     for (uint32_t i = 0; o->left && i < p->along_m; i++)
         l.warp[i] = one << (x0 + 4 + i);
     for (uint32_t i = 0; !o->left && i < p->along_n; i++)
@@ -382,11 +382,11 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     return l;
 }
 
-static cg_operand operand_of(cg_func *c, const cg_product *p, bool left)
+/* parts: bits of K that number the parts in which what goes to scratch goes there. */
+static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
-    cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read};
-    uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;
+    cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
     const cg_stage *ring = cg_stage_of(c, o.v);
     cg_layout fragments = fragment_layout(c, p);
     if (ring) { /* across: neighbours along K do not lie side by side */
@@ -398,7 +398,9 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left)
         o.fragments = cg_get(c, o.v, read);
         return o;
     } else {
-        bool along_last = runs_along_last(read, columns);
+        bool along_last = runs_along_last(read, left ? p->k : p->n);
+        o.k = p->k - parts;
+        uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last : p->pairs || (p->atom.element_bits == 1 && along_last);
         bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
         o.stage = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in),
@@ -410,15 +412,29 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left)
     return o;
 }
 
-/* Puts what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was something to put. */
-static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async)
+/* Bytes of scratch that it takes. */
+static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
-    uint32_t all = 0, at[2] = {0}, align = async ? CG_STAGE_ALIGN : 16;
-    for (int i = 0; i < 2; i++) {
-        at[i] = all;
-        if (!operands[i].in_ring && !operands[i].fragments)
-            all += (cg_stage_bytes(&operands[i].stage) + align - 1) & ~(align - 1);
+    uint32_t align = async ? CG_STAGE_ALIGN : 16;
+    return o->in_ring || o->fragments ? 0 : (cg_stage_bytes(&o->stage) + align - 1) & ~(align - 1);
+}
+
+/* Both operands, in as few parts along K as scratch has room for. Gives the bits that number the parts. */
+static uint32_t find_operands(cg_func *c, const cg_product *p, cg_operand *out)
+{
+    for (uint32_t parts = 0;; parts++) {
+        out[0] = operand_of(c, p, true, parts);
+        out[1] = operand_of(c, p, false, parts);
+        if (operand_bytes(&out[0], p->async) + operand_bytes(&out[1], p->async) <= cg_scratch_room(c) || p->k - parts == p->atom.k_bits)
+            return parts;
     }
+}
+
+/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was something to put. */
+static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async, uint32_t parts, uint32_t part)
+{
+    uint32_t at[] = {0, operand_bytes(&operands[0], async)}, all = at[1] + operand_bytes(&operands[1], async);
+    uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
     if (!all)
         return false;
     cg_val scratch = cg_scratch(c, all);
@@ -427,14 +443,13 @@ static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, b
         if (o->in_ring || o->fragments)
             continue;
         const cg_val *regs = cg_get(c, o->v, o->read);
-        cg_layout places = cg_stage_layout(&o->stage, o->read);
         o->stage.base = scratch;
         if (at[i]) {
             o->stage.base = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", o->stage.base, scratch, at[i]);
         }
         if (regs)
-            cg_flat_store(c, p->in, o->stage.base, &places, regs);
+            cg_stage_fill(c, &o->stage, p->in, o->read, regs, o->left ? mask : mask << p->n, part);
     }
     if (async)
         cg_ins(c, "fence.proxy.async.shared::cta");
@@ -528,19 +543,22 @@ static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_
     memcpy(d, out, sizeof out);
 }
 
-static void multiply_by_steps(cg_func *c, const cg_product *p, const cg_operand *operands, cg_val *acc)
+/* All steps along K of a part: `steps` of them, the first with number `first`. */
+static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps, cg_val *acc)
 {
-    uint32_t step_bits = p->k - p->atom.k_bits, m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n;
-    uint32_t steps = (uint32_t)1 << step_bits, rows = (uint32_t)1 << m_bits, pair_bits = columns > 4 ? columns - 4 : 0;
-    uint32_t pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
+    const cg_operand *left = &operands[0], *right = &operands[1];
+    uint32_t m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n, pair_bits = columns > 4 ? columns - 4 : 0;
+    uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
+    uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
+    uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
             cg_val b[64][8];
             for (uint32_t n = 0; n < pairs; n++)
-                take_right(c, p, &operands[1], k | n << step_bits | batch << (step_bits + pair_bits), b[n]);
+                take_right(c, p, right, (right_first + k) | n << right_bits | batch << (right_bits + pair_bits), b[n]);
             for (uint32_t m = 0; m < rows && !c->failed; m++) {
                 cg_val a[8];
-                take_left(c, p, &operands[0], k | m << step_bits | batch << (step_bits + m_bits), a);
+                take_left(c, p, left, (left_first + k) | m << left_bits | batch << (left_bits + m_bits), a);
                 for (uint32_t n = 0; n < pairs; n++)
                     for (uint32_t half = 0; half < per_pair; half++) {
                         cg_val *d = acc + ((((batch * rows) + m) * (pairs * per_pair) + n * per_pair + half) << 2);
@@ -553,17 +571,20 @@ static void multiply_by_steps(cg_func *c, const cg_product *p, const cg_operand 
 
 static void multiply_with_atom(cg_func *c, const bc_op *op, const cg_product *p, cg_val *acc)
 {
-    cg_operand operands[] = {operand_of(c, p, true), operand_of(c, p, false)};
-    bool async = p->async && cg_can_multiply_async(c, p, operands);
-    bool in_scratch = fill_stages(c, p, operands, async);
-    if (async) {
-        cg_multiply_async(c, op, p, operands, acc);
-    } else {
+    cg_operand operands[2];
+    uint32_t parts = find_operands(c, p, operands), step_bits = p->k - parts - p->atom.k_bits;
+    bool async = p->async && !parts && cg_can_multiply_async(c, p, operands);
+    if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
-        multiply_by_steps(c, p, operands, acc);
+    for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
+        bool in_scratch = fill_stages(c, p, operands, async, parts, part);
+        if (async)
+            cg_multiply_async(c, op, p, operands, acc);
+        else
+            multiply_part(c, p, operands, part << step_bits, (uint32_t)1 << step_bits, acc);
+        if (in_scratch)
+            cg_scratch_read(c);
     }
-    if (in_scratch)
-        cg_scratch_read(c);
 }
 
 /* Why a product has no instruction. */

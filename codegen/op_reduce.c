@@ -123,14 +123,6 @@ void cg_assign_reduce(cg_func *c, const bc_op *op)
     assign_body(c, op);
 }
 
-static uint32_t bit_count(uint32_t x)
-{
-    uint32_t n = 0;
-    for (; x; x &= x - 1)
-        n++;
-    return n;
-}
-
 /* values[r][i]: partial results by register of the result's layout. */
 static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept, cg_val (*values)[MAX_OPERANDS])
 {
@@ -145,7 +137,7 @@ static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *sourc
             return;
     for (uint32_t k = 0; k <= cg_gather_bits(rest, kept); k++) {
         /* A balanced tree over the registers that fold into result register k. */
-        uint32_t base = cg_scatter_bits(k, kept), count = (uint32_t)1 << bit_count(folded);
+        uint32_t base = cg_scatter_bits(k, kept), count = (uint32_t)1 << cg_count_bits(folded);
         cg_val (*tree)[MAX_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *tree, alignof(cg_val));
         if (!tree) {
             cg_no_memory(c);

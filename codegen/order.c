@@ -188,8 +188,21 @@ cg_val cg_all(cg_func *c, cg_val predicate)
     return all;
 }
 
+uint32_t cg_scratch_room(const cg_func *c)
+{
+    uint32_t all = cg_static_shared(c->target);
+    return c->in_ring ? (all - c->ring_bytes) & ~127u : all;
+}
+
 cg_val cg_scratch(cg_func *c, uint32_t bytes)
 {
+    if (bytes > cg_scratch_room(c)) {
+        if (c->in_ring)
+            c->failed = c->is_tight = true;
+        else
+            cg_unsupported(c, c->op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u", bc_info(c->op)->name, bytes,
+                           c->target->name, cg_static_shared(c->target));
+    }
     if (c->order.scratch_dirty)
         cg_barrier(c);
     if (bytes > c->shared_bytes)

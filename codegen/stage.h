@@ -27,6 +27,9 @@ typedef struct cg_stage {
 /* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
 cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
 uint32_t cg_stage_bytes(const cg_stage *s);
+/* Stores the elements of a tile whose index bits in `mask` have the value `part` (as many bits as mask): at the places of their
+   index without these bits. A mask of 0 stores all. */
+void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask, uint32_t part);
 /* A layout of the tile as one of places in the stage. */
 cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
 

@@ -118,7 +118,6 @@ static void read_case(reader *r, const case_words *w)
 static void read_info(reader *r, const case_words *w)
 {
     const char *outcome = word(r, w, 3);
-    r->now->min_sm = (unsigned)strtoul(word(r, w, 5), NULL, 10);
     r->now->group = word(r, w, 1);
     r->now->perf = strcmp(word(r, w, 2), "perf") == 0;
     r->now->outcome = strcmp(outcome, "trap") == 0 ? CASE_TRAPS : strcmp(outcome, "invalid") == 0 ? CASE_INVALID
@@ -323,6 +322,31 @@ bool cases_read(const char *folder, corpus_cases *out)
     if (r.failed)
         cases_release(out);
     return !r.failed;
+}
+
+bool cases_read_needs(const char *path, corpus_cases *cases)
+{
+    size_t size;
+    char *text = files_read(path, &size);
+    if (!text) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t name = strcspn(line, " \n"), i = 0;
+        if (line[0] == '#')
+            continue;
+        while (i < cases->count && (strncmp(cases->cases[i].name, line, name) != 0 || cases->cases[i].name[name]))
+            i++;
+        if (i == cases->count || strncmp(line + name, " sm_", 4) != 0) {
+            fprintf(stderr, "%s: %.*s: no such case, or no target\n", path, (int)name, line);
+            free(text);
+            return false;
+        }
+        cases->cases[i].needs_sm = (unsigned)strtoul(line + name + 4, NULL, 10);
+    }
+    free(text);
+    return true;
 }
 
 void cases_release(corpus_cases *cases)

@@ -59,7 +59,7 @@ typedef struct corpus_case {
     const char *name, *group, *symbol;
     bool perf;
     case_outcome outcome;
-    unsigned min_sm;             /* chips from 90 on have what the kernel needs; 0: all have */
+    unsigned needs_sm;           /* targets below have not got what the kernel needs (cases_read_needs); 0: all have */
     uint32_t grid[3];
     const char *file[CASE_VERSIONS]; /* by minor - 1; NULL: that version cannot express it */
     case_array *arrays;
@@ -79,6 +79,9 @@ typedef struct corpus_cases {
 
 /* Reads FOLDER/cases.txt. False, with a message on stderr, when it cannot be read or does not make sense. */
 bool cases_read(const char *folder, corpus_cases *out);
+/* Reads a list of lines `case sm_NN`, the lowest target that has what the case needs; # begins a comment. False, with a message
+   on stderr, when it cannot be read or names what is not there. */
+bool cases_read_needs(const char *path, corpus_cases *cases);
 void cases_release(corpus_cases *cases);
 
 /* Bytes of one element in memory. */

@@ -2,7 +2,7 @@
    tests/ptxsim or on a GPU: outputs, untouched memory, printed text, traps, files that must be refused.
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
-                [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]
+                [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -10,7 +10,7 @@
    the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I on.
-   --tight gives arrays on a GPU no guard zones, so that compute-sanitizer sees where they end; it names each case before it
+   --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that compute-sanitizer sees where they end; it names each case before it
    runs, and leaves out those that trap. Ends with `corpus runs: N passed, N failed, N skipped`. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,7 @@ typedef struct driver {
     bool gpu, alone;         /* alone: this process may lose its context */
     bool tight;
     unsigned part, parts;    /* of --part */
+    const char *needs;       /* path of the list given to --needs, or NULL */
     const char *findings;    /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
@@ -485,7 +486,7 @@ static void run_file(attempt *a, const char *bytes, size_t size)
         problem(a, "    does not verify\n");
     } else {
         status = run_kernel(a, m, sink);
-        if (status == TV_UNSUPPORTED && a->driver->target && strtoul(a->driver->target + 3, NULL, 10) < a->c->min_sm) {
+        if (status == TV_UNSUPPORTED && a->driver->target && strtoul(a->driver->target + 3, NULL, 10) < a->c->needs_sm) {
             bc_text_clear(&a->problems);
             tv_module_close(m);
             return; /* the chip lacks what it needs, and that was said */
@@ -666,7 +667,8 @@ static bool run_jobs(driver *d, const corpus_cases *cases)
 static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
-                    " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]\n");
+                    " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
+                    " [--needs FILE]\n");
     return 2;
 }
 
@@ -707,6 +709,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->findings = files_read(value, &size), wants_findings = true;
         else if (strcmp(option, "--ptx") == 0)
             d->target = value;
+        else if (strcmp(option, "--needs") == 0)
+            d->needs = value;
         else if (strcmp(option, "--alone") == 0)
             d->alone = atoi(value) != 0;
         else if (strcmp(option, "--part") == 0) {
@@ -729,7 +733,7 @@ int main(int argc, char **argv)
     unsigned passed = 0, failed = 0, skipped = 0;
     if (!parse(&d, argc, argv))
         return usage();
-    if (!cases_read(d.folder, &cases))
+    if (!cases_read(d.folder, &cases) || (d.needs && !cases_read_needs(d.needs, &cases)))
         return 2;
     if (d.jobs > 1)
         failed += !run_jobs(&d, &cases);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/files.h"
@@ -39,23 +40,41 @@ void harness_dump(const char *name, const void *bytes, size_t size)
         perror(path);
 }
 
-bool harness_ptxas(const char *text, size_t size, const char *arch)
+bool harness_has_ptxas(void)
+{
+    char ptxas[512];
+    find_ptxas(ptxas, sizeof ptxas);
+    return ptxas[0] != '\0';
+}
+
+typedef enum verdict { TAKEN, TOO_OLD, REFUSED } verdict;
+
+static verdict ask_ptxas(const char *text, size_t size, const char *arch, bool quietly)
 {
     char ptxas[512], file[] = "/tmp/ptxsim-XXXXXX", command[1200];
     find_ptxas(ptxas, sizeof ptxas);
     if (!ptxas[0])
-        return true;
+        return TOO_OLD;
     int handle = mkstemp(file);
     if (handle < 0)
-        return false;
+        return REFUSED;
     close(handle);
-    bool fine = files_write(file, text, size);
     snprintf(
         command, sizeof command,
         "out=$('%s' -arch=%s -O0 -w '%s' -o /dev/null 2>&1) && exit\n"
-        "case $out in *'Unsupported .version'*|*'not defined for option'*) exit 0;; esac\necho \"$out\" >&2; exit 1",
-        ptxas, arch, file);
-    fine = fine && system(command) == 0;
+        "case $out in *'Unsupported .version'*|*'not defined for option'*) exit 3;; esac\n%s\nexit 1",
+        ptxas, arch, file, quietly ? "" : "echo \"$out\" >&2");
+    int status = files_write(file, text, size) ? system(command) : 1;
     unlink(file);
-    return fine;
+    return status == 0 ? TAKEN : WIFEXITED(status) && WEXITSTATUS(status) == 3 ? TOO_OLD : REFUSED;
+}
+
+bool harness_ptxas(const char *text, size_t size, const char *arch)
+{
+    return ask_ptxas(text, size, arch, false) != REFUSED;
+}
+
+bool harness_ptxas_quietly(const char *text, size_t size, const char *arch)
+{
+    return ask_ptxas(text, size, arch, true) == TAKEN;
 }

@@ -9,6 +9,9 @@
    too old for the text. Prints what it
    says against it. */
 bool harness_ptxas(const char *text, size_t size, const char *arch);
+bool harness_has_ptxas(void);
+/* Whether it is there, new enough and takes the text; prints nothing. */
+bool harness_ptxas_quietly(const char *text, size_t size, const char *arch);
 
 /* With PTXSIM_DUMP=FOLDER in the environment, writes the bytes to that file there, so that a GPU can run the same. */
 void harness_dump(const char *name, const void *bytes, size_t size);
