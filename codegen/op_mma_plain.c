@@ -5,6 +5,7 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/mma.h"
+#include "codegen/stage.h"
 
 /* One operand. A "line" is a row of A or a column of B of which the thread needs all elements. */
 typedef struct side {
@@ -29,6 +30,7 @@ typedef struct plain {
     bc_kind scale_kind;
     uint32_t block;          /* log2 of the elements that a scale is for */
     cg_class cls;            /* of the sums */
+    uint32_t parts;          /* bits of K that number the parts in which the operands go to scratch */
     side sides[2];           /* lhs, rhs */
     cg_val *sum;
 } plain;
@@ -59,57 +61,75 @@ static uint32_t padded_bytes(bc_kind kind, const bc_value *v)
     return ((cg_memory_bytes(kind) << cg_shape_of(v->type).tile_bits) + 15) & ~15u;
 }
 
-/* Operand `index` of the op behind the first *offset bytes of the scratch. */
-static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, bc_kind kind, const cg_layout *read, cg_val scratch,
-                          uint32_t *offset)
+/* Bytes of scratch for a part of K of the operands; the scales are there whole. */
+static uint32_t bytes_of(const plain *m, uint32_t parts)
 {
-    const bc_value *v = bc_operands(m->op)[index];
-    const cg_val *regs = cg_get(c, v, read);
-    cg_val base = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", base, scratch, *offset);
-    if (regs)
-        cg_flat_store(c, kind, base, read, regs);
-    *offset += padded_bytes(kind, v);
-    return base;
-}
-
-static void put_operands(cg_func *c, plain *m, const cg_layout *read)
-{
-    bc_value **operands = bc_operands(m->op);
-    uint32_t all = 0, offset = 0;
+    uint32_t all = 0;
     for (uint32_t i = 0; i < m->op->operand_count; i++)
         if (i != 2)
-            all += padded_bytes(i < 2 ? m->p->in : m->scale_kind, operands[i]);
-    cg_val scratch = cg_scratch(c, all);
+            all += i < 2 ? ((padded_bytes(m->p->in, bc_operands(m->op)[i]) >> parts) + 15) & ~15u
+                         : padded_bytes(m->scale_kind, bc_operands(m->op)[i]);
+    return all;
+}
+
+/* Operand `index` of the op behind the first *offset bytes of the scratch: of K the part with that number, of 1 << parts. */
+static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_layout *read, uint32_t parts, uint32_t part,
+                          cg_val scratch, uint32_t *offset)
+{
+    const bc_value *v = bc_operands(m->op)[index];
+    bc_kind kind = index < 2 ? m->p->in : m->scale_kind;
+    const cg_val *regs = cg_get(c, v, read);
+    uint32_t bits = cg_shape_of(v->type).tile_bits, first = m->p->k - parts + (index == 1 ? m->p->n : 0);
+    cg_stage place = {.base = cg_new(c, CG_B32), .columns = bits - parts, .bytes = cg_memory_bytes(kind)};
+    cg_ins(c, "add.u32 %v, %v, %u", place.base, scratch, *offset);
+    if (regs)
+        cg_stage_fill(c, &place, kind, read, regs, (((uint32_t)1 << parts) - 1) << first, part);
+    *offset += ((padded_bytes(kind, v) >> parts) + 15) & ~15u;
+    return place.base;
+}
+
+static void put_operands(cg_func *c, plain *m, const cg_layout *read, uint32_t part)
+{
+    uint32_t offset = 0;
+    cg_val scratch = cg_scratch(c, bytes_of(m, m->parts));
     for (uint32_t i = 0; i < 2; i++)
-        m->sides[i].base = put_operand(c, m, i, m->p->in, &read[i], scratch, &offset);
+        m->sides[i].base = put_operand(c, m, i, &read[i], m->parts, part, scratch, &offset);
     for (uint32_t i = 0; m->scaled && i < 2; i++)
-        m->sides[i].scale_base = put_operand(c, m, 3 + i, m->scale_kind, &read[2 + i], scratch, &offset);
+        m->sides[i].scale_base = put_operand(c, m, 3 + i, &read[2 + i], 0, 0, scratch, &offset);
     cg_barrier(c);
 }
 
 /* ---- lines ---- */
 
-static void describe_sides(plain *m)
+static void describe_scales(plain *m)
 {
-    const cg_product *p = m->p;
-    uint32_t bytes = cg_memory_bytes(p->in);
-    m->sides[0] = (side){.left = true, .pitch = bytes << p->k, .step = bytes};
-    m->sides[1] = (side){.pitch = bytes, .step = bytes << p->n, .batch_pitch = bytes << (p->n + p->k)};
-    m->scaled = m->op->opcode == OP_mmaf_scaled;
-    if (!m->scaled)
-        return;
     const bc_type *type = bc_operands(m->op)[3]->type;
-    int64_t blocks = type->shape[type->rank - 1];
-    uint32_t k = (uint32_t)tv_trailing_zeros((uint32_t)blocks);
+    uint32_t k = (uint32_t)tv_trailing_zeros((uint32_t)type->shape[type->rank - 1]);
     m->scale_kind = bc_elem_kind(type);
-    m->block = p->k - k;
-    bytes = cg_memory_bytes(m->scale_kind);
+    m->block = m->p->k - k;
+    uint32_t bytes = cg_memory_bytes(m->scale_kind);
     m->sides[0].scale_pitch = bytes << k;
     m->sides[0].scale_step = bytes;
     m->sides[1].scale_pitch = bytes;
-    m->sides[1].scale_step = bytes << p->n;
-    m->sides[1].scale_batch_pitch = bytes << (p->n + k);
+    m->sides[1].scale_step = bytes << m->p->n;
+    m->sides[1].scale_batch_pitch = bytes << (m->p->n + k);
+}
+
+static void describe_sides(const cg_func *c, plain *m)
+{
+    const cg_product *p = m->p;
+    m->scaled = m->op->opcode == OP_mmaf_scaled;
+    if (m->scaled)
+        describe_scales(m);
+    while (m->parts < p->k && bytes_of(m, m->parts) > cg_scratch_room(c))
+        m->parts++;
+    uint32_t bytes = cg_memory_bytes(p->in), k = p->k - m->parts;
+    m->sides[0].left = true;
+    m->sides[0].pitch = bytes << k;
+    m->sides[0].step = bytes;
+    m->sides[1].pitch = bytes;
+    m->sides[1].step = bytes << p->n;
+    m->sides[1].batch_pitch = bytes << (p->n + k);
 }
 
 /* base + line * pitch + batch * batch_pitch */
@@ -144,6 +164,7 @@ static void find_lines(cg_func *c, const plain *m, side *s)
     uint32_t rows = (((uint32_t)1 << (p->m + p->batch)) - 1) << p->n, batches = (((uint32_t)1 << p->batch) - 1) << (p->n + p->m);
     cg_val number = s->left ? cg_thread_index(c, m->layout, rows, p->n) : cg_thread_index(c, m->layout, columns, 0);
     cg_val batch = s->left ? cg_const(CG_B32, 0) : cg_thread_index(c, m->layout, batches, p->n + p->m);
+    s->count = 0;
     s->key = bc_new(&c->arena, uint32_t, count);
     s->of = bc_new(&c->arena, uint32_t, count);
     s->at = cg_vals(c, count);
@@ -255,15 +276,29 @@ static void add_accumulator(cg_func *c, const plain *m, cg_val *acc)
     }
 }
 
+/* A loop over k, up to `last`, through the part of the operands that is in scratch. */
+static void add_part(cg_func *c, plain *m, cg_val k, uint32_t last)
+{
+    uint32_t head = cg_label(c);
+    cg_val again = cg_new(c, CG_PRED);
+    for (int i = 0; i < 2; i++)
+        find_lines(c, m, &m->sides[i]);
+    cg_place_label(c, head);
+    for (int i = 0; i < 2 && !c->failed; i++)
+        load_lines(c, m, &m->sides[i], k);
+    add_products(c, m);
+    cg_ins(c, "add.u32 %v, %v, 1", k, k);
+    cg_ins(c, "setp.lt.u32 %v, %v, %u", again, k, last);
+    cg_ins(c, "@%v bra %l", again, head);
+    cg_scratch_read(c);
+}
+
 void cg_multiply_plain(cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *read, cg_val *acc)
 {
     plain m = {.op = op, .p = p, .layout = &cg_value_of(c, p->result)->home, .cls = p->acc == BC_F64 ? CG_B64 : CG_B32};
-    uint32_t count = cg_layout_regs(m.layout), head = cg_label(c);
-    cg_val k = cg_new(c, CG_B32), again = cg_new(c, CG_PRED);
-    describe_sides(&m);
-    put_operands(c, &m, read);
-    for (int i = 0; i < 2; i++)
-        find_lines(c, &m, &m.sides[i]);
+    uint32_t count = cg_layout_regs(m.layout);
+    cg_val k = cg_new(c, CG_B32);
+    describe_sides(c, &m);
     m.sum = cg_vals(c, count);
     if (c->failed)
         return;
@@ -272,13 +307,10 @@ void cg_multiply_plain(cg_func *c, const bc_op *op, const cg_product *p, const c
         cg_ins(c, "mov.b%u %v, 0", cg_class_bits(m.cls), m.sum[r]);
     }
     cg_ins(c, "mov.u32 %v, 0", k);
-    cg_place_label(c, head);
-    for (int i = 0; i < 2; i++)
-        load_lines(c, &m, &m.sides[i], k);
-    add_products(c, &m);
-    cg_ins(c, "add.u32 %v, %v, 1", k, k);
-    cg_ins(c, "setp.lt.u32 %v, %v, %u", again, k, (uint32_t)1 << p->k);
-    cg_ins(c, "@%v bra %l", again, head);
-    cg_scratch_read(c);
-    add_accumulator(c, &m, acc);
+    for (uint32_t part = 0; part < (uint32_t)1 << m.parts && !c->failed; part++) {
+        put_operands(c, &m, read, part);
+        add_part(c, &m, k, (part + 1) << (p->k - m.parts));
+    }
+    if (!c->failed)
+        add_accumulator(c, &m, acc);
 }

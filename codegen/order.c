@@ -1,6 +1,7 @@
 /* Barriers between memory ops; see the header. */
 #include "codegen/order.h"
 
+#include "codegen/stage.h"
 #include "codegen/view.h"
 
 /* ---- which memory ---- */
@@ -191,7 +192,7 @@ cg_val cg_all(cg_func *c, cg_val predicate)
 uint32_t cg_scratch_room(const cg_func *c)
 {
     uint32_t all = cg_static_shared(c->target);
-    return c->in_ring ? (all - c->ring_bytes) & ~127u : all;
+    return c->in_ring ? (all - c->ring_bytes) & ~(uint32_t)(CG_STAGE_ALIGN - 1) : all;
 }
 
 cg_val cg_scratch(cg_func *c, uint32_t bytes)

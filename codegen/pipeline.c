@@ -174,7 +174,7 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
         p->load_count++;
     }
     uint32_t all = cg_static_shared(c->target), rest = all > 48 << 10 ? SHARED_FOR_THE_REST : SHARED_FOR_THE_REST / 2;
-    uint32_t room = c->plain_loops ? 0 : all - (c->kept_bytes > rest ? (c->kept_bytes + 127) & ~127u : rest);
+    uint32_t room = c->plain_loops ? 0 : all - (c->kept_bytes > rest ? (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1) : rest);
     if (p->load_count && (c->in_ring || 2 * p->slot_bytes > room))
         cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
