@@ -137,6 +137,22 @@ says "'tilevm run --device cpu'"
 run 1 "$tilevm" run raw.tbc --grid 1 null 'zeros(i32,8)' 5 --json
 says '"outcome":	"trapped"'
 says '"message":	"the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
+# An assert that does not hold.
+cat > assert.tir <<'END'
+cuda_tile.module @m { entry @check(%n: tile<i32>) {
+  %five = constant <i32: 5> : tile<i32>
+  %ok = cmpi less_than %n, %five, signed : tile<i32> -> tile<i1>
+  assert %ok, "n is too large" : tile<i1>
+  return } }
+END
+"$tilevm" asm assert.tir -o assert.tbc || exit 2
+run 0 "$tilevm" run assert.tbc --grid 1 -d cuda 4
+run 1 "$tilevm" run assert.tbc --grid 1 -d cuda 6
+says 'n is too large'
+says 'the kernel failed on No GPU 0 (CUDA_ERROR_LAUNCH_FAILED)'
+run 1 "$tilevm" run assert.tbc --grid 1 -d cuda 6 --json
+says '"device":	"cuda:0"'
+says 'n is too large\n"'
 for option in '--trace all' '--dump-tile 1=x.npy' '--check all' --stats --profile '--order 3' '--threads 2' '--memory 5' \
     '--max-steps 5'; do
     run 2 cuda $option

@@ -102,11 +102,10 @@ static tvResult run_on_device(run_job *job, int *out_exit)
         code = run_device_no_memory();
     if (code == LD_CUDA_SUCCESS) {
         run_job_starts(job);
-        code = launch(job, &device, &kernel);
-    }
-    if (code == LD_CUDA_SUCCESS)
         snprintf(job->device, sizeof job->device, "cuda:%d, %s (sm_%u)", job->options.ordinal, device.gpu.name,
                  device.gpu.target);
+        code = launch(job, &device, &kernel);
+    }
     if (code == LD_CUDA_SUCCESS && job->options.against)
         *out_exit = run_against_other(job, &device, &before);
     run_copy_free(&before);
@@ -121,7 +120,7 @@ static int device_failed(run_job *job, tvResult code)
     const char *why = tvGetLastErrorMessage();
     bool stopped = is_kernel_failure(code);
     bool refused = code == LD_CUDA_NO_BINARY_FOR_GPU || code == LD_CUDA_INVALID_IMAGE || code == LD_CUDA_INVALID_PTX;
-    job->ran = false;
+    job->ran = stopped;
     job->outcome = stopped ? RUN_TRAPPED : RUN_INVALID;
     snprintf(job->message, sizeof job->message, "%s", why);
     if (!job->options.json || !(stopped || refused))
@@ -148,6 +147,7 @@ int run_backend_kernel(run_job *job)
     if (o->where == RUN_ON_CUDA || is_kernel_failure(result))
         return device_failed(job, result);
     const char *why = tvGetLastErrorMessage();
+    job->device[0] = 0;
     snprintf(job->not_device, sizeof job->not_device, "%.*s", (int)strcspn(why, "\n"), why);
     return run_on_cpu(job);
 }

@@ -513,7 +513,8 @@ static void add_device(json_doc *doc, cJSON *root, const run_job *job)
     json_text(doc, root, "device", comma ? name : "cpu");
     if (comma) {
         json_text(doc, root, "device_name", comma + 2);
-        json_real(doc, root, "kernel_ms", job->kernel_ms);
+        if (job->outcome != RUN_TRAPPED)
+            json_real(doc, root, "kernel_ms", job->kernel_ms);
     }
     if (job->options.says_where && job->not_device[0])
         json_text(doc, root, "not_on_a_gpu", job->not_device);
