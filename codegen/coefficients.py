@@ -4,23 +4,24 @@
 Every polynomial is the one with the least squares of errors in 64 Chebyshev nodes of the interval, in 60 digits, which is
 within a small factor of the best one (Remez). The coefficients are rounded one by one from the lowest, the rest being
 fitted again to what is left over. The comment gives the largest error found, relative to the function that it approximates.
+Rows of f32 alone are the best ones, in error of the function that they are part of.
 
     python3 codegen/coefficients.py > codegen/coefficients.def
 """
-from mpmath import mp, mpf, pi, log, exp, cos, sin, tan, tanh, sinh, atan, atanh, sqrt, floor, frexp, lu_solve, matrix
+from mpmath import mp, mpf, pi, log, log1p, exp, cos, sin, tan, tanh, sinh, atan, atanh, sqrt, floor, frexp, lu_solve, matrix
 
 mp.dps = 60
 
 
-def rounded(x, bits):
-    """x rounded to so many bits of significand."""
+def rounded(x, bits, down=False):
+    """x rounded to so many bits of significand; down: towards 0."""
     if x == 0:
         return mpf(0)
     m, e = frexp(x)
     scaled = m * mpf(2) ** bits
     n = floor(scaled)
     d = scaled - n
-    if d > mpf(1) / 2 or (d == mpf(1) / 2 and int(n) % 2):
+    if not down and (d > mpf(1) / 2 or (d == mpf(1) / 2 and int(n) % 2)):
         n += 1
     return n * mpf(2) ** (e - bits)
 
@@ -58,7 +59,7 @@ def fitted(f, low, high, count, bits):
 def polynomial(name, what, f, low, high, counts):
     worst = []
     rows = {}
-    for bits in (24, 53):
+    for bits in counts:
         c = fitted(f, low, high, counts[bits], bits)
         rows[bits] = c
         error = mpf(0)
@@ -69,9 +70,13 @@ def polynomial(name, what, f, low, high, counts):
             value = sum(k * x ** j for j, k in enumerate(c))
             error = max(error, abs(value / f(x) - 1))
         worst.append(float(log(error) / log(2)))
-    print(f"/* {what}; relative error 2^{worst[0]:.1f}, 2^{worst[1]:.1f} */")
-    for bits in (24, 53):
-        lines = ", ".join(hexadecimal(c) for c in rows[bits])
+    put(name, what, worst, rows)
+
+
+def put(name, what, worst, rows):
+    print(f"/* {what}; relative error " + ", ".join(f"2^{w:.1f}" for w in worst) + " */")
+    for bits, row in rows.items():
+        lines = ", ".join(hexadecimal(c) for c in row)
         text = f"POLYNOMIAL({name}, {'F32' if bits == 24 else 'F64'}, {lines})"
         while len(text) > 120:
             cut = text.rfind(" ", 0, 120)
@@ -79,6 +84,55 @@ def polynomial(name, what, f, low, high, counts):
             text = "           " + text[cut + 1:]
         print(text)
     print()
+
+
+POINTS = 1500
+
+
+def best(f, weight, low, high, count):
+    """Coefficients whose largest weighted error is the least possible (Remez), on a grid of so many points, and that error."""
+    grid = [(low + high) / 2 - (high - low) / 2 * cos(pi * i / (POINTS - 1)) for i in range(POINTS)]
+    values = [f(x) for x in grid]
+    weights = [weight(x) for x in grid]
+    chosen = [(i + 1) * (POINTS - 1) // (count + 2) for i in range(count + 1)]
+    for _ in range(40):
+        a = matrix(count + 1, count + 1)
+        b = matrix(count + 1, 1)
+        for i, at in enumerate(chosen):
+            for j in range(count):
+                a[i, j] = grid[at] ** j
+            a[i, count] = (-1) ** i / weights[at]
+            b[i] = values[at]
+        c = list(lu_solve(a, b))[:count]
+        errors = [w * (polynomial_at(c, x) - v) for x, v, w in zip(grid, values, weights)]
+        peaks = []
+        for i, e in enumerate(errors):
+            if peaks and (errors[peaks[-1]] > 0) == (e > 0):
+                if abs(e) > abs(errors[peaks[-1]]):
+                    peaks[-1] = i
+            else:
+                peaks.append(i)
+        while len(peaks) > count + 1:
+            peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+        if peaks == chosen:
+            break
+        chosen = peaks
+    return c, max(abs(e) for e in errors)
+
+
+def polynomial_at(c, x):
+    value = mpf(0)
+    for k in reversed(c):
+        value = value * x + k
+    return value
+
+
+def minimax(name, what, f, weight, low, high, count):
+    """A row of f32: the weight makes errors of the polynomial relative errors of the function. Rounded one by one."""
+    mp.dps = 40
+    c, worst = best(f, weight, mpf(low), mpf(high), count)
+    put(name, what, [float(log(worst) / log(2))], {24: [rounded(x, 24) for x in c]})
+    mp.dps = 60
 
 
 def parts(name, what, x, count=3, first_bits=None):
@@ -95,6 +149,13 @@ def parts(name, what, x, count=3, first_bits=None):
     print()
 
 
+def parts_down(x):
+    found = []
+    for _ in range(3):
+        found.append(rounded(x - sum(found), 24, down=True))
+    return found
+
+
 print("/* Constants of the mathematical functions, made by codegen/coefficients.py: POLYNOMIAL(name, type, coefficients of 1, x, x^2,")
 print("   ...) and PARTS(name, type, numbers whose sum is the constant). */")
 print("#ifndef POLYNOMIAL\n#define POLYNOMIAL(name, type, ...)\n#endif\n#ifndef PARTS\n#define PARTS(name, type, ...)\n#endif\n")
@@ -102,6 +163,8 @@ parts("LOG2_E", "log2(e)", 1 / log(mpf(2)))
 parts("LN_2", "ln 2; the first part times any exponent is exact", log(mpf(2)), 3, {24: 15, 53: 41})
 parts("LN_2_PAIR", "ln 2, rounded", log(mpf(2)))
 parts("PI_2", "pi / 2", pi / 2)
+print("/* pi / 2, all parts of one sign: with n = 0, x - n pi / 2 is x for -0 too */")
+print("PARTS(PI_2_DOWN, F32, " + ", ".join(hexadecimal(p) for p in parts_down(pi / 2)) + ")\n")
 parts("TWO_PI", "2 / pi", 2 / pi)
 parts("PI_4", "pi / 4", pi / 4)
 parts("THIRD", "1/3", mpf(1) / 3)
@@ -131,12 +194,42 @@ polynomial("COS", "(cos(r) - 1 + z/2) / z^2, z = r^2, |r| <= pi/4",
 polynomial("ATAN", "(atan(q)/q - 1) / z, z = q^2 <= tan(pi/8)^2",
            lambda z: (atan(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 3 + z / 5 - z * z / 7,
            mpf(0), mpf("0.1720"), {24: 5, 53: 11})
-polynomial("SINH", "(sinh(x)/x - 1) / z, z = x^2 <= 1",
-           lambda z: (sinh(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else mpf(1) / 6 + z / 120 + z * z / 5040,
-           mpf(0), mpf(1), {24: 4, 53: 8})
-polynomial("TANH", "(tanh(x)/x - 1) / z, z = x^2, |x| <= 0.55",
-           lambda z: (tanh(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 3 + 2 * z / 15 - 17 * z * z / 315,
-           mpf(0), mpf("0.3026"), {24: 5, 53: 11})
+
+
+def over_function(name):
+    """z / (name(x) / x), z = x^2: the weight of an error of P in name(x) = x + x z P(z)."""
+    return lambda z: z / (name(sqrt(z)) / sqrt(z)) if z > mpf("1e-12") else z
+
+
+def of_sinh(z):
+    return (sinh(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else mpf(1) / 6 + z / 120 + z * z / 5040
+
+
+def of_tanh(z):
+    return (tanh(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 3 + 2 * z / 15 - 17 * z * z / 315
+
+
+def of_tan(z):
+    return (tan(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else mpf(1) / 3 + 2 * z / 15 + 17 * z * z / 315
+
+
+def of_log(r):
+    return (log1p(r) - r) / r ** 2 if abs(r) > mpf("1e-9") else -mpf(1) / 2 + r / 3 - r * r / 4
+
+
+def over_log(r):
+    """The weight of an error of P in log(1 + r) = r + r^2 P(r); not 0, where nothing could be divided by it."""
+    return abs(r) / (log1p(r) / r if abs(r) > mpf("1e-9") else 1) + mpf("1e-12")
+
+
+minimax("SINH", "(sinh(x)/x - 1) / z, z = x^2 <= 1", of_sinh, over_function(sinh), 0, 1, 4)
+polynomial("SINH", "the same", of_sinh, mpf(0), mpf(1), {53: 8})
+minimax("TANH", "(tanh(x)/x - 1) / z, z = x^2, |x| <= 0.6", of_tanh, over_function(tanh), 0, "0.36", 5)
+polynomial("TANH", "the same, |x| <= 0.55", of_tanh, mpf(0), mpf("0.3026"), {53: 11})
+minimax("TAN", "(tan(r)/r - 1) / z, z = r^2, |r| <= pi/4", of_tan, over_function(tan), 0, "0.6241", 6)
+third = mpf(1) / 3
+minimax("LOG_1P", "(log(1 + r) - r) / r^2, |r| <= 1/3", of_log, over_log, -third, third, 9)
+minimax("LOG2_1P", "(log(1 + r) - r) / r^2 / ln 2, |r| <= 1/3", lambda r: of_log(r) / log(mpf(2)), over_log, -third, third, 10)
 print("/* 2 / pi in binary, 32 bits at a time, highest first; the last ones of f64's largest number are among them. */")
 print("#ifndef TWO_PI_BITS\n#define TWO_PI_BITS(...)\n#endif")
 mp.dps = 500

@@ -5,14 +5,14 @@
 
 typedef struct function {
     const char *op;
-    cg_math_fn *emit;
+    cg_math_fn *emit[2]; /* f32, f64 */
     uint8_t operands;
     bool in_place; /* in f32 */
 } function;
 
 enum { CALLED, INLINE };
 static const function functions[] = {
-#define FUNCTION(op, name, operands, form) {#op, cg_math_##name, operands, form},
+#define FUNCTION(op, f32, f64, operands, form) {#op, {cg_math_##f32, cg_math_##f64}, operands, form},
 #include "codegen/math.def"
 };
 
@@ -48,7 +48,7 @@ cg_val cg_two_over_pi(cg_func *c)
 /* The register class of operand i. The exponent of fpowi is an integer. */
 static cg_class operand_class(const function *f, const cg_real *k, unsigned i)
 {
-    return f->emit == cg_math_powi && i == 1 ? CG_B32 : r_class(k);
+    return f->emit[k->wide] == cg_math_powi && i == 1 ? CG_B32 : r_class(k);
 }
 
 static void put_name(bc_text *out, const function *f, bool wide)
@@ -70,7 +70,7 @@ static void emit_called(cg_func *c, const function *f, bool wide)
         operands[i] = cg_new(c, operand_class(f, &k, i));
         cg_ins_first(c, "mov.b%u %v, %%a%u", cg_class_bits((cg_class)operands[i].cls), operands[i], i);
     }
-    cg_val result = cg_reg(c, f->emit(&k, operands));
+    cg_val result = cg_reg(c, f->emit[wide](&k, operands));
     bc_text *out = &c->module_text;
     bc_text_printf(out, ".func (.reg .b%u %%result) ", wide ? 64u : 32u);
     put_name(out, f, wide);
@@ -116,7 +116,7 @@ bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide,
         cg_val x[2] = {{0}, {0}};
         for (unsigned o = 0; o < f->operands; o++)
             x[o] = cg_reg(c, operands[o]);
-        *out_result = f->in_place && !wide ? f->emit(&k, x) : call(c, f, wide, operands);
+        *out_result = f->in_place && !wide ? f->emit[wide](&k, x) : call(c, f, wide, operands);
         return true;
     }
     return false;

@@ -6,7 +6,7 @@
 
 /* Emits instructions that compute the function of its operands, which are registers. */
 typedef cg_val cg_math_fn(const cg_real *k, const cg_val *x);
-#define FUNCTION(op, name, operands, form) cg_math_fn cg_math_##name;
+#define FUNCTION(op, f32, f64, operands, form) cg_math_fn cg_math_##f32, cg_math_##f64;
 #include "codegen/math.def"
 
 /* The element-wise op on f32 or f64 elements; false: it is no function of math.def. variant is that of codegen/maps.def. */

@@ -59,19 +59,19 @@ static cg_val exp_limit(const cg_real *k)
     return r_either(k, 110, 750);
 }
 
-/* f32 leaves the lower part of r out: within 1.1 units. */
 cg_val cg_math_exp(const cg_real *k, const cg_val *x)
 {
-    cg_val limited = r_clamp(k, x[0], exp_limit(k)), n;
-    if (k->wide) {
-        power p = power_of(k, (cg_pair){limited, r_number(k, 0)});
-        return r_scale(k, r_add(k, p.value.high, p.value.low), p.n);
-    }
-    n = r_rint(k, r_mul(k, limited, r_part(k, CG_LOG2_E_F32, 0)));
-    cg_val minus = r_neg(k, n), r = r_fma(k, minus, r_part(k, CG_LN_2_F32, 0), limited);
-    r = r_fma(k, minus, r_part(k, CG_LN_2_F32, 1), r);
-    cg_val sum = r_fma(k, r_mul(k, r, r), r_polynomial(k, CG_EXP_F32, r), r);
-    return r_scale(k, r_add(k, r_number(k, 1), sum), to_int(k, n));
+    power p = power_of(k, (cg_pair){r_clamp(k, x[0], exp_limit(k)), r_number(k, 0)});
+    return r_scale(k, r_add(k, p.value.high, p.value.low), p.n);
+}
+
+/* 2^n 2^f, |f| <= 1/2. n is the end of what the sum with 1.5 2^23 is made of, and no more of it counts in r_scale. */
+cg_val cg_math_exp_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val limited = r_clamp(k, x[0], exp_limit(k)), shift = r_number(k, 0x1.8p23), log2_e = r_part(k, CG_LOG2_E_F32, 0);
+    cg_val n = r_fma(k, limited, log2_e, shift), f = r_fma(k, limited, log2_e, r_sub(k, shift, n));
+    f = r_fma(k, limited, r_part(k, CG_LOG2_E_F32, 1), f);
+    return r_scale(k, r_op(k, "ex2.approx.ftz", 1, f, f, f), n);
 }
 
 cg_val cg_math_exp2(const cg_real *k, const cg_val *x)
@@ -155,6 +155,35 @@ cg_val cg_math_log2(const cg_real *k, const cg_val *x)
     return log_special(k, x[0], r_add(k, sum.high, r_add(k, sum.low, m.low)));
 }
 
+/* x = m 2^n with m from 2/3 to 4/3, for x > 0: m - 1, exactly. n comes as a number and times 2^23. */
+static cg_val split_f32(const cg_real *k, cg_val x, cg_val *out_n)
+{
+    cg_func *c = k->c;
+    cg_val subnormal = r_test(k, "lt", x, r_number(k, 0x1p-126)), number = cg_new(c, CG_B32);
+    cg_val scaled = r_select(k, subnormal, r_mul(k, x, r_number(k, 0x1p23)), x);
+    cg_val above = cg_int_op(c, "sub.s32", scaled, cg_const(CG_B32, 0x3f2aaaab)); /* 2/3 */
+    cg_val n = cg_int_op(c, "and.b32", above, cg_const(CG_B32, 0xff800000));
+    cg_ins(c, "cvt.rn.f32.s32 %v, %v", number, n);
+    *out_n = r_add(k, number, r_select(k, subnormal, r_number(k, -23 * 0x1p23), r_number(k, 0)));
+    return r_sub(k, cg_int_op(c, "sub.s32", scaled, n), r_number(k, 1));
+}
+
+cg_val cg_math_log_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val n, r = split_f32(k, x[0], &n);
+    cg_val of_m = r_fma(k, r_mul(k, r_polynomial(k, CG_LOG_1P_F32, r), r), r, r);
+    return log_special(k, x[0], r_fma(k, n, r_number(k, 0x1.62e43p-24), of_m)); /* ln 2 2^-23 */
+}
+
+/* log2(e) as two numbers: near 1 the result is as good as elsewhere. */
+cg_val cg_math_log2_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val n, r = split_f32(k, x[0], &n), low = r_part(k, CG_LOG2_E_F32, 1);
+    cg_val rest = r_mul(k, r_fma(k, r_polynomial(k, CG_LOG2_1P_F32, r), r, low), r);
+    cg_val of_m = r_fma(k, r, r_part(k, CG_LOG2_E_F32, 0), rest);
+    return log_special(k, x[0], r_fma(k, n, r_number(k, 0x1p-23), of_m));
+}
+
 /* ---- powers: C's pow ---- */
 
 /* |x|^(y.high + y.low); x is neither 0 nor Inf. */
@@ -216,14 +245,14 @@ cg_val cg_math_powi(const cg_real *k, const cg_val *x)
 
 /* ---- hyperbolic functions ---- */
 
-/* (e^x + sign e^-x) / 2 for x >= 0, as a pair times 2^n: the smaller term only counts while n is small. */
+/* In f64: (e^x + sign e^-x) / 2 for x >= 0, as a pair times 2^n: the smaller term only counts while n is small. */
 static cg_val half_sum(const cg_real *k, cg_val x, bool minus)
 {
     cg_func *c = k->c;
     cg_val limit = exp_limit(k), size = r_abs(k, x);
     size = r_select(k, r_test(k, "gt", size, limit), limit, size);
     power p = power_of(k, (cg_pair){size, r_number(k, 0)});
-    cg_val twice = cg_int_op(c, "add.s32", p.n, p.n), most = cg_const(CG_B32, k->wide ? 1000 : 120);
+    cg_val twice = cg_int_op(c, "add.s32", p.n, p.n), most = cg_const(CG_B32, 1000);
     twice = cg_int_op(c, "min.s32", twice, most);
     cg_val negated = cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, 0)), twice);
     cg_val inverse = r_op(k, "rcp.rn", 1, p.value.high, limit, limit);
@@ -254,7 +283,7 @@ cg_val cg_math_sinh(const cg_real *k, const cg_val *x)
 /* 1 - 2 / (e^2x + 1) where x is large enough. */
 cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
 {
-    cg_val size = r_abs(k, x[0]), limit = r_either(k, 10, 20), one = r_number(k, 1);
+    cg_val size = r_abs(k, x[0]), limit = r_number(k, 20), one = r_number(k, 1);
     cg_val limited = r_select(k, r_test(k, "gt", size, limit), limit, size);
     power p = power_of(k, (cg_pair){r_add(k, limited, limited), r_number(k, 0)});
     cg_val factor = r_power_of_two(k, p.n);
@@ -266,6 +295,55 @@ cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
     cg_val large = r_add(k, rest.high, r_sub(k, rest.low, q.low));
     cg_val small = odd_polynomial(k, CG_TANH_F32, x[0]);
     return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.546875)), small, large), x[0]);
+}
+
+/* In f32 they are made of the instructions for 2^x and 1 / x, as exp is. */
+
+/* e^size / 4 for 0 <= size < 90: 2^f 2^n / 4, where |f| < 1. n is the end of what the sum with 2^23 is made of. */
+static cg_val quarter_power_f32(const cg_real *k, cg_val size)
+{
+    cg_val shift = r_number(k, 0x1p23), scaled = r_mul(k, size, r_part(k, CG_LOG2_E_F32, 0));
+    cg_val n = r_op(k, "add.rz", 2, scaled, shift, shift), whole = r_sub(k, n, shift);
+    cg_val r = r_fma(k, whole, r_minus_part(k, CG_LN_2_PAIR_F32, 0), size);
+    r = r_fma(k, whole, r_minus_part(k, CG_LN_2_PAIR_F32, 1), r);
+    cg_val f = r_mul(k, r, r_part(k, CG_LOG2_E_F32, 0)), e = r_op(k, "ex2.approx.ftz", 1, f, f, f);
+    return r_mul(k, e, r_power_of_two(k, cg_int_op(k->c, "add.s32", n, cg_const(CG_B32, (uint32_t)-2))));
+}
+
+/* (e^|x| + sign e^-|x|) / 2 */
+static cg_val half_sum_f32(const cg_real *k, cg_val x, double sign)
+{
+    cg_val limit = r_number(k, 89.5), e = quarter_power_f32(k, r_op(k, "min.NaN", 2, r_abs(k, x), limit, limit));
+    cg_val other = r_mul(k, r_op(k, "rcp.approx.ftz", 1, e, e, e), r_number(k, sign * 0.125));
+    return r_fma(k, e, r_number(k, 2), other);
+}
+
+/* x + x z P(z) */
+static cg_val odd_polynomial_f32(const cg_real *k, cg_coefficients row, cg_val x)
+{
+    cg_val z = r_mul(k, x, x);
+    return r_fma(k, r_mul(k, r_polynomial(k, row, z), z), x, x);
+}
+
+cg_val cg_math_cosh_f32(const cg_real *k, const cg_val *x)
+{
+    return half_sum_f32(k, x[0], 1);
+}
+
+cg_val cg_math_sinh_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val large = r_copysign(k, half_sum_f32(k, x[0], -1), x[0]), small = odd_polynomial_f32(k, CG_SINH_F32, x[0]);
+    return r_select(k, r_test(k, "lt", r_abs(k, x[0]), r_number(k, 1)), small, large);
+}
+
+/* 1 - 2 / (e^2x + 1) where x is large enough; from 10 on it is 1. */
+cg_val cg_math_tanh_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val size = r_abs(k, x[0]), one = r_number(k, 1), limited = r_op(k, "min.NaN", 2, size, r_number(k, 10), size);
+    cg_val scaled = r_mul(k, limited, r_number(k, 0x1.715476p+1)), e = r_op(k, "ex2.approx.ftz", 1, scaled, one, one);
+    cg_val inverse = r_op(k, "rcp.approx.ftz", 1, r_add(k, e, one), one, one);
+    cg_val large = r_fma(k, inverse, r_number(k, -2), one), small = odd_polynomial_f32(k, CG_TANH_F32, x[0]);
+    return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.6)), small, large), x[0]);
 }
 
 /* ---- 1 / sqrt(x), f64 (f32 has an instruction) ---- */

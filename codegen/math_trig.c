@@ -14,14 +14,14 @@ static cg_val near_limit(const cg_real *k)
     return r_either(k, 0x1p17, 0x1p28);
 }
 
-/* The first difference is exact: x and q pi/2 are near each other. */
+/* In f64. The first difference is exact: x and q pi/2 are near each other. */
 static quadrant near_quadrant(const cg_real *k, cg_val x)
 {
     cg_val n = r_rint(k, r_mul(k, x, r_part(k, CG_TWO_PI_F32, 0))), minus = r_neg(k, n), q = cg_new(k->c, CG_B32);
     cg_val first = r_fma(k, minus, r_part(k, CG_PI_2_F32, 0), x);
     cg_pair second = r_two_product(k, minus, r_part(k, CG_PI_2_F32, 1)), sum = r_two_sum(k, first, second.high);
     cg_val low = r_fma(k, minus, r_part(k, CG_PI_2_F32, 2), r_add(k, sum.low, second.low));
-    cg_ins(k->c, "cvt.rzi.s32.%s %v, %v", k->wide ? "f64" : "f32", q, n);
+    cg_ins(k->c, "cvt.rzi.s32.f64 %v, %v", q, n);
     return (quadrant){r_fast_two_sum(k, sum.high, low), q};
 }
 
@@ -67,25 +67,22 @@ static cg_val take_quadrant(cg_func *c, cg_val *fraction)
     return low_word(c, q);
 }
 
-static quadrant far_narrow(const cg_real *k, cg_val x)
+static cg_val far_narrow(const cg_real *k, cg_val x, cg_val *out_q)
 {
     cg_func *c = k->c;
     cg_real wide = {c, true};
-    cg_val w[3], m = cg_int_op(c, "and.b32", x, cg_const(CG_B32, 0x7fffff)), high = cg_new(c, CG_B32), low = cg_new(c, CG_B32);
+    cg_val w[3], m = cg_int_op(c, "and.b32", x, cg_const(CG_B32, 0x7fffff)), r = cg_new(c, CG_B32);
     m = cg_int_op(c, "or.b32", m, cg_const(CG_B32, 0x800000));
     cg_val e = cg_int_op(c, "shr.u32", x, cg_const(CG_B32, 23));
     window(k, cg_int_op(c, "sub.s32", e, cg_const(CG_B32, 150)), 3, w);
     cg_val lowest = wide_op(c, "shr.u64", wide_op(c, "mul.wide.u32", m, w[2]), cg_const(CG_B32, 32)), sum = cg_new(c, CG_B64);
     cg_ins(c, "mad.wide.u32 %v, %v, %v, %v", sum, m, w[1], lowest);
     cg_val top = wide_op(c, "shl.b64", wide_op(c, "mul.wide.u32", m, w[0]), cg_const(CG_B32, 32));
-    cg_val fraction = wide_op(c, "add.u64", sum, top), q = take_quadrant(c, &fraction), number = cg_new(c, CG_B64);
+    cg_val fraction = wide_op(c, "add.u64", sum, top), number = cg_new(c, CG_B64);
+    *out_q = take_quadrant(c, &fraction);
     cg_ins(c, "cvt.rn.f64.s64 %v, %v", number, fraction);
-    number = r_mul(&wide, number, r_number(&wide, 0x1.921fb54442d18p-62)); /* pi/2 2^-62 */
-    cg_ins(c, "cvt.rn.f32.f64 %v, %v", high, number);
-    cg_val back = cg_new(c, CG_B64);
-    cg_ins(c, "cvt.f64.f32 %v, %v", back, high);
-    cg_ins(c, "cvt.rn.f32.f64 %v, %v", low, r_sub(&wide, number, back));
-    return (quadrant){{high, low}, q};
+    cg_ins(c, "cvt.rn.f32.f64 %v, %v", r, r_mul(&wide, number, r_number(&wide, 0x1.921fb54442d18p-62))); /* pi/2 2^-62 */
+    return r;
 }
 
 /* A signed fraction of 126 bits after the point, in quadrants, as an angle. */
@@ -145,6 +142,7 @@ static void assign(const cg_real *k, cg_val to, cg_val from)
     cg_ins(k->c, "mov.b%u %v, %v", cg_class_bits((cg_class)to.cls), to, from);
 }
 
+/* In f64. */
 static quadrant reduce(const cg_real *k, cg_val x)
 {
     cg_func *c = k->c;
@@ -155,7 +153,7 @@ static quadrant reduce(const cg_real *k, cg_val x)
     assign(k, result.r.low, here.r.low);
     assign(k, result.q, here.q);
     branch(c, near, done);
-    quadrant there = k->wide ? far_wide(k, size) : far_narrow(k, size);
+    quadrant there = far_wide(k, size);
     assign(k, result.r.high, there.r.high);
     assign(k, result.r.low, there.r.low);
     assign(k, result.q, there.q);
@@ -166,6 +164,27 @@ static quadrant reduce(const cg_real *k, cg_val x)
     cg_val negated = cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, 0)), result.q);
     result.q = cg_select(c, minus, negated, result.q);
     return result;
+}
+
+/* In f32: r as one number, each step rounded once, which is within a unit of it; the quadrant is in the last two bits of q. */
+static cg_val reduce_f32(const cg_real *k, cg_val x, cg_val *out_q)
+{
+    cg_func *c = k->c;
+    cg_val size = r_abs(k, x), near = r_test(k, "le", size, near_limit(k)), shift = r_number(k, 0x1.8p23);
+    cg_val q = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift), n = r_sub(k, q, shift), r = x;
+    for (unsigned i = 0; i < 3; i++)
+        r = r_fma(k, n, r_minus_part(k, CG_PI_2_DOWN_F32, i), r);
+    uint32_t done = cg_label(c);
+    branch(c, near, done);
+    cg_val far_q, far = far_narrow(k, size, &far_q);
+    cg_val minus = cg_new(c, CG_PRED), negated = cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, 0)), far_q);
+    cg_ins(c, "setp.lt.s32 %v, %v, 0", minus, x);
+    cg_val turned = r_select(k, minus, r_neg(k, far), far);
+    assign(k, r, r_select(k, r_test(k, "lt", size, r_infinity(k)), turned, r_nan(k)));
+    assign(k, q, cg_select(c, minus, negated, far_q));
+    cg_place_label(c, done);
+    *out_q = q;
+    return r;
 }
 
 /* ---- sine and cosine ---- */
@@ -201,11 +220,11 @@ static cg_val ends(const cg_real *k, cg_val x, bool odd, cg_val result)
 {
     cg_val size = r_abs(k, x);
     if (odd)
-        result = r_select(k, r_test(k, "lt", size, r_either(k, 0x1p-13, 0x1p-28)), x, result);
+        result = r_select(k, r_test(k, "lt", size, r_number(k, 0x1p-28)), x, result);
     return r_select(k, r_test(k, "lt", size, r_infinity(k)), result, r_nan(k));
 }
 
-/* sin(x + turns pi/2) */
+/* In f64: sin(x + turns pi/2) */
 static cg_val turned_sine(const cg_real *k, cg_val x, uint32_t turns)
 {
     quadrant r = reduce(k, x);
@@ -234,6 +253,40 @@ cg_val cg_math_tan(const cg_real *k, const cg_val *x)
     cg_pair under = {r_select(k, odd, r_neg(k, s.high), t.high), r_select(k, odd, r_neg(k, s.low), t.low)};
     cg_pair quotient = r_pair_quotient(k, over, under);
     return ends(k, x[0], true, r_add(k, quotient.high, quotient.low));
+}
+
+/* In f32: a polynomial each, of what reduce_f32 gives. */
+static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
+{
+    cg_func *c = k->c;
+    cg_val q, r = reduce_f32(k, x, &q), z = r_mul(k, r, r), one = r_number(k, 1);
+    if (turns)
+        q = cg_int_op(c, "add.s32", q, cg_const(CG_B32, turns));
+    cg_val cube = r_fma(k, r, z, r_number(k, 0)); /* +0 for -0, so that the sum is -0 */
+    cg_val s = r_fma(k, r_polynomial(k, CG_SIN_F32, z), cube, r);
+    cg_val t = r_fma(k, r_fma(k, r_polynomial(k, CG_COS_F32, z), z, r_number(k, -0.5)), z, one);
+    cg_val sign = cg_int_op(c, "and.b32", cg_int_op(c, "shl.b32", q, cg_const(CG_B32, 30)), cg_const(CG_B32, 0x80000000));
+    return cg_int_op(c, "xor.b32", r_select(k, bit_set(c, q, 1), t, s), sign);
+}
+
+cg_val cg_math_sin_f32(const cg_real *k, const cg_val *x)
+{
+    return turned_sine_f32(k, x[0], 0);
+}
+
+cg_val cg_math_cos_f32(const cg_real *k, const cg_val *x)
+{
+    return turned_sine_f32(k, x[0], 1);
+}
+
+/* tan(r) or -1 / tan(r); the reciprocal is made better once, and then rounds as it should. */
+cg_val cg_math_tan_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val q, r = reduce_f32(k, x[0], &q), z = r_mul(k, r, r);
+    cg_val t = r_fma(k, r_polynomial(k, CG_TAN_F32, z), r_mul(k, r, z), r);
+    cg_val inverse = r_neg(k, r_op(k, "rcp.approx.ftz", 1, t, t, t)), rest = r_fma(k, inverse, t, r_number(k, 1));
+    inverse = r_fma(k, inverse, rest, inverse);
+    return r_select(k, bit_set(k->c, q, 1), inverse, t);
 }
 
 /* ---- atan2(y, x) ---- */

@@ -51,6 +51,11 @@ cg_val r_part(const cg_real *k, cg_coefficients first, unsigned i)
     return r_number(k, rows[first + k->wide].items[i]);
 }
 
+cg_val r_minus_part(const cg_real *k, cg_coefficients first, unsigned i)
+{
+    return r_number(k, -rows[first + k->wide].items[i]);
+}
+
 cg_val r_polynomial(const cg_real *k, cg_coefficients first, cg_val x)
 {
     const row *r = &rows[first + k->wide];

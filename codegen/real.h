@@ -54,6 +54,8 @@ static inline cg_val r_nan(const cg_real *k)
 /* Item i of a row; the polynomial of a row at x. row: the one of f32. */
 cg_val r_part(const cg_real *k, cg_coefficients row, unsigned i);
 cg_val r_polynomial(const cg_real *k, cg_coefficients row, cg_val x);
+/* The negative of item i of a row. */
+cg_val r_minus_part(const cg_real *k, cg_coefficients row, unsigned i);
 
 static inline cg_val r_add(const cg_real *k, cg_val a, cg_val b)
 {
