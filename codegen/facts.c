@@ -17,9 +17,11 @@ static uint8_t least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-static cg_fact constant_fact(int64_t value)
+void cg_set_constant(cg_fact *fact, int64_t value)
 {
-    return (cg_fact){.constant = true, .value = value, .divisor = cg_divisor_of((uint64_t)value)};
+    fact->constant = true;
+    fact->value = value;
+    fact->divisor = cg_divisor_of((uint64_t)value);
 }
 
 static cg_fact of_constant(const bc_op *op)
@@ -33,7 +35,9 @@ static cg_fact of_constant(const bc_op *op)
     for (unsigned i = 0; i < bytes; i++)
         x |= (uint64_t)blob->ptr[i] << 8 * i;
     unsigned unused = 64 - 8 * bytes;
-    return constant_fact((int64_t)(x << unused) >> unused);
+    cg_fact fact = {0};
+    cg_set_constant(&fact, (int64_t)(x << unused) >> unused);
+    return fact;
 }
 
 static cg_fact of_assume(const bc_op *op, cg_fact f)
@@ -102,8 +106,8 @@ cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena
         if (op->result_count) {
             cg_fact *fact = &facts[bc_results(op)[0].id];
             *fact = of_op(op, facts);
-            fact->axes = cg_find_axes(op, facts, arena);
             cg_find_ranges(op, facts);
+            fact->axes = cg_find_axes(op, facts, arena);
         }
         if (op->opcode == OP_for) {
             const bc_block *body = bc_regions(op)[0];

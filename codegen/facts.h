@@ -39,6 +39,8 @@ int cg_pointee_shift(const bc_type *pointers);
 /* Ranges of the op's results, and of the counter of a `for` (codegen/ranges.c). */
 void cg_find_ranges(const bc_op *op, cg_fact *facts);
 void cg_find_counter_range(const bc_op *loop, cg_fact *facts);
+/* Every element is `value`. */
+void cg_set_constant(cg_fact *fact, int64_t value);
 /* The range of an integer value. */
 cg_range cg_range_of(const cg_fact *facts, const bc_value *v);
 /* Of a size, stride or index, which are read as unsigned: what the type states, or, where that is BC_DYNAMIC, a value. False: it

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/assign.h"
+#include "codegen/facts.h"
 #include "codegen/math.h"
 #include "codegen/memory.h"
 
@@ -292,8 +293,13 @@ static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands
 {
     const bc_type *pointer = cg_result(op, 0)->type->elem;
     bc_kind pointee = (bc_kind)pointer->elem->kind, kind = bc_elem_kind(bc_operands(op)[1]->type);
-    cg_val index = cg_to_b64(c, kind, true, operands[1]), result = cg_new(c, CG_B64), bytes = index;
     uint32_t size = bc_kind_memory_bytes(pointee);
+    cg_val result = cg_new(c, CG_B64);
+    if (size && kind != BC_I64 && !operands[1].known) {
+        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, cg_to_b32(c, kind, true, operands[1]), size, cg_reg(c, operands[0]));
+        return result;
+    }
+    cg_val index = cg_to_b64(c, kind, true, operands[1]), bytes = index;
     if (index.known) {
         bytes = cg_const(CG_B64, size ? index.bits * size : (uint64_t)((int64_t)index.bits >> 1));
     } else if (size != 1) {
@@ -404,10 +410,25 @@ static bool map_pair(cg_func *c, const bc_op *op, const cg_val *const *x, cg_val
     return true;
 }
 
+/* An integer that the facts know. */
+static cg_val constant_element(bc_kind kind, int64_t value)
+{
+    uint32_t bits = bc_kind_bits(kind);
+    return cg_const(cg_class_of(kind), (uint64_t)value & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX));
+}
+
 cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
+    const cg_fact *fact = &c->facts[cg_result(op, 0)->id];
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     cg_val *out = cg_vals(c, cg_layout_regs(l));
+    if (fact->constant && bc_kind_in(kind, BC_SET_INT)) {
+        cg_val value = constant_element(kind, fact->value);
+        for (uint32_t r = 0; out && r < cg_layout_regs(l); r++)
+            out[r] = value;
+        return out;
+    }
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
         operands[i] = cg_get(c, bc_operands(op)[i], l);
         if (!operands[i])

@@ -168,6 +168,46 @@ static cg_range of_binary(const bc_op *op, bc_kind kind, cg_range a, cg_range b)
     return all_of(kind);
 }
 
+/* Whether a < b for all (1), for none (-1), or for some (0); or_equal: a <= b. */
+static int is_less(cg_range a, cg_range b, bool or_equal)
+{
+    if (a.high < b.low || (or_equal && a.high == b.low))
+        return 1;
+    return a.low > b.high || (!or_equal && a.low == b.high) ? -1 : 0;
+}
+
+/* True is -1, read as signed. */
+static cg_range of_comparison(const bc_op *op, cg_range a, cg_range b)
+{
+    int known = 0;
+    uint64_t predicate = bc_attr_u(op, F_cmpi_comparison_predicate);
+    bool same = (a.low >= 0 && b.low >= 0) || bc_attr_u(op, F_cmpi_signedness) == BC_Signedness_signed;
+    switch (same ? predicate : UINT64_MAX) {
+    case BC_ComparisonPredicate_less_than:
+        known = is_less(a, b, false);
+        break;
+    case BC_ComparisonPredicate_less_than_or_equal:
+        known = is_less(a, b, true);
+        break;
+    case BC_ComparisonPredicate_greater_than:
+        known = is_less(b, a, false);
+        break;
+    case BC_ComparisonPredicate_greater_than_or_equal:
+        known = is_less(b, a, true);
+        break;
+    case BC_ComparisonPredicate_equal:
+    case BC_ComparisonPredicate_not_equal: {
+        bool apart = a.high < b.low || b.high < a.low, one = a.low == a.high && b.low == b.high && a.low == b.low;
+        known = apart ? -1 : one ? 1 : 0;
+        known = predicate == BC_ComparisonPredicate_not_equal ? -known : known;
+        break;
+    }
+    default:
+        break;
+    }
+    return known > 0 ? (cg_range){-1, -1} : known < 0 ? (cg_range){0, 0} : all_of(BC_I1);
+}
+
 static cg_range extended(const bc_op *op, const bc_value *from, cg_range r)
 {
     unsigned bits = bc_kind_bits(bc_elem_kind(from->type));
@@ -203,6 +243,8 @@ static cg_range of_result(const bc_op *op, uint32_t i, const cg_fact *facts)
     case OP_get_tensor_shape:
     case OP_get_index_space_shape:
         return of_shape(op, i, facts);
+    case OP_cmpi:
+        return of_comparison(op, a, cg_range_of(facts, operands[1]));
     case OP_assume:
         return of_assume(op, a);
     case OP_exti:
@@ -248,6 +290,8 @@ void cg_find_ranges(const bc_op *op, cg_fact *facts)
             continue;
         cg_range all = all_of(bc_elem_kind(v->type)), r = of_result(op, i, facts);
         cg_fact *f = &facts[v->id];
+        if (r.low == r.high)
+            cg_set_constant(f, r.low);
         f->ranged = !f->constant && (r.low > all.low || r.high < all.high);
         f->range = r;
     }

@@ -6,7 +6,7 @@
 #include "codegen/facts.h"
 #include "tests/unit/test.h"
 
-static const int bounds[][2] = {{-128, 127}, {0, 127}, {0, 15}, {1, 7}, {-5, 3}, {-128, -1}, {100, 127}, {0, 0}, {8, 8}, {-1, 1}};
+static const int bounds[][2] = {{-128, 127}, {0, 127}, {0, 15}, {15, 20}, {1, 7}, {-5, 3}, {-128, -1}, {100, 127}, {0, 0}, {8, 8}, {-1, 1}};
 
 enum { UNDEFINED = 1000 };
 
@@ -46,6 +46,13 @@ static int divide_up_u(int a, int b)
 {
     return b ? wrapped(((a & 255) + (b & 255) - 1) / (b & 255)) : UNDEFINED;
 }
+static int is_less(int a, int b) { return a < b ? -1 : 0; }
+static int is_less_u(int a, int b) { return (a & 255) < (b & 255) ? -1 : 0; }
+static int is_at_most(int a, int b) { return a <= b ? -1 : 0; }
+static int is_more(int a, int b) { return a > b ? -1 : 0; }
+static int is_at_least(int a, int b) { return a >= b ? -1 : 0; }
+static int is_same(int a, int b) { return a == b ? -1 : 0; }
+static int is_other(int a, int b) { return a != b ? -1 : 0; }
 static int widen(int a, int b) { return b ? a : a; }
 static int widen_u(int a, int b) { return b ? a & 255 : a & 255; }
 
@@ -73,6 +80,13 @@ static const struct {
     {"divi %a, %b signed rounding<positive_inf> : tile<i8>", divide_up},
     {"divi %a, %b unsigned : tile<i8>", divide_u},
     {"divi %a, %b unsigned rounding<positive_inf> : tile<i8>", divide_up_u},
+    {"cmpi less_than %a, %b, signed : tile<i8> -> tile<i1>", is_less},
+    {"cmpi less_than %a, %b, unsigned : tile<i8> -> tile<i1>", is_less_u},
+    {"cmpi less_than_or_equal %a, %b, signed : tile<i8> -> tile<i1>", is_at_most},
+    {"cmpi greater_than %a, %b, signed : tile<i8> -> tile<i1>", is_more},
+    {"cmpi greater_than_or_equal %a, %b, signed : tile<i8> -> tile<i1>", is_at_least},
+    {"cmpi equal %a, %b, signed : tile<i8> -> tile<i1>", is_same},
+    {"cmpi not_equal %a, %b, signed : tile<i8> -> tile<i1>", is_other},
     {"exti %a signed : tile<i8> -> tile<i32>", widen},
     {"exti %a unsigned : tile<i8> -> tile<i32>", widen_u},
 };
