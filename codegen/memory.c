@@ -332,24 +332,8 @@ static bool is_copy(const cg_layout *l, uint32_t r)
     return false;
 }
 
-/* What ldmatrix and stmatrix can be used for. */
-static bool may_be_matrices(bc_kind kind, cg_val base)
+void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
 {
-    return cg_class_of(kind) == CG_B16 && base.cls == CG_B32;
-}
-
-void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
-{
-    cg_matrices m;
-    if (may_be_matrices(kind, base) && cg_matrices_store(c, l, &m)) {
-        places p = places_of(base, kind, &m.rows);
-        for (uint32_t r = 0; r < cg_layout_regs(l); r++)
-            if (!(r & m.used) && !is_copy(l, r)) {
-                cg_access a = flat_access(c, &p, kind, &m.rows, r);
-                cg_store_matrices(c, &m, &a, r, regs);
-            }
-        return;
-    }
     places p = places_of(base, kind, l);
     vectors v = vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
@@ -362,6 +346,27 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
         a.predicate = cg_is_owner(c, l);
         cg_store_vector(c, &a, 1u << v.bits, elements);
     }
+}
+
+/* What ldmatrix and stmatrix can be used for. */
+static bool may_be_matrices(bc_kind kind, cg_val base)
+{
+    return cg_class_of(kind) == CG_B16 && base.cls == CG_B32;
+}
+
+void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
+{
+    cg_matrices m;
+    if (!may_be_matrices(kind, base) || !cg_matrices_store(c, l, &m)) {
+        cg_flat_store_some(c, kind, base, l, regs);
+        return;
+    }
+    places p = places_of(base, kind, &m.rows);
+    for (uint32_t r = 0; r < cg_layout_regs(l); r++)
+        if (!(r & m.used) && !is_copy(l, r)) {
+            cg_access a = flat_access(c, &p, kind, &m.rows, r);
+            cg_store_matrices(c, &m, &a, r, regs);
+        }
 }
 
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)

@@ -1,6 +1,7 @@
 /* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment; scaled
    products. Every thread computes its elements in a loop over K, from operands that lie unswizzled in shared memory; products and
-   sums are rounded apart, the accumulator comes last. Source: memory reference, section 7. */
+   sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B lies there in words of four of a column.
+   Source: memory reference, section 7. */
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
@@ -30,6 +31,7 @@ typedef struct plain {
     bc_kind scale_kind;
     uint32_t block;          /* log2 of the elements that a scale is for */
     cg_class cls;            /* of the sums */
+    uint32_t at_once;        /* elements of K in one step: 4 bytes, else 1 */
     uint32_t parts;          /* bits of K that number the parts in which the operands go to scratch */
     side sides[2];           /* lhs, rhs */
     cg_val *sum;
@@ -72,6 +74,25 @@ static uint32_t bytes_of(const plain *m, uint32_t parts)
     return all;
 }
 
+/* Where an element of B lies when four of a column make a word. */
+static uint32_t place_in_words(const cg_product *p, uint32_t element)
+{
+    uint32_t column = element & (((uint32_t)1 << p->n) - 1), k = element >> p->n & (((uint32_t)1 << p->k) - 1);
+    return (k & 3) | column << 2 | k >> 2 << (p->n + 2) | element >> (p->n + p->k) << (p->n + p->k);
+}
+
+static cg_layout in_words(const cg_product *p, const cg_layout *l)
+{
+    cg_layout r = *l;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        r.reg[i] = place_in_words(p, l->reg[i]);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        r.lane[i] = place_in_words(p, l->lane[i]);
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        r.warp[i] = place_in_words(p, l->warp[i]);
+    return r;
+}
+
 /* Operand `index` of the op behind the first *offset bytes of the scratch: of K the part with that number, of 1 << parts. */
 static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_layout *read, uint32_t parts, uint32_t part,
                           cg_val scratch, uint32_t *offset)
@@ -80,10 +101,11 @@ static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_l
     bc_kind kind = index < 2 ? m->p->in : m->scale_kind;
     const cg_val *regs = cg_get(c, v, read);
     uint32_t bits = cg_shape_of(v->type).tile_bits, first = m->p->k - parts + (index == 1 ? m->p->n : 0);
+    cg_layout stored = index == 1 && m->at_once > 1 ? in_words(m->p, read) : *read;
     cg_stage place = {.base = cg_new(c, CG_B32), .columns = bits - parts, .bytes = cg_memory_bytes(kind)};
     cg_ins(c, "add.u32 %v, %v, %u", place.base, scratch, *offset);
     if (regs)
-        cg_stage_fill(c, &place, kind, read, regs, (((uint32_t)1 << parts) - 1) << first, part);
+        cg_stage_fill(c, &place, kind, &stored, regs, (((uint32_t)1 << parts) - 1) << first, part);
     *offset += ((padded_bytes(kind, v) >> parts) + 15) & ~15u;
     return place.base;
 }
@@ -130,6 +152,12 @@ static void describe_sides(const cg_func *c, plain *m)
     m->sides[1].pitch = bytes;
     m->sides[1].step = bytes << p->n;
     m->sides[1].batch_pitch = bytes << (p->n + k);
+    m->at_once = p->in == BC_I8 && k >= 2 ? 4 : 1;
+    if (m->at_once > 1) {
+        m->sides[0].step = 4;
+        m->sides[1].pitch = 4;
+        m->sides[1].step = (uint32_t)4 << p->n;
+    }
 }
 
 /* base + line * pitch + batch * batch_pitch */
@@ -194,22 +222,26 @@ static void find_lines(cg_func *c, const plain *m, side *s)
 
 /* ---- one k ---- */
 
+static bool is_signed_side(const plain *m, const side *s)
+{
+    return bc_attr_u(m->op, s->left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
+}
+
+/* The element at the address, or as many as are taken at once. */
 static cg_val load_element(cg_func *c, const plain *m, const side *s, cg_val address)
 {
-    bc_kind in = m->p->in;
+    bc_kind in = m->at_once > 1 ? BC_I32 : m->p->in;
     cg_access a = {.kind = in, .space = "shared", .order = "", .address = address, .predicate = cg_const(CG_PRED, 1)};
     cg_val x;
     cg_load_vector(c, &a, 1, NULL, &x);
-    if (in == BC_I8) {
-        uint64_t sign = bc_attr_u(m->op, s->left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs);
-        return cg_to_b32(c, BC_I8, sign == BC_Signedness_signed, x);
-    }
+    if (in == BC_I8)
+        return cg_to_b32(c, BC_I8, is_signed_side(m, s), x);
     if (in == BC_TF32) {
         cg_val cut = cg_new(c, CG_B32);
         cg_ins(c, "and.b32 %v, %v, 0xffffe000", cut, x);
         return cut;
     }
-    return in == BC_F64 ? x : cg_any_to_f32(c, in, x);
+    return in == BC_F64 || in == BC_I32 ? x : cg_any_to_f32(c, in, x);
 }
 
 /* The element of every line, whose address moves on; and its scale. */
@@ -238,6 +270,11 @@ static void load_lines(cg_func *c, const plain *m, side *s, cg_val k)
 static void multiply_add(cg_func *c, const plain *m, cg_val sum, cg_val a, cg_val b)
 {
     cg_val product = cg_new(c, m->cls);
+    if (m->at_once > 1) {
+        cg_ins(c, "dp4a.%s32.%s32 %v, %v, %v, %v", is_signed_side(m, &m->sides[0]) ? "s" : "u",
+               is_signed_side(m, &m->sides[1]) ? "s" : "u", sum, a, b, sum);
+        return;
+    }
     if (m->p->acc == BC_I32) {
         cg_ins(c, "mad.lo.s32 %v, %v, %v, %v", sum, a, b, sum);
         return;
@@ -287,7 +324,7 @@ static void add_part(cg_func *c, plain *m, cg_val k, uint32_t last)
     for (int i = 0; i < 2 && !c->failed; i++)
         load_lines(c, m, &m->sides[i], k);
     add_products(c, m);
-    cg_ins(c, "add.u32 %v, %v, 1", k, k);
+    cg_ins(c, "add.u32 %v, %v, %u", k, k, m->at_once);
     cg_ins(c, "setp.lt.u32 %v, %v, %u", again, k, last);
     cg_ins(c, "@%v bra %l", again, head);
     cg_scratch_read(c);

@@ -117,7 +117,7 @@ static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_lay
     cg_ins(c, "sub.u32 %v, %v, %u", base, s->base, top * s->bytes << low);
     cg_ins(c, "setp.ne.u32 %v, %v, %u", elsewhere, own, top);
     cg_ins(c, "@%v bra %l", elsewhere, label);
-    cg_flat_store(c, kind, base, at, regs);
+    cg_flat_store_some(c, kind, base, at, regs);
     cg_place_label(c, label);
 }
 
