@@ -450,6 +450,9 @@ void cg_lower_scan(cg_func *c, const bc_op *op)
             return;
     if (c->failed)
         return;
+    cg_remark(c, op, CG_REMARK_Reduction, s.shape.warps ? TV_REMARK_MISSED : TV_REMARK_PASSED,
+              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", steps, 1u << s.shape.lanes,
+              1u << s.shape.warps, s.shape.warps ? " through shared memory" : "");
     for (uint32_t k = 0; k < lines; k++) {
         for (uint32_t j = 0; j < steps && !c->failed; j++) {
             uint32_t r = k << s.shape.regs | (s.reverse ? steps - 1 - j : j);

@@ -604,9 +604,14 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
     bc_text_init(&type, &c->m->arena.allocator);
     bc_text_init(&checks, &c->m->arena.allocator);
     bc_print_type(&type, v->tile_type, false);
-    for (uint32_t t = 0; t < v->index_count; t++)
+    uint32_t start_bits = 32;
+    for (uint32_t t = 0; t < v->index_count; t++) {
+        cg_range start;
         if (may_leave(c, v, t))
             bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
+        if (!start_range(c, v, t, &start))
+            start_bits = 64;
+    }
     cg_layout own = cg_layout_drop_copies(l, NULL);
     char edge[64] = "", limit[96] = "";
     if (n.edge < n.inside)
@@ -614,8 +619,8 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
     if (n.limit)
         snprintf(limit, sizeof limit, "; limited by {Limit=%s}", n.limit);
     cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
-              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; bounds checked: {Checks=%s}%s",
-              type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge,
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; start in {StartBits=%u} bits; bounds checked: {Checks=%s}%s",
+              type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge, start_bits,
               checks.ptr ? checks.ptr : "none", limit);
     bc_text_release(&type);
     bc_text_release(&checks);
