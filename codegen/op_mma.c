@@ -41,7 +41,7 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
         a = &bf16_f32;
     else if (p->in == BC_TF32)
         a = &tf32_f32;
-    else if ((p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) && p->acc == BC_F32 && (has & CG_HAS_F8))
+    else if ((p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) && (has & CG_HAS_F8)) /* f16 accumulators are widened */
         a = &f8_f32[(has & CG_HAS_F8_MMA) != 0][p->in == BC_F8E5M2];
     else if (op->opcode == OP_mmai)
         a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
@@ -610,7 +610,12 @@ static void lower_product(cg_func *c, const bc_op *op)
     const cg_layout *read = cg_value_of(c, p.result)->source;
     if (p.has_atom) {
         settle_product(c, &p, &read[1]);
+        bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */
+        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
+            acc[r] = cg_to_f32(c, BC_F16, acc[r]);
         multiply_with_atom(c, op, &p, acc);
+        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
+            acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
     } else {
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(op, &p));
         cg_multiply_plain(c, op, &p, read, acc);
