@@ -248,7 +248,7 @@ check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for ever
 	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 GPU_TARGET ?= sm_90a
-check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, and every op beside the references of the matrix (GPU_TARGET: sm_90a)
+check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, and every op beside the references of the matrix (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
 	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
 	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; exit $$status
 

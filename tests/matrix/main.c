@@ -6,6 +6,7 @@
 
    --quick takes fewer shapes and samples, --jobs shares the kernels out among processes. --measure prints how far functions are from exact, over N operands each. --ptx
    compiles the kernels for a target and runs them in the simulator of tests/ptxsim, --gpu on a GPU. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,17 @@ static unsigned long put_outcome(const outcome *o)
     return o->report.failed;
 }
 
+static volatile sig_atomic_t is_stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    is_stopped = 1;
+}
+
 /* The parts in several processes, each with its share of the kernels; what they find comes back in memory that all of them
-   see. A process runs all parts: on a GPU it needs a context of its own. */
+   see. A process runs all parts: on a GPU it needs a context of its own. When the time is up (SIGTERM), what was found so
+   far is told. */
 static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsigned jobs)
 {
     size_t bytes = jobs * PARTS * sizeof(outcome);
@@ -76,8 +86,10 @@ static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsign
         perror("matrix");
         return 1;
     }
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop}, NULL);
     for (unsigned j = 0; j < jobs; j++) {
         if (fork() == 0) {
+            signal(SIGTERM, SIG_DFL);
             mx_use_share(j, jobs);
             for (size_t i = 0; i < PARTS; i++)
                 if (wanted[i])
@@ -87,10 +99,13 @@ static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsign
     }
     for (unsigned j = 0; j < jobs; j++) {
         int status = 0;
-        if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-            printf("FAILED: a process ended early\n");
-            failed++;
-        }
+        bool ok = wait(&status) >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (ok && !is_stopped)
+            continue;
+        puts(is_stopped ? "FAILED: the time is up" : "FAILED: a process ended early");
+        failed++;
+        if (is_stopped)
+            break;
     }
     for (size_t i = 0; i < PARTS; i++) {
         outcome sum = {.report = {.name = parts[i].name}};
