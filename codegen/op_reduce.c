@@ -54,6 +54,17 @@ static cg_val shuffled(cg_func *c, const char *how, cg_val x, cg_val by)
     }
 }
 
+/* Two registers of the same lane: of 16 bits in one word. */
+static void shuffled_pair(cg_func *c, bc_kind kind, const char *how, const cg_val *x, cg_val by, cg_val *out)
+{
+    if (cg_class_of(kind) == CG_B16) {
+        cg_split(c, kind, shuffle_word(c, how, cg_join(c, x, 2, 16), by), 2, 16, out);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        out[i] = shuffled(c, how, x[i], by);
+}
+
 /* out[i] = body(first[i], second[i]) for the operands of the op. */
 static void combine(cg_func *c, const bc_op *op, const cg_val *first, const cg_val *second, cg_val *out)
 {
@@ -207,19 +218,33 @@ static bool reduce_whole_warp(cg_func *c, const bc_op *op, const cg_layout *sour
     return true;
 }
 
+/* One step of one or two neighbouring results. */
+static void reduce_lane_pair(cg_func *c, const bc_op *op, cg_val by, uint32_t count, cg_val (*values)[MAX_OPERANDS])
+{
+    cg_val other[2][MAX_OPERANDS], pair[2];
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (count == 1) {
+            other[0][i] = shuffled(c, "bfly", values[0][i], by);
+        } else {
+            bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
+            shuffled_pair(c, kind, "bfly", (cg_val[]){values[0][i], values[1][i]}, by, pair);
+            other[0][i] = pair[0];
+            other[1][i] = pair[1];
+        }
+    for (uint32_t k = 0; k < count; k++)
+        combine(c, op, values[k], other[k], values[k]);
+}
+
 static void reduce_lanes(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
                          cg_val (*values)[MAX_OPERANDS])
 {
     if (reduce_whole_warp(c, op, source, mask, count, values))
         return;
-    for (uint32_t bit = CG_LANE_BITS; bit-- > 0;)
-        if (source->lane[bit] & mask)
-            for (uint32_t k = 0; k < count && !c->failed; k++) {
-                cg_val other[MAX_OPERANDS];
-                for (uint32_t i = 0; i < op->operand_count; i++)
-                    other[i] = shuffled(c, "bfly", values[k][i], cg_const(CG_B32, (uint64_t)1 << bit));
-                combine(c, op, values[k], other, values[k]);
-            }
+    for (uint32_t bit = CG_LANE_BITS; bit-- > 0;) {
+        cg_val by = cg_const(CG_B32, (uint64_t)1 << bit);
+        for (uint32_t k = 0; k < count && source->lane[bit] & mask && !c->failed; k += 2)
+            reduce_lane_pair(c, op, by, count - k < 2 ? 1 : 2, values + k);
+    }
 }
 
 /* The partial results of all warps along the dimension, through shared memory. A partial result is an element of a tile: the index
