@@ -177,6 +177,11 @@ static bool parse_wrapper(bc_parser *p, unsigned depth)
     return bc_expect_punct(p, '{') && parse_items(p, depth + 1) && bc_expect_punct(p, '}') && bc_parse_location(p, &loc);
 }
 
+static bool is_module(tv_str word)
+{
+    return bc_str_is(word, "module") || bc_str_is(word, "builtin.module");
+}
+
 static bool parse_item(bc_parser *p, unsigned depth)
 {
     if (p->tok.kind == BC_TOK_HASH || p->tok.kind == BC_TOK_BANG)
@@ -188,7 +193,7 @@ static bool parse_item(bc_parser *p, unsigned depth)
         return parse_entry(p);
     if (bc_str_is(word, "global"))
         return parse_global(p);
-    if (bc_str_is(word, "module") || bc_str_is(word, "builtin.module"))
+    if (is_module(word))
         return parse_wrapper(p, depth);
     return bc_parse_fail(p, BC_RULE_A_003, &p->tok, "'%.*s' cannot stand outside an entry", BC_STR(word));
 }
@@ -198,7 +203,8 @@ static bool may_start_item(const bc_parser *p, unsigned braces)
 {
     (void)braces;
     tv_str word = bc_without_prefix(p->tok.name);
-    return p->tok.kind == BC_TOK_WORD && p->tok.first_on_line && (bc_str_is(word, "entry") || bc_str_is(word, "global"));
+    return p->tok.kind == BC_TOK_WORD && p->tok.first_on_line
+           && (bc_str_is(word, "entry") || bc_str_is(word, "global") || is_module(word));
 }
 
 static bool parse_items(bc_parser *p, unsigned depth)
