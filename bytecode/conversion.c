@@ -2,26 +2,25 @@
 
 #include <string.h>
 
-static const char ends[] = "diuoxXeEfFgGaAcCsSpn%";
-
 static bool is_one_of(const char *letters, char c)
 {
     return c && strchr(letters, c);
 }
 
-/* Length of the conversion that starts with % at the start of s; the verifier has seen that it ends. */
+/* Length of the conversion that starts with % at the start of s: to its first letter from the list, or a zero. 0: it has no
+   end. "%5%" is one without the last %, which starts another. */
 static size_t length_of(tv_str s)
 {
     for (size_t i = 1; i < s.len; i++)
-        if (is_one_of(ends, s.ptr[i]))
-            return i + 1;
-    return s.len;
+        if (!s.ptr[i] || is_one_of("diuoxXeEfFgGaAcsSpn%", s.ptr[i]))
+            return s.ptr[i] == '%' && i > 1 ? i : i + 1;
+    return 0;
 }
 
 static bc_print_as as_of(char c)
 {
     return is_one_of("di", c) ? BC_PRINT_SIGNED : is_one_of("uoxX", c) ? BC_PRINT_UNSIGNED
-         : is_one_of("eEfFgGaA", c) ? BC_PRINT_FLOAT : is_one_of("cC", c) ? BC_PRINT_CHAR
+         : is_one_of("eEfFgGaA", c) ? BC_PRINT_FLOAT : c == 'c' ? BC_PRINT_CHAR
          : c == 'p' ? BC_PRINT_POINTER : BC_PRINT_TEXT;
 }
 
@@ -49,7 +48,10 @@ bool bc_next_conversion(tv_str format, size_t *at, bc_conversion *out)
     *at = i;
     if (i == format.len)
         return false;
-    out->text = (tv_str){format.ptr + i, length_of((tv_str){format.ptr + i, format.len - i})};
+    tv_str rest = {format.ptr + i, format.len - i};
+    size_t len = length_of(rest);
+    out->unfinished = len == 0;
+    out->text = (tv_str){rest.ptr, len ? len : rest.len};
     *at = i + out->text.len;
     if (out->text.len == 2 && out->text.ptr[1] == '%')
         out->as = BC_PRINT_PERCENT;

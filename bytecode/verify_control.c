@@ -2,6 +2,7 @@
    A terminator that its region cannot end with is reported by the rule of the region (V-FOR-07, V-LOP-03, V-ENT-04,
    V-AGG-10); one that leaves through ifs is followed outward, and what stops it reported by its own rule.
    Source: core operation reference, sections 9 and 10. */
+#include "bytecode/conversion.h"
 #include "bytecode/verify.h"
 
 static bool is_view(const bc_type *t)
@@ -216,38 +217,16 @@ void verify_join_tokens(bc_verifier *v, const bc_op *op)
                  bc_plural(op->operand_count));
 }
 
-/* Counts the conversions of a format that take an argument. False: the last one is unfinished, *out_at its start.
-   A conversion ends at its first letter from the list; "%%" takes nothing. */
-static bool count_conversions(tv_str format, unsigned *out_count, size_t *out_at)
-{
-    static const char ends[] = "diuoxXeEfFgGaAcsSpn%";
-    *out_count = 0;
-    for (size_t i = 0; i < format.len; i++) {
-        if (format.ptr[i] != '%')
-            continue;
-        size_t start = i++;
-        while (i < format.len && format.ptr[i] && !strchr(ends, format.ptr[i]))
-            i++;
-        if (i == format.len) {
-            *out_at = start;
-            return false;
-        }
-        bool percent = format.ptr[i] == '%';
-        *out_count += !percent || i > start + 1;
-        if (percent && i > start + 1)
-            i--; /* "%5%" takes an argument, and its end starts another conversion */
-    }
-    return true;
-}
-
 void verify_print_tko(bc_verifier *v, const bc_op *op)
 {
     tv_str format = bc_attr_of(op, F_print_tko_str)->string->s;
     unsigned wanted = 0, given = bc_operand_range(op, F_print_tko_args).count;
-    size_t at = 0;
-    if (!count_conversions(format, &wanted, &at))
+    bc_conversion last = {.unfinished = false};
+    for (size_t at = 0; !last.unfinished && bc_next_conversion(format, &at, &last);)
+        wanted += last.as != BC_PRINT_PERCENT;
+    if (last.unfinished)
         bc_wrong(v, op, F_print_tko_str, 0, BC_RULE_V_PRT_01, "has an unfinished conversion: '%.*s'",
-                 (int)(format.len - at), format.ptr + at);
+                 (int)last.text.len, last.text.ptr);
     else if (wanted != given)
         bc_wrong(v, op, F_print_tko_str, 0, BC_RULE_V_PRT_02, "has %u conversion%s for %u argument%s", wanted,
                  bc_plural(wanted), given, bc_plural(given));
