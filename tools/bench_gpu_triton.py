@@ -5,13 +5,13 @@ import triton.language as tl
 
 @triton.jit
 def vadd_kernel(a, b, c, T: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * T + tl.arange(0, T)
+    i = tl.program_id(0) * T + tl.arange(0, T)
     tl.store(c + i, tl.load(a + i) + tl.load(b + i))
 
 
 @triton.jit
 def copy_kernel(a, b, T: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * T + tl.arange(0, T)
+    i = tl.program_id(0) * T + tl.arange(0, T)
     tl.store(b + i, tl.load(a + i))
 
 
@@ -25,7 +25,7 @@ def transpose_kernel(a, b, rows, columns, T: tl.constexpr):
 
 @triton.jit
 def softmax_kernel(x, y, W: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64) * W + tl.arange(0, W)
+    i = tl.program_id(0) * W + tl.arange(0, W)
     v = tl.load(x + i)
     p = tl.exp(v - tl.max(v, axis=0))
     tl.store(y + i, p / tl.sum(p, axis=0))
@@ -34,7 +34,7 @@ def softmax_kernel(x, y, W: tl.constexpr):
 @triton.jit
 def layernorm_kernel(x, w, b, y, eps, W: tl.constexpr):
     j = tl.arange(0, W)
-    i = tl.program_id(0).to(tl.int64) * W + j
+    i = tl.program_id(0) * W + j
     v = tl.load(x + i).to(tl.float32)
     d = v - tl.sum(v, axis=0) / W
     r = tl.rsqrt(tl.sum(d * d, axis=0) / W + eps)
@@ -44,7 +44,7 @@ def layernorm_kernel(x, w, b, y, eps, W: tl.constexpr):
 @triton.jit
 def rmsnorm_kernel(x, w, y, eps, W: tl.constexpr):
     j = tl.arange(0, W)
-    i = tl.program_id(0).to(tl.int64) * W + j
+    i = tl.program_id(0) * W + j
     v = tl.load(x + i).to(tl.float32)
     r = tl.rsqrt(tl.sum(v * v, axis=0) / W + eps)
     tl.store(y + i, v * r * tl.load(w + j).to(tl.float32))
