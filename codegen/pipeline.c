@@ -151,8 +151,18 @@ static bool is_async(cg_func *c, const bc_block *body, bool *out_always)
     return found;
 }
 
+static bool has_products(const bc_block *body)
+{
+    for (const bc_op *op = body->first; op; op = op->next)
+        if (op->opcode == OP_mmaf || op->opcode == OP_mmai)
+            return true;
+    return false;
+}
+
 cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
 {
+    if (!has_products(bc_regions(loop)[0]))
+        return NULL;
     cg_pipeline *p = bc_new(&c->arena, cg_pipeline, 1);
     if (!p || !(p->in_slice = bc_new(&c->arena, bool, c->f->value_count + 1u))) {
         cg_no_memory(c);

@@ -2,6 +2,7 @@
 # Are the documents in step with the commands? check_docs.sh TILEVM TILEIRAS; ends with `docs: N passed, N failed`.
 #   docs/rules.md        is what `tilevm explain --all` writes
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
+#   docs/codegen.md      names every remark
 #   docs/run.md          names every option of run, generator and element type
 #   README.md            names every command in its table
 #   docs/man/tileiras.1  names every option of that command
@@ -38,6 +39,11 @@ done
 for dtype in $(sed -n 's/^DTYPE([A-Z0-9]*, "\([a-z0-9]*\)".*/\1/p' bytecode/dtypes.def); do
     grep -q "^| .*\`$dtype\`" "$guide"
     check $? "$guide: no element type $dtype"
+done
+
+for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' codegen/remarks.def); do
+    grep -q "^| \`$remark\`" docs/codegen.md
+    check $? "docs/codegen.md: no remark $remark"
 done
 
 completions=$(for shell in bash zsh fish; do "$tilevm" completions $shell; done)
