@@ -268,6 +268,11 @@ check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without
 	$(Q)$(OUT)/matrix --quick --ptx=sm_80
 	$(Q)$(OUT)/matrix --quick --ptx=sm_90a
 
+.PHONY: check-strips
+check-strips: ## the same, with all but the smallest tiles in strips
+	+$(Q)$(MAKE) BUILD=$(BUILD)/strips CFLAGS="$(CFLAGS) -DTV_SMALL_STRIPS" $(BUILD)/strips/$(CONFIG)/matrix
+	$(Q)$(BUILD)/strips/$(CONFIG)/matrix --quick --ptx=sm_90a
+
 check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work

@@ -8,6 +8,7 @@
 #include "codegen/mma.h"
 #include "codegen/pass.h"
 #include "codegen/remarks.h"
+#include "codegen/strips.h"
 
 void cg_no_memory(cg_func *c)
 {
@@ -75,19 +76,35 @@ static bool arrays_are_apart(const bc_module *m, const bc_function *f)
 
 /* ---- warps ---- */
 
+/* Logarithms: the elements of the largest tile that is kept in registers; of a strip of a larger one, and its warps. */
+#ifdef TV_SMALL_STRIPS /* tests: tiles of any size go in strips */
+enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
+#else
+enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
+#endif
+
 /* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile; where matrices are
-   multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. */
-static uint32_t choose_warps(const bc_function *f)
+   multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. Tiles of
+   more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that a kernel without loops and
+   reductions passes through once; products keep theirs in registers. */
+static uint32_t choose_warps(const bc_function *f, uint32_t *out_strip_bits)
 {
     uint32_t most = 0, product = 0;
-    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
+    bool multiplies = false, once = true; /* no element is wanted later on */
+    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
+        once = once && op->opcode != OP_for && op->opcode != OP_loop && op->opcode != OP_reduce;
         for (unsigned i = 0; i < op->result_count; i++)
             if (bc_is_tile(bc_results(op)[i].type)) {
                 cg_shape s = cg_shape_of(bc_results(op)[i].type);
                 most = s.tile_bits > most ? s.tile_bits : most;
+                multiplies = multiplies || op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled;
                 if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)
                     product = s.tile_bits;
             }
+    }
+    *out_strip_bits = most + once > MOST_IN_REGISTERS && !multiplies ? most - STRIP_ELEMENTS : 0;
+    if (*out_strip_bits)
+        return *out_strip_bits + STRIP_WARPS;
     uint32_t chain = product ? cg_mma_chain_warps(f) : 0;
     if (chain && product == most)
         return chain;
@@ -154,6 +171,8 @@ static void put_signature(cg_func *c, bc_text *out)
     cg_put_registers(c, out);
     if (shared_bytes(c))
         bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, shared_bytes(c));
+    if (cg_strips_local(c))
+        bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", cg_strips_local(c));
     if (c->call_bytes)
         bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
 }
@@ -210,11 +229,14 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
         bc_text_init(texts[i], &c->m->arena.allocator);
     c->values = bc_new(&c->arena, cg_value, f->value_count + 1u);
     c->decided = bc_new(&c->arena, cg_layout *, f->value_count + 1u);
-    c->warp_bits = choose_warps(f);
+    uint32_t strip_bits;
+    c->warp_bits = choose_warps(f, &strip_bits);
+    cg_strips_begin(c, strip_bits);
     c->params_apart = arrays_are_apart(c->m, f);
     if (!c->values || !c->decided)
         cg_no_memory(c);
     cg_run_passes(c, dumps);
+    cg_strips_end(c);
     if (!c->failed)
         cg_put_kernel(c, out);
     if (!c->failed && (c->prologue.failed || c->body.failed || c->module_text.failed || c->arena.failed))

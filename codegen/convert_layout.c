@@ -487,3 +487,11 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     }
     return out;
 }
+
+void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, cg_layout *out_stored, cg_layout *out_loaded)
+{
+    uint32_t cost;
+    order o = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
+    *out_stored = ordered(&o, from);
+    *out_loaded = ordered(&o, to);
+}

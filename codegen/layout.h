@@ -18,7 +18,7 @@
 
 #include "bytecode/module.h"
 
-enum { CG_LANE_BITS = 5, CG_MAX_WARP_BITS = 5, CG_MAX_REG_BITS = 19, CG_MAX_TILE_BITS = 24 };
+enum { CG_LANE_BITS = 5, CG_MAX_WARP_BITS = 16, CG_MAX_REG_BITS = 19, CG_MAX_TILE_BITS = 24 };
 
 typedef struct cg_layout {
     uint8_t tile_bits, reg_bits, warp_bits;

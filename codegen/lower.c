@@ -3,6 +3,7 @@
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/stage.h"
+#include "codegen/strips.h"
 
 static cg_hook *const hooks[OP_LIMIT] = {
 #define HOOK(name) [OP_##name] = cg_lower_##name,
@@ -75,7 +76,7 @@ static cg_val *lazy_iota(cg_func *c, const bc_op *op, const cg_layout *l)
     return out;
 }
 
-static cg_val *lazy(cg_func *c, const bc_op *op, const cg_layout *l)
+cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l)
 {
     bc_value **operands = bc_operands(op);
     switch ((int)op->opcode) {
@@ -100,7 +101,7 @@ static cg_val *lazy(cg_func *c, const bc_op *op, const cg_layout *l)
 
 /* ---- the walk ---- */
 
-void cg_lower_op(cg_func *c, const bc_op *op)
+static void lower_op(cg_func *c, const bc_op *op)
 {
     const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
     cg_value *x = result ? cg_value_of(c, result) : NULL;
@@ -109,7 +110,8 @@ void cg_lower_op(cg_func *c, const bc_op *op)
     c->op = op;
     if (x && x->form == CG_LAZY) {
         for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
-            copy->regs = lazy(c, op, &copy->layout);
+            if (!cg_strip_varies(c, &copy->layout)) /* else it is made where it is read */
+                copy->regs = cg_lazy_regs(c, op, &copy->layout);
     } else if (op->opcode == OP_constant || cg_is_map((bc_opcode)op->opcode)) {
         comment(c, op);
         cg_set(c, result, op->opcode == OP_constant ? cg_constant_regs(c, op, &x->home) : cg_map_regs(c, op, &x->home));
@@ -119,11 +121,26 @@ void cg_lower_op(cg_func *c, const bc_op *op)
     }
 }
 
+void cg_lower_op(cg_func *c, const bc_op *op)
+{
+    if (!c->strips) {
+        lower_op(c, op);
+        return;
+    }
+    cg_strip_begin_op(c, op);
+    if (!c->failed)
+        lower_op(c, op);
+    cg_strip_end_op(c);
+}
+
 void cg_block(cg_func *c, const bc_block *block)
 {
     for (const bc_op *op = block->first; op && !c->failed; op = op->next) {
-        if (!op->next)
+        if (!op->next) {
+            if (c->allocas)
+                cg_strip_close(c);
             cg_leave_block(c, op);
+        }
         cg_lower_op(c, op);
         c->op_index++;
     }
@@ -139,8 +156,10 @@ void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_
         regs[0] = args[i];
         cg_set(c, &block->args[i], regs);
     }
+    cg_strip_inline(c, true);
     for (const bc_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
-        cg_lower_op(c, op);
+        lower_op(c, op);
+    cg_strip_inline(c, false);
     for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
         out_results[i] = cg_scalar(c, bc_operands(block->last)[i]);
     c->op_index = index;

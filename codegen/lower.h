@@ -64,6 +64,8 @@ uint32_t cg_class_bits(cg_class cls);
 typedef struct cg_copy { /* a tile value in one layout */
     cg_layout layout;
     cg_val *regs;        /* 1 << layout.reg_bits of them */
+    uint32_t strip;      /* in strips (codegen/strips.h): the loop in which regs are valid; 0: none */
+    uint32_t local;      /* one more than the local memory in which it lies for other loops; 0: it has none */
     struct cg_copy *next;
 } cg_copy;
 
@@ -104,6 +106,8 @@ typedef struct cg_files {
 
 /* ---- the function ---- */
 
+enum { CG_MAX_THREAD_BITS = 10 };
+
 typedef struct cg_func {
     const bc_module *m;
     const bc_function *f;
@@ -117,7 +121,9 @@ typedef struct cg_func {
     bc_text module_text;       /* globals and strings that the function needs */
     uint32_t registers[CG_CLASS_COUNT];
     uint32_t labels;
-    uint32_t warp_bits;
+    uint32_t warp_bits;        /* of layouts */
+    uint32_t strip_bits;       /* of these, the upper ones that are trips of a loop, not warps (codegen/strips.h) */
+    struct cg_strips *strips;  /* NULL: strip_bits is 0 */
     cg_value *values;          /* by bc_value.id */
     const bc_op *op;           /* being lowered */
     uint32_t op_index;         /* its number, pre-order */
@@ -146,7 +152,7 @@ typedef struct cg_func {
     cg_val ring;               /* its address, once needed */
     uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
-    cg_val owners[1 << (CG_LANE_BITS + CG_MAX_WARP_BITS)]; /* by the bits of tid that select copies */
+    cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select copies */
     bool failed;               /* out of memory, or reported */
     tv_status status;
 } cg_func;
@@ -159,9 +165,14 @@ static inline const bc_value *cg_result(const bc_op *op, unsigned i)
 {
     return &bc_results(op)[i];
 }
+/* Warps that a block has, as bits. */
+static inline uint32_t cg_real_warp_bits(const cg_func *c)
+{
+    return c->warp_bits - c->strip_bits;
+}
 static inline uint32_t cg_threads(const cg_func *c)
 {
-    return (uint32_t)1 << (c->warp_bits + CG_LANE_BITS);
+    return (uint32_t)1 << (cg_real_warp_bits(c) + CG_LANE_BITS);
 }
 
 /* Reports that the op cannot be compiled for the target, and stops. */
@@ -210,6 +221,8 @@ cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l);
 cg_val cg_scalar(cg_func *c, const bc_value *v);
 /* condition ? a : b, any class. */
 cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b);
+/* to = from, a register or a constant of its class. */
+void cg_move(cg_func *c, cg_val to, cg_val from);
 /* Both predicates. */
 cg_val cg_and(cg_func *c, cg_val a, cg_val b);
 /* An array of registers in the arena. */
@@ -218,6 +231,12 @@ cg_val *cg_vals(cg_func *c, size_t count);
 void cg_set(cg_func *c, const bc_value *v, cg_val *regs);
 /* Another layout of the same elements (codegen/convert_layout.c). */
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
+/* Both layouts with places in shared memory for indices: an order of the elements without bank conflicts. The upper bits of
+   large indices keep their meaning. */
+void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, cg_layout *out_stored,
+                       cg_layout *out_loaded);
+/* A lazy value in a layout (codegen/lower.c). */
+cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l);
 
 /* How that is done. */
 typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES } cg_way;
@@ -235,6 +254,8 @@ cg_val cg_tid(cg_func *c);
 /* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit register
    or constant. */
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
+/* The XOR of the images of the bits of x, which has `total` of them: made in the prologue. */
+cg_val cg_linear(cg_func *c, cg_val x, const uint32_t *images, uint32_t total);
 /* True in the one thread of those that hold copies of the same elements; a known true when there are no copies. */
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 

@@ -244,17 +244,9 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
 
 /* ---- flat tiles ---- */
 
-/* Calls for every vector of a layout: its first register, which registers it has, the offset of the first in
-   elements. */
-typedef struct vectors {
-    uint32_t bits;                          /* log2 of the elements of one */
-    uint8_t reg_bit[5];                     /* the register bits that run within one */
-    uint32_t mask;
-} vectors;
-
-static vectors vectors_of(const cg_layout *l, uint32_t bytes)
+cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes)
 {
-    vectors v = {0};
+    cg_vectors v = {0};
     uint32_t most = 0;
     while (most < 4 && bytes << (most + 1) <= 16)
         most++;
@@ -323,8 +315,8 @@ static places places_of(cg_val base, bc_kind kind, const cg_layout *l)
     return p;
 }
 
-/* Registers that hold copies of others have an image of zero; only the first is stored. */
-static bool is_copy(const cg_layout *l, uint32_t r)
+/* Such registers have an image of zero; only the first is stored. */
+bool cg_is_register_copy(const cg_layout *l, uint32_t r)
 {
     for (uint32_t i = 0; i < l->reg_bits; i++)
         if ((r >> i & 1) && !l->reg[i])
@@ -335,9 +327,9 @@ static bool is_copy(const cg_layout *l, uint32_t r)
 void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
 {
     places p = places_of(base, kind, l);
-    vectors v = vectors_of(l, cg_memory_bytes(kind));
+    cg_vectors v = cg_vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
-        if ((r & v.mask) || is_copy(l, r))
+        if ((r & v.mask) || cg_is_register_copy(l, r))
             continue;
         cg_val elements[CG_MAX_VECTOR];
         for (uint32_t i = 0; i < 1u << v.bits; i++)
@@ -363,7 +355,7 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
     }
     places p = places_of(base, kind, &m.rows);
     for (uint32_t r = 0; r < cg_layout_regs(l); r++)
-        if (!(r & m.used) && !is_copy(l, r)) {
+        if (!(r & m.used) && !cg_is_register_copy(l, r)) {
             cg_access a = flat_access(c, &p, kind, &m.rows, r);
             cg_store_matrices(c, &m, &a, r, regs);
         }
@@ -382,7 +374,7 @@ void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_
         return;
     }
     places p = places_of(base, kind, l);
-    vectors v = vectors_of(l, cg_memory_bytes(kind));
+    cg_vectors v = cg_vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
         if (r & v.mask)
             continue;

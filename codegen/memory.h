@@ -75,6 +75,16 @@ typedef struct cg_place {
 } cg_place;
 cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout *l, uint32_t r);
 
+/* The widest vectors of a layout's registers whose elements lie side by side from index bit 0 on. */
+typedef struct cg_vectors {
+    uint32_t bits;       /* log2 of the elements of one */
+    uint8_t reg_bit[5];  /* the register bits that run within one */
+    uint32_t mask;       /* those bits */
+} cg_vectors;
+cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes);
+/* Does the register hold a copy of what one with a smaller number has? */
+bool cg_is_register_copy(const cg_layout *l, uint32_t r);
+
 /* What the owners of the elements have in regs, in all threads that hold copies: through shared memory. Nothing to do
    where there are no copies; else a barrier is on the way, and true comes back. */
 bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs);

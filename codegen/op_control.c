@@ -4,6 +4,7 @@
 #include "codegen/map.h"
 #include "codegen/order.h"
 #include "codegen/pipeline.h"
+#include "codegen/strips.h"
 
 typedef struct cg_loop {
     struct cg_loop *outer;
@@ -182,20 +183,10 @@ void cg_assign_return(cg_func *c, const bc_op *op)
 
 /* ---- moves ---- */
 
-static void move(cg_func *c, cg_val to, cg_val from)
-{
-    if (to.cls != CG_PRED)
-        cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)to.cls), to, from);
-    else if (from.known)
-        cg_ins(c, "setp.%s.u32 %v, 0, 0", from.bits ? "eq" : "ne", to);
-    else
-        cg_ins(c, "mov.pred %v, %v", to, from);
-}
-
-/* New registers for a tile value in its home; NULL for what needs none. */
+/* New registers for a tile value in its home; NULL for what needs none. Tiles in strips lie in local memory. */
 static cg_val *slots_for(cg_func *c, const bc_value *v)
 {
-    if (!bc_is_tile(v->type))
+    if (!bc_is_tile(v->type) || cg_strip_varies(c, &cg_value_of(c, v)->home))
         return NULL;
     uint32_t count = cg_layout_regs(&cg_value_of(c, v)->home);
     cg_val *slots = cg_vals(c, count);
@@ -218,6 +209,8 @@ static void move_carried(cg_func *c, bc_value *const *values, const bc_value *ho
         cg_no_memory(c);
         return;
     }
+    if (c->strips) /* first, as it may read registers of other values */
+        cg_strip_move(c, values, homes, count);
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         if (!slots[i])
             continue;
@@ -229,7 +222,7 @@ static void move_carried(cg_func *c, bc_value *const *values, const bc_value *ho
             for (uint32_t j = 0; j < count; j++)
                 if (j != i && is_in(slots[j], slots[j] ? cg_layout_regs(&cg_value_of(c, &homes[j])->home) : 0, have[r])) {
                     from[i][r] = cg_new(c, (cg_class)have[r].cls);
-                    move(c, from[i][r], have[r]);
+                    cg_move(c, from[i][r], have[r]);
                     break;
                 }
         }
@@ -237,7 +230,7 @@ static void move_carried(cg_func *c, bc_value *const *values, const bc_value *ho
     for (uint32_t i = 0; i < count && !c->failed; i++)
         for (uint32_t r = 0; slots[i] && r < cg_layout_regs(&cg_value_of(c, &homes[i])->home); r++)
             if (from[i][r].id != slots[i][r].id || from[i][r].cls != slots[i][r].cls)
-                move(c, slots[i][r], from[i][r]);
+                cg_move(c, slots[i][r], from[i][r]);
 }
 
 static cg_val **new_slots(cg_func *c, const bc_value *values, uint32_t count)
@@ -245,16 +238,26 @@ static cg_val **new_slots(cg_func *c, const bc_value *values, uint32_t count)
     cg_val **slots = bc_new(&c->arena, cg_val *, count + 1u);
     if (!slots)
         cg_no_memory(c);
-    for (uint32_t i = 0; slots && i < count; i++)
+    for (uint32_t i = 0; slots && i < count; i++) {
         slots[i] = slots_for(c, &values[i]);
+        if (!slots[i] && bc_is_tile(values[i].type))
+            cg_strip_keep(c, &values[i]);
+    }
     return slots;
 }
 
-static void set_all(cg_func *c, const bc_value *values, cg_val *const *slots, uint32_t count)
+/* like: the values that the slots were made for. */
+static void set_all(cg_func *c, const bc_value *values, const bc_value *like, cg_val *const *slots, uint32_t count)
 {
     for (uint32_t i = 0; i < count && !c->failed; i++)
         if (slots[i])
             cg_set(c, &values[i], slots[i]);
+        else if (bc_is_tile(values[i].type))
+            cg_strip_adopt(c, &values[i], &like[i]);
+    if (c->strips && !c->failed) {
+        cg_strip_flush(c);
+        cg_strip_close(c);
+    }
 }
 
 /* ---- loops ---- */
@@ -303,7 +306,7 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     if (pipeline)
         cg_pipeline_step(c, pipeline, high, step);
     cg_set_counter(c, body, i);
-    set_all(c, body->args + 1, loop.carried, inits.count);
+    set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
     c->loop = &loop;
     if (pipeline)
         c->pipeline = pipeline;
@@ -320,7 +323,7 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     if (pipeline)
         cg_pipeline_end(c, pipeline);
     cg_order_loop(c, body);
-    set_all(c, bc_results(op), loop.carried, inits.count);
+    set_all(c, bc_results(op), body->args + 1, loop.carried, inits.count);
 }
 
 void cg_lower_loop(cg_func *c, const bc_op *op)
@@ -334,13 +337,13 @@ void cg_lower_loop(cg_func *c, const bc_op *op)
     move_carried(c, bc_operands(op), body->args, loop.carried, op->operand_count);
     cg_order_loop(c, body);
     cg_place_label(c, loop.next_label);
-    set_all(c, body->args, loop.carried, op->operand_count);
+    set_all(c, body->args, body->args, loop.carried, op->operand_count);
     c->loop = &loop;
     cg_block(c, body);
     c->loop = loop.outer;
     cg_place_label(c, loop.end_label);
     cg_order_loop(c, body);
-    set_all(c, bc_results(op), loop.results, op->result_count);
+    set_all(c, bc_results(op), bc_results(op), loop.results, op->result_count);
 }
 
 void cg_lower_continue(cg_func *c, const bc_op *op)
@@ -396,7 +399,7 @@ void cg_lower_if(cg_func *c, const bc_op *op)
     }
     cg_order_join(c, before);
     cg_place_label(c, end_label);
-    set_all(c, bc_results(op), slots, op->result_count);
+    set_all(c, bc_results(op), bc_results(op), slots, op->result_count);
 }
 
 void cg_lower_yield(cg_func *c, const bc_op *op)

@@ -6,6 +6,7 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/order.h"
+#include "codegen/strips.h"
 
 /* ---- both ---- */
 
@@ -33,44 +34,31 @@ static cg_val is_first(cg_func *c)
     return cg_is_owner(c, &scalar);
 }
 
-/* The tile in row-major order in shared memory, after a barrier: its address. */
-static cg_val to_shared(cg_func *c, const bc_op *op, const bc_value *v)
-{
-    cg_layout l = layout_of(c, v);
-    bc_kind kind = bc_elem_kind(v->type);
-    uint32_t bytes = cg_memory_bytes(kind) << l.tile_bits;
-    if (bytes > CG_MAX_SCRATCH) {
-        cg_unsupported(c, op, "'%s' takes tiles of up to %u bytes here; this one has %u", bc_info(op)->name, CG_MAX_SCRATCH,
-                       bytes);
-        return cg_const(CG_B32, 0);
-    }
-    cg_val base = cg_scratch(c, bytes);
-    cg_flat_store(c, kind, base, &l, cg_get(c, v, &l));
-    cg_barrier(c);
-    return base;
-}
-
-/* A loop over the elements of a tile in shared memory: the element's number. */
+/* A loop over the elements of a piece of a tile in shared memory: the element's number. */
 typedef struct walk {
     cg_val i, address;
     uint32_t head;
 } walk;
 
-static walk begin(cg_func *c, cg_val base)
+static walk begin(cg_func *c, const cg_pieces *p)
 {
     walk w = {.i = cg_new(c, CG_B32), .address = cg_new(c, CG_B32), .head = cg_label(c)};
-    cg_ins(c, "mov.b32 %v, 0", w.i);
-    cg_ins(c, "mov.b32 %v, %v", w.address, base);
+    cg_ins(c, "mov.b32 %v, %v", w.i, p->number);
+    cg_ins(c, "mov.b32 %v, %v", w.address, p->base);
     cg_place_label(c, w.head);
     return w;
 }
 
-static void end(cg_func *c, const walk *w, bc_kind kind, uint32_t count)
+static void end(cg_func *c, const walk *w, bc_kind kind, const cg_pieces *p)
 {
-    cg_val more = cg_new(c, CG_PRED);
+    cg_val more = cg_new(c, CG_PRED), limit = cg_const(CG_B32, p->end);
+    if (!p->whole) {
+        limit = cg_new(c, CG_B32);
+        cg_ins(c, "add.s32 %v, %v, %u", limit, p->number, (uint32_t)1 << p->shift);
+    }
     cg_ins(c, "add.s32 %v, %v, 1", w->i, w->i);
     cg_ins(c, "add.s32 %v, %v, %u", w->address, w->address, cg_memory_bytes(kind));
-    cg_ins(c, "setp.lt.u32 %v, %v, %u", more, w->i, count);
+    cg_ins(c, "setp.lt.u32 %v, %v, %v", more, w->i, limit);
     cg_ins(c, "@%v bra %l", more, w->head);
 }
 
@@ -130,15 +118,33 @@ static void print_failure(cg_func *c, const bc_op *op, cg_val i)
     bc_text_release(&format);
 }
 
+/* Whether the condition holds for all elements that the thread has. */
+static cg_val holds_here(cg_func *c, const bc_value *condition, const cg_layout *l)
+{
+    bool strips = cg_strip_varies(c, l);
+    cg_val fails = cg_const(CG_PRED, 0), all = cg_const(CG_PRED, 1);
+    if (strips) {
+        cg_strip_open(c, cg_strip_mask(c, l), false);
+        fails = cg_strip_carried(c, CG_PRED);
+    }
+    const cg_val *regs = cg_get(c, condition, l);
+    for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++)
+        all = cg_and(c, all, regs[r]);
+    if (!strips)
+        return all;
+    cg_template(c, "not.pred #p0, $1; or.pred $0, $0, #p0;", fails, &all, NULL);
+    cg_strip_close(c);
+    all = cg_new(c, CG_PRED);
+    cg_ins(c, "not.pred %v, %v", all, fails);
+    return all;
+}
+
 void cg_lower_assert(cg_func *c, const bc_op *op)
 {
     const bc_value *condition = bc_operand(op, F_assert_condition);
     cg_layout l = layout_of(c, condition);
-    const cg_val *regs = cg_get(c, condition, &l);
     uint32_t holds = cg_label(c);
-    cg_val all = cg_const(CG_PRED, 1);
-    for (uint32_t r = 0; regs && r < cg_layout_regs(&l); r++)
-        all = cg_and(c, all, regs[r]);
+    cg_val all = holds_here(c, condition, &l);
     if (all.known && all.bits)
         return;
     if (condition->type->rank)
@@ -147,14 +153,18 @@ void cg_lower_assert(cg_func *c, const bc_op *op)
     /* From here all threads go on to the end of the kernel. */
     cg_order before = cg_order_save(c);
     if (condition->type->rank) {
-        uint32_t passed = cg_label(c);
-        cg_val base = to_shared(c, op, condition);
-        cg_ins(c, "@!%v ret", is_first(c));
-        walk w = begin(c, base);
+        uint32_t passed = cg_label(c), others = cg_label(c);
+        cg_pieces p = cg_begin_pieces(c, BC_I1, l.tile_bits);
+        cg_put_piece(c, &p, condition, &l);
+        cg_ins(c, "@!%v bra %l", is_first(c), others);
+        walk w = begin(c, &p);
         cg_ins(c, "@%v bra %l", load_element(c, &w, BC_I1), passed);
         print_failure(c, op, w.i);
         cg_place_label(c, passed);
-        end(c, &w, BC_I1, (uint32_t)1 << l.tile_bits);
+        end(c, &w, BC_I1, &p);
+        cg_place_label(c, others);
+        cg_end_pieces(c, &p);
+        cg_ins(c, "@!%v ret", is_first(c));
     } else {
         cg_ins(c, "@!%v ret", is_first(c));
         print_failure(c, op, cg_const(CG_B32, 0));
@@ -239,15 +249,18 @@ static void print_brackets(cg_func *c, const cg_shape *s, cg_val i, const char *
     }
 }
 
-static void print_tile(cg_func *c, const bc_op *op, const bc_value *v, const bc_conversion *k, pending *p)
+static void print_tile(cg_func *c, const bc_value *v, const bc_conversion *k, pending *p)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_shape s = cg_shape_of(v->type);
+    cg_layout l = layout_of(c, v);
+    flush_first(c, p);
+    cg_pieces pieces = cg_begin_pieces(c, kind, l.tile_bits);
+    cg_put_piece(c, &pieces, v, &l);
     uint32_t others = cg_label(c), first = cg_label(c);
-    cg_val base = to_shared(c, op, v), is_zero = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
+    cg_val is_zero = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
     cg_ins(c, "@!%v bra %l", is_first(c), others);
-    flush(c, p);
-    walk w = begin(c, base);
+    walk w = begin(c, &pieces);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", is_zero, w.i);
     cg_ins(c, "@%v bra %l", is_zero, first);
     cg_call_print(c, bc_str(", "));
@@ -257,9 +270,9 @@ static void print_tile(cg_func *c, const bc_op *op, const bc_value *v, const bc_
     flush(c, p);
     cg_ins(c, "add.s32 %v, %v, 1", next, w.i);
     print_brackets(c, &s, next, "]");
-    end(c, &w, kind, (uint32_t)1 << s.tile_bits);
+    end(c, &w, kind, &pieces);
     cg_place_label(c, others);
-    cg_scratch_read(c);
+    cg_end_pieces(c, &pieces);
 }
 
 void cg_lower_print_tko(cg_func *c, const bc_op *op)
@@ -287,7 +300,7 @@ void cg_lower_print_tko(cg_func *c, const bc_op *op)
             if (p.count == CG_MAX_PRINT_ARGS)
                 flush_first(c, &p);
             if (v->type->rank)
-                print_tile(c, op, v, &k, &p);
+                print_tile(c, v, &k, &p);
             else
                 add_element(c, &p, &k, bc_elem_kind(v->type), cg_scalar(c, v));
         }

@@ -4,6 +4,7 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/remarks.h"
+#include "codegen/strips.h"
 
 #include <string.h>
 
@@ -288,7 +289,7 @@ static void reduce_warps(cg_func *c, const bc_op *op, const cg_layout *source, c
 {
     uint32_t warps = 0, count = cg_layout_regs(result);
     cg_layout slots = *result;
-    for (uint32_t i = 0; i < source->warp_bits; i++)
+    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
         if (source->warp[i] & mask)
             slots.warp[i] ^= (uint32_t)1 << (result->tile_bits + warps++);
     if (!warps)
@@ -342,6 +343,65 @@ static void remark_reduce(cg_func *c, const bc_op *op, const cg_layout *source, 
               warps > 1 ? " through shared memory" : "");
 }
 
+/* Strip bits along the dimension, and others that select elements. */
+static uint32_t strips_along(const cg_func *c, const cg_layout *source, uint32_t mask, uint32_t *out_others)
+{
+    cg_layout others = cg_layout_clear(source, mask);
+    *out_others = cg_strip_mask(c, &others);
+    return cg_strip_mask(c, source) & ~*out_others;
+}
+
+bool cg_reduce_in_one_loop(cg_func *c, const bc_op *op)
+{
+    uint32_t others, all = ((uint32_t)1 << c->strip_bits) - 1;
+    uint32_t along = strips_along(c, cg_value_of(c, cg_result(op, 0))->source, dim_mask(op, F_reduce_dim), &others);
+    return along == all || others == all;
+}
+
+/* The registers of every strip along the dimension: values become their sums. The loop is the open one, if that has all
+   strips; it ends. */
+static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept, uint32_t along, uint32_t count,
+                         cg_val (*values)[MAX_OPERANDS])
+{
+    if (!cg_strip_now(c) || cg_strip_now(c)->mask != along)
+        cg_strip_open(c, along, false);
+    cg_val (*sums)[MAX_OPERANDS] = new_values(c, count), first = cg_new(c, CG_PRED);
+    if (!sums || c->failed)
+        return;
+    reduce_registers(c, op, source, kept, values);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", first, cg_strip_now(c)->counter);
+    for (uint32_t k = 0; k < count && !c->failed; k++) {
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            sums[k][i] = cg_strip_carried(c, cg_elem_class(bc_operands(op)[i]->type));
+        cg_val next[MAX_OPERANDS];
+        combine(c, op, sums[k], values[k], next);
+        for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
+            cg_val x = cg_select(c, first, values[k][i], next[i]);
+            cg_move(c, sums[k][i], x);
+        }
+        memcpy(values[k], sums[k], op->operand_count * sizeof **values);
+    }
+    cg_strip_close(c);
+}
+
+static void reduce_in_strips(cg_func *c, const bc_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
+                             uint32_t kept, cg_val (*values)[MAX_OPERANDS])
+{
+    uint32_t others, along = strips_along(c, source, mask, &others), count = cg_layout_regs(result);
+    bool fused = cg_strip_now(c) != NULL; /* it is a loop over all strips, which are `along` or `others` */
+    if (others && !fused)
+        cg_strip_open(c, others, false);
+    if (along)
+        reduce_along(c, op, source, kept, along, count, values);
+    else
+        reduce_registers(c, op, source, kept, values);
+    reduce_lanes(c, op, source, mask, count, values);
+    reduce_warps(c, op, source, result, mask, values);
+    set_results(c, op, count, values);
+    if (others && !fused)
+        cg_strip_close(c);
+}
+
 void cg_lower_reduce(cg_func *c, const bc_op *op)
 {
     uint32_t mask = dim_mask(op, F_reduce_dim), kept;
@@ -352,6 +412,10 @@ void cg_lower_reduce(cg_func *c, const bc_op *op)
         return;
     if (cg_remarks_wanted(c))
         remark_reduce(c, op, &source, mask);
+    if (cg_strip_varies(c, &source)) {
+        reduce_in_strips(c, op, &source, &result, mask, kept, values);
+        return;
+    }
     reduce_registers(c, op, &source, kept, values);
     reduce_lanes(c, op, &source, mask, cg_layout_regs(&result), values);
     reduce_warps(c, op, &source, &result, mask, values);
@@ -360,9 +424,9 @@ void cg_lower_reduce(cg_func *c, const bc_op *op)
 
 /* ---- scan ---- */
 
-/* The dimension's bits lie in order: registers, lanes, warps. */
+/* The dimension's bits lie in order: registers, lanes, warps, strips. */
 typedef struct scan_shape {
-    uint32_t shift, regs, lanes, warps; /* of the dimension: its place in the index, bits in each */
+    uint32_t shift, regs, lanes, warps, strips; /* of the dimension: its place in the index, bits in each */
     cg_layout layout;
 } scan_shape;
 
@@ -380,6 +444,10 @@ static scan_shape scan_shape_of(const cg_func *c, const bc_op *op)
     scan.regs = bits > CG_LANE_BITS + c->warp_bits ? bits - CG_LANE_BITS - c->warp_bits : 0;
     scan.lanes = bits - scan.regs < CG_LANE_BITS ? bits - scan.regs : CG_LANE_BITS;
     scan.warps = bits - scan.regs - scan.lanes;
+    if (scan.warps > cg_real_warp_bits(c)) {
+        scan.strips = scan.warps - cg_real_warp_bits(c);
+        scan.warps = cg_real_warp_bits(c);
+    }
     scan.layout = cg_layout_ordered(order, s.tile_bits, scan.regs, c->warp_bits);
     return scan;
 }
@@ -462,77 +530,142 @@ static void spread_totals(const scanner *s, cg_val *total)
         total[i] = shuffled(c, "idx", total[i], last);
 }
 
-void cg_lower_scan(cg_func *c, const bc_op *op)
+/* Sums of single lines: of registers, of the lanes in front, of the warps. */
+typedef cg_val scan_row[MAX_OPERANDS];
+
+/* Every line of registers within its thread, and the totals of lanes in front of it. */
+static void scan_registers(const scanner *s, scan_row *values, scan_row *totals, scan_row *before)
 {
-    scanner s = {.c = c, .op = op, .shape = scan_shape_of(c, op), .reverse = bc_attr_u(op, F_scan_reverse) != 0};
-    const cg_layout *l = &s.shape.layout;
-    uint32_t steps = (uint32_t)1 << s.shape.regs, lines = cg_layout_regs(l) >> s.shape.regs, n = op->operand_count;
-    cg_val (*values)[MAX_OPERANDS] = new_values(c, cg_layout_regs(l));
-    cg_val (*totals)[MAX_OPERANDS] = new_values(c, lines), (*before)[MAX_OPERANDS] = new_values(c, lines);
+    cg_func *c = s->c;
+    const cg_layout *l = &s->shape.layout;
+    uint32_t steps = (uint32_t)1 << s->shape.regs, lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count;
     const cg_val *regs[MAX_OPERANDS];
     for (uint32_t i = 0; i < n; i++)
-        if (!(regs[i] = cg_get(c, bc_operands(op)[i], l)))
+        if (!(regs[i] = cg_get(c, bc_operands(s->op)[i], l)))
             return;
-    if (c->failed)
-        return;
-    cg_remark(c, op, CG_REMARK_Reduction, s.shape.warps ? TV_REMARK_MISSED : TV_REMARK_PASSED,
-              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", steps, 1u << s.shape.lanes,
-              1u << s.shape.warps, s.shape.warps ? " through shared memory" : "");
+    cg_remark(c, s->op, CG_REMARK_Reduction, s->shape.warps ? TV_REMARK_MISSED : TV_REMARK_PASSED,
+              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", steps,
+              1u << s->shape.lanes, 1u << s->shape.warps, s->shape.warps ? " through shared memory" : "");
     for (uint32_t k = 0; k < lines; k++) {
         for (uint32_t j = 0; j < steps && !c->failed; j++) {
-            uint32_t r = k << s.shape.regs | (s.reverse ? steps - 1 - j : j);
-            uint32_t earlier = k << s.shape.regs | (s.reverse ? steps - j : j - 1);
+            uint32_t r = k << s->shape.regs | (s->reverse ? steps - 1 - j : j);
+            uint32_t earlier = k << s->shape.regs | (s->reverse ? steps - j : j - 1);
             for (uint32_t i = 0; i < n; i++)
                 values[r][i] = regs[i][r];
             if (j)
-                put_before(&s, cg_const(CG_PRED, 1), values[earlier], values[r]);
+                put_before(s, cg_const(CG_PRED, 1), values[earlier], values[r]);
             memcpy(totals[k], values[r], n * sizeof **values);
         }
-        scan_lanes(&s, totals[k], before[k]);
+        scan_lanes(s, totals[k], before[k]);
     }
-    cg_val lane = position(&s, s.shape.regs, s.shape.lanes), has = at_least(c, lane, 1);
-    if (s.shape.warps) {
-        /* Index of a line, and above it the warp's position. */
-        uint32_t low = ((((uint32_t)1 << (s.shape.regs + s.shape.lanes)) - 1) << s.shape.shift);
-        uint32_t dim = ((((uint32_t)1 << (s.shape.regs + s.shape.lanes + s.shape.warps)) - 1) << s.shape.shift), kept;
-        cg_layout line = reduced_layout(l, dim, &kept), slots = line;
-        for (uint32_t i = 0, b = 0; i < l->warp_bits; i++)
-            if (l->warp[i] & dim & ~low)
-                slots.warp[i] ^= (uint32_t)1 << (line.tile_bits + b++);
-        slots.tile_bits = (uint8_t)(line.tile_bits + s.shape.warps);
-        cg_val *parts[MAX_OPERANDS], warp = position(&s, s.shape.regs + s.shape.lanes, s.shape.warps);
-        for (uint32_t k = 0; k < lines; k++)
-            spread_totals(&s, totals[k]);
-        exchange(c, op, &line, &slots, s.shape.warps, totals, parts);
-        uint32_t count = (uint32_t)1 << s.shape.warps;
-        for (uint32_t k = 0; k < lines && !c->failed; k++) {
-            cg_val front[MAX_OPERANDS], sum[MAX_OPERANDS];
-            for (uint32_t w = 0; w + 1 < count; w++) { /* sum: of warps up to w; front: of those before this one */
-                uint32_t at = k | (s.reverse ? count - 1 - w : w) << line.reg_bits;
-                cg_val part[MAX_OPERANDS], here = at_least(c, warp, w + 1);
-                for (uint32_t i = 0; i < n; i++)
-                    part[i] = parts[i][at];
-                if (w)
-                    combine(c, op, sum, part, sum);
-                else
-                    memcpy(sum, part, n * sizeof *sum);
-                for (uint32_t i = 0; i < n; i++)
-                    front[i] = w ? cg_select(c, here, sum[i], front[i]) : sum[i];
-            }
-            /* before = front, and behind it what came in this warp. */
-            cg_val joined[MAX_OPERANDS], later = at_least(c, warp, 1);
-            memcpy(joined, before[k], n * sizeof *joined);
-            combine(c, op, front, before[k], joined);
-            for (uint32_t i = 0; i < n && !c->failed; i++) {
-                cg_val in_warp = cg_select(c, has, joined[i], front[i]);
-                before[k][i] = cg_select(c, later, in_warp, before[k][i]);
-            }
+}
+
+/* What lies in front: of `has` in this warp, of the warps before it. Totals become those of whole lines of warps. */
+static cg_val scan_warps(const scanner *s, cg_val has, scan_row *totals, scan_row *before)
+{
+    cg_func *c = s->c;
+    const cg_layout *l = &s->shape.layout;
+    uint32_t lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count, kept;
+    uint32_t low = ((((uint32_t)1 << (s->shape.regs + s->shape.lanes)) - 1) << s->shape.shift), dim = dim_mask(s->op, F_scan_dim);
+    /* Index of a line, and above it the warp's position. */
+    cg_layout line = reduced_layout(l, dim, &kept), slots = line;
+    for (uint32_t i = 0, b = 0; i < cg_real_warp_bits(c); i++)
+        if (l->warp[i] & dim & ~low)
+            slots.warp[i] ^= (uint32_t)1 << (line.tile_bits + b++);
+    slots.tile_bits = (uint8_t)(line.tile_bits + s->shape.warps);
+    cg_val *parts[MAX_OPERANDS], warp = position(s, s->shape.regs + s->shape.lanes, s->shape.warps);
+    for (uint32_t k = 0; k < lines; k++)
+        spread_totals(s, totals[k]);
+    exchange(c, s->op, &line, &slots, s->shape.warps, totals, parts);
+    uint32_t count = (uint32_t)1 << s->shape.warps;
+    for (uint32_t k = 0; k < lines && !c->failed; k++) {
+        cg_val front[MAX_OPERANDS], sum[MAX_OPERANDS];
+        uint32_t last = count - (s->shape.strips ? 0 : 1); /* nobody wants the sum of all, if there are no strips */
+        for (uint32_t w = 0; w < last; w++) { /* sum: of warps up to w; front: of those before this one */
+            uint32_t at = k | (s->reverse ? count - 1 - w : w) << line.reg_bits;
+            cg_val part[MAX_OPERANDS], here = at_least(c, warp, w + 1);
+            for (uint32_t i = 0; i < n; i++)
+                part[i] = parts[i][at];
+            if (w)
+                combine(c, s->op, sum, part, sum);
+            else
+                memcpy(sum, part, n * sizeof *sum);
+            for (uint32_t i = 0; i < n && w + 1 < count; i++)
+                front[i] = w ? cg_select(c, here, sum[i], front[i]) : sum[i];
         }
-        cg_val later = at_least(c, warp, 1), either = cg_new(c, CG_PRED);
-        cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, has), cg_reg(c, later));
-        has = either;
+        memcpy(totals[k], sum, n * sizeof *sum);
+        /* before = front, and behind it what came in this warp. */
+        cg_val joined[MAX_OPERANDS], later = at_least(c, warp, 1);
+        memcpy(joined, before[k], n * sizeof *joined);
+        combine(c, s->op, front, before[k], joined);
+        for (uint32_t i = 0; i < n && !c->failed; i++) {
+            cg_val in_warp = cg_select(c, has, joined[i], front[i]);
+            before[k][i] = cg_select(c, later, in_warp, before[k][i]);
+        }
     }
-    for (uint32_t r = 0; r < cg_layout_regs(l) && s.shape.lanes && !c->failed; r++)
-        put_before(&s, has, before[r >> s.shape.regs], values[r]);
-    set_results(c, op, cg_layout_regs(l), values);
+    cg_val later = at_least(c, warp, 1), either = cg_new(c, CG_PRED);
+    cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, has), cg_reg(c, later));
+    return either;
+}
+
+/* What the strips in front give, which the loop carries. */
+static cg_val scan_strips(const scanner *s, cg_val has, scan_row *totals, scan_row *before)
+{
+    cg_func *c = s->c;
+    uint32_t lines = cg_layout_regs(&s->shape.layout) >> s->shape.regs, n = s->op->operand_count;
+    cg_val later = cg_new(c, CG_PRED), either = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", later, cg_strip_now(c)->counter);
+    for (uint32_t k = 0; k < lines && !c->failed; k++) {
+        cg_val carried[MAX_OPERANDS], joined[MAX_OPERANDS], sum[MAX_OPERANDS];
+        for (uint32_t i = 0; i < n; i++)
+            carried[i] = cg_strip_carried(c, cg_elem_class(bc_operands(s->op)[i]->type));
+        combine(c, s->op, carried, before[k], joined);
+        combine(c, s->op, carried, totals[k], sum);
+        for (uint32_t i = 0; i < n && !c->failed; i++) {
+            cg_val front = cg_new(c, (cg_class)carried[i].cls);
+            cg_move(c, front, carried[i]);
+            before[k][i] = cg_select(c, later, cg_select(c, has, joined[i], front), before[k][i]);
+            cg_move(c, carried[i], cg_select(c, later, sum[i], totals[k][i]));
+        }
+    }
+    cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, has), later);
+    return either;
+}
+
+static void scan_lines(const scanner *s)
+{
+    cg_func *c = s->c;
+    const cg_layout *l = &s->shape.layout;
+    uint32_t lines = cg_layout_regs(l) >> s->shape.regs;
+    scan_row *values = new_values(c, cg_layout_regs(l)), *totals = new_values(c, lines), *before = new_values(c, lines);
+    if (c->failed)
+        return;
+    scan_registers(s, values, totals, before);
+    cg_val lane = position(s, s->shape.regs, s->shape.lanes), has = at_least(c, lane, 1);
+    if (s->shape.warps)
+        has = scan_warps(s, has, totals, before);
+    if (s->shape.strips)
+        has = scan_strips(s, has, totals, before);
+    for (uint32_t r = 0; r < cg_layout_regs(l) && s->shape.lanes && !c->failed; r++)
+        put_before(s, has, before[r >> s->shape.regs], values[r]);
+    set_results(c, s->op, cg_layout_regs(l), values);
+}
+
+void cg_lower_scan(cg_func *c, const bc_op *op)
+{
+    scanner s = {.c = c, .op = op, .shape = scan_shape_of(c, op), .reverse = bc_attr_u(op, F_scan_reverse) != 0};
+    uint32_t others = 0, along = 0;
+    if (cg_strip_varies(c, &s.shape.layout))
+        along = strips_along(c, &s.shape.layout, dim_mask(op, F_scan_dim), &others);
+    if (others)
+        cg_strip_open(c, others, false);
+    cg_strip *trips = along ? cg_strip_open(c, along, s.reverse) : NULL;
+    if (trips)
+        trips->apart = true; /* sums of the strip */
+    if (!c->failed)
+        scan_lines(&s);
+    if (along)
+        cg_strip_close(c);
+    if (others)
+        cg_strip_close(c);
 }

@@ -5,6 +5,7 @@
 #include "codegen/facts.h"
 #include "codegen/memory.h"
 #include "codegen/order.h"
+#include "codegen/strips.h"
 
 static cg_layout wish_or_default(cg_func *c, const bc_value *v)
 {
@@ -74,6 +75,7 @@ typedef struct extract_plan {
     uint32_t mask;                /* which slice */
     cg_layout source, result;
     bool in_registers;            /* every slice lies in registers of its own */
+    bool in_strips;               /* source or result do, and it is not in registers */
 } extract_plan;
 
 /* Do the bits of mask stand in registers alone, apart from all others? */
@@ -108,6 +110,9 @@ static extract_plan plan_extract(cg_func *c, const bc_op *op)
         return p;
     }
     p.result = cg_default_layout(c, result);
+    p.in_strips = cg_strip_varies(c, &p.source) || cg_strip_varies(c, &p.result);
+    if (p.in_strips)
+        return p;
     if (bytes > CG_MAX_SCRATCH) { /* the conversion of the source does the work */
         p.in_registers = true;
         p.source = cg_layout_embed(&p.result, &p.small, &p.large);
@@ -116,6 +121,11 @@ static extract_plan plan_extract(cg_func *c, const bc_op *op)
                 p.source.reg[p.source.reg_bits++] = (uint32_t)1 << b;
     }
     return p;
+}
+
+bool cg_extract_in_registers(cg_func *c, const bc_op *op)
+{
+    return plan_extract(c, op).in_registers;
 }
 
 void cg_assign_extract(cg_func *c, const bc_op *op)
@@ -155,8 +165,12 @@ void cg_lower_extract(cg_func *c, const bc_op *op)
     extract_plan p = plan_extract(c, op);
     const bc_value *source = bc_operand(op, F_extract_source), *result = cg_result(op, 0);
     bc_kind kind = bc_elem_kind(result->type);
-    cg_val *regs = cg_get(c, source, &p.source), *out;
     cg_val slice = slice_index(c, op, bc_operand_range(op, F_extract_indices), &p.small, &p.large);
+    if (p.in_strips) {
+        cg_strip_extract(c, source, &p.source, &(cg_slice){p.mask, cg_reg(c, slice)}, result);
+        return;
+    }
+    cg_val *regs = cg_get(c, source, &p.source), *out;
     if (!regs)
         return;
     if (p.in_registers) {

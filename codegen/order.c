@@ -2,6 +2,7 @@
 #include "codegen/order.h"
 
 #include "codegen/stage.h"
+#include "codegen/strips.h"
 #include "codegen/view.h"
 
 /* ---- which memory ---- */
@@ -86,16 +87,22 @@ static void add_note(cg_func *c, cg_note note)
     c->order.notes = added;
 }
 
+/* May an access touch what another thread accessed since the last barrier? */
+static bool conflicts(const cg_func *c, const bc_op *op, uint32_t root, bool write, const cg_layout *layout)
+{
+    for (const cg_note *n = c->order.notes; n; n = n->next) {
+        bool apart = n->root && root && n->root != root;
+        if (!apart && (write || n->write) && !same_elements(n, op, layout))
+            return true;
+    }
+    return false;
+}
+
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout)
 {
     uint32_t root = root_of(c, memory);
-    for (const cg_note *n = c->order.notes; n; n = n->next) {
-        bool apart = n->root && root && n->root != root;
-        if (!apart && (write || n->write) && !same_elements(n, op, layout)) {
-            cg_barrier(c);
-            break;
-        }
-    }
+    if (conflicts(c, op, root, write, layout))
+        cg_barrier(c);
     add_note(c, (cg_note){.root = root, .write = write, .op = op, .layout = layout});
 }
 
@@ -125,6 +132,13 @@ static const bc_value *memory_of(const bc_op *op, bool *out_write)
     default:
         return NULL;
     }
+}
+
+bool cg_order_conflicts(cg_func *c, const bc_op *op)
+{
+    bool write;
+    const bc_value *memory = memory_of(op, &write);
+    return memory && conflicts(c, op, root_of(c, memory), write, &cg_value_of(c, cg_result(op, 0))->home);
 }
 
 bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory)
@@ -175,7 +189,9 @@ void cg_barrier(cg_func *c)
         cg_ins(c, "bar.sync 0");
     else
         cg_ins(c, "bar.warp.sync 0xffffffff");
-    c->order = (cg_order){0};
+    c->order.scratch_dirty = false;
+    if (!c->strips || !cg_strip_now(c)) /* in a loop, later trips are still to come */
+        c->order.notes = NULL;
     c->barriers++;
 }
 
@@ -204,7 +220,7 @@ cg_val cg_scratch(cg_func *c, uint32_t bytes)
             cg_unsupported(c, c->op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u", bc_info(c->op)->name, bytes,
                            c->target->name, cg_static_shared(c->target));
     }
-    if (c->order.scratch_dirty)
+    if (cg_strip_needs_barrier(c) || c->order.scratch_dirty)
         cg_barrier(c);
     if (bytes > c->shared_bytes)
         c->shared_bytes = bytes;

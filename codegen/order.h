@@ -17,6 +17,8 @@ typedef struct cg_note {
 /* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the elements
    lie over threads, kept by the caller as long as the function; may be NULL. */
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout);
+/* Would cg_order_access place a barrier before this op? */
+bool cg_order_conflicts(cg_func *c, const bc_op *op);
 /* May the ops of a block write what `memory` reaches? */
 bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory);
 /* At the head of a loop and after it: the accesses of its body may have happened. */

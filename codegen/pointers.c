@@ -85,6 +85,9 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     cg_layout wish;
     uint32_t bits, weight, fast = fast_dim(c, p, &bits);
     const cg_axis *axes = c->facts[p->pointers->id].axes;
+    bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
+    if (c->strip_bits && ordered) /* no copies among threads, which could not be shared strip by strip */
+        return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
     if (p->value && !p->single && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
         return cg_layout_drop_copies(&wish, NULL);
     if (s.rank && (!axes || !axes[fast].run)

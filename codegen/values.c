@@ -4,6 +4,7 @@
 #include "bytecode/print.h"
 #include "codegen/assign.h"
 #include "codegen/remarks.h"
+#include "codegen/strips.h"
 
 cg_val *cg_vals(cg_func *c, size_t count)
 {
@@ -11,6 +12,16 @@ cg_val *cg_vals(cg_func *c, size_t count)
     if (!vals)
         cg_no_memory(c);
     return vals;
+}
+
+void cg_move(cg_func *c, cg_val to, cg_val from)
+{
+    if (to.cls != CG_PRED)
+        cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)to.cls), to, from);
+    else if (from.known)
+        cg_ins(c, "setp.%s.u32 %v, 0, 0", from.bits ? "eq" : "ne", to);
+    else
+        cg_ins(c, "mov.pred %v, %v", to, from);
 }
 
 cg_val cg_and(cg_func *c, cg_val a, cg_val b)
@@ -54,6 +65,8 @@ void cg_want(cg_func *c, const bc_value *v, const cg_layout *l)
 cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l)
 {
     cg_copy *copy = find_copy(cg_value_of(c, v), l);
+    if (copy && cg_strip_varies(c, l))
+        return cg_strip_get(c, v, copy);
     if (copy && copy->regs)
         return copy->regs;
     cg_val *none = cg_vals(c, cg_layout_regs(l)); /* only after an error */
@@ -105,6 +118,10 @@ void cg_set(cg_func *c, const bc_value *v, cg_val *regs)
 {
     cg_value *x = cg_value_of(c, v);
     bc_kind kind = bc_elem_kind(v->type);
+    if (c->strips) {
+        cg_strip_set(c, v, regs);
+        return;
+    }
     for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next) {
         if (cg_layout_equal(&copy->layout, &x->home)) {
             copy->regs = regs;

@@ -409,12 +409,17 @@ static cg_val coordinate(walk *w, uint32_t t, uint32_t delta)
     return r;
 }
 
+static cg_val *sparse_registers(const walk *w)
+{
+    cg_layout l = cg_view_sparse_layout(w->op, w->l);
+    return cg_get(w->c, w->op->index[w->op->view->type->sparse_dim], &l);
+}
+
 /* The sparse index of a register, 64 bits: one of the index tile's registers. */
 static cg_val sparse_index(walk *w, uint32_t t, uint32_t r)
 {
     const bc_value *index = w->op->index[t];
-    cg_layout l = cg_view_sparse_layout(w->op, w->l);
-    cg_val *regs = cg_get(w->c, index, &l);
+    cg_val *regs = sparse_registers(w);
     /* Registers of the index tile: the register bits that move along t. */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < w->l->reg_bits; i++)
@@ -639,6 +644,8 @@ void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t
         return;
     }
     w.base = w.tensor->address;
+    if (v->view->type->kind == BC_GATHER_SCATTER_VIEW)
+        sparse_registers(&w); /* in front of the branches */
     for (uint32_t t = 0; t < w.shape.rank && t < MAX_DIMS; t++)
         begin_dim(&w, t);
     cg_val whole = n.inside > n.edge ? is_whole(&w) : cg_const(CG_PRED, 0);

@@ -59,6 +59,7 @@ if build build tests corpus; then
     run matrix check-matrix
     run ptx check-ptx
     run matrix-ptx check-matrix-ptx
+    run strips check-strips
     run ptxas check-ptxas PTXAS_SHARE=5
 fi
 if build build-sanitized CONFIG=asan tests; then
