@@ -47,6 +47,8 @@ void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *o
 bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
 /* The product by wgmma: acc holds the accumulator, then the result. */
 void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
+/* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of K. */
+uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k);
 /* Is the op such a product? */
 bool cg_mma_is_async(const cg_func *c, const bc_op *op);
 

@@ -304,7 +304,7 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     cg_order_loop(c, body);
     cg_place_label(c, head);
     if (pipeline)
-        cg_pipeline_step(c, pipeline, high, step);
+        cg_pipeline_step(c, pipeline);
     cg_set_counter(c, body, i);
     set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
     c->loop = &loop;

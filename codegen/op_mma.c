@@ -9,6 +9,7 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/mma.h"
+#include "codegen/pipeline.h"
 #include "codegen/remarks.h"
 
 static uint32_t log2_of(int64_t x)
@@ -145,6 +146,13 @@ static bool runs_along_last(const cg_layout *l, uint32_t bits)
 static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
 {
     return p->atom.element_bits == 2 && p->n >= 4 && runs_along_last(rhs, p->n);
+}
+
+uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k)
+{
+    cg_product p = product_of(c, op);
+    *out_k = p.k;
+    return p.has_atom ? p.k - p.atom.k_bits : 0;
 }
 
 bool cg_mma_is_async(const cg_func *c, const bc_op *op)
@@ -572,12 +580,18 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
 static void multiply_with_atom(cg_func *c, const bc_op *op, const cg_product *p, cg_val *acc)
 {
     cg_operand operands[2];
-    uint32_t parts = find_operands(c, p, operands), step_bits = p->k - parts - p->atom.k_bits;
+    uint32_t in_ring = cg_pipeline_parts(c, op), parts = in_ring ? in_ring : find_operands(c, p, operands);
+    uint32_t step_bits = p->k - parts - p->atom.k_bits;
     bool async = p->async && !parts && cg_can_multiply_async(c, p, operands);
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        bool in_scratch = fill_stages(c, p, operands, async, parts, part);
+        if (in_ring) {
+            cg_pipeline_part(c, part);
+            operands[0] = operand_of(c, p, true, 0);
+            operands[1] = operand_of(c, p, false, 0);
+        }
+        bool in_scratch = !in_ring && fill_stages(c, p, operands, async, parts, part);
         if (async)
             cg_multiply_async(c, op, p, operands, acc);
         else

@@ -1,7 +1,10 @@
 /* Pipelined loads; see the header. The ring has `stages` slots of `slot_bytes`; each slot has a stage for every load. At the head of
    iteration i, all copies but those of the newest stages - 2 groups have arrived; a barrier makes them visible and says that
-   all threads are done with iteration i - 1, whose slot the copies of iteration i + stages - 1 go to. */
+   all threads are done with iteration i - 1, whose slot the copies of iteration i + stages - 1 go to.
+   Where slots of whole tiles are too large, a slot takes a part of K, and the product goes through the above for every part. */
 #include "codegen/pipeline.h"
+
+#include <string.h>
 
 #include "codegen/assign.h"
 #include "codegen/memory.h"
@@ -10,12 +13,15 @@
 #include "codegen/remarks.h"
 #include "codegen/view.h"
 
-enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10 };
+enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10, MAX_PART_BITS = 3 };
 
 typedef struct piped {
     const bc_op *op;
     cg_view_op view;
+    uint32_t fast;       /* dimension of the tile that is contiguous in memory */
+    cg_feed feed;
     cg_layout layout;    /* of the copies over threads */
+    uint32_t part_bit[MAX_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_stage stage;      /* base: of the current iteration */
     uint32_t offset;     /* in a slot */
 } piped;
@@ -26,6 +32,8 @@ struct cg_pipeline {
     piped loads[MAX_LOADS];
     uint32_t load_count, stages, slot_bytes;
     bool *in_slice;      /* by value id: made by an op that the indices need */
+    uint32_t parts;      /* log2 of the parts of K in which tiles come: a slot has one part */
+    uint32_t next_part;  /* that is copied next */
     bool pending;        /* the copies that this iteration starts are still to be emitted */
     cg_val high, step;
     cg_val read, write, ahead; /* addresses of slots; counter of the iteration to be copied next */
@@ -90,12 +98,17 @@ static cg_feed feed_of(cg_func *c, const bc_block *body, const bc_value *v, cons
     return feed;
 }
 
-/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory. */
-static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed)
+/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the bits of
+   left_out. */
+static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
 {
-    uint32_t last = s->rank - 1, columns = s->bits[fast], rows = fast == last ? s->tile_bits - columns : s->bits[last];
-    cg_stage stage = cg_stage_new(rows, columns, s->tile_bits - rows - columns, bytes, feed);
+    uint32_t last = s->rank - 1, bits[2], all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
+    for (uint32_t i = 0; i < 2; i++)
+        bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
+    uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
+    cg_stage stage = cg_stage_new(rows, columns, all - rows - columns, bytes, feed);
     stage.flipped = fast != last;
+    stage.left_out = left_out;
     return stage;
 }
 
@@ -135,7 +148,7 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
         return "its tile has less than 16 bytes for a thread";
     if (cg_order_is_written(c, p->body, v.view))
         return "the loop may write what it reads";
-    *out = (piped){.op = op, .view = v, .layout = l, .stage = stage_for(&s, fast, bytes, feed)};
+    *out = (piped){.op = op, .view = v, .fast = fast, .feed = feed, .layout = l, .stage = stage_for(&s, fast, bytes, feed, 0)};
     return NULL;
 }
 
@@ -159,6 +172,90 @@ static bool has_products(const bc_block *body)
     return false;
 }
 
+/* ---- tiles in parts ---- */
+
+/* The one product of the body, when every iteration comes by it and multiplies all loads of the pipeline; else NULL. */
+static const bc_op *only_product(cg_func *c, const cg_pipeline *p)
+{
+    const bc_op *found = NULL;
+    bool always;
+    if (is_async(c, p->body, &always) || !always || p->load_count != 2)
+        return NULL;
+    for (const bc_op *op = p->body->first; op; op = bc_next_op(op, p->body))
+        if (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled) {
+            if (found || op->block != p->body)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
+
+/* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on. False: the
+   threads would not have whole vectors of a part. */
+static bool cut_load(cg_func *c, piped *load, const bc_value *operand, uint32_t low, uint32_t parts)
+{
+    cg_shape s = cg_shape_of(load->view.tile_type);
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->view.tile_type)), left_out = 0, count = 0, vector = 0;
+    cg_layout k = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)parts};
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t i = 0; i < parts; i++)
+        k.reg[i] = (uint32_t)1 << (low + i);
+    k = cg_source_layout(operand, &k);
+    for (uint32_t i = 0; i < parts; i++)
+        left_out |= load->part_bit[i] = k.reg[i];
+    while (bytes << vector < 16)
+        vector++;
+    for (uint32_t part = 0; part < 3; part++) /* the contiguous dimension, the others, what numbers the parts */
+        for (uint32_t b = 0; b < s.tile_bits; b++) {
+            uint32_t bit = (uint32_t)1 << b;
+            if (part == (left_out & bit ? 2u : cg_dim_mask(&s, load->fast) & bit ? 0u : 1u))
+                order[count++] = (uint8_t)b;
+        }
+    if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
+        return false;
+    load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
+    load->stage = stage_for(&s, load->fast, bytes, load->feed, left_out);
+    return true;
+}
+
+static uint32_t place_loads(cg_pipeline *p)
+{
+    p->slot_bytes = 0;
+    for (uint32_t i = 0; i < p->load_count; i++) {
+        p->loads[i].offset = p->slot_bytes;
+        p->slot_bytes += (cg_stage_bytes(&p->loads[i].stage) + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+    }
+    return p->slot_bytes;
+}
+
+/* Tiles of which three do not fit: in as few parts as do, for loops that do nothing else. */
+static void take_parts(cg_func *c, cg_pipeline *p)
+{
+    const bc_op *product = only_product(c, p);
+    uint32_t all = cg_static_shared(c->target);
+    if (!product || 3 * p->slot_bytes <= all)
+        return;
+    piped whole[2] = {p->loads[0], p->loads[1]};
+    uint32_t k, most = cg_mma_part_bits(c, product, &k);
+    for (p->parts = 1; p->parts <= most && p->parts <= MAX_PART_BITS; p->parts++) {
+        bool fits = true;
+        for (uint32_t i = 0; i < 2; i++) {
+            const bc_value *operand = bc_operands(product)[i];
+            uint32_t low = k - p->parts + (i ? cg_shape_of(operand->type).bits[operand->type->rank - 1] : 0);
+            const bc_value *tile = operand;
+            while (tile->op && (tile->op->opcode == OP_reshape || tile->op->opcode == OP_permute))
+                tile = bc_operands(tile->op)[0];
+            piped *load = &p->loads[p->loads[0].view.tile != tile];
+            fits = fits && load->view.tile == tile && cut_load(c, load, operand, low, p->parts);
+        }
+        if (fits && 3 * place_loads(p) <= all)
+            return;
+    }
+    p->parts = 0;
+    memcpy(p->loads, whole, sizeof whole);
+    place_loads(p);
+}
+
 cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
 {
     if (!has_products(bc_regions(loop)[0]))
@@ -179,12 +276,14 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
             cg_remark(c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
             continue;
         }
-        load->offset = p->slot_bytes;
-        p->slot_bytes += (cg_stage_bytes(&load->stage) + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
         p->load_count++;
     }
+    place_loads(p);
+    take_parts(c, p);
     uint32_t all = cg_static_shared(c->target), rest = all > 48 << 10 ? SHARED_FOR_THE_REST : SHARED_FOR_THE_REST / 2;
-    uint32_t room = c->plain_loops ? 0 : all - (c->kept_bytes > rest ? (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1) : rest);
+    uint32_t kept = (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+    rest = kept > rest || p->parts ? kept : rest;
+    uint32_t room = c->plain_loops ? 0 : all - rest;
     if (p->load_count && (c->in_ring || 2 * p->slot_bytes > room))
         cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
@@ -209,11 +308,15 @@ typedef struct copying {
     const piped *load;
     cg_val base, valid;
     cg_layout places;
+    uint32_t part;       /* bits of the tile's index */
 } copying;
 
 static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
 {
     const copying *k = user;
+    uint32_t mask = k->load->stage.left_out;
+    if ((cg_layout_reg(&k->load->layout, part->reg[0]) & mask) != k->part)
+        return;
     cg_place to = cg_flat_place(c, k->base, k->load->stage.bytes, &k->places, part->reg[0]);
     cg_val inside = part->inside.known ? k->valid : part->inside, bytes = cg_new(c, CG_B32);
     if (!part->inside.known && !k->valid.known) {
@@ -230,23 +333,29 @@ static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
            bytes);
 }
 
-/* The copies of the iteration with that counter into the slot at `slot`, as one group. */
-static void copy_iteration(cg_func *c, cg_pipeline *p, cg_val counter, cg_val high, cg_val slot)
+/* The next copies into the slot at `slot`, as one group. */
+static void copy_next(cg_func *c, cg_pipeline *p, cg_val slot)
 {
     cg_val valid = cg_new(c, CG_PRED);
     bool is_unsigned = bc_attr_u(p->loop, F_for_unsigned_cmp) != 0;
-    cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, counter, high);
-    cg_set_counter(c, p->body, counter);
+    cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, p->ahead, p->high);
+    cg_set_counter(c, p->body, p->ahead);
     for (const bc_op *op = p->body->first; op && !c->failed; op = op->next)
         if (op->result_count && p->in_slice[cg_result(op, 0)->id])
             cg_lower_op(c, op);
     for (uint32_t i = 0; i < p->load_count && !c->failed; i++) {
         piped *load = &p->loads[i];
         copying k = {.load = load, .base = cg_new(c, CG_B32), .valid = valid, .places = cg_stage_layout(&load->stage, &load->layout)};
+        for (uint32_t b = 0; b < p->parts; b++)
+            k.part |= p->next_part >> b & 1 ? load->part_bit[b] : 0;
         cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
         cg_view_parts(c, &load->view, &load->layout, 4 - tv_trailing_zeros(load->stage.bytes), NULL, &k, copy_part);
     }
     cg_ins(c, "cp.async.commit_group");
+    if (++p->next_part >> p->parts) {
+        p->next_part = 0;
+        cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, p->step);
+    }
 }
 
 /* What a value has in one layout, put away while another iteration's is made. */
@@ -278,8 +387,7 @@ static void copy_ahead(cg_func *c, cg_pipeline *p)
     for (const bc_op *op = p->body->first; op; op = op->next)
         if (op->result_count && p->in_slice[cg_result(op, 0)->id])
             list = keep(c, cg_result(op, 0), list);
-    copy_iteration(c, p, p->ahead, p->high, p->write);
-    cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, p->step);
+    copy_next(c, p, p->write);
     for (; list; list = list->next)
         list->copy->regs = list->regs;
     p->pending = false;
@@ -306,37 +414,47 @@ void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_v
     p->read = cg_new(c, CG_B32);
     p->write = cg_new(c, CG_B32);
     p->ahead = cg_new(c, CG_B64);
+    p->high = high;
+    p->step = step;
     cg_ins(c, "mov.b64 %v, %v", p->ahead, low);
     for (uint32_t s = 0; s + 1 < p->stages; s++) {
         cg_val slot = cg_new(c, CG_B32);
         cg_ins(c, "add.u32 %v, %v, %u", slot, c->ring, s * p->slot_bytes);
-        copy_iteration(c, p, p->ahead, high, slot);
-        cg_ins(c, "add.s64 %v, %v, %v", p->ahead, p->ahead, step);
+        copy_next(c, p, slot);
     }
     cg_ins(c, "mov.u32 %v, %v", p->read, c->ring);
     cg_ins(c, "add.u32 %v, %v, %u", p->write, c->ring, (p->stages - 1) * p->slot_bytes);
 }
 
-void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step)
+/* Waits for what lies in the slot at p->read and starts the next copies, unless a product will. async: wgmma reads it. */
+static void take_slot(cg_func *c, cg_pipeline *p, bool async, bool leave_copies)
 {
-    bool always;
-    p->high = high;
-    p->step = step;
     cg_ins(c, "cp.async.wait_group %u", p->stages - 2);
-    if (is_async(c, p->body, &always))
+    if (async)
         cg_ins(c, "fence.proxy.async.shared::cta");
-    else
-        always = false;
     cg_barrier(c);
     p->pending = true;
-    if (!always) /* else while the product runs */
+    if (!leave_copies)
         copy_ahead(c, p);
     for (uint32_t i = 0; i < p->load_count; i++) {
         piped *load = &p->loads[i];
         load->stage.base = cg_new(c, CG_B32);
         cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, p->read, load->offset);
-        cg_value_of(c, load->view.tile)->stage = &load->stage;
     }
+}
+
+void cg_pipeline_step(cg_func *c, cg_pipeline *p)
+{
+    bool always, async = is_async(c, p->body, &always);
+    if (!p->parts)
+        take_slot(c, p, async, async && always);
+    for (uint32_t i = 0; i < p->load_count; i++)
+        cg_value_of(c, p->loads[i].view.tile)->stage = &p->loads[i].stage;
+}
+
+uint32_t cg_pipeline_parts(const cg_func *c, const bc_op *op)
+{
+    return c->pipeline && op->block == c->pipeline->body ? c->pipeline->parts : 0;
 }
 
 static void next_slot(cg_func *c, const cg_pipeline *p, cg_val slot)
@@ -346,6 +464,13 @@ static void next_slot(cg_func *c, const cg_pipeline *p, cg_val slot)
     cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
     cg_ins(c, "add.u32 %v, %v, %u", next, slot, p->slot_bytes);
     cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, c->ring, next, wraps);
+}
+
+void cg_pipeline_part(cg_func *c, uint32_t part)
+{
+    if (part)
+        cg_pipeline_turn(c, c->pipeline);
+    take_slot(c, c->pipeline, false, false);
 }
 
 void cg_pipeline_turn(cg_func *c, cg_pipeline *p)

@@ -16,7 +16,11 @@ void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_v
 /* At the head of the body: waits for this iteration's tiles and starts those of a later one, unless a product that runs by itself
    (wgmma) leaves time for it. The ops of the body that
    make indices are lowered for it; the caller sets the induction variable afterwards. */
-void cg_pipeline_step(cg_func *c, cg_pipeline *p, cg_val high, cg_val step);
+void cg_pipeline_step(cg_func *c, cg_pipeline *p);
+/* log2 of the parts along K in which the ring has the operands of op, the body's one product; and part number `part`: the same as
+   at the head of a body whose tiles are whole. */
+uint32_t cg_pipeline_parts(const cg_func *c, const bc_op *op);
+void cg_pipeline_part(cg_func *c, uint32_t part);
 /* Within the body, where op has started to multiply: those copies, unless they are on their way. */
 void cg_pipeline_ahead(cg_func *c, const bc_op *op);
 /* After the body, before the counter moves on; and after the loop. */

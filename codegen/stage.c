@@ -26,6 +26,8 @@ uint32_t cg_stage_bytes(const cg_stage *s)
 
 static uint32_t place_of(const cg_stage *s, uint32_t index)
 {
+    if (s->left_out)
+        index = cg_gather_bits(index, ~s->left_out);
     if (s->flipped) {
         uint32_t last = index & (((uint32_t)1 << s->rows) - 1), before = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
         index = (index >> (s->rows + s->columns) << s->rows | last) << s->columns | before;
@@ -64,7 +66,7 @@ const cg_stage *cg_stage_of(cg_func *c, const bc_value *v)
     return cg_value_of(c, v)->stage;
 }
 
-cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l)
+cg_layout cg_source_layout(const bc_value *v, const cg_layout *l)
 {
     cg_layout at = *l;
     for (const bc_value *from = seen_by(v); from; v = from, from = seen_by(v))
@@ -72,7 +74,13 @@ cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l)
             cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
             at = cg_layout_unpermute(&at, &source, &result, bc_attr_of(v->op, F_permute_permutation)->ints->ptr);
         }
-    return cg_stage_layout(cg_value_of(c, v)->stage, &at);
+    return at;
+}
+
+cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l)
+{
+    cg_layout at = cg_source_layout(v, l);
+    return cg_stage_layout(cg_stage_of(c, v), &at);
 }
 
 /* ---- parts of a tile ---- */

@@ -17,6 +17,7 @@ enum { CG_STAGE_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's per
 typedef struct cg_stage {
     cg_val base;       /* 32-bit shared address */
     uint32_t rows, columns, batch, bytes; /* bits of each; bytes of an element */
+    uint32_t left_out; /* bits of the tile's index that say which part of it: the stage has one */
     bool flipped;      /* the rows are the tile's last dimension, the columns the one before it */
     uint32_t panel;    /* log2 of the elements that a row has side by side, at most 128 bytes; the next lie behind all rows */
     uint32_t chunk;    /* log2 of the elements of a chunk */
@@ -35,7 +36,9 @@ cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
 
 /* Where a pipelined load has put v, or what v is a reshape or permute of; NULL: it is in registers. */
 const cg_stage *cg_stage_of(cg_func *c, const bc_value *v);
-/* A layout of such a v as one of places in the stage. */
+/* A layout of v as one of what it is a reshape or permute of. */
+cg_layout cg_source_layout(const bc_value *v, const cg_layout *l);
+/* A layout of a v in a stage as one of places there. */
 cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l);
 
 #endif

@@ -39,6 +39,10 @@ static const example examples[] = {
     {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL},
     {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global"},
     {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL},
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global"}, /* in parts of K: 48 KiB for three */
+    {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global"},
+    {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_120", "cp.async", "ld.global"},
+    {&i8, 128, 128, 128, AS_IS, AS_IS, "sm_89", "prmt.b32", "ld.global"},
     {&i8, 64, 64, 64, AS_IS, AS_IS, "sm_80", "prmt.b32", "ld.global"},
     {&i8, 64, 64, 64, AS_IS, BY_VIEW, "sm_80", "cp.async", "prmt.b32"},
     {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL},
