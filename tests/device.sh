@@ -243,6 +243,10 @@ says 'control goes another way in op 11 for'
 run 1 broken st.global.b32:0:st.global.b16 loop
 says 'what goes into every store and atomic is the same; that leaves them, the last of which is op 18 store_ptr_tko'
 
+# What a loop results in differs too, and its first ops are looked at in another module than the one that differs first.
+run 1 broken max.f32:1:min.f32 "$tilevm" run "$corpus/bytecode/13.5/attention_causal_f16.tbc" --grid 1,1 --against cpu
+says 'reduce at kernels/attention.py:33'
+
 # Loops without a count, branches, scalars.
 cat > branch.tir <<'END'
 entry @control(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {

@@ -90,16 +90,29 @@ static size_t sort_unique(uint32_t *ops, size_t count)
     return kept;
 }
 
-/* One past the last op of the loops around an op; the op itself where there are none. */
-static uint32_t end_of_loops(const run_study *s, uint32_t index)
+static bool is_inside(const bc_op *op, const bc_op *around)
 {
-    const bc_op *outermost = is_loop(s->ops[index]) && !loops_around(s->ops[index]) ? s->ops[index] : loops_around(s->ops[index]);
-    if (!outermost)
-        return index;
-    uint32_t end = index_of(s, outermost) + 1;
-    while (end < s->op_count && s->ops[end] != outermost->next)
-        end++;
-    return end;
+    while (op && op != around)
+        op = op->block->parent;
+    return op != NULL;
+}
+
+/* The last op inside an op; the op itself if there is none. */
+static uint32_t last_inside(const run_study *s, uint32_t index)
+{
+    uint32_t last = index;
+    while (last + 1 < s->op_count && is_inside(s->ops[last + 1], s->ops[index]))
+        last++;
+    return last;
+}
+
+/* The last of the loops and branches that the op is in, or is: nothing after it comes before what was found there. */
+static uint32_t last_around(const run_study *s, uint32_t index)
+{
+    const bc_op *outermost = s->ops[index];
+    while (outermost->block->parent)
+        outermost = outermost->block->parent;
+    return last_inside(s, index_of(s, outermost));
 }
 
 /* Bytes that the ops write for each tile block, if loops go round a few times. */
@@ -151,12 +164,23 @@ static bool find_block(run_study *s, uint32_t *ops, uint64_t *out_block, bool *o
     return true;
 }
 
-static bool is_before(const run_finding *a, const run_finding *b)
+/* What a loop or branch results in is made after all inside it. */
+static uint32_t place_of(const run_study *s, const run_finding *f)
+{
+    return f->is_control && !is_loop(s->ops[f->op_index]) ? f->op_index : last_inside(s, f->op_index);
+}
+
+static bool is_before(const run_study *s, const run_finding *a, const run_finding *b)
 {
     if (!b->found || a->slot != b->slot)
         return !b->found || a->slot < b->slot;
     if (a->rounds != b->rounds)
         return a->rounds < b->rounds;
+    uint32_t place = place_of(s, a), other = place_of(s, b);
+    if (place != other)
+        return place < other;
+    if (place != a->op_index || other != b->op_index) /* the inner one of two that end together */
+        return a->op_index > b->op_index;
     return a->op_index != b->op_index ? a->op_index < b->op_index : a->result < b->result;
 }
 
@@ -166,7 +190,7 @@ static bool find_op(run_study *s, uint32_t *ops, size_t batch, uint64_t first, u
 {
     uint32_t next = 0;
     *best = (run_finding){0};
-    while (next < s->op_count && !(best->found && next >= end_of_loops(s, best->op_index))) {
+    while (next < s->op_count && !(best->found && next > last_around(s, best->op_index))) {
         size_t chosen = 0;
         uint64_t capacity;
         run_finding f;
@@ -177,7 +201,7 @@ static bool find_op(run_study *s, uint32_t *ops, size_t batch, uint64_t first, u
         bool looked = chosen && run_look_at(s, ops, chosen, first, shown, capacity, &f);
         if (chosen && !looked && batch > 1)
             return false;
-        if (looked && f.found && is_before(&f, best))
+        if (looked && f.found && is_before(s, &f, best))
             *best = f;
     }
     return true;
@@ -197,19 +221,30 @@ static void look_closer(run_study *s, uint32_t *ops, uint64_t block, run_finding
         *best = f;
 }
 
-static void search(run_study *s, uint32_t *ops, run_blame *out)
+/* One pass: the tile block, then the op. singly: in batches of one. */
+static void search_all(run_study *s, uint32_t *ops, bool singly, uint64_t *out_block, run_finding *best)
 {
-    uint64_t block = 0, all = block_count(s);
     bool has_block;
-    run_finding best = {0};
-    if (!find_block(s, ops, &block, &has_block))
+    uint64_t all = block_count(s);
+    *out_block = 0;
+    if (!find_block(s, ops, out_block, &has_block))
         has_block = false;
     uint32_t blocks = has_block ? 1 : all < BATCH ? (uint32_t)all : BATCH;
     s->problem[0] = 0;
-    if ((!find_op(s, ops, BATCH, block, blocks, &best) || !best.found) && s->op_count <= MOST_SINGLE) {
-        s->problem[0] = 0;
-        find_op(s, ops, 1, block, blocks, &best);
+    find_op(s, ops, singly ? 1 : BATCH, has_block ? *out_block : 0, blocks, best);
+}
+
+static void search(run_study *s, uint32_t *ops, run_blame *out)
+{
+    uint64_t block = 0;
+    run_finding best = {0};
+    search_all(s, ops, false, &block, &best);
+    if (!best.found) {
+        s->strict = true;
+        search_all(s, ops, false, &block, &best);
     }
+    if (!best.found && s->op_count <= MOST_SINGLE)
+        search_all(s, ops, true, &block, &best);
     if (!best.found && s->problem[0])
         return;
     out->kind = !best.found ? s->persists ? RUN_BLAME_STORE : RUN_BLAME_HIDDEN

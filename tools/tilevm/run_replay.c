@@ -1,6 +1,7 @@
 /* Runs changed modules and reads their logs side by side. */
 #include "tools/tilevm/run_replay.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,7 +175,22 @@ static arg_array array_of(const expose_source *source)
     return a;
 }
 
-/* tolerance NULL: the bits. False: out of memory. */
+/* What the tile's elements may be off by. */
+static arg_tolerance tolerance_of(const run_study *s, const arg_array *want)
+{
+    arg_tolerance t = run_tolerance(&s->job->options, want->dtype);
+    arg_summary summary;
+    if (s->strict || t.mode != ARG_CLOSE || !bc_dtype_is_float(want->dtype))
+        return t;
+    arg_array_summary(want, &summary);
+    double low = fabs(arg_value_of(want->dtype, summary.min)), high = fabs(arg_value_of(want->dtype, summary.max));
+    double largest = low > high ? low : high;
+    if (summary.has_range && isfinite(largest))
+        t.atol += t.rtol * largest;
+    return t;
+}
+
+/* bits: the same bits are asked for. False: out of memory. */
 static bool compare_record(run_study *s, const expose_source *source, const unsigned char *gpu, const unsigned char *cpu,
                            bool bits, arg_comparison *out)
 {
@@ -182,7 +198,7 @@ static bool compare_record(run_study *s, const expose_source *source, const unsi
     arg_array got = array_of(source), want = got;
     got.first = (unsigned char *)(uintptr_t)gpu + EXPOSE_HEAD;
     want.first = (unsigned char *)(uintptr_t)cpu + EXPOSE_HEAD;
-    arg_tolerance tolerance = bits ? (arg_tolerance){.mode = ARG_SAME} : run_tolerance(&s->job->options, source->dtype);
+    arg_tolerance tolerance = bits ? (arg_tolerance){.mode = ARG_SAME} : tolerance_of(s, &want);
     return arg_compare(&got, &want, &tolerance, out, &error) || fail(s, "out of memory");
 }
 

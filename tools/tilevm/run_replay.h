@@ -26,6 +26,8 @@ typedef struct run_study {
     const bc_function *f;
     bc_op **ops;                 /* all of the function, in pre-order */
     uint32_t op_count;
+    bool strict;                 /* rtol is of each element; else of the largest in the tile, so that the rounding of sums
+                                    that nearly cancel is not taken for a fault */
     bool persists;               /* some replay gave other results than the CPU's */
     char problem[400];           /* the last one; empty: none */
 } run_study;
