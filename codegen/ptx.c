@@ -94,10 +94,12 @@ cg_val cg_reg(cg_func *c, cg_val v)
 
 static void put_val(bc_text *out, cg_val v)
 {
+    const char name[] = {'%', classes[v.cls].letter};
     if (v.id)
-        bc_text_printf(out, "%%%c%u", classes[v.cls].letter, v.id);
+        bc_text_bytes(out, name, sizeof name);
     else
-        bc_text_printf(out, "0x%llx", (unsigned long long)v.bits);
+        bc_text_puts(out, "0x");
+    bc_text_number(out, v.id ? v.id : v.bits, v.id ? 10 : 16);
 }
 
 static void put_ins(bc_text *out, const char *format, va_list args)
@@ -125,22 +127,25 @@ static void put_ins(bc_text *out, const char *format, va_list args)
             break;
         }
         case 'l':
-            bc_text_printf(out, "$L%u", va_arg(args, uint32_t));
+            bc_text_puts(out, "$L");
+            bc_text_number(out, va_arg(args, uint32_t), 10);
             break;
         case 's':
             bc_text_puts(out, va_arg(args, const char *));
             break;
         case 'u':
-            bc_text_printf(out, "%u", va_arg(args, uint32_t));
+            bc_text_number(out, va_arg(args, uint32_t), 10);
             break;
         case 'd':
             bc_text_printf(out, "%d", va_arg(args, int));
             break;
         case 'x':
-            bc_text_printf(out, "0x%x", va_arg(args, uint32_t));
+            bc_text_puts(out, "0x");
+            bc_text_number(out, va_arg(args, uint32_t), 16);
             break;
         case 'q':
-            bc_text_printf(out, "0x%llx", (unsigned long long)va_arg(args, uint64_t));
+            bc_text_puts(out, "0x");
+            bc_text_number(out, va_arg(args, uint64_t), 16);
             break;
         default: /* a register of PTX itself: %%tid */
             bc_text_char(out, '%');

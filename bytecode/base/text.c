@@ -79,11 +79,29 @@ void bc_text_str(bc_text *text, tv_str s)
     bc_text_bytes(text, s.ptr, s.len);
 }
 
+void bc_text_number(bc_text *text, uint64_t x, unsigned base)
+{
+    char digits[64], *first = digits + sizeof digits;
+    do {
+        *--first = "0123456789abcdef"[x % base];
+        x /= base;
+    } while (x);
+    bc_text_bytes(text, first, (size_t)(digits + sizeof digits - first));
+}
+
 void bc_text_vprintf(bc_text *text, const char *format, va_list args)
 {
+    enum { LIKELY = 80 }; /* bytes: most texts are written at once */
     va_list again;
     va_copy(again, args);
-    int count = vsnprintf(NULL, 0, format, args);
+    size_t room = reserve(text, LIKELY) ? text->size - text->len : 0;
+    int count = vsnprintf(room ? text->ptr + text->len : NULL, room, format, args);
+    if (count >= 0 && (size_t)count < room) {
+        text->len += (size_t)count;
+        count = 0;
+    } else if (room) {
+        text->ptr[text->len] = 0;
+    }
     if (count > 0 && reserve(text, (size_t)count)) {
         vsnprintf(text->ptr + text->len, (size_t)count + 1, format, again);
         text->len += (size_t)count;

@@ -25,6 +25,7 @@ void bc_text_bytes(bc_text *text, const void *bytes, size_t count);
 void bc_text_char(bc_text *text, char c);
 void bc_text_puts(bc_text *text, const char *s);
 void bc_text_str(bc_text *text, tv_str s);
+void bc_text_number(bc_text *text, uint64_t x, unsigned base); /* base 2 to 16 */
 void bc_text_printf(bc_text *text, const char *format, ...) TV_PRINTF(2, 3);
 void bc_text_vprintf(bc_text *text, const char *format, va_list args) TV_PRINTF(2, 0);
 
