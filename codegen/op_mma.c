@@ -42,7 +42,7 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
         a = &bf16_f32;
     else if (p->in == BC_TF32)
         a = &tf32_f32;
-    else if ((p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) && (has & CG_HAS_F8)) /* f16 accumulators are widened */
+    else if (p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) /* f16 accumulators are widened */
         a = &f8_f32[(has & CG_HAS_F8_MMA) != 0][p->in == BC_F8E5M2];
     else if (op->opcode == OP_mmai)
         a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
@@ -477,17 +477,45 @@ static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_va
            out[2], out[3], place.address, (int)place.offset);
 }
 
+/* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction e5m2 is the upper half of f16; e4m3
+   has one bit of exponent less, whose bias is lower by 8, and its one NaN has all bits set. */
+static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
+{
+    bool is_e4m3 = strcmp(type, "e4m3x2") == 0;
+    cg_val out = cg_new(c, CG_B32);
+    if (c->target->features & CG_HAS_F8) {
+        cg_val half[2] = {cg_new(c, CG_B16), cg_new(c, CG_B16)};
+        cg_ins(c, "mov.b32 {%v, %v}, %v", half[0], half[1], x);
+        cg_ins(c, "cvt.rn.f16x2.%s %v, %v", type, out, half[upper]);
+        return out;
+    }
+    cg_ins(c, "prmt.b32 %v, %v, 0, %s", out, x, upper ? "0x3424" : "0x1404");
+    if (!is_e4m3)
+        return out;
+    cg_val magnitude = cg_new(c, CG_B32), sign = cg_new(c, CG_B32), nan = cg_new(c, CG_B32), shifted = cg_new(c, CG_B32);
+    cg_val number = cg_new(c, CG_B32), scaled = cg_new(c, CG_B32), mask = cg_new(c, CG_B32), result = cg_new(c, CG_B32);
+    cg_ins(c, "shr.u32 %v, %v, 1", shifted, out);
+    cg_ins(c, "and.b32 %v, %v, 0x3f803f80", magnitude, shifted);
+    cg_ins(c, "and.b32 %v, %v, 0x80008000", sign, out);
+    cg_ins(c, "or.b32 %v, %v, %v", number, magnitude, sign);
+    cg_ins(c, "mul.rn.f16x2 %v, %v, %v", scaled, number, cg_reg(c, cg_const(CG_B32, 0x5C005C00))); /* 2^8 */
+    cg_ins(c, "add.u32 %v, %v, 0x00800080", nan, magnitude); /* 0x4000 for NaN: of it 0x7c00, infinity's bits */
+    cg_ins(c, "and.b32 %v, %v, 0x40004000", nan, nan);
+    cg_ins(c, "shl.b32 %v, %v, 1", mask, nan);
+    cg_ins(c, "shr.u32 %v, %v, 4", nan, nan);
+    cg_ins(c, "sub.u32 %v, %v, %v", mask, mask, nan);
+    cg_ins(c, "or.b32 %v, %v, %v", result, scaled, mask);
+    return result;
+}
+
 /* Fragments of 8-bit floats as such of f16 for two instructions: out[0..3] of the lower halves of the four registers, out[4..7] of the
    upper ones. So each has every other pair of k: in another order than the memory's, but A and B in the same. */
 static void widen(cg_func *c, const char *type, cg_val *out)
 {
     for (int i = 0; i < 4; i++) {
-        cg_val half[2] = {cg_new(c, CG_B16), cg_new(c, CG_B16)};
-        cg_ins(c, "mov.b32 {%v, %v}, %v", half[0], half[1], out[i]);
-        for (int k = 0; k < 2; k++) {
-            out[4 * k + i] = cg_new(c, CG_B32);
-            cg_ins(c, "cvt.rn.f16x2.%s %v, %v", type, out[4 * k + i], half[k]);
-        }
+        cg_val x = out[i];
+        out[i] = widen_pair(c, type, x, false);
+        out[4 + i] = widen_pair(c, type, x, true);
     }
 }
 
@@ -619,7 +647,7 @@ static void lower_product(cg_func *c, const bc_op *op)
     if (!start || !acc)
         return;
     memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
-    if (p.in == BC_F8E4M3FN || p.in == BC_F8E5M2)
+    if ((p.in == BC_F8E4M3FN || p.in == BC_F8E5M2) && (c->target->features & CG_HAS_F8))
         cg_need_ptx(c, 84);
     const cg_layout *read = cg_value_of(c, p.result)->source;
     if (p.has_atom) {

@@ -48,6 +48,7 @@ static const example examples[] = {
     {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL},
     {&i8, 64, 64, 64, PERMUTED, AS_IS, "sm_80", "mma.sync", NULL},
     {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global"},
+    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_80", "mul.rn.f16x2", "ld.global"},
     {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "cvt.rn.f16x2.e4m3x2", "ld.global"},
     {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL},
     {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync"},
