@@ -1,6 +1,7 @@
 /* Optimization hints of kernels, loads and stores: target -> name -> value. Compilers drop what they do not know
    without a word, so only their form is an error; a warning tells what has no effect.
    Source: memory operation reference, section 9. */
+#include "bytecode/hints.h"
 #include "bytecode/verify_memory.h"
 
 /* Where the hints stand: at a field of an op, or at the function. */
@@ -127,6 +128,32 @@ static void check_hints(bc_verifier *v, const hint_place *at, const bc_dict *hin
         for (uint32_t k = 0; k < target->value.u.dict.count; k++)
             check_hint(v, at, target->key, sm, where, &target->value.u.dict.entries[k]);
     }
+}
+
+/* The value of a target's hints; 0: they have none that counts. */
+static int64_t value_among(const bc_tagged *of_target, const hint_name *name)
+{
+    const bc_dict *dict = &of_target->u.dict;
+    for (uint32_t i = 0; of_target->tag == BC_TAG_DICTIONARY && i < dict->count; i++)
+        if (bc_str_is(dict->entries[i].key->s, name->name) && is_in_range(name, &dict->entries[i].value))
+            return integer_value(&dict->entries[i].value);
+    return 0;
+}
+
+int64_t bc_entry_hint(const bc_function *f, unsigned sm, const char *name)
+{
+    const hint_name *known = find_name(bc_str(name), ON_ENTRY);
+    int64_t otherwise = 0;
+    for (uint32_t i = 0; f->hints && known && i < f->hints->u.dict.count; i++) {
+        const bc_entry *target = &f->hints->u.dict.entries[i];
+        int of = parse_target(target->key->s);
+        int64_t value = value_among(&target->value, known);
+        if (value && of == (int)sm)
+            return value;
+        if (value && of == 0)
+            otherwise = value;
+    }
+    return otherwise;
 }
 
 void bc_check_op_hints(bc_verifier *v, const bc_op *op, int row)

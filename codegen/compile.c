@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bytecode/print.h"
+#include "bytecode/hints.h"
 #include "codegen/assign.h"
 #include "codegen/call.h"
 #include "codegen/facts.h"
@@ -87,7 +88,7 @@ enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
    multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. Tiles of
    more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that a kernel without loops and
    reductions passes through once; products keep theirs in registers. */
-static uint32_t choose_warps(const bc_function *f, uint32_t *out_strip_bits)
+static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, uint32_t *out_most)
 {
     uint32_t most = 0, product = 0;
     bool multiplies = false, once = true; /* no element is wanted later on */
@@ -102,6 +103,7 @@ static uint32_t choose_warps(const bc_function *f, uint32_t *out_strip_bits)
                     product = s.tile_bits;
             }
     }
+    *out_most = most;
     *out_strip_bits = most + once > MOST_IN_REGISTERS && !multiplies ? most - STRIP_ELEMENTS : 0;
     if (*out_strip_bits)
         return *out_strip_bits + STRIP_WARPS;
@@ -111,6 +113,19 @@ static uint32_t choose_warps(const bc_function *f, uint32_t *out_strip_bits)
     if (product >= 13 && product == most)
         return product >= 15 ? 3 : 2;
     return most >= 14 ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
+}
+
+/* The hint goes first, unless tiles go in strips, or a thread would have too many elements of one. Versions before 13.5 know 4 and
+   8 warps only and bring other numbers there. */
+static uint32_t choose_warps(const cg_func *c, uint32_t *out_strip_bits)
+{
+    enum { MOST_OF_A_THREAD = 8 }; /* log2 */
+    uint32_t most, suiting = warps_that_suit(c->f, out_strip_bits, &most);
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
+    if (hint && c->m->version < BC_13_5)
+        hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
+    uint32_t warps = (uint32_t)tv_trailing_zeros((uint32_t)hint | 64);
+    return !hint || *out_strip_bits || most > CG_LANE_BITS + warps + MOST_OF_A_THREAD ? suiting : warps;
 }
 
 /* ---- one kernel ---- */
@@ -167,7 +182,11 @@ static void put_signature(cg_func *c, bc_text *out)
     for (uint32_t i = 0; i < c->f->body->arg_count; i++)
         bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
                        param_type(bc_elem_kind(c->f->body->args[i].type)), i);
-    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n{\n", cg_threads(c));
+    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_threads(c));
+    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_threads(c);
+    if (blocks)
+        bc_text_printf(out, ".minnctapersm %d\n", (int)(blocks < most ? blocks : most));
+    bc_text_puts(out, "{\n");
     cg_put_registers(c, out);
     if (shared_bytes(c))
         bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, shared_bytes(c));
@@ -230,7 +249,7 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
     c->values = bc_new(&c->arena, cg_value, f->value_count + 1u);
     c->decided = bc_new(&c->arena, cg_layout *, f->value_count + 1u);
     uint32_t strip_bits;
-    c->warp_bits = choose_warps(f, &strip_bits);
+    c->warp_bits = choose_warps(c, &strip_bits);
     cg_strips_begin(c, strip_bits);
     c->params_apart = arrays_are_apart(c->m, f);
     if (!c->values || !c->decided)
@@ -248,24 +267,25 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
     return status;
 }
 
-/* Loops are pipelined unless that leaves too little shared memory for what is in them, which only an attempt shows: a silent one,
+/* Loops are pipelined at all levels but 0, unless that leaves too little shared memory for what is in them, which only an attempt shows: a silent one,
    so that dumps and remarks tell of the code that comes out. start: as an attempt begins. */
 static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_text *out, uint8_t *ptx)
 {
-    bool talks = cg_remarks_wanted(start) || dumps->passes;
+    bool talks = cg_remarks_wanted(start) || dumps->passes, is_plain = !start->options || start->options->opt_level == 0;
     tv_compile_options options = start->options ? *start->options : (tv_compile_options){0};
     options.remarks = (tv_remark_sink){0};
     uint64_t emitted = *start->emitted;
     size_t length = out->len;
     cg_func c = *start;
     c.options = &options;
+    c.plain_loops = is_plain;
     tv_status status = compile_function(&c, &(cg_dumps){0}, out);
     if (c.is_tight || (talks && status == TV_OK)) {
-        bool is_tight = c.is_tight;
+        is_plain = is_plain || c.is_tight;
         *start->emitted = emitted;
         out->len = length;
         c = *start;
-        c.plain_loops = is_tight;
+        c.plain_loops = is_plain;
         status = compile_function(&c, dumps, out);
     }
     *ptx = c.ptx > *ptx ? c.ptx : *ptx;

@@ -25,6 +25,7 @@ typedef struct cg_target {
     char suffix;
     uint8_t ptx;
     uint16_t shared_kib;
+    uint16_t threads;
     uint32_t features;
 } cg_target;
 

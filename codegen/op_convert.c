@@ -92,6 +92,15 @@ static cg_val e8m0_to_f32(cg_func *c, cg_val x)
 }
 
 /* Two elements at a time come out of the instruction; one is wanted. */
+/* Does the target convert this kind by instructions? On sm_89 they are as new as PTX 8.1. */
+static bool is_f8(cg_func *c, bc_kind kind)
+{
+    bool is = (kind == BC_F8E4M3FN || kind == BC_F8E5M2) && c->target->features & CG_HAS_F8;
+    if (is)
+        cg_need_ptx(c, 81);
+    return is;
+}
+
 static cg_val native_f8_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val byte = cg_new(c, CG_B16), pair = cg_new(c, CG_B32), half = cg_new(c, CG_B16), none = cg_new(c, CG_B16);
@@ -115,7 +124,7 @@ cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x)
         return e8m0_to_f32(c, x);
     case BC_F8E4M3FN:
     case BC_F8E5M2:
-        return c->target->features & CG_HAS_F8 ? native_f8_to_f32(c, kind, x) : small_to_f32(c, kind, x);
+        return is_f8(c, kind) ? native_f8_to_f32(c, kind, x) : small_to_f32(c, kind, x);
     default:
         return small_to_f32(c, kind, x);
     }
@@ -253,7 +262,7 @@ static cg_val from_f32(cg_func *c, bc_kind kind, bc_RoundingMode mode, cg_val x)
         return f32_to_e8m0(c, mode == BC_RoundingMode_positive_inf, x);
     case BC_F8E4M3FN:
     case BC_F8E5M2:
-        return c->target->features & CG_HAS_F8 ? native_f32_to_f8(c, kind, x) : f32_to_small(c, kind, x);
+        return is_f8(c, kind) ? native_f32_to_f8(c, kind, x) : f32_to_small(c, kind, x);
     default:
         return f32_to_small(c, kind, x);
     }
@@ -315,11 +324,6 @@ static cg_val float_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind 
 }
 
 /* ---- two floats at a time ---- */
-
-static bool is_f8(const cg_func *c, bc_kind kind)
-{
-    return (kind == BC_F8E4M3FN || kind == BC_F8E5M2) && c->target->features & CG_HAS_F8;
-}
 
 /* Two elements of 8 bits as f16x2. */
 static cg_val f8_pair_to_f16(cg_func *c, bc_kind kind, const cg_val *x)

@@ -287,7 +287,7 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     if (p->load_count && (c->in_ring || 2 * p->slot_bytes > room))
         cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  c->in_ring ? "a loop around it is" : "too little room", 2 * p->slot_bytes, room);
+                  c->in_ring ? "a loop around it is" : c->plain_loops ? "loops stay plain here" : "too little room", 2 * p->slot_bytes, room);
     if (!p->load_count || c->in_ring || 2 * p->slot_bytes > room)
         return NULL;
     uint32_t fit = room / p->slot_bytes;

@@ -4,7 +4,7 @@
 #include "codegen/lower.h"
 
 static const cg_target targets[] = {
-#define TARGET(name, sm, suffix, ptx, shared_kib, features) {#name, sm, suffix, ptx, shared_kib, features},
+#define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) {#name, sm, suffix, ptx, shared_kib, threads, features},
 #include "codegen/targets.def"
 };
 
