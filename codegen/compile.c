@@ -337,6 +337,11 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
         if (m->functions[i].flags & BC_FUNC_KERNEL)
             status = compile_kernel(&c, &dumps, &kernels, &ptx);
     }
+    if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
+        bc_report(m, sink, &nowhere, BC_RULE_G_GEN_01, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u", name,
+                  ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
+        status = TV_UNSUPPORTED;
+    }
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,
                    target->name);
     bc_text_str(&text, bc_text_get(&kernels));

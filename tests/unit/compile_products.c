@@ -18,6 +18,7 @@ typedef struct number_type {
 static const number_type f16 = {"f16", "f32", 2, {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200}};
 static const number_type bf16 = {"bf16", "f32", 2, {0xC040, 0xC000, 0xBF80, 0, 0x3F80, 0x4000, 0x4040}};
 static const number_type tf32 = {"tf32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
+static const number_type f32 = {"f32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
 static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}};
 static const number_type i8 = {"i8", "i32", 1, {0xFD, 0xFE, 0xFF, 0, 1, 2, 3}};
 
@@ -37,6 +38,11 @@ static const example examples[] = {
     {&f16, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", ".trans"},
     {&bf16, 64, 32, 64, PERMUTED, BY_VIEW, "sm_80", ".x4.trans", "ld.global"},
     {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL},
+    {&f16, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "mma.sync", "cp.async"}, /* in parts: 48 KiB are not enough */
+    {&bf16, 128, 64, 128, PERMUTED, AS_IS, "sm_86", "mma.sync", "cp.async"},
+    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async"},
+    {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "mma.sync", "cp.async"},
+    {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync"},
     {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global"},
     {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL},
     {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global"}, /* in parts of K: 48 KiB for three */

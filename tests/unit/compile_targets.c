@@ -1,0 +1,140 @@
+/* The table of targets: each is as ptxas knows it, in the lowest PTX version that it names; and what a kernel's hints make of its
+   header. */
+#include <string.h>
+
+#include "bytecode/base/text.h"
+#include "codegen/lower.h"
+#include "tests/ptxsim/harness.h"
+#include "tests/unit/test.h"
+#include "tilevm/tilevm.h"
+
+/* An instruction that a target with the feature has, from a version on. */
+typedef struct sample {
+    uint32_t feature;
+    unsigned version;
+    const char *text;
+} sample;
+
+static const sample samples[] = {
+    {CG_HAS_CP_ASYNC, 70, "cp.async.cg.shared.global [%r1], [%rd1], 16;"},
+    {CG_HAS_F8, 81, "cvt.rn.f16x2.e4m3x2 %r1, %h1;"},
+    {CG_HAS_F8_MMA, 84, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, "
+                        "{%f1, %f2, %f3, %f4};"},
+    {CG_HAS_BF16_ARITH, 78, "add.rn.bf16 %h1, %h1, %h2;"},
+    {CG_HAS_CLUSTERS, 78, "barrier.cluster.arrive; barrier.cluster.wait;"},
+    {CG_HAS_WGMMA, 80, "wgmma.fence.sync.aligned; wgmma.commit_group.sync.aligned;"},
+    {CG_HAS_LARGE_VECTORS, 88, "ld.global.v4.b64 {%rd1, %rd2, %rd3, %rd4}, [%rd1];"},
+    {CG_HAS_F4, 86, "cvt.rn.f16x2.e2m1x2 %r1, %b1;"},
+    {CG_HAS_GDC, 78, "griddepcontrol.wait;"},
+    {CG_HAS_RED_VECTORS, 81, "red.relaxed.gpu.global.add.v2.f32 [%rd1], {%f1, %f2};"},
+    {CG_HAS_F32_PAIRS, 86, "add.rn.f32x2 %rd1, %rd2, %rd3;"},
+    {CG_HAS_STMATRIX, 78, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r1, %r2, %r3, %r4};"},
+};
+
+static bool is_taken(const cg_target *t, unsigned version, unsigned shared_kib, const char *body)
+{
+    char text[1200];
+    int len = snprintf(text, sizeof text,
+                       ".version %u.%u\n.target %s\n.address_size 64\n.visible .entry k(.param .u64 p)\n.reqntid 128\n"
+                       ".minnctapersm %u\n{\n"
+                       ".reg .b8 %%b<2>;\n.reg .b16 %%h<4>;\n.reg .b32 %%r<5>;\n.reg .f32 %%f<5>;\n.reg .b64 %%rd<5>;\n"
+                       ".shared .align 16 .b8 s[%u];\nst.shared.b32 [s], %%r1;\n%s\nret;\n}\n",
+                       version / 10, version % 10, t->name, t->threads / 128u, shared_kib << 10, body);
+    return harness_ptxas(text, (size_t)len, t->name);
+}
+
+static void check_features(void)
+{
+    for (size_t i = 0; cg_target_at(i); i++) {
+        const cg_target *t = cg_target_at(i);
+        CHECK(is_taken(t, t->ptx, cg_static_shared(t) >> 10, ""));
+        for (size_t k = 0; k < TV_COUNT(samples); k++)
+            if (t->features & samples[k].feature) {
+                unsigned version = samples[k].version > t->ptx ? samples[k].version : t->ptx;
+                CHECK_MSG(is_taken(t, version, 1, samples[k].text), "%s: %s", t->name, samples[k].text);
+            }
+    }
+}
+
+static void check_names(void)
+{
+    CHECK(strcmp(tv_target_exact("sm_80"), "sm_80") == 0);
+    CHECK(strcmp(tv_target_exact("sm_90"), "sm_90a") == 0);
+    CHECK(strcmp(tv_target_exact("sm_100"), "sm_100a") == 0);
+    CHECK(strcmp(tv_target_exact("sm_103"), "sm_103a") == 0);
+    CHECK(strcmp(tv_target_exact("sm_110"), "sm_110a") == 0);
+    CHECK(strcmp(tv_target_exact("sm_120"), "sm_120a") == 0);
+    CHECK(strcmp(tv_target_exact("sm_121"), "sm_121a") == 0);
+    CHECK(strcmp(tv_target_exact("sm_12"), "sm_12") == 0);
+}
+
+/* ---- headers ---- */
+
+static bool append(void *user, const void *bytes, size_t size)
+{
+    bc_text_bytes(user, bytes, size);
+    return true;
+}
+
+/* The PTX of an empty kernel with these hints, or an empty text. */
+static tv_status compile(const char *hints, unsigned minor, const tv_compile_options *options, bc_text *out)
+{
+    char source[300];
+    tv_module *m = NULL;
+    int len = snprintf(source, sizeof source, "entry @k(%%p: tile<ptr<i32>>) %s {\n  return\n}\n", hints);
+    bc_text_init(out, NULL);
+    CHECK(tv_module_parse(source, (size_t)len, minor, NULL, (tv_sink){0}, &m) == TV_OK);
+    CHECK(tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
+    tv_status status = tv_compile_ptx(m, options, (tv_sink){0}, (tv_writer){out, append});
+    tv_module_close(m);
+    return status;
+}
+
+static void check_header(const char *hints, unsigned minor, const char *target, const char *header)
+{
+    bc_text text;
+    CHECK(compile(hints, minor, &(tv_compile_options){.target = target}, &text) == TV_OK);
+    CHECK(text.ptr && strstr(text.ptr, header));
+    CHECK(text.ptr && harness_ptxas(text.ptr, text.len, target));
+    bc_text_release(&text);
+}
+
+static void check_hints(void)
+{
+    check_header("", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
+    check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_90a", ")\n.reqntid 32, 1, 1\n.minnctapersm 3\n{");
+    check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_80", ")\n.reqntid 32, 1, 1\n{");
+    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {occupancy = 4}>", 5, "sm_90", ".minnctapersm 4\n");
+    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {num_cta_in_cga = 2}>", 5, "sm_90", ".minnctapersm 2\n");
+    check_header("optimization_hints=<default = {occupancy = 33}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
+    /* As many as there are threads for: ptxas ignores more. */
+    check_header("optimization_hints=<default = {occupancy = 32, num_worker_warps_per_cta = 8}>", 5, "sm_90",
+                 ")\n.reqntid 256, 1, 1\n.minnctapersm 8\n{");
+    check_header("optimization_hints=<default = {occupancy = 32, num_worker_warps_per_cta = 8}>", 5, "sm_120",
+                 ")\n.reqntid 256, 1, 1\n.minnctapersm 6\n{");
+    check_header("optimization_hints=<default = {num_worker_warps_per_cta = 16}>", 5, "sm_80", ".reqntid 512, 1, 1\n{");
+    check_header("optimization_hints=<default = {num_worker_warps_per_cta = 16}>", 4, "sm_80", ".reqntid 256, 1, 1\n{");
+    check_header("optimization_hints=<default = {num_worker_warps_per_cta = 2}>", 4, "sm_80", ".reqntid 128, 1, 1\n{");
+    /* One thread block computes a tile block, and the grid counts tile blocks: no cluster. */
+    check_header("optimization_hints=<default = {num_cta_in_cga = 4}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
+}
+
+static void check_versions(void)
+{
+    bc_text text;
+    CHECK(compile("", 5, &(tv_compile_options){.target = "sm_90a", .ptx_version = 80}, &text) == TV_OK);
+    CHECK(text.ptr && strstr(text.ptr, ".version 8.0\n.target sm_90a\n"));
+    bc_text_release(&text);
+    CHECK(compile("", 5, &(tv_compile_options){.target = "sm_100", .ptx_version = 80}, &text) == TV_UNSUPPORTED);
+    CHECK(text.len == 0);
+    bc_text_release(&text);
+}
+
+int main(void)
+{
+    check_features();
+    check_names();
+    check_hints();
+    check_versions();
+    return TEST_END("compile_targets");
+}
