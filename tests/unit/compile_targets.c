@@ -119,6 +119,40 @@ static void check_hints(void)
     check_header("optimization_hints=<default = {num_cta_in_cga = 4}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
 }
 
+/* Loops are pipelined at level 1, and stay plain at 0. */
+static void check_levels(void)
+{
+    static const char source[] =
+        "entry @k_Kt1_A2f16_1v8l0_2t1_3i16_p16(%p: tile<ptr<f16>>, %q: tile<ptr<f32>>) {\n"
+        "  %low = constant <i32: 0> : tile<i32>\n  %high = constant <i32: 8> : tile<i32>\n  %step = constant <i32: 1> : tile<i32>\n"
+        "  %zero = constant <f32: 0.0> : tile<64x64xf32>\n  %pp = assume div_by<16>, %p : tile<ptr<f16>>\n"
+        "  %a = make_tensor_view %pp, shape = [64, 256], strides = [256, 1] : tensor_view<64x256xf16, strides=[256,1]>\n"
+        "  %v = make_partition_view %a : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>\n"
+        "  %b = make_tensor_view %pp, shape = [256, 64], strides = [64, 1] : tensor_view<256x64xf16, strides=[64,1]>\n"
+        "  %w = make_partition_view %b : partition_view<tile=(32x64), tensor_view<256x64xf16, strides=[64,1]>>\n"
+        "  %c = make_tensor_view %q, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>\n"
+        "  %o = make_partition_view %c : partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>\n"
+        "  %s = for %i in (%low to %high, step %step) : tile<i32> iter_values(%x = %zero) -> (tile<64x64xf32>) {\n"
+        "    %l, %t = load_view_tko weak %v[%low, %i] : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>, tile<i32> -> tile<64x32xf16>, token\n"
+        "    %r, %u = load_view_tko weak %w[%i, %low] : partition_view<tile=(32x64), tensor_view<256x64xf16, strides=[64,1]>>, tile<i32> -> tile<32x64xf16>, token\n"
+        "    %y = mmaf %l, %r, %x : tile<64x32xf16>, tile<32x64xf16>, tile<64x64xf32>\n"
+        "    continue %y : tile<64x64xf32>\n  }\n"
+        "  %d = store_view_tko weak %s, %o[%low, %low] : tile<64x64xf32>, partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token\n"
+        "  return\n}\n";
+    tv_module *m = NULL;
+    CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
+    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
+    for (unsigned level = 0; m && level < 2; level++) {
+        bc_text text;
+        bc_text_init(&text, NULL);
+        CHECK(tv_compile_ptx(m, &(tv_compile_options){.target = "sm_80", .opt_level = level}, (tv_sink){0}, (tv_writer){&text, append})
+              == TV_OK);
+        CHECK(text.ptr && !strstr(text.ptr, "cp.async") == !level);
+        bc_text_release(&text);
+    }
+    tv_module_close(m);
+}
+
 static void check_versions(void)
 {
     bc_text text;
@@ -135,6 +169,7 @@ int main(void)
     check_features();
     check_names();
     check_hints();
+    check_levels();
     check_versions();
     return TEST_END("compile_targets");
 }
