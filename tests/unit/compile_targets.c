@@ -124,7 +124,8 @@ static void check_levels(void)
 {
     static const char source[] =
         "entry @k_Kt1_A2f16_1v8l0_2t1_3i16_p16(%p: tile<ptr<f16>>, %q: tile<ptr<f32>>) {\n"
-        "  %low = constant <i32: 0> : tile<i32>\n  %high = constant <i32: 8> : tile<i32>\n  %step = constant <i32: 1> : tile<i32>\n"
+        "  %low = constant <i32: 0> : tile<i32>\n  %high = constant <i32: 8> : tile<i32>\n"
+        "  %step = constant <i32: 1> : tile<i32>\n"
         "  %zero = constant <f32: 0.0> : tile<64x64xf32>\n  %pp = assume div_by<16>, %p : tile<ptr<f16>>\n"
         "  %a = make_tensor_view %pp, shape = [64, 256], strides = [256, 1] : tensor_view<64x256xf16, strides=[256,1]>\n"
         "  %v = make_partition_view %a : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>\n"
@@ -133,11 +134,14 @@ static void check_levels(void)
         "  %c = make_tensor_view %q, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>\n"
         "  %o = make_partition_view %c : partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>\n"
         "  %s = for %i in (%low to %high, step %step) : tile<i32> iter_values(%x = %zero) -> (tile<64x64xf32>) {\n"
-        "    %l, %t = load_view_tko weak %v[%low, %i] : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>, tile<i32> -> tile<64x32xf16>, token\n"
-        "    %r, %u = load_view_tko weak %w[%i, %low] : partition_view<tile=(32x64), tensor_view<256x64xf16, strides=[64,1]>>, tile<i32> -> tile<32x64xf16>, token\n"
+        "    %l, %t = load_view_tko weak %v[%low, %i] : partition_view<tile=(64x32), "
+        "tensor_view<64x256xf16, strides=[256,1]>>, tile<i32> -> tile<64x32xf16>, token\n"
+        "    %r, %u = load_view_tko weak %w[%i, %low] : partition_view<tile=(32x64), "
+        "tensor_view<256x64xf16, strides=[64,1]>>, tile<i32> -> tile<32x64xf16>, token\n"
         "    %y = mmaf %l, %r, %x : tile<64x32xf16>, tile<32x64xf16>, tile<64x64xf32>\n"
         "    continue %y : tile<64x64xf32>\n  }\n"
-        "  %d = store_view_tko weak %s, %o[%low, %low] : tile<64x64xf32>, partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token\n"
+        "  %d = store_view_tko weak %s, %o[%low, %low] : tile<64x64xf32>, "
+        "partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token\n"
         "  return\n}\n";
     tv_module *m = NULL;
     CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
@@ -145,8 +149,8 @@ static void check_levels(void)
     for (unsigned level = 0; m && level < 2; level++) {
         bc_text text;
         bc_text_init(&text, NULL);
-        CHECK(tv_compile_ptx(m, &(tv_compile_options){.target = "sm_80", .opt_level = level}, (tv_sink){0}, (tv_writer){&text, append})
-              == TV_OK);
+        tv_compile_options options = {.target = "sm_80", .opt_level = level};
+        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, append}) == TV_OK);
         CHECK(text.ptr && !strstr(text.ptr, "cp.async") == !level);
         bc_text_release(&text);
     }
