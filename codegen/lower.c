@@ -27,11 +27,22 @@ static uint32_t file_number(cg_func *c, tv_str name)
     return (uint32_t)files->count;
 }
 
+/* The number that the disassembler and diagnostics give the op: pre-order from 0. Goes on from the last one asked for. */
+static uint32_t number_of(cg_func *c, const bc_op *op)
+{
+    while (c->numbered != op) {
+        c->numbered = c->numbered ? bc_next_op(c->numbered, c->f->body) : NULL;
+        c->number = c->numbered ? c->number + 1 : 0;
+        c->numbered = c->numbered ? c->numbered : c->f->body->first;
+    }
+    return c->number;
+}
+
 static void comment(cg_func *c, const bc_op *op)
 {
     tv_str file;
     uint32_t line, column;
-    bc_text_printf(&c->body, "\t// op %u %s @0x%x", c->op_index, bc_info(op)->name, op->offset);
+    bc_text_printf(&c->body, "\t// op %u %s @0x%x", number_of(c, op), bc_info(op)->name, op->offset);
     if (bc_source_place(c->m, op->loc, &file, &line, &column)) {
         bc_text_char(&c->body, ' ');
         for (size_t i = 0; i < file.len && i < 200; i++) /* a name may hold anything; a comment ends with its line */
@@ -142,13 +153,11 @@ void cg_block(cg_func *c, const bc_block *block)
             cg_leave_block(c, op);
         }
         cg_lower_op(c, op);
-        c->op_index++;
     }
 }
 
 void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_val *out_results)
 {
-    uint32_t index = c->op_index;
     for (uint32_t i = 0; i < block->arg_count; i++) {
         cg_val *regs = cg_vals(c, 1);
         if (!regs)
@@ -162,5 +171,4 @@ void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_
     cg_strip_inline(c, false);
     for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
         out_results[i] = cg_scalar(c, bc_operands(block->last)[i]);
-    c->op_index = index;
 }

@@ -127,7 +127,8 @@ typedef struct cg_func {
     struct cg_strips *strips;  /* NULL: strip_bits is 0 */
     cg_value *values;          /* by bc_value.id */
     const bc_op *op;           /* being lowered */
-    uint32_t op_index;         /* its number, pre-order */
+    const bc_op *numbered;     /* an op, and its number */
+    uint32_t number;
     cg_layout **decided;       /* by value id: layouts of carried values that the first walk settled */
     bool deciding;             /* that walk */
     struct cg_fact *facts;     /* by value id */
