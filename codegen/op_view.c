@@ -147,8 +147,9 @@ void cg_assign_view_write(cg_func *c, const bc_op *op)
     cg_view_op v = cg_view_op_of(op);
     cg_layout l = cg_view_layout(c, &v), wish;
     uint32_t weight;
-    /* Fragments of mma and what came in from the same kind of view go out as they are. */
-    if (cg_wish(c, v.tile, &wish, &weight) && weight >= CG_WEIGHT_MMA)
+    /* What would go out well as it is spares the way to another layout. */
+    if (cg_wish(c, v.tile, &wish, &weight)
+        && (weight >= CG_WEIGHT_MMA || (op->opcode == OP_store_view_tko && cg_view_fills_sectors(c, &v, &wish))))
         l = wish;
     cg_value_of(c, cg_result(op, 0))->home = l;
     cg_want(c, v.tile, &l);

@@ -171,6 +171,26 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     return cg_layout_memory(&s, fast, bits, is_half(v), c->warp_bits);
 }
 
+bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    enum { SECTOR_BYTES = 32, LEAST_BYTES = 4 };
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
+    uint8_t reg_bit[8];
+    bool copies = false;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        copies = copies || !l->lane[i];
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        copies = copies || !l->warp[i];
+    if (copies || is_half(v) || !cg_view_contiguous(c, v, &fast))
+        return false;
+    uint32_t vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit), run = vector;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
+        if (run < s.bits[fast] && l->lane[i] == (uint32_t)1 << (s.shift[fast] + run))
+            run++;
+    return bytes << vector >= LEAST_BYTES && bytes << run >= SECTOR_BYTES;
+}
+
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)
 {
     cg_shape s = cg_shape_of(v->tile_type);

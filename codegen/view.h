@@ -29,6 +29,8 @@ cg_view_op cg_view_op_of(const bc_op *op);
 
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
+/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no copies. */
+bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* layouts pass: of an op that writes a tile through a view. Its first result's home says in which layout. */
 void cg_assign_view_write(cg_func *c, const bc_op *op);
