@@ -233,12 +233,57 @@ static void check_refusal(void)
     bc_text_release(&text);
 }
 
+/* ---- out of memory ---- */
+
+static void *limited_alloc(void *user, size_t bytes)
+{
+    uint32_t *left = user;
+    return *left && (*left)-- ? malloc(bytes) : NULL;
+}
+
+static void limited_release(void *user, void *memory, size_t bytes)
+{
+    (void)user, (void)bytes;
+    free(memory);
+}
+
+static void ignore(void *user, const tv_diag *d)
+{
+    (void)user, (void)d;
+}
+
+/* The n-th piece of memory is refused, for every n. */
+static void check_memory(const example *e)
+{
+    uint32_t left = UINT32_MAX, n = 0;
+    tv_allocator limited = {&left, limited_alloc, limited_release};
+    tv_module *module = NULL;
+    tv_sink sink = {NULL, ignore};
+    bc_text source, text;
+    bc_text_init(&source, NULL);
+    put_kernel(&source, e, sizes[0]);
+    CHECK(tv_module_parse(source.ptr, source.len, 0, &(tv_open_options){.allocator = &limited}, sink, &module) == TV_OK);
+    CHECK(tv_module_verify(module, NULL, sink) == TV_OK);
+    for (tv_status status = TV_NO_MEMORY; status == TV_NO_MEMORY && n < 10000; n++) {
+        bc_text_init(&text, NULL);
+        left = n;
+        status = tv_compile_ptx(module, NULL, sink, (tv_writer){&text, append});
+        CHECK_MSG(status == TV_OK || status == TV_NO_MEMORY, "%s: piece %u: status %d", e->name, n, (int)status);
+        bc_text_release(&text);
+    }
+    CHECK_MSG(n > 10 && n < 10000, "%s: %u pieces", e->name, n);
+    left = UINT32_MAX;
+    tv_module_close(module);
+    bc_text_release(&source);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
             check_example(&examples[i], sizes[k], (i + k) % 2 ? "sm_80" : "sm_90a", true);
         check_example(&examples[i], (size){1024, 1024}, "sm_90a", false);
+        check_memory(&examples[i]);
     }
     check_refusal();
     return TEST_END("compile_large");
