@@ -96,12 +96,12 @@ void ld_cache_release(ld_cache *cache)
 /* ---- folders ---- */
 
 /* Says once in a process why the cache is not used as it could be. */
-static void complain(const ld_cache *cache, const char *what, const char *why)
+static void complain(ld_rule rule, const ld_cache *cache, const char *what, const char *why)
 {
     static atomic_bool said;
     if (!atomic_exchange(&said, true))
-        ld_say(TV_WARNING, "the cache %s %s: %s; kernels are compiled again by every process that loads them",
-               cache->path ? cache->path : "", what, why);
+        ld_warn(rule, "the cache %s %s: %s; kernels are compiled again by every process that loads them",
+                cache->path ? cache->path : "", what, why);
 }
 
 static bool make_folders(const char *path)
@@ -307,14 +307,14 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
 {
     if (!cache->path) {
         if (cache->problem)
-            complain(cache, "is not used", cache->problem);
+            complain(LD_RULE_L_CACHE_02, cache, "is not used", cache->problem);
         return false;
     }
     const char *problem;
     int root = open_root(cache, false, &problem);
     if (root < 0) {
         if (problem)
-            complain(cache, "is not used", problem);
+            complain(LD_RULE_L_CACHE_02, cache, "is not used", problem);
         return false;
     }
     char id[LD_CACHE_ID];
@@ -330,8 +330,8 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
         problem = "it holds the answer to another question";
     }
     if (problem && problem[0]) {
-        ld_say(TV_WARNING, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path, name.folder,
-               name.file, problem);
+        ld_warn(LD_RULE_L_CACHE_01, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path,
+                name.folder, name.file, problem);
         unlinkat(folder, name.file, 0);
     }
     close(folder);
@@ -447,14 +447,14 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
             errno = error;
         }
         if (!written)
-            complain(cache, "cannot be written", strerror(errno));
+            complain(LD_RULE_L_CACHE_03, cache, "cannot be written", strerror(errno));
         close(root);
         if (atomic_fetch_add(&since_prune, size) >= cache->limit / 32) {
             atomic_store(&since_prune, 0);
             ld_cache_prune(cache, cache->limit, &(ld_cache_removed){0});
         }
     } else if (size <= cache->limit) {
-        complain(cache, "is not used", problem);
+        complain(LD_RULE_L_CACHE_02, cache, "is not used", problem);
     }
     free(file);
 }

@@ -13,11 +13,12 @@ static tvResult choose_device(const ld_driver *driver, int ordinal, ld_device *d
     if (code == LD_CUDA_SUCCESS && count == 0)
         code = LD_CUDA_NO_DEVICE;
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(code, "there is no device to run on");
+        return ld_fail(LD_RULE_L_DRV_03, code, "there is no device to run on");
     if (ordinal >= count)
-        return count == 1 ? ld_fail(LD_CUDA_INVALID_DEVICE, "there is no device cuda:%d; there is cuda:0 only", ordinal)
-                          : ld_fail(LD_CUDA_INVALID_DEVICE, "there is no device cuda:%d; there are cuda:0 to cuda:%d",
-                                    ordinal, count - 1);
+        return count == 1 ? ld_fail(LD_RULE_L_DRV_03, LD_CUDA_INVALID_DEVICE,
+                                    "there is no device cuda:%d; there is cuda:0 only", ordinal)
+                          : ld_fail(LD_RULE_L_DRV_03, LD_CUDA_INVALID_DEVICE,
+                                    "there is no device cuda:%d; there are cuda:0 to cuda:%d", ordinal, count - 1);
     code = driver->cuDeviceGet(&handle, ordinal);
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuDeviceGetName(device->name, (int)sizeof device->name, handle);
@@ -26,7 +27,7 @@ static tvResult choose_device(const ld_driver *driver, int ordinal, ld_device *d
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuDeviceGetAttribute(&minor, LD_ATTRIBUTE_CAPABILITY_MINOR, handle);
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(code, "the driver does not tell what device %d is", ordinal);
+        return ld_fail(LD_RULE_L_DRV_04, code, "the driver does not tell what device %d is", ordinal);
     device->ordinal = handle;
     device->target = (unsigned)(major * 10 + minor);
     return LD_CUDA_SUCCESS;
@@ -42,11 +43,11 @@ tvResult ld_device_open(int ordinal, ld_device *out)
         return code;
     code = device.driver->cuDevicePrimaryCtxRetain(&device.context, device.ordinal);
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(code, "there is no context on device %d", ordinal);
+        return ld_fail(LD_RULE_L_CTX_01, code, "there is no context on device %d", ordinal);
     code = device.driver->cuCtxPushCurrent(device.context);
     if (code != LD_CUDA_SUCCESS) {
         device.driver->cuDevicePrimaryCtxRelease(device.ordinal);
-        return ld_fail(code, "the context of device %d cannot be made current", ordinal);
+        return ld_fail(LD_RULE_L_CTX_01, code, "the context of device %d cannot be made current", ordinal);
     }
     *out = device;
     return LD_CUDA_SUCCESS;
@@ -71,9 +72,9 @@ tvResult ld_device_alloc(const ld_device *device, size_t size, tvDevicePtr *out_
         return code;
     }
     if (code != LD_CUDA_OUT_OF_MEMORY || device->driver->cuMemGetInfo(&available, &total) != LD_CUDA_SUCCESS)
-        return ld_fail(code, "no memory of %zu bytes on %s", size, device->name);
-    return ld_fail(code, "%s has no %.3g GB for an array: %.3g of its %.3g GB are free", device->name, (double)size / 1e9,
-                   (double)available / 1e9, (double)total / 1e9);
+        return ld_fail(LD_RULE_L_MEM_01, code, "no memory of %zu bytes on %s", size, device->name);
+    return ld_fail(LD_RULE_L_MEM_01, code, "%s has no %.3g GB for an array: %.3g of its %.3g GB are free", device->name,
+                   (double)size / 1e9, (double)available / 1e9, (double)total / 1e9);
 }
 
 void ld_device_free(const ld_device *device, tvDevicePtr address)
@@ -85,20 +86,23 @@ void ld_device_free(const ld_device *device, tvDevicePtr address)
 tvResult ld_device_write(const ld_device *device, tvDevicePtr to, const void *from, size_t size)
 {
     tvResult code = size ? device->driver->cuMemcpyHtoD(to, from, size) : LD_CUDA_SUCCESS;
-    return code == LD_CUDA_SUCCESS ? code : ld_fail(code, "%zu bytes cannot be copied to %s", size, device->name);
+    return code == LD_CUDA_SUCCESS
+               ? code : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied to %s", size, device->name);
 }
 
 tvResult ld_device_read(const ld_device *device, void *to, tvDevicePtr from, size_t size)
 {
     tvResult code = size ? device->driver->cuMemcpyDtoH(to, from, size) : LD_CUDA_SUCCESS;
-    return code == LD_CUDA_SUCCESS ? code : ld_fail(code, "%zu bytes cannot be copied from %s", size, device->name);
+    return code == LD_CUDA_SUCCESS
+               ? code : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied from %s", size, device->name);
 }
 
 /* Launches of our own kernels have said what is wrong with them. */
 static tvResult refused(const ld_device *device, const ld_launch *launch, tvResult code)
 {
     ld_record record;
-    return ld_registry_find(launch->function, &record) ? code : ld_fail(code, "%s does not launch the kernel", device->name);
+    return ld_registry_find(launch->function, &record)
+               ? code : ld_fail(LD_RULE_L_LAUNCH_05, code, "%s does not launch the kernel", device->name);
 }
 
 /* Between two events. What the kernel does wrong shows at the end. */
@@ -118,7 +122,7 @@ static tvResult run_between(const ld_device *device, const ld_launch *l, struct 
         code = driver->cuCtxSynchronize();
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuEventElapsedTime(ms, start, end);
-    return code == LD_CUDA_SUCCESS ? code : ld_fail(code, "the kernel failed on %s", device->name);
+    return code == LD_CUDA_SUCCESS ? code : ld_fail(LD_RULE_L_RUN_01, code, "the kernel failed on %s", device->name);
 }
 
 tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms)
@@ -130,7 +134,7 @@ tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double 
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuEventCreate(&end, 0);
     if (code != LD_CUDA_SUCCESS)
-        ld_fail(code, "%s gives no events to take the time with", device->name);
+        ld_fail(LD_RULE_L_DRV_04, code, "%s gives no events to take the time with", device->name);
     else
         code = run_between(device, launch, start, end, &ms);
     if (start)

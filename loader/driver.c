@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "bytecode/base/compiler.h"
-#include "loader/message.h"
 
 #define LIBRARY "libcuda.so.1"
 
 static const struct {
     tvResult code;
+    ld_rule rule;
     const char *name, *help;
 } errors[] = {
-#define ERROR(name, code, help) {(tvResult)(code), #name, help},
+#define ERROR(name, code, rule, help) {(tvResult)(code), LD_RULE_##rule, #name, help},
 #include "loader/cuda_errors.def"
 };
 
@@ -34,6 +34,14 @@ const char *ld_cuda_error_help(tvResult code)
         if (errors[i].code == code)
             return errors[i].help;
     return "";
+}
+
+ld_rule ld_cuda_error_rule(tvResult code)
+{
+    for (size_t i = 0; i < TV_COUNT(errors); i++)
+        if (errors[i].code == code)
+            return errors[i].rule;
+    return LD_RULE_NONE;
 }
 
 /* CUDA version to PTX ISA version, oldest first. Source: PTX ISA, release notes. From 13.0 on the two go in step. */
@@ -87,18 +95,18 @@ static tvResult open_library(ld_driver *driver)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return ld_fail(LD_CUDA_SHARED_OBJECT_INIT_FAILED, "there is no CUDA driver: %s", dlerror());
+        return ld_fail(LD_RULE_L_DRV_01, LD_CUDA_SHARED_OBJECT_INIT_FAILED, "there is no CUDA driver: %s", dlerror());
     tvResult (*get_version)(int *);
     set_function(&get_version, dlsym(library, "cuDriverGetVersion"));
     int version = 0;
     tvResult code = get_version ? get_version(&version) : LD_CUDA_STUB_LIBRARY;
     if (code != LD_CUDA_SUCCESS) {
         dlclose(library);
-        return ld_fail(code, "%s does not tell its version", LIBRARY);
+        return ld_fail(LD_RULE_L_DRV_04, code, "%s does not tell its version", LIBRARY);
     }
     if (version < LD_DRIVER_OLDEST) {
         dlclose(library);
-        return ld_fail(LD_CUDA_CALL_REQUIRES_NEWER_DRIVER,
+        return ld_fail(LD_RULE_L_DRV_02, LD_CUDA_CALL_REQUIRES_NEWER_DRIVER,
                        "the NVIDIA driver is for CUDA %d.%d; 12.0 or later is needed", version / 1000,
                        version % 1000 / 10);
     }
@@ -110,7 +118,7 @@ static tvResult open_library(ld_driver *driver)
 #include "loader/cuda_api.def"
 #define CUDA(name, symbol, since, parameters) \
     if (!driver->name) \
-        return ld_fail(LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, LIBRARY, \
+        return ld_fail(LD_RULE_L_DRV_02, LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, LIBRARY, \
                        version / 1000, version % 1000 / 10);
 #include "loader/cuda_api.def"
     return LD_CUDA_SUCCESS;

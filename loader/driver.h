@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "loader/message.h"
 #include "tilevm/tilevm_cuda.h"
 
 struct CUctx_st;
@@ -13,7 +14,7 @@ struct CUlinkState_st;
 /* LD_CUDA_NO_DEVICE and so on. */
 typedef enum ld_cuda_error {
     LD_CUDA_SUCCESS = 0,
-#define ERROR(name, code, help) LD_CUDA_##name = (code),
+#define ERROR(name, code, rule, help) LD_CUDA_##name = (code),
 #include "loader/cuda_errors.def"
 } ld_cuda_error;
 
@@ -45,6 +46,8 @@ bool ld_driver_is_opening(void);
 /* The name of an error code without CUDA_ERROR_, or NULL; and what usually mends it, "" if nothing is known. */
 const char *ld_cuda_error_name(tvResult code);
 const char *ld_cuda_error_help(tvResult code);
+/* The rule that a code stands for, whatever call gave it; LD_RULE_NONE for most. */
+ld_rule ld_cuda_error_rule(tvResult code);
 
 /* Highest PTX ISA version that a driver (or toolkit) of that CUDA version takes, as major * 10 + minor. */
 unsigned ld_ptx_version(int cuda_version);

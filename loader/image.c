@@ -100,6 +100,11 @@ static tvResult code_of(tv_status status)
     return LD_CUDA_INVALID_IMAGE;
 }
 
+static tvResult no_memory(void)
+{
+    return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+}
+
 /* Bytecode to PTX. */
 static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version, bc_text *ptx)
 {
@@ -112,19 +117,21 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
                                   .ptx_version = ld_ptx_version(driver_version)};
     tv_module *module = NULL;
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
+    ld_rule rule = LD_RULE_L_IMG_01;
     const char *what = "the bytecode is damaged or of a version that is not known";
     if (status == TV_OK) {
         what = "the bytecode is not valid";
         status = tv_module_verify(module, &(tv_verify_options){.max_errors = 5}, sink);
     }
     if (status == TV_OK) {
+        rule = LD_RULE_L_IMG_02;
         what = "the bytecode cannot be compiled";
         status = tv_compile_ptx(module, &options, sink, (tv_writer){.user = ptx, .write = append});
     }
     tv_module_close(module);
     tvResult code = code_of(status);
     if (code != LD_CUDA_SUCCESS)
-        ld_fail(code, "%s for %s%s", what, target, found.text.ptr ? found.text.ptr : "");
+        ld_fail(rule, code, "%s for %s%s", what, target, found.text.ptr ? found.text.ptr : "");
     bc_text_release(&found.text);
     return code;
 }
@@ -165,14 +172,15 @@ static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want,
 {
     ld_record *records = NULL;
     if (!ld_records_from_ptx(&image->arena, ptx, &records, &image->record_count))
-        return image->arena.failed ? ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory")
-                                   : ld_fail(LD_CUDA_INVALID_PTX, "the entries of the compiled kernel cannot be read");
+        return image->arena.failed ? no_memory()
+                                   : ld_fail(LD_RULE_L_JIT_01, LD_CUDA_INVALID_PTX,
+                                             "the entries of the compiled kernel cannot be read");
     image->records = records;
     if (want->form == LD_PTX) {
         tv_str copy = bc_arena_dup(&image->arena, ptx);
         image->bytes = (const unsigned char *)copy.ptr;
         image->size = ptx.len;
-        return copy.ptr ? LD_CUDA_SUCCESS : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        return copy.ptr ? LD_CUDA_SUCCESS : no_memory();
     }
     bc_text log;
     bc_text_init(&log, NULL);
@@ -180,7 +188,8 @@ static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want,
     here.target = 0; /* the device of the context, with all it has */
     tvResult code = ld_link(driver, ptx, &here, &image->arena, &log, &image->bytes, &image->size);
     if (code != LD_CUDA_SUCCESS)
-        ld_fail(code, "the driver cannot assemble the kernel%s%s", log.len ? ":\n" : "", log.ptr ? log.ptr : "");
+        ld_fail(LD_RULE_L_JIT_01, code, "the driver cannot assemble the kernel%s%s", log.len ? ":\n" : "",
+                log.ptr ? log.ptr : "");
     bc_text_release(&log);
     return code;
 }
@@ -217,8 +226,8 @@ static tvResult build_image(const ld_driver *driver, const ld_cache *cache, cons
         code = finish(driver, bc_text_get(&ptx), want, image);
     }
     if (code == LD_CUDA_SUCCESS) {
-        ld_say(TV_NOTE, "%s: compiled for sm_%u in %.1f ms, assembled in %.1f ms", name_of(image), want->target,
-               compiled - start, now_ms() - compiled);
+        ld_note("%s: compiled for sm_%u in %.1f ms, assembled in %.1f ms", name_of(image), want->target,
+                compiled - start, now_ms() - compiled);
         ld_records_print(image->records, image->record_count, &records);
         if (!records.failed)
             ld_cache_put(cache, key, bc_text_get(&records),
@@ -239,12 +248,12 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
         image = image_of_entry(&entry);
         free(entry.memory);
         if (image)
-            ld_say(TV_NOTE, "%s: for sm_%u, from the cache", name_of(image), want->target);
+            ld_note("%s: for sm_%u, from the cache", name_of(image), want->target);
     }
     tvResult code = LD_CUDA_SUCCESS;
     if (!image) {
         image = new_image();
-        code = image ? build_image(driver, &cache, key, want, image) : ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        code = image ? build_image(driver, &cache, key, want, image) : no_memory();
     }
     ld_cache_release(&cache);
     if (code != LD_CUDA_SUCCESS) {
@@ -352,7 +361,7 @@ tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *w
                    want->line_info ? " --lineinfo" : "");
     if (head.failed) {
         bc_text_release(&head);
-        return ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        return no_memory();
     }
     ld_cache_key key = {.head = bc_text_get(&head), .bytecode = bytecode};
     char id[LD_CACHE_ID];
@@ -364,7 +373,7 @@ tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *w
         code = make_image(driver, &key, want, &image);
         settle_held(place, code == LD_CUDA_SUCCESS ? image : NULL);
     } else if (!image) {
-        code = ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        code = no_memory();
     }
     bc_text_release(&head);
     if (code == LD_CUDA_SUCCESS)

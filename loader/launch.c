@@ -12,9 +12,9 @@ enum { LARGEST_GRID_X = 0x7fffffff, LARGEST_GRID_YZ = 65535 };
 /* How cuLaunchKernel takes parameters as one buffer. Source: CUDA driver API reference, cuLaunchKernel. */
 enum { EXTRA_END = 0, EXTRA_BUFFER = 1, EXTRA_SIZE = 2 };
 
-static tvResult wrong(const ld_record *record, const char *what)
+static tvResult wrong(ld_rule rule, const ld_record *record, const char *what)
 {
-    return ld_fail(LD_CUDA_INVALID_VALUE, "launch of %s: %s", record->name, what);
+    return ld_fail(rule, LD_CUDA_INVALID_VALUE, "launch of %s: %s", record->name, what);
 }
 
 static tvResult check_grid(const ld_record *record, const unsigned grid[3])
@@ -26,7 +26,7 @@ static tvResult check_grid(const ld_record *record, const unsigned grid[3])
             continue;
         snprintf(what, sizeof what, "the grid has %u tile blocks in %c; 1 to %u are possible", grid[i], "xyz"[i],
                  largest);
-        return wrong(record, what);
+        return wrong(LD_RULE_L_LAUNCH_01, record, what);
     }
     return LD_CUDA_SUCCESS;
 }
@@ -42,7 +42,7 @@ static tvResult check_buffer(const ld_record *record, void **extra)
             return LD_CUDA_SUCCESS;
         snprintf(what, sizeof what, "the parameter buffer has %zu bytes, but its %u parameters take %u", size,
                  record->param_count, record->param_bytes);
-        return wrong(record, what);
+        return wrong(LD_RULE_L_LAUNCH_03, record, what);
     }
     return LD_CUDA_SUCCESS;
 }
@@ -54,13 +54,13 @@ static tvResult check_params(const ld_record *record, void **params, void **extr
         return check_buffer(record, extra);
     if (!params && record->param_count) {
         snprintf(what, sizeof what, "the kernel takes %u parameters, but kernelParams is NULL", record->param_count);
-        return wrong(record, what);
+        return wrong(LD_RULE_L_LAUNCH_03, record, what);
     }
     for (uint32_t i = 0; i < record->param_count; i++)
         if (!params[i]) {
             snprintf(what, sizeof what, "kernelParams[%u] is NULL; the kernel takes %u parameters", i,
                      record->param_count);
-            return wrong(record, what);
+            return wrong(LD_RULE_L_LAUNCH_03, record, what);
         }
     return LD_CUDA_SUCCESS;
 }
@@ -78,7 +78,8 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
     if (code == LD_CUDA_SUCCESS)
         code = check_params(record, params, extra);
     if (code == LD_CUDA_SUCCESS && config->sharedMemBytes && config->sharedMemBytes != record->shared_bytes)
-        code = wrong(record, "the shared memory of a Tile IR kernel is its own affair: sharedMemBytes must be 0");
+        code = wrong(LD_RULE_L_LAUNCH_04, record,
+                     "the shared memory of a Tile IR kernel is its own affair: sharedMemBytes must be 0");
     if (code != LD_CUDA_SUCCESS)
         return code;
     if (record->block[0]) {
@@ -95,8 +96,11 @@ static tvResult launched(const ld_record *record, const tvLaunchConfig *config, 
 {
     if (code == LD_CUDA_SUCCESS)
         return code;
-    return ld_fail(code, "launch of %s with %u, %u, %u tile blocks of %u threads", record->name, config->gridDimX,
-                   config->gridDimY, config->gridDimZ, config->blockDimX * config->blockDimY * config->blockDimZ);
+    bool foreign_block = record->block[0] && (config->blockDimX != record->block[0] || config->blockDimY != record->block[1]
+                                              || config->blockDimZ != record->block[2]);
+    return ld_fail(foreign_block ? LD_RULE_L_LAUNCH_02 : LD_RULE_L_LAUNCH_05, code, "launch of %s with %u, %u, %u tile blocks of %u threads", record->name,
+                   config->gridDimX, config->gridDimY, config->gridDimZ,
+                   config->blockDimX * config->blockDimY * config->blockDimZ);
 }
 
 typedef tvResult launch_fn(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

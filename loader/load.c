@@ -18,15 +18,15 @@ static tvResult target_of(const ld_driver *driver, int device, unsigned *out_tar
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuDeviceGetAttribute(&minor, LD_ATTRIBUTE_CAPABILITY_MINOR, device);
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(code, "the driver does not tell what device %d is", device);
+        return ld_fail(LD_RULE_L_DRV_04, code, "the driver does not tell what device %d is", device);
     *out_target = (unsigned)(major * 10 + minor);
     return LD_CUDA_SUCCESS;
 }
 
 static tvResult too_old(unsigned target)
 {
-    return ld_fail(LD_CUDA_NO_BINARY_FOR_GPU, "the device is sm_%u; Tile IR kernels run on sm_%d and later", target,
-                   OLDEST_TARGET);
+    return ld_fail(LD_RULE_L_ARCH_01, LD_CUDA_NO_BINARY_FOR_GPU,
+                   "the device is sm_%u; Tile IR kernels run on sm_%d and later", target, OLDEST_TARGET);
 }
 
 static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
@@ -34,7 +34,8 @@ static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
     int device;
     tvResult code = driver->cuCtxGetDevice(&device);
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(code, "bytecode is compiled for the device of the current context, and there is none");
+        return ld_fail(LD_RULE_L_CTX_01, code,
+                       "bytecode is compiled for the device of the current context, and there is none");
     code = target_of(driver, device, out_target);
     return code == LD_CUDA_SUCCESS && *out_target < OLDEST_TARGET ? too_old(*out_target) : code;
 }
@@ -48,7 +49,7 @@ static tvResult want_for_library(const ld_driver *driver, ld_want *want)
     if (code == LD_CUDA_SUCCESS && devices == 0)
         code = LD_CUDA_NO_DEVICE;
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(code, "there is no device to compile for");
+        return ld_fail(LD_RULE_L_DRV_03, code, "there is no device to compile for");
     unsigned oldest = 0, newest = 0;
     for (int i = 0; i < devices; i++) {
         unsigned target;
@@ -128,13 +129,15 @@ static tvResult read_bytecode(const char *path, void **out_bytes, size_t *out_si
     }
     long size = ftell(file);
     unsigned char *bytes = size > 0 ? malloc((size_t)size) : NULL;
+    errno = 0;
     bool whole = bytes && fseek(file, 0, SEEK_SET) == 0 && fread(bytes, 1, (size_t)size, file) == (size_t)size;
     int error = errno;
     fclose(file);
     if (!whole) {
         free(bytes);
-        return bytes ? ld_fail(LD_CUDA_OPERATING_SYSTEM, "%s cannot be read: %s", path, strerror(error))
-                     : ld_fail(LD_CUDA_OUT_OF_MEMORY, "%s: out of memory", path);
+        return bytes ? ld_fail(LD_RULE_L_IMG_03, LD_CUDA_OPERATING_SYSTEM, "%s cannot be read: %s", path,
+                               error ? strerror(error) : "it became shorter meanwhile")
+                     : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "%s: out of memory", path);
     }
     *out_bytes = bytes;
     *out_size = (size_t)size;
@@ -145,7 +148,8 @@ static tvResult size_of(const void *image, tv_str *out)
 {
     *out = (tv_str){.ptr = image, .len = ld_bytecode_size(image)};
     return out->len ? LD_CUDA_SUCCESS
-                    : ld_fail(LD_CUDA_INVALID_IMAGE, "the bytecode is damaged: its sections do not lead to an end");
+                    : ld_fail(LD_RULE_L_IMG_01, LD_CUDA_INVALID_IMAGE,
+                              "the bytecode is damaged: its sections do not lead to an end");
 }
 
 /* ---- modules ---- */
@@ -160,9 +164,9 @@ static tvResult register_module(const ld_driver *driver, struct CUmod_st *module
         if (code == LD_CUDA_SUCCESS && record->shared_bytes > LARGE_SHARED)
             code = driver->cuFuncSetAttribute(function, LD_FUNCTION_MAX_DYNAMIC_SHARED, (int)record->shared_bytes);
         if (code != LD_CUDA_SUCCESS)
-            return ld_fail(code, "kernel %s cannot be made ready", record->name);
+            return ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
         if (!ld_registry_add_function(function, module, record))
-            return ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+            return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     }
     return LD_CUDA_SUCCESS;
 }
@@ -178,10 +182,10 @@ static tvResult load_module(const ld_driver *driver, struct CUmod_st **out_modul
     code = driver->cuModuleLoadData(&module, image->bytes);
     if (code != LD_CUDA_SUCCESS) {
         ld_image_release(image);
-        return ld_fail(code, "the driver does not load the compiled kernel");
+        return ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the compiled kernel");
     }
     if (!ld_registry_add_owner(module, image))
-        code = ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        code = ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     else
         code = register_module(driver, module, image);
     if (code != LD_CUDA_SUCCESS) {
@@ -291,8 +295,8 @@ static tvResult no_such_entry(const void *owner, const char *name)
     const ld_record *record;
     for (size_t i = 0; i < 8 && (record = ld_registry_entry_at(owner, i)) != NULL; i++)
         bc_text_printf(&list, "%s%s", i ? ", " : "", record->name);
-    tvResult code =
-        ld_fail(LD_CUDA_NOT_FOUND, "there is no kernel %s; there is %s", name, list.ptr ? list.ptr : "none");
+    tvResult code = ld_fail(LD_RULE_L_LOAD_02, LD_CUDA_NOT_FOUND, "there is no kernel %s; there is %s", name,
+                            list.ptr ? list.ptr : "none");
     bc_text_release(&list);
     return code;
 }
@@ -337,9 +341,9 @@ static tvResult register_library(const ld_driver *driver, struct CUlib_st *libra
         if (code == LD_CUDA_SUCCESS && record->shared_bytes > LARGE_SHARED)
             code = allow_shared(driver, kernel, record->shared_bytes);
         if (code != LD_CUDA_SUCCESS)
-            return ld_fail(code, "kernel %s cannot be made ready", record->name);
+            return ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
         if (!ld_registry_add_function(kernel, library, record))
-            return ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+            return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     }
     return LD_CUDA_SUCCESS;
 }
@@ -355,10 +359,10 @@ static tvResult load_library(const ld_driver *driver, struct CUlib_st **out_libr
     code = driver->cuLibraryLoadData(&library, image->bytes, NULL, NULL, 0, NULL, NULL, 0);
     if (code != LD_CUDA_SUCCESS) {
         ld_image_release(image);
-        return ld_fail(code, "the driver does not load the compiled kernel");
+        return ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the compiled kernel");
     }
     if (!ld_registry_add_owner(library, image))
-        code = ld_fail(LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        code = ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     else
         code = register_library(driver, library, image);
     if (code != LD_CUDA_SUCCESS) {

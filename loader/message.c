@@ -10,6 +10,15 @@
 enum { MESSAGE_SIZE = 4096 };
 
 static _Thread_local char last_error[MESSAGE_SIZE];
+static _Thread_local ld_rule last_rule;
+
+static const struct {
+    const char *id, *help;
+} rules[LD_RULE_COUNT] = {
+    [LD_RULE_NONE] = {"", ""},
+#define RULE(name, id_, severity_, title_, text_, help_) [LD_RULE_##name] = {id_, help_},
+#include "bytecode/base/loader_rules.def"
+};
 
 static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*handler)(void *user, int severity, const char *text);
@@ -36,33 +45,47 @@ static void tell(tv_severity severity, const char *text)
     pthread_mutex_unlock(&handler_lock);
 }
 
-tvResult ld_fail_plain(tvResult code, const char *text)
+const char *ld_last_rule_id(void)
 {
-    snprintf(last_error, sizeof last_error, "%s", text);
-    tell(TV_ERROR, last_error);
-    return code;
+    return rules[last_rule].id;
 }
 
-tvResult ld_fail(tvResult code, const char *format, ...)
+tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...)
 {
-    char text[MESSAGE_SIZE / 2], whole[MESSAGE_SIZE], number[32];
+    char text[MESSAGE_SIZE / 2], number[32];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     const char *name = ld_cuda_error_name(code), *help = ld_cuda_error_help(code);
+    ld_rule known = ld_cuda_error_rule(code);
+    last_rule = known == LD_RULE_NONE ? rule : known;
+    if (!help[0])
+        help = rules[last_rule].help;
     snprintf(number, sizeof number, "%d", (int)code);
-    snprintf(whole, sizeof whole, "%s (%s%s)%s%s", text, name ? "CUDA_ERROR_" : "driver error ", name ? name : number,
-             help[0] ? "\n   help: " : "", help);
-    return ld_fail_plain(code, whole);
+    snprintf(last_error, sizeof last_error, "[%s] %s (%s%s)%s%s", rules[last_rule].id, text,
+             name ? "CUDA_ERROR_" : "driver error ", name ? name : number, help[0] ? "\n   help: " : "", help);
+    tell(TV_ERROR, last_error);
+    return code;
 }
 
-void ld_say(tv_severity severity, const char *format, ...)
+void ld_warn(ld_rule rule, const char *format, ...)
+{
+    char text[MESSAGE_SIZE / 2], whole[MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(whole, sizeof whole, "[%s] %s", rules[rule].id, text);
+    tell(TV_WARNING, whole);
+}
+
+void ld_note(const char *format, ...)
 {
     char text[MESSAGE_SIZE / 2];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    tell(severity, text);
+    tell(TV_NOTE, text);
 }

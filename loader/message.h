@@ -1,4 +1,5 @@
-/* What the loader has to say: to the handler of tvSetMessageHandler, and errors to tvGetLastErrorMessage. */
+/* What the loader has to say: to the handler of tvSetMessageHandler, and errors to tvGetLastErrorMessage. Every error and
+   warning is about one of the L rules, and its text begins with the id: "[L-DRV-01] there is no CUDA driver". */
 #ifndef TILEVM_LOADER_MESSAGE_H
 #define TILEVM_LOADER_MESSAGE_H
 
@@ -6,12 +7,21 @@
 #include "tilevm/tilevm.h"
 #include "tilevm/tilevm_cuda.h"
 
-/* Reports an error and gives its code. The text says what was tried and why it failed; the code's name and what usually
+typedef enum ld_rule {
+    LD_RULE_NONE,
+#define RULE(name, id, severity, title, text, help) LD_RULE_##name,
+#include "bytecode/base/loader_rules.def"
+    LD_RULE_COUNT
+} ld_rule;
+
+/* Reports an error and gives its code. rule: what was tried; where the code itself stands for a rule (cuda_errors.def), the
+   message is about that one. The text says what was tried and why it failed; the id, the code's name and what usually
    mends it are added. */
-tvResult ld_fail(tvResult code, const char *format, ...) TV_PRINTF(2, 3);
-/* The same without adding anything. */
-tvResult ld_fail_plain(tvResult code, const char *text);
-/* A warning or a note. */
-void ld_say(tv_severity severity, const char *format, ...) TV_PRINTF(2, 3);
+tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...) TV_PRINTF(3, 4);
+/* The id in the last error message of this thread, "" if there is none; lives forever. */
+const char *ld_last_rule_id(void);
+
+void ld_warn(ld_rule rule, const char *format, ...) TV_PRINTF(2, 3);
+void ld_note(const char *format, ...) TV_PRINTF(1, 2);
 
 #endif

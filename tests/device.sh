@@ -93,9 +93,9 @@ says 'on cuda:1, No GPU 1 (sm_120)'
 run 0 "$tilevm" run raw.tbc --grid 1 --device auto --trace offset 'arange(i32,8)' 'zeros(i32,8)' 5
 says 'on the CPU: --trace is for the CPU'
 run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto 'arange(i32,8)' 'zeros(i32,8)' 5
-says 'on the CPU: there is no device to run on (CUDA_ERROR_NO_DEVICE)'
+says 'on the CPU: [L-DRV-03] there is no device to run on (CUDA_ERROR_NO_DEVICE)'
 run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto --json 'arange(i32,8)' 'zeros(i32,8)' 5
-says '"not_on_a_gpu":	"there is no device'
+says '"not_on_a_gpu":	"[L-DRV-03] there is no device'
 run 0 env FAKECUDA_DEVICES=75 "$tilevm" run raw.tbc --grid 1 'arange(i32,8)' 'zeros(i32,8)' 5
 silent 'on '
 
@@ -103,40 +103,50 @@ silent 'on '
 cuda() { "$tilevm" run raw.tbc --grid "${GRID:-1}" --device "${DEVICE:-cuda}" 'arange(i32,8)' 'zeros(i32,8)' 5 "$@"; }
 if ! ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
     LD_LIBRARY_PATH=/no/such run 2 cuda
-    says 'there is no CUDA driver'
+    says 'tilevm: [L-DRV-01] there is no CUDA driver'
     says 'help: install the NVIDIA driver'
 fi
 FAKECUDA_DEVICES=none run 2 cuda
-says 'there is no device to run on (CUDA_ERROR_NO_DEVICE)'
+says '[L-DRV-03] there is no device to run on (CUDA_ERROR_NO_DEVICE)'
 FAKECUDA_DEVICES=90,80 DEVICE=cuda:7 run 2 cuda
-says 'there is no device cuda:7; there are cuda:0 to cuda:1'
+says '[L-DRV-03] there is no device cuda:7; there are cuda:0 to cuda:1'
 DEVICE=cuda:x run 2 cuda
 DEVICE=gpu run 2 cuda
 says "'gpu' is not one of auto, cpu, cuda, cuda:N"
 FAKECUDA_VERSION=11080 run 2 cuda
-says 'the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed'
+says '[L-DRV-02] the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed'
 FAKECUDA_DEVICES=75 run 1 cuda
-says 'the device is sm_75; Tile IR kernels run on sm_80 and later'
+says '[L-ARCH-01] the device is sm_75; Tile IR kernels run on sm_80 and later'
 FAKECUDA_MEMORY=30000 run 2 cuda
-says 'No GPU 0 has no 1.64e-05 GB for an array: 1.36e-05 of its 3e-05 GB are free (CUDA_ERROR_OUT_OF_MEMORY)'
+says '[L-MEM-01] No GPU 0 has no 1.64e-05 GB for an array: 1.36e-05 of its 3e-05 GB are free (CUDA_ERROR_OUT_OF_MEMORY)'
 GRID=1,70000 run 2 cuda
-says 'the grid has 70000 tile blocks in y; 1 to 65535 are possible'
+says '[L-LAUNCH-01] launch of copy: the grid has 70000 tile blocks in y; 1 to 65535 are possible'
 GRID=1,70000 DEVICE=auto run 0 cuda
-says 'on the CPU: launch of copy: the grid has 70000 tile blocks in y'
+says 'on the CPU: [L-LAUNCH-01] launch of copy: the grid has 70000 tile blocks in y'
 TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuLinkCreate=221 run 2 cuda
+says '[L-JIT-02] the driver cannot assemble the kernel'
 says "install the driver's JIT compiler"
-for call in cuCtxPushCurrent cuDevicePrimaryCtxRetain cuMemAlloc cuMemcpyHtoD cuMemcpyDtoH cuEventCreate cuEventRecord \
-    cuLaunchKernel cuCtxSynchronize cuEventElapsedTime; do
-    FAKECUDA_FAIL=$call=999 run 2 cuda
-    says '(CUDA_ERROR_UNKNOWN)'
-done
+while read -r rule calls; do
+    for call in $calls; do
+        FAKECUDA_FAIL=$call=999 run 2 cuda
+        says "tilevm: [$rule] "
+        says '(CUDA_ERROR_UNKNOWN)'
+    done
+done <<'END'
+L-CTX-01 cuCtxPushCurrent cuDevicePrimaryCtxRetain
+L-MEM-01 cuMemAlloc
+L-DRV-04 cuMemcpyHtoD cuMemcpyDtoH cuEventCreate
+L-RUN-01 cuEventRecord cuCtxSynchronize cuEventElapsedTime
+L-LAUNCH-05 cuLaunchKernel
+END
 # An address that is none: the context is lost, on every device alike.
 run 1 "$tilevm" run raw.tbc --grid 1 -d cuda null 'zeros(i32,8)' 5
-says 'the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
+says '[L-RUN-01] the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
 says "'tilevm run --device cpu'"
 run 1 "$tilevm" run raw.tbc --grid 1 null 'zeros(i32,8)' 5 --json
 says '"outcome":	"trapped"'
-says '"message":	"the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
+says '"rule":	"L-RUN-01"'
+says '"message":	"[L-RUN-01] the kernel failed on No GPU 0 (CUDA_ERROR_ILLEGAL_ADDRESS)'
 # An assert that does not hold.
 cat > assert.tir <<'END'
 cuda_tile.module @m { entry @check(%n: tile<i32>) {
@@ -153,6 +163,9 @@ says 'the kernel failed on No GPU 0 (CUDA_ERROR_LAUNCH_FAILED)'
 run 1 "$tilevm" run assert.tbc --grid 1 -d cuda 6 --json
 says '"device":	"cuda:0"'
 says 'n is too large\n"'
+# An image that the driver does not take.
+TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuModuleLoadData=999 run 2 cuda
+says 'tilevm: [L-LOAD-01] the driver does not load the compiled kernel (CUDA_ERROR_UNKNOWN)'
 for option in '--trace all' '--dump-tile 1=x.npy' '--check all' --stats --profile '--order 3' '--threads 2' '--memory 5' \
     '--max-steps 5'; do
     run 2 cuda $option
@@ -163,16 +176,17 @@ says '--against compares a GPU with something; say --device cuda'
 
 # The cache: of no use, damaged, and cold for 32 processes at once.
 TILEVM_CACHE_DIR=/proc/tilevm-test run 0 cuda
-says 'tilevm: warning: '
+says 'tilevm: warning: [L-CACHE-02] '
 mkdir full && (ulimit -f 0 && trap '' XFSZ && TILEVM_CACHE_DIR="$PWD/full" exec "$tilevm" run raw.tbc --grid 1 -d cuda \
     'arange(i32,8)' 'zeros(i32,8)' 5 2>&1) | cat > out
 says 'on cuda:0'
+says 'tilevm: warning: [L-CACHE-03] the cache'
 says 'cannot be written: File too large'
 run 0 cuda
 printf x >> "$(find cache -name '*.tvk' | head -1)"
 for file in $(find cache -name '*.tvk'); do printf x >> "$file"; done
 run 0 cuda
-says 'tilevm: warning: '
+says 'tilevm: warning: [L-CACHE-01] '
 run 0 cuda
 silent warning
 export TILEVM_CACHE_DIR="$PWD/cold"
@@ -303,7 +317,7 @@ says 'tile block (1, 0, 0)'
 FAKECUDA_BREAK_LAUNCHES=1 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2
 says 'with the values of ops exposed there is no difference'
 FAKECUDA_MEMORY=50000 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2
-says 'which op it was could not be found: with values exposed the GPU does not run the kernel: No GPU 0 has no'
+says 'which op it was could not be found: with values exposed the GPU does not run the kernel: [L-MEM-01] No GPU 0 has no'
 
 # Every type of elements comes into the log, and back alike.
 cat > types.tir <<'END'

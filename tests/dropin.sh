@@ -142,6 +142,7 @@ run 0 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -
 run 0 test -f home/bin/called
 unset CUDA_HOME
 run 5 env PATH="$PWD/other:$PATH" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+says "error: [L-ASM-01] $PWD/other/ptxas does not assemble the kernel:"
 says "line 11; error   : Unknown symbol 'x'"
 says 'which belongs to op 0 return kernel.py:3:5'
 run 1 test -e none
@@ -182,12 +183,13 @@ run 0 grep -q 'ENTRY SCALE' kernel.cubin
 run 0 env LD_LIBRARY_PATH="$fake" "$fake/tilevm" compile kernel.tbc -t sm_90 -o driver.cubin
 run 0 grep -q 'fake cubin' driver.cubin
 run 1 env LD_LIBRARY_PATH="$fake" FAKECUDA_FAIL=cuLinkComplete=218 "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
+says 'tilevm: [L-ASM-01] kernel.tbc: cannot be assembled for sm_90'
 says 'cuLinkComplete: CUDA_ERROR_INVALID_PTX (218)'
 run 1 env LD_LIBRARY_PATH="$fake" FAKECUDA_DEVICES=none "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
 says 'cuInit: CUDA_ERROR_NO_DEVICE (100)'
 if ! ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
     run 1 env LD_LIBRARY_PATH=/no/such "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
-    says 'there is no CUDA driver'
+    says '[L-DRV-01] there is no CUDA driver'
     says 'help: set CUDA_HOME to a CUDA toolkit'
 fi
 run 1 test -e no.cubin
@@ -207,6 +209,7 @@ if [ -e "$fake/libtilevm_cuda.so" ] && [ "${PRELOAD:-yes}" = yes ]; then
     printf x >> "$entry"
     run 1 tilevm cache verify
     says 'damaged: it was cut short'
+    says '[L-CACHE-01] '
     run 0 tilevm cache prune
     says 'removed 1 entry'
     run 0 env LD_PRELOAD="$fake/libtilevm_cuda.so" "$fake/host" linked kernel.tbc scale
@@ -221,9 +224,10 @@ says "'wipe' is not one of list|verify|prune|clear|path"
 run 2 tilevm cache list --size 5
 run 2 tilevm cache prune --size lots
 run 2 env TILEVM_CACHE_SIZE=0 "$fake/tilevm" cache list
-says 'there is no cache: TILEVM_CACHE_SIZE is 0'
+says 'tilevm: [L-CACHE-02] there is no cache: TILEVM_CACHE_SIZE is 0'
 mkdir -p cache && chmod go+w cache
 run 2 tilevm cache list
+says '[L-CACHE-02] '
 says 'others may write to the folder'
 
 echo "dropin: $passed passed, $failed failed"

@@ -41,6 +41,7 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
 static unsigned allocations, failing_allocation; /* 0: none */
+static const char *shrinking_file;               /* is cut off at the next malloc */
 
 static bool allocation_fails(void)
 {
@@ -49,6 +50,9 @@ static bool allocation_fails(void)
 
 void *__wrap_malloc(size_t size)
 {
+    if (shrinking_file)
+        CHECK(truncate(shrinking_file, 100) == 0);
+    shrinking_file = NULL;
     return allocation_fails() ? NULL : __real_malloc(size);
 }
 
@@ -214,7 +218,7 @@ static void scenario_load(void)
     CHECK(tvLaunchKernelEx(&config, function, params, NULL) == 0);
     CHECK(strncmp(fake->last_launch(), "cuLaunchKernelEx first grid 5,1,1 block 128", 43) == 0);
     CHECK(tvModuleGetFunction(&function, module, "third") == LD_CUDA_NOT_FOUND);
-    CHECK_MESSAGE("there is no kernel third; there is first, second");
+    CHECK_MESSAGE("[L-LOAD-02] there is no kernel third; there is first, second");
     unsigned long long where;
     size_t size;
     CHECK(tvModuleGetGlobal(&where, &size, module, "g") == LD_CUDA_NOT_FOUND);
@@ -307,27 +311,30 @@ static void scenario_launch_checks(void)
     void *params[] = {&address, &n}, *hole[] = {&address, NULL};
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == 0 && tvModuleGetFunction(&function, module, "first") == 0);
     CHECK(tvLaunchKernel(function, 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL) == LD_CUDA_INVALID_VALUE);
-    CHECK_MESSAGE("launch of first: the grid has 0 tile blocks in x; 1 to 2147483647 are possible");
+    CHECK_MESSAGE("[L-LAUNCH-01] launch of first: the grid has 0 tile blocks in x; 1 to 2147483647 are possible");
     CHECK(tvLaunchKernel(function, 1, 65536, 1, 1, 1, 1, 0, NULL, params, NULL) == LD_CUDA_INVALID_VALUE);
     CHECK_MESSAGE("the grid has 65536 tile blocks in y; 1 to 65535 are possible");
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == LD_CUDA_INVALID_VALUE);
-    CHECK_MESSAGE("the kernel takes 2 parameters, but kernelParams is NULL");
+    CHECK_MESSAGE("[L-LAUNCH-03] launch of first: the kernel takes 2 parameters, but kernelParams is NULL");
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, hole, NULL) == LD_CUDA_INVALID_VALUE);
-    CHECK_MESSAGE("kernelParams[1] is NULL; the kernel takes 2 parameters");
+    CHECK_MESSAGE("[L-LAUNCH-03] launch of first: kernelParams[1] is NULL; the kernel takes 2 parameters");
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 100, NULL, params, NULL) == LD_CUDA_INVALID_VALUE);
+    CHECK_MESSAGE("[L-LAUNCH-04] launch of first: ");
     CHECK_MESSAGE("sharedMemBytes must be 0");
     CHECK(tvLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL) ==
           LD_CUDA_INVALID_VALUE); /* the driver's no */
+    CHECK_MESSAGE("[L-LAUNCH-02] launch of first with 1, 1, 1 tile blocks of 32 threads (CUDA_ERROR_INVALID_VALUE)");
+    CHECK_MESSAGE("help: launch with the block 1, 1, 1");
     unsigned char buffer[16] = {0};
     size_t size = 16;
     void *extra[] = {(void *)1, buffer, (void *)2, &size, NULL};
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra) == LD_CUDA_INVALID_VALUE);
-    CHECK_MESSAGE("the parameter buffer has 16 bytes, but its 2 parameters take 12");
+    CHECK_MESSAGE("[L-LAUNCH-03] launch of first: the parameter buffer has 16 bytes, but its 2 parameters take 12");
     size = 12;
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra) == 0);
     fake->lose_context(LD_CUDA_ILLEGAL_ADDRESS);
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL) == LD_CUDA_ILLEGAL_ADDRESS);
-    CHECK_MESSAGE("CUDA_ERROR_ILLEGAL_ADDRESS");
+    CHECK_MESSAGE("[L-RUN-01] launch of first with 1, 1, 1 tile blocks of 128 threads (CUDA_ERROR_ILLEGAL_ADDRESS)");
     CHECK_MESSAGE("an earlier kernel reached memory that is not its own");
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_ILLEGAL_ADDRESS);
     fake->lose_context(0);
@@ -362,7 +369,8 @@ static void scenario_each_call_fails(void)
                 kept += lost;
                 bool plain =
                     unload || strcmp(failed, "cuLibraryGetKernel") == 0 || strcmp(failed, "cuKernelGetFunction") == 0;
-                CHECK_MSG(plain || code == 0 || tvGetLastErrorMessage()[0], "%s failed without a message", failed);
+                CHECK_MSG(plain || code == 0 || strncmp(tvGetLastErrorMessage(), "[L-MEM-01] ", 11) == 0,
+                          "%s failed without a message", failed);
                 CHECK(uses[way](&bytecode) == 0); /* and then it works */
                 CHECK(fake->live() == kept);
             }
@@ -411,7 +419,7 @@ static void scenario_no_driver(void)
         dlclose(library);
     } else {
         CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_SHARED_OBJECT_INIT_FAILED);
-        CHECK_MESSAGE("there is no CUDA driver: libcuda.so.1: cannot open shared object file");
+        CHECK_MESSAGE("[L-DRV-01] there is no CUDA driver: libcuda.so.1: cannot open shared object file");
         CHECK_MESSAGE("help: install the NVIDIA driver");
         CHECK(tvLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == LD_CUDA_SHARED_OBJECT_INIT_FAILED);
     }
@@ -423,7 +431,7 @@ static void scenario_old_driver(void)
     struct CUmod_st *module;
     bc_text bytecode = make_bytecode(5);
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_CALL_REQUIRES_NEWER_DRIVER);
-    CHECK_MESSAGE("the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed");
+    CHECK_MESSAGE("[L-DRV-02] the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed");
     CHECK_MESSAGE("help: update the NVIDIA driver");
     bc_text_release(&bytecode);
 }
@@ -434,9 +442,10 @@ static void scenario_no_device(void)
     struct CUlib_st *library;
     bc_text bytecode = make_bytecode(5);
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_INVALID_CONTEXT);
+    CHECK_MESSAGE("[L-CTX-01] bytecode is compiled for the device of the current context, and there is none");
     CHECK_MESSAGE("make a context current first");
     CHECK(tvLibraryLoadData(&library, bytecode.ptr, NULL, NULL, 0, NULL, NULL, 0) == LD_CUDA_NO_DEVICE);
-    CHECK_MESSAGE("there is no device to compile for (CUDA_ERROR_NO_DEVICE)");
+    CHECK_MESSAGE("[L-DRV-03] there is no device to compile for (CUDA_ERROR_NO_DEVICE)");
     CHECK_MESSAGE("help: see that nvidia-smi lists a GPU");
     bc_text_release(&bytecode);
 }
@@ -447,7 +456,7 @@ static void scenario_old_device(void)
     bc_text bytecode = make_bytecode(5);
     const ld_driver *cu = start();
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_NO_BINARY_FOR_GPU);
-    CHECK_MESSAGE("the device is sm_75; Tile IR kernels run on sm_80 and later");
+    CHECK_MESSAGE("[L-ARCH-01] the device is sm_75; Tile IR kernels run on sm_80 and later");
     CHECK(use_library(&bytecode) == LD_CUDA_NO_BINARY_FOR_GPU);
     stop(cu);
     bc_text_release(&bytecode);
@@ -459,7 +468,7 @@ static void scenario_no_memory(void)
     bc_text bytecode = make_bytecode(5);
     const ld_driver *cu = start();
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_OUT_OF_MEMORY);
-    CHECK_MESSAGE("the driver does not load the compiled kernel (CUDA_ERROR_OUT_OF_MEMORY)");
+    CHECK_MESSAGE("[L-MEM-01] the driver does not load the compiled kernel (CUDA_ERROR_OUT_OF_MEMORY)");
     CHECK_MESSAGE("help: free device memory");
     stop(cu);
     bc_text_release(&bytecode);
@@ -471,6 +480,7 @@ static void scenario_no_jit(void)
     bc_text bytecode = make_bytecode(5);
     const ld_driver *cu = start();
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_JIT_COMPILER_NOT_FOUND);
+    CHECK_MESSAGE("[L-JIT-02] the driver cannot assemble the kernel");
     CHECK_MESSAGE("libnvidia-ptxjitcompiler.so.1");
     stop(cu);
     bc_text_release(&bytecode);
@@ -485,8 +495,8 @@ static void scenario_linker_log(void)
     tvJitOption options[] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
     CHECK(tvModuleLoadDataEx(&module, bytecode.ptr, 2, options, values) == LD_CUDA_INVALID_PTX);
-    CHECK_MESSAGE("the driver cannot assemble the kernel:\n   ptxas application ptx input, line 5; info : looked at");
-    CHECK(strstr(log, "the driver cannot assemble the kernel") != NULL);
+    CHECK_MESSAGE("[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line 5; info : looked at");
+    CHECK(strstr(log, "[L-JIT-01] the driver cannot assemble the kernel") != NULL);
     CHECK((uintptr_t)values[1] == strlen(log) + 1);
     stop(cu);
     bc_text_release(&bytecode);
@@ -501,17 +511,33 @@ static void scenario_bad_bytecode(void)
     memcpy(copy, bytecode.ptr, bytecode.len);
     copy[9] = 99; /* minor version */
     CHECK(tvModuleLoadData(&module, copy) == LD_CUDA_INVALID_IMAGE);
+    CHECK_MESSAGE("[L-IMG-01] the bytecode is damaged or of a version that is not known for sm_90");
     CHECK_MESSAGE("error[F-003]: bytecode version 13.99 is not supported");
     copy[9] = bytecode.ptr[9];
     copy[12] = 0x7f; /* id of the first section */
     CHECK(tvModuleLoadData(&module, copy) == LD_CUDA_INVALID_IMAGE);
-    CHECK_MESSAGE("the bytecode is damaged");
+    CHECK_MESSAGE("[L-IMG-01] the bytecode is damaged");
     free(copy);
     CHECK(fake_compile_count() == 0);
     setenv("FAKE_COMPILE_REFUSES", "1", 1);
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_NO_BINARY_FOR_GPU);
-    CHECK_MESSAGE("the bytecode cannot be compiled for sm_90\n   error[G-GEN-01]: there is no code for this\n"
+    CHECK_MESSAGE("[L-IMG-02] the bytecode cannot be compiled for sm_90\n   error[G-GEN-01]: there is no code for this\n"
                   "      in @first: addi %0, %1\n      at kernel.py:7:3\n      help: try something else");
+    stop(cu);
+    bc_text_release(&bytecode);
+}
+
+/* A file that becomes shorter between the look at its size and reading it. */
+static void scenario_shrinking_file(void)
+{
+    enum { LONGER_THAN_BUFFERS = 1 << 20 };
+    struct CUmod_st *module;
+    bc_text bytecode = make_bytecode(5);
+    const ld_driver *cu = start();
+    CHECK(files_write("k.tbc", bytecode.ptr, bytecode.len) && truncate("k.tbc", LONGER_THAN_BUFFERS) == 0);
+    shrinking_file = "k.tbc";
+    CHECK(tvModuleLoad(&module, "k.tbc") == LD_CUDA_OPERATING_SYSTEM);
+    CHECK_MESSAGE("[L-IMG-03] k.tbc cannot be read: it became shorter meanwhile");
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -560,6 +586,7 @@ static void check_rebuilt(const bc_text *bytecode, const char *what, const char 
         const ld_driver *cu = start();
         CHECK_MSG(use_module(bytecode) == 0, "%s", what);
         CHECK_MSG(fake_compile_count() == 1, "%s: it was not compiled again", what);
+        CHECK_SAID("1: [L-CACHE-01] cache entry ");
         CHECK_SAID(words);
         stop(cu);
         _exit(test_failed != 0);
@@ -619,12 +646,13 @@ static void scenario_cache_damage(void)
 }
 
 /* Without a usable folder everything works, after one warning. */
-static void check_without_cache(const char *words)
+static void check_without_cache(const char *rule, const char *words)
 {
     bc_text bytecode = make_bytecode(1), another = make_bytecode(2);
     const ld_driver *cu = start();
     CHECK(use_module(&bytecode) == 0 && use_module(&another) == 0);
     CHECK(fake_compile_count() == 2);
+    CHECK_SAID(rule);
     CHECK_SAID(words);
     CHECK_MSG(said.ptr && strchr(said.ptr, '\n') == said.ptr + said.len - 1, "more than one message:\n%s",
               said.ptr ? said.ptr : "");
@@ -636,7 +664,7 @@ static void check_without_cache(const char *words)
 static void scenario_cache_open_to_all(void)
 {
     CHECK(mkdir("cache", 0700) == 0 && chmod("cache", 0777) == 0);
-    check_without_cache("others may write to the folder");
+    check_without_cache("[L-CACHE-02]", "others may write to the folder");
 }
 
 static void scenario_cache_foreign(void)
@@ -644,25 +672,25 @@ static void scenario_cache_foreign(void)
     if (geteuid() != 0)
         return; /* only root can give a folder away */
     CHECK(mkdir("cache", 0755) == 0 && chown("cache", 12345, 12345) == 0);
-    check_without_cache("the folder belongs to another user");
+    check_without_cache("[L-CACHE-02]", "the folder belongs to another user");
 }
 
 /* A folder that cannot be made: for root as for anybody. */
 static void scenario_cache_no_folder(void)
 {
     CHECK(files_write("cache", "", 0));
-    check_without_cache("Not a directory");
+    check_without_cache("[L-CACHE-02]", "Not a directory");
 }
 
 static void scenario_cache_read_only(void)
 {
     if (geteuid() == 0) {
         setenv("TILEVM_CACHE_DIR", "/proc/tilevm-test", 1); /* where not even root makes folders */
-        check_without_cache("the cache /proc/tilevm-test is not used: No such file or directory");
+        check_without_cache("[L-CACHE-02]", "the cache /proc/tilevm-test is not used: No such file or directory");
         return;
     }
     CHECK(mkdir("cache", 0500) == 0);
-    check_without_cache("cannot be written: Permission denied");
+    check_without_cache("[L-CACHE-03]", "cannot be written: Permission denied");
 }
 
 static void scenario_cache_full(void)
@@ -670,7 +698,7 @@ static void scenario_cache_full(void)
     signal(SIGXFSZ, SIG_IGN);
     CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY}) ==
           0); /* a write beyond fails, as on a full disk */
-    check_without_cache("cannot be written: File too large");
+    check_without_cache("[L-CACHE-03]", "cannot be written: File too large");
     tally found = look_at_cache();
     CHECK(found.files == 0); /* nothing half written */
 }
@@ -923,6 +951,7 @@ static const struct {
     {"no-jit", scenario_no_jit, {"FAKECUDA_FAIL=cuLinkCreate=221"}, false, false},
     {"linker-log", scenario_linker_log, {"FAKECUDA_FAIL=cuLinkComplete=218"}, false, false},
     {"bad-bytecode", scenario_bad_bytecode, {NULL}, false, false},
+    {"shrinking-file", scenario_shrinking_file, {NULL}, false, false},
     {"cache-fill", scenario_cache_fill, {NULL}, false, false},
     {"cache-hit", scenario_cache_hit, {NULL}, false, true},
     {"cache-damage", scenario_cache_damage, {NULL}, false, true},

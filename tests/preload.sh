@@ -52,9 +52,9 @@ done
 expect 'no such kernel' 'cu.cuModuleGetFunction: 500' "$(host linked kernel.tbc other 2> /dev/null | tail -1)"
 
 # Messages go to standard error, as TILEVM_LOG says.
-has 'message' 'tilevm: error: the bytecode cannot be compiled for sm_90' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 host linked kernel.tbc scale)"
+has 'message' 'tilevm: error: [L-IMG-02] the bytecode cannot be compiled for sm_90' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 host linked kernel.tbc scale)"
 expect 'no message' 'cu.cuModuleLoadData: 209' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 TILEVM_LOG=none host linked kernel.tbc scale)"
-has 'old driver' 'the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed' "$(FAKECUDA_VERSION=11080 host linked kernel.tbc scale)"
+has 'old driver' 'tilevm: error: [L-DRV-02] the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed' "$(FAKECUDA_VERSION=11080 host linked kernel.tbc scale)"
 
 # A program that has nothing to do with CUDA runs as ever.
 expect 'another program' 'hello' "$(LD_PRELOAD=$build/libtilevm_cuda.so sh -c 'echo hello' 2>&1)"

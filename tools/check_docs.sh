@@ -4,6 +4,7 @@
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
 #   docs/codegen.md      names every remark
 #   docs/run.md          names every option of run, generator and element type
+#   docs/loader.md       names every L rule
 #   README.md            names every command in its table
 #   docs/man/tileiras.1  names every option of that command
 #   completions          name every option, and the shells that are here accept them
@@ -44,6 +45,11 @@ done
 for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' codegen/remarks.def); do
     grep -q "^| \`$remark\`" docs/codegen.md
     check $? "docs/codegen.md: no remark $remark"
+done
+
+for rule in $(sed -n 's/^RULE([A-Z0-9_]*, "\(L-[A-Z0-9-]*\)".*/\1/p' bytecode/base/loader_rules.def); do
+    grep -q "^| $rule |" docs/loader.md
+    check $? "docs/loader.md: no rule $rule"
 done
 
 completions=$(for shell in bash zsh fish; do "$tilevm" completions $shell; done)

@@ -9,7 +9,8 @@
    Threads   any, as the driver's calls. A launch takes one read lock and no other; nothing synchronises with the
              device, so launches can be captured into graphs.
    State     the process keeps one table of the kernels that were loaded, as the driver itself does.
-   Errors    tvGetLastErrorMessage has the words; they are not for programs to parse. */
+   Errors    tvGetLastErrorMessage has the words. They begin with the id of a rule in brackets, as in "[L-DRV-01] there
+             is no CUDA driver", which 'tilevm explain L-DRV-01' explains; ids stay, words may change. */
 #ifndef TILEVM_TILEVM_CUDA_H
 #define TILEVM_TILEVM_CUDA_H
 

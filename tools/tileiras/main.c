@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bytecode/rules.h"
 #include "bytecode/verify.h"
 #include "tools/tilevm/assemble.h"
 #include "tools/tilevm/cli.h"
@@ -288,7 +289,8 @@ static int finish(settings *s, bc_text *ptx)
     assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug, .figures = s->has_remarks};
     int code = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log)
                    ? write_output(path, bc_text_get(&cubin))
-                   : say(EXIT_COMPILE, "%s does not assemble the kernel:\n%s", ptxas, log.ptr ? log.ptr : "");
+                   : say(EXIT_COMPILE, "[%s] %s does not assemble the kernel:\n%s", bc_rules[BC_RULE_L_ASM_01].id, ptxas,
+                         log.ptr ? log.ptr : "");
     if (code == EXIT_DONE && how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&s->remarks));
     bc_text_release(&cubin);

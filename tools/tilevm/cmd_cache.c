@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bytecode/rules.h"
 #include "loader/cache.h"
 #include "tools/tilevm/cli.h"
 
@@ -66,7 +67,7 @@ static void show(void *user, const ld_cache_info *info)
     report->bytes += info->size;
     if (info->problem) {
         report->damaged++;
-        printf("%s: damaged: %s\n", info->name, info->problem);
+        printf("[%s] %s: damaged: %s\n", bc_rules[BC_RULE_L_CACHE_01].id, info->name, info->problem);
         return;
     }
     report->sound++;
@@ -84,12 +85,18 @@ static void show(void *user, const ld_cache_info *info)
     putchar('\n');
 }
 
+/* Why there is nothing to work on. */
+static int no_folder(const char *what, const char *problem)
+{
+    return cli_error("[%s] %s: %s", bc_rules[BC_RULE_L_CACHE_02].id, what, problem);
+}
+
 static int show_all(const ld_cache *cache, bool verify)
 {
     cache_report report = {.verify = verify};
     const char *problem = ld_cache_visit(cache, true, show, &report);
     if (problem)
-        return cli_error("%s: %s", cache->path, problem);
+        return no_folder(cache->path, problem);
     printf("%zu %s, %llu bytes in %s", report.sound, report.sound == 1 ? "entry" : "entries",
            (unsigned long long)report.bytes, cache->path);
     if (report.damaged)
@@ -105,7 +112,7 @@ static int remove_some(const ld_cache *cache, uint64_t limit)
     if (!problem)
         problem = ld_cache_prune(cache, limit, &old);
     if (problem)
-        return cli_error("%s: %s", cache->path, problem);
+        return no_folder(cache->path, problem);
     size_t files = damaged.files + old.files;
     printf("removed %zu %s, %llu bytes\n", files, files == 1 ? "entry" : "entries",
            (unsigned long long)(damaged.bytes + old.bytes));
@@ -148,7 +155,7 @@ static int run(cli_args *args)
     ld_cache_init(&cache);
     int code = cache.path
                    ? act(&cache, chosen, limit)
-                   : cli_error("there is no cache: %s", cache.problem ? cache.problem : "TILEVM_CACHE_SIZE is 0");
+                   : no_folder("there is no cache", cache.problem ? cache.problem : "TILEVM_CACHE_SIZE is 0");
     ld_cache_release(&cache);
     return code;
 }

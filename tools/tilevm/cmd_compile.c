@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytecode/rules.h"
 #include "tools/tilevm/assemble.h"
 #include "tools/tilevm/cli.h"
 #include "tools/tilevm/remarks.h"
@@ -242,8 +243,8 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
     bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
                            : assemble_with_driver(ptx, &how, cubin, &log);
     if (!fine)
-        cli_error("%s: cannot be assembled for %s by %s\n%s%s", cli_shown_path(job->input), target,
-                  job->ptxas ? job->ptxas : "the driver", log.ptr ? log.ptr : "",
+        cli_error("[%s] %s: cannot be assembled for %s by %s\n%s%s", bc_rules[BC_RULE_L_ASM_01].id,
+                  cli_shown_path(job->input), target, job->ptxas ? job->ptxas : "the driver", log.ptr ? log.ptr : "",
                   job->ptxas ? ""
                              : "   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
     else if (how.figures)

@@ -148,6 +148,8 @@ static const char *group_name(char letter)
     case 'G': return "G: targets";
     case 'W': return "W: writing and converting";
     case 'X': return "X: stops while running";
+    case 'C': return "C: calls";
+    case 'L': return "L: driver, cache and launches";
     case 'A': return "A: assembly text";
     default: return "Other";
     }
@@ -191,7 +193,7 @@ static void put_all_markdown(bc_text *out)
 {
     bc_text_puts(out, "# Rules\n\nMade by `make docs` from `bytecode/rules.def` and `tests/rules/`; do not edit.\n"
                       "`tilevm explain RULE` shows the same on a terminal.\n");
-    static const char letters[] = "FTVGWXA";
+    static const char letters[] = "FTVGWXCLA";
     for (const char *letter = letters; *letter; letter++) {
         const tv_rule *rule;
         bool first = true;

@@ -132,6 +132,7 @@ typedef struct run_job {
     bool ran;
     run_outcome outcome;
     char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */
+    const char *rule;            /* the L rule that message is about, or NULL */
     char device[200];            /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
     char not_device[512];        /* why `auto` did not take a GPU */
     double kernel_ms;            /* on a GPU */

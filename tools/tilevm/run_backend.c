@@ -1,6 +1,7 @@
 /* Where a kernel runs: on the virtual machine, or on a GPU; and which of the two it is to be. */
 #include <string.h>
 
+#include "loader/message.h"
 #include "tools/tilevm/progress.h"
 #include "tools/tilevm/run_against.h"
 #include "tools/tilevm/run_device.h"
@@ -122,6 +123,7 @@ static int device_failed(run_job *job, tvResult code)
     bool refused = code == LD_CUDA_NO_BINARY_FOR_GPU || code == LD_CUDA_INVALID_IMAGE || code == LD_CUDA_INVALID_PTX;
     job->ran = stopped;
     job->outcome = stopped ? RUN_TRAPPED : RUN_INVALID;
+    job->rule = ld_last_rule_id();
     snprintf(job->message, sizeof job->message, "%s", why);
     if (!job->options.json || !(stopped || refused))
         cli_error("%s", why);

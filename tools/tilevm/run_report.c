@@ -539,6 +539,8 @@ bool run_report_json(const run_job *job)
     json_text(&doc, root, "outcome", outcomes[job->outcome]);
     if (job->message[0])
         json_text(&doc, root, "message", job->message);
+    if (job->rule)
+        json_text(&doc, root, "rule", job->rule);
     if (job->ran) {
         json_bool(&doc, root, "made_up", job->synthesised);
         add_arguments(&doc, root, job);
