@@ -55,6 +55,8 @@ static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t 
     if (!access->predicate.known)
         snprintf(guard, sizeof guard, "@%%p%u ", access->predicate.id);
     put_name(name, a, count);
+    if (count > 1)
+        cg_need_ptx(c, 81);
     if (a->result) {
         old = cg_new(c, cls);
         if (!access->predicate.known)

@@ -167,7 +167,17 @@ static const char *name_of(const ld_image *image)
     return image->record_count ? image->records[0].name : "a module without kernels";
 }
 
-/* PTX to what is wanted. */
+static tvResult keep_ptx(tv_str ptx, ld_image *image)
+{
+    tv_str copy = bc_arena_dup(&image->arena, ptx);
+    image->bytes = (const unsigned char *)copy.ptr;
+    image->size = ptx.len;
+    return copy.ptr ? LD_CUDA_SUCCESS : no_memory();
+}
+
+/* PTX to what is wanted. The driver's linker gives kernels 48 KiB of static shared memory (seen on driver 580) where its loader
+   gives them all that the architecture has: such a kernel stays PTX, which the driver assembles, and keeps in a cache of its own,
+   when it is loaded. */
 static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want, ld_image *image)
 {
     ld_record *records = NULL;
@@ -176,18 +186,16 @@ static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want,
                                    : ld_fail(LD_RULE_L_JIT_01, LD_CUDA_INVALID_PTX,
                                              "the entries of the compiled kernel cannot be read");
     image->records = records;
-    if (want->form == LD_PTX) {
-        tv_str copy = bc_arena_dup(&image->arena, ptx);
-        image->bytes = (const unsigned char *)copy.ptr;
-        image->size = ptx.len;
-        return copy.ptr ? LD_CUDA_SUCCESS : no_memory();
-    }
+    if (want->form == LD_PTX)
+        return keep_ptx(ptx, image);
     bc_text log;
     bc_text_init(&log, NULL);
     ld_want here = *want;
     here.target = 0; /* the device of the context, with all it has */
     tvResult code = ld_link(driver, ptx, &here, &image->arena, &log, &image->bytes, &image->size);
-    if (code != LD_CUDA_SUCCESS)
+    if (code != LD_CUDA_SUCCESS && log.ptr && strstr(log.ptr, "too much shared data"))
+        code = keep_ptx(ptx, image);
+    else if (code != LD_CUDA_SUCCESS)
         ld_fail(LD_RULE_L_JIT_01, code, "the driver cannot assemble the kernel%s%s", log.len ? ":\n" : "",
                 log.ptr ? log.ptr : "");
     bc_text_release(&log);

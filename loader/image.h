@@ -40,8 +40,8 @@ bool ld_is_bytecode(const void *bytes);
    Reads no further than 1 GiB from the start. */
 size_t ld_bytecode_size(const void *bytes);
 
-/* PTX to a cubin through the driver's linker, in the current context; target 0: for its device. log gets what the
-   linker had to say. The bytes are in the arena. */
+/* PTX to a cubin through the driver's linker, in the current context; want->target 0: for its device, else for the target that
+   the PTX names. log gets what the linker had to say. The bytes are in the arena. */
 tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_arena *arena, bc_text *log,
                  const unsigned char **out_bytes, size_t *out_size);
 

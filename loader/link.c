@@ -26,6 +26,18 @@ static void explain_log(const char *log, tv_str ptx, bc_text *out)
     }
 }
 
+/* The CUjit_target of PTX: those of one architecture alone (sm_90a) are numbered from CU_COMPUTE_ACCELERATED_TARGET_BASE on. */
+static unsigned jit_target(tv_str ptx)
+{
+    enum { ACCELERATED = 0x10000 };
+    tv_str name = ld_ptx_target(ptx);
+    unsigned number = 0;
+    for (size_t i = 0; i < name.len; i++)
+        if (isdigit((unsigned char)name.ptr[i]))
+            number = number * 10 + (unsigned)(name.ptr[i] - '0');
+    return number + (name.len && name.ptr[name.len - 1] == 'a' ? ACCELERATED : 0);
+}
+
 tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_arena *arena, bc_text *log,
                  const unsigned char **out_bytes, size_t *out_size)
 {
@@ -40,7 +52,7 @@ tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_ar
     unsigned options[5] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE, LD_JIT_OPTIMIZATION_LEVEL, LD_JIT_LINE_INFO,
                            LD_JIT_TARGET};
     void *values[5] = {words, (void *)(uintptr_t)LOG_SIZE, (void *)(uintptr_t)(want->opt_level ? 4 : 0),
-                       (void *)(uintptr_t)want->line_info, (void *)(uintptr_t)want->target};
+                       (void *)(uintptr_t)want->line_info, (void *)(uintptr_t)jit_target(ptx)};
     code = driver->cuLinkCreate(want->target ? 5 : 4, options, values, &state);
     void *cubin = NULL;
     size_t size = 0;

@@ -15,6 +15,7 @@
 #include "tests/ptxsim/ptxsim.h"
 
 #define CUBIN_MARK "\177ELF fake cubin\n"
+enum { MOST_LINKED_SHARED = 48 << 10 }; /* static shared memory of a kernel that is linked; one that is loaded may have more */
 
 typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVENT } object_kind;
 
@@ -22,7 +23,7 @@ typedef struct object {
     object_kind kind;
     struct object *next, *owner;
     char *ptx;                 /* modules, libraries, links */
-    char *cubin;               /* links: the result */
+    char *cubin, *log;         /* links: the result; the caller's buffer for what is wrong */
     bc_arena arena;            /* of the records */
     ld_record *records;
     size_t record_count;
@@ -497,8 +498,10 @@ tvResult cuLinkCreate_v2(unsigned count, unsigned *options, void **values, struc
         return leave(LD_CUDA_INVALID_CONTEXT);
     object *o = make(LINK, NULL);
     for (unsigned i = 0; i < count; i++)
-        if (options[i] == LD_JIT_ERROR_LOG)
+        if (options[i] == LD_JIT_ERROR_LOG) {
             snprintf(values[i], 64, "%s", "ptxas application ptx input, line 5; info : looked at");
+            o->log = values[i];
+        }
     *state = (struct CUlinkState_st *)o;
     return leave(0);
 }
@@ -526,6 +529,12 @@ tvResult cuLinkComplete(struct CUlinkState_st *state, void **cubin, size_t *size
     object *o = find(state, LINK);
     if (!o || !o->ptx)
         return leave(LD_CUDA_INVALID_VALUE);
+    const char *shared = strstr(o->ptx, "tv_scratch[");
+    if (shared && strtoul(shared + strlen("tv_scratch["), NULL, 10) > MOST_LINKED_SHARED) {
+        if (o->log)
+            snprintf(o->log, 64, "%s", "error : Entry function uses too much shared data");
+        return leave(LD_CUDA_INVALID_SOURCE);
+    }
     size_t len = strlen(CUBIN_MARK) + strlen(o->ptx) + 1;
     o->cubin = malloc(len);
     if (!o->cubin)
