@@ -38,6 +38,11 @@ run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
 
+# More shared memory than the driver's linker takes; only its loader gives so much.
+run 0 "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 1,1 --names A,B,C --against cpu \
+    'A=randint(f16,[128,128],-3,4,seed=1)' 'B=randint(f16,[128,128],-3,4,seed=2)' 'C=empty(f16,[128,128])'
+says 'C: as on the CPU'
+
 # Raw pointers, scalars, aliases, null, places in memory; what is written between elements.
 cat > raw.tir <<'END'
 entry @copy(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>, %n: tile<i32>) {

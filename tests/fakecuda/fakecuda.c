@@ -533,7 +533,7 @@ tvResult cuLinkComplete(struct CUlinkState_st *state, void **cubin, size_t *size
     if (shared && strtoul(shared + strlen("tv_scratch["), NULL, 10) > MOST_LINKED_SHARED) {
         if (o->log)
             snprintf(o->log, 64, "%s", "error : Entry function uses too much shared data");
-        return leave(LD_CUDA_INVALID_SOURCE);
+        return leave(LD_CUDA_INVALID_PTX);
     }
     size_t len = strlen(CUBIN_MARK) + strlen(o->ptx) + 1;
     o->cubin = malloc(len);
