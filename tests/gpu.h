@@ -34,7 +34,8 @@ bool gpu_wait(void);
    printed between them. False: there is no temporary file. */
 bool gpu_capture_begin(void);
 void gpu_capture_end(bc_text *out);
-/* Median of the milliseconds that count launches take, each after `flush` bytes of other memory were written. */
+/* Median of the milliseconds that count launches take, each after `flush` bytes of other memory were written. Processes of one
+   program take turns. */
 bool gpu_time(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params, unsigned count,
               double *out_ms);
 

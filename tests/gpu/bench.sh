@@ -7,7 +7,10 @@ target=$3
 python=$4
 here=$(dirname "$0")
 
-"$build/corpus_run" "$corpus" --gpu "$target" --version 13.5 --perf | awk -v table="$here/corpus_perf_h200.csv" '
+lines=$(mktemp) || exit 2
+trap 'rm -f "$lines"' EXIT
+"$build/corpus_run" "$corpus" --gpu "$target" --version 13.5 --perf --jobs 4 | tee "$lines" >&2 # as it comes; then the table
+awk -v table="$here/corpus_perf_h200.csv" '
     BEGIN {
         while ((getline line < table) > 0) {
             split(line, field, ",")
@@ -20,10 +23,9 @@ here=$(dirname "$0")
         if (flops[$1] != "") rate = sprintf("%.1f TFLOP/s", flops[$1] * r / $2)
         else if (bytes[$1] != "") rate = sprintf("%.2f TB/s", bytes[$1] * r / $2 / 1000)
         printf "%-36s %10.2f %10s %7s %10s  %s\n", $1, $2, r, r == "" ? "" : sprintf("%.2f", r / $2), library[$1], rate
-        fflush()
         next
     }
-    { print }'
+    { print }' "$lines"
 if command -v "$python" > /dev/null; then
     TILEVM_CACHE_SIZE=0 "$python" "$here/../../tools/bench_gpu.py" "$build/libtilevm.so" "$here/kernels"
 else
