@@ -186,6 +186,12 @@ static inline void cg_need_ptx(cg_func *c, uint8_t version)
     c->ptx = version > c->ptx ? version : c->ptx;
 }
 
+/* Does the consumer take that version? */
+static inline bool cg_may_use_ptx(const cg_func *c, uint8_t version)
+{
+    return !c->options || !c->options->ptx_version || c->options->ptx_version >= version;
+}
+
 /* ---- emitting (codegen/ptx.c) ---- */
 
 cg_val cg_new(cg_func *c, cg_class cls);

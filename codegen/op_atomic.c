@@ -16,7 +16,7 @@ static const struct { const char *operation, *type; } modes[] = {
     [BC_AtomicRMWMode_xchg] = {"exch", "b"},
 };
 
-enum { MAX_NAME = 80, MAX_GUARD = 24 };
+enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81 };
 
 /* Atomics of one op, while its elements are emitted. */
 typedef struct atomic {
@@ -56,7 +56,7 @@ static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t 
         snprintf(guard, sizeof guard, "@%%p%u ", access->predicate.id);
     put_name(name, a, count);
     if (count > 1)
-        cg_need_ptx(c, 81);
+        cg_need_ptx(c, PTX_OF_VECTORS);
     if (a->result) {
         old = cg_new(c, cls);
         if (!access->predicate.known)
@@ -184,7 +184,8 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const bc_op *op)
                 .value = cg_get(c, v.tile, l)};
     if (c->failed || !has_bf16(c, op, a.kind, a.mode))
         return;
-    bool vectors = a.mode == BC_AtomicRMWMode_addf && a.kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS);
+    bool vectors = a.mode == BC_AtomicRMWMode_addf && a.kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS)
+                   && cg_may_use_ptx(c, PTX_OF_VECTORS);
     cg_order_access(c, op, v.view, true, l);
     cg_view_parts(c, &v, l, vectors ? 2 : 0, NULL, &a, emit_tile_part);
 }

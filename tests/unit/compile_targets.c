@@ -168,6 +168,33 @@ static void check_versions(void)
     bc_text_release(&text);
 }
 
+/* Additions to several elements at a time ask for a later version; a consumer of an earlier one gets them singly. */
+static void check_vector_additions(void)
+{
+    static const char source[] =
+        "entry @k(%p: tile<ptr<f32>>) {\n  %pp = assume div_by<16>, %p : tile<ptr<f32>>\n"
+        "  %x = constant <f32: 1.0> : tile<64x64xf32>\n  %i = constant <i32: 0> : tile<i32>\n"
+        "  %a = make_tensor_view %pp, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>\n"
+        "  %v = make_partition_view %a : partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>\n"
+        "  %t = atomic_red_view_tko relaxed device %v[%i, %i], addf, %x : tile<64x64xf32>, "
+        "partition_view<tile=(64x64), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32> -> token\n"
+        "  return\n}\n";
+    tv_module *m = NULL;
+    CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
+    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
+    for (unsigned version = 80; m && version < 82; version++) {
+        bc_text text;
+        bc_text_init(&text, NULL);
+        tv_compile_options options = {.target = "sm_90a", .opt_level = 3, .ptx_version = version};
+        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, append}) == TV_OK);
+        CHECK(text.ptr && strstr(text.ptr, version == 80 ? ".version 8.0\n" : ".version 8.1\n"));
+        CHECK(text.ptr && !strstr(text.ptr, ".add.v4.f32") == (version == 80));
+        CHECK(text.ptr && harness_ptxas(text.ptr, text.len, "sm_90a"));
+        bc_text_release(&text);
+    }
+    tv_module_close(m);
+}
+
 int main(void)
 {
     check_features();
@@ -175,5 +202,6 @@ int main(void)
     check_hints();
     check_levels();
     check_versions();
+    check_vector_additions();
     return TEST_END("compile_targets");
 }
