@@ -6,6 +6,7 @@
      - it converts to the newest version and to the lowest one that it needs, verifies there, and says the same;
      - without debug information it verifies, and differs in nothing else;
      - it verifies with the results of every op exposed;
+     - it compiles for some targets, or a diagnostic says why not, to the same text twice;
      - it does not differ from itself.
    And of the generator: over all seeds every op of the newest version comes up, and so does what stands around ops. */
 #include <stdio.h>
@@ -178,6 +179,20 @@ static void check_expose(subject *s, const bc_text *bytes)
     tv_module_close(m);
 }
 
+static void check_compiles(subject *s, const tv_module *m, const char *target)
+{
+    const tv_compile_options options = {.target = target, .opt_level = 3};
+    bc_text first, second;
+    bc_text_init(&first, NULL);
+    bc_text_init(&second, NULL);
+    tv_status status = tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&first, append});
+    check(s, status == TV_OK || (status == TV_UNSUPPORTED && s->rule[0]), "does not compile");
+    check(s, tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&second, append}) == status && equal(&first, &second),
+          "compiled again it is another text");
+    bc_text_release(&first);
+    bc_text_release(&second);
+}
+
 /* ---- what came up ---- */
 
 typedef struct tally {
@@ -253,6 +268,8 @@ static void check_module(subject *s, tally *t)
         check_convert(s, m, &bytes, bc_lowest_version(m));
         check_strip(s, m, &bytes);
         check_expose(s, &bytes);
+        check_compiles(s, m, "sm_80");
+        check_compiles(s, m, "sm_90a");
         if (s->options.version == BC_NEWEST)
             count(t, m);
     }

@@ -9,6 +9,7 @@ out=$3
 rm -rf "$out"
 mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args"
 ln -s read "$out/body"
+ln -s read "$out/ptx"
 ln -s read "$out/vm"
 
 # Every fifth kernel of the oldest and of the newest version.
