@@ -333,7 +333,7 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     uint64_t emitted = 0;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
         cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .files = &files, .sink = sink,
-                     .emitted = &emitted};
+                     .text_before = kernels.len, .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
             status = compile_kernel(&c, &dumps, &kernels, &ptx);
     }

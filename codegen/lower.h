@@ -134,6 +134,7 @@ typedef struct cg_func {
     struct cg_fact *facts;     /* by value id */
     struct cg_constants *constants;
     struct cg_coords *coords;
+    size_t text_before;        /* bytes of the kernels before this one */
     uint64_t *emitted;         /* functions that the module has: bits of codegen/math.c */
     struct cg_tables *tables;  /* of constants: codegen/constant.c */
     bool params_apart;         /* pointers of different parameters never overlap */

@@ -157,6 +157,11 @@ static void put_ins(bc_text *out, const char *format, va_list args)
 
 void cg_ins(cg_func *c, const char *format, ...)
 {
+    enum { MOST_TEXT = 32 }; /* MiB, of a module; ptxas takes minutes for a tenth of that */
+    if (c->text_before + c->body.len > (size_t)MOST_TEXT << 20)
+        cg_unsupported(c, c->op, "the code becomes larger than %d MiB of PTX here; smaller tiles take less", MOST_TEXT);
+    if (c->failed)
+        return;
     va_list args;
     va_start(args, format);
     put_ins(&c->body, format, args);
