@@ -247,6 +247,10 @@ void cg_assign_cat(cg_func *c, const bc_op *op)
     cg_layout part = wish_or_default(c, like);
     part = cg_layout_drop_copies(&part, NULL);
     cg_layout l = cg_layout_embed(&part, &small, &large);
+    if (l.reg_bits == CG_MAX_REG_BITS) {
+        cg_unsupported(c, op, "'cat' would need 2^%u registers of a thread for its result", l.reg_bits + 1u);
+        return;
+    }
     l.reg[l.reg_bits++] = cg_slice_mask(&small, &large);
     cg_set_home(c, result, &l, weight_of(c, like));
     cg_want(c, lhs, &part);
