@@ -84,16 +84,18 @@ enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
 enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
 #endif
 
-/* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile; where matrices are
-   multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. Tiles of
-   more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that a kernel without loops and
-   reductions passes through once; products keep theirs in registers. */
+/* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced
+   (on four warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192); where matrices are multiplied up
+   to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. Tiles of more than 128
+   elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that a kernel without loops and reductions passes
+   through once; products keep theirs in registers. */
 static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, uint32_t *out_most)
 {
     uint32_t most = 0, product = 0;
-    bool multiplies = false, once = true; /* no element is wanted later on */
+    bool multiplies = false, reduces = false, once = true; /* no element is wanted later on */
     for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
-        once = once && op->opcode != OP_for && op->opcode != OP_loop && op->opcode != OP_reduce;
+        reduces = reduces || op->opcode == OP_reduce;
+        once = once && op->opcode != OP_for && op->opcode != OP_loop && !reduces;
         for (unsigned i = 0; i < op->result_count; i++)
             if (bc_is_tile(bc_results(op)[i].type)) {
                 cg_shape s = cg_shape_of(bc_results(op)[i].type);
@@ -112,7 +114,7 @@ static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, 
         return chain;
     if (product >= 13 && product == most)
         return product >= 15 ? 3 : 2;
-    return most >= 14 ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
+    return most >= (reduces ? 13 : 14) ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
 }
 
 /* The hint goes first, unless tiles go in strips, or a thread would have too many elements of one. Versions before 13.5 know 4 and

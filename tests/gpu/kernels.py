@@ -2,6 +2,7 @@
 """The kernels that tools/bench_gpu.py runs beside torch and Triton, and their export to .tbc files in this folder.
 
     python tests/gpu/kernels.py        writes them again; needs cuda-tile 1.7
+    for f in tests/gpu/kernels/*.tbc; do tilevm strip $f -o $f; done      # the debug information names folders of this machine
 
 A file has one entry for each tile size that is tried, NAME_SIZE; the best of them counts, as the best configuration of a
 Triton kernel does. The .tbc files are committed, so the benchmark itself needs no cuda-tile.
@@ -12,7 +13,7 @@ import cuda.tile as ct
 from cuda.tile.compilation import (ArrayConstraint, CallingConvention, KernelSignature, ScalarConstraint,
                                    export_kernel)
 
-os.chdir(os.path.dirname(os.path.abspath(__file__)))   # debug information names "kernels.py", nothing else
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
 CI = ct.Constant[int]
 
 
