@@ -100,7 +100,7 @@ static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, 
             if (bc_is_tile(bc_results(op)[i].type)) {
                 cg_shape s = cg_shape_of(bc_results(op)[i].type);
                 most = s.tile_bits > most ? s.tile_bits : most;
-                multiplies = multiplies || op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled;
+                multiplies = multiplies || cg_is_product(op);
                 if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)
                     product = s.tile_bits;
             }

@@ -19,12 +19,14 @@ typedef struct cg_product {
     uint32_t m, n, k, batch; /* bits */
     bc_kind in, acc;
     const bc_value *lhs, *rhs, *c, *result;
+    bool scaled;             /* every block of K of a row of A and of a column of B has a scale */
     bool has_atom;
     cg_atom atom;
     bool chained;            /* its left operand comes from another product, or its result goes to one */
     bool pairs;              /* bytes of B come by pairs of columns */
     bool async;              /* wgmma fits: four warps to 64 rows */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
+    const cg_val *scales[2]; /* for the atom, as words: of A, of B; registers: blocks of K, rows or columns, batches */
 } cg_product;
 
 /* Where fragments of an operand come from. */
@@ -39,6 +41,9 @@ typedef struct cg_operand {
     bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
     cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
 } cg_operand;
+
+/* Is the op a matrix product? NULL is not. */
+bool cg_is_product(const bc_op *op);
 
 /* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
 void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);

@@ -20,6 +20,21 @@ static uint32_t log2_of(int64_t x)
     return n;
 }
 
+/* The instruction for a scaled product; NULL: none. One scale is for what an instruction takes along K. */
+static const cg_atom *find_scaled_atom(const cg_func *c, const bc_op *op, const cg_product *p)
+{
+    static const cg_atom f8[2] = {
+        {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 5, 2, false, NULL},
+        {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0", 5, 2, false, NULL},
+    };
+    const bc_type *scale = bc_operands(op)[3]->type;
+    bool is_f8 = p->in == BC_F8E4M3FN || p->in == BC_F8E5M2;
+    if (!(c->target->features & CG_HAS_BLOCK_SCALE) || !is_f8 || bc_elem_kind(scale) != BC_F8E8M0FNU
+        || scale->shape[scale->rank - 1] << f8->k_bits != (int64_t)1 << p->k)
+        return NULL;
+    return &f8[p->in == BC_F8E5M2];
+}
+
 static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
 {
     static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false, NULL};
@@ -36,7 +51,9 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     };
     const cg_atom *a = NULL;
     uint32_t has = c->target->features;
-    if (p->in == BC_F16)
+    if (p->scaled)
+        a = find_scaled_atom(c, op, p);
+    else if (p->in == BC_F16)
         a = p->acc == BC_F16 ? &f16_f16 : &f16_f32;
     else if (p->in == BC_BF16)
         a = &bf16_f32;
@@ -47,7 +64,7 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     else if (op->opcode == OP_mmai)
         a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [bc_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
-    if (!a || op->opcode == OP_mmaf_scaled || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits)
+    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits)
         return false;
     p->atom = *a;
     return true;
@@ -55,17 +72,17 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
 
 /* ---- products that feed products ---- */
 
-static bool is_product(const bc_op *op)
+bool cg_is_product(const bc_op *op)
 {
-    return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai);
+    return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
 }
 
 /* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
 static const bc_op *product_behind(const bc_value *v, uint32_t *budget)
 {
     const bc_op *op = v->op;
-    if (is_product(op) || !op || *budget == 0)
-        return is_product(op) ? op : NULL;
+    if (cg_is_product(op) || !op || *budget == 0)
+        return cg_is_product(op) ? op : NULL;
     --*budget;
     if (!cg_is_map((bc_opcode)op->opcode))
         return NULL;
@@ -88,7 +105,7 @@ static bool is_chained(const bc_op *op)
         return true;
     uint32_t count = 0;
     for (const bc_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
-        if (is_product(next) && product_before(next) == op)
+        if (cg_is_product(next) && product_before(next) == op)
             return true;
     return false;
 }
@@ -98,7 +115,7 @@ uint32_t cg_mma_chain_warps(const bc_function *f)
     enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
     uint32_t warps = 0;
     for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
-        const bc_op *before = is_product(op) ? product_before(op) : NULL;
+        const bc_op *before = cg_is_product(op) ? product_before(op) : NULL;
         if (!before || cg_memory_bytes(bc_elem_kind(bc_operands(op)[0]->type)) != 2)
             continue;
         const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
@@ -120,6 +137,7 @@ static cg_product product_of(const cg_func *c, const bc_op *op)
                     .batch = r == 3 ? log2_of(a->shape[0]) : 0, .in = bc_elem_kind(a), .lhs = operands[0], .rhs = operands[1],
                     .c = operands[2], .result = cg_result(op, 0)};
     p.acc = bc_elem_kind(p.c->type);
+    p.scaled = op->opcode == OP_mmaf_scaled;
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32 && !p.batch
@@ -157,7 +175,7 @@ uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k)
 
 bool cg_mma_is_async(const cg_func *c, const bc_op *op)
 {
-    return is_product(op) && product_of(c, op).async;
+    return cg_is_product(op) && product_of(c, op).async;
 }
 
 /* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained products along M,
@@ -183,11 +201,17 @@ static void settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs
     split_warps(c, p);
 }
 
+/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
+static const uint8_t *column_bits(const cg_product *p)
+{
+    static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
+    return columns[p->pairs];
+}
+
 /* Accumulators: the fragment, then the further columns, rows and batches of the warp. */
 static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
 {
-    static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}}; /* of an instruction; of the next one */
-    const uint8_t *n = columns[p->pairs];
+    const uint8_t *n = column_bits(p);
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
     l.reg[l.reg_bits++] = one << n[0];
@@ -206,6 +230,31 @@ static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
+    return l;
+}
+
+/* The scales of A: each of four lanes side by side has one of the row in which their fragments of A begin, lane % 2 of 0, or of
+   that 8 rows below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Those of B: all
+   four have that of their column; registers: blocks of K, further columns, batches. */
+static cg_layout scale_layout(const cg_func *c, const cg_product *p, bool left)
+{
+    const uint8_t *n = column_bits(p);
+    uint32_t one = 1, blocks = p->k - p->atom.k_bits, x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0;
+    uint32_t own = left ? p->m : p->n - p->along_n;
+    cg_layout l = {.tile_bits = (uint8_t)(x + blocks + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = 0; i < blocks; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = left ? 4 + p->along_m : 3; i < own; i++)
+        l.reg[l.reg_bits++] = one << (x0 + (!left && i == 3 ? n[3] : i));
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (x + blocks + i);
+    l.lane[0] = left ? one << (x0 + 3) : 0;
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[2 + i] = one << (x0 + (left ? i : n[i]));
+    for (uint32_t i = 0; left && i < p->along_m; i++)
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (own + i);
     return l;
 }
 
@@ -270,7 +319,7 @@ static uint32_t accumulators_of(const cg_func *c, const bc_block *block)
 {
     uint32_t sum = 0;
     for (const bc_op *op = block->first; op; op = op->next)
-        if (is_product(op) && !is_product(bc_operands(op)[2]->op))
+        if (cg_is_product(op) && !cg_is_product(bc_operands(op)[2]->op))
             sum += ((uint32_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits) / cg_threads(c);
     return sum;
 }
@@ -313,6 +362,8 @@ static void assign_product(cg_func *c, const bc_op *op)
         settle_product(c, &p, &read[1]);
         if (wants_fragments(c, op, &p, &read[0]))
             read[0] = fragment_layout(c, &p);
+        for (uint32_t i = 0; p.scaled && i < 2; i++)
+            read[2 + i] = scale_layout(c, &p, i == 0);
         result = accumulator_layout(c, &p);
     } else {
         result = cg_plain_layout(c, &p);
@@ -342,7 +393,7 @@ void cg_assign_mmaf_scaled(cg_func *c, const bc_op *op)
 
 cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout *run)
 {
-    if (!is_product(op) || index > 1)
+    if (!cg_is_product(op) || index > 1)
         return CG_NO_FEED;
     cg_product p = product_of(c, op);
     uint32_t last = index ? p.n : p.k, other = index ? p.k : p.m;
@@ -579,6 +630,30 @@ static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_
     memcpy(d, out, sizeof out);
 }
 
+/* The scales are in the lowest bytes of words that all lanes have, so that any selector of threads finds them. */
+static void multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val scale_a, cg_val scale_b,
+                            cg_val *d)
+{
+    cg_val out[4];
+    for (int i = 0; i < 4; i++)
+        out[i] = cg_new(c, CG_B32);
+    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {0, 0}, %v, {0, 0}",
+           p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
+           cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, scale_b);
+    memcpy(d, out, sizeof out);
+}
+
+/* The scales of one side as words. */
+static const cg_val *take_scales(cg_func *c, const bc_op *op, uint32_t side)
+{
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->source + 2 + side;
+    const cg_val *scales = cg_get(c, bc_operands(op)[3 + side], l);
+    cg_val *out = cg_vals(c, cg_layout_regs(l));
+    for (uint32_t r = 0; scales && out && r < cg_layout_regs(l); r++)
+        out[r] = cg_reg(c, cg_to_b32(c, BC_I8, false, scales[r]));
+    return out;
+}
+
 /* All steps along K of a part: `steps` of them, the first with number `first`. */
 static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps, cg_val *acc)
 {
@@ -587,6 +662,7 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
     uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
     uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
     uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
+    uint32_t block_bits = p->k - p->atom.k_bits;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
             cg_val b[64][8];
@@ -597,8 +673,12 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
                 take_left(c, p, left, (left_first + k) | m << left_bits | batch << (left_bits + m_bits), a);
                 for (uint32_t n = 0; n < pairs; n++)
                     for (uint32_t half = 0; half < per_pair; half++) {
-                        cg_val *d = acc + ((((batch * rows) + m) * (pairs * per_pair) + n * per_pair + half) << 2);
-                        for (uint32_t i = 0; i < (p->atom.widened ? 8 : 4); i += 4)
+                        uint32_t row = batch * rows + m, column = (batch * pairs + n) * per_pair + half;
+                        cg_val *d = acc + ((row * (pairs * per_pair) + n * per_pair + half) << 2);
+                        if (p->scaled)
+                            multiply_scaled(c, p, a, b[n] + 2 * half, p->scales[0][(row << block_bits) + first + k],
+                                            p->scales[1][(column << block_bits) + first + k], d);
+                        for (uint32_t i = 0; !p->scaled && i < (p->atom.widened ? 8 : 4); i += 4)
                             multiply(c, p, a + i, b[n] + i + 2 * half, d);
                     }
             }
@@ -630,10 +710,10 @@ static void multiply_with_atom(cg_func *c, const bc_op *op, const cg_product *p,
 }
 
 /* Why a product has no instruction. */
-static const char *why_plain(const bc_op *op, const cg_product *p)
+static const char *why_plain(const cg_product *p)
 {
-    if (op->opcode == OP_mmaf_scaled)
-        return "it is scaled";
+    if (p->scaled)
+        return "no instruction of the target scales these types, or this shape";
     if (p->m < 4 || p->n < 3 || p->n > 10)
         return "no instruction has that shape";
     return "no instruction takes these types, or as few elements along k";
@@ -652,6 +732,10 @@ static void lower_product(cg_func *c, const bc_op *op)
     const cg_layout *read = cg_value_of(c, p.result)->source;
     if (p.has_atom) {
         settle_product(c, &p, &read[1]);
+        for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
+            p.scales[i] = take_scales(c, op, i);
+        if (c->failed)
+            return;
         bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */
         for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
             acc[r] = cg_to_f32(c, BC_F16, acc[r]);
@@ -659,7 +743,7 @@ static void lower_product(cg_func *c, const bc_op *op)
         for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
             acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
     } else {
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(op, &p));
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(&p));
         cg_multiply_plain(c, op, &p, read, acc);
     }
     if (!c->failed)

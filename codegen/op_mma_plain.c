@@ -1,7 +1,7 @@
 /* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment; scaled
-   products. Every thread computes its elements in a loop over K, from operands that lie unswizzled in shared memory; products and
-   sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B lies there in words of four of a column.
-   Source: memory reference, section 7. */
+   products, but of f8 on sm_120a and sm_121a. Every thread computes its elements in a loop over K, from operands that lie
+   unswizzled in shared memory; products and sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B
+   lies there in words of four of a column. Source: memory reference, section 7. */
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
@@ -27,7 +27,6 @@ typedef struct plain {
     const bc_op *op;
     const cg_product *p;
     const cg_layout *layout; /* of the result */
-    bool scaled;
     bc_kind scale_kind;
     uint32_t block;          /* log2 of the elements that a scale is for */
     cg_class cls;            /* of the sums */
@@ -116,7 +115,7 @@ static void put_operands(cg_func *c, plain *m, const cg_layout *read, uint32_t p
     cg_val scratch = cg_scratch(c, bytes_of(m, m->parts));
     for (uint32_t i = 0; i < 2; i++)
         m->sides[i].base = put_operand(c, m, i, &read[i], m->parts, part, scratch, &offset);
-    for (uint32_t i = 0; m->scaled && i < 2; i++)
+    for (uint32_t i = 0; m->p->scaled && i < 2; i++)
         m->sides[i].scale_base = put_operand(c, m, 3 + i, &read[2 + i], 0, 0, scratch, &offset);
     cg_barrier(c);
 }
@@ -140,8 +139,7 @@ static void describe_scales(plain *m)
 static void describe_sides(const cg_func *c, plain *m)
 {
     const cg_product *p = m->p;
-    m->scaled = m->op->opcode == OP_mmaf_scaled;
-    if (m->scaled)
+    if (p->scaled)
         describe_scales(m);
     while (m->parts < p->k && bytes_of(m, m->parts) > cg_scratch_room(c))
         m->parts++;
@@ -215,7 +213,7 @@ static void find_lines(cg_func *c, const plain *m, side *s)
         if (s->batch_pitch)
             cg_ins(c, "xor.b32 %v, %v, %u", own_batch, cg_reg(c, batch), l.batch);
         s->at[i] = line_address(c, s->base, own, s->pitch, own_batch, s->batch_pitch);
-        if (m->scaled)
+        if (m->p->scaled)
             s->scale_at[i] = line_address(c, s->scale_base, own, s->scale_pitch, own_batch, s->scale_batch_pitch);
     }
 }
@@ -251,7 +249,7 @@ static void load_lines(cg_func *c, const plain *m, side *s, cg_val k)
         s->x[i] = load_element(c, m, s, s->at[i]);
         cg_ins(c, "add.u32 %v, %v, %u", s->at[i], s->at[i], s->step);
     }
-    if (!m->scaled)
+    if (!m->p->scaled)
         return;
     cg_val block = cg_new(c, CG_B32), along = cg_new(c, CG_B32);
     cg_ins(c, "shr.u32 %v, %v, %u", block, k, m->block);
@@ -289,7 +287,7 @@ static void add_products(cg_func *c, const plain *m)
     const side *a = &m->sides[0], *b = &m->sides[1];
     for (uint32_t r = 0; r < cg_layout_regs(m->layout) && !c->failed; r++) {
         cg_val left = a->x[a->of[r]], right = b->x[b->of[r]];
-        if (m->scaled) { /* the product of two small floats is exact, and so is mostly that with both scales */
+        if (m->p->scaled) { /* the product of two small floats is exact, and so is mostly that with both scales */
             cg_val both = cg_new(c, CG_B32), scale = cg_new(c, CG_B32);
             cg_ins(c, "mul.rn.f32 %v, %v, %v", both, left, right);
             cg_ins(c, "mul.rn.f32 %v, %v, %v", scale, a->scale[a->of[r]], b->scale[b->of[r]]);

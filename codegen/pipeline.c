@@ -167,7 +167,7 @@ static bool is_async(cg_func *c, const bc_block *body, bool *out_always)
 static bool has_products(const bc_block *body)
 {
     for (const bc_op *op = body->first; op; op = op->next)
-        if (op->opcode == OP_mmaf || op->opcode == OP_mmai)
+        if (cg_is_product(op))
             return true;
     return false;
 }
@@ -182,7 +182,7 @@ static const bc_op *only_product(cg_func *c, const cg_pipeline *p)
     if (is_async(c, p->body, &always) || !always || p->load_count != 2)
         return NULL;
     for (const bc_op *op = p->body->first; op; op = bc_next_op(op, p->body))
-        if (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled) {
+        if (cg_is_product(op)) {
             if (found || op->block != p->body)
                 return NULL;
             found = op;

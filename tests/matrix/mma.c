@@ -13,7 +13,8 @@ typedef struct mma_shape {
 } mma_shape;
 
 static const mma_shape shapes[] = {{0, 1, 1, 1},  {0, 2, 4, 8},  {0, 16, 16, 32}, {0, 1, 32, 4}, {0, 32, 1, 16},
-                                   {0, 8, 64, 2}, {2, 4, 8, 16}, {1, 16, 2, 4},   {4, 2, 2, 64}, {0, 64, 16, 16}};
+                                   {0, 8, 64, 2}, {2, 4, 8, 16}, {1, 16, 2, 4},   {4, 2, 2, 64}, {0, 64, 16, 16},
+                                   {2, 16, 32, 64}};
 
 /* One mma: two factors, an accumulator, and scales for each factor where blocks of k have them. */
 typedef struct mma_case {

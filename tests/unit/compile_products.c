@@ -1,18 +1,20 @@
 /* Products in a loop, compiled to PTX and run on the simulator, with operands in every order in memory: as they are, transposed
    by a permute, transposed by the view. The elements are small whole numbers, so that the result is exact in any order of sums. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bytecode/base/text.h"
+#include "tests/ptxsim/harness.h"
 #include "tests/ptxsim/ptxsim.h"
 #include "tests/unit/test.h"
 
-enum { MOST = 7, STEPS = 3 };
+enum { MOST = 7, STEPS = 3, BLOCK = 32 /* elements of K with a scale */ };
 
 typedef struct number_type {
     const char *name, *sum;
     uint32_t bytes;
-    uint32_t of[MOST];       /* -3 to 3 */
+    uint32_t of[MOST];       /* -3 to 3; of scales, those powers of 2 */
 } number_type;
 
 static const number_type f16 = {"f16", "f32", 2, {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200}};
@@ -20,6 +22,8 @@ static const number_type bf16 = {"bf16", "f32", 2, {0xC040, 0xC000, 0xBF80, 0, 0
 static const number_type tf32 = {"tf32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
 static const number_type f32 = {"f32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
 static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}};
+static const number_type e5m2 = {"f8E5M2", "f32", 1, {0xC2, 0xC0, 0xBC, 0, 0x3C, 0x40, 0x42}};
+static const number_type e8m0 = {"f8E8M0FNU", "f32", 1, {124, 125, 126, 127, 128, 129, 130}};
 static const number_type i8 = {"i8", "i32", 1, {0xFD, 0xFE, 0xFF, 0, 1, 2, 3}};
 
 /* How an operand lies in memory. */
@@ -31,38 +35,47 @@ typedef struct example {
     order a, b;
     const char *target;
     const char *has, *lacks; /* what the text must and must not hold (ld.global: a load that is not pipelined); NULL: nothing */
+    bool scaled;
 } example;
 
 static const example examples[] = {
-    {&f16, 64, 64, 32, AS_IS, AS_IS, "sm_80", ".x4.trans", "ld.global"},
-    {&f16, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", ".trans"},
-    {&bf16, 64, 32, 64, PERMUTED, BY_VIEW, "sm_80", ".x4.trans", "ld.global"},
-    {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL},
-    {&f16, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "mma.sync", NULL}, /* in parts: 48 KiB are not enough */
-    {&bf16, 128, 64, 128, PERMUTED, AS_IS, "sm_86", "mma.sync", NULL},
-    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async"},
-    {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "mma.sync", "cp.async"},
-    {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync"},
-    {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global"},
-    {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL},
-    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global"}, /* in parts of K: 48 KiB for three */
-    {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global"},
-    {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_120", "cp.async", "ld.global"},
-    {&i8, 128, 128, 128, AS_IS, AS_IS, "sm_89", "prmt.b32", "ld.global"},
-    {&i8, 64, 64, 64, AS_IS, AS_IS, "sm_80", "prmt.b32", "ld.global"},
-    {&i8, 64, 64, 64, AS_IS, BY_VIEW, "sm_80", "cp.async", "prmt.b32"},
-    {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL},
-    {&i8, 64, 64, 64, PERMUTED, AS_IS, "sm_80", "mma.sync", NULL},
-    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global"},
-    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_80", "mul.rn.f16x2", "ld.global"},
-    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "cvt.rn.f16x2.e4m3x2", "ld.global"},
-    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL},
-    {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync"},
-    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global"},
-    {&bf16, 64, 128, 32, PERMUTED, AS_IS, "sm_90a", "wgmma", "ld.global"},
-    {&bf16, 128, 32, 32, BY_VIEW, BY_VIEW, "sm_90a", "wgmma", "ld.global"},
-    {&f16, 128, 64, 16, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global"},
-    {&f16, 64, 16, 128, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global"},
+    {&f16, 64, 64, 32, AS_IS, AS_IS, "sm_80", ".x4.trans", "ld.global", false},
+    {&f16, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", ".trans", false},
+    {&bf16, 64, 32, 64, PERMUTED, BY_VIEW, "sm_80", ".x4.trans", "ld.global", false},
+    {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL, false},
+    {&f16, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "mma.sync", NULL, false}, /* in parts: 48 KiB are not enough */
+    {&bf16, 128, 64, 128, PERMUTED, AS_IS, "sm_86", "mma.sync", NULL, false},
+    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async", false},
+    {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "mma.sync", "cp.async", false},
+    {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync", false},
+    {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global", false},
+    {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL, false},
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global", false}, /* in parts of K: 48 KiB */
+    {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global", false},
+    {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_120", "cp.async", "ld.global", false},
+    {&i8, 128, 128, 128, AS_IS, AS_IS, "sm_89", "prmt.b32", "ld.global", false},
+    {&i8, 64, 64, 64, AS_IS, AS_IS, "sm_80", "prmt.b32", "ld.global", false},
+    {&i8, 64, 64, 64, AS_IS, BY_VIEW, "sm_80", "cp.async", "prmt.b32", false},
+    {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL, false},
+    {&i8, 64, 64, 64, PERMUTED, AS_IS, "sm_80", "mma.sync", NULL, false},
+    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global", false},
+    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_80", "mul.rn.f16x2", "ld.global", false},
+    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "cvt.rn.f16x2.e4m3x2", "ld.global", false},
+    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL, false},
+    {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync", false},
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", false},
+    {&bf16, 64, 128, 32, PERMUTED, AS_IS, "sm_90a", "wgmma", "ld.global", false},
+    {&bf16, 128, 32, 32, BY_VIEW, BY_VIEW, "sm_90a", "wgmma", "ld.global", false},
+    {&f16, 128, 64, 16, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", false},
+    {&f16, 64, 16, 128, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", false},
+    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_120a", "block_scale", "mul.rn.f32", true},
+    {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", true},
+    {&e5m2, 16, 8, 32, AS_IS, BY_VIEW, "sm_120a", "ue8m0", "mul.rn.f32", true},
+    {&e5m2, 128, 32, 128, PERMUTED, AS_IS, "sm_120a", "e5m2.e5m2", "mul.rn.f32", true},
+    {&e5m2, 128, 128, 256, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", true}, /* in parts of K, by way of the ring */
+    {&e4m3, 128, 128, 512, BY_VIEW, AS_IS, "sm_120a", "block_scale", "cp.async", true}, /* and of scratch */
+    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_100a", "mul.rn.f32", "mma.sync", true},
+    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_120", "mul.rn.f32", "mma.sync", true},
 };
 
 static void report(void *user, const tv_diag *d)
@@ -81,6 +94,7 @@ static bool append(void *user, const void *bytes, size_t count)
 /* An operand: a tile of rows x columns of a matrix. */
 typedef struct operand {
     const char *name;
+    const number_type *type;
     order how;
     uint32_t rows, columns, matrix_rows, matrix_columns;
     const char *index;       /* of the tile as it lies in the view */
@@ -89,18 +103,30 @@ typedef struct operand {
 static operand left_of(const example *e)
 {
     const char *index = e->a == PERMUTED ? "%i, %zero" : "%zero, %i";
-    return (operand){"a", e->a, e->m, e->k, e->m, e->k * STEPS, index};
+    return (operand){"a", e->type, e->a, e->m, e->k, e->m, e->k * STEPS, index};
 }
 
 static operand right_of(const example *e)
 {
     const char *index = e->b == PERMUTED ? "%zero, %i" : "%i, %zero";
-    return (operand){"b", e->b, e->k, e->n, e->k * STEPS, e->n, index};
+    return (operand){"b", e->type, e->b, e->k, e->n, e->k * STEPS, e->n, index};
 }
 
-static void put_view_type(bc_text *out, const example *e, const operand *o)
+static operand scales_of(const operand *o)
 {
-    const char *t = e->type->name;
+    if (o->name[0] == 'a')
+        return (operand){"s", &e8m0, AS_IS, o->rows, o->columns / BLOCK, o->matrix_rows, o->matrix_columns / BLOCK, "%zero, %i"};
+    return (operand){"t", &e8m0, AS_IS, o->rows / BLOCK, o->columns, o->matrix_rows / BLOCK, o->matrix_columns, "%i, %zero"};
+}
+
+static void put_tile_type(bc_text *out, const operand *o)
+{
+    bc_text_printf(out, "tile<%ux%ux%s>", o->rows, o->columns, o->type->name);
+}
+
+static void put_view_type(bc_text *out, const operand *o)
+{
+    const char *t = o->type->name;
     bool turned = o->how != AS_IS, permuted = o->how == PERMUTED;
     uint32_t r = turned ? o->matrix_columns : o->matrix_rows, c = turned ? o->matrix_rows : o->matrix_columns;
     bc_text_printf(out, "partition_view<tile=(%ux%u), padding_value = zero, tensor_view<%ux%ux%s, strides=[%u,1]>%s>",
@@ -108,52 +134,70 @@ static void put_view_type(bc_text *out, const example *e, const operand *o)
                    o->how == BY_VIEW ? ", dim_map=[1, 0]" : "");
 }
 
-static void put_view(bc_text *out, const example *e, const operand *o)
+static void put_view(bc_text *out, const operand *o)
 {
-    const char *x = o->name, *t = e->type->name;
+    const char *x = o->name, *t = o->type->name;
     bool turned = o->how != AS_IS;
     uint32_t r = turned ? o->matrix_columns : o->matrix_rows, c = turned ? o->matrix_rows : o->matrix_columns;
     bc_text_printf(out, "%%%s0 = assume div_by<16>, %%%s : tile<ptr<%s>>\n", x, x, t);
     bc_text_printf(out, "%%%s1 = make_tensor_view %%%s0, shape = [%u, %u], strides = [%u, 1] : ", x, x, r, c, c);
     bc_text_printf(out, "tensor_view<%ux%ux%s, strides=[%u,1]>\n%%%s_m = make_partition_view %%%s1 : ", r, c, t, c, x, x);
-    put_view_type(out, e, o);
+    put_view_type(out, o);
     bc_text_char(out, '\n');
 }
 
 /* The tile as %x_x. */
-static void put_load(bc_text *out, const example *e, const operand *o)
+static void put_load(bc_text *out, const operand *o)
 {
-    const char *x = o->name, *t = e->type->name;
+    const char *x = o->name, *t = o->type->name;
     bool permuted = o->how == PERMUTED;
     uint32_t r = permuted ? o->columns : o->rows, c = permuted ? o->rows : o->columns;
     bc_text_printf(out, "%%%s2, %%%s_t = load_view_tko weak %%%s_m[%s] token = %%0 : ", x, x, x, o->index);
-    put_view_type(out, e, o);
+    put_view_type(out, o);
     bc_text_printf(out, ", tile<i32> -> tile<%ux%ux%s>, token\n", r, c, t);
     bc_text_printf(out, "%%%s_x = %s %%%s2 %s : ", x, permuted ? "permute" : "reshape", x, permuted ? "[1, 0]" : "");
     bc_text_printf(out, "tile<%ux%ux%s> -> tile<%ux%ux%s>\n", r, c, t, o->rows, o->columns, t);
+}
+
+/* The product of what was loaded, as %d. */
+static void put_product(bc_text *out, const example *e, const operand *operands, uint32_t count, const char *tile)
+{
+    bool integer = strcmp(e->type->sum, "i32") == 0;
+    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc%s : ", integer ? "mmai" : e->scaled ? "mmaf_scaled" : "mmaf",
+                   integer ? " signed signed" : e->scaled ? ", %s_x, %t_x" : "");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 2)
+            bc_text_printf(out, "%s, ", tile);
+        put_tile_type(out, &operands[i]);
+        bc_text_puts(out, i + 1 < count ? ", " : "");
+    }
+    bc_text_printf(out, "%s%s\ncontinue %%d : %s\n}\n", e->scaled ? "" : ", ", e->scaled ? "" : tile, tile);
 }
 
 static void put_kernel(bc_text *out, const example *e)
 {
     const char *t = e->type->name, *sum = e->type->sum;
     bool integer = strcmp(sum, "i32") == 0;
-    operand a = left_of(e), b = right_of(e);
+    uint32_t count = e->scaled ? 4 : 2;
+    operand operands[4] = {left_of(e), right_of(e)};
     char tile[64], view[128];
     snprintf(tile, sizeof tile, "tile<%ux%ux%s>", e->m, e->n, sum);
     snprintf(view, sizeof view, "tensor_view<%ux%ux%s, strides=[%u,1]>", e->m, e->n, sum, e->n);
+    for (uint32_t i = 2; i < count; i++)
+        operands[i] = scales_of(&operands[i - 2]);
     bc_text_puts(out, "cuda_tile.module @m { entry @k(");
-    bc_text_printf(out, "%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%c: tile<ptr<%s>>) {\n", t, t, sum);
+    bc_text_printf(out, "%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%c: tile<ptr<%s>>%s) {\n", t, t, sum,
+                   e->scaled ? ", %s: tile<ptr<f8E8M0FNU>>, %t: tile<ptr<f8E8M0FNU>>" : "");
     bc_text_puts(out, "%0 = make_token : token\n%zero = constant <i32: 0> : tile<i32>\n%one = constant <i32: 1> : tile<i32>\n");
     bc_text_printf(out, "%%steps = constant <i32: %d> : tile<i32>\n", STEPS);
-    put_view(out, e, &a);
-    put_view(out, e, &b);
+    for (uint32_t i = 0; i < count; i++)
+        put_view(out, &operands[i]);
     bc_text_printf(out, "%%start = constant <%s: %s> : %s\n", sum, integer ? "0" : "0.0", tile);
     bc_text_puts(out, "%r = for %i in (%zero to %steps, step %one) : tile<i32> ");
     bc_text_printf(out, "iter_values(%%acc = %%start) -> (%s) {\n", tile);
-    put_load(out, e, &a);
-    put_load(out, e, &b);
-    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc %s : ", integer ? "mmai" : "mmaf", integer ? "signed signed" : "");
-    bc_text_printf(out, "tile<%ux%ux%s>, tile<%ux%ux%s>, %s\ncontinue %%d : %s\n}\n", e->m, e->k, t, e->k, e->n, t, tile, tile);
+    for (uint32_t i = 0; i < count; i++)
+        put_load(out, &operands[i]);
+    put_product(out, e, operands, count, tile);
     bc_text_printf(out, "%%c1 = make_tensor_view %%c, shape = [%u, %u], strides = [%u, 1] : %s\n", e->m, e->n, e->n, view);
     bc_text_printf(out, "%%c_m = make_partition_view %%c1 : partition_view<tile=(%ux%u), %s>\n", e->m, e->n, view);
     bc_text_printf(out, "%%u = store_view_tko weak %%r, %%c_m[%%zero, %%zero] token = %%0 : %s, ", tile);
@@ -170,15 +214,15 @@ static int small(uint32_t seed, uint32_t row, uint32_t column)
     return (int)(x * 2654435761u >> 20) % MOST;
 }
 
-static unsigned char *matrix(const example *e, uint32_t seed, order how, uint32_t rows, uint32_t columns)
+static unsigned char *matrix(const number_type *type, uint32_t seed, order how, uint32_t rows, uint32_t columns)
 {
-    uint32_t bytes = e->type->bytes;
+    uint32_t bytes = type->bytes;
     unsigned char *x = malloc((size_t)rows * columns * bytes);
     if (!x)
         abort();
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t c = 0; c < columns; c++)
-            memcpy(x + (size_t)(how == AS_IS ? r * columns + c : c * rows + r) * bytes, &e->type->of[small(seed, r, c)], bytes);
+            memcpy(x + (size_t)(how == AS_IS ? r * columns + c : c * rows + r) * bytes, &type->of[small(seed, r, c)], bytes);
     return x;
 }
 
@@ -187,13 +231,16 @@ static void compare(const example *e, const char *name, const unsigned char *res
     uint32_t wrong = 0;
     for (uint32_t i = 0; i < e->m; i++)
         for (uint32_t j = 0; j < e->n; j++) {
-            int sum = 0, is;
-            for (uint32_t k = 0; k < e->k * STEPS; k++)
-                sum += (small(1, i, k) - MOST / 2) * (small(2, k, j) - MOST / 2);
+            int is;
+            double sum = 0;
+            for (uint32_t k = 0; k < e->k * STEPS; k++) {
+                double product = (small(1, i, k) - MOST / 2) * (small(2, k, j) - MOST / 2);
+                sum += e->scaled ? ldexp(product, small(3, i, k / BLOCK) + small(4, k / BLOCK, j) - 2 * (MOST / 2)) : product;
+            }
             float as_float;
             memcpy(&is, result + 4 * (size_t)(i * e->n + j), 4);
             memcpy(&as_float, &is, 4);
-            wrong += strcmp(e->type->sum, "i32") == 0 ? is != sum : as_float != (float)sum;
+            wrong += strcmp(e->type->sum, "i32") == 0 ? is != sum : as_float != sum;
         }
     CHECK_MSG(wrong == 0, "%s: %u elements are wrong", name, wrong);
 }
@@ -206,14 +253,18 @@ static void run(const example *e, const char *name, const bc_text *text)
     if (!sim)
         return;
     size_t result_bytes = (size_t)4 * e->m * e->n;
-    uint32_t all = e->k * STEPS;
-    unsigned char *a = matrix(e, 1, e->a, e->m, all), *b = matrix(e, 2, e->b, all, e->n), *c = calloc(1, result_bytes);
+    uint32_t all = e->k * STEPS, blocks = all / BLOCK + !(all / BLOCK);
+    unsigned char *a = matrix(e->type, 1, e->a, e->m, all), *b = matrix(e->type, 2, e->b, all, e->n);
+    unsigned char *s = matrix(&e8m0, 3, AS_IS, e->m, blocks), *t = matrix(&e8m0, 4, AS_IS, blocks, e->n);
+    unsigned char *c = calloc(1, result_bytes);
     if (!c)
         abort();
     uint64_t address[] = {ptxsim_buffer_add(sim, a, (size_t)e->m * all * e->type->bytes, "a"),
                           ptxsim_buffer_add(sim, b, (size_t)e->n * all * e->type->bytes, "b"),
-                          ptxsim_buffer_add(sim, c, result_bytes, "c")};
-    const void *params[] = {&address[0], &address[1], &address[2]};
+                          ptxsim_buffer_add(sim, c, result_bytes, "c"),
+                          ptxsim_buffer_add(sim, s, (size_t)e->m * blocks, "s"),
+                          ptxsim_buffer_add(sim, t, (size_t)e->n * blocks, "t")};
+    const void *params[] = {&address[0], &address[1], &address[2], &address[3], &address[4]};
     bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {1, 1, 1}, .params = params});
     CHECK_MSG(ok, "%s: %s", name, ptxsim_report_text(sim));
     if (ok)
@@ -222,14 +273,16 @@ static void run(const example *e, const char *name, const bc_text *text)
     free(a);
     free(b);
     free(c);
+    free(s);
+    free(t);
 }
 
 static void check_example(const example *e)
 {
     static const char *const orders[] = {" as it is", " permuted", " turned by its view"};
     char name[128];
-    snprintf(name, sizeof name, "%s, %ux%ux%u, a%s, b%s, %s", e->type->name, e->m, e->n, e->k, orders[e->a], orders[e->b],
-             e->target);
+    snprintf(name, sizeof name, "%s%s, %ux%ux%u, a%s, b%s, %s", e->scaled ? "scaled " : "", e->type->name, e->m, e->n, e->k,
+             orders[e->a], orders[e->b], e->target);
     tv_module *module = NULL;
     tv_sink sink = {name, report};
     bc_text source, text;
@@ -245,6 +298,7 @@ static void check_example(const example *e)
         text.len--;
         CHECK_MSG(strstr(text.ptr, e->has), "%s: no '%s'", name, e->has);
         CHECK_MSG(!e->lacks || !strstr(text.ptr, e->lacks), "%s: '%s'", name, e->lacks);
+        CHECK_MSG(harness_ptxas(text.ptr, text.len, e->target), "%s", name);
         run(e, name, &text);
     }
     tv_module_close(module);

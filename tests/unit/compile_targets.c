@@ -28,6 +28,9 @@ static const sample samples[] = {
     {CG_HAS_GDC, 78, "griddepcontrol.wait;"},
     {CG_HAS_RED_VECTORS, 81, "red.relaxed.gpu.global.add.v2.f32 [%rd1], {%f1, %f2};"},
     {CG_HAS_F32_PAIRS, 86, "add.rn.f32x2 %rd1, %rd2, %rd3;"},
+    {CG_HAS_BLOCK_SCALE, 87,
+     "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 {%f1, %f2, %f3, %f4}, "
+     "{%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4}, %r1, {0, 0}, %r2, {0, 0};"},
     {CG_HAS_STMATRIX, 78, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r1, %r2, %r3, %r4};"},
 };
 
