@@ -255,29 +255,18 @@ static cg_val mul64(cg_func *c, cg_val a, cg_val b)
     return r;
 }
 
-static cg_val add64(cg_func *c, cg_val a, cg_val b)
+/* Both of 32 or both of 64 bits. */
+static cg_val add(cg_func *c, cg_val a, cg_val b)
 {
+    cg_class cls = (cg_class)a.cls;
     if (a.known && b.known)
-        return cg_const(CG_B64, a.bits + b.bits);
+        return cg_const(cls, cls == CG_B32 ? (uint32_t)(a.bits + b.bits) : a.bits + b.bits);
     if (a.known && a.bits == 0)
         return b;
     if (b.known && b.bits == 0)
         return a;
-    cg_val r = cg_new(c, CG_B64);
-    cg_ins(c, "add.s64 %v, %v, %v", r, a.id ? a : b, a.id ? b : a);
-    return r;
-}
-
-static cg_val add32(cg_func *c, cg_val a, cg_val b)
-{
-    if (a.known && b.known)
-        return cg_const(CG_B32, (uint32_t)(a.bits + b.bits));
-    if (a.known && a.bits == 0)
-        return b;
-    if (b.known && b.bits == 0)
-        return a;
-    cg_val r = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %v", r, a.id ? a : b, a.id ? b : a);
+    cg_val r = cg_new(c, cls);
+    cg_ins(c, "add.s%u %v, %v, %v", cg_class_bits(cls), r, a.id ? a : b, a.id ? b : a);
     return r;
 }
 
@@ -406,14 +395,14 @@ static void begin_dim(walk *w, uint32_t t)
         first = narrow_start(w, t);
         if (leaves)
             w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
-        first = widen(c, w->mixed[t] ? first : add32(c, first, w->thread[t]));
+        first = widen(c, w->mixed[t] ? first : add(c, first, w->thread[t]));
     } else {
         cg_val wide = tile_start(w, t);
         if (leaves)
             w->limit[t] = room(w, w->tensor->extent[d], wide);
-        first = w->mixed[t] ? wide : add64(c, wide, widen(c, w->thread[t]));
+        first = w->mixed[t] ? wide : add(c, wide, widen(c, w->thread[t]));
     }
-    w->base = add64(c, w->base, bytes_of(w, t, first));
+    w->base = add(c, w->base, bytes_of(w, t, first));
 }
 
 /* Coordinate within the tile of a register along t: 32 bits. */
@@ -501,14 +490,14 @@ static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
             else {
                 cg_val *sum = cache(w, &w->sums, part->address.id, bytes->id);
                 if (!sum->id)
-                    *sum = add64(c, part->address, *bytes);
+                    *sum = add(c, part->address, *bytes);
                 part->address = *sum;
             }
         }
         part->inside = cg_and(c, part->inside, inside_of(w, t, key, r));
     }
     if (part->offset > INT32_MAX || part->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
-        part->address = add64(c, part->address, cg_const(CG_B64, (uint64_t)part->offset));
+        part->address = add(c, part->address, cg_const(CG_B64, (uint64_t)part->offset));
         part->offset = 0;
     }
     part->address = cg_reg(c, part->address);

@@ -44,12 +44,6 @@ typedef struct bundle {
     size_t count;
 } bundle;
 
-static bool keep(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static void keep_finding(void *user, const tv_diag *diag)
 {
     if (diag->severity == TV_ERROR) {
@@ -80,7 +74,7 @@ static bool compile(driver *d, const corpus_case *c, const cg_target *target, bc
         status = tv_module_verify(m, &(tv_verify_options){.max_errors = 1}, sink);
     if (status == TV_OK)
         status = tv_compile_ptx(m, &(tv_compile_options){.target = target->name, .opt_level = 3}, sink,
-                                (tv_writer){.user = out, .write = keep});
+                                (tv_writer){.user = out, .write = bc_text_append});
     tv_module_close(m);
     free(bytes);
     bool may = target->sm >= c->needs_sm;

@@ -120,19 +120,13 @@ static char *read_kernel(const char *path, size_t *out_size)
 
 /* ---- in this process ---- */
 
-static bool keep(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static tv_status compile(const char *bytes, size_t size, const char *target, bc_text *out)
 {
     tv_module *m;
     TV_TRY(tv_module_open(bytes, size, NULL, (tv_sink){0}, &m));
     tv_status status = tv_module_verify(m, NULL, (tv_sink){0});
     if (status == TV_OK)
-        status = tv_compile_ptx(m, &(tv_compile_options){.target = target, .opt_level = 3}, (tv_sink){0}, (tv_writer){out, keep});
+        status = tv_compile_ptx(m, &(tv_compile_options){.target = target, .opt_level = 3}, (tv_sink){0}, (tv_writer){out, bc_text_append});
     tv_module_close(m);
     return status;
 }

@@ -120,12 +120,6 @@ static void keep_finding(void *user, const tv_diag *d)
                 d->other->file.ptr ? d->other->file.ptr : "", d->other->line);
 }
 
-static bool keep_output(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 /* ---- memory ---- */
 
 /* Numbers of middling size and either sign in f16, bf16 and f32; the corpus's own take minutes for the large cases. */
@@ -257,7 +251,7 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
     const corpus_case *c = a->c;
     tv_vm *vm;
     tv_vm_options options = { .threads = a->driver->threads, .order_seed = a->driver->seed,
-                              .output = { &a->output, keep_output }, .checks = a->driver->findings ? TV_CHECK_ALL : 0 };
+                              .output = { &a->output, bc_text_append }, .checks = a->driver->findings ? TV_CHECK_ALL : 0 };
     tv_status status = tv_vm_new(m, &options, sink, &vm);
     if (status != TV_OK)
         return status;
@@ -287,7 +281,7 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     char error[400];
     bc_text_init(&ptx, NULL);
     tv_status status = tv_compile_ptx(m, &(tv_compile_options){ .target = a->driver->target, .opt_level = 3 }, sink,
-                                      (tv_writer){ &ptx, keep_output });
+                                      (tv_writer){ &ptx, bc_text_append });
     ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
     if (status == TV_OK && !sim) {
         problem(a, "    PTX: %s\n", error);
@@ -352,7 +346,7 @@ static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const
     gpu_module *loaded = NULL;
     bc_text_init(&ptx, NULL);
     tv_status status = tv_compile_ptx(m, &(tv_compile_options){ .target = a->driver->target, .opt_level = 3 }, sink,
-                                      (tv_writer){ &ptx, keep_output });
+                                      (tv_writer){ &ptx, bc_text_append });
     bool ok = status == TV_OK && gpu_load(ptx.ptr, &loaded);
     for (size_t i = 0; i < c->param_count && ok; i++)
         if (c->params[i].kind == CASE_LIST)

@@ -68,12 +68,6 @@ void *__wrap_realloc(void *memory, size_t size)
 
 /* ---- what every scenario uses ---- */
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static void ignore(void *user, const tv_diag *diag)
 {
     (void)user;
@@ -95,7 +89,7 @@ static bc_text make_bytecode(unsigned number)
     tv_module *module = NULL;
     tv_sink sink = {.report = ignore};
     CHECK(tv_module_parse(text.ptr, text.len, 1, NULL, sink, &module) == TV_OK);
-    CHECK(tv_module_write(module, sink, (tv_writer){.user = &bytes, .write = append}) == TV_OK);
+    CHECK(tv_module_write(module, sink, (tv_writer){.user = &bytes, .write = bc_text_append}) == TV_OK);
     tv_module_close(module);
     bc_text_release(&text);
     return bytes;

@@ -352,12 +352,6 @@ static tv_status digest_text(const char *file, const char *damage, size_t at, co
     return status;
 }
 
-static bool keep(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 /* Prefixes, changed characters, and lines twice or missing. */
 static void check_text(const char *file, char *text, size_t size)
 {
@@ -413,7 +407,7 @@ static void check_texts(const char *file, const unsigned char *bytes, size_t siz
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         bc_text text;
         bc_text_init(&text, NULL);
-        bool ok = tv_module_print(module, &forms[i], (tv_writer){.user = &text, .write = keep}) == TV_OK && !text.failed;
+        bool ok = tv_module_print(module, &forms[i], (tv_writer){.user = &text, .write = bc_text_append}) == TV_OK && !text.failed;
         check(ok, file, "text", i, "cannot be printed");
         if (ok) {
             check_text(file, text.ptr, text.len);

@@ -253,12 +253,6 @@ static bool change_version(mutator *k)
     return true;
 }
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static bool mutate(mutator *k)
 {
     static bool (*const changes[])(mutator *) = {
@@ -284,7 +278,7 @@ static bool make_mutant(const uint8_t *bytes, size_t size, uint64_t seed, bc_tex
     bool made = false;
     for (unsigned tries = 0; tries < 20 && !made; tries++)
         made = mutate(&k);
-    made = made && tv_module_write(k.m, (tv_sink){0}, (tv_writer){out, append}) == TV_OK;
+    made = made && tv_module_write(k.m, (tv_sink){0}, (tv_writer){out, bc_text_append}) == TV_OK;
     tv_module_close(k.m);
     return made && (out->len != size || memcmp(out->ptr, bytes, size) != 0);
 }

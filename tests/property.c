@@ -49,23 +49,17 @@ static void remember(void *user, const tv_diag *diag)
     snprintf(s->message, sizeof s->message, "%.*s", (int)diag->message.len, diag->message.ptr);
 }
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static bool write_module(subject *s, tv_module *m, bc_text *out)
 {
     bc_text_init(out, NULL);
-    return tv_module_write(m, (tv_sink){s, remember}, (tv_writer){out, append}) == TV_OK;
+    return tv_module_write(m, (tv_sink){s, remember}, (tv_writer){out, bc_text_append}) == TV_OK;
 }
 
 /* With locations where there are any: `loc(unknown)` makes a debug section. */
 static bool print_module(tv_module *m, bc_text *out)
 {
     bc_text_init(out, NULL);
-    return tv_module_print(m, &(tv_print_options){.debug_info = m->has_debug_section}, (tv_writer){out, append}) == TV_OK;
+    return tv_module_print(m, &(tv_print_options){.debug_info = m->has_debug_section}, (tv_writer){out, bc_text_append}) == TV_OK;
 }
 
 static bool verifies(subject *s, tv_module *m)
@@ -185,9 +179,9 @@ static void check_compiles(subject *s, const tv_module *m, const char *target)
     bc_text first, second;
     bc_text_init(&first, NULL);
     bc_text_init(&second, NULL);
-    tv_status status = tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&first, append});
+    tv_status status = tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&first, bc_text_append});
     check(s, status == TV_OK || (status == TV_UNSUPPORTED && s->rule[0]), "does not compile");
-    check(s, tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&second, append}) == status && equal(&first, &second),
+    check(s, tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&second, bc_text_append}) == status && equal(&first, &second),
           "compiled again it is another text");
     bc_text_release(&first);
     bc_text_release(&second);

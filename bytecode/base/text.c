@@ -64,6 +64,12 @@ void bc_text_bytes(bc_text *text, const void *bytes, size_t count)
     text->ptr[text->len] = 0;
 }
 
+bool bc_text_append(void *text, const void *bytes, size_t count)
+{
+    bc_text_bytes(text, bytes, count);
+    return !((bc_text *)text)->failed;
+}
+
 void bc_text_char(bc_text *text, char c)
 {
     bc_text_bytes(text, &c, 1);

@@ -22,6 +22,8 @@ void bc_text_release(bc_text *text);
 void bc_text_clear(bc_text *text); /* keeps the memory */
 
 void bc_text_bytes(bc_text *text, const void *bytes, size_t count);
+/* The same as the function of a tv_writer whose user is the text; false once memory ran out. */
+bool bc_text_append(void *text, const void *bytes, size_t count);
 void bc_text_char(bc_text *text, char c);
 void bc_text_puts(bc_text *text, const char *s);
 void bc_text_str(bc_text *text, tv_str s);

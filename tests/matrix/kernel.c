@@ -427,12 +427,6 @@ static void keep_finding(void *user, const tv_diag *d)
         bc_text_printf(out, "    %s: %.*s\n", d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static bool keep_output(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static void module_text(const mx_kernel *k, const char *globals, bc_text *out)
 {
     tv_str params = bc_text_get(&k->params), body = bc_text_get(&k->body);
@@ -494,7 +488,7 @@ void mx_check_all_executed(mx_report *r)
 static tv_status run_module(mx_kernel *k, const tv_module *m)
 {
     tv_sink sink = {&k->findings, keep_finding};
-    tv_vm_options options = {.threads = 1, .step_limit = 100000000, .output = {&k->output, keep_output}};
+    tv_vm_options options = {.threads = 1, .step_limit = 100000000, .output = {&k->output, bc_text_append}};
     tv_vm *vm;
     TV_TRY(tv_vm_new(m, &options, sink, &vm));
     tv_status status = TV_OK;
@@ -513,12 +507,6 @@ static tv_status run_module(mx_kernel *k, const tv_module *m)
     note_executed(vm);
     tv_vm_free(vm);
     return status;
-}
-
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
 }
 
 static tv_status run_simulator(mx_kernel *k, const bc_text *ptx)
@@ -581,7 +569,7 @@ static tv_status run_ptx(mx_kernel *k, const tv_module *m)
     bc_text text;
     bc_text_init(&text, NULL);
     tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = ptx_target, .opt_level = 3}, (tv_sink){&k->findings, keep_finding},
-                                      (tv_writer){&text, append});
+                                      (tv_writer){&text, bc_text_append});
     if (status == TV_OK)
         status = on_gpu ? run_gpu(k, &text) : run_simulator(k, &text);
     bc_text_release(&text);

@@ -115,12 +115,6 @@ static void report(void *user, const tv_diag *d)
     fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static bool append(void *user, const void *bytes, size_t count)
-{
-    bc_text_bytes(user, bytes, count);
-    return true;
-}
-
 static uint32_t *buffer(size_t count, uint32_t seed)
 {
     uint32_t *x = malloc(count * sizeof *x);
@@ -178,7 +172,7 @@ static bool compile(const char *name, const char *target, const bc_text *source,
     tv_sink sink = {(void *)(uintptr_t)name, report};
     bool ok = tv_module_parse(source->ptr, source->len, 0, NULL, sink, module) == TV_OK
            && tv_module_verify(*module, NULL, sink) == TV_OK
-           && tv_compile_ptx(*module, &(tv_compile_options){.target = target}, sink, (tv_writer){text, append}) == TV_OK;
+           && tv_compile_ptx(*module, &(tv_compile_options){.target = target}, sink, (tv_writer){text, bc_text_append}) == TV_OK;
     CHECK_MSG(ok, "%s: is not compiled", name);
     return ok;
 }
@@ -226,7 +220,7 @@ static void check_refusal(void)
     put_kernel(&source, &turned, (size){4096, 4096});
     CHECK(tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK);
     CHECK(tv_module_verify(module, NULL, sink) == TV_OK);
-    CHECK(tv_compile_ptx(module, NULL, sink, (tv_writer){&text, append}) == TV_UNSUPPORTED);
+    CHECK(tv_compile_ptx(module, NULL, sink, (tv_writer){&text, bc_text_append}) == TV_UNSUPPORTED);
     CHECK(told);
     tv_module_close(module);
     bc_text_release(&source);
@@ -267,7 +261,7 @@ static void check_memory(const example *e)
     for (tv_status status = TV_NO_MEMORY; status == TV_NO_MEMORY && n < 10000; n++) {
         bc_text_init(&text, NULL);
         left = n;
-        status = tv_compile_ptx(module, NULL, sink, (tv_writer){&text, append});
+        status = tv_compile_ptx(module, NULL, sink, (tv_writer){&text, bc_text_append});
         CHECK_MSG(status == TV_OK || status == TV_NO_MEMORY, "%s: piece %u: status %d", e->name, n, (int)status);
         bc_text_release(&text);
     }

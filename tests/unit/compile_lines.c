@@ -17,17 +17,11 @@ static const char source[] =
     "#entry = #cuda_tile.di_loc<loc(\"a\\22b.py\":3:1) in #k>\n"
     "#add = #cuda_tile.di_loc<loc(\"a\\22b.py\":14:5) in #k>\n";
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static void compile(const tv_module *m, bool line_info, bc_text *out)
 {
     bc_text_init(out, NULL);
     CHECK(tv_compile_ptx(m, &(tv_compile_options){.target = "sm_90", .line_info = line_info}, (tv_sink){0},
-                         (tv_writer){out, append}) == TV_OK);
+                         (tv_writer){out, bc_text_append}) == TV_OK);
 }
 
 int main(void)

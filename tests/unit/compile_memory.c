@@ -126,12 +126,6 @@ static void report(void *user, const tv_diag *d)
     fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static bool append(void *user, const void *bytes, size_t count)
-{
-    bc_text_bytes(user, bytes, count);
-    return true;
-}
-
 typedef struct memory {
     _Alignas(256) unsigned char bytes[BUFFERS][BYTES];
 } memory;
@@ -186,7 +180,7 @@ static void check_example(const example *e)
                    "%s return\n} }\n", e->pointee[0], e->pointee[1], e->pointee[2], e->body);
     bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
            && tv_module_verify(module, NULL, sink) == TV_OK
-           && tv_compile_ptx(module, &(tv_compile_options){.target = "sm_100"}, sink, (tv_writer){&text, append}) == TV_OK;
+           && tv_compile_ptx(module, &(tv_compile_options){.target = "sm_100"}, sink, (tv_writer){&text, bc_text_append}) == TV_OK;
     CHECK_MSG(ok, "%s", e->name);
     if (ok) {
         fill(&by_vm);

@@ -83,12 +83,6 @@ static void report(void *user, const tv_diag *d)
     fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static bool append(void *user, const void *bytes, size_t count)
-{
-    bc_text_bytes(user, bytes, count);
-    return true;
-}
-
 /* ---- the kernel ---- */
 
 /* An operand: a tile of rows x columns of a matrix. */
@@ -291,7 +285,7 @@ static void check_example(const example *e)
     put_kernel(&source, e);
     bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
            && tv_module_verify(module, NULL, sink) == TV_OK
-           && tv_compile_ptx(module, &(tv_compile_options){.target = e->target, .opt_level = 3}, sink, (tv_writer){&text, append}) == TV_OK;
+           && tv_compile_ptx(module, &(tv_compile_options){.target = e->target, .opt_level = 3}, sink, (tv_writer){&text, bc_text_append}) == TV_OK;
     bc_text_char(&text, '\0');
     CHECK_MSG(ok, "%s", name);
     if (ok) {

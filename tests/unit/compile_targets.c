@@ -73,12 +73,6 @@ static void check_names(void)
 
 /* ---- headers ---- */
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 /* The PTX of an empty kernel with these hints, or an empty text. */
 static tv_status compile(const char *hints, unsigned minor, const tv_compile_options *options, bc_text *out)
 {
@@ -88,7 +82,7 @@ static tv_status compile(const char *hints, unsigned minor, const tv_compile_opt
     bc_text_init(out, NULL);
     CHECK(tv_module_parse(source, (size_t)len, minor, NULL, (tv_sink){0}, &m) == TV_OK);
     CHECK(tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
-    tv_status status = tv_compile_ptx(m, options, (tv_sink){0}, (tv_writer){out, append});
+    tv_status status = tv_compile_ptx(m, options, (tv_sink){0}, (tv_writer){out, bc_text_append});
     tv_module_close(m);
     return status;
 }
@@ -153,7 +147,7 @@ static void check_levels(void)
         bc_text text;
         bc_text_init(&text, NULL);
         tv_compile_options options = {.target = "sm_80", .opt_level = level};
-        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, append}) == TV_OK);
+        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, bc_text_append}) == TV_OK);
         CHECK(text.ptr && !strstr(text.ptr, "cp.async") == !level);
         bc_text_release(&text);
     }
@@ -189,7 +183,7 @@ static void check_vector_additions(void)
         bc_text text;
         bc_text_init(&text, NULL);
         tv_compile_options options = {.target = "sm_90a", .opt_level = 3, .ptx_version = version};
-        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, append}) == TV_OK);
+        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, bc_text_append}) == TV_OK);
         CHECK(text.ptr && strstr(text.ptr, version == 80 ? ".version 8.0\n" : ".version 8.1\n"));
         CHECK(text.ptr && !strstr(text.ptr, ".add.v4.f32") == (version == 80));
         CHECK(text.ptr && harness_ptxas(text.ptr, text.len, "sm_90a"));

@@ -39,12 +39,6 @@ static void count(void *user, const tv_diag *diag)
     *(unsigned *)user += diag->severity == TV_ERROR;
 }
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return !((bc_text *)user)->failed;
-}
-
 typedef struct ending {
     tv_status parsed, verified, ran;
     unsigned errors;
@@ -73,8 +67,8 @@ static void round_trip(const tv_module *module, const tv_allocator *allocator, t
     const tv_open_options options = {.allocator = allocator};
     bc_text_init(&text, NULL);
     bc_text_init(&bytes, NULL);
-    CHECK(tv_module_print(module, NULL, (tv_writer){.user = &text, .write = append}) == TV_OK);
-    CHECK(tv_module_write(module, sink, (tv_writer){.user = &bytes, .write = append}) == TV_OK);
+    CHECK(tv_module_print(module, NULL, (tv_writer){.user = &text, .write = bc_text_append}) == TV_OK);
+    CHECK(tv_module_write(module, sink, (tv_writer){.user = &bytes, .write = bc_text_append}) == TV_OK);
     tv_status status = tv_module_open(bytes.ptr, bytes.len, &options, sink, &again);
     CHECK(status == TV_OK);
     if (status == TV_OK)

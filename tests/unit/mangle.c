@@ -31,17 +31,11 @@ static tv_signature *decode(const char *symbol)
     return s;
 }
 
-static bool to_text(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 /* Parameters one after the other: "a=f32[n0]  n0 % 16; b== 1024"; tuples with braces. */
 static void describe(const tv_param *p, bc_text *out)
 {
     bc_text_printf(out, "%s=", p->name);
-    CHECK(tv_param_print(p, (tv_writer){.user = out, .write = to_text}) == TV_OK);
+    CHECK(tv_param_print(p, (tv_writer){.user = out, .write = bc_text_append}) == TV_OK);
     if (p->kind == TV_PARAM_TUPLE || p->kind == TV_PARAM_STRUCT) {
         bc_text_puts(out, " {");
         for (size_t i = 0; i < p->item_count; i++) {

@@ -252,12 +252,6 @@ static void print_error(void *user, const tv_diag *diag)
 
 /* ---- work ---- */
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return !((bc_text *)user)->failed;
-}
-
 static int write_output(const char *path, tv_str bytes)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -325,7 +319,7 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     how.remarks = remarks_sink(&s->remarks);
     int code = EXIT_DONE;
     if (tv_module_verify(module, &verify, (tv_sink){.report = print_error}) != TV_OK ||
-        tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = append}) != TV_OK)
+        tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = bc_text_append}) != TV_OK)
         code = say(EXIT_COMPILE, "failed to compile Tile IR program%s", ptx.failed ? ": out of memory" : "");
     if (code == EXIT_DONE)
         code = finish(s, &ptx);

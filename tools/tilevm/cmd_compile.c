@@ -181,12 +181,6 @@ static char *output_name(const compile_job *job, const char *target)
 
 /* ---- one target ---- */
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return !((bc_text *)user)->failed;
-}
-
 static bool print_dump(void *user, const void *bytes, size_t size)
 {
     (void)user;
@@ -263,7 +257,7 @@ static int compile_for(compile_job *job, const char *target)
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
     if (code == CLI_OK)
         code = cli_exit_of(
-            tv_compile_ptx(job->module, &job->compile, job->sink, (tv_writer){.user = &ptx, .write = append}),
+            tv_compile_ptx(job->module, &job->compile, job->sink, (tv_writer){.user = &ptx, .write = bc_text_append}),
             job->input);
     if (code == CLI_OK && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);

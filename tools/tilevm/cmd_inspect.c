@@ -24,15 +24,9 @@ const cli_command command_inspect = {
 
 static const char *const type_word[] = {"value", "address", "extent", "stride", "list", "count"};
 
-static bool append_to_text(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static void put_param_text(bc_text *out, const tv_param *param)
 {
-    tv_writer writer = {.user = out, .write = append_to_text};
+    tv_writer writer = {.user = out, .write = bc_text_append};
     if (tv_param_print(param, writer) != TV_OK)
         out->failed = true;
 }

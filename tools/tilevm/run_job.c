@@ -188,17 +188,11 @@ static bool give_all(run_job *job, io_error *error)
     return true;
 }
 
-static bool to_text(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static bool say_missing(const run_job *job, const arg_value *value, io_error *error)
 {
     bc_text text;
     bc_text_init(&text, NULL);
-    tv_param_print(value->leaf, (tv_writer){.user = &text, .write = to_text});
+    tv_param_print(value->leaf, (tv_writer){.user = &text, .write = bc_text_append});
     io_fail(error, "argument '%s' is missing: %.*s; for something made up say %s=auto", value->name, (int)text.len,
             text.ptr ? text.ptr : "", value->name);
     bc_text_release(&text);

@@ -34,12 +34,6 @@ static bool fail(run_study *s, const char *problem)
 
 /* ---- replaying ---- */
 
-static bool append(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return !((bc_text *)user)->failed;
-}
-
 static void replay_free(replay *r)
 {
     tv_module_close(r->module);
@@ -63,7 +57,7 @@ static bool make_module(run_study *s, replay *r, const uint32_t *ops, size_t cou
         return fail(s, "out of memory");
     if (tv_module_verify(r->module, NULL, nobody) != TV_OK)
         return fail(s, "the changed module is not valid; please report this with the bytecode");
-    return tv_module_write(r->module, nobody, (tv_writer){&r->bytes, append}) == TV_OK || fail(s, "out of memory");
+    return tv_module_write(r->module, nobody, (tv_writer){&r->bytes, bc_text_append}) == TV_OK || fail(s, "out of memory");
 }
 
 static bool replay_on_gpu(run_study *s, replay *r, size_t size)

@@ -9,16 +9,10 @@
 
 /* ---- parameters ---- */
 
-static bool to_text(void *user, const void *bytes, size_t size)
-{
-    bc_text_bytes(user, bytes, size);
-    return true;
-}
-
 static void put_param(bc_text *out, const tv_param *param, unsigned depth)
 {
     bc_text_printf(out, "%*s%s  ", (int)(2 + 2 * depth), "", param->name);
-    tv_param_print(param, (tv_writer){.user = out, .write = to_text});
+    tv_param_print(param, (tv_writer){.user = out, .write = bc_text_append});
     bc_text_char(out, '\n');
     if (param->kind == TV_PARAM_TUPLE || param->kind == TV_PARAM_STRUCT)
         for (size_t i = 0; i < param->item_count; i++)
