@@ -3,7 +3,8 @@
 
     python tests/bench/kernels.py        writes them again; needs cuda-tile 1.7
 
-tools/bench_vm.py has the arguments, the grids and what they are compared with. The .tbc files are committed, so the
+tools/bench_vm.py has the arguments, the grids and what they are compared with. Afterwards `tilevm strip` takes
+out the debug information, which names folders of the machine. The .tbc files are committed, so the
 benchmark itself needs no cuda-tile.
 """
 import cuda.tile as ct
@@ -11,7 +12,7 @@ from cuda.tile.compilation import (ArrayConstraint, CallingConvention, KernelSig
                                    export_kernel)
 import os
 
-os.chdir(os.path.dirname(os.path.abspath(__file__)))   # debug information names "kernels.py", nothing else
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
 CI = ct.Constant[int]
 ZERO = ct.PaddingMode.ZERO
 
