@@ -75,7 +75,7 @@ static tv_module *open_module(subject *s, const bc_text *bytes)
 
 static bool equal(const bc_text *a, const bc_text *b)
 {
-    return a->len == b->len && memcmp(a->ptr, b->ptr, a->len) == 0;
+    return bc_str_eq(bc_text_get(a), bc_text_get(b));
 }
 
 static bool same(const tv_module *a, const tv_module *b, const compare_options *options)
