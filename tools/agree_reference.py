@@ -4,7 +4,7 @@
 Needs the reference tools (pip install nvidia-cuda-tileiras nvidia-cuda-nvcc nvidia-nvvm into one environment) and, in
 TILEIR_TOOLS, the folder that holds their bin/ (…/site-packages/nvidia/cu13). Without them it says so and exits 0.
 
-    make mutate all
+    make tests corpus
     TILEIR_TOOLS=… tools/agree_reference.py --mutants 2000 build/corpus/bytecode
 
 tileiras: exit 0 and 5 (verified, but not compilable for the target) count as accepted, 3 as rejected; anything else is a
