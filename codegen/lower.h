@@ -90,10 +90,15 @@ typedef struct cg_value {
 
 /* ---- order of memory accesses (codegen/order.h) ---- */
 
+/* Bytes of the scratch. */
+typedef struct cg_span {
+    uint32_t from, to;
+} cg_span;
+
 /* The state, to be put back when another branch is lowered. */
 typedef struct cg_order {
     const struct cg_note *notes; /* accesses since the last barrier */
-    bool scratch_dirty;          /* a thread may still read the scratch */
+    cg_span read;                /* of the scratch: a thread may still read them; from = to: none */
 } cg_order;
 
 /* ---- the module ---- */
@@ -280,6 +285,10 @@ uint32_t cg_scratch_room(const cg_func *c);
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
 /* After reading it. */
 void cg_scratch_read(cg_func *c);
+/* The same for some bytes that are written, awaited and read with no other scratch in between: they lie where nothing is read any
+   more, if there is such a place, which saves a barrier. */
+cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span);
+void cg_scratch_apart_read(cg_func *c, const cg_span *span);
 
 /* ---- regions ---- */
 

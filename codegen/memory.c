@@ -390,10 +390,11 @@ bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs)
 {
     if (cg_is_owner(c, l).known)
         return false;
-    cg_val base = cg_scratch(c, cg_memory_bytes(kind) << l->tile_bits);
+    cg_span span;
+    cg_val base = cg_scratch_apart(c, cg_memory_bytes(kind) << l->tile_bits, &span);
     cg_flat_store(c, kind, base, l, regs);
     cg_barrier(c);
     cg_flat_load(c, kind, base, l, regs);
-    cg_scratch_read(c);
+    cg_scratch_apart_read(c, &span);
     return true;
 }

@@ -154,6 +154,8 @@ cg_val cg_to_b64(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
 
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
+    if (x.known && kind == BC_BF16)
+        return cg_const(CG_B32, x.bits << 16);
     cg_val wide = cg_new(c, CG_B32);
     if (kind == BC_F16)
         cg_ins(c, "cvt.f32.f16 %v, %v", wide, cg_reg(c, x));
@@ -313,19 +315,36 @@ static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands
     return result;
 }
 
+/* Turns a constant power of two into its reciprocal, if that is normal, too: x / 2^k and x 2^-k are rounded from the same number. */
+static bool invert_power_of_two(map_type type, cg_val *x)
+{
+    unsigned fraction = type == TYPE_F64 ? 52 : 23;
+    uint64_t twice_bias = type == TYPE_F64 ? 2046 : 254, exponent = x->bits >> fraction & (twice_bias + 1);
+    bool fits = x->known && !(x->bits & (((uint64_t)1 << fraction) - 1)) && exponent && exponent < twice_bias;
+    if (fits)
+        x->bits += (twice_bias - 2 * exponent) << fraction; /* modulo 2^64 */
+    return fits;
+}
+
 /* By a template, or a function of codegen/math.def; false: by neither. Integers among the operands come in 32 bits. */
 static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifiers *m, const cg_val *operands, cg_val *out_result)
 {
     const char *name = bc_info(op)->name, *variant = variant_of(op, type), *text = find_template(name, variant, type);
+    modifiers modified = *m;
     cg_val x[4];
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
         bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
         x[i] = type_of(kind) == TYPE_I32 ? cg_to_b32(c, kind, true, operands[i]) : operands[i];
     }
+    if (op->opcode == OP_divf && (type == TYPE_F32 || type == TYPE_F64) && invert_power_of_two(type, &x[1])) {
+        text = find_template(name, "_power", type);
+        if (attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf)
+            modified.items[1] = "rn"; /* approx and full are exact then */
+    }
     if (!text)
         return (type == TYPE_F32 || type == TYPE_F64) && cg_math_element(c, name, variant, type == TYPE_F64, x, out_result);
     *out_result = cg_new(c, type == TYPE_F64 ? CG_B64 : type == TYPE_F32 ? CG_B32 : CG_B16);
-    cg_template(c, text, *out_result, x, m->items);
+    cg_template(c, text, *out_result, x, modified.items);
     return true;
 }
 

@@ -262,7 +262,8 @@ static void exchange(cg_func *c, const bc_op *op, const cg_layout *result, const
     cg_val addresses[MAX_OPERANDS], *regs = cg_vals(c, count);
     for (uint32_t i = 0; i < op->operand_count; i++)
         bytes += ((cg_memory_bytes(bc_elem_kind(bc_operands(op)[i]->type)) << slots->tile_bits) + 15) & ~15u;
-    cg_val base = cg_scratch(c, bytes);
+    cg_span span;
+    cg_val base = cg_scratch_apart(c, bytes, &span);
     for (uint32_t i = 0; i < op->operand_count && regs; i++) {
         bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
         addresses[i] = base;
@@ -281,7 +282,7 @@ static void exchange(cg_func *c, const bc_op *op, const cg_layout *result, const
         if (parts[i])
             cg_flat_load(c, bc_elem_kind(bc_operands(op)[i]->type), addresses[i], &all, parts[i]);
     }
-    cg_scratch_read(c);
+    cg_scratch_apart_read(c, &span);
 }
 
 static void reduce_warps(cg_func *c, const bc_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,

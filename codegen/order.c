@@ -8,7 +8,7 @@
 /* ---- which memory ---- */
 
 /* The value that an address comes from: a parameter, or what loaded or made the pointer. */
-static const bc_value *origin(const bc_value *v)
+static const bc_value *origin_of(const bc_value *v)
 {
     for (const bc_op *op = v->op; op; op = v->op) {
         switch ((int)op->opcode) {
@@ -34,7 +34,7 @@ static const bc_value *origin(const bc_value *v)
 /* Arrays of a cuTile signature without alias groups do not overlap (memory reference, 11.3); nothing else is known. */
 static uint32_t root_of(const cg_func *c, const bc_value *memory)
 {
-    const bc_value *v = origin(memory);
+    const bc_value *v = origin_of(memory);
     return c->params_apart && !v->op && v->id < c->f->body->arg_count ? v->id + 1 : 0;
 }
 
@@ -75,7 +75,7 @@ static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *lay
 static void add_note(cg_func *c, cg_note note)
 {
     for (const cg_note *n = c->order.notes; n; n = n->next)
-        if (n->root == note.root && n->write == note.write && n->op == note.op && n->layout == note.layout)
+        if (n->origin == note.origin && n->root == note.root && n->write == note.write && n->op == note.op && n->layout == note.layout)
             return;
     cg_note *added = bc_new(&c->arena, cg_note, 1);
     if (!added) {
@@ -87,12 +87,60 @@ static void add_note(cg_func *c, cg_note note)
     c->order.notes = added;
 }
 
-/* May an access touch what another thread accessed since the last barrier? */
-static bool conflicts(const cg_func *c, const bc_op *op, uint32_t root, bool write, const cg_layout *layout)
+/* ---- token edges ---- */
+
+enum { MOST_EDGES = 64 };
+
+/* The ops that an op's tokens come from. */
+typedef struct edges {
+    const bc_op *ops[MOST_EDGES];
+    uint32_t count;
+    bool all; /* they may come from any op: through a loop or branch, or from too many */
+} edges;
+
+static void add_edge(edges *e, const bc_op *op)
 {
+    for (uint32_t i = 0; i < e->count; i++)
+        if (e->ops[i] == op)
+            return;
+    if (e->count == MOST_EDGES || op->region_count)
+        e->all = true;
+    else
+        e->ops[e->count++] = op;
+}
+
+/* Without a path of tokens two ops have no order (memory reference, 3.4). */
+static edges edges_to(const bc_op *op)
+{
+    edges e = {.count = 0};
+    for (uint32_t next = 0; op && !e.all; op = next < e.count ? e.ops[next++] : NULL)
+        for (uint32_t i = 0; i < op->operand_count && !e.all; i++) {
+            const bc_value *v = bc_operands(op)[i];
+            if (v->type->kind != BC_TOKEN)
+                continue;
+            e.all = !v->op;
+            if (v->op)
+                add_edge(&e, v->op);
+        }
+    return e;
+}
+
+static bool comes_from(const edges *e, const bc_op *op)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        if (e->ops[i] == op)
+            return true;
+    return e->all;
+}
+
+/* May an access touch what another thread accessed since the last barrier, and before it by its tokens? */
+static bool conflicts(const cg_func *c, const cg_note *access)
+{
+    edges e = edges_to(access->op);
     for (const cg_note *n = c->order.notes; n; n = n->next) {
-        bool apart = n->root && root && n->root != root;
-        if (!apart && (write || n->write) && !same_elements(n, op, layout))
+        bool apart = n->root && access->root && n->root != access->root;
+        bool ordered = n->origin == access->origin || comes_from(&e, n->op);
+        if (!apart && ordered && (access->write || n->write) && !same_elements(n, access->op, access->layout))
             return true;
     }
     return false;
@@ -100,10 +148,10 @@ static bool conflicts(const cg_func *c, const bc_op *op, uint32_t root, bool wri
 
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout)
 {
-    uint32_t root = root_of(c, memory);
-    if (conflicts(c, op, root, write, layout))
+    cg_note access = {.origin = origin_of(memory), .root = root_of(c, memory), .write = write, .op = op, .layout = layout};
+    if (conflicts(c, &access))
         cg_barrier(c);
-    add_note(c, (cg_note){.root = root, .write = write, .op = op, .layout = layout});
+    add_note(c, access);
 }
 
 /* ---- loops and branches ---- */
@@ -138,7 +186,8 @@ bool cg_order_conflicts(cg_func *c, const bc_op *op)
 {
     bool write;
     const bc_value *memory = memory_of(op, &write);
-    return memory && conflicts(c, op, root_of(c, memory), write, &cg_value_of(c, cg_result(op, 0))->home);
+    return memory && conflicts(c, &(cg_note){.origin = origin_of(memory), .root = root_of(c, memory), .write = write, .op = op,
+                                             .layout = &cg_value_of(c, cg_result(op, 0))->home});
 }
 
 bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory)
@@ -159,9 +208,20 @@ void cg_order_loop(cg_func *c, const bc_block *body)
         bool write;
         const bc_value *memory = memory_of(op, &write);
         if (memory)
-            add_note(c, (cg_note){.root = root_of(c, memory), .write = write});
+            add_note(c, (cg_note){.origin = origin_of(memory), .root = root_of(c, memory), .write = write});
     }
-    c->order.scratch_dirty = true;
+    cg_scratch_read(c);
+}
+
+/* The least span that has both. */
+static void add_span(cg_span *span, const cg_span *other)
+{
+    if (span->from == span->to) {
+        *span = *other;
+    } else if (other->from != other->to) {
+        span->from = span->from < other->from ? span->from : other->from;
+        span->to = span->to > other->to ? span->to : other->to;
+    }
 }
 
 cg_order cg_order_save(const cg_func *c)
@@ -176,7 +236,7 @@ void cg_order_restore(cg_func *c, cg_order order)
 
 void cg_order_join(cg_func *c, cg_order order)
 {
-    c->order.scratch_dirty = c->order.scratch_dirty || order.scratch_dirty;
+    add_span(&c->order.read, &order.read);
     for (const cg_note *n = order.notes; n; n = n->next)
         add_note(c, *n);
 }
@@ -189,7 +249,7 @@ void cg_barrier(cg_func *c)
         cg_ins(c, "bar.sync 0");
     else
         cg_ins(c, "bar.warp.sync 0xffffffff");
-    c->order.scratch_dirty = false;
+    c->order.read = (cg_span){0};
     if (!c->strips || !cg_strip_now(c)) /* in a loop, later trips are still to come */
         c->order.notes = NULL;
     c->barriers++;
@@ -211,6 +271,25 @@ uint32_t cg_scratch_room(const cg_func *c)
     return c->in_ring ? (all - c->ring_bytes) & ~(uint32_t)(CG_STAGE_ALIGN - 1) : all;
 }
 
+/* Nobody reads bytes from `from` on any more. */
+static cg_val scratch_at(cg_func *c, uint32_t from, uint32_t bytes)
+{
+    uint32_t to = from + bytes;
+    if (to > c->shared_bytes)
+        c->shared_bytes = to;
+    if (c->in_ring && to > c->kept_bytes)
+        c->kept_bytes = to;
+    if (!c->scratch.id) {
+        c->scratch = cg_new(c, CG_B32);
+        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->scratch);
+    }
+    if (!from)
+        return c->scratch;
+    cg_val address = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", address, c->scratch, from);
+    return address;
+}
+
 cg_val cg_scratch(cg_func *c, uint32_t bytes)
 {
     if (bytes > cg_scratch_room(c)) {
@@ -220,20 +299,30 @@ cg_val cg_scratch(cg_func *c, uint32_t bytes)
             cg_unsupported(c, c->op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u", bc_info(c->op)->name, bytes,
                            c->target->name, cg_static_shared(c->target));
     }
-    if (cg_strip_needs_barrier(c) || c->order.scratch_dirty)
+    if (cg_strip_needs_barrier(c) || c->order.read.from != c->order.read.to)
         cg_barrier(c);
-    if (bytes > c->shared_bytes)
-        c->shared_bytes = bytes;
-    if (c->in_ring && bytes > c->kept_bytes)
-        c->kept_bytes = bytes;
-    if (!c->scratch.id) {
-        c->scratch = cg_new(c, CG_B32);
-        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->scratch);
-    }
-    return c->scratch;
+    return scratch_at(c, 0, bytes);
 }
 
 void cg_scratch_read(cg_func *c)
 {
-    c->order.scratch_dirty = true;
+    c->order.read = (cg_span){0, UINT32_MAX};
+}
+
+cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span)
+{
+    enum { APART = 2048 }; /* such bytes lie below this */
+    const cg_span *read = &c->order.read;
+    uint32_t from = bytes <= read->from || read->from == read->to ? 0 : read->to;
+    if (c->strips || bytes > APART || from > APART - bytes || from + bytes > cg_scratch_room(c)) {
+        *out_span = (cg_span){0, bytes};
+        return cg_scratch(c, bytes);
+    }
+    *out_span = (cg_span){from, from + ((bytes + 15) & ~(uint32_t)15)};
+    return scratch_at(c, from, bytes);
+}
+
+void cg_scratch_apart_read(cg_func *c, const cg_span *span)
+{
+    add_span(&c->order.read, span);
 }

@@ -144,7 +144,7 @@ cg_pieces cg_begin_pieces(cg_func *c, bc_kind kind, uint32_t tile_bits)
         p.head = cg_label(c);
         cg_ins(c, "mov.b32 %v, 0", p.number);
         cg_place_label(c, p.head);
-        c->order.scratch_dirty = true;
+        cg_scratch_read(c);
     }
     p.base = cg_scratch(c, bytes << p.shift);
     return p;

@@ -338,6 +338,18 @@ static bool list_to_gpu(const attempt *a, size_t i, uint64_t *value, uint64_t *o
     return ok;
 }
 
+enum { MAX_KEPT = 32 };
+
+/* Counters and flags that a kernel starts from. */
+static size_t arrays_to_keep(const attempt *a, gpu_kept *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->c->array_count && count < MAX_KEPT; i++)
+        if (a->c->arrays[i].role == CASE_INOUT && a->arrays[i].device)
+            out[count++] = (gpu_kept){ .address = a->arrays[i].device + device_guard(a), .bytes = a->arrays[i].bytes };
+    return count;
+}
+
 static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const void *const *params, tv_sink sink)
 {
     const corpus_case *c = a->c;
@@ -353,7 +365,8 @@ static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const
             ok = list_to_gpu(a, c->params[i].index, &values[i], &lists[c->params[i].index]);
     double ms = 0;
     if (ok && a->driver->perf) {
-        ok = gpu_time(loaded, c->symbol, c->grid, params, 30, &ms);
+        gpu_kept kept[MAX_KEPT];
+        ok = gpu_time(loaded, c->symbol, c->grid, params, kept, arrays_to_keep(a, kept), 30, &ms);
         printf("%-40s %10.2f us\n", c->name, ms * 1e3);
         fflush(stdout);
     } else if (ok) {

@@ -34,9 +34,15 @@ bool gpu_wait(void);
    printed between them. False: there is no temporary file. */
 bool gpu_capture_begin(void);
 void gpu_capture_end(bc_text *out);
-/* Median of the milliseconds that count launches take, each after `flush` bytes of other memory were written. Processes of one
-   program take turns. */
-bool gpu_time(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params, unsigned count,
-              double *out_ms);
+/* Memory that a kernel changes and that every launch is to find as it was; copy: 0 at first, then owned by gpu_time. */
+typedef struct gpu_kept {
+    uint64_t address, copy;
+    size_t bytes;
+} gpu_kept;
+
+/* Median of the milliseconds that count launches take, each after other memory was written, so that no cache helps. Processes of
+   one program take turns. */
+bool gpu_time(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params, gpu_kept *kept,
+              size_t kept_count, unsigned count, double *out_ms);
 
 #endif

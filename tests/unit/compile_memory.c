@@ -196,9 +196,60 @@ static void check_example(const example *e)
     bc_text_release(&text);
 }
 
+/* Barriers that token edges cost. %r: pointers of another parameter, in another order than %p. */
+static const struct order {
+    const char *name, *body;
+    unsigned barriers;
+} orders[] = {
+#define LOAD(token) "%x, %t = load_ptr_tko weak %p token = " token " : tile<256xptr<i32>> -> tile<256xi32>, token\n"
+#define STORE(pointers, token) \
+    "%u = store_ptr_tko weak " pointers ", %x token = " token " : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+#define TURNED \
+    "%k = constant <i32: 255> : tile<256xi32>\n %rev = subi %k, %i : tile<256xi32>\n" \
+    "%r = offset %b2, %rev : tile<256xptr<i32>>, tile<256xi32> -> tile<256xptr<i32>>\n"
+#define SUM(result, of) \
+    result " = reduce " of " dim=0 identities=[0 : i32] : tile<256xi32> -> tile<i32> (%l: tile<i32>, %m: tile<i32>) {\n" \
+    "%o = addi %l, %m : tile<i32>\n yield %o : tile<i32> }\n"
+    {"a store after the load", ROWS("i32") TURNED LOAD("%0") STORE("%r", "%t"), 1},
+    {"no edge", ROWS("i32") TURNED LOAD("%0") STORE("%r", "%0"), 0},
+    {"the load's token among others", ROWS("i32") TURNED LOAD("%0") "%v = make_token : token\n %j = join_tokens %v, %t : token\n" STORE("%r", "%j"), 1},
+    {"other tokens alone", ROWS("i32") TURNED LOAD("%0") "%v = make_token : token\n %j = join_tokens %v, %0 : token\n" STORE("%r", "%j"), 0},
+    {"no edge, the same parameter", ROWS("i32") LOAD("%0") STORE("%p", "%0"), 1},
+    {"a token through a branch", ROWS("i32") TURNED LOAD("%0")
+     "%yes = cmpi equal %n, %n, signed : tile<i32> -> tile<i1>\n"
+     "%b9 = if %yes -> (token) { yield %0 : token } else { yield %t : token }\n" STORE("%r", "%b9"), 1},
+    {"two sums lie apart", ROWS("i32") LOAD("%0") SUM("%s", "%x")
+     "%s1 = reshape %s : tile<i32> -> tile<1xi32>\n %s2 = broadcast %s1 : tile<1xi32> -> tile<256xi32>\n %y = muli %x, %s2 : tile<256xi32>\n"
+     SUM("%z", "%y") "%w = store_ptr_tko weak %b0, %z token = %0 : tile<ptr<i32>>, tile<i32> -> token\n", 2},
+};
+
+static void check_order(const struct order *o)
+{
+    tv_module *module = NULL;
+    tv_sink sink = {(void *)(uintptr_t)o->name, report};
+    bc_text source, text;
+    unsigned barriers = 0;
+    bc_text_init(&source, NULL);
+    bc_text_init(&text, NULL);
+    bc_text_printf(&source, "cuda_tile.module @m { entry @k(%%a: tile<ptr<i32>>, %%b: tile<ptr<i32>>, %%n: tile<i32>) {\n%s return\n} }\n",
+                   o->body);
+    bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
+           && tv_module_verify(module, NULL, (tv_sink){0}) /* warns */ == TV_OK
+           && tv_compile_ptx(module, &(tv_compile_options){.target = "sm_90"}, sink, (tv_writer){&text, bc_text_append}) == TV_OK;
+    CHECK_MSG(ok, "%s", o->name);
+    for (const char *at = ok ? text.ptr : NULL; at && (at = strstr(at, "bar.sync")) != NULL; at++)
+        barriers++;
+    CHECK_MSG(barriers == o->barriers, "%s: %u barriers", o->name, barriers);
+    tv_module_close(module);
+    bc_text_release(&source);
+    bc_text_release(&text);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         check_example(&examples[i]);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        check_order(&orders[i]);
     return TEST_END("compile_memory");
 }
