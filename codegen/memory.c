@@ -184,14 +184,15 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
 {
     shape s = shape_of(c, a, count);
     cg_val words[CG_MAX_VECTOR];
+    bool always = a->predicate.known && a->predicate.bits, never = a->predicate.known && !a->predicate.bits;
     for (uint32_t w = 0; w < s.words; w++) {
         words[w] = cg_new(c, word_class(&s));
-        if (!a->predicate.known)
+        if (!always)
             cg_ins(c, "mov.b%u %v, 0", cg_class_bits((cg_class)words[w].cls), words[w]);
     }
-    if (!a->predicate.known || a->predicate.bits) {
+    if (!never) {
         put_predicate(c, a->predicate);
-        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
+        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
                        vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
         put_words(&c->body, words, s.words);
         bc_text_puts(&c->body, ", ");
@@ -212,7 +213,7 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
     bool zero = true;
     for (uint32_t i = 0; otherwise && i < count; i++)
         zero = zero && otherwise[i].known && otherwise[i].bits == 0;
-    if (!otherwise || zero || (a->predicate.known && a->predicate.bits))
+    if (!otherwise || zero || always)
         return;
     for (uint32_t i = 0; i < count; i++)
         out_regs[i] = cg_select(c, a->predicate, out_regs[i], otherwise[i]);

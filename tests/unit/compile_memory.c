@@ -52,6 +52,11 @@ typedef struct example {
 static const example examples[] = {
     {"pointers with a mask of aligned runs", 208, {"i32", "i32", "i32"}, ROWS("i32") MASK("16") MASKED_COPY, "ld.global.v2.b32"},
     {"pointers with any mask", 203, {"i32", "i32", "i32"}, ROWS("i32") MASK("1") MASKED_COPY, "ld.global.b32"},
+    {"a mask that is false, and zeros instead", 0, {"i32", "i32", "i32"},
+     ROWS("i32")
+     "%mask = constant <i1: false> : tile<256xi1>\n %pad = constant <i32: 0> : tile<256xi32>\n"
+     "%x, %t = load_ptr_tko weak %p, %mask, %pad token = %0 : tile<256xptr<i32>>, tile<256xi1>, tile<256xi32> -> tile<256xi32>, token\n"
+     "%u = store_ptr_tko weak %q, %x token = %t : tile<256xptr<i32>>, tile<256xi32> -> token\n", "mov.b32"},
     {"ordered loads of one value by all threads", 0, {"i32", "i32", "i32"},
      ROWS("i32")
      "%x, %t = load_ptr_tko acquire device %a0 token = %0 : tile<ptr<i32>> -> tile<i32>, token\n"
