@@ -245,3 +245,33 @@ uint64_t bc_float_to_int(bc_kind from, uint64_t bits, unsigned width, bool is_si
         return clamp_to_int(&x, 16, is_signed) & bc_int_mask(width);
     return clamp_to_int(&x, width, is_signed);
 }
+
+uint64_t bc_padding_pattern(bc_kind kind, uint8_t padding)
+{
+    const bc_float_format *format = bc_float_format_of(kind);
+    if (!format)
+        return 0;
+    uint64_t sign = format->has_sign ? (uint64_t)1 << (bc_kind_bits(kind) - 1) : 0;
+    uint64_t infinity = format->infinity, nan = format->nan, pattern = 0;
+    if (format->specials == BC_SPECIALS_IEEE) { /* f8E5M2 has an infinity, though conversions to it stop before */
+        infinity = bc_int_mask(format->exponent_bits) << format->mantissa_bits;
+        nan = infinity | (uint64_t)1 << (format->mantissa_bits - 1);
+    }
+    switch (padding) {
+    case BC_PaddingValue_neg_zero:
+        pattern = sign;
+        break;
+    case BC_PaddingValue_nan:
+        pattern = nan;
+        break;
+    case BC_PaddingValue_pos_inf:
+        pattern = infinity;
+        break;
+    case BC_PaddingValue_neg_inf:
+        pattern = infinity | sign;
+        break;
+    default:
+        break;
+    }
+    return kind == BC_TF32 ? bc_tf32_to_cell(pattern) : pattern;
+}

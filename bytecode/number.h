@@ -72,6 +72,10 @@ uint64_t bc_int_to_float(bc_kind to, uint64_t bits, unsigned width, bool is_sign
 /* ftoi: towards zero; the low width (1..64) bits of the result. What is undefined gives what the GPU gives. */
 uint64_t bc_float_to_int(bc_kind from, uint64_t bits, unsigned width, bool is_signed, bool saturating);
 
+/* What an element outside a view is, as memory has it: padding is a bc_PaddingValue, or anything else for 0. Where the kind has no such
+   number: what a conversion makes of it. */
+uint64_t bc_padding_pattern(bc_kind kind, uint8_t padding);
+
 static inline bool bc_float_is_nan(bc_kind kind, uint64_t bits)
 {
     return bc_float_split(kind, bits).class_ == BC_FLOAT_NAN;

@@ -1,4 +1,5 @@
 /* Views and the ops that move tiles through them. */
+#include "bytecode/number.h"
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
@@ -196,24 +197,6 @@ static void store_part(cg_func *c, void *user, const cg_tile_part *part)
     cg_store_vector(c, &access, part->count, stored);
 }
 
-/* Bits of a padding value (memory reference, 2.3). */
-static uint64_t padding_bits(bc_kind kind, uint8_t padding)
-{
-    static const uint64_t patterns[][5] = { /* zero, neg_zero, nan, pos_inf, neg_inf */
-        [BC_F16] = {0, 0x8000, 0x7e00, 0x7c00, 0xfc00},
-        [BC_BF16] = {0, 0x8000, 0x7fc0, 0x7f80, 0xff80},
-        [BC_F32] = {0, 0x80000000, 0x7fc00000, 0x7f800000, 0xff800000},
-        [BC_TF32] = {0, 0x80000000, 0x7fc00000, 0x7f800000, 0xff800000},
-        [BC_F64] = {0, 0x8000000000000000, 0x7ff8000000000000, 0x7ff0000000000000, 0xfff0000000000000},
-        [BC_F8E5M2] = {0, 0x80, 0x7e, 0x7c, 0xfc},
-        [BC_F8E4M3FN] = {0, 0x80, 0x7f, 0, 0},
-        [BC_F4E2M1FN] = {0, 8, 0, 0, 0},
-        [BC_F8E8M0FNU] = {0, 0, 0xff, 0, 0},
-        [BC_FNV8E5M3FNU] = {0, 0, 0xff, 0, 0},
-    };
-    return kind < sizeof patterns / sizeof *patterns && padding < 5 ? patterns[kind][padding] : 0;
-}
-
 void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
@@ -222,7 +205,7 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
     uint64_t order = bc_attr_u(op, F_load_view_tko_memory_ordering_semantics);
     move m = {.kind = kind, .order = cg_order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
               .regs = cg_vals(c, cg_layout_regs(l)), .padding = cg_const(cg_class_of(kind),
-                                                                         padding_bits(kind, v.view->type->padding))};
+                                                                         bc_padding_pattern(kind, v.view->type->padding))};
     if (!m.regs)
         return;
     bool weak = order == BC_MemoryOrderingSemantics_weak;

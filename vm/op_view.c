@@ -177,38 +177,6 @@ void vm_get_index_space_shape(vm_emit *e, const bc_op *op)
 
 /* ---- accesses ---- */
 
-/* Pattern of the padding value, as tile storage has it. */
-static uint64_t padding_pattern(const bc_type *view, bc_kind kind)
-{
-    const bc_float_format *format = bc_float_format_of(kind);
-    uint64_t sign, infinity, pattern = 0;
-    if (!format || view->padding == BC_NO_PADDING)
-        return 0;
-    sign = format->has_sign ? (uint64_t)1 << (bc_kind_bits(kind) - 1) : 0;
-    infinity = format->infinity;
-    if (format->specials == BC_SPECIALS_IEEE) /* f8E5M2 has one, though conversions to it stop before */
-        infinity = bc_int_mask(format->exponent_bits) << format->mantissa_bits;
-    switch ((bc_PaddingValue)view->padding) {
-    case BC_PaddingValue_zero:
-        return 0;
-    case BC_PaddingValue_neg_zero:
-        pattern = sign;
-        break;
-    case BC_PaddingValue_nan:
-        pattern = kind == BC_F8E5M2 ? 0x7e : kind == BC_F16 ? 0x7e00 : kind == BC_BF16 ? 0x7fc0
-                  : kind == BC_F32 ? 0x7fc00000 : kind == BC_F64 ? 0x7ff8000000000000u
-                  : kind == BC_TF32 ? 0x7fc00000u >> 13 : format->nan;
-        break;
-    case BC_PaddingValue_pos_inf:
-        pattern = infinity;
-        break;
-    case BC_PaddingValue_neg_inf:
-        pattern = infinity | sign;
-        break;
-    }
-    return kind == BC_TF32 ? bc_tf32_to_cell(pattern) : pattern;
-}
-
 static uint32_t inner_bits(const bc_type *view)
 {
     for (uint32_t t = view->rank; t-- > 0;)
@@ -231,7 +199,7 @@ void vm_bind_access(vm_emit *e, vm_inst *inst, vm_access_info *info, const bc_va
         .dims = dims, .rank = type->rank, .bits = vm_type_bits(type), .row_bits = inner_bits(type),
         .sparse = type->kind == BC_GATHER_SCATTER_VIEW ? (int32_t)type->sparse_dim : -1,
         .kind = (uint8_t)kind, .bytes = (uint8_t)bc_kind_memory_bytes(kind),
-        .tile_bytes = (uint8_t)vm_elem_bytes(kind), .order = (uint8_t)order, .padding = padding_pattern(type, kind),
+        .tile_bytes = (uint8_t)vm_elem_bytes(kind), .order = (uint8_t)order, .padding = bc_padding_pattern(kind, type->padding),
     };
     vm_read(e, inst, &info->record, view);
     for (uint32_t t = 0; t < type->rank; t++) {
