@@ -346,6 +346,21 @@ static uint64_t index_of(const vm_frame *f, const vm_tile_dim *d)
     return x;
 }
 
+/* Along the dimension that a tile of indices selects anything may be an index, unless all were promised to lie inside. */
+static void look_at_sparse_indices(touch *t, uint32_t i, uint64_t size)
+{
+    const vm_tile_dim *d = &t->c->info.dims[i];
+    for (int64_t k = 0; k < d->extent; k++) {
+        uint64_t index = 0;
+        memcpy(&index, t->f->base + d->index + (size_t)k * d->index_bytes, d->index_bytes);
+        if (index >= size) {
+            vm_find(t->f, BC_RULE_X_IDX_03, t->what->op, NULL, "element %lld of index %u is %llu, and the view has %llu there",
+                    (long long)k, i, (unsigned long long)index, (unsigned long long)size);
+            return;
+        }
+    }
+}
+
 /* An index outside the index space means nothing, and a promise of inbounds must hold. */
 static void look_at_indices(touch *t)
 {
@@ -354,8 +369,11 @@ static void look_at_indices(touch *t)
     for (uint32_t i = 0; i < c->info.rank; i++) {
         const vm_tile_dim *d = &c->info.dims[i];
         uint64_t size = (uint64_t)record->dims[d->dim], step = (uint64_t)d->step, index = index_of(t->f, d);
-        if ((int32_t)i == c->info.sparse)
+        if ((int32_t)i == c->info.sparse) {
+            if (c->inbounds && c->inbounds[i])
+                look_at_sparse_indices(t, i, size);
             continue;
+        }
         uint64_t count = size / step + (size % step != 0);
         if (index >= count)
             vm_find(t->f, BC_RULE_X_IDX_02, t->what->op, NULL, "index %u is %llu, and the view has %llu tiles there", i,
