@@ -77,7 +77,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c malformed.c property.c bench.c bench_compile.c mutate.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -271,8 +271,9 @@ check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without
 
 .PHONY: check-strips
 check-strips: ## the same, with all but the smallest tiles in strips
-	+$(Q)$(MAKE) BUILD=$(BUILD)/strips CFLAGS="$(CFLAGS) -DTV_SMALL_STRIPS" $(BUILD)/strips/$(CONFIG)/matrix
+	+$(Q)$(MAKE) BUILD=$(BUILD)/strips CFLAGS="$(CFLAGS) -DTV_SMALL_STRIPS" $(addprefix $(BUILD)/strips/$(CONFIG)/,matrix random_ptx)
 	$(Q)$(BUILD)/strips/$(CONFIG)/matrix --quick --ptx=sm_90a
+	$(Q)$(BUILD)/strips/$(CONFIG)/random_ptx $(PROPERTY_SEEDS) sm_90a
 
 check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
@@ -294,8 +295,11 @@ check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
 
 PROPERTY_SEEDS ?= $(if $(filter release,$(CONFIG)),200,40)
-check-property: $(OUT)/property ## what holds of every module, on random ones: PROPERTY_SEEDS seeds in every version
+PROPERTY_TARGETS ?= sm_80 sm_90a sm_100
+check-property: $(OUT)/property $(OUT)/random_ptx ## what holds of every module, on random ones: PROPERTY_SEEDS seeds in every version, and as PTX in the simulator
 	$(Q)$< $(PROPERTY_SEEDS)
+	$(Q)status=0; first=1; for t in $(PROPERTY_TARGETS); do $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
+	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
 
 check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with arguments that are made up
 	$(Q)sh tests/made_up.sh $(OUT)/tilevm $(BUILD)/corpus

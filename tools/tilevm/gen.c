@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bytecode/number.h"
 #include "bytecode/verify.h"
 #include "tools/tilevm/gen_inside.h"
 
@@ -117,13 +118,24 @@ static bc_op *gen_if(generator *g, unsigned ops)
     return op;
 }
 
+/* lower, upper and step of a `for` that goes round a few times. */
+static bool set_few_rounds(generator *g, bc_op *op)
+{
+    const uint64_t bounds[] = {gen_below(g, 3), gen_below(g, 6), 1 + gen_below(g, 2)};
+    for (unsigned i = 0; i < 3; i++)
+        if (!(bc_operands(op)[i] = gen_constant(g, g->i32, bounds[i])))
+            return false;
+    return true;
+}
+
 static bc_op *gen_for(generator *g, unsigned ops)
 {
     const bc_type *types[4] = {g->i32};
     uint32_t count = draw_types(g, types + 1, 3);
     const bc_type *bounds[3] = {g->i32, g->i32, g->i32};
     bc_op *op = bc_op_new(g->m, OP_for, count, 3 + count);
-    if (!op || !set_operands(g, op, 0, bounds, 3) || !set_operands(g, op, 3, types + 1, count))
+    if (!op || !(g->options->calm ? set_few_rounds(g, op) : set_operands(g, op, 0, bounds, 3))
+        || !set_operands(g, op, 3, types + 1, count))
         return NULL;
     bc_op_defaults(op);
     set_results(op, types + 1);
@@ -144,7 +156,47 @@ static bc_op *gen_loop(generator *g, unsigned ops)
     return fill_region(g, op, 0, carried, count, ops, end, types, type_count) ? op : NULL;
 }
 
-static const bc_tagged *identity_of(generator *g, const bc_type *const *types, uint32_t count)
+/* ---- reductions and scans ---- */
+
+/* How a pair of elements is combined in a calm kernel: associative, and in any order. */
+typedef struct combiner {
+    bc_opcode opcode;
+    bc_Signedness sign;
+} combiner;
+
+static combiner draw_combiner(generator *g, bc_kind kind)
+{
+    static const bc_opcode of_floats[] = {OP_maxf, OP_minf};
+    static const bc_opcode of_integers[] = {OP_addi, OP_muli, OP_andi, OP_ori, OP_xori, OP_maxi, OP_mini};
+    bool is_float = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
+    return (combiner){is_float ? of_floats[gen_below(g, TV_COUNT(of_floats))] : of_integers[gen_below(g, TV_COUNT(of_integers))],
+                      gen_chance(g, 50) ? BC_Signedness_signed : BC_Signedness_unsigned};
+}
+
+/* What leaves every element as it was. */
+static uint64_t identity_for(const combiner *c, bc_kind kind)
+{
+    uint64_t all = bc_int_mask(bc_kind_bits(kind)), top = all ^ all >> 1;
+    bool is_signed = c->sign == BC_Signedness_signed;
+    switch ((int)c->opcode) {
+    case OP_maxf:
+        return bc_float_format_of(kind)->infinity | top;
+    case OP_minf:
+        return bc_float_format_of(kind)->infinity;
+    case OP_muli:
+        return 1;
+    case OP_andi:
+        return all;
+    case OP_maxi:
+        return is_signed ? top : 0;
+    case OP_mini:
+        return is_signed ? top - 1 : all;
+    default:
+        return 0;
+    }
+}
+
+static const bc_tagged *identities_of(generator *g, const combiner *combiners, const bc_type *const *types, uint32_t count)
 {
     bc_tagged *array = bc_new(&g->m->arena, bc_tagged, 1), *items = bc_new(&g->m->arena, bc_tagged, count);
     if (!array || !items)
@@ -152,18 +204,49 @@ static const bc_tagged *identity_of(generator *g, const bc_type *const *types, u
     for (uint32_t i = 0; i < count; i++) {
         bc_kind kind = (bc_kind)types[i]->elem->kind;
         bool is_float = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
-        uint64_t mask = UINT64_MAX >> (64 - bc_kind_bits(kind));
-        items[i] = kind == BC_I1 ? (bc_tagged){.tag = BC_TAG_BOOL, .u.bits = gen_below(g, 2)}
-                                 : (bc_tagged){.tag = is_float ? BC_TAG_FLOAT : BC_TAG_INTEGER, .type = types[i]->elem,
-                                               .u.bits = is_float ? 0 : gen_draw(g) & mask};
+        uint64_t bits = combiners ? identity_for(&combiners[i], kind)
+                      : is_float ? 0 : gen_draw(g) & bc_int_mask(bc_kind_bits(kind));
+        items[i] = (bc_tagged){.tag = kind == BC_I1 ? BC_TAG_BOOL : is_float ? BC_TAG_FLOAT : BC_TAG_INTEGER,
+                               .type = kind == BC_I1 ? NULL : types[i]->elem, .u.bits = bits};
     }
     *array = (bc_tagged){.tag = BC_TAG_ARRAY, .u.array = {items, count}};
     return array;
 }
 
+/* The region of a calm reduction: yields each pair of arguments combined. */
+static bool fill_combining(generator *g, bc_op *parent, const combiner *combiners, const bc_type *const *scalars, uint32_t count)
+{
+    bc_block *outer = g->block, *block = bc_block_new(g->m, parent, 2 * count);
+    bc_value *values[2];
+    bool fine = block != NULL;
+    if (!fine)
+        return false;
+    parent->block = outer;
+    bc_regions(parent)[0] = g->block = block;
+    for (uint32_t i = 0; fine && i < count; i++) {
+        bc_op *op = bc_op_new(g->m, combiners[i].opcode, 1, 2);
+        if (!(fine = op != NULL))
+            break;
+        bc_op_defaults(op);
+        if (op->opcode == OP_maxi || op->opcode == OP_mini)
+            bc_attr_of(op, op->opcode == OP_maxi ? F_maxi_signedness : F_mini_signedness)->u = combiners[i].sign;
+        for (uint32_t side = 0; side < 2; side++) {
+            block->args[2 * i + side].type = scalars[i];
+            bc_operands(op)[side] = &block->args[2 * i + side];
+        }
+        bc_results(op)->type = scalars[i];
+        bc_block_append(block, op);
+        values[i] = bc_results(op);
+    }
+    fine = fine && end_block(g, OP_yield, values, count);
+    g->block = outer;
+    return fine;
+}
+
 static bc_op *gen_aggregate(generator *g, bc_opcode opcode, unsigned ops)
 {
     const bc_type *types[2], *args[4], *scalars[2], *results[2];
+    combiner combiners[2];
     uint32_t count = 1 + gen_below(g, 2);
     const bc_type *shape;
     do
@@ -174,6 +257,8 @@ static bc_op *gen_aggregate(generator *g, bc_opcode opcode, unsigned ops)
         types[i] = i ? gen_with_elem(g, shape, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT))) : shape;
         scalars[i] = bc_type_tile(g->m, types[i]->elem, shape->shape, 0);
         args[2 * i] = args[2 * i + 1] = scalars[i];
+        if (g->options->calm)
+            combiners[i] = draw_combiner(g, bc_elem_kind(types[i]));
         int64_t kept[8];
         uint32_t rank = 0;
         for (uint32_t d = 0; d < shape->rank; d++)
@@ -186,11 +271,13 @@ static bc_op *gen_aggregate(generator *g, bc_opcode opcode, unsigned ops)
         return NULL;
     bc_op_defaults(op);
     set_results(op, results);
-    const bc_tagged *identities = identity_of(g, types, count);
+    const bc_tagged *identities = identities_of(g, g->options->calm ? combiners : NULL, types, count);
     bc_attr_of(op, opcode == OP_scan ? F_scan_dim : F_reduce_dim)->u = dim;
     bc_attr_of(op, opcode == OP_scan ? F_scan_identities : F_reduce_identities)->tagged = identities;
     if (opcode == OP_scan)
         bc_attr_of(op, F_scan_reverse)->u = gen_below(g, 2);
+    if (g->options->calm)
+        return identities && fill_combining(g, op, combiners, scalars, count) ? op : NULL;
     return identities && fill_region(g, op, 0, args, 2 * count, ops > 4 ? 4 : ops, OP_yield, scalars, count) ? op : NULL;
 }
 
@@ -244,7 +331,7 @@ static bool gen_op(generator *g)
         bc_op *op = info->region_rows ? gen_region_op(g, opcode, 2 + gen_below(g, 8)) : gen_guess(g, opcode);
         if (op) {
             op->block = g->block;
-            if (bc_op_is_valid(g->m, op)) {
+            if (bc_op_is_valid(g->m, op) && (!g->options->keep || g->options->keep(op))) {
                 gen_place(g, op);
                 return true;
             }

@@ -49,6 +49,10 @@ bc_value *gen_find_fitting(generator *g, const bc_constraint_info *c, bool multi
 const bc_blob *gen_draw_blob(generator *g, const bc_type *tile);
 /* A value of the type: a visible one, or a fresh constant or token. */
 bc_value *gen_value_of(generator *g, const bc_type *type);
+/* A new constant, all elements of which have that pattern. */
+bc_value *gen_constant(generator *g, const bc_type *type, uint64_t bits);
+/* A small number of the kind. */
+uint64_t gen_small(generator *g, bc_kind kind);
 
 /* ---- ops: gen_guess.c ---- */
 

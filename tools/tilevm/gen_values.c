@@ -1,6 +1,7 @@
 /* Random choices, types and values for the generator. */
 #include <string.h>
 
+#include "bytecode/number.h"
 #include "bytecode/verify.h"
 #include "tools/tilevm/gen_inside.h"
 
@@ -199,6 +200,12 @@ static const bc_blob *draw_bits(generator *g, size_t elems, bool full)
     return bc_blob_add(g->m, bytes, 1, true);
 }
 
+uint64_t gen_small(generator *g, bc_kind kind)
+{
+    int64_t number = (int64_t)gen_below(g, 16) - 3;
+    return bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, (uint64_t)number, 64, true) : (uint64_t)number;
+}
+
 const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)
 {
     uint8_t bytes[256];
@@ -209,8 +216,12 @@ const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)
     if (kind == BC_I1)
         return draw_bits(g, (size_t)elems, full);
     size_t size = full ? (size_t)elems * width : width;
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = (uint8_t)gen_draw(g);
+    bool small = g->options->calm && gen_chance(g, 75);
+    for (size_t at = 0; at < size; at += width) {
+        uint64_t number = small ? gen_small(g, kind) : 0;
+        for (size_t i = 0; i < width; i++)
+            bytes[at + i] = small ? (uint8_t)(number >> 8 * i) : (uint8_t)gen_draw(g);
+    }
     if (kind == BC_F4E2M1FN)
         for (size_t i = 0; i < size; i++)
             bytes[i] &= 0x0f;
@@ -220,28 +231,42 @@ const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)
     return bc_blob_add(g->m, bytes, full && is_splat(bytes, size, width) ? width : size, true);
 }
 
+/* Makes the constant. NULL: a type that none has, such as a scalar f4E2M1FN; or out of memory. */
+static bc_value *constant_of(generator *g, const bc_type *type, const bc_blob *blob)
+{
+    bc_op *op = bc_op_new(g->m, OP_constant, 1, 0);
+    if (!op || !blob)
+        return NULL;
+    bc_attr_of(op, F_constant_value)->blob = blob;
+    bc_results(op)->type = type;
+    if (!bc_op_is_valid(g->m, op))
+        return NULL;
+    gen_place(g, op);
+    return bc_results(op);
+}
+
+bc_value *gen_constant(generator *g, const bc_type *type, uint64_t bits)
+{
+    uint8_t bytes[8];
+    bc_kind kind = bc_elem_kind(type);
+    for (unsigned i = 0; i < 8; i++)
+        bytes[i] = kind == BC_I1 ? bits & 1 ? 0xff : 0 : (uint8_t)(bits >> 8 * i);
+    return constant_of(g, type, bc_blob_add(g->m, bytes, bc_kind_constant_bytes(kind), true));
+}
+
 bc_value *gen_value_of(generator *g, const bc_type *type)
 {
     bc_value *value = gen_chance(g, 90) ? gen_find_value(g, type) : NULL;
     if (value)
         return value;
-    bc_op *op;
-    if (type->kind == BC_TOKEN) {
-        op = bc_op_new(g->m, OP_make_token, 1, 0);
-    } else if (bc_is_tile(type) && bc_kind_in(bc_elem_kind(type), BC_SET_NUMBER)) {
-        op = bc_op_new(g->m, OP_constant, 1, 0);
-        const bc_blob *blob = gen_draw_blob(g, type);
-        if (!op || !blob)
-            return NULL;
-        bc_attr_of(op, F_constant_value)->blob = blob;
-    } else {
+    if (bc_is_tile(type) && bc_kind_in(bc_elem_kind(type), BC_SET_NUMBER))
+        return constant_of(g, type, gen_draw_blob(g, type));
+    if (type->kind != BC_TOKEN)
         return gen_find_value(g, type);
-    }
+    bc_op *op = bc_op_new(g->m, OP_make_token, 1, 0);
     if (!op)
         return NULL;
     bc_results(op)->type = type;
-    if (!bc_op_is_valid(g->m, op))
-        return NULL; /* a type that no tile has, such as a scalar f4E2M1FN */
     gen_place(g, op);
     return bc_results(op);
 }

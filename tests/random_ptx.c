@@ -1,0 +1,477 @@
+/* random_ptx SEEDS TARGET [FIRST]: random kernels on the virtual machine and, compiled, on the PTX simulator, for seeds from
+   FIRST (1) on.
+
+   A kernel is drawn from ops whose results are known to the bit (but for NaNs). The machine runs it with all its checks, and ops
+   whose results are undefined or that end the run are taken out until it runs without a finding. Then half of its ops, as the
+   seed chooses, are made to log their results, and the others are compiled as they would be anyway. The machine and the
+   simulator run that; the logs and all memory must be the same.
+
+   RANDOM_PTX_KEEP=FOLDER keeps the kernels that fail, as bytecode; RANDOM_PTX_SHOW=1 shows what is taken out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/dtype.h"
+#include "bytecode/number.h"
+#include "bytecode/verify.h"
+#include "tests/files.h"
+#include "tests/ptxsim/ptxsim.h"
+#include "tools/tilevm/edit.h"
+#include "tools/tilevm/expose.h"
+#include "tools/tilevm/gen.h"
+
+enum { MAX_PARAMS = 13, BUFFER = 1 << 18, START = BUFFER / 4, STEPS = 20000, REPAIRS = 60, CAPACITY = 1 << 22 };
+
+/* ---- which ops ---- */
+
+static bool is_float(const bc_value *v)
+{
+    return bc_is_tile(v->type) && bc_kinds[bc_elem_kind(v->type)].kind_class == BC_CLASS_FLOAT;
+}
+
+static bool has_rounding(const bc_op *op, int row)
+{
+    bc_RoundingMode mode = (bc_RoundingMode)bc_attr_of(op, row)->u;
+    return mode != BC_RoundingMode_approx && mode != BC_RoundingMode_full;
+}
+
+/* May two elements of a tile be the same one of memory? Then the one that is stored last is not known, where the access has an
+   order and so is no race. */
+static bool may_overlap(const bc_type *view)
+{
+    const bc_type *tensor = view->elem;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        for (uint32_t k = 0; k < tensor->rank; k++) {
+            int64_t step = tensor->strides[i], size = tensor->shape[k], inner = tensor->strides[k];
+            bool outer = step > inner || (step == inner && i < k);
+            if (i != k && (step == BC_DYNAMIC || size == BC_DYNAMIC || (outer && inner * size > step)))
+                return true;
+        }
+    return view->kind == BC_GATHER_SCATTER_VIEW;
+}
+
+/* Ops of which every element is known. */
+static bool is_exact(const bc_op *op)
+{
+    switch (op->opcode) {
+    case OP_cos:
+    case OP_cosh:
+    case OP_exp:
+    case OP_exp2:
+    case OP_log:
+    case OP_log2:
+    case OP_sin:
+    case OP_sinh:
+    case OP_tan:
+    case OP_tanh:
+    case OP_atan2:
+    case OP_fpowf:
+    case OP_fpowi:
+    case OP_rsqrt:
+        return false;
+    case OP_divf:
+        return has_rounding(op, F_divf_rounding_mode);
+    case OP_sqrt:
+        return has_rounding(op, F_sqrt_rounding_mode);
+    case OP_mmaf: { /* the others are summed in the order of the target */
+        bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
+        return kind == BC_F32 || kind == BC_F64;
+    }
+    case OP_mmaf_scaled:
+        return false;
+    case OP_bitcast: /* the pattern of a NaN is nobody's promise */
+    case OP_pack:
+    case OP_ptr_to_int: /* nor is where a global lies */
+    case OP_ptr_to_ptr:
+        return !is_float(bc_operands(op)[0]) && bc_elem_kind(bc_operands(op)[0]->type) != BC_PTR;
+    case OP_multimem_load_reduce_view_tko:
+    case OP_multimem_reduce_view_tko:
+    case OP_multimem_store_view_tko:
+        return false;
+    case OP_load_ptr_tko: /* what is masked must have a value */
+        return !bc_operand(op, F_load_ptr_tko_mask) || bc_operand(op, F_load_ptr_tko_padding_value);
+    case OP_load_view_tko:
+        return bc_type_of(op, F_load_view_tko_view)->padding != BC_NO_PADDING;
+    case OP_store_view_tko:
+        return bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak
+               || !may_overlap(bc_type_of(op, F_store_view_tko_view));
+    case OP_atomic_red_view_tko:
+        return !may_overlap(bc_type_of(op, F_atomic_red_view_tko_view));
+    default:
+        return true;
+    }
+}
+
+/* ---- memory ---- */
+
+typedef struct memory {
+    unsigned char *buffers[MAX_PARAMS]; /* NULL: a number */
+    uint64_t values[MAX_PARAMS];
+    size_t count;
+} memory;
+
+static void *checked(void *p)
+{
+    if (!p) {
+        fprintf(stderr, "out of memory\n");
+        exit(2);
+    }
+    return p;
+}
+
+static memory memory_new(const tv_module *m)
+{
+    static const uint64_t numbers[] = {8, 1, 3, 16, 0, 2, 5};
+    memory out = {.count = tv_module_entry_param_count(m, 0)};
+    for (size_t i = 0; i < out.count; i++) {
+        tv_entry_param p = tv_module_entry_param(m, 0, i);
+        uint64_t n = numbers[i % (sizeof numbers / sizeof *numbers)];
+        const bc_type *type = m->functions[0].body->args[i].type;
+        bc_kind kind = bc_elem_kind(type);
+        if (p.pointer)
+            out.buffers[i] = checked(aligned_alloc(256, BUFFER));
+        out.values[i] = p.pointer ? (uint64_t)(uintptr_t)(out.buffers[i] + START) : kind == BC_I1 ? n & 1
+                      : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true) : n;
+    }
+    return out;
+}
+
+static void memory_free(memory *mem)
+{
+    for (size_t i = 0; i < mem->count; i++)
+        free(mem->buffers[i]);
+}
+
+/* Small numbers of the pointee's kind, and now and then any. */
+static void memory_fill(memory *mem, const tv_module *m)
+{
+    uint64_t state = 1;
+    for (size_t i = 0; i < mem->count; i++) {
+        if (!mem->buffers[i])
+            continue;
+        bc_kind kind = (bc_kind)m->functions[0].body->args[i].type->elem->elem->kind;
+        unsigned bits = kind == BC_I1 ? 8 : kind == BC_TF32 ? 32 : bc_kind_bits(kind);
+        for (size_t e = 0; e < (size_t)BUFFER * 8 / bits; e++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            uint64_t r = state >> 33, number = (r >> 8) % 23;
+            bool small = r % 8 != 0, sign = r >> 7 & 1 && kind != BC_I1;
+            if (kind == BC_I1)
+                number &= 1, small = true;
+            if (small && bc_kinds[kind].kind_class == BC_CLASS_FLOAT)
+                number = bc_int_to_float(kind, sign ? 0 - number : number, 64, true);
+            else
+                number = small ? sign ? 0 - number : number : state ^ state >> 29;
+            bc_packed_set(mem->buffers[i], bits, e, kind == BC_TF32 ? number << 13 : number);
+        }
+    }
+}
+
+/* ---- the machine ---- */
+
+typedef struct finding {
+    bool found;
+    bool has_op;
+    uint32_t op_index;
+    char text[300];
+} finding;
+
+static void note(void *user, const tv_diag *d)
+{
+    finding *f = user;
+    if (d->severity == TV_NOTE || f->found)
+        return;
+    *f = (finding){.found = true, .has_op = d->op.len > 0, .op_index = d->op_index};
+    snprintf(f->text, sizeof f->text, "%s: %.*s", d->rule, (int)d->message.len, d->message.ptr);
+}
+
+static tv_status run_machine(const tv_module *m, memory *mem, unsigned char *log, size_t log_size, uint32_t checks, finding *out)
+{
+    const tv_vm_options options = {.threads = 1, .step_limit = log ? 50 * STEPS : STEPS, .checks = checks, .max_findings = 1,
+                                   .check_orders = 1};
+    const void *params[MAX_PARAMS + 1];
+    tv_sink sink = {out, note};
+    tv_vm *vm = NULL;
+    *out = (finding){0};
+    tv_status status = tv_vm_new(m, &options, sink, &vm);
+    for (size_t i = 0; i < mem->count && status == TV_OK; i++) {
+        params[i] = &mem->values[i];
+        if (mem->buffers[i])
+            status = tv_vm_add_buffer(vm, mem->buffers[i], BUFFER, "memory", true, sink);
+    }
+    params[mem->count] = &log;
+    if (log && status == TV_OK)
+        status = tv_vm_add_buffer(vm, log, log_size, "log", true, sink);
+    if (status == TV_OK)
+        status = tv_vm_run(vm, NULL, (uint32_t[]){1, 1, 1}, params, mem->count + (log != NULL), sink);
+    tv_vm_free(vm);
+    return status;
+}
+
+/* ---- kernels ---- */
+
+/* The module, tidied and read again; bytes, which it borrows, are replaced. Closes m. */
+static tv_module *reopen(tv_module *m, bc_text *bytes)
+{
+    tv_module *out = NULL;
+    bc_text fresh;
+    bc_text_init(&fresh, NULL);
+    bool fine = bc_module_compact(m) == TV_OK && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK
+             && tv_module_write(m, (tv_sink){0}, (tv_writer){&fresh, bc_text_append}) == TV_OK;
+    tv_module_close(m);
+    bc_text_release(bytes);
+    *bytes = fresh;
+    if (fine && tv_module_open(bytes->ptr, bytes->len, NULL, (tv_sink){0}, &out) == TV_OK
+        && tv_module_verify(out, NULL, (tv_sink){0}) == TV_OK)
+        return out;
+    tv_module_close(out);
+    return NULL;
+}
+
+/* The loop around the op, or the op. */
+static uint32_t outermost_loop(const bc_function *f, uint32_t index)
+{
+    bc_op *op = f->body->first;
+    uint32_t at = 0, last = index;
+    for (; op && at <= index; op = bc_next_op(op, f->body), at++)
+        if (!op->block->parent && (op->opcode == OP_for || op->opcode == OP_loop))
+            last = at;
+    return last;
+}
+
+/* A kernel that the machine runs without a finding, as bytes; NULL when it took too many repairs. */
+static tv_module *make_kernel(uint64_t seed, bc_text *bytes)
+{
+    const gen_options options = {.seed = seed, .version = BC_NEWEST, .functions = 1, .ops = 10 + (unsigned)(seed % 60),
+                                 .depth = 1 + (unsigned)(seed % 3), .calm = true, .keep = is_exact};
+    tv_module *m = NULL;
+    if (gen_module(&options, &m) != TV_OK || !(m = reopen(m, bytes)))
+        return NULL;
+    memory mem = memory_new(m);
+    for (unsigned i = 0; m && i < REPAIRS; i++) {
+        finding f;
+        memory_fill(&mem, m);
+        tv_status status = run_machine(m, &mem, NULL, 0, TV_CHECK_ALL & ~(unsigned)TV_CHECK_ORDER, &f);
+        if (status == TV_OK && !f.found) {
+            memory_free(&mem);
+            return m;
+        }
+        if (getenv("RANDOM_PTX_SHOW"))
+            printf("seed %" PRIu64 ": op %u: %s\n", seed, f.op_index, f.text);
+        uint32_t drop = strncmp(f.text, "X-LIM", 5) == 0 ? outermost_loop(&m->functions[0], f.op_index) : f.op_index;
+        if (!f.has_op || !edit_drop_ops(m, 0, drop, 1)) {
+            tv_module_close(m);
+            m = NULL;
+        } else {
+            m = reopen(m, bytes);
+        }
+    }
+    memory_free(&mem);
+    tv_module_close(m);
+    return NULL;
+}
+
+/* ---- comparing ---- */
+
+typedef struct tally {
+    unsigned long passed, failed, skipped, records, elements;
+} tally;
+
+static void fail(tally *t, uint64_t seed, const bc_text *bytes, const char *what)
+{
+    char path[600];
+    t->failed++;
+    fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, what);
+    const char *folder = getenv("RANDOM_PTX_KEEP");
+    if (folder && (size_t)snprintf(path, sizeof path, "%s/%" PRIu64 ".tbc", folder, seed) < sizeof path
+        && !files_write(path, bytes->ptr, bytes->len))
+        perror(path);
+}
+
+static bool same_element(tv_dtype dtype, const unsigned char *a, const unsigned char *b)
+{
+    unsigned bits = tv_dtype_bits(dtype);
+    uint64_t x = bc_packed_get(a, bits, 0), y = bc_packed_get(b, bits, 0);
+    bc_kind kind = bc_dtypes[dtype].kind;
+    if (dtype == TV_TF32)
+        kind = BC_F32;
+    return x == y || (bc_dtype_is_float(dtype) && bc_float_is_nan(kind, x) && bc_float_is_nan(kind, y));
+}
+
+/* The logs, record by record. */
+static bool same_logs(const expose_source *sources, size_t source_count, const expose_window *w, const unsigned char *vm,
+                      const unsigned char *ptx, tally *t, char *what, size_t size)
+{
+    uint64_t clock, other, place = 0;
+    size_t start = expose_log_start(w);
+    memcpy(&clock, vm, sizeof clock);
+    memcpy(&other, ptx, sizeof other);
+    while (place < clock && place + EXPOSE_HEAD <= w->capacity) {
+        uint32_t a, b;
+        memcpy(&a, vm + start + place, sizeof a);
+        memcpy(&b, ptx + start + place, sizeof b);
+        if (a == 0 || a > source_count) /* what no longer fits */
+            break;
+        const expose_source *s = &sources[a - 1];
+        if (a != b) {
+            snprintf(what, size, "op %u result %u comes, and in PTX another", s->op_index, s->result);
+            return false;
+        }
+        unsigned bytes = s->is_round ? 0 : tv_dtype_bits(s->dtype) / 8;
+        for (uint64_t i = 0; !s->is_round && !s->is_pointer && i < s->count; i++) {
+            const unsigned char *x = vm + start + place + EXPOSE_HEAD + i * bytes, *y = ptx + (x - vm);
+            t->elements++;
+            if (!same_element(s->dtype, x, y)) {
+                uint64_t p = bc_packed_get(x, bytes * 8, 0), q = bc_packed_get(y, bytes * 8, 0);
+                snprintf(what, size, "op %u result %u element %" PRIu64 ": 0x%" PRIx64 ", in PTX 0x%" PRIx64, s->op_index,
+                         s->result, i, p, q);
+                return false;
+            }
+        }
+        t->records++;
+        place += s->bytes;
+    }
+    if (clock != other)
+        snprintf(what, size, "the log has %" PRIu64 " bytes, in PTX %" PRIu64, clock, other);
+    return clock == other;
+}
+
+static bool same_memory(const memory *vm, const memory *ptx, const tv_module *m, char *what, size_t size)
+{
+    for (size_t i = 0; i < vm->count; i++) {
+        if (!vm->buffers[i])
+            continue;
+        bc_kind kind = (bc_kind)m->functions[0].body->args[i].type->elem->elem->kind;
+        unsigned bits = kind == BC_I1 ? 8 : kind == BC_TF32 ? 32 : bc_kind_bits(kind);
+        bool floats = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
+        for (size_t e = 0; e < (size_t)BUFFER * 8 / bits; e++) {
+            uint64_t x = bc_packed_get(vm->buffers[i], bits, e), y = bc_packed_get(ptx->buffers[i], bits, e);
+            bc_kind as = kind == BC_TF32 ? BC_F32 : kind;
+            if (x != y && !(floats && bc_float_is_nan(as, x) && bc_float_is_nan(as, y))) {
+                snprintf(what, size, "parameter %zu, element %td: 0x%" PRIx64 ", in PTX 0x%" PRIx64, i,
+                         (ptrdiff_t)e - (ptrdiff_t)START * 8 / (ptrdiff_t)bits, x, y);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* In the simulator, at the addresses of the machine's memory. */
+static bool run_ptx(const bc_text *text, const memory *like, memory *mem, uint64_t log_at, unsigned char *log, size_t log_size,
+                    char *what, size_t size)
+{
+    const void *params[MAX_PARAMS + 1];
+    ptxsim *sim = ptxsim_load(text->ptr, text->len, what, size);
+    if (!sim)
+        return false;
+    for (size_t i = 0; i < mem->count; i++) {
+        params[i] = &like->values[i];
+        if (mem->buffers[i])
+            ptxsim_buffer_add_at(sim, like->values[i] - START, mem->buffers[i], BUFFER, "memory");
+    }
+    ptxsim_buffer_add_at(sim, log_at, log, log_size, "log");
+    params[mem->count] = &log_at;
+    const ptxsim_launch launch = {.grid = {1, 1, 1}, .params = params, .seed = 1, .step_limit = 1 << 25};
+    bool fine = ptxsim_run(sim, &launch);
+    if (!fine)
+        snprintf(what, size, "%s", ptxsim_report_text(sim));
+    ptxsim_free(sim);
+    return fine;
+}
+
+/* The kernel with half of its ops logged. */
+static tv_module *exposed(const bc_text *bytes, bc_text *out, const expose_window *w, const expose_source **sources,
+                          size_t *count, uint64_t seed)
+{
+    tv_module *m = NULL;
+    if (tv_module_open(bytes->ptr, bytes->len, NULL, (tv_sink){0}, &m) != TV_OK)
+        return NULL;
+    uint32_t total = m->functions[0].op_count, chosen = 0;
+    uint32_t *ops = bc_new(&m->arena, uint32_t, total + 1);
+    for (uint32_t i = 0; ops && i < total; i++)
+        if ((seed * 2654435761u ^ i * 40503u) >> 7 & 1)
+            ops[chosen++] = i;
+    if (ops && expose_ops(m, 0, ops, chosen, w, sources, count) && bc_module_compact(m) == TV_OK
+        && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK
+        && tv_module_write(m, (tv_sink){0}, (tv_writer){out, bc_text_append}) == TV_OK)
+        return m;
+    tv_module_close(m);
+    return NULL;
+}
+
+/* Runs both sides; m is the module that logs, made of `plain`. False: what says why. */
+static bool same_run(const tv_module *plain, const tv_module *m, const bc_text *text, const expose_source *sources,
+                     size_t source_count, const expose_window *w, tally *t, char *what, size_t size)
+{
+    finding f;
+    size_t log_size = expose_log_size(w);
+    memory vm = memory_new(plain), ptx = memory_new(plain);
+    unsigned char *logs[2] = {checked(calloc(log_size, 1)), checked(calloc(log_size, 1))};
+    memory_fill(&vm, plain);
+    memory_fill(&ptx, plain);
+    bool same = run_machine(m, &vm, logs[0], log_size, 0, &f) == TV_OK;
+    if (!same)
+        snprintf(what, size, "%s", f.text);
+    same = same && run_ptx(text, &vm, &ptx, (uint64_t)(uintptr_t)logs[0], logs[1], log_size, what, size)
+        && same_logs(sources, source_count, w, logs[0], logs[1], t, what, size) && same_memory(&vm, &ptx, plain, what, size);
+    memory_free(&vm);
+    memory_free(&ptx);
+    free(logs[0]);
+    free(logs[1]);
+    return same;
+}
+
+static void run_kernel(uint64_t seed, const char *target, const tv_module *plain, const bc_text *bytes, tally *t)
+{
+    bc_text changed, text;
+    char what[2000] = "cannot be exposed";
+    const expose_window w = {.count = 1, .capacity = CAPACITY};
+    size_t source_count = 0;
+    const expose_source *sources = NULL;
+    finding f = {0};
+    bc_text_init(&changed, NULL);
+    bc_text_init(&text, NULL);
+    tv_module *m = exposed(bytes, &changed, &w, &sources, &source_count, seed);
+    const tv_compile_options options = {.target = target, .opt_level = (unsigned)(seed % 4)};
+    tv_status status = m ? tv_compile_ptx(m, &options, (tv_sink){&f, note}, (tv_writer){&text, bc_text_append}) : TV_INVALID;
+    if (m && status != TV_OK)
+        snprintf(what, sizeof what, "%s", f.text);
+    if (status == TV_UNSUPPORTED)
+        t->skipped++;
+    else if (status == TV_OK && same_run(plain, m, &text, sources, source_count, &w, t, what, sizeof what))
+        t->passed++;
+    else
+        fail(t, seed, bytes, what);
+    tv_module_close(m);
+    bc_text_release(&changed);
+    bc_text_release(&text);
+}
+
+static void run_seed(uint64_t seed, const char *target, tally *t)
+{
+    bc_text bytes;
+    bc_text_init(&bytes, NULL);
+    tv_module *plain = make_kernel(seed, &bytes);
+    if (plain)
+        run_kernel(seed, target, plain, &bytes, t);
+    else
+        t->skipped++;
+    tv_module_close(plain);
+    bc_text_release(&bytes);
+}
+
+int main(int argc, char **argv)
+{
+    tally t = {0};
+    uint64_t seeds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    if (seeds == 0) {
+        fprintf(stderr, "usage: random_ptx SEEDS TARGET [FIRST]\n");
+        return 2;
+    }
+    for (uint64_t i = 0; i < seeds; i++)
+        run_seed(first + i, argv[2], &t);
+    printf("random %s: %lu passed, %lu failed, %lu left out; %lu results, %lu elements\n", argv[2], t.passed, t.failed, t.skipped,
+           t.records, t.elements);
+    return t.failed != 0;
+}
