@@ -4,7 +4,10 @@
 Every polynomial is the one with the least squares of errors in 64 Chebyshev nodes of the interval, in 60 digits, which is
 within a small factor of the best one (Remez). The coefficients are rounded one by one from the lowest, the rest being
 fitted again to what is left over. The comment gives the largest error found, relative to the function that it approximates.
-Rows of f32 alone are the best ones, in error of the function that they are part of.
+Rows of f32 alone are the best ones, in error of the function that they are part of, or were found by search: such that the
+code in math_*.c, in f32, gives the very bits that were measured of CUDA's functions (torch on an H200), on 2^21 numbers each. A
+least-squares fit to the measured results gives real coefficients; their neighbours in f32, near the directions in which the fit
+tells the least, were tried until no result differed.
 
     python3 codegen/coefficients.py > codegen/coefficients.def
 """
@@ -135,6 +138,15 @@ def minimax(name, what, f, weight, low, high, count):
     mp.dps = 60
 
 
+def searched(name, what, f, weight, low, high, coefficients):
+    """A row of f32 that was found by search (see above); the weight is as for minimax."""
+    c = [mpf(float.fromhex(x)) for x in coefficients.split()]
+    low, high = mpf(low), mpf(high)
+    grid = [low + (high - low) * i / POINTS for i in range(POINTS + 1)]
+    worst = max(abs(weight(x) * (polynomial_at(c, x) - f(x))) for x in grid)
+    put(name, what + ", found by search", [float(log(worst) / log(2))], {24: c})
+
+
 def parts(name, what, x, count=3, first_bits=None):
     """x as a sum of numbers, each rounded from what is left over."""
     print(f"/* {what} */")
@@ -185,20 +197,38 @@ polynomial("LOG", "(atanh(s)/s - 1 - z/3) / z^2, z = s^2 <= 0.0295",
            lambda z: (atanh(sqrt(z)) / sqrt(z) - 1 - z / 3) / z ** 2 if z > mpf("1e-12") else mpf(1) / 5 + z / 7 + z * z / 9,
            mpf(0), mpf("0.0295"), {24: 4, 53: 8})
 quarter = (pi / 4 + mpf("0.001")) ** 2
-polynomial("SIN", "(sin(r)/r - 1) / z, z = r^2, |r| <= pi/4",
-           lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 6 + z / 120 - z * z / 5040,
-           mpf(0), quarter, {24: 4, 53: 7})
-polynomial("COS", "(cos(r) - 1 + z/2) / z^2, z = r^2, |r| <= pi/4",
-           lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2 if z > mpf("1e-12") else mpf(1) / 24 - z / 720 + z * z / 40320,
-           mpf(0), quarter, {24: 3, 53: 6})
-polynomial("ATAN", "(atan(q)/q - 1) / z, z = q^2 <= tan(pi/8)^2",
-           lambda z: (atan(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 3 + z / 5 - z * z / 7,
-           mpf(0), mpf("0.1720"), {24: 5, 53: 11})
+
+
+def of_sin(z):
+    return (sin(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 6 + z / 120 - z * z / 5040
+
+
+def of_cos(z):
+    return (cos(sqrt(z)) - 1) / z if z > mpf("1e-12") else -mpf(1) / 2 + z / 24 - z * z / 720
+
+
+def of_tan(z):
+    return (tan(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else mpf(1) / 3 + 2 * z / 15 + 17 * z * z / 315
 
 
 def over_function(name):
     """z / (name(x) / x), z = x^2: the weight of an error of P in name(x) = x + x z P(z)."""
     return lambda z: z / (name(sqrt(z)) / sqrt(z)) if z > mpf("1e-12") else z
+
+
+searched("SIN", "(sin(r)/r - 1) / z, z = r^2, |r| <= pi/4", of_sin, over_function(sin), 0, quarter,
+         "-0x1.55555p-3 0x1.110bc8p-7 -0x1.9a82a6p-13")
+polynomial("SIN", "the same", of_sin, mpf(0), quarter, {53: 7})
+searched("COS", "(cos(r) - 1) / z, z = r^2, |r| <= pi/4", of_cos, lambda z: z / cos(sqrt(z)), 0, quarter,
+         "-0x1.fffffep-2 0x1.555576p-5 -0x1.6c0fdap-10 0x1.9758p-16")
+polynomial("COS", "((cos(r) - 1) / z + 1/2) / z, the same z",
+           lambda z: (of_cos(z) + mpf(1) / 2) / z if z > mpf("1e-12") else mpf(1) / 24 - z / 720 + z * z / 40320,
+           mpf(0), quarter, {53: 6})
+searched("TAN", "(tan(r)/r - 1) / z, z = r^2, |r| <= pi/4", of_tan, over_function(tan), 0, quarter,
+         "0x1.55551p-2 0x1.11287p-3 0x1.b6p-5 0x1.8ep-6 0x1.acp-9 0x1.32p-7")
+polynomial("ATAN", "(atan(q)/q - 1) / z, z = q^2 <= tan(pi/8)^2",
+           lambda z: (atan(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 3 + z / 5 - z * z / 7,
+           mpf(0), mpf("0.1720"), {24: 5, 53: 11})
 
 
 def of_sinh(z):
@@ -207,10 +237,6 @@ def of_sinh(z):
 
 def of_tanh(z):
     return (tanh(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else -mpf(1) / 3 + 2 * z / 15 - 17 * z * z / 315
-
-
-def of_tan(z):
-    return (tan(sqrt(z)) / sqrt(z) - 1) / z if z > mpf("1e-12") else mpf(1) / 3 + 2 * z / 15 + 17 * z * z / 315
 
 
 def of_log(r):
@@ -226,7 +252,6 @@ minimax("SINH", "(sinh(x)/x - 1) / z, z = x^2 <= 1", of_sinh, over_function(sinh
 polynomial("SINH", "the same", of_sinh, mpf(0), mpf(1), {53: 8})
 minimax("TANH", "(tanh(x)/x - 1) / z, z = x^2, |x| <= 0.6", of_tanh, over_function(tanh), 0, "0.36", 5)
 polynomial("TANH", "the same, |x| <= 0.55", of_tanh, mpf(0), mpf("0.3026"), {53: 11})
-minimax("TAN", "(tan(r)/r - 1) / z, z = r^2, |r| <= pi/4", of_tan, over_function(tan), 0, "0.6241", 6)
 third = mpf(1) / 3
 minimax("LOG_1P", "(log(1 + r) - r) / r^2, |r| <= 1/3", of_log, over_log, -third, third, 9)
 minimax("LOG2_1P", "(log(1 + r) - r) / r^2 / ln 2, |r| <= 1/3", lambda r: of_log(r) / log(mpf(2)), over_log, -third, third, 10)

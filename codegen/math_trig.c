@@ -255,7 +255,7 @@ cg_val cg_math_tan(const cg_real *k, const cg_val *x)
     return ends(k, x[0], true, r_add(k, quotient.high, quotient.low));
 }
 
-/* In f32: a polynomial each, of what reduce_f32 gives. */
+/* In f32: a polynomial each, of what reduce_f32 gives, in the order of operations that gives the bits of CUDA's functions. */
 static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
 {
     cg_func *c = k->c;
@@ -264,7 +264,7 @@ static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
         q = cg_int_op(c, "add.s32", q, cg_const(CG_B32, turns));
     cg_val cube = r_fma(k, r, z, r_number(k, 0)); /* +0 for -0, so that the sum is -0 */
     cg_val s = r_fma(k, r_polynomial(k, CG_SIN_F32, z), cube, r);
-    cg_val t = r_fma(k, r_fma(k, r_polynomial(k, CG_COS_F32, z), z, r_number(k, -0.5)), z, one);
+    cg_val t = r_fma(k, r_polynomial(k, CG_COS_F32, z), z, one);
     cg_val sign = cg_int_op(c, "and.b32", cg_int_op(c, "shl.b32", q, cg_const(CG_B32, 30)), cg_const(CG_B32, 0x80000000));
     return cg_int_op(c, "xor.b32", r_select(k, bit_set(c, q, 1), t, s), sign);
 }
@@ -279,13 +279,12 @@ cg_val cg_math_cos_f32(const cg_real *k, const cg_val *x)
     return turned_sine_f32(k, x[0], 1);
 }
 
-/* tan(r) or -1 / tan(r); the reciprocal is made better once, and then rounds as it should. */
+/* tan(r) or -1 / tan(r). */
 cg_val cg_math_tan_f32(const cg_real *k, const cg_val *x)
 {
     cg_val q, r = reduce_f32(k, x[0], &q), z = r_mul(k, r, r);
     cg_val t = r_fma(k, r_polynomial(k, CG_TAN_F32, z), r_mul(k, r, z), r);
-    cg_val inverse = r_neg(k, r_op(k, "rcp.approx.ftz", 1, t, t, t)), rest = r_fma(k, inverse, t, r_number(k, 1));
-    inverse = r_fma(k, inverse, rest, inverse);
+    cg_val inverse = r_neg(k, r_op(k, "rcp.approx.ftz", 1, t, t, t));
     return r_select(k, bit_set(k->c, q, 1), inverse, t);
 }
 

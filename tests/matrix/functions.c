@@ -62,7 +62,7 @@ static const function_row rows[] = {
     {"log2 $0", "log2", ref_log2, 1, 1, 1, 1.5, 0.8, false, false},
     {"sin $0", "sin", ref_sin, 1, 2, 2, 1.6, 0.8, false, false},
     {"cos $0", "cos", ref_cos, 1, 2, 2, 1.6, 0.8, false, false},
-    {"tan $0", "tan", ref_tan, 1, 4, 2, 3.0, 0.8, false, false},
+    {"tan $0", "tan", ref_tan, 1, 4, 2, 3.5, 0.8, false, false},
     {"sinh $0", "sinh", ref_sinh, 1, 3, 2, 3.0, 1.0, false, false},
     {"cosh $0", "cosh", ref_cosh, 1, 2, 1, 2.5, 1.0, false, false},
     {"tanh $0", "tanh", ref_tanh, 1, 2, 1, 2.5, 1.0, false, false},
