@@ -250,11 +250,17 @@ def over_log(r):
 
 minimax("SINH", "(sinh(x)/x - 1) / z, z = x^2 <= 1", of_sinh, over_function(sinh), 0, 1, 4)
 polynomial("SINH", "the same", of_sinh, mpf(0), mpf(1), {53: 8})
-minimax("TANH", "(tanh(x)/x - 1) / z, z = x^2, |x| <= 0.6", of_tanh, over_function(tanh), 0, "0.36", 5)
+searched("TANH", "(tanh(x)/x - 1) / z, z = x^2, |x| <= 0.6", of_tanh, over_function(tanh), 0, "0.36",
+         "-0x1.5553dap-2 0x1.10b282p-3 -0x1.ac795cp-5 0x1.01e104p-6")
 polynomial("TANH", "the same, |x| <= 0.55", of_tanh, mpf(0), mpf("0.3026"), {53: 11})
 third = mpf(1) / 3
-minimax("LOG_1P", "(log(1 + r) - r) / r^2, |r| <= 1/3", of_log, over_log, -third, third, 9)
-minimax("LOG2_1P", "(log(1 + r) - r) / r^2 / ln 2, |r| <= 1/3", lambda r: of_log(r) / log(mpf(2)), over_log, -third, third, 10)
+searched("LOG_1P", "(log(1 + r) - r) / r^2, |r| <= 1/3", of_log, over_log, -third, third,
+         "-0x1p-1 0x1.5554fp-2 -0x1.fffe44p-3 0x1.99da16p-3 -0x1.55b172p-3 0x1.1e52aap-3 -0x1.f19b98p-4 "
+         "0x1.2073eap-3 -0x1.0aa056p-3")
+searched("LOG2_1P", "(log(1 + r) - r) / r^2 / ln 2, sqrt(1/2) <= 1 + r <= sqrt(2)", lambda r: of_log(r) / log(mpf(2)), over_log,
+         sqrt(mpf(1) / 2) - 1, sqrt(mpf(2)) - 1,
+         "-0x1.715476p-1 0x1.ec7094p-2 -0x1.715492p-2 0x1.277f32p-2 -0x1.ec7916p-3 0x1.a417e8p-3 -0x1.6e9c84p-3 "
+         "0x1.5f9e4ep-3 -0x1.58fe78p-3 0x1.8d658cp-4")
 print("/* 2 / pi in binary, 32 bits at a time, highest first; the last ones of f64's largest number are among them. */")
 print("#ifndef TWO_PI_BITS\n#define TWO_PI_BITS(...)\n#endif")
 mp.dps = 500

@@ -155,13 +155,17 @@ cg_val cg_math_log2(const cg_real *k, const cg_val *x)
     return log_special(k, x[0], r_add(k, sum.high, r_add(k, sum.low, m.low)));
 }
 
-/* x = m 2^n with m from 2/3 to 4/3, for x > 0: m - 1, exactly. n comes as a number and times 2^23. */
-static cg_val split_f32(const cg_real *k, cg_val x, cg_val *out_n)
+/* log, log2 and tanh of f32 give the bits of CUDA's functions: their coefficients and the order of operations are such that
+   all results agree which were measured of those (codegen/coefficients.py, docs/numerics.md). */
+
+/* x = m 2^n with m from the number with the bits least to twice that, for x > 0: m - 1, exactly. n comes as a number and
+   times 2^23. */
+static cg_val split_f32(const cg_real *k, cg_val x, uint32_t least, cg_val *out_n)
 {
     cg_func *c = k->c;
     cg_val subnormal = r_test(k, "lt", x, r_number(k, 0x1p-126)), number = cg_new(c, CG_B32);
     cg_val scaled = r_select(k, subnormal, r_mul(k, x, r_number(k, 0x1p23)), x);
-    cg_val above = cg_int_op(c, "sub.s32", scaled, cg_const(CG_B32, 0x3f2aaaab)); /* 2/3 */
+    cg_val above = cg_int_op(c, "sub.s32", scaled, cg_const(CG_B32, least));
     cg_val n = cg_int_op(c, "and.b32", above, cg_const(CG_B32, 0xff800000));
     cg_ins(c, "cvt.rn.f32.s32 %v, %v", number, n);
     *out_n = r_add(k, number, r_select(k, subnormal, r_number(k, -23 * 0x1p23), r_number(k, 0)));
@@ -170,16 +174,15 @@ static cg_val split_f32(const cg_real *k, cg_val x, cg_val *out_n)
 
 cg_val cg_math_log_f32(const cg_real *k, const cg_val *x)
 {
-    cg_val n, r = split_f32(k, x[0], &n);
+    cg_val n, r = split_f32(k, x[0], 0x3f2aaaab, &n); /* 2/3 */
     cg_val of_m = r_fma(k, r_mul(k, r_polynomial(k, CG_LOG_1P_F32, r), r), r, r);
     return log_special(k, x[0], r_fma(k, n, r_number(k, 0x1.62e43p-24), of_m)); /* ln 2 2^-23 */
 }
 
-/* log2(e) as two numbers: near 1 the result is as good as elsewhere. */
 cg_val cg_math_log2_f32(const cg_real *k, const cg_val *x)
 {
-    cg_val n, r = split_f32(k, x[0], &n), low = r_part(k, CG_LOG2_E_F32, 1);
-    cg_val rest = r_mul(k, r_fma(k, r_polynomial(k, CG_LOG2_1P_F32, r), r, low), r);
+    cg_val n, r = split_f32(k, x[0], 0x3f3504f3, &n); /* sqrt(1/2) */
+    cg_val rest = r_mul(k, r_mul(k, r_polynomial(k, CG_LOG2_1P_F32, r), r), r);
     cg_val of_m = r_fma(k, r, r_part(k, CG_LOG2_E_F32, 0), rest);
     return log_special(k, x[0], r_fma(k, n, r_number(k, 0x1p-23), of_m));
 }
