@@ -314,12 +314,11 @@ cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span)
     enum { APART = 2048 }; /* such bytes lie below this */
     const cg_span *read = &c->order.read;
     uint32_t from = bytes <= read->from || read->from == read->to ? 0 : read->to;
-    if (c->strips || bytes > APART || from > APART - bytes || from + bytes > cg_scratch_room(c)) {
-        *out_span = (cg_span){0, bytes};
-        return cg_scratch(c, bytes);
-    }
-    *out_span = (cg_span){from, from + ((bytes + 15) & ~(uint32_t)15)};
-    return scratch_at(c, from, bytes);
+    bool fits = !c->strips && bytes <= APART && from <= APART - bytes && from + bytes <= cg_scratch_room(c);
+    if (!fits)
+        from = 0;
+    *out_span = (cg_span){from, from + ((bytes + 15) & ~(uint32_t)15)}; /* what comes behind it is aligned */
+    return fits ? scratch_at(c, from, bytes) : cg_scratch(c, bytes);
 }
 
 void cg_scratch_apart_read(cg_func *c, const cg_span *span)
