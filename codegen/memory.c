@@ -134,6 +134,14 @@ static cg_val found_word(cg_func *c, const cg_val *elements, uint32_t count, uin
     cg_val word = {.cls = elements[0].word_bits == 16 ? CG_B16 : CG_B32, .id = elements[0].word};
     if (elements[0].word_bits == size)
         return word;
+    if (size == 8) { /* two halves: the byte remembers where it is, too */
+        cg_val byte = cg_new(c, CG_B32), wide = widen(c, word);
+        cg_ins(c, "bfe.u32 %v, %v, %u, 8", byte, wide, elements[0].at);
+        byte.word_bits = elements[0].word_bits;
+        byte.word = elements[0].word;
+        byte.at = elements[0].at;
+        return byte;
+    }
     if (size != 16 || elements[0].at % 16)
         return (cg_val){.cls = (uint8_t)cls};
     cg_val halves[2];

@@ -1,4 +1,4 @@
-/* Matrix products: what their two ways (codegen/op_mma.c with instructions, op_mma_plain.c without) share, and what other parts
+/* Matrix products: what their ways (codegen/op_mma.c with instructions, op_mma_scaled.c with scales, op_mma_plain.c without) share, and what other parts
    ask about them. */
 #ifndef TILEVM_CODEGEN_MMA_H
 #define TILEVM_CODEGEN_MMA_H
@@ -14,19 +14,32 @@ typedef struct cg_atom {
     const char *widened;     /* its 8-bit floats, of this PTX type, go as f16 to two instructions of half its K; NULL: they don't */
 } cg_atom;
 
+/* An instruction that scales blocks of K. */
+typedef struct cg_scaling {
+    uint8_t in, scale;       /* bc_kind */
+    uint8_t block;           /* log2 of the elements that have a scale */
+    uint8_t packed;          /* 1: elements lie two to a byte, and bytes are what the atom's sizes count; else 0 */
+    uint8_t scale_bits;      /* log2 of the blocks in the atom's K */
+    uint8_t alternate;       /* 1: the instruction has as many scales as even blocks, and runs again for the odd ones; else 0 */
+    cg_atom atom;
+} cg_scaling;
+
 /* M, N, K and the batch as bits of the index. */
 typedef struct cg_product {
-    uint32_t m, n, k, batch; /* bits */
+    uint32_t m, n, k, batch; /* bits; k of bytes where elements are packed */
     bc_kind in, acc;
     const bc_value *lhs, *rhs, *c, *result;
     bool scaled;             /* every block of K of a row of A and of a column of B has a scale */
+    const cg_scaling *scaling; /* by the atom; NULL: it does not */
+    uint32_t packed;         /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
     bool has_atom;
     cg_atom atom;
     bool chained;            /* its left operand comes from another product, or its result goes to one */
     bool pairs;              /* bytes of B come by pairs of columns */
     bool async;              /* wgmma fits: four warps to 64 rows */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
-    const cg_val *scales[2]; /* for the atom, as words: of A, of B; registers: blocks of K, rows or columns, batches */
+    const cg_val *scales[2]; /* for the atom, as words: of A, of B; registers: steps of K, rows or columns, batches */
+    cg_val odd_blocks;       /* all bits in lanes whose elements of A are in odd blocks, else none */
 } cg_product;
 
 /* Where fragments of an operand come from. */
@@ -41,6 +54,31 @@ typedef struct cg_operand {
     bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
     cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
 } cg_operand;
+
+/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
+const uint8_t *cg_column_bits(const cg_product *p);
+
+/* ---- codegen/op_mma_scaled.c ---- */
+
+/* How the target scales the product, whose k counts elements; NULL: it does not. */
+const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_product *p);
+/* The layout in which scales of A (left) or B are wanted, and they as words for the instruction. */
+cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
+const cg_val *cg_take_scales(cg_func *c, const bc_op *op, const cg_product *p, uint32_t side);
+/* d += a * b, four and two registers, each with its word of scales. */
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val scale_a, cg_val scale_b, cg_val *d);
+/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks. */
+cg_val cg_odd_blocks(cg_func *c);
+void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a);
+
+/* Of an operand whose elements are packed; of any other nothing changes. A layout in which every thread has whole bytes; such a layout
+   as one of bytes, and the bytes of registers in it; a layout of bytes as one of their lower halves. */
+cg_layout cg_with_halves(const cg_product *p, bool left, const cg_layout *l);
+cg_layout cg_as_bytes(const cg_product *p, bool left, const cg_layout *l);
+const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs);
+cg_layout cg_from_bytes(const cg_product *p, bool left, const cg_layout *l);
+
+/* ---- */
 
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const bc_op *op);

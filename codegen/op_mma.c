@@ -20,21 +20,6 @@ static uint32_t log2_of(int64_t x)
     return n;
 }
 
-/* The instruction for a scaled product; NULL: none. One scale is for what an instruction takes along K. */
-static const cg_atom *find_scaled_atom(const cg_func *c, const bc_op *op, const cg_product *p)
-{
-    static const cg_atom f8[2] = {
-        {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 5, 2, false, NULL},
-        {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0", 5, 2, false, NULL},
-    };
-    const bc_type *scale = bc_operands(op)[3]->type;
-    bool is_f8 = p->in == BC_F8E4M3FN || p->in == BC_F8E5M2;
-    if (!(c->target->features & CG_HAS_BLOCK_SCALE) || !is_f8 || bc_elem_kind(scale) != BC_F8E8M0FNU
-        || scale->shape[scale->rank - 1] << f8->k_bits != (int64_t)1 << p->k)
-        return NULL;
-    return &f8[p->in == BC_F8E5M2];
-}
-
 static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
 {
     static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false, NULL};
@@ -51,8 +36,9 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     };
     const cg_atom *a = NULL;
     uint32_t has = c->target->features;
+    p->scaling = p->scaled ? cg_find_scaling(c, op, p) : NULL;
     if (p->scaled)
-        a = find_scaled_atom(c, op, p);
+        a = p->scaling ? &p->scaling->atom : NULL;
     else if (p->in == BC_F16)
         a = p->acc == BC_F16 ? &f16_f16 : &f16_f32;
     else if (p->in == BC_BF16)
@@ -64,9 +50,12 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     else if (op->opcode == OP_mmai)
         a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [bc_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
-    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits)
+    uint32_t packed = p->scaling ? p->scaling->packed : 0;
+    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
     p->atom = *a;
+    p->packed = packed;
+    p->k -= packed;
     return true;
 }
 
@@ -163,13 +152,14 @@ static bool runs_along_last(const cg_layout *l, uint32_t bits)
    and the odd ones to another. */
 static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
 {
-    return p->atom.element_bits == 2 && p->n >= 4 && runs_along_last(rhs, p->n);
+    cg_layout l = cg_as_bytes(p, false, rhs);
+    return p->atom.element_bits == 2 && p->n >= 4 && runs_along_last(&l, p->n);
 }
 
 uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k)
 {
     cg_product p = product_of(c, op);
-    *out_k = p.k;
+    *out_k = p.k + p.packed;
     return p.has_atom ? p.k - p.atom.k_bits : 0;
 }
 
@@ -201,8 +191,7 @@ static void settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs
     split_warps(c, p);
 }
 
-/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
-static const uint8_t *column_bits(const cg_product *p)
+const uint8_t *cg_column_bits(const cg_product *p)
 {
     static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
     return columns[p->pairs];
@@ -211,7 +200,7 @@ static const uint8_t *column_bits(const cg_product *p)
 /* Accumulators: the fragment, then the further columns, rows and batches of the warp. */
 static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
 {
-    const uint8_t *n = column_bits(p);
+    const uint8_t *n = cg_column_bits(p);
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
     l.reg[l.reg_bits++] = one << n[0];
@@ -230,31 +219,6 @@ static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
-    return l;
-}
-
-/* The scales of A: each of four lanes side by side has one of the row in which their fragments of A begin, lane % 2 of 0, or of
-   that 8 rows below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Those of B: all
-   four have that of their column; registers: blocks of K, further columns, batches. */
-static cg_layout scale_layout(const cg_func *c, const cg_product *p, bool left)
-{
-    const uint8_t *n = column_bits(p);
-    uint32_t one = 1, blocks = p->k - p->atom.k_bits, x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0;
-    uint32_t own = left ? p->m : p->n - p->along_n;
-    cg_layout l = {.tile_bits = (uint8_t)(x + blocks + p->batch), .warp_bits = (uint8_t)c->warp_bits};
-    for (uint32_t i = 0; i < blocks; i++)
-        l.reg[l.reg_bits++] = one << (k0 + i);
-    for (uint32_t i = left ? 4 + p->along_m : 3; i < own; i++)
-        l.reg[l.reg_bits++] = one << (x0 + (!left && i == 3 ? n[3] : i));
-    for (uint32_t i = 0; i < p->batch; i++)
-        l.reg[l.reg_bits++] = one << (x + blocks + i);
-    l.lane[0] = left ? one << (x0 + 3) : 0;
-    for (uint32_t i = 0; i < 3; i++)
-        l.lane[2 + i] = one << (x0 + (left ? i : n[i]));
-    for (uint32_t i = 0; left && i < p->along_m; i++)
-        l.warp[i] = one << (x0 + 4 + i);
-    for (uint32_t i = 0; !left && i < p->along_n; i++)
-        l.warp[p->along_m + i] = one << (own + i);
     return l;
 }
 
@@ -359,11 +323,13 @@ static void assign_product(cg_func *c, const bc_op *op)
     for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
         read[i - 1] = operand_home(c, bc_operands(op)[i]);
     if (p.has_atom) {
+        read[0] = cg_with_halves(&p, true, &read[0]);
+        read[1] = cg_with_halves(&p, false, &read[1]);
         settle_product(c, &p, &read[1]);
         if (wants_fragments(c, op, &p, &read[0]))
             read[0] = fragment_layout(c, &p);
         for (uint32_t i = 0; p.scaled && i < 2; i++)
-            read[2 + i] = scale_layout(c, &p, i == 0);
+            read[2 + i] = cg_scale_layout(c, &p, i == 0);
         result = accumulator_layout(c, &p);
     } else {
         result = cg_plain_layout(c, &p);
@@ -396,7 +362,7 @@ cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout
     if (!cg_is_product(op) || index > 1)
         return CG_NO_FEED;
     cg_product p = product_of(c, op);
-    uint32_t last = index ? p.n : p.k, other = index ? p.k : p.m;
+    uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
     bool along_last = run->reg_bits <= last, along_other = run->reg_bits <= other;
     for (uint32_t i = 0; i < run->reg_bits; i++) {
         along_last = along_last && run->reg[i] == (uint32_t)1 << i;
@@ -408,7 +374,7 @@ cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
     if (index && takes_pairs(&p, &cg_value_of(c, p.result)->source[1]))
-        return along_k ? CG_NO_FEED : CG_FEED_PAIRS;
+        return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
@@ -450,6 +416,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
     cg_layout fragments = fragment_layout(c, p);
     if (ring) { /* across: neighbours along K do not lie side by side */
         cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
+        probe = cg_from_bytes(p, left, &probe);
         o.in_ring = true;
         o.stage = *ring;
         o.across = cg_stage_layout_of(c, o.v, &probe).reg[0] != 1;
@@ -457,7 +424,8 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.fragments = cg_get(c, o.v, read);
         return o;
     } else {
-        bool along_last = runs_along_last(read, left ? p->k : p->n);
+        cg_layout l = cg_as_bytes(p, left, read);
+        bool along_last = runs_along_last(&l, left ? p->k : p->n);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last : p->pairs || (p->atom.element_bits == 1 && along_last);
@@ -466,8 +434,8 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
                                !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
         o.stage.flipped = flipped;
     }
-    cg_layout lanes = lanes_of(c, p, &o);
-    o.lanes = ring ? cg_stage_layout_of(c, o.v, &lanes) : cg_stage_layout(&o.stage, &lanes);
+    cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
+    o.lanes = ring ? cg_stage_layout_of(c, o.v, &elements) : cg_stage_layout(&o.stage, &lanes);
     return o;
 }
 
@@ -501,14 +469,15 @@ static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, b
         cg_operand *o = &operands[i];
         if (o->in_ring || o->fragments)
             continue;
-        const cg_val *regs = cg_get(c, o->v, o->read);
+        const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
+        cg_layout l = cg_as_bytes(p, o->left, o->read);
         o->stage.base = scratch;
         if (at[i]) {
             o->stage.base = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", o->stage.base, scratch, at[i]);
         }
         if (regs)
-            cg_stage_fill(c, &o->stage, p->in, o->read, regs, o->left ? mask : mask << p->n, part);
+            cg_stage_fill(c, &o->stage, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
     }
     if (async)
         cg_ins(c, "fence.proxy.async.shared::cta");
@@ -579,7 +548,7 @@ void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *o
     }
 }
 
-/* Four registers of A; eight when widened. */
+/* Four registers of A; eight when widened, or when blocks go in turn. */
 static void take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     if (o->fragments) {
@@ -589,6 +558,8 @@ static void take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint
     load_fragments(c, o, part, out);
     if (p->atom.widened)
         widen(c, p->atom.widened, out);
+    if (p->scaling && p->scaling->alternate)
+        cg_split_blocks(c, p, out);
 }
 
 /* Two registers of B for the first 8 columns, two for the next; all again when widened. */
@@ -630,30 +601,6 @@ static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_
     memcpy(d, out, sizeof out);
 }
 
-/* The scales are in the lowest bytes of words that all lanes have, so that any selector of threads finds them. */
-static void multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val scale_a, cg_val scale_b,
-                            cg_val *d)
-{
-    cg_val out[4];
-    for (int i = 0; i < 4; i++)
-        out[i] = cg_new(c, CG_B32);
-    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {0, 0}, %v, {0, 0}",
-           p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
-           cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, scale_b);
-    memcpy(d, out, sizeof out);
-}
-
-/* The scales of one side as words. */
-static const cg_val *take_scales(cg_func *c, const bc_op *op, uint32_t side)
-{
-    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->source + 2 + side;
-    const cg_val *scales = cg_get(c, bc_operands(op)[3 + side], l);
-    cg_val *out = cg_vals(c, cg_layout_regs(l));
-    for (uint32_t r = 0; scales && out && r < cg_layout_regs(l); r++)
-        out[r] = cg_reg(c, cg_to_b32(c, BC_I8, false, scales[r]));
-    return out;
-}
-
 /* All steps along K of a part: `steps` of them, the first with number `first`. */
 static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps, cg_val *acc)
 {
@@ -662,7 +609,8 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
     uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
     uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
     uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
-    uint32_t block_bits = p->k - p->atom.k_bits;
+    uint32_t step_bits = p->k - p->atom.k_bits, alternate = p->scaling ? p->scaling->alternate : 0;
+    uint32_t times = p->atom.widened || alternate ? 2 : 1;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
             cg_val b[64][8];
@@ -675,11 +623,14 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
                     for (uint32_t half = 0; half < per_pair; half++) {
                         uint32_t row = batch * rows + m, column = (batch * pairs + n) * per_pair + half;
                         cg_val *d = acc + ((row * (pairs * per_pair) + n * per_pair + half) << 2);
-                        if (p->scaled)
-                            multiply_scaled(c, p, a, b[n] + 2 * half, p->scales[0][(row << block_bits) + first + k],
-                                            p->scales[1][(column << block_bits) + first + k], d);
-                        for (uint32_t i = 0; !p->scaled && i < (p->atom.widened ? 8 : 4); i += 4)
-                            multiply(c, p, a + i, b[n] + i + 2 * half, d);
+                        for (uint32_t i = 0; i < times; i++) {
+                            uint32_t at_a = ((row << step_bits) + first + k) << alternate | i;
+                            uint32_t at_b = ((column << step_bits) + first + k) << alternate | i;
+                            if (p->scaled)
+                                cg_multiply_scaled(c, p, a + 4 * i, b[n] + 2 * half, p->scales[0][at_a], p->scales[1][at_b], d);
+                            else
+                                multiply(c, p, a + 4 * i, b[n] + 4 * i + 2 * half, d);
+                        }
                     }
             }
         }
@@ -733,7 +684,9 @@ static void lower_product(cg_func *c, const bc_op *op)
     if (p.has_atom) {
         settle_product(c, &p, &read[1]);
         for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
-            p.scales[i] = take_scales(c, op, i);
+            p.scales[i] = cg_take_scales(c, op, &p, i);
+        if (p.scaling && p.scaling->alternate)
+            p.odd_blocks = cg_odd_blocks(c);
         if (c->failed)
             return;
         bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */

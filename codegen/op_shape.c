@@ -379,6 +379,11 @@ static void split_element(cg_func *c, const repack *p, cg_val x, cg_val *out)
         cg_val part = cg_new(c, CG_B32);
         cg_ins(c, "bfe.u32 %v, %v, %u, %u", part, words[i * bits / 32], i * bits % 32, bits);
         out[i] = from_words(c, p->to, part, part);
+        if (bits == 4 && x.id && x.cls == CG_B32) { /* halves, which products take as bytes again */
+            out[i].word_bits = x.word_bits ? x.word_bits : 32;
+            out[i].word = x.word_bits ? x.word : x.id;
+            out[i].at = (uint8_t)(i * bits + (x.word_bits ? x.at : 0));
+        }
     }
 }
 

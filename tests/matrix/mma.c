@@ -52,6 +52,16 @@ static uint64_t *make(bc_kind kind, size_t n, uint64_t seed, bool tame)
     return x;
 }
 
+/* Scales with exponents near one, none negative: what those would give is undefined. */
+static uint64_t *make_scales(bc_kind kind, size_t n, uint64_t seed)
+{
+    uint64_t *x = make(kind, n, seed, true);
+    const exact_format *f = exact_format_of(kind);
+    for (size_t i = 0; i < n; i++)
+        x[i] &= exact_mask(f->exponent + f->mantissa);
+    return x;
+}
+
 /* ---- what must come out ---- */
 
 static void rounded(exact *x, bc_kind kind)
@@ -188,8 +198,8 @@ static void run_case(mx_report *r, mma_case *c, uint64_t seed)
     c->lhs = make(c->in, (size_t)batch * s->m * s->k, seed, tame);
     c->rhs = make(c->in, (size_t)batch * s->k * s->n, seed + 10000, tame);
     c->start = make(c->acc, (size_t)batch * s->m * s->n, seed + 20000, tame);
-    c->lhs_scale = make(c->scale, (size_t)batch * s->m * blocks, seed + 30000, true);
-    c->rhs_scale = make(c->scale, (size_t)batch * blocks * s->n, seed + 40000, true);
+    c->lhs_scale = make_scales(c->scale, (size_t)batch * s->m * blocks, seed + 30000);
+    c->rhs_scale = make_scales(c->scale, (size_t)batch * blocks * s->n, seed + 40000);
     mx_begin(&c->k);
     unsigned v[5] = {0};
     v[0] = operand(c, c->in, s->m, s->k, c->lhs, form);

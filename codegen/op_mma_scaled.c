@@ -1,0 +1,202 @@
+/* Scaled products by mma.sync with .block_scale: which instruction scales what, the scales in registers, and elements of half a byte,
+   which lie two to a byte as K counts them. Source: PTX ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64,
+   which are the same as bytes. */
+#include "codegen/map.h"
+#include "codegen/memory.h"
+#include "codegen/mma.h"
+
+const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_product *p)
+{
+    static const cg_scaling all[] = {
+        {BC_F8E4M3FN, BC_F8E8M0FNU, 5, 0, 0, 0,
+         {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 5, 2, false, NULL}},
+        {BC_F8E5M2, BC_F8E8M0FNU, 5, 0, 0, 0,
+         {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0", 5, 2, false, NULL}},
+        {BC_F4E2M1FN, BC_F8E8M0FNU, 5, 1, 1, 0,
+         {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
+        /* .scale_vec::4X takes .ue8m0 from PTX 9.1 on only */
+        {BC_F4E2M1FN, BC_F8E8M0FNU, 4, 1, 2, 1,
+         {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
+        {BC_F4E2M1FN, BC_F8E4M3FN, 4, 1, 2, 0,
+         {"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 5, 2, false, NULL}},
+    };
+    const bc_type *scale = bc_operands(op)[3]->type;
+    int64_t scales = scale->shape[scale->rank - 1];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].in == p->in && all[i].scale == bc_elem_kind(scale) && scales << all[i].block == (int64_t)1 << p->k)
+            return c->target->features & CG_HAS_BLOCK_SCALE ? &all[i] : NULL;
+    return NULL;
+}
+
+/* ---- scales ---- */
+
+/* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of that 8 rows
+   below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Of B: all four have those of
+   their column; registers: blocks of K, further columns, batches. */
+cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
+{
+    const uint8_t *n = cg_column_bits(p);
+    uint32_t one = 1, blocks = p->k - p->atom.k_bits + p->scaling->scale_bits;
+    uint32_t x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0, own = left ? p->m : p->n - p->along_n;
+    cg_layout l = {.tile_bits = (uint8_t)(x + blocks + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = 0; i < blocks; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = left ? 4 + p->along_m : 3; i < own; i++)
+        l.reg[l.reg_bits++] = one << (x0 + (!left && i == 3 ? n[3] : i));
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (x + blocks + i);
+    l.lane[0] = left ? one << (x0 + 3) : 0;
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[2 + i] = one << (x0 + (left ? i : n[i]));
+    for (uint32_t i = 0; left && i < p->along_m; i++)
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (own + i);
+    return l;
+}
+
+/* `count` scales, side by side in the lowest bytes of a word. */
+static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_t count)
+{
+    cg_val word = count > 1 ? cg_join(c, scales, count, 8) : scales[0];
+    word = cg_reg(c, cg_to_b32(c, count == 2 ? BC_I16 : count == 1 ? BC_I8 : BC_I32, false, word));
+    if (kind != BC_F8E4M3FN)
+        return word;
+    cg_val cut = cg_new(c, CG_B32); /* ue4m3 has no sign: that of -0 must not be there */
+    cg_ins(c, "and.b32 %v, %v, 0x7f7f7f7f", cut, word);
+    return cut;
+}
+
+const cg_val *cg_take_scales(cg_func *c, const bc_op *op, const cg_product *p, uint32_t side)
+{
+    const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
+    const cg_scaling *s = p->scaling;
+    uint32_t each = s->scale_bits - s->alternate, words = cg_layout_regs(l) >> each;
+    const cg_val *scales = cg_get(c, bc_operands(op)[3 + side], l);
+    cg_val *out = cg_vals(c, words), some[4];
+    for (uint32_t w = 0; scales && out && w < words; w++) {
+        uint32_t first = w >> s->alternate << s->scale_bits | (w & s->alternate);
+        for (uint32_t i = 0; i < 1u << each; i++)
+            some[i] = scales[first + (i << s->alternate)];
+        out[w] = scale_word(c, (bc_kind)s->scale, some, 1u << each);
+    }
+    return out;
+}
+
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val scale_a, cg_val scale_b, cg_val *d)
+{
+    cg_val out[4];
+    for (int i = 0; i < 4; i++)
+        out[i] = cg_new(c, CG_B32);
+    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {0, 0}, %v, {0, 0}",
+           p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
+           cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, scale_b);
+    for (int i = 0; i < 4; i++)
+        d[i] = out[i];
+}
+
+/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones. */
+cg_val cg_odd_blocks(cg_func *c)
+{
+    cg_val mask = cg_new(c, CG_B32);
+    cg_ins(c, "bfe.s32 %v, %v, 1, 1", mask, cg_tid(c));
+    return mask;
+}
+
+void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a)
+{
+    for (int i = 0; i < 4; i++) {
+        cg_val even = cg_new(c, CG_B32), odd = cg_new(c, CG_B32);
+        cg_ins(c, "and.b32 %v, %v, %v", odd, a[i], p->odd_blocks);
+        cg_ins(c, "xor.b32 %v, %v, %v", even, a[i], odd);
+        a[i] = even;
+        a[4 + i] = odd;
+    }
+}
+
+/* ---- elements of half a byte ---- */
+
+/* The bit of the operand's index that tells the halves of a byte apart. */
+static uint32_t half_bit(const cg_product *p, bool left)
+{
+    return left ? 1 : (uint32_t)1 << p->n;
+}
+
+/* The register bit with that image. */
+static uint32_t half_register(const cg_layout *l, uint32_t bit)
+{
+    uint32_t i = 0;
+    while (i < l->reg_bits && l->reg[i] != bit)
+        i++;
+    return i;
+}
+
+/* Trades places with the last bit of the registers, where the halves of a byte are in two threads. */
+cg_layout cg_with_halves(const cg_product *p, bool left, const cg_layout *l)
+{
+    cg_layout r = *l;
+    uint32_t *const images[] = {r.reg, r.lane, r.warp};
+    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
+    uint32_t bit = half_bit(p, left), others = 0, *own = NULL, *last = NULL;
+    if (!p->packed)
+        return r;
+    for (int part = 0; part < 3; part++)
+        for (uint32_t i = 0; i < counts[part]; i++)
+            if (images[part][i] == bit && !own)
+                own = &images[part][i];
+            else
+                others |= images[part][i];
+    if (!own || others & bit) { /* no layout of an op is like that */
+        uint8_t order[CG_MAX_TILE_BITS] = {(uint8_t)tv_trailing_zeros(bit)};
+        for (uint32_t i = 0, count = 1; i < l->tile_bits; i++)
+            if (i != order[0])
+                order[count++] = (uint8_t)i;
+        return cg_layout_ordered(order, l->tile_bits, 1, l->warp_bits);
+    }
+    if (half_register(&r, bit) < r.reg_bits)
+        return r;
+    for (uint32_t i = 0; i < r.reg_bits; i++)
+        last = r.reg[i] ? &r.reg[i] : last;
+    if (!last) {
+        last = &r.reg[r.reg_bits++];
+        *last = 0;
+    }
+    *own = *last;
+    *last = bit;
+    return r;
+}
+
+cg_layout cg_as_bytes(const cg_product *p, bool left, const cg_layout *l)
+{
+    cg_layout r = *l;
+    uint32_t bit = half_bit(p, left), own = half_register(l, bit);
+    if (!p->packed)
+        return r;
+    for (uint32_t i = own; i + 1 < l->reg_bits; i++)
+        r.reg[i] = l->reg[i + 1];
+    r.reg_bits--;
+    return cg_layout_squeeze(&r, bit);
+}
+
+cg_layout cg_from_bytes(const cg_product *p, bool left, const cg_layout *l)
+{
+    cg_layout r = *l;
+    uint32_t *const images[] = {r.reg, r.lane, r.warp};
+    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
+    for (int part = 0; part < 3 && p->packed; part++)
+        for (uint32_t i = 0; i < counts[part]; i++)
+            images[part][i] = cg_scatter_bits(images[part][i], ~half_bit(p, left));
+    r.tile_bits = (uint8_t)(l->tile_bits + p->packed);
+    return r;
+}
+
+const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs)
+{
+    uint32_t half = (uint32_t)1 << half_register(l, half_bit(p, left)), count = cg_layout_regs(l) / 2;
+    cg_val *out = p->packed && regs ? cg_vals(c, count) : NULL;
+    for (uint32_t r = 0; out && r < count; r++) {
+        uint32_t low = (r & (half - 1)) | (r & ~(half - 1)) << 1;
+        out[r] = cg_join(c, (cg_val[]){regs[low], regs[low | half]}, 2, 4);
+    }
+    return p->packed ? out : regs;
+}
