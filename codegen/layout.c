@@ -183,6 +183,22 @@ cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask)
     return map_bits(l, to, next);
 }
 
+cg_layout cg_layout_split(const cg_layout *l, uint32_t n)
+{
+    cg_layout r = *l;
+    r.tile_bits = (uint8_t)(l->tile_bits + n);
+    r.reg_bits = (uint8_t)(l->reg_bits + n);
+    for (uint32_t i = 0; i < n; i++)
+        r.reg[i] = (uint32_t)1 << i;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        r.reg[n + i] = l->reg[i] << n;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        r.lane[i] = l->lane[i] << n;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        r.warp[i] = l->warp[i] << n;
+    return r;
+}
+
 cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept)
 {
     cg_layout r = *l;

@@ -86,6 +86,9 @@ cg_layout cg_layout_clear(const cg_layout *l, uint32_t mask);
 /* Squeezes the bits of mask out of every image (they are zero there). */
 cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask);
 
+/* Elements of l split into 2^n each, all in the same thread: register r becomes r << n and the following ones. */
+cg_layout cg_layout_split(const cg_layout *l, uint32_t n);
+
 /* Registers with an image of 0 hold copies. Removes such bits; out_kept, when given, gets the mask of the register
    bits that stay. */
 cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept);

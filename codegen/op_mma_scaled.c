@@ -186,7 +186,6 @@ cg_layout cg_from_bytes(const cg_product *p, bool left, const cg_layout *l)
     for (int part = 0; part < 3 && p->packed; part++)
         for (uint32_t i = 0; i < counts[part]; i++)
             images[part][i] = cg_scatter_bits(images[part][i], ~half_bit(p, left));
-    r.tile_bits = (uint8_t)(l->tile_bits + p->packed);
     return r;
 }
 

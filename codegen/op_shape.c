@@ -5,6 +5,7 @@
 #include "codegen/facts.h"
 #include "codegen/memory.h"
 #include "codegen/order.h"
+#include "codegen/stage.h"
 #include "codegen/strips.h"
 
 static cg_layout wish_or_default(cg_func *c, const bc_value *v)
@@ -282,23 +283,6 @@ static uint32_t log2_of(uint32_t x)
     return tv_trailing_zeros(x);
 }
 
-/* Elements of l split into 2^n each, all in the same thread: register r becomes r << n and the following ones. */
-static cg_layout split_layout(const cg_layout *l, uint32_t n)
-{
-    cg_layout r = *l;
-    r.tile_bits = (uint8_t)(l->tile_bits + n);
-    r.reg_bits = (uint8_t)(l->reg_bits + n);
-    for (uint32_t i = 0; i < n; i++)
-        r.reg[i] = (uint32_t)1 << i;
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        r.reg[n + i] = l->reg[i] << n;
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        r.lane[i] = l->lane[i] << n;
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        r.warp[i] = l->warp[i] << n;
-    return r;
-}
-
 typedef struct repack {
     bc_kind from, to;
     uint32_t n;            /* log2 of the small elements in a large one */
@@ -322,16 +306,16 @@ static void assign_repack(cg_func *c, const bc_op *op)
     uint8_t bits[8];
     if (p.split) {
         l = cg_layout_drop_copies(&l, NULL);
-        home = split_layout(&l, p.n);
+        home = cg_layout_split(&l, p.n);
     } else if (cg_layout_vector(&l, 0, p.n, bits) == p.n) {
         uint32_t low = ((uint32_t)1 << p.n) - 1;
         home = cg_layout_clear(&l, low);
         home = cg_layout_squeeze(&home, low);
         home = cg_layout_drop_copies(&home, NULL);
-        l = split_layout(&home, p.n);
+        l = cg_layout_split(&home, p.n);
     } else {
         home = cg_default_layout(c, result->type);
-        l = split_layout(&home, p.n);
+        l = cg_layout_split(&home, p.n);
     }
     cg_set_home(c, result, &home, weight_of(c, source));
     cg_want(c, source, &l);
@@ -408,6 +392,8 @@ static cg_val join_elements(cg_func *c, const repack *p, const cg_val *x)
 static void lower_repack(cg_func *c, const bc_op *op)
 {
     const bc_value *source = bc_operands(op)[0], *result = cg_result(op, 0);
+    if (cg_stage_of(c, result))
+        return;
     repack p = repack_of(op);
     const cg_layout *home = &cg_value_of(c, result)->home;
     cg_layout l = *home;
@@ -417,7 +403,7 @@ static void lower_repack(cg_func *c, const bc_op *op)
         l = cg_layout_squeeze(&l, low);
         l = cg_layout_drop_copies(&l, NULL);
     } else {
-        l = split_layout(home, p.n);
+        l = cg_layout_split(home, p.n);
     }
     cg_val *regs = cg_get(c, source, &l), *out = cg_vals(c, cg_layout_regs(home));
     for (uint32_t r = 0; regs && out && r < cg_layout_regs(p.split ? &l : home); r++) {

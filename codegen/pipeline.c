@@ -13,7 +13,8 @@
 #include "codegen/remarks.h"
 #include "codegen/view.h"
 
-enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10, MAX_PART_BITS = 3 };
+enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10, MAX_PART_BITS = 3,
+       MOST_VIEWS = 4 /* of a load, one of the other, to the product */ };
 
 typedef struct piped {
     const bc_op *op;
@@ -72,7 +73,7 @@ static bool is_slice(const cg_pipeline *p, const bc_value *v, uint32_t depth)
     return true;
 }
 
-/* How all uses of v, also seen through reshapes and permutes, read it from a stage; `run`: registers that are the elements of a
+/* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
    16-byte chunk of it. CG_NO_FEED: not all are operands of products that do. */
 static cg_feed feed_of(cg_func *c, const bc_block *body, const bc_value *v, const cg_layout *run, uint32_t depth)
 {
@@ -83,19 +84,27 @@ static cg_feed feed_of(cg_func *c, const bc_block *body, const bc_value *v, cons
                 continue;
             if (op->block != body || depth == 0)
                 return CG_NO_FEED;
-            cg_layout seen = *run;
-            const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
-            if (op->opcode == OP_permute) {
-                cg_shape from = cg_shape_of(v->type), to = cg_shape_of(result->type);
-                seen = cg_layout_permute(run, &from, &to, bc_attr_of(op, F_permute_permutation)->ints->ptr);
-            }
-            bool view = op->opcode == OP_permute || op->opcode == OP_reshape;
-            cg_feed here = view ? feed_of(c, body, result, &seen, depth - 1) : cg_mma_feed(c, op, i, run);
+            bool view = cg_stage_is_seen(op);
+            cg_layout seen = view ? cg_seen_layout(op, run) : *run;
+            cg_feed here = view ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1) : cg_mma_feed(c, op, i, run);
             if (here == CG_NO_FEED)
                 return CG_NO_FEED;
             feed = feed ? feed : here;
         }
     return feed;
+}
+
+/* log2 of the elements in 16 bytes of memory. */
+static uint32_t chunk_bits(const bc_type *tile)
+{
+    bc_kind kind = bc_elem_kind(tile);
+    return bc_kind_memory_bytes(kind) ? 4 - tv_trailing_zeros(bc_kind_memory_bytes(kind)) : 5;
+}
+
+/* Of elements of half a byte, the bit of the tile's index that tells those of a byte apart. */
+static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
+{
+    return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
 /* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the bits of
@@ -119,7 +128,7 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
         return "its memory order keeps it in its place";
     cg_view_op v = cg_view_op_of(op);
     cg_shape s = cg_shape_of(v.tile_type);
-    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type));
+    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type)), chunk = chunk_bits(v.tile_type);
     uint8_t padding = v.view->type->padding, bits[5];
     const cg_view *tensor = cg_value_of(c, v.view)->view;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
@@ -128,27 +137,25 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
         return "its padding is not zero";
     if (!cg_view_contiguous(c, &v, &fast) || fast + 2 < s.rank)
         return "neither of its last two dimensions is known to be contiguous";
-    if (bytes << cg_view_vector(c, &v, fast) < 16)
+    if (cg_view_vector(c, &v, fast) < chunk)
         return "base, strides, extent and index are not known to be aligned to 16 bytes";
     if (tensor->maker && is_inside(tensor->maker, p->body))
         return "its view is made in the loop";
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!is_slice(p, v.index[i], 16))
             return "an index comes from more than the loop's counter";
-    cg_layout run = {.tile_bits = s.tile_bits};
-    while (bytes << run.reg_bits < 16) {
-        run.reg[run.reg_bits] = (uint32_t)1 << (s.shift[fast] + run.reg_bits);
-        run.reg_bits++;
-    }
-    cg_layout l = cg_layout_memory(&s, fast, run.reg_bits, 0, c->warp_bits);
-    cg_feed feed = feed_of(c, p->body, v.tile, &run, 4);
+    cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk}, l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
+    for (uint32_t i = 0; i < chunk; i++)
+        run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
+    if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
+        return "its tile has less than 16 bytes for a thread";
+    cg_feed feed = feed_of(c, p->body, v.tile, &run, MOST_VIEWS + 1);
     if (feed == CG_NO_FEED)
         return "it is not only an operand of products that can read it from shared memory";
-    if (cg_layout_vector(&l, s.shift[fast], 4, bits) < run.reg_bits)
-        return "its tile has less than 16 bytes for a thread";
     if (cg_order_is_written(c, p->body, v.view))
         return "the loop may write what it reads";
-    *out = (piped){.op = op, .view = v, .fast = fast, .feed = feed, .layout = l, .stage = stage_for(&s, fast, bytes, feed, 0)};
+    *out = (piped){.op = op, .view = v, .fast = fast, .feed = feed, .layout = l,
+                    .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, v.tile_type))};
     return NULL;
 }
 
@@ -194,8 +201,9 @@ static const bc_op *only_product(cg_func *c, const cg_pipeline *p)
    threads would not have whole vectors of a part. */
 static bool cut_load(cg_func *c, piped *load, const bc_value *operand, uint32_t low, uint32_t parts)
 {
-    cg_shape s = cg_shape_of(load->view.tile_type);
-    uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->view.tile_type)), left_out = 0, count = 0, vector = 0;
+    const bc_type *type = load->view.tile_type;
+    cg_shape s = cg_shape_of(type);
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(type)), vector = chunk_bits(type), left_out = 0, count = 0;
     cg_layout k = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)parts};
     uint8_t order[CG_MAX_TILE_BITS];
     for (uint32_t i = 0; i < parts; i++)
@@ -203,8 +211,6 @@ static bool cut_load(cg_func *c, piped *load, const bc_value *operand, uint32_t 
     k = cg_source_layout(operand, &k);
     for (uint32_t i = 0; i < parts; i++)
         left_out |= load->part_bit[i] = k.reg[i];
-    while (bytes << vector < 16)
-        vector++;
     for (uint32_t part = 0; part < 3; part++) /* the contiguous dimension, the others, what numbers the parts */
         for (uint32_t b = 0; b < s.tile_bits; b++) {
             uint32_t bit = (uint32_t)1 << b;
@@ -214,7 +220,7 @@ static bool cut_load(cg_func *c, piped *load, const bc_value *operand, uint32_t 
     if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
         return false;
     load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
-    load->stage = stage_for(&s, load->fast, bytes, load->feed, left_out);
+    load->stage = stage_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
     return true;
 }
 
@@ -242,9 +248,7 @@ static void take_parts(cg_func *c, cg_pipeline *p)
         for (uint32_t i = 0; i < 2; i++) {
             const bc_value *operand = bc_operands(product)[i];
             uint32_t low = k - p->parts + (i ? cg_shape_of(operand->type).bits[operand->type->rank - 1] : 0);
-            const bc_value *tile = operand;
-            while (tile->op && (tile->op->opcode == OP_reshape || tile->op->opcode == OP_permute))
-                tile = bc_operands(tile->op)[0];
+            const bc_value *tile = cg_stage_source(operand);
             piped *load = &p->loads[p->loads[0].view.tile != tile];
             fits = fits && load->view.tile == tile && cut_load(c, load, operand, low, p->parts);
         }
@@ -349,7 +353,7 @@ static void copy_next(cg_func *c, cg_pipeline *p, cg_val slot)
         for (uint32_t b = 0; b < p->parts; b++)
             k.part |= p->next_part >> b & 1 ? load->part_bit[b] : 0;
         cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
-        cg_view_parts(c, &load->view, &load->layout, 4 - tv_trailing_zeros(load->stage.bytes), NULL, &k, copy_part);
+        cg_view_parts(c, &load->view, &load->layout, chunk_bits(load->view.tile_type), NULL, &k, copy_part);
     }
     cg_ins(c, "cp.async.commit_group");
     if (++p->next_part >> p->parts) {

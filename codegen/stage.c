@@ -53,17 +53,42 @@ cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
     return r;
 }
 
+bool cg_stage_is_seen(const bc_op *op)
+{
+    return op->opcode == OP_reshape || op->opcode == OP_permute
+        || (op->opcode == OP_unpack && bc_elem_kind(bc_operands(op)[0]->type) == BC_I8
+            && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
+}
+
+cg_layout cg_seen_layout(const bc_op *op, const cg_layout *l)
+{
+    const bc_value *from = bc_operands(op)[0], *v = cg_result(op, 0);
+    cg_layout r = *l;
+    if (op->opcode == OP_permute) {
+        cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
+        r = cg_layout_permute(l, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+    } else if (op->opcode == OP_unpack) {
+        r = cg_layout_split(l, 1);
+    }
+    return r;
+}
+
 /* What v is another view of. */
 static const bc_value *seen_by(const bc_value *v)
 {
-    return v->op && (v->op->opcode == OP_reshape || v->op->opcode == OP_permute) ? bc_operands(v->op)[0] : NULL;
+    return v->op && cg_stage_is_seen(v->op) ? bc_operands(v->op)[0] : NULL;
+}
+
+const bc_value *cg_stage_source(const bc_value *v)
+{
+    for (const bc_value *from = seen_by(v); from; from = seen_by(v))
+        v = from;
+    return v;
 }
 
 const cg_stage *cg_stage_of(cg_func *c, const bc_value *v)
 {
-    for (const bc_value *from = seen_by(v); from; from = seen_by(v))
-        v = from;
-    return cg_value_of(c, v)->stage;
+    return cg_value_of(c, cg_stage_source(v))->stage;
 }
 
 cg_layout cg_source_layout(const bc_value *v, const cg_layout *l)
@@ -73,6 +98,9 @@ cg_layout cg_source_layout(const bc_value *v, const cg_layout *l)
         if (v->op->opcode == OP_permute) {
             cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
             at = cg_layout_unpermute(&at, &source, &result, bc_attr_of(v->op, F_permute_permutation)->ints->ptr);
+        } else if (v->op->opcode == OP_unpack) {
+            at.tile_bits = cg_shape_of(v->type).tile_bits;
+            at = cg_layout_squeeze(&at, 1);
         }
     return at;
 }

@@ -34,9 +34,15 @@ void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout 
 /* A layout of the tile as one of places in the stage. */
 cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
 
-/* Where a pipelined load has put v, or what v is a reshape or permute of; NULL: it is in registers. */
+/* Does the op say only how its operand is to be seen: as a reshape, permute, or bytes as two f4 each? And its operand's layout as the
+   result's, in which the halves of a byte come first. */
+bool cg_stage_is_seen(const bc_op *op);
+cg_layout cg_seen_layout(const bc_op *op, const cg_layout *l);
+/* What v is such a view of, through all of them; v itself, if it is none. */
+const bc_value *cg_stage_source(const bc_value *v);
+/* Where a pipelined load has put v, or what it is a view of; NULL: it is in registers. */
 const cg_stage *cg_stage_of(cg_func *c, const bc_value *v);
-/* A layout of v as one of what it is a reshape or permute of. */
+/* A layout of v as one of what it is a view of. */
 cg_layout cg_source_layout(const bc_value *v, const cg_layout *l);
 /* A layout of a v in a stage as one of places there. */
 cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l);

@@ -133,38 +133,64 @@ static unsigned registers(unsigned rows, unsigned columns, unsigned bits)
     return bits == 64 ? total / 64 : total / 32 ? total / 32 : 1;
 }
 
-/* .kind::mxf4.block_scale.scale_vec::2X: A and B with a scale for every so many columns. */
-static void take_block_scale(ps_decoder *d, ps_mma *mma, bool *f4_kind)
+enum { KIND_MXF8F6F4 = 1, KIND_MXF4, KIND_MXF4NVF4 };
+
+/* .kind::mxf4.block_scale.scale_vec::2X: A and B with a scale for every so many columns. Gives the kind. */
+static int take_block_scale(ps_decoder *d, ps_mma *mma)
 {
     static const char *const kinds[] = {"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4", NULL};
     static const char *const vectors[] = {"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", NULL};
     int kind = ps_take_one(d, kinds);
-    *f4_kind = kind >= 2;
     bool scaled = ps_take(d, "block_scale");
     int vector = ps_take_one(d, vectors);
     if (scaled)
-        mma->scale_vec = vector >= 0 ? 1u << vector : kind == 2 ? 2 : 1;
-    if (scaled != (kind >= 1) || (kind == 3 && vector < 0))
+        mma->scale_vec = vector >= 0 ? 1u << vector : kind == KIND_MXF4 ? 2 : 1;
+    if (scaled != (kind >= KIND_MXF8F6F4) || (kind == KIND_MXF4NVF4 && vector < 0))
         ps_decode_fail(d, ".block_scale goes with .kind::mx...");
+    return kind;
 }
 
-static void want_scales(ps_decoder *d, ps_mma *mma)
+/* PTX ISA, "Valid combinations of .scale_vec_size, .kind and .stype". */
+static bool scales_exist(const ps_mma *mma, int kind)
+{
+    static const struct {
+        int kind;
+        unsigned scale_vec;
+        ps_type scale;
+    } all[] = {{KIND_MXF8F6F4, 1, PS_UE8M0}, {KIND_MXF4, 2, PS_UE8M0},      {KIND_MXF4NVF4, 2, PS_UE8M0},
+               {KIND_MXF4NVF4, 4, PS_UE8M0}, {KIND_MXF4NVF4, 4, PS_UE4M3}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].kind == kind && all[i].scale_vec == mma->scale_vec && all[i].scale == mma->scale)
+            return kind == KIND_MXF8F6F4 || mma->a == PS_E2M1;
+    return false;
+}
+
+/* {byte, thread}: which of the four bytes the first scale is, the others follow; which of four lanes has it, or which pair. */
+static bool selects(const ps_operand *selectors, const ps_mma *mma, unsigned threads)
+{
+    const ps_operand *byte = &selectors->sub[0], *thread = &selectors->sub[1];
+    return (byte->kind != PS_IMMEDIATE || (byte->value < 4 && byte->value % mma->scale_vec == 0))
+           && (thread->kind != PS_IMMEDIATE || thread->value < threads);
+}
+
+static void want_scales(ps_decoder *d, ps_mma *mma, int kind)
 {
     /* d, a, b, c, scale_a, {byte, thread}, scale_b, {byte, thread} */
     ps_want_count(d, 8, 8);
     for (unsigned i = 4; i < 8 && !d->error[0]; i += 2) {
         ps_want(d, i, PS_B32, false);
         ps_want_vector(d, i + 1, 2, PS_U16, true);
+        if (!d->error[0] && !selects(&d->in->operands[i + 1], mma, i == 4 ? 2 : 4))
+            ps_decode_fail(d, "no such byte or thread to choose");
     }
-    if (mma->scale != PS_UE8M0 && mma->scale != PS_UE4M3)
-        ps_decode_fail(d, "the scales are .ue8m0 or .ue4m3");
+    if (!scales_exist(mma, kind))
+        ps_decode_fail(d, "no such combination of kind, types and scales");
 }
 
 void ps_decode_mma(ps_decoder *d)
 {
     ps_insn *in = d->in;
     ps_mma *mma = bc_new(&d->m->arena, ps_mma, 1);
-    bool f4_kind;
     in->mma = mma;
     in->exec = ps_exec_mma;
     in->first_source = 1;
@@ -174,7 +200,7 @@ void ps_decode_mma(ps_decoder *d)
         return;
     }
     mma->satfinite = ps_take(d, "satfinite");
-    take_block_scale(d, mma, &f4_kind);
+    int kind = take_block_scale(d, mma);
     mma->bit_op = ps_take(d, "xor") ? PS_BIT_XOR : ps_take(d, "and") ? PS_BIT_AND : PS_BIT_NONE;
     if (mma->bit_op)
         ps_take(d, "popc");
@@ -187,15 +213,15 @@ void ps_decode_mma(ps_decoder *d)
         ps_decode_fail(d, "wants the types of d, a, b and c");
         return;
     }
-    mma->a_bits = fragment_bits(mma->a, f4_kind);
-    mma->b_bits = fragment_bits(mma->b, f4_kind);
+    mma->a_bits = fragment_bits(mma->a, kind >= KIND_MXF4);
+    mma->b_bits = fragment_bits(mma->b, kind >= KIND_MXF4);
     if (!types_fit(mma) || !shape_exists(mma)) {
         ps_decode_fail(d, "no such combination of shape and types");
         return;
     }
     in->type = (uint8_t)mma->d;
     if (mma->scale_vec)
-        want_scales(d, mma);
+        want_scales(d, mma, kind);
     else
         ps_want_count(d, 4, 4);
     ps_want_vector(d, 0, registers(mma->m, mma->n, ps_types[mma->d].bits), register_type(mma->d), false);
@@ -310,7 +336,9 @@ static void read_scales(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
             unsigned which = (unsigned)thread[0] & 3;
             unsigned lane = rows == 16 ? row % 8 * 4 + (which & 1) * 2 + row / 8 : row * 4 + which;
             uint8_t bits = (uint8_t)(scales[lane] >> 8 * ((byte[lane] & 3) + block));
-            out[row][block] = mma->scale == PS_UE8M0 ? bc_f8e8m0_to_f32(bits) : bc_f8e4m3_to_f32(bits & 0x7F);
+            out[row][block] = mma->scale == PS_UE8M0 ? bc_f8e8m0_to_f32(bits) : bc_f8e4m3_to_f32(bits);
+            if (mma->scale == PS_UE4M3 && bits >> 7)
+                ps_report(w, in, (int)lane, PTXSIM_BAD_VALUE, "'%s': scale 0x%x, .ue4m3 has 7 bits", in->opcode, bits);
         }
 }
 

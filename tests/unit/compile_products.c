@@ -1,6 +1,5 @@
 /* Products in a loop, compiled to PTX and run on the simulator, with operands in every order in memory: as they are, transposed
    by a permute, transposed by the view. The elements are small whole numbers, so that the result is exact in any order of sums. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,22 +8,30 @@
 #include "tests/ptxsim/ptxsim.h"
 #include "tests/unit/test.h"
 
-enum { MOST = 7, STEPS = 3, BLOCK = 32 /* elements of K with a scale */ };
+enum { MOST = 7, STEPS = 3 };
+
+static const double whole[MOST] = {-3, -2, -1, 0, 1, 2, 3}, powers[MOST] = {0.125, 0.25, 0.5, 1, 2, 4, 8},
+                    powers_and_zero[MOST] = {0, 0.25, 0.5, 1, 2, 4, 8};
 
 typedef struct number_type {
     const char *name, *sum;
     uint32_t bytes;
-    uint32_t of[MOST];       /* -3 to 3; of scales, those powers of 2 */
+    uint32_t of[MOST];       /* the patterns of */
+    const double *values;
+    const char *memory;      /* its elements lie two to a byte there, in a tensor of this type; NULL: one for one, of its own */
 } number_type;
 
-static const number_type f16 = {"f16", "f32", 2, {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200}};
-static const number_type bf16 = {"bf16", "f32", 2, {0xC040, 0xC000, 0xBF80, 0, 0x3F80, 0x4000, 0x4040}};
-static const number_type tf32 = {"tf32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
-static const number_type f32 = {"f32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}};
-static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}};
-static const number_type e5m2 = {"f8E5M2", "f32", 1, {0xC2, 0xC0, 0xBC, 0, 0x3C, 0x40, 0x42}};
-static const number_type e8m0 = {"f8E8M0FNU", "f32", 1, {124, 125, 126, 127, 128, 129, 130}};
-static const number_type i8 = {"i8", "i32", 1, {0xFD, 0xFE, 0xFF, 0, 1, 2, 3}};
+static const number_type f16 = {"f16", "f32", 2, {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200}, whole, NULL};
+static const number_type bf16 = {"bf16", "f32", 2, {0xC040, 0xC000, 0xBF80, 0, 0x3F80, 0x4000, 0x4040}, whole, NULL};
+static const number_type tf32 = {"tf32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}, whole, NULL};
+static const number_type f32 = {"f32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}, whole, NULL};
+static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}, whole, NULL};
+static const number_type e5m2 = {"f8E5M2", "f32", 1, {0xC2, 0xC0, 0xBC, 0, 0x3C, 0x40, 0x42}, whole, NULL};
+static const number_type e8m0 = {"f8E8M0FNU", "f32", 1, {124, 125, 126, 127, 128, 129, 130}, powers, NULL};
+static const number_type ue4m3 = {"f8E4M3FN", "f32", 1, {0x80, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50}, powers_and_zero, NULL};
+static const number_type e2m1 = {"f4E2M1FN", "f32", 1, {13, 12, 10, 0, 2, 4, 5}, whole, "f4E2M1FN"};
+static const number_type e2m1_bytes = {"f4E2M1FN", "f32", 1, {13, 12, 10, 0, 2, 4, 5}, whole, "i8"}; /* unpacked once they are loaded */
+static const number_type i8 = {"i8", "i32", 1, {0xFD, 0xFE, 0xFF, 0, 1, 2, 3}, whole, NULL};
 
 /* How an operand lies in memory. */
 typedef enum order { AS_IS, PERMUTED, BY_VIEW } order;
@@ -35,47 +42,62 @@ typedef struct example {
     order a, b;
     const char *target;
     const char *has, *lacks; /* what the text must and must not hold (ld.global: a load that is not pipelined); NULL: nothing */
-    bool scaled;
+    const number_type *scale; /* of blocks of K; NULL: there are none */
+    uint32_t block;
 } example;
 
 static const example examples[] = {
-    {&f16, 64, 64, 32, AS_IS, AS_IS, "sm_80", ".x4.trans", "ld.global", false},
-    {&f16, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", ".trans", false},
-    {&bf16, 64, 32, 64, PERMUTED, BY_VIEW, "sm_80", ".x4.trans", "ld.global", false},
-    {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL, false},
-    {&f16, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "mma.sync", NULL, false}, /* in parts: 48 KiB are not enough */
-    {&bf16, 128, 64, 128, PERMUTED, AS_IS, "sm_86", "mma.sync", NULL, false},
-    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async", false},
-    {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "mma.sync", "cp.async", false},
-    {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync", false},
-    {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global", false},
-    {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL, false},
-    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global", false}, /* in parts of K: 48 KiB */
-    {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global", false},
-    {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_120", "cp.async", "ld.global", false},
-    {&i8, 128, 128, 128, AS_IS, AS_IS, "sm_89", "prmt.b32", "ld.global", false},
-    {&i8, 64, 64, 64, AS_IS, AS_IS, "sm_80", "prmt.b32", "ld.global", false},
-    {&i8, 64, 64, 64, AS_IS, BY_VIEW, "sm_80", "cp.async", "prmt.b32", false},
-    {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL, false},
-    {&i8, 64, 64, 64, PERMUTED, AS_IS, "sm_80", "mma.sync", NULL, false},
-    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global", false},
-    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_80", "mul.rn.f16x2", "ld.global", false},
-    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "cvt.rn.f16x2.e4m3x2", "ld.global", false},
-    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL, false},
-    {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync", false},
-    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", false},
-    {&bf16, 64, 128, 32, PERMUTED, AS_IS, "sm_90a", "wgmma", "ld.global", false},
-    {&bf16, 128, 32, 32, BY_VIEW, BY_VIEW, "sm_90a", "wgmma", "ld.global", false},
-    {&f16, 128, 64, 16, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", false},
-    {&f16, 64, 16, 128, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", false},
-    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_120a", "block_scale", "mul.rn.f32", true},
-    {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", true},
-    {&e5m2, 16, 8, 32, AS_IS, BY_VIEW, "sm_120a", "ue8m0", "mul.rn.f32", true},
-    {&e5m2, 128, 32, 128, PERMUTED, AS_IS, "sm_120a", "e5m2.e5m2", "mul.rn.f32", true},
-    {&e5m2, 128, 128, 256, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", true}, /* in parts of K, by way of the ring */
-    {&e4m3, 128, 128, 512, BY_VIEW, AS_IS, "sm_120a", "block_scale", "cp.async", true}, /* and of scratch */
-    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_100a", "mul.rn.f32", "mma.sync", true},
-    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_120", "mul.rn.f32", "mma.sync", true},
+    {&f16, 64, 64, 32, AS_IS, AS_IS, "sm_80", ".x4.trans", "ld.global", NULL, 0},
+    {&f16, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", ".trans", NULL, 0},
+    {&bf16, 64, 32, 64, PERMUTED, BY_VIEW, "sm_80", ".x4.trans", "ld.global", NULL, 0},
+    {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL, NULL, 0},
+    {&f16, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "mma.sync", NULL, NULL, 0}, /* in parts: 48 KiB are not enough */
+    {&bf16, 128, 64, 128, PERMUTED, AS_IS, "sm_86", "mma.sync", NULL, NULL, 0},
+    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async", NULL, 0},
+    {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "mma.sync", "cp.async", NULL, 0},
+    {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync", NULL, 0},
+    {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global", NULL, 0},
+    {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL, NULL, 0},
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global", NULL, 0}, /* in parts of K: 48 KiB */
+    {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global", NULL, 0},
+    {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_120", "cp.async", "ld.global", NULL, 0},
+    {&i8, 128, 128, 128, AS_IS, AS_IS, "sm_89", "prmt.b32", "ld.global", NULL, 0},
+    {&i8, 64, 64, 64, AS_IS, AS_IS, "sm_80", "prmt.b32", "ld.global", NULL, 0},
+    {&i8, 64, 64, 64, AS_IS, BY_VIEW, "sm_80", "cp.async", "prmt.b32", NULL, 0},
+    {&i8, 32, 128, 32, AS_IS, AS_IS, "sm_80", "prmt.b32", NULL, NULL, 0},
+    {&i8, 64, 64, 64, PERMUTED, AS_IS, "sm_80", "mma.sync", NULL, NULL, 0},
+    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global", NULL, 0},
+    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_80", "mul.rn.f16x2", "ld.global", NULL, 0},
+    {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "cvt.rn.f16x2.e4m3x2", "ld.global", NULL, 0},
+    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL, NULL, 0},
+    {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync", NULL, 0},
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", NULL, 0},
+    {&bf16, 64, 128, 32, PERMUTED, AS_IS, "sm_90a", "wgmma", "ld.global", NULL, 0},
+    {&bf16, 128, 32, 32, BY_VIEW, BY_VIEW, "sm_90a", "wgmma", "ld.global", NULL, 0},
+    {&f16, 128, 64, 16, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", NULL, 0},
+    {&f16, 64, 16, 128, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", NULL, 0},
+    {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_120a", "block_scale", "mul.rn.f32", &e8m0, 32},
+    {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &e8m0, 32},
+    {&e5m2, 16, 8, 32, AS_IS, BY_VIEW, "sm_120a", "ue8m0", "mul.rn.f32", &e8m0, 32},
+    {&e5m2, 128, 32, 128, PERMUTED, AS_IS, "sm_120a", "e5m2.e5m2", "mul.rn.f32", &e8m0, 32},
+    {&e5m2, 128, 128, 256, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &e8m0, 32}, /* in parts of K, by way of the ring */
+    {&e4m3, 128, 128, 512, BY_VIEW, AS_IS, "sm_120a", "block_scale", "cp.async", &e8m0, 32}, /* and of scratch */
+    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_100a", "mul.rn.f32", "mma.sync", &e8m0, 32},
+    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_120", "mul.rn.f32", "mma.sync", &e8m0, 32},
+    {&e2m1, 64, 64, 128, AS_IS, PERMUTED, "sm_120a", "cp.async", "ld.global.v", &e8m0, 32},
+    {&e2m1_bytes, 64, 64, 128, AS_IS, PERMUTED, "sm_121a", "cp.async", "ld.global.v", &e8m0, 32},
+    {&e2m1, 32, 64, 64, BY_VIEW, BY_VIEW, "sm_120a", "kind::mxf4.block_scale.scale_vec::2X", "mul.rn.f32", &e8m0, 32},
+    {&e2m1_bytes, 32, 32, 128, PERMUTED, AS_IS, "sm_120a", "ldmatrix.sync.aligned.m8n8.x4.trans", "mul.rn.f32", &e8m0, 32},
+    {&e2m1_bytes, 128, 128, 256, AS_IS, PERMUTED, "sm_120a", "scale_vec::4X", "mul.rn.f32", &ue4m3, 16},
+    {&e2m1, 64, 128, 512, AS_IS, PERMUTED, "sm_120a", "cp.async", "mul.rn.f32", &ue4m3, 16}, /* in parts of K, by way of the ring */
+    {&e2m1_bytes, 64, 128, 512, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &ue4m3, 16},
+    {&e2m1, 128, 128, 1024, PERMUTED, AS_IS, "sm_121a", "ue4m3", "cp.async", &ue4m3, 16}, /* and of scratch */
+    {&e2m1, 16, 8, 64, AS_IS, AS_IS, "sm_120a", "ue4m3", "mul.rn.f32", &ue4m3, 16},
+    {&e2m1, 64, 32, 128, AS_IS, BY_VIEW, "sm_120a", "scale_vec::2X", "mul.rn.f32", &e8m0, 16}, /* blocks in turn */
+    {&e2m1_bytes, 32, 16, 64, PERMUTED, PERMUTED, "sm_121a", "xor.b32", "mul.rn.f32", &e8m0, 16},
+    {&e2m1, 32, 32, 64, AS_IS, AS_IS, "sm_100a", "mul.rn.f32", "mma.sync", &ue4m3, 16},
+    {&e2m1, 32, 32, 64, AS_IS, AS_IS, "sm_120", "mul.rn.f32", "mma.sync", &e8m0, 32},
+    {&e2m1, 32, 32, 32, AS_IS, AS_IS, "sm_120a", "mul.rn.f32", "mma.sync", &e8m0, 32}, /* half of what an instruction takes */
 };
 
 static void report(void *user, const tv_diag *d)
@@ -106,11 +128,24 @@ static operand right_of(const example *e)
     return (operand){"b", e->type, e->b, e->k, e->n, e->k * STEPS, e->n, index};
 }
 
-static operand scales_of(const operand *o)
+static operand scales_of(const example *e, const operand *o)
 {
+    uint32_t block = e->block;
     if (o->name[0] == 'a')
-        return (operand){"s", &e8m0, AS_IS, o->rows, o->columns / BLOCK, o->matrix_rows, o->matrix_columns / BLOCK, "%zero, %i"};
-    return (operand){"t", &e8m0, AS_IS, o->rows / BLOCK, o->columns, o->matrix_rows / BLOCK, o->matrix_columns, "%i, %zero"};
+        return (operand){"s", e->scale, AS_IS, o->rows, o->columns / block, o->matrix_rows, o->matrix_columns / block, "%zero, %i"};
+    return (operand){"t", e->scale, AS_IS, o->rows / block, o->columns, o->matrix_rows / block, o->matrix_columns, "%i, %zero"};
+}
+
+/* In memory. */
+static const char *stored_name(const number_type *t)
+{
+    return t->memory ? t->memory : t->name;
+}
+
+/* Elements in one of those. */
+static uint32_t elements_in_one(const number_type *t)
+{
+    return strcmp(stored_name(t), t->name) == 0 ? 1 : 2;
 }
 
 static void put_tile_type(bc_text *out, const operand *o)
@@ -120,19 +155,21 @@ static void put_tile_type(bc_text *out, const operand *o)
 
 static void put_view_type(bc_text *out, const operand *o)
 {
-    const char *t = o->type->name;
+    const char *t = stored_name(o->type);
     bool turned = o->how != AS_IS, permuted = o->how == PERMUTED;
-    uint32_t r = turned ? o->matrix_columns : o->matrix_rows, c = turned ? o->matrix_rows : o->matrix_columns;
+    uint32_t one = elements_in_one(o->type), r = turned ? o->matrix_columns : o->matrix_rows;
+    uint32_t c = (turned ? o->matrix_rows : o->matrix_columns) / one;
     bc_text_printf(out, "partition_view<tile=(%ux%u), padding_value = zero, tensor_view<%ux%ux%s, strides=[%u,1]>%s>",
-                   permuted ? o->columns : o->rows, permuted ? o->rows : o->columns, r, c, t, c,
+                   permuted ? o->columns : o->rows, (permuted ? o->rows : o->columns) / one, r, c, t, c,
                    o->how == BY_VIEW ? ", dim_map=[1, 0]" : "");
 }
 
 static void put_view(bc_text *out, const operand *o)
 {
-    const char *x = o->name, *t = o->type->name;
+    const char *x = o->name, *t = stored_name(o->type);
     bool turned = o->how != AS_IS;
-    uint32_t r = turned ? o->matrix_columns : o->matrix_rows, c = turned ? o->matrix_rows : o->matrix_columns;
+    uint32_t r = turned ? o->matrix_columns : o->matrix_rows;
+    uint32_t c = (turned ? o->matrix_rows : o->matrix_columns) / elements_in_one(o->type);
     bc_text_printf(out, "%%%s0 = assume div_by<16>, %%%s : tile<ptr<%s>>\n", x, x, t);
     bc_text_printf(out, "%%%s1 = make_tensor_view %%%s0, shape = [%u, %u], strides = [%u, 1] : ", x, x, r, c, c);
     bc_text_printf(out, "tensor_view<%ux%ux%s, strides=[%u,1]>\n%%%s_m = make_partition_view %%%s1 : ", r, c, t, c, x, x);
@@ -143,12 +180,17 @@ static void put_view(bc_text *out, const operand *o)
 /* The tile as %x_x. */
 static void put_load(bc_text *out, const operand *o)
 {
-    const char *x = o->name, *t = o->type->name;
+    const char *x = o->name, *t = o->type->name, *stored = stored_name(o->type);
     bool permuted = o->how == PERMUTED;
-    uint32_t r = permuted ? o->columns : o->rows, c = permuted ? o->rows : o->columns;
-    bc_text_printf(out, "%%%s2, %%%s_t = load_view_tko weak %%%s_m[%s] token = %%0 : ", x, x, x, o->index);
+    uint32_t r = permuted ? o->columns : o->rows, c = permuted ? o->rows : o->columns, one = elements_in_one(o->type);
+    bc_text_printf(out, "%%%s%s, %%%s_t = load_view_tko weak %%%s_m[%s] token = %%0 : ", x, one > 1 ? "_b" : "2", x, x, o->index);
     put_view_type(out, o);
-    bc_text_printf(out, ", tile<i32> -> tile<%ux%ux%s>, token\n", r, c, t);
+    bc_text_printf(out, ", tile<i32> -> tile<%ux%ux%s>, token\n", r, c / one, stored);
+    if (one > 1) {
+        bc_text_printf(out, "%%%s_l = reshape %%%s_b : tile<%ux%ux%s> -> tile<%ux%s>\n", x, x, r, c / one, stored, r * c / one, stored);
+        bc_text_printf(out, "%%%s_u = unpack %%%s_l : tile<%ux%s> -> tile<%ux%s>\n", x, x, r * c / one, stored, r * c, t);
+        bc_text_printf(out, "%%%s2 = reshape %%%s_u : tile<%ux%s> -> tile<%ux%ux%s>\n", x, x, r * c, t, r, c, t);
+    }
     bc_text_printf(out, "%%%s_x = %s %%%s2 %s : ", x, permuted ? "permute" : "reshape", x, permuted ? "[1, 0]" : "");
     bc_text_printf(out, "tile<%ux%ux%s> -> tile<%ux%ux%s>\n", r, c, t, o->rows, o->columns, t);
 }
@@ -157,31 +199,33 @@ static void put_load(bc_text *out, const operand *o)
 static void put_product(bc_text *out, const example *e, const operand *operands, uint32_t count, const char *tile)
 {
     bool integer = strcmp(e->type->sum, "i32") == 0;
-    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc%s : ", integer ? "mmai" : e->scaled ? "mmaf_scaled" : "mmaf",
-                   integer ? " signed signed" : e->scaled ? ", %s_x, %t_x" : "");
+    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc%s : ", integer ? "mmai" : e->scale ? "mmaf_scaled" : "mmaf",
+                   integer ? " signed signed" : e->scale ? ", %s_x, %t_x" : "");
     for (uint32_t i = 0; i < count; i++) {
         if (i == 2)
             bc_text_printf(out, "%s, ", tile);
         put_tile_type(out, &operands[i]);
         bc_text_puts(out, i + 1 < count ? ", " : "");
     }
-    bc_text_printf(out, "%s%s\ncontinue %%d : %s\n}\n", e->scaled ? "" : ", ", e->scaled ? "" : tile, tile);
+    bc_text_printf(out, "%s%s\ncontinue %%d : %s\n}\n", e->scale ? "" : ", ", e->scale ? "" : tile, tile);
 }
 
 static void put_kernel(bc_text *out, const example *e)
 {
-    const char *t = e->type->name, *sum = e->type->sum;
+    const char *t = stored_name(e->type), *sum = e->type->sum;
     bool integer = strcmp(sum, "i32") == 0;
-    uint32_t count = e->scaled ? 4 : 2;
+    uint32_t count = e->scale ? 4 : 2;
     operand operands[4] = {left_of(e), right_of(e)};
     char tile[64], view[128];
     snprintf(tile, sizeof tile, "tile<%ux%ux%s>", e->m, e->n, sum);
     snprintf(view, sizeof view, "tensor_view<%ux%ux%s, strides=[%u,1]>", e->m, e->n, sum, e->n);
     for (uint32_t i = 2; i < count; i++)
-        operands[i] = scales_of(&operands[i - 2]);
+        operands[i] = scales_of(e, &operands[i - 2]);
     bc_text_puts(out, "cuda_tile.module @m { entry @k(");
-    bc_text_printf(out, "%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%c: tile<ptr<%s>>%s) {\n", t, t, sum,
-                   e->scaled ? ", %s: tile<ptr<f8E8M0FNU>>, %t: tile<ptr<f8E8M0FNU>>" : "");
+    bc_text_printf(out, "%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%c: tile<ptr<%s>>", t, t, sum);
+    if (e->scale)
+        bc_text_printf(out, ", %%s: tile<ptr<%s>>, %%t: tile<ptr<%s>>", e->scale->name, e->scale->name);
+    bc_text_puts(out, ") {\n");
     bc_text_puts(out, "%0 = make_token : token\n%zero = constant <i32: 0> : tile<i32>\n%one = constant <i32: 1> : tile<i32>\n");
     bc_text_printf(out, "%%steps = constant <i32: %d> : tile<i32>\n", STEPS);
     for (uint32_t i = 0; i < count; i++)
@@ -208,15 +252,27 @@ static int small(uint32_t seed, uint32_t row, uint32_t column)
     return (int)(x * 2654435761u >> 20) % MOST;
 }
 
+static size_t matrix_bytes(const number_type *type, uint32_t rows, uint32_t columns)
+{
+    size_t count = (size_t)rows * columns;
+    return type->memory ? count / 2 : count * type->bytes;
+}
+
 static unsigned char *matrix(const number_type *type, uint32_t seed, order how, uint32_t rows, uint32_t columns)
 {
     uint32_t bytes = type->bytes;
-    unsigned char *x = malloc((size_t)rows * columns * bytes);
+    unsigned char *x = calloc(1, matrix_bytes(type, rows, columns));
     if (!x)
         abort();
     for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            memcpy(x + (size_t)(how == AS_IS ? r * columns + c : c * rows + r) * bytes, &type->of[small(seed, r, c)], bytes);
+        for (uint32_t c = 0; c < columns; c++) {
+            size_t at = how == AS_IS ? r * columns + c : c * rows + r;
+            const uint32_t *is = &type->of[small(seed, r, c)];
+            if (type->memory)
+                x[at / 2] |= (unsigned char)(*is << at % 2 * 4);
+            else
+                memcpy(x + at * bytes, is, bytes);
+        }
     return x;
 }
 
@@ -228,8 +284,10 @@ static void compare(const example *e, const char *name, const unsigned char *res
             int is;
             double sum = 0;
             for (uint32_t k = 0; k < e->k * STEPS; k++) {
-                double product = (small(1, i, k) - MOST / 2) * (small(2, k, j) - MOST / 2);
-                sum += e->scaled ? ldexp(product, small(3, i, k / BLOCK) + small(4, k / BLOCK, j) - 2 * (MOST / 2)) : product;
+                double product = whole[small(1, i, k)] * whole[small(2, k, j)];
+                if (e->scale)
+                    product *= e->scale->values[small(3, i, k / e->block)] * e->scale->values[small(4, k / e->block, j)];
+                sum += product;
             }
             float as_float;
             memcpy(&is, result + 4 * (size_t)(i * e->n + j), 4);
@@ -247,14 +305,15 @@ static void run(const example *e, const char *name, const bc_text *text)
     if (!sim)
         return;
     size_t result_bytes = (size_t)4 * e->m * e->n;
-    uint32_t all = e->k * STEPS, blocks = all / BLOCK + !(all / BLOCK);
+    uint32_t all = e->k * STEPS, blocks = e->scale ? all / e->block : 1;
+    const number_type *scale = e->scale ? e->scale : &e8m0;
     unsigned char *a = matrix(e->type, 1, e->a, e->m, all), *b = matrix(e->type, 2, e->b, all, e->n);
-    unsigned char *s = matrix(&e8m0, 3, AS_IS, e->m, blocks), *t = matrix(&e8m0, 4, AS_IS, blocks, e->n);
+    unsigned char *s = matrix(scale, 3, AS_IS, e->m, blocks), *t = matrix(scale, 4, AS_IS, blocks, e->n);
     unsigned char *c = calloc(1, result_bytes);
     if (!c)
         abort();
-    uint64_t address[] = {ptxsim_buffer_add(sim, a, (size_t)e->m * all * e->type->bytes, "a"),
-                          ptxsim_buffer_add(sim, b, (size_t)e->n * all * e->type->bytes, "b"),
+    uint64_t address[] = {ptxsim_buffer_add(sim, a, matrix_bytes(e->type, e->m, all), "a"),
+                          ptxsim_buffer_add(sim, b, matrix_bytes(e->type, all, e->n), "b"),
                           ptxsim_buffer_add(sim, c, result_bytes, "c"),
                           ptxsim_buffer_add(sim, s, (size_t)e->m * blocks, "s"),
                           ptxsim_buffer_add(sim, t, (size_t)e->n * blocks, "t")};
@@ -275,8 +334,8 @@ static void check_example(const example *e)
 {
     static const char *const orders[] = {" as it is", " permuted", " turned by its view"};
     char name[128];
-    snprintf(name, sizeof name, "%s%s, %ux%ux%u, a%s, b%s, %s", e->scaled ? "scaled " : "", e->type->name, e->m, e->n, e->k,
-             orders[e->a], orders[e->b], e->target);
+    snprintf(name, sizeof name, "%s%s%s, %ux%ux%u, a%s, b%s, %s", e->scale ? "scaled " : "", e->type->name,
+             elements_in_one(e->type) > 1 ? " in bytes" : "", e->m, e->n, e->k, orders[e->a], orders[e->b], e->target);
     tv_module *module = NULL;
     tv_sink sink = {name, report};
     bc_text source, text;
