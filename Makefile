@@ -264,10 +264,11 @@ check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1:
 	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
 
 .PHONY: check-matrix-ptx
-check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16, and f32 in pairs
+check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16, f32 in pairs, and scaled products
 	$(Q)$(OUT)/matrix --quick --ptx=sm_80
 	$(Q)$(OUT)/matrix --quick --ptx=sm_90a
 	$(Q)$(OUT)/matrix --quick --ptx=sm_100 arith convert
+	$(Q)$(OUT)/matrix --ptx=sm_120a mma
 
 .PHONY: check-strips
 check-strips: ## the same, with all but the smallest tiles in strips

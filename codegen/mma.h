@@ -38,7 +38,7 @@ typedef struct cg_product {
     bool pairs;              /* bytes of B come by pairs of columns */
     bool async;              /* wgmma fits: four warps to 64 rows */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
-    const cg_val *scales[2]; /* for the atom, as words: of A, of B; registers: steps of K, rows or columns, batches */
+    const cg_val *scales[2]; /* for the atom, as words of up to four: of A, of B; registers: words along K, rows or columns, batches */
     cg_val odd_blocks;       /* all bits in lanes whose elements of A are in odd blocks, else none */
 } cg_product;
 
@@ -65,8 +65,12 @@ const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_pr
 /* The layout in which scales of A (left) or B are wanted, and they as words for the instruction. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 const cg_val *cg_take_scales(cg_func *c, const bc_op *op, const cg_product *p, uint32_t side);
-/* d += a * b, four and two registers, each with its word of scales. */
-void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val scale_a, cg_val scale_b, cg_val *d);
+/* d += a * b, four and two registers, with the scales of that step along K: each counts what p->scales has registers for. odd: 1 for
+   odd blocks, where the even ones went before. */
+typedef struct cg_scale_at {
+    uint32_t row, column, step, odd;
+} cg_scale_at;
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, cg_val *d);
 /* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks. */
 cg_val cg_odd_blocks(cg_func *c);
 void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a);

@@ -1,8 +1,8 @@
 /* Matrix products by mma.sync. A fragment comes from shared memory by ldmatrix, from where a pipelined load put the operand or from
    scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the stores nor ldmatrix meet bank
-   conflicts. Left operands that are made from another product, or before the loop, are kept in registers as fragments. What has
-   no instruction is left to codegen/op_mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
-   instructions", fragment figures. */
+   conflicts. Left operands that are made from another product, or before the loop, are kept in registers as fragments. What is
+   particular to scaled products is in codegen/op_mma_scaled.c; what has no instruction is left to codegen/op_mma_plain.c.
+   Sources: memory reference, section 7; PTX ISA, "Warp-level matrix instructions", fragment figures. */
 #include <string.h>
 
 #include "codegen/assign.h"
@@ -609,8 +609,7 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
     uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
     uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
     uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
-    uint32_t step_bits = p->k - p->atom.k_bits, alternate = p->scaling ? p->scaling->alternate : 0;
-    uint32_t times = p->atom.widened || alternate ? 2 : 1;
+    uint32_t times = p->atom.widened || (p->scaling && p->scaling->alternate) ? 2 : 1;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
             cg_val b[64][8];
@@ -624,10 +623,8 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
                         uint32_t row = batch * rows + m, column = (batch * pairs + n) * per_pair + half;
                         cg_val *d = acc + ((row * (pairs * per_pair) + n * per_pair + half) << 2);
                         for (uint32_t i = 0; i < times; i++) {
-                            uint32_t at_a = ((row << step_bits) + first + k) << alternate | i;
-                            uint32_t at_b = ((column << step_bits) + first + k) << alternate | i;
                             if (p->scaled)
-                                cg_multiply_scaled(c, p, a + 4 * i, b[n] + 2 * half, p->scales[0][at_a], p->scales[1][at_b], d);
+                                cg_multiply_scaled(c, p, a + 4 * i, b[n] + 2 * half, &(cg_scale_at){row, column, first + k, i}, d);
                             else
                                 multiply(c, p, a + 4 * i, b[n] + 4 * i + 2 * half, d);
                         }

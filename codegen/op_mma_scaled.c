@@ -55,11 +55,27 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
     return l;
 }
 
-/* `count` scales, side by side in the lowest bytes of a word. */
+/* log2 of the scales along K that take part in one run of the instruction, and of those of a row or column; of such scales up to four
+   make a word. */
+static uint32_t run_bits(const cg_product *p)
+{
+    return p->scaling->scale_bits - p->scaling->alternate;
+}
+
+static uint32_t line_bits(const cg_product *p)
+{
+    return p->k - p->atom.k_bits + run_bits(p);
+}
+
+static uint32_t word_bits(const cg_product *p)
+{
+    return line_bits(p) < 2 ? line_bits(p) : 2;
+}
+
 static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_t count)
 {
     cg_val word = count > 1 ? cg_join(c, scales, count, 8) : scales[0];
-    word = cg_reg(c, cg_to_b32(c, count == 2 ? BC_I16 : count == 1 ? BC_I8 : BC_I32, false, word));
+    word = cg_reg(c, cg_to_b32(c, count == 4 ? BC_I32 : count == 2 ? BC_I16 : BC_I8, false, word));
     if (kind != BC_F8E4M3FN)
         return word;
     cg_val cut = cg_new(c, CG_B32); /* ue4m3 has no sign: that of -0 must not be there */
@@ -70,32 +86,40 @@ static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_
 const cg_val *cg_take_scales(cg_func *c, const bc_op *op, const cg_product *p, uint32_t side)
 {
     const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
-    const cg_scaling *s = p->scaling;
-    uint32_t each = s->scale_bits - s->alternate, words = cg_layout_regs(l) >> each;
+    uint32_t bits = word_bits(p), alternate = p->scaling->alternate, words = cg_layout_regs(l) >> bits;
     const cg_val *scales = cg_get(c, bc_operands(op)[3 + side], l);
     cg_val *out = cg_vals(c, words), some[4];
     for (uint32_t w = 0; scales && out && w < words; w++) {
-        uint32_t first = w >> s->alternate << s->scale_bits | (w & s->alternate);
-        for (uint32_t i = 0; i < 1u << each; i++)
-            some[i] = scales[first + (i << s->alternate)];
-        out[w] = scale_word(c, (bc_kind)s->scale, some, 1u << each);
+        for (uint32_t i = 0; i < 1u << bits; i++)
+            some[i] = scales[(w >> alternate << bits | i) << alternate | (w & alternate)];
+        out[w] = scale_word(c, (bc_kind)p->scaling->scale, some, 1u << bits);
     }
     return out;
 }
 
-void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val scale_a, cg_val scale_b, cg_val *d)
+/* The word with the scales of row or column number `line` in step `step`; *out_byte: the byte of it that has the first. */
+static cg_val find_word(const cg_product *p, uint32_t side, uint32_t line, uint32_t step, uint32_t odd, uint32_t *out_byte)
 {
-    cg_val out[4];
+    uint32_t first = line << line_bits(p) | step << run_bits(p);
+    *out_byte = first & ((1u << word_bits(p)) - 1);
+    return p->scales[side][first >> word_bits(p) << p->scaling->alternate | odd];
+}
+
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, cg_val *d)
+{
+    uint32_t byte_a, byte_b;
+    cg_val scale_a = find_word(p, 0, at->row, at->step, at->odd, &byte_a), out[4];
+    cg_val scale_b = find_word(p, 1, at->column, at->step, at->odd, &byte_b);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
-    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {0, 0}, %v, {0, 0}",
+    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {%u, 0}, %v, {%u, 0}",
            p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
-           cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, scale_b);
+           cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, byte_a, scale_b, byte_b);
     for (int i = 0; i < 4; i++)
         d[i] = out[i];
 }
 
-/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones. */
+/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones: that is bit 1 of their number. */
 cg_val cg_odd_blocks(cg_func *c)
 {
     cg_val mask = cg_new(c, CG_B32);
@@ -122,57 +146,49 @@ static uint32_t half_bit(const cg_product *p, bool left)
     return left ? 1 : (uint32_t)1 << p->n;
 }
 
-/* The register bit with that image. */
+/* The register bit with that image, which no other has a part of; l->reg_bits: there is none. */
 static uint32_t half_register(const cg_layout *l, uint32_t bit)
 {
-    uint32_t i = 0;
-    while (i < l->reg_bits && l->reg[i] != bit)
-        i++;
-    return i;
+    uint32_t own = 0, users = 0;
+    while (own < l->reg_bits && l->reg[own] != bit)
+        own++;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        users += (l->reg[i] & bit) != 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        users += (l->lane[i] & bit) != 0;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        users += (l->warp[i] & bit) != 0;
+    return users == 1 ? own : l->reg_bits;
 }
 
-/* Trades places with the last bit of the registers, where the halves of a byte are in two threads. */
+/* Where lanes or warps have the halves of a byte apart, the last bit of the registers trades places with theirs. */
 cg_layout cg_with_halves(const cg_product *p, bool left, const cg_layout *l)
 {
     cg_layout r = *l;
-    uint32_t *const images[] = {r.reg, r.lane, r.warp};
-    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
-    uint32_t bit = half_bit(p, left), others = 0, *own = NULL, *last = NULL;
-    if (!p->packed)
-        return r;
-    for (int part = 0; part < 3; part++)
-        for (uint32_t i = 0; i < counts[part]; i++)
-            if (images[part][i] == bit && !own)
-                own = &images[part][i];
-            else
-                others |= images[part][i];
-    if (!own || others & bit) { /* no layout of an op is like that */
-        uint8_t order[CG_MAX_TILE_BITS] = {(uint8_t)tv_trailing_zeros(bit)};
-        for (uint32_t i = 0, count = 1; i < l->tile_bits; i++)
-            if (i != order[0])
-                order[count++] = (uint8_t)i;
-        return cg_layout_ordered(order, l->tile_bits, 1, l->warp_bits);
-    }
-    if (half_register(&r, bit) < r.reg_bits)
+    uint32_t bit = half_bit(p, left), last = 0;
+    if (!p->packed || half_register(l, bit) < l->reg_bits)
         return r;
     for (uint32_t i = 0; i < r.reg_bits; i++)
-        last = r.reg[i] ? &r.reg[i] : last;
-    if (!last) {
-        last = &r.reg[r.reg_bits++];
-        *last = 0;
+        last = r.reg[i] ? i : last;
+    if (!r.reg_bits || !r.reg[last]) {
+        last = r.reg_bits++;
+        r.reg[last] = 0;
     }
-    *own = *last;
-    *last = bit;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        r.lane[i] = r.lane[i] == bit ? r.reg[last] : r.lane[i];
+    for (uint32_t i = 0; i < r.warp_bits; i++)
+        r.warp[i] = r.warp[i] == bit ? r.reg[last] : r.warp[i];
+    r.reg[last] = bit;
     return r;
 }
 
 cg_layout cg_as_bytes(const cg_product *p, bool left, const cg_layout *l)
 {
     cg_layout r = *l;
-    uint32_t bit = half_bit(p, left), own = half_register(l, bit);
+    uint32_t bit = half_bit(p, left);
     if (!p->packed)
         return r;
-    for (uint32_t i = own; i + 1 < l->reg_bits; i++)
+    for (uint32_t i = half_register(l, bit); i + 1 < l->reg_bits; i++)
         r.reg[i] = l->reg[i + 1];
     r.reg_bits--;
     return cg_layout_squeeze(&r, bit);
@@ -191,11 +207,15 @@ cg_layout cg_from_bytes(const cg_product *p, bool left, const cg_layout *l)
 
 const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs)
 {
-    uint32_t half = (uint32_t)1 << half_register(l, half_bit(p, left)), count = cg_layout_regs(l) / 2;
-    cg_val *out = p->packed && regs ? cg_vals(c, count) : NULL;
+    if (!p->packed || !regs)
+        return regs;
+    uint32_t own = half_register(l, half_bit(p, left)), half = (uint32_t)1 << own, count = cg_layout_regs(l) / 2;
+    cg_val *out = own < l->reg_bits ? cg_vals(c, count) : NULL;
+    if (own == l->reg_bits)
+        cg_unsupported(c, c->op, "a tile in this layout cannot be packed");
     for (uint32_t r = 0; out && r < count; r++) {
         uint32_t low = (r & (half - 1)) | (r & ~(half - 1)) << 1;
         out[r] = cg_join(c, (cg_val[]){regs[low], regs[low | half]}, 2, 4);
     }
-    return p->packed ? out : regs;
+    return out;
 }
