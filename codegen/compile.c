@@ -1,4 +1,5 @@
 /* Bytecode to PTX: one .entry per kernel of the module. */
+#include <stdio.h>
 #include <string.h>
 
 #include "bytecode/print.h"
@@ -340,8 +341,11 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
             status = compile_kernel(&c, &dumps, &kernels, &ptx);
     }
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
-        bc_report(m, sink, &nowhere, BC_RULE_G_GEN_01, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u", name,
-                  ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
+        char message[160];
+        snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u", target->name, ptx / 10u,
+                 ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
+        bc_report_message(m, sink, &nowhere, BC_RULE_G_GEN_01, TV_ERROR, "use a newer driver, or compile for an older GPU if there is one",
+                          bc_str(message));
         status = TV_UNSUPPORTED;
     }
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,

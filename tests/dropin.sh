@@ -68,7 +68,7 @@ run 0 tileiras --gpu-name sm_90 --remarks=all --remarks-missed=none kernel.tbc -
 run 0 test ! -s out
 run 0 tileiras --gpu-name sm_90 --remarks-missed=tensorcore --remarks-passed=all --remarks-analysis=all --remarks-failed=all kernel.tbc -o k.out
 run 0 test ! -s out
-run 2 tileiras --gpu-name sm_90 --remark-format=yaml --remarks=all --remarks-output-file=no/r.yaml kernel.tbc -o k.out
+run 3 tileiras --gpu-name sm_90 --remark-format=yaml --remarks=all --remarks-output-file=no/r.yaml kernel.tbc -o k.out
 
 # ---- tileiras: output ----
 run 0 tileiras --gpu-name sm_90 kernel.tbc
@@ -79,19 +79,20 @@ run 0 test "$(tail -c 1 k.ptx | od -An -tx1)" = ' 00'
 run 0 test "$(tr -d '\0' < k.ptx | wc -c)" -eq $(($(wc -c < k.ptx) - 1))
 run 0 tileiras --gpu-name sm_90 kernel.tbc -o -
 says '.entry scale'
-run 2 tileiras --gpu-name sm_90 kernel.tbc -o no/k.ptx
+run 5 tileiras --gpu-name sm_90 kernel.tbc -o no/k.ptx
 says "error: cannot write 'no/k.ptx': No such file or directory"
 if [ -c /dev/full ]; then
-    run 2 tileiras --gpu-name sm_90 kernel.tbc -o /dev/full
+    run 5 tileiras --gpu-name sm_90 kernel.tbc -o /dev/full
     says "error: cannot write '/dev/full': No space left on device"
     run 0 test -c /dev/full
 fi
 run 3 tileiras --gpu-name sm_90 short.tbc -o none
 says 'error: input does not correspond to Tile IR bytecode'
 run 3 tileiras --gpu-name sm_90 invalid.tbc -o none
-says 'error: [V-ENT-02]'
+says 'invalid.tbc:0x'
+says ': error: [V-ENT-02]'
 run 3 tileiras --gpu-name sm_90 text.tbc -o none
-says 'error: [F-001]'
+says 'text.tbc:0x0000: error: [F-001]'
 export FAKE_COMPILE_REFUSES=1
 run 5 tileiras --gpu-name sm_90 kernel.tbc -o none
 says 'kernel.py:7:3: error: [G-GEN-01] there is no code for this'
@@ -151,6 +152,7 @@ chmod +x other/old
 run 5 env TILEVM_PTXAS="$PWD/other/old" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 says 'help: this ptxas is too old for the kernel'
 run 5 env TILEVM_PTXAS=/bin/false "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
+says 'it says nothing, and its exit code is 1'
 run 5 env TILEVM_PTXAS=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 says '/no/such cannot be run: No such file or directory'
 run 5 env TILEVM_PTXAS="$PWD/home/bin/ptxas" TMPDIR=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none

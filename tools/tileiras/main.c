@@ -218,18 +218,19 @@ static int say(int code, const char *format, ...)
     return code;
 }
 
-/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken
-   apart by cuTile Python, which then fails to print it: docs/drop-in.md.) Control characters of the input do not reach
-   the terminal. */
+/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken apart by cuTile
+   Python, which then fails to print it: docs/drop-in.md.) What has no place in a source is placed in the input of the settings,
+   which user is. Control characters of the input do not reach the terminal. */
 static void print_diag(void *user, const tv_diag *diag)
 {
-    (void)user;
     static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
     bc_text text;
     bc_text_init(&text, NULL);
     if (diag->line)
         bc_text_printf(&text, "%.*s:%u:%u: ", (int)diag->file.len, diag->file.ptr, (unsigned)diag->line,
                        (unsigned)diag->column);
+    else if (diag->offset != TV_NO_OFFSET)
+        bc_text_printf(&text, "%s:0x%04llx: ", ((const settings *)user)->input, (unsigned long long)diag->offset);
     bc_text_printf(&text, "%s: [%s] %.*s", names[diag->severity], diag->rule, (int)diag->message.len,
                    diag->message.ptr);
     if (diag->function.len)
@@ -252,7 +253,8 @@ static void print_error(void *user, const tv_diag *diag)
 
 /* ---- work ---- */
 
-static int write_output(const char *path, tv_str bytes)
+/* code: the exit code when that fails. */
+static int write_output(const char *path, tv_str bytes, int code)
 {
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdout : fopen(path, "wb");
@@ -265,7 +267,7 @@ static int write_output(const char *path, tv_str bytes)
     struct stat info;
     if (!written && file && !standard && lstat(path, &info) == 0 && S_ISREG(info.st_mode))
         unlink(path); /* half of a file helps nobody; devices stay */
-    return written ? EXIT_DONE : say(EXIT_OPTIONS, "cannot write '%s': %s", path, strerror(error));
+    return written ? EXIT_DONE : say(code, "cannot write '%s': %s", path, strerror(error));
 }
 
 /* PTX, or the cubin that ptxas makes of it, to the output. */
@@ -275,16 +277,16 @@ static int finish(settings *s, bc_text *ptx)
     char *ptxas = assemble_find_ptxas();
     if (!ptxas) {
         bc_text_char(ptx, 0); /* cuLibraryLoadData takes text with a zero at its end */
-        return ptx->failed ? say(EXIT_COMPILE, "out of memory") : write_output(path, bc_text_get(ptx));
+        return ptx->failed ? say(EXIT_COMPILE, "out of memory") : write_output(path, bc_text_get(ptx), EXIT_COMPILE);
     }
     bc_text cubin, log;
     bc_text_init(&cubin, NULL);
     bc_text_init(&log, NULL);
     assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug, .figures = s->has_remarks};
-    int code = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log)
-                   ? write_output(path, bc_text_get(&cubin))
-                   : say(EXIT_COMPILE, "[%s] %s does not assemble the kernel:\n%s", bc_rules[BC_RULE_L_ASM_01].id, ptxas,
-                         log.ptr ? log.ptr : "");
+    bool fine = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log);
+    int code = fine ? write_output(path, bc_text_get(&cubin), EXIT_COMPILE)
+                    : say(EXIT_COMPILE, "[%s] %s does not assemble the kernel:\n%.*s", bc_rules[BC_RULE_L_ASM_01].id, ptxas,
+                          (int)log.len - (log.len > 0), log.len ? log.ptr : "");
     if (code == EXIT_DONE && how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&s->remarks));
     bc_text_release(&cubin);
@@ -299,7 +301,7 @@ static int write_remarks(const settings *s, const bc_text *text)
     if (text->failed)
         return say(EXIT_COMPILE, "out of memory");
     if (s->remarks.yaml)
-        return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text));
+        return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text), EXIT_BYTECODE);
     fwrite(text->ptr ? text->ptr : "", 1, text->len, stderr);
     return EXIT_DONE;
 }
@@ -318,7 +320,7 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     s->remarks.out = s->has_remarks ? &remark_text : NULL;
     how.remarks = remarks_sink(&s->remarks);
     int code = EXIT_DONE;
-    if (tv_module_verify(module, &verify, (tv_sink){.report = print_error}) != TV_OK ||
+    if (tv_module_verify(module, &verify, (tv_sink){s, print_error}) != TV_OK ||
         tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = bc_text_append}) != TV_OK)
         code = say(EXIT_COMPILE, "failed to compile Tile IR program%s", ptx.failed ? ": out of memory" : "");
     if (code == EXIT_DONE)
@@ -364,7 +366,7 @@ static int compile(settings *s)
     }
     int code = check_settings(s);
     tv_module *module = NULL;
-    tv_sink sink = {.report = print_diag};
+    tv_sink sink = {s, print_diag};
     if (code == EXIT_DONE)
         code = tv_module_open(file.bytes, file.size, NULL, sink, &module) == TV_OK
                    ? compile_module(s, module, sink)

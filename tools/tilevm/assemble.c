@@ -145,14 +145,17 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
     char *argv[] = {strdup(ptxas), target.ptr, level, options->line_info ? (char[]){"-lineinfo"} : level,
                     options->figures ? (char[]){"-v"} : level, input, (char[]){"-o"}, output, NULL};
     bool fine = false;
+    int status;
     char *problem = NULL;
     cli_file made;
     if (!argv[0] || target.failed)
         bc_text_puts(log, "   out of memory\n");
     else if (!write_input(input, ptx))
         bc_text_printf(log, "   %s: cannot write: %s\n", input, cli_errno());
-    else if (run_program(argv, &words) != 0) {
+    else if ((status = run_program(argv, &words)) != 0) {
         explain(bc_text_get(&words), input, ptx, log);
+        if (!words.len)
+            bc_text_printf(log, "   it says nothing, and its exit code is %d\n", status);
         if (is_too_old(bc_text_get(&words)))
             bc_text_puts(log, "   help: this ptxas is too old for the kernel; name a newer one with TILEVM_PTXAS, or 'none'\n");
     } else if (!cli_read(output, &made, &problem))

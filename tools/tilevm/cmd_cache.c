@@ -147,7 +147,7 @@ static int run(cli_args *args)
     }
     if (!action)
         return cli_usage(args, "what to do? one of " ACTIONS);
-    if (!cli_choice(args, "cache", action, ACTIONS, &chosen))
+    if (!cli_choice(args, "action", action, ACTIONS, &chosen))
         return args->exit_code;
     if (limit && chosen != ACTION_PRUNE)
         return cli_usage(args, "--size belongs to prune");

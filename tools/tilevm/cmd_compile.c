@@ -22,9 +22,9 @@ static const char dump_help[] = "print what passes have found to standard error;
                                 "between or all, and @KERNEL for one kernel only"
 #include "codegen/passes.def"
     ;
-#define CATEGORY(name, text) ", " #name
 static const char remarks_help[] = "tell what was made of the ops; LIST: all, or names with commas between:\n"
                                    "passed, missed, analysis"
+#define CATEGORY(name, text) ", " #name
 #include "codegen/remarks.def"
     ;
 
@@ -109,7 +109,8 @@ static bool take_remarks(compile_job *job, const char *list)
     job->remarks.out = &job->remark_text;
     if (remarks_choose(&job->remarks, list, &bad))
         return true;
-    cli_usage(job->args, "--remarks: there is no '%.*s'", (int)bad.len, bad.ptr);
+    const char *names = strchr(remarks_help, '\n') + 1;
+    cli_usage(job->args, "--remarks: '%.*s' is not one of all, %s", (int)bad.len, bad.ptr, names);
     return false;
 }
 
@@ -236,11 +237,13 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
                             .target = (unsigned)strtoul(target + 3, NULL, 10), .figures = remarks_wanted(&job->remarks)};
     bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
                            : assemble_with_driver(ptx, &how, cubin, &log);
+    tv_str words = bc_text_get(&log);
     if (!fine)
-        cli_error("[%s] %s: cannot be assembled for %s by %s\n%s%s", bc_rules[BC_RULE_L_ASM_01].id,
-                  cli_shown_path(job->input), target, job->ptxas ? job->ptxas : "the driver", log.ptr ? log.ptr : "",
+        cli_error("[%s] %s: cannot be assembled for %s by %s\n%.*s%s", bc_rules[BC_RULE_L_ASM_01].id,
+                  cli_shown_path(job->input), target, job->ptxas ? job->ptxas : "the driver",
+                  (int)words.len - (words.len > 0), words.len ? words.ptr : "",
                   job->ptxas ? ""
-                             : "   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+                             : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
     else if (how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
     bc_text_release(&log);
@@ -311,6 +314,8 @@ static int run(cli_args *args)
             return args->exit_code;
     if (!job.input)
         return cli_usage(args, "which file? ('-' is standard input)");
+    if (!job.remarks.out && (job.remarks_output || job.remarks.yaml))
+        return cli_usage(args, "--remark-format and --remarks-output belong to --remarks");
     if (!job.target_count)
         take_targets(&job, "sm_80");
     if (job.target_count > 1 && job.output && strcmp(job.output, "-") == 0)
