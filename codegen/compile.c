@@ -308,6 +308,11 @@ static void put_files(const cg_files *files, bc_text *out)
     }
 }
 
+static const char target_names[] = ""
+#define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) " " #name
+#include "codegen/targets.def"
+    ;
+
 tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
 {
     const char *name = options && options->target ? options->target : "sm_80";
@@ -318,7 +323,7 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
         return TV_USAGE;
     }
     if (!target) {
-        bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no target '%s'", name);
+        bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no code for '%s'; there is for%s", name, target_names);
         return TV_USAGE;
     }
     cg_dumps dumps;

@@ -79,10 +79,10 @@ run 0 test "$(tail -c 1 k.ptx | od -An -tx1)" = ' 00'
 run 0 test "$(tr -d '\0' < k.ptx | wc -c)" -eq $(($(wc -c < k.ptx) - 1))
 run 0 tileiras --gpu-name sm_90 kernel.tbc -o -
 says '.entry scale'
-run 5 tileiras --gpu-name sm_90 kernel.tbc -o no/k.ptx
+run 2 tileiras --gpu-name sm_90 kernel.tbc -o no/k.ptx
 says "error: cannot write 'no/k.ptx': No such file or directory"
 if [ -c /dev/full ]; then
-    run 5 tileiras --gpu-name sm_90 kernel.tbc -o /dev/full
+    run 2 tileiras --gpu-name sm_90 kernel.tbc -o /dev/full
     says "error: cannot write '/dev/full': No space left on device"
     run 0 test -c /dev/full
 fi
@@ -94,7 +94,7 @@ says ': error: [V-ENT-02]'
 run 3 tileiras --gpu-name sm_90 text.tbc -o none
 says 'text.tbc:0x0000: error: [F-001]'
 export FAKE_COMPILE_REFUSES=1
-run 5 tileiras --gpu-name sm_90 kernel.tbc -o none
+run 2 tileiras --gpu-name sm_90 kernel.tbc -o none
 says 'kernel.py:7:3: error: [G-GEN-01] there is no code for this'
 says 'error: failed to compile Tile IR program'
 unset FAKE_COMPILE_REFUSES

@@ -12,8 +12,13 @@ static const char source[] =
     "entry @k(%p: tile<ptr<i32>>, %a: tile<i32>) {\n"
     "  %0 = addi %a, %a : tile<i32> loc(#add)\n"
     "  %t = store_ptr_tko weak %p, %0 : tile<ptr<i32>>, tile<i32> -> token loc(#add)\n"
+    "  %1 = muli %0, %a : tile<i32> loc(#inlined)\n"
+    "  %u = store_ptr_tko weak %p, %1 token = %t : tile<ptr<i32>>, tile<i32> -> token loc(#inlined)\n"
     "  return loc(#entry)\n"
     "} loc(#entry)\n"
+    "#h = #cuda_tile.di_subprogram<file = #file, line = 30, name = \"h\", linkageName = \"h\", compileUnit = #unit, scopeLine = 31>\n"
+    "#helper = #cuda_tile.di_loc<loc(\"helper.py\":31:9) in #h>\n"
+    "#inlined = loc(callsite(#helper at #add))\n"
     "#entry = #cuda_tile.di_loc<loc(\"a\\22b.py\":3:1) in #k>\n"
     "#add = #cuda_tile.di_loc<loc(\"a\\22b.py\":14:5) in #k>\n";
 
@@ -34,6 +39,8 @@ int main(void)
     compile(m, true, &again);
     compile(m, false, &plain);
     CHECK(lines.ptr && strstr(lines.ptr, "\t.loc 1 14 5\n"));
+    CHECK(lines.ptr && strstr(lines.ptr, "\t.loc 2 31 9\n")); /* of what was inlined, its own place */
+    CHECK(lines.ptr && strstr(lines.ptr, "\n.file 2 \"helper.py\"\n"));
     CHECK(lines.ptr && strstr(lines.ptr, "\n.file 1 \"a?b.py\"\n")); /* no name ends the directive's string */
     CHECK(lines.len == again.len && memcmp(lines.ptr, again.ptr, lines.len) == 0);
     CHECK(plain.ptr && !strstr(plain.ptr, ".loc") && !strstr(plain.ptr, ".file"));

@@ -277,14 +277,14 @@ static int finish(settings *s, bc_text *ptx)
     char *ptxas = assemble_find_ptxas();
     if (!ptxas) {
         bc_text_char(ptx, 0); /* cuLibraryLoadData takes text with a zero at its end */
-        return ptx->failed ? say(EXIT_COMPILE, "out of memory") : write_output(path, bc_text_get(ptx), EXIT_COMPILE);
+        return ptx->failed ? say(EXIT_COMPILE, "out of memory") : write_output(path, bc_text_get(ptx), EXIT_OPTIONS);
     }
     bc_text cubin, log;
     bc_text_init(&cubin, NULL);
     bc_text_init(&log, NULL);
     assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug, .figures = s->has_remarks};
     bool fine = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log);
-    int code = fine ? write_output(path, bc_text_get(&cubin), EXIT_COMPILE)
+    int code = fine ? write_output(path, bc_text_get(&cubin), EXIT_OPTIONS)
                     : say(EXIT_COMPILE, "[%s] %s does not assemble the kernel:\n%.*s", bc_rules[BC_RULE_L_ASM_01].id, ptxas,
                           (int)log.len - (log.len > 0), log.len ? log.ptr : "");
     if (code == EXIT_DONE && how.figures)
