@@ -94,7 +94,7 @@ says ': error: [V-ENT-02]'
 run 3 tileiras --gpu-name sm_90 text.tbc -o none
 says 'text.tbc:0x0000: error: [F-001]'
 export FAKE_COMPILE_REFUSES=1
-run 2 tileiras --gpu-name sm_90 kernel.tbc -o none
+run 5 tileiras --gpu-name sm_90 kernel.tbc -o none
 says 'kernel.py:7:3: error: [G-GEN-01] there is no code for this'
 says 'error: failed to compile Tile IR program'
 unset FAKE_COMPILE_REFUSES
