@@ -154,8 +154,6 @@ cg_val cg_to_b64(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
 
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
-    if (x.known && kind == BC_BF16)
-        return cg_const(CG_B32, x.bits << 16);
     cg_val wide = cg_new(c, CG_B32);
     if (kind == BC_F16)
         cg_ins(c, "cvt.f32.f16 %v, %v", wide, cg_reg(c, x));
@@ -378,7 +376,9 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     } else if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
         cg_val wide[4];
         for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
-            wide[i] = bc_elem_kind(bc_operands(op)[i]->type) == kind ? cg_to_f32(c, kind, operands[i]) : operands[i];
+            wide[i] = bc_elem_kind(bc_operands(op)[i]->type) != kind ? operands[i]
+                    : kind == BC_BF16 && operands[i].known ? cg_const(CG_B32, operands[i].bits << 16)
+                    : cg_to_f32(c, kind, operands[i]);
         uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
         if (float_map(c, op, TYPE_F32, &m, wide, &result))
             return cg_from_f32(c, kind, rounding_text(rounding <= BC_RoundingMode_positive_inf ? rounding : 0), result);
