@@ -22,6 +22,18 @@ const char *tv_target_exact(const char *target)
     return target;
 }
 
+const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version)
+{
+    const cg_target *best = NULL;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        const cg_target *t = &targets[i];
+        bool runs = t->suffix ? exact && t->sm == sm : t->sm <= sm;
+        if (runs && (!ptx_version || t->ptx <= ptx_version) && (!best || t->sm >= best->sm)) /* with a suffix after without */
+            best = t;
+    }
+    return best ? best->name : NULL;
+}
+
 uint32_t cg_static_shared(const cg_target *target)
 {
     return (target->suffix ? (uint32_t)target->shared_kib : 48) << 10;

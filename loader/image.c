@@ -111,10 +111,9 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
     findings found = {0};
     bc_text_init(&found.text, NULL);
     tv_sink sink = {.user = &found, .report = take_diag};
-    char target[16];
-    snprintf(target, sizeof target, "sm_%u", want->target);
-    tv_compile_options options = {.target = tv_target_exact(target), .opt_level = want->opt_level, .line_info = want->line_info,
-                                  .ptx_version = ld_ptx_version(driver_version)};
+    unsigned version = ld_ptx_version(driver_version);
+    tv_compile_options options = {.target = tv_target_for(want->target, !want->portable, version), .opt_level = want->opt_level,
+                                  .line_info = want->line_info, .ptx_version = version};
     tv_module *module = NULL;
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
     ld_rule rule = LD_RULE_L_IMG_01;
@@ -131,7 +130,7 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
     tv_module_close(module);
     tvResult code = code_of(status);
     if (code != LD_CUDA_SUCCESS)
-        ld_fail(rule, code, "%s for %s%s", what, target, found.text.ptr ? found.text.ptr : "");
+        ld_fail(rule, code, "%s for sm_%u%s", what, want->target, found.text.ptr ? found.text.ptr : "");
     bc_text_release(&found.text);
     return code;
 }
@@ -364,8 +363,8 @@ tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *w
 {
     bc_text head;
     bc_text_init(&head, NULL);
-    bc_text_printf(&head, "tilevm %s %s\nform %s\ntarget sm_%u\ndriver %d\noptions -O%u%s\n", TV_VERSION, tv_build_id(),
-                   want->form == LD_CUBIN ? "cubin" : "ptx", want->target, driver->version, want->opt_level,
+    bc_text_printf(&head, "tilevm %s %s\nform %s\ntarget sm_%u%s\ndriver %d\noptions -O%u%s\n", TV_VERSION, tv_build_id(),
+                   want->form == LD_CUBIN ? "cubin" : "ptx", want->target, want->portable ? "+" : "", driver->version, want->opt_level,
                    want->line_info ? " --lineinfo" : "");
     if (head.failed) {
         bc_text_release(&head);

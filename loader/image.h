@@ -14,7 +14,8 @@ typedef enum ld_form {
 
 typedef struct ld_want {
     ld_form form;        /* LD_CUBIN needs a current context */
-    unsigned target;     /* 90 for sm_90 */
+    unsigned target;     /* of the device: 90 for sm_90 */
+    bool portable;       /* later devices run the PTX, too */
     unsigned opt_level;
     bool line_info;
 } ld_want;

@@ -41,7 +41,7 @@ static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
 }
 
 /* What a library is compiled for: with a context and devices of one kind, their code; else PTX for the oldest device
-   that can run Tile IR at all. */
+   that can run Tile IR at all, and so for the others. */
 static tvResult want_for_library(const ld_driver *driver, ld_want *want)
 {
     int devices = 0;
@@ -64,6 +64,7 @@ static tvResult want_for_library(const ld_driver *driver, ld_want *want)
     struct CUctx_st *context = NULL;
     bool has_context = driver->cuCtxGetCurrent(&context) == LD_CUDA_SUCCESS && context;
     want->target = oldest;
+    want->portable = oldest != newest;
     want->form = has_context && oldest == newest ? LD_CUBIN : LD_PTX;
     return LD_CUDA_SUCCESS;
 }

@@ -95,6 +95,8 @@ run 0 "$tilevm" run raw.tbc --grid 1 --device cpu 'arange(i32,8)' 'zeros(i32,8)'
 silent 'on '
 run 0 env FAKECUDA_DEVICES=80,120 "$tilevm" run raw.tbc --grid 1 --device cuda:1 'arange(i32,8)' 'zeros(i32,8)' 5
 says 'on cuda:1, No GPU 1 (sm_120)'
+run 0 env FAKECUDA_DEVICES=130 "$tilevm" run raw.tbc --grid 1 --device cuda 'arange(i32,8)' 'zeros(i32,8)' 5
+says 'on cuda:0, No GPU 0 (sm_130)' # newer than all that is known
 run 0 "$tilevm" run raw.tbc --grid 1 --device auto --trace offset 'arange(i32,8)' 'zeros(i32,8)' 5
 says 'on the CPU: --trace is for the CPU'
 run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto 'arange(i32,8)' 'zeros(i32,8)' 5

@@ -933,6 +933,8 @@ static const struct {
     {"load", scenario_load, {NULL}, false, false},
     {"library", scenario_library, {NULL}, false, false},
     {"two-devices", scenario_two_devices, {"FAKECUDA_DEVICES=90,80"}, false, false},
+    {"two-later-devices", scenario_two_devices, {"FAKECUDA_DEVICES=100,90"}, false, false},
+    {"unknown-device", scenario_load, {"FAKECUDA_DEVICES=130"}, false, false},
     {"other-images", scenario_other_images, {NULL}, false, false},
     {"launch-checks", scenario_launch_checks, {NULL}, false, false},
     {"each-call-fails", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0"}, false, false},

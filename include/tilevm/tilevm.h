@@ -204,6 +204,11 @@ typedef struct tv_compile_options {
    there is none, or the target is not known. */
 const char *tv_target_exact(const char *target);
 
+/* The target to compile for when a device of compute capability sm (90: 9.0) runs the code and what takes the PTX knows versions up
+   to ptx_version (as in tv_compile_options; 0: any): the device's own, of which exact wants all that it has, or, where that is not
+   known, the nearest before it, whose code later devices run. NULL: too old. */
+const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version);
+
 /* Writes the kernels of a verified module as PTX text, without a zero byte at its end. Same module and options, same
    bytes. options may be NULL.
    TV_USAGE: not verified, or an option makes no sense; TV_UNSUPPORTED: the target cannot do it, or this build not yet;

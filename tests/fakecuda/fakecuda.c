@@ -165,6 +165,14 @@ static void drop(object *dead)
     free(dead);
 }
 
+/* Does a device run code for the target? sm_90 is for later devices too, sm_90a for that one only. */
+static bool runs_on(const char *target, int capability)
+{
+    char *end;
+    long number = strtol(target + strlen(".target sm_"), &end, 10);
+    return *end == 'a' ? number == capability : number <= capability;
+}
+
 /* PTX for a device: a version that the driver takes, a target that the device runs. */
 static int check_ptx(const char *text, int capability)
 {
@@ -176,7 +184,7 @@ static int check_ptx(const char *text, int capability)
         return LD_CUDA_INVALID_PTX;
     if ((unsigned)(major * 10 + minor) > ld_ptx_version(version))
         return LD_CUDA_UNSUPPORTED_PTX_VERSION;
-    return atoi(target + 11) <= capability ? 0 : LD_CUDA_NO_BINARY_FOR_GPU;
+    return runs_on(target, capability) ? 0 : LD_CUDA_NO_BINARY_FOR_GPU;
 }
 
 static int capability_here(void)
@@ -192,7 +200,7 @@ static int load(const void *image, object_kind kind, object **out)
         return LD_CUDA_INVALID_VALUE;
     if (strncmp(text, CUBIN_MARK, mark) == 0) {
         const char *target = strstr(text, ".target sm_");
-        if (!target || atoi(target + 11) > capability_here())
+        if (!target || !runs_on(target, capability_here()))
             return LD_CUDA_NO_BINARY_FOR_GPU;
         text += mark;
     } else if (strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0) {

@@ -75,6 +75,12 @@ static void check_names(void)
     CHECK(strcmp(tv_target_exact("sm_120"), "sm_120a") == 0);
     CHECK(strcmp(tv_target_exact("sm_121"), "sm_121a") == 0);
     CHECK(strcmp(tv_target_exact("sm_12"), "sm_12") == 0);
+    CHECK(strcmp(tv_target_for(90, true, 0), "sm_90a") == 0 && strcmp(tv_target_for(90, false, 0), "sm_90") == 0);
+    CHECK(strcmp(tv_target_for(80, true, 80), "sm_80") == 0 && !tv_target_for(75, true, 80));
+    CHECK(strcmp(tv_target_for(88, true, 87), "sm_87") == 0); /* the driver does not know sm_88 */
+    CHECK(strcmp(tv_target_for(121, true, 87), "sm_120") == 0 && strcmp(tv_target_for(121, true, 88), "sm_121a") == 0);
+    CHECK(strcmp(tv_target_for(107, true, 0), "sm_103") == 0); /* a device that is not known */
+    CHECK(strcmp(tv_target_for(130, true, 0), "sm_121") == 0);
 }
 
 /* ---- headers ---- */
