@@ -136,6 +136,8 @@ static void want_operand(ps_decoder *d, const ps_operand *o, ps_type type, bool 
     case PS_IMMEDIATE: case PS_VARIABLE: case PS_SREG:
         if (result)
             ps_decode_fail(d, "the result must be a register");
+        else if (o->kind == PS_IMMEDIATE && ps_types[type].class_ == PS_CLASS_FLOAT && !o->is_float && !o->exact_float)
+            ps_decode_fail(d, "an integer stands where a .%s is wanted", ps_types[type].text);
         break;
     case PS_FUNCTION:
     case PS_NONE: case PS_ADDRESS: case PS_VECTOR: case PS_LABEL:

@@ -266,6 +266,7 @@ static const struct {
     {"setp.ltu.u32 %p0, %r1, %r2;", "a comparison of floats"},
     {"mov.b64 %d0, {%r0, %r1, %r2};", "96 bits together"},
     {"{ .reg .u32 %u; add.f32 %r0, %u, %r1; }", "register '%u' is .u32, the operand .f32"},
+    {"add.f32 %r0, %r1, 0x3f800000;", "an integer stands where a .f32 is wanted"},
     {"{ .reg .b32 %r0; .reg .b32 %r0; }", "declared twice"},
     {"cp.async.cg.shared.global [%r0], [%d0], 8;", "copies 16 bytes"},
     {"mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%r0,%r1,%r2,%r3}, {%r0,%r1,%r2,%r3}, {%r0,%r1}, "
