@@ -11,23 +11,24 @@ typedef struct cg_atom {
     uint32_t k_bits;         /* log2 of its K */
     uint32_t element_bits;   /* log2 of the elements in a 32-bit register */
     bool half_accumulator;   /* f16 accumulators: two in a register */
-    const char *widened;     /* its 8-bit floats, of this PTX type, go as f16 to two instructions of half its K; NULL: they don't */
+    const char *widened;     /* its 8- or 4-bit floats, of this PTX type, go as f16 to two or four instructions; NULL: they don't */
 } cg_atom;
 
-/* An instruction that scales blocks of K. */
+/* How blocks of K are scaled. */
 typedef struct cg_scaling {
-    uint8_t in, scale;       /* bc_kind */
+    uint8_t in, scale;       /* bc_kind; of scales, unless `after` */
     uint8_t block;           /* log2 of the elements that have a scale */
     uint8_t packed;          /* 1: elements lie two to a byte, and bytes are what the atom's sizes count; else 0 */
     uint8_t scale_bits;      /* log2 of the blocks in the atom's K */
-    uint8_t alternate;       /* 1: the instruction has as many scales as even blocks, and runs again for the odd ones; else 0 */
+    uint8_t alternate;       /* 1: the instruction runs for even blocks, and again for odd ones; else 0 */
+    bool after;              /* not by the instruction: it gives sums of blocks, which are scaled and added up */
     cg_atom atom;
 } cg_scaling;
 
 /* M, N, K and the batch as bits of the index. */
 typedef struct cg_product {
     uint32_t m, n, k, batch; /* bits; k of bytes where elements are packed */
-    bc_kind in, acc;
+    bc_kind in, acc, scale_kind; /* of scales, when scaled */
     const bc_value *lhs, *rhs, *c, *result;
     bool scaled;             /* every block of K of a row of A and of a column of B has a scale */
     const cg_scaling *scaling; /* by the atom; NULL: it does not */
@@ -38,7 +39,8 @@ typedef struct cg_product {
     bool pairs;              /* bytes of B come by pairs of columns */
     bool async;              /* wgmma fits: four warps to 64 rows */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
-    const cg_val *scales[2]; /* for the atom, as words of up to four: of A, of B; registers: words along K, rows or columns, batches */
+    const cg_val *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
+    cg_val *factors[2];      /* single ones as f32, once they are made */
     cg_val odd_blocks;       /* all bits in lanes whose elements of A are in odd blocks, else none */
 } cg_product;
 
@@ -62,13 +64,14 @@ const uint8_t *cg_column_bits(const cg_product *p);
 
 /* How the target scales the product, whose k counts elements; NULL: it does not. */
 const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_product *p);
-/* The layout in which scales of A (left) or B are wanted, and they as words for the instruction. */
+/* The layout in which scales of A (left, side 0) or B (side 1) are wanted; and they, to p->scales. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
-const cg_val *cg_take_scales(cg_func *c, const bc_op *op, const cg_product *p, uint32_t side);
-/* d += a * b, four and two registers, with the scales of that step along K: each counts what p->scales has registers for. odd: 1 for
-   odd blocks, where the even ones went before. */
+void cg_take_scales(cg_func *c, const bc_op *op, cg_product *p, uint32_t side);
+/* d += a * b, with the scales of that step along K, and the instruction's rows and columns of that number. a and b as they are for
+   all blocks of the step: groups of four registers, of A for even blocks and then for odd ones where they alternate; of those, where
+   scales come after, of the first two instructions for one half of K, then of the next two. */
 typedef struct cg_scale_at {
-    uint32_t row, column, step, odd;
+    uint32_t row, column, step;
 } cg_scale_at;
 void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, cg_val *d);
 /* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks. */
@@ -82,7 +85,13 @@ cg_layout cg_as_bytes(const cg_product *p, bool left, const cg_layout *l);
 const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs);
 cg_layout cg_from_bytes(const cg_product *p, bool left, const cg_layout *l);
 
-/* ---- */
+/* Four words of a fragment of f4 as f16: four groups of four registers, two for each half of K. */
+void cg_widen_halves(cg_func *c, bool left, const cg_val *words, cg_val *out);
+
+/* ---- codegen/op_mma.c ---- */
+
+/* d += a * b by p->atom: four, two and four registers. */
+void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d);
 
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const bc_op *op);

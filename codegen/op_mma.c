@@ -127,6 +127,7 @@ static cg_product product_of(const cg_func *c, const bc_op *op)
                     .c = operands[2], .result = cg_result(op, 0)};
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;
+    p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32 && !p.batch
@@ -548,7 +549,17 @@ void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *o
     }
 }
 
-/* Four registers of A; eight when widened, or when blocks go in turn. */
+/* Fragments of f4 as f16: 16 registers for each four, of which there are 4 << alternate. */
+static void widen_halves(cg_func *c, bool left, uint32_t alternate, cg_val *out)
+{
+    for (uint32_t i = 1 + alternate; i-- > 0;) {
+        cg_val words[4];
+        memcpy(words, out + 4 * i, sizeof words);
+        cg_widen_halves(c, left, words, out + 16 * i);
+    }
+}
+
+/* Four registers of A; twice as many when f8 is widened, and when blocks alternate; four times as many when f4 is. */
 static void take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     if (o->fragments) {
@@ -556,13 +567,16 @@ static void take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint
         return;
     }
     load_fragments(c, o, part, out);
-    if (p->atom.widened)
-        widen(c, p->atom.widened, out);
-    if (p->scaling && p->scaling->alternate)
+    uint32_t alternate = p->scaling ? p->scaling->alternate : 0;
+    if (alternate)
         cg_split_blocks(c, p, out);
+    if (p->atom.widened && p->packed)
+        widen_halves(c, true, alternate, out);
+    else if (p->atom.widened)
+        widen(c, p->atom.widened, out);
 }
 
-/* Two registers of B for the first 8 columns, two for the next; all again when widened. */
+/* Two registers of B for the first 8 columns, two for the next; all again when widened, three times again when f4 is. */
 static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_val x[4];
@@ -571,11 +585,13 @@ static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uin
         out[i] = cg_new(c, CG_B32);
         cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[2 * (i % 2)], x[2 * (i % 2) + 1], i < 2 ? "0x6420" : "0x7531");
     }
-    if (p->atom.widened)
+    if (p->atom.widened && p->packed)
+        widen_halves(c, false, 0, out);
+    else if (p->atom.widened)
         widen(c, p->atom.widened, out);
 }
 
-static void multiply(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
+void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
 {
     cg_val out[4];
     if (p->atom.half_accumulator) {
@@ -609,25 +625,22 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
     uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
     uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
     uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
-    uint32_t times = p->atom.widened || (p->scaling && p->scaling->alternate) ? 2 : 1;
     for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
         for (uint32_t k = 0; k < steps; k++) {
-            cg_val b[64][8];
+            cg_val b[64][16];
             for (uint32_t n = 0; n < pairs; n++)
                 take_right(c, p, right, (right_first + k) | n << right_bits | batch << (right_bits + pair_bits), b[n]);
             for (uint32_t m = 0; m < rows && !c->failed; m++) {
-                cg_val a[8];
+                cg_val a[32];
                 take_left(c, p, left, (left_first + k) | m << left_bits | batch << (left_bits + m_bits), a);
                 for (uint32_t n = 0; n < pairs; n++)
                     for (uint32_t half = 0; half < per_pair; half++) {
                         uint32_t row = batch * rows + m, column = (batch * pairs + n) * per_pair + half;
                         cg_val *d = acc + ((row * (pairs * per_pair) + n * per_pair + half) << 2);
-                        for (uint32_t i = 0; i < times; i++) {
-                            if (p->scaled)
-                                cg_multiply_scaled(c, p, a + 4 * i, b[n] + 2 * half, &(cg_scale_at){row, column, first + k, i}, d);
-                            else
-                                multiply(c, p, a + 4 * i, b[n] + 4 * i + 2 * half, d);
-                        }
+                        if (p->scaled)
+                            cg_multiply_scaled(c, p, a, b[n] + 2 * half, &(cg_scale_at){row, column, first + k}, d);
+                        for (uint32_t i = 0; !p->scaled && i < (p->atom.widened ? 8 : 4); i += 4)
+                            cg_multiply_fragments(c, p, a + i, b[n] + i + 2 * half, d);
                     }
             }
         }
@@ -660,8 +673,6 @@ static void multiply_with_atom(cg_func *c, const bc_op *op, const cg_product *p,
 /* Why a product has no instruction. */
 static const char *why_plain(const cg_product *p)
 {
-    if (p->scaled)
-        return "no instruction of the target scales these types, or this shape";
     if (p->m < 4 || p->n < 3 || p->n > 10)
         return "no instruction has that shape";
     return "no instruction takes these types, or as few elements along k";
@@ -681,7 +692,7 @@ static void lower_product(cg_func *c, const bc_op *op)
     if (p.has_atom) {
         settle_product(c, &p, &read[1]);
         for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
-            p.scales[i] = cg_take_scales(c, op, &p, i);
+            cg_take_scales(c, op, &p, i);
         if (p.scaling && p.scaling->alternate)
             p.odd_blocks = cg_odd_blocks(c);
         if (c->failed)

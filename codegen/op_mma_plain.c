@@ -1,5 +1,4 @@
-/* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment; scaled
-   products, but on sm_120a and sm_121a. Every thread computes its elements in a loop over K, from operands that lie
+/* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment. Every thread computes its elements in a loop over K, from operands that lie
    unswizzled in shared memory; products and sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B
    lies there in words of four of a column. Source: memory reference, section 7. */
 #include "codegen/assign.h"

@@ -271,6 +271,7 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     }
     p->loop = loop;
     p->body = bc_regions(loop)[0];
+    bool other_loads = false;
     for (const bc_op *op = p->body->first; op; op = op->next) {
         piped *load = &p->loads[p->load_count];
         if (op->opcode != OP_load_view_tko || p->load_count == MAX_LOADS)
@@ -278,6 +279,7 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
         const char *why = obstacle(c, p, op, load);
         if (why) {
             cg_remark(c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+            other_loads = true;
             continue;
         }
         p->load_count++;
@@ -286,7 +288,7 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     take_parts(c, p);
     uint32_t all = cg_static_shared(c->target), rest = all > 48 << 10 ? SHARED_FOR_THE_REST : SHARED_FOR_THE_REST / 2;
     uint32_t kept = (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
-    rest = kept > rest || p->parts ? kept : rest;
+    rest = kept > rest || (p->parts && !other_loads) ? kept : rest;
     uint32_t room = c->plain_loops ? 0 : all - rest;
     if (p->load_count && (c->in_ring || 2 * p->slot_bytes > room))
         cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
