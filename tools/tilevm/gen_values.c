@@ -58,14 +58,19 @@ static const bc_type *draw_visible_tile(generator *g)
     return NULL;
 }
 
-/* Shapes that meet often: those of visible tiles, else few sizes, ranks 0 to 3. */
+/* Shapes that meet often: those of visible tiles, else few sizes, ranks 0 to 3, in calm kernels now and then to 8. */
 const bc_type *gen_draw_tile(generator *g, bc_kind_set elements, int rank)
 {
     static const int64_t sizes[] = {1, 2, 4, 4, 8, 8, 16, 16, 32};
-    int64_t shape[3];
+    int64_t shape[8];
     uint32_t n = rank == 0 ? 0 : gen_below(g, 10) < 3 ? 0 : gen_below(g, 10) < 6 ? 1 : gen_below(g, 10) < 8 ? 2 : 3;
     for (uint32_t d = 0; d < n; d++)
         shape[d] = d && gen_chance(g, 60) ? shape[0] : sizes[gen_below(g, TV_COUNT(sizes))];
+    if (g->options->calm && n && gen_chance(g, 10)) {
+        n = 4 + gen_below(g, 5);
+        for (uint32_t d = 0; d < n; d++)
+            shape[d] = 1 + gen_below(g, 2);
+    }
     bc_kind kind = gen_draw_kind(g, elements);
     const bc_type *elem = kind == BC_PTR
         ? gen_ptr_type(g, gen_scalar_type(g, gen_draw_kind(g, BC_SET_NUMBER)), BC_NO_PTR_ATTR)
