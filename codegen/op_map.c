@@ -436,6 +436,26 @@ static cg_val constant_element(bc_kind kind, int64_t value)
     return cg_const(cg_class_of(kind), (uint64_t)value & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX));
 }
 
+static bool is_same(const cg_val *a, const cg_val *b)
+{
+    return a->cls == b->cls && a->known == b->known && a->id == b->id && a->word_bits == b->word_bits && a->at == b->at
+           && (!a->known || a->bits == b->bits) && (!a->word_bits || a->word == b->word);
+}
+
+/* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the result. */
+static uint32_t idle_bits(const bc_op *op, const cg_layout *l, const cg_val *const *operands)
+{
+    uint32_t idle = cg_layout_regs(l) - 1;
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+        for (uint32_t r = 0; r < cg_layout_regs(l) && idle; r++)
+            for (uint32_t left = idle & r; left; left &= left - 1) {
+                uint32_t bit = left & (0 - left);
+                if (!is_same(&operands[i][r], &operands[i][r ^ bit]))
+                    idle &= ~bit;
+            }
+    return idle;
+}
+
 cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -453,14 +473,19 @@ cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
         if (!operands[i])
             return NULL;
     }
+    uint32_t idle = idle_bits(op, l, operands);
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];
         cg_val x[4];
+        if (r & idle) {
+            out[r] = out[r & ~idle];
+            continue;
+        }
         for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
             pair[i] = operands[i] + r;
             x[i] = operands[i][r];
         }
-        if (r % 2 == 0 && l->reg_bits && map_pair(c, op, pair, out + r))
+        if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
             r++;
         else
             out[r] = cg_map_element(c, op, x);
