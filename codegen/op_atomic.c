@@ -16,7 +16,7 @@ static const struct { const char *operation, *type; } modes[] = {
     [BC_AtomicRMWMode_xchg] = {"exch", "b"},
 };
 
-enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81 };
+enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81, VECTOR_BITS = 2 };
 
 /* Atomics of one op, while its elements are emitted. */
 typedef struct atomic {
@@ -100,11 +100,34 @@ static bool has_bf16(cg_func *c, const bc_op *op, bc_kind kind, uint64_t mode)
     return false;
 }
 
+/* Whether red adds several elements at once. */
+static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
+{
+    return mode == BC_AtomicRMWMode_addf && kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS)
+           && cg_may_use_ptx(c, PTX_OF_VECTORS);
+}
+
 /* ---- through pointers ---- */
+
+/* Nobody reads what was there before, and an instruction without a result exists. */
+static bool is_red(const cg_func *c, const bc_op *op, uint64_t order)
+{
+    return op->opcode == OP_atomic_rmw_tko && !c->facts[cg_result(op, 0)->id].used && !is_acquire(order)
+           && bc_attr_u(op, F_atomic_rmw_tko_mode) != BC_AtomicRMWMode_xchg;
+}
+
+static cg_ptr_op atomic_op_of(const cg_func *c, const bc_op *op)
+{
+    cg_ptr_op p = cg_ptr_op_of(op);
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    if (is_red(c, op, p.order) && has_vectors(c, kind, bc_attr_u(op, F_atomic_rmw_tko_mode)))
+        p.most_bits = VECTOR_BITS;
+    return p;
+}
 
 static void assign_atomic(cg_func *c, const bc_op *op)
 {
-    cg_ptr_op p = cg_ptr_op_of(op);
+    cg_ptr_op p = atomic_op_of(c, op);
     cg_layout l = cg_pointer_layout(c, &p);
     cg_set_home(c, cg_result(op, 0), &l, p.pointers->type->rank ? CG_WEIGHT_MEMORY : 0);
     cg_want_pointers(c, &p, &l);
@@ -117,11 +140,10 @@ static void emit_part(cg_func *c, void *user, const cg_pointer_part *part)
 
 static void lower_atomic(cg_func *c, const bc_op *op, atomic *a)
 {
-    cg_ptr_op p = cg_ptr_op_of(op);
+    cg_ptr_op p = atomic_op_of(c, op);
     const bc_value *result = cg_result(op, 0);
     const cg_layout *l = &cg_value_of(c, result)->home;
-    bool used = c->facts[result->id].used, red = !used && !is_acquire(p.order) && !a->compare
-                                              && a->mode != BC_AtomicRMWMode_xchg;
+    bool used = c->facts[result->id].used, red = is_red(c, op, p.order);
     a->order = cg_order_suffix(p.order, p.scope);
     a->kind = bc_elem_kind(result->type);
     a->value = cg_get(c, p.value, l);
@@ -184,8 +206,6 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const bc_op *op)
                 .value = cg_get(c, v.tile, l)};
     if (c->failed || !has_bf16(c, op, a.kind, a.mode))
         return;
-    bool vectors = a.mode == BC_AtomicRMWMode_addf && a.kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS)
-                   && cg_may_use_ptx(c, PTX_OF_VECTORS);
     cg_order_access(c, op, v.view, true, l);
-    cg_view_parts(c, &v, l, vectors ? 2 : 0, NULL, &a, emit_tile_part);
+    cg_view_parts(c, &v, l, has_vectors(c, a.kind, a.mode) ? VECTOR_BITS : 0, NULL, &a, emit_tile_part);
 }

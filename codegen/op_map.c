@@ -346,6 +346,11 @@ static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifier
     return true;
 }
 
+static bool is_bitwise(uint8_t opcode)
+{
+    return opcode == OP_andi || opcode == OP_ori || opcode == OP_xori;
+}
+
 cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
@@ -367,6 +372,12 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     const char *name = bc_info(op)->name;
     modifiers m = modifiers_of(op);
     cg_val result;
+    if (kind == BC_I1 && is_bitwise(op->opcode)) {
+        result = cg_new(c, CG_PRED);
+        cg_ins(c, "%s.pred %v, %v, %v", op->opcode == OP_andi ? "and" : op->opcode == OP_ori ? "or" : "xor", result,
+               cg_reg(c, operands[0]), cg_reg(c, operands[1]));
+        return result;
+    }
     if (type == TYPE_I32 || type == TYPE_I64) {
         const char *text = find_template(name, variant_of(op, type), type);
         if (text)

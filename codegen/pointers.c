@@ -10,14 +10,16 @@
 #include "codegen/memory.h"
 #include "codegen/remarks.h"
 
-/* Rows of the same name in the four ops; single: one element at a time. */
+/* Rows of the same name in the four ops. */
 #define PTR_OP(name, where, what, single_)                                                     \
     (cg_ptr_op)                                                                                \
     {                                                                                          \
         .pointers = bc_operand(op, F_##name##_##where), .value = what,                         \
         .mask = bc_operand(op, F_##name##_mask), .single = single_,                            \
         .order = bc_attr_u(op, F_##name##_memory_ordering_semantics),                          \
-        .scope = bc_attr_u(op, F_##name##_memory_scope)                                        \
+        .scope = bc_attr_u(op, F_##name##_memory_scope),                                       \
+        .most_bits = (single_) || bc_attr_u(op, F_##name##_memory_ordering_semantics)          \
+                     != BC_MemoryOrderingSemantics_weak ? 0 : CG_MAX_VECTOR_BITS               \
     }
 
 cg_ptr_op cg_ptr_op_of(const bc_op *op)
@@ -43,7 +45,7 @@ static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const ch
     const cg_fact *pointers = &c->facts[p->pointers->id], *mask = p->mask ? &c->facts[p->mask->id] : NULL;
     int unit = cg_pointee_shift(p->pointers->type), bits = cg_widest_access(c) - unit;
     const char *limit = NULL;
-    if (!pointers->axes || p->single || p->order != BC_MemoryOrderingSemantics_weak || (mask && !mask->axes)) {
+    if (!pointers->axes || !p->most_bits || (mask && !mask->axes)) {
         limit = !pointers->axes ? "pointers that are not known to follow each other"
               : mask && !mask->axes ? "a mask of which nothing is known" : "elements are reached one by one";
         bits = 0;
@@ -51,7 +53,8 @@ static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const ch
         cg_axis axis = pointers->axes[d];
         const struct { int bits; const char *limit; } limits[] = {
             {axis.run, "pointers that are not known to follow each other"}, {axis.start - unit, "what divides the pointers"},
-            {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"}};
+            {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"},
+            {(int)p->most_bits, "what an instruction takes"}};
         for (size_t i = 0; i < TV_COUNT(limits); i++)
             if (limits[i].bits < bits) {
                 bits = limits[i].bits;
@@ -88,7 +91,7 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
     if (c->strip_bits && ordered) /* no copies among threads, which could not be shared strip by strip */
         return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
-    if (p->value && !p->single && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
+    if (p->value && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
         return cg_layout_drop_copies(&wish, NULL);
     if (s.rank && (!axes || !axes[fast].run)
         && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))

@@ -10,9 +10,11 @@ typedef struct cg_ptr_op {
     const bc_value *value;     /* stored, added, ...; NULL for a load */
     const bc_value *mask;      /* NULL: none */
     uint64_t order, scope;
-    bool single;               /* one element at a time: atomics */
+    bool single;               /* every element just once: atomics */
+    uint32_t most_bits;        /* log2 of the elements that one access may have */
 } cg_ptr_op;
 
+/* Atomics: one element to an access, unless the caller knows better. */
 cg_ptr_op cg_ptr_op_of(const bc_op *op);
 
 /* The layout in which the elements of the op reach memory best. */
