@@ -5,9 +5,10 @@ Every polynomial is the one with the least squares of errors in 64 Chebyshev nod
 within a small factor of the best one (Remez). The coefficients are rounded one by one from the lowest, the rest being
 fitted again to what is left over. The comment gives the largest error found, relative to the function that it approximates.
 Rows of f32 alone are the best ones, in error of the function that they are part of, or were found by search: such that the
-code in math_*.c, in f32, gives the very bits that were measured of CUDA's functions (torch on an H200), on 2^21 numbers each. A
-least-squares fit to the measured results gives real coefficients; their neighbours in f32, near the directions in which the fit
-tells the least, were tried until no result differed.
+code in math_*.c, in f32, gives the very bits that were measured of CUDA's functions (torch on an H200), on 2^21 numbers each and,
+of log, log2 and tanh, on every number of an interval where the polynomial is the result. A least-squares fit to the measured
+results gives real coefficients; their neighbours in f32, near the directions in which the fit tells the least, were tried until
+no result differed.
 
     python3 codegen/coefficients.py > codegen/coefficients.def
 """
@@ -256,11 +257,11 @@ polynomial("TANH", "the same, |x| <= 0.55", of_tanh, mpf(0), mpf("0.3026"), {53:
 third = mpf(1) / 3
 searched("LOG_1P", "(log(1 + r) - r) / r^2, |r| <= 1/3", of_log, over_log, -third, third,
          "-0x1p-1 0x1.5554fp-2 -0x1.fffe44p-3 0x1.99da16p-3 -0x1.55b172p-3 0x1.1e52aap-3 -0x1.f19b98p-4 "
-         "0x1.2073eap-3 -0x1.0aa056p-3")
+         "0x1.2073ecp-3 -0x1.0aa04ep-3")
 searched("LOG2_1P", "(log(1 + r) - r) / r^2 / ln 2, sqrt(1/2) <= 1 + r <= sqrt(2)", lambda r: of_log(r) / log(mpf(2)), over_log,
          sqrt(mpf(1) / 2) - 1, sqrt(mpf(2)) - 1,
-         "-0x1.715476p-1 0x1.ec7094p-2 -0x1.715492p-2 0x1.277f32p-2 -0x1.ec7916p-3 0x1.a417e8p-3 -0x1.6e9c84p-3 "
-         "0x1.5f9e4ep-3 -0x1.58fe78p-3 0x1.8d658cp-4")
+         "-0x1.715476p-1 0x1.ec7094p-2 -0x1.715492p-2 0x1.277f32p-2 -0x1.ec7916p-3 0x1.a417e8p-3 -0x1.6e9c86p-3 "
+         "0x1.5f9e54p-3 -0x1.58fe62p-3 0x1.8d6508p-4")
 print("/* 2 / pi in binary, 32 bits at a time, highest first; the last ones of f64's largest number are among them. */")
 print("#ifndef TWO_PI_BITS\n#define TWO_PI_BITS(...)\n#endif")
 mp.dps = 500
