@@ -45,7 +45,7 @@ static bool may_overlap(const bc_type *view)
         for (uint32_t k = 0; k < tensor->rank; k++) {
             int64_t step = tensor->strides[i], size = tensor->shape[k], inner = tensor->strides[k];
             bool outer = step > inner || (step == inner && i < k);
-            if (i != k && (step == BC_DYNAMIC || size == BC_DYNAMIC || (outer && inner * size > step)))
+            if (step == BC_DYNAMIC || inner == BC_DYNAMIC || size == BC_DYNAMIC || (i != k && outer && inner * size > step))
                 return true;
         }
     return view->kind == BC_GATHER_SCATTER_VIEW;
