@@ -1,7 +1,7 @@
 /* random_ptx SEEDS TARGET [FIRST]: random kernels on the virtual machine and, compiled, on the PTX simulator, for seeds from
    FIRST (1) on.
 
-   A kernel is drawn from ops whose results are known to the bit (but for NaNs). The machine runs it with all its checks, and ops
+   A kernel is drawn from ops whose results are known to the bit (but for NaNs). The machine runs it with its checks, and ops
    whose results are undefined or that end the run are taken out until it runs without a finding. Then half of its ops, as the
    seed chooses, are made to log their results, and the others are compiled as they would be anyway. The machine and the
    simulator run that; the logs and all memory must be the same.
@@ -21,7 +21,7 @@
 #include "tools/tilevm/expose.h"
 #include "tools/tilevm/gen.h"
 
-enum { MAX_PARAMS = 13, BUFFER = 1 << 18, START = BUFFER / 4, STEPS = 20000, REPAIRS = 60, CAPACITY = 1 << 22 };
+enum { MAX_PARAMS = 13, BUFFER = 1 << 18, START = BUFFER / 4, STEPS = 20000, REPAIRS = 60, BLOCKS = 3, CAPACITY = 1 << 21 };
 
 /* ---- which ops ---- */
 
@@ -203,7 +203,7 @@ static tv_status run_machine(const tv_module *m, memory *mem, unsigned char *log
     if (log && status == TV_OK)
         status = tv_vm_add_buffer(vm, log, log_size, "log", true, sink);
     if (status == TV_OK)
-        status = tv_vm_run(vm, NULL, (uint32_t[]){1, 1, 1}, params, mem->count + (log != NULL), sink);
+        status = tv_vm_run(vm, NULL, (uint32_t[]){BLOCKS, 1, 1}, params, mem->count + (log != NULL), sink);
     tv_vm_free(vm);
     return status;
 }
@@ -298,14 +298,14 @@ static bool same_element(tv_dtype dtype, const unsigned char *a, const unsigned 
     return x == y || (bc_dtype_is_float(dtype) && bc_float_is_nan(kind, x) && bc_float_is_nan(kind, y));
 }
 
-/* The logs, record by record. */
-static bool same_logs(const expose_source *sources, size_t source_count, const expose_window *w, const unsigned char *vm,
-                      const unsigned char *ptx, tally *t, char *what, size_t size)
+/* The logs of one tile block, record by record. */
+static bool same_log(const expose_source *sources, size_t source_count, const expose_window *w, uint32_t block,
+                     const unsigned char *vm, const unsigned char *ptx, tally *t, char *what, size_t size)
 {
     uint64_t clock, other, place = 0;
-    size_t start = expose_log_start(w);
-    memcpy(&clock, vm, sizeof clock);
-    memcpy(&other, ptx, sizeof other);
+    size_t start = expose_log_start(w) + block * (size_t)w->capacity;
+    memcpy(&clock, vm + block * sizeof clock, sizeof clock);
+    memcpy(&other, ptx + block * sizeof other, sizeof other);
     while (place < clock && place + EXPOSE_HEAD <= w->capacity) {
         uint32_t a, b;
         memcpy(&a, vm + start + place, sizeof a);
@@ -334,6 +334,15 @@ static bool same_logs(const expose_source *sources, size_t source_count, const e
     if (clock != other)
         snprintf(what, size, "the log has %" PRIu64 " bytes, in PTX %" PRIu64, clock, other);
     return clock == other;
+}
+
+static bool same_logs(const expose_source *sources, size_t source_count, const expose_window *w, const unsigned char *vm,
+                      const unsigned char *ptx, tally *t, char *what, size_t size)
+{
+    for (uint32_t block = 0; block < w->count; block++)
+        if (!same_log(sources, source_count, w, block, vm, ptx, t, what, size))
+            return false;
+    return true;
 }
 
 static bool same_memory(const memory *vm, const memory *ptx, const tv_module *m, char *what, size_t size)
@@ -372,7 +381,7 @@ static bool run_ptx(const bc_text *text, const memory *like, memory *mem, uint64
     }
     ptxsim_buffer_add_at(sim, log_at, log, log_size, "log");
     params[mem->count] = &log_at;
-    const ptxsim_launch launch = {.grid = {1, 1, 1}, .params = params, .seed = 1, .step_limit = 1 << 25};
+    const ptxsim_launch launch = {.grid = {BLOCKS, 1, 1}, .params = params, .seed = 1, .step_limit = 1 << 25};
     bool fine = ptxsim_run(sim, &launch);
     if (!fine)
         snprintf(what, size, "%s", ptxsim_report_text(sim));
@@ -426,7 +435,7 @@ static void run_kernel(uint64_t seed, const char *target, const tv_module *plain
 {
     bc_text changed, text;
     char what[2000] = "cannot be exposed";
-    const expose_window w = {.count = 1, .capacity = CAPACITY};
+    const expose_window w = {.count = BLOCKS, .capacity = CAPACITY};
     size_t source_count = 0;
     const expose_source *sources = NULL;
     finding f = {0};
