@@ -288,7 +288,7 @@ GPU_LOADER := $(OUT)/gpu_loader
 $(GPU_LOADER): $(OUT)/obj/tests/gpu/loader.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
-check-gpu-loader: all $(GPU_LOADER) $(BUILD)/corpus/unpacked ## the loader on a real device, cold and from the cache, and tilevm run
+check-gpu-loader: all $(GPU_LOADER) $(OUT)/fakecuda/libtilevm_cuda.so $(BUILD)/corpus/unpacked ## the loader on a real device, cold and from the cache, and tilevm run
 	$(Q)sh tests/gpu/loader.sh $(OUT) $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc
 	$(Q)sh tests/gpu/run.sh $(OUT) $(BUILD)/corpus
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "loader/cache.h"
+#include "loader/jit.h"
 #include "loader/message.h"
 
 /* ---- bytecode of unknown size ---- */
@@ -153,17 +154,33 @@ void ld_image_release(ld_image *image)
     }
 }
 
-static double now_ms(void)
+double ld_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* What an image is called in notes: its first kernel. */
-static const char *name_of(const ld_image *image)
+const char *ld_image_name(const ld_image *image)
 {
     return image->record_count ? image->records[0].name : "a module without kernels";
+}
+
+ld_form ld_image_form(const ld_image *image)
+{
+    static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
+    return image->size >= sizeof elf && memcmp(image->bytes, elf, sizeof elf) == 0 ? LD_CUBIN : LD_PTX;
+}
+
+const char *ld_form_name(ld_form form)
+{
+    return form == LD_CUBIN ? "a cubin" : "PTX";
+}
+
+/* Why the image has its form. */
+static const char *why_of(const ld_image *image, const ld_want *want)
+{
+    return ld_image_form(image) == want->form ? want->why : "it has more shared memory than the driver's linker takes";
 }
 
 static tvResult keep_ptx(tv_str ptx, ld_image *image)
@@ -174,9 +191,8 @@ static tvResult keep_ptx(tv_str ptx, ld_image *image)
     return copy.ptr ? LD_CUDA_SUCCESS : no_memory();
 }
 
-/* PTX to what is wanted. The driver's linker gives kernels 48 KiB of static shared memory (seen on driver 580) where its loader
-   gives them all that the architecture has: such a kernel stays PTX, which the driver assembles, and keeps in a cache of its own,
-   when it is loaded. */
+/* PTX to what is wanted. But for targets of one architecture alone the driver's linker gives kernels 48 KiB of static shared memory
+   (seen on driver 580) where its loader gives them all that the device has: such a kernel stays PTX. */
 static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want, ld_image *image)
 {
     ld_record *records = NULL;
@@ -187,17 +203,16 @@ static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want,
     image->records = records;
     if (want->form == LD_PTX)
         return keep_ptx(ptx, image);
-    bc_text log;
-    bc_text_init(&log, NULL);
+    bc_text words;
+    bc_text_init(&words, NULL);
     ld_want here = *want;
     here.target = 0; /* the device of the context, with all it has */
-    tvResult code = ld_link(driver, ptx, &here, &image->arena, &log, &image->bytes, &image->size);
-    if (code != LD_CUDA_SUCCESS && log.ptr && strstr(log.ptr, "too much shared data"))
+    tvResult code = ld_link(driver, ptx, &here, &image->arena, &words, &image->bytes, &image->size);
+    if (code != LD_CUDA_SUCCESS && words.ptr && strstr(words.ptr, "too much shared data"))
         code = keep_ptx(ptx, image);
     else if (code != LD_CUDA_SUCCESS)
-        ld_fail(LD_RULE_L_JIT_01, code, "the driver cannot assemble the kernel%s%s", log.len ? ":\n" : "",
-                log.ptr ? log.ptr : "");
-    bc_text_release(&log);
+        ld_jit_fail(code, &words);
+    bc_text_release(&words);
     return code;
 }
 
@@ -226,15 +241,15 @@ static tvResult build_image(const ld_driver *driver, const ld_cache *cache, cons
     bc_text ptx, records;
     bc_text_init(&ptx, NULL);
     bc_text_init(&records, NULL);
-    double start = now_ms(), compiled = start;
+    double start = ld_now_ms(), compiled = start;
     tvResult code = compile(key->bytecode, want, driver->version, &ptx);
     if (code == LD_CUDA_SUCCESS) {
-        compiled = now_ms();
+        compiled = ld_now_ms();
         code = finish(driver, bc_text_get(&ptx), want, image);
     }
     if (code == LD_CUDA_SUCCESS) {
-        ld_note("%s: compiled for sm_%u in %.1f ms, assembled in %.1f ms", name_of(image), want->target,
-                compiled - start, now_ms() - compiled);
+        ld_note("%s: compiled for sm_%u in %.1f ms, made %s in %.1f ms: %s", ld_image_name(image), want->target,
+                compiled - start, ld_form_name(ld_image_form(image)), ld_now_ms() - compiled, why_of(image, want));
         ld_records_print(image->records, image->record_count, &records);
         if (!records.failed)
             ld_cache_put(cache, key, bc_text_get(&records),
@@ -255,7 +270,8 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
         image = image_of_entry(&entry);
         free(entry.memory);
         if (image)
-            ld_note("%s: for sm_%u, from the cache", name_of(image), want->target);
+            ld_note("%s: for sm_%u, %s from the cache: %s", ld_image_name(image), want->target, ld_form_name(ld_image_form(image)),
+                    why_of(image, want));
     }
     tvResult code = LD_CUDA_SUCCESS;
     if (!image) {

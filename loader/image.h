@@ -9,16 +9,22 @@
 
 typedef enum ld_form {
     LD_PTX,              /* text with a zero at its end */
-    LD_CUBIN
+    LD_CUBIN             /* made by the driver's linker */
 } ld_form;
 
 typedef struct ld_want {
     ld_form form;        /* LD_CUBIN needs a current context */
+    const char *why;     /* that form; for notes. Lives forever */
     unsigned target;     /* of the device: 90 for sm_90 */
     bool portable;       /* later devices run the PTX, too */
     unsigned opt_level;
     bool line_info;
 } ld_want;
+
+/* The form in which modules are handed to the driver: PTX, of which its loader makes better code than its linker does; a cubin
+   where the driver has no cache of its own for that code, but we have. TILEVM_IMAGE decides otherwise. out_why lives forever. */
+ld_form ld_form_here(const char **out_why);
+const char *ld_form_name(ld_form form);
 
 /* Compiled code, shared and read-only. */
 typedef struct ld_image {
@@ -30,6 +36,12 @@ typedef struct ld_image {
     size_t record_count;
 } ld_image;
 
+/* Of what it is: a cubin that was wanted may have become PTX. */
+ld_form ld_image_form(const ld_image *image);
+/* For notes: what an image is called, its first kernel; the time. */
+const char *ld_image_name(const ld_image *image);
+double ld_now_ms(void);
+
 /* The image for that bytecode. The caller owns one use. Errors have been reported; INVALID_IMAGE, NO_BINARY_FOR_GPU,
    OUT_OF_MEMORY, or what the driver's linker said. Threads: any; one compiles, the others wait for it. */
 tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image);
@@ -40,10 +52,5 @@ bool ld_is_bytecode(const void *bytes);
 /* Size of bytecode whose size nobody told, found by walking its sections as they claim to be; 0 if they make no sense.
    Reads no further than 1 GiB from the start. */
 size_t ld_bytecode_size(const void *bytes);
-
-/* PTX to a cubin through the driver's linker, in the current context; want->target 0: for its device, else for the target that
-   the PTX names. log gets what the linker had to say. The bytes are in the arena. */
-tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_arena *arena, bc_text *log,
-                 const unsigned char **out_bytes, size_t *out_size);
 
 #endif

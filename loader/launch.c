@@ -92,9 +92,9 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
 }
 
 /* What came of the driver's call. */
-static tvResult launched(const ld_record *record, const tvLaunchConfig *config, tvResult code)
+static tvResult launched(const struct CUfunc_st *f, const ld_record *record, const tvLaunchConfig *config, tvResult code)
 {
-    if (code == LD_CUDA_SUCCESS)
+    if (code == LD_CUDA_SUCCESS || ld_registry_jit_failed(f, code))
         return code;
     bool foreign_block = record->block[0] && (config->blockDimX != record->block[0] || config->blockDimY != record->block[1]
                                               || config->blockDimZ != record->block[2]);
@@ -116,7 +116,7 @@ static tvResult launch_ours(launch_fn *launch, const ld_record *record, struct C
         return code;
     code = launch(f, config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX, config.blockDimY,
                   config.blockDimZ, config.sharedMemBytes, config.hStream, params, extra);
-    return launched(record, &config, code);
+    return launched(f, record, &config, code);
 }
 
 static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, struct CUfunc_st *f, void **params,
@@ -127,7 +127,7 @@ static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, st
         return launch(config, f, params, extra);
     tvLaunchConfig changed = *config;
     tvResult code = prepare(&record, &changed, params, extra);
-    return code == LD_CUDA_SUCCESS ? launched(&record, &changed, launch(&changed, f, params, extra)) : code;
+    return code == LD_CUDA_SUCCESS ? launched(f, &record, &changed, launch(&changed, f, params, extra)) : code;
 }
 
 /* The functions that come in two kinds, by default stream. */

@@ -40,8 +40,8 @@ static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
     return code == LD_CUDA_SUCCESS && *out_target < OLDEST_TARGET ? too_old(*out_target) : code;
 }
 
-/* What a library is compiled for: with a context and devices of one kind, their code; else PTX for the oldest device
-   that can run Tile IR at all, and so for the others. */
+/* What a library is compiled for: the oldest device that can run Tile IR at all, and so the others. A cubin is for devices of one kind,
+   and needs a context. */
 static tvResult want_for_library(const ld_driver *driver, ld_want *want)
 {
     int devices = 0;
@@ -62,10 +62,18 @@ static tvResult want_for_library(const ld_driver *driver, ld_want *want)
     if (!oldest)
         return too_old(newest);
     struct CUctx_st *context = NULL;
-    bool has_context = driver->cuCtxGetCurrent(&context) == LD_CUDA_SUCCESS && context;
     want->target = oldest;
     want->portable = oldest != newest;
-    want->form = has_context && oldest == newest ? LD_CUBIN : LD_PTX;
+    want->form = ld_form_here(&want->why);
+    if (want->form == LD_PTX)
+        return LD_CUDA_SUCCESS;
+    if (want->portable)
+        want->why = "there are devices of several kinds";
+    else if (driver->cuCtxGetCurrent(&context) != LD_CUDA_SUCCESS || !context)
+        want->why = "there is no context to make a cubin in";
+    else
+        return LD_CUDA_SUCCESS;
+    want->form = LD_PTX;
     return LD_CUDA_SUCCESS;
 }
 
@@ -153,6 +161,57 @@ static tvResult size_of(const void *image, tv_str *out)
                               "the bytecode is damaged: its sections do not lead to an end");
 }
 
+/* ---- handing it to the driver ---- */
+
+/* An image, and what it is loaded with: the options of the assembler for PTX, NULL for a cubin. The caller owns both. */
+static tvResult get_image(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image, ld_jit **out_jit)
+{
+    tvResult code = ld_image_get(driver, bytecode, want, out_image);
+    if (code != LD_CUDA_SUCCESS)
+        return code;
+    bool ptx = ld_image_form(*out_image) == LD_PTX;
+    *out_jit = ptx ? ld_jit_new(want, 0) : NULL;
+    if (*out_jit || !ptx)
+        return LD_CUDA_SUCCESS;
+    ld_image_release(*out_image);
+    return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+}
+
+/* What came of the driver's call: the handle is remembered, and owns the image and what it was loaded with; both are given back when
+   there is none. */
+static tvResult loaded(tvResult code, const void *handle, ld_image *image, ld_jit *jit)
+{
+    if (code == LD_CUDA_SUCCESS)
+        return ld_registry_add_owner(handle, image, jit)
+                   ? code : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+    bc_text words;
+    bc_text_init(&words, NULL);
+    if (jit)
+        ld_jit_explain(jit, (tv_str){.ptr = (const char *)image->bytes, .len = image->size}, &words);
+    if (words.len || (jit && ld_jit_is_refusal(code)))
+        ld_jit_fail(code, &words);
+    else
+        ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the compiled kernel");
+    bc_text_release(&words);
+    free(jit);
+    ld_image_release(image);
+    return code;
+}
+
+/* Why a kernel of an image that was loaded cannot be used: what a driver that loads lazily says when it gets to it, or something
+   else. */
+static tvResult not_ready(tvResult code, const void *owner, const ld_record *record)
+{
+    return ld_registry_jit_failed(owner, code) ? code
+                                               : ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
+}
+
+static void note_load(const ld_image *image, double start)
+{
+    ld_note("%s: handed to the driver as %s in %.2f ms", ld_image_name(image), ld_form_name(ld_image_form(image)),
+            ld_now_ms() - start);
+}
+
 /* ---- modules ---- */
 
 /* Remembers the kernels of a module that was just loaded. */
@@ -165,7 +224,7 @@ static tvResult register_module(const ld_driver *driver, struct CUmod_st *module
         if (code == LD_CUDA_SUCCESS && record->shared_bytes > LARGE_SHARED)
             code = driver->cuFuncSetAttribute(function, LD_FUNCTION_MAX_DYNAMIC_SHARED, (int)record->shared_bytes);
         if (code != LD_CUDA_SUCCESS)
-            return ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
+            return not_ready(code, module, record);
         if (!ld_registry_add_function(function, module, record))
             return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     }
@@ -174,28 +233,28 @@ static tvResult register_module(const ld_driver *driver, struct CUmod_st *module
 
 static tvResult load_module(const ld_driver *driver, struct CUmod_st **out_module, tv_str bytecode, ld_want want)
 {
-    want.form = LD_CUBIN;
+    want.form = ld_form_here(&want.why);
     tvResult code = target_of_context(driver, &want.target);
     ld_image *image;
-    if (code != LD_CUDA_SUCCESS || (code = ld_image_get(driver, bytecode, &want, &image)) != LD_CUDA_SUCCESS)
+    ld_jit *jit;
+    if (code != LD_CUDA_SUCCESS || (code = get_image(driver, bytecode, &want, &image, &jit)) != LD_CUDA_SUCCESS)
         return code;
-    struct CUmod_st *module;
-    code = driver->cuModuleLoadData(&module, image->bytes);
-    if (code != LD_CUDA_SUCCESS) {
-        ld_image_release(image);
-        return ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the compiled kernel");
-    }
-    if (!ld_registry_add_owner(module, image))
-        code = ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
-    else
+    double start = ld_now_ms();
+    struct CUmod_st *module = NULL;
+    code = driver->cuModuleLoadDataEx(&module, image->bytes, jit ? jit->count : 0, jit ? jit->options : NULL,
+                                      jit ? jit->values : NULL);
+    bool there = code == LD_CUDA_SUCCESS;
+    code = loaded(code, module, image, jit);
+    if (code == LD_CUDA_SUCCESS)
         code = register_module(driver, module, image);
-    if (code != LD_CUDA_SUCCESS) {
+    if (code == LD_CUDA_SUCCESS) {
+        note_load(image, start);
+        *out_module = module;
+    } else if (there) {
         ld_registry_forget(module);
         driver->cuModuleUnload(module);
-        return code;
     }
-    *out_module = module;
-    return LD_CUDA_SUCCESS;
+    return code;
 }
 
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
@@ -288,16 +347,19 @@ static void note_function(const void *function, const void *owner, const char *n
         ld_registry_forget(function);
 }
 
-/* NOT_FOUND in a module of ours: says what there is. */
-static tvResult no_such_entry(const void *owner, const char *name)
+/* A look-up that failed. In a module or library of ours it is told which kernels there are, or what keeps the driver, which may load
+   lazily, from having code of them. */
+static tvResult not_found(tvResult code, const void *handle, const char *name)
 {
+    const void *owner = ld_registry_owner(handle);
+    if (!owner || ld_registry_jit_failed(owner, code) || code != LD_CUDA_NOT_FOUND)
+        return code;
     bc_text list;
     bc_text_init(&list, NULL);
     const ld_record *record;
     for (size_t i = 0; i < 8 && (record = ld_registry_entry_at(owner, i)) != NULL; i++)
         bc_text_printf(&list, "%s%s", i ? ", " : "", record->name);
-    tvResult code = ld_fail(LD_RULE_L_LOAD_02, LD_CUDA_NOT_FOUND, "there is no kernel %s; there is %s", name,
-                            list.ptr ? list.ptr : "none");
+    ld_fail(LD_RULE_L_LOAD_02, code, "there is no kernel %s; there is %s", name, list.ptr ? list.ptr : "none");
     bc_text_release(&list);
     return code;
 }
@@ -309,10 +371,10 @@ tvResult tvModuleGetFunction(struct CUfunc_st **hfunc, struct CUmod_st *hmod, co
     if (code != LD_CUDA_SUCCESS)
         return code;
     code = driver->cuModuleGetFunction(hfunc, hmod, name);
-    const void *owner = ld_registry_owner(hmod);
-    if (code == LD_CUDA_SUCCESS)
-        note_function(*hfunc, owner, name);
-    return code == LD_CUDA_NOT_FOUND && owner ? no_such_entry(owner, name) : code;
+    if (code != LD_CUDA_SUCCESS)
+        return not_found(code, hmod, name);
+    note_function(*hfunc, ld_registry_owner(hmod), name);
+    return code;
 }
 
 tvResult tvModuleGetGlobal(tvDevicePtr *dptr, size_t *bytes, struct CUmod_st *hmod, const char *name)
@@ -342,7 +404,7 @@ static tvResult register_library(const ld_driver *driver, struct CUlib_st *libra
         if (code == LD_CUDA_SUCCESS && record->shared_bytes > LARGE_SHARED)
             code = allow_shared(driver, kernel, record->shared_bytes);
         if (code != LD_CUDA_SUCCESS)
-            return ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
+            return not_ready(code, library, record);
         if (!ld_registry_add_function(kernel, library, record))
             return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     }
@@ -354,25 +416,25 @@ static tvResult load_library(const ld_driver *driver, struct CUlib_st **out_libr
 {
     tvResult code = want_for_library(driver, &want);
     ld_image *image;
-    if (code != LD_CUDA_SUCCESS || (code = ld_image_get(driver, bytecode, &want, &image)) != LD_CUDA_SUCCESS)
+    ld_jit *jit;
+    if (code != LD_CUDA_SUCCESS || (code = get_image(driver, bytecode, &want, &image, &jit)) != LD_CUDA_SUCCESS)
         return code;
-    struct CUlib_st *library;
-    code = driver->cuLibraryLoadData(&library, image->bytes, NULL, NULL, 0, NULL, NULL, 0);
-    if (code != LD_CUDA_SUCCESS) {
-        ld_image_release(image);
-        return ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the compiled kernel");
-    }
-    if (!ld_registry_add_owner(library, image))
-        code = ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
-    else
+    double start = ld_now_ms();
+    struct CUlib_st *library = NULL;
+    code = driver->cuLibraryLoadData(&library, image->bytes, jit ? jit->options : NULL, jit ? jit->values : NULL,
+                                     jit ? jit->count : 0, NULL, NULL, 0);
+    bool there = code == LD_CUDA_SUCCESS;
+    code = loaded(code, library, image, jit);
+    if (code == LD_CUDA_SUCCESS)
         code = register_library(driver, library, image);
-    if (code != LD_CUDA_SUCCESS) {
+    if (code == LD_CUDA_SUCCESS) {
+        note_load(image, start);
+        *out_library = library;
+    } else if (there) {
         ld_registry_forget(library);
         driver->cuLibraryUnload(library);
-        return code;
     }
-    *out_library = library;
-    return LD_CUDA_SUCCESS;
+    return code;
 }
 
 tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
@@ -443,10 +505,10 @@ tvResult tvLibraryGetKernel(struct CUkern_st **pKernel, struct CUlib_st *library
     if (code != LD_CUDA_SUCCESS)
         return code;
     code = driver->cuLibraryGetKernel(pKernel, library, name);
-    const void *owner = ld_registry_owner(library);
-    if (code == LD_CUDA_SUCCESS)
-        note_function(*pKernel, owner, name);
-    return code == LD_CUDA_NOT_FOUND && owner ? no_such_entry(owner, name) : code;
+    if (code != LD_CUDA_SUCCESS)
+        return not_found(code, library, name);
+    note_function(*pKernel, ld_registry_owner(library), name);
+    return code;
 }
 
 tvResult tvLibraryGetModule(struct CUmod_st **pMod, struct CUlib_st *library)
@@ -456,9 +518,11 @@ tvResult tvLibraryGetModule(struct CUmod_st **pMod, struct CUlib_st *library)
     if (code != LD_CUDA_SUCCESS)
         return code;
     code = driver->cuLibraryGetModule(pMod, library);
-    if (code == LD_CUDA_SUCCESS && ld_registry_owner(library))
+    if (code != LD_CUDA_SUCCESS)
+        ld_registry_jit_failed(library, code);
+    else if (ld_registry_owner(library))
         ld_registry_add_alias(*pMod, library);
-    else if (code == LD_CUDA_SUCCESS)
+    else
         ld_registry_forget(*pMod);
     return code;
 }
@@ -471,7 +535,9 @@ tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel)
         return code;
     code = driver->cuKernelGetFunction(pFunc, kernel);
     ld_record record;
-    if (code == LD_CUDA_SUCCESS)
+    if (code != LD_CUDA_SUCCESS)
+        ld_registry_jit_failed(kernel, code);
+    else
         note_function(*pFunc, ld_registry_owner(kernel), ld_registry_find(kernel, &record) ? record.name : "");
     return code;
 }

@@ -9,12 +9,19 @@ typedef struct item {
     const void *handle;       /* NULL: free */
     const void *owner;        /* itself for an owner */
     ld_image *image;          /* owners; one use */
+    ld_jit *jit;              /* owners; NULL for cubins */
     const ld_record *record;  /* functions */
 } item;
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static item *items;
 static size_t capacity, count; /* a power of two or 0; at most half full */
+
+static void release(item *one)
+{
+    ld_image_release(one->image);
+    free(one->jit);
+}
 
 static size_t place_of(const item *table, size_t size, const void *handle)
 {
@@ -33,7 +40,7 @@ static item *find(const void *handle)
     return found->handle ? found : NULL;
 }
 
-/* Moves what `keep` keeps to a table of that size; images of the rest are released. */
+/* Moves what `keep` keeps to a table of that size; what the rest owns is released. */
 static bool rebuild(size_t size, bool (*keep)(const item *, const void *), const void *handle)
 {
     item *table = calloc(size, sizeof *table);
@@ -47,7 +54,7 @@ static bool rebuild(size_t size, bool (*keep)(const item *, const void *), const
             table[place_of(table, size, items[i].handle)] = items[i];
             kept++;
         } else {
-            ld_image_release(items[i].image);
+            release(&items[i]);
         }
     }
     free(items);
@@ -76,7 +83,7 @@ static void forget(const void *handle)
         return;
     for (size_t i = 0; i < capacity; i++)
         if (items[i].handle && !keep_others(&items[i], handle)) {
-            ld_image_release(items[i].image);
+            release(&items[i]);
             items[i] = (item){.handle = items[i].handle};
         }
 }
@@ -105,14 +112,15 @@ static bool add_locked(item one)
     return added;
 }
 
-bool ld_registry_add_owner(const void *handle, ld_image *image)
+bool ld_registry_add_owner(const void *handle, ld_image *image, ld_jit *jit)
 {
+    item owner = {.handle = handle, .owner = handle, .image = image, .jit = jit};
     pthread_rwlock_wrlock(&lock);
     forget(handle);
-    bool added = add((item){.handle = handle, .owner = handle, .image = image});
+    bool added = add(owner);
     pthread_rwlock_unlock(&lock);
     if (!added)
-        ld_image_release(image);
+        release(&owner);
     return added;
 }
 
@@ -162,6 +170,24 @@ bool ld_registry_find(const void *function, ld_record *out)
     if (ours)
         *out = *found->record;
     pthread_rwlock_unlock(&lock);
+    return ours;
+}
+
+bool ld_registry_jit_failed(const void *handle, tvResult code)
+{
+    if (!ld_jit_is_refusal(code))
+        return false;
+    bc_text words;
+    bc_text_init(&words, NULL);
+    pthread_rwlock_rdlock(&lock);
+    const item *found = find(handle), *owner = found ? find(found->owner) : NULL;
+    bool ours = owner && owner->jit;
+    if (ours)
+        ld_jit_explain(owner->jit, (tv_str){.ptr = (const char *)owner->image->bytes, .len = owner->image->size}, &words);
+    pthread_rwlock_unlock(&lock);
+    if (ours)
+        ld_jit_fail(code, &words);
+    bc_text_release(&words);
     return ours;
 }
 

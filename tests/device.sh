@@ -9,8 +9,8 @@ build=$(cd "$1" && pwd)
 corpus=$(cd "$2" && pwd)
 tilevm=$build/tilevm
 rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
-unset CUDA_VISIBLE_DEVICES
-export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 \
+unset CUDA_VISIBLE_DEVICES TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH
+export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 \
     FAKECUDA_LEFT="$PWD/left"
 
 kernels=$corpus/bytecode/13.4
@@ -38,10 +38,16 @@ run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
 
-# More shared memory than the driver's linker takes; only its loader gives so much.
-run 0 "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 1,1 --names A,B,C --against cpu \
-    'A=randint(f16,[128,128],-3,4,seed=1)' 'B=randint(f16,[128,128],-3,4,seed=2)' 'C=empty(f16,[128,128])'
-says 'C: as on the CPU'
+# PTX or a cubin; also with more shared memory than the driver's linker takes where the target is not named.
+for form in ptx cubin; do
+    export TILEVM_IMAGE=$form
+    run 0 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 4 --against cpu
+    says 'c: as on the CPU'
+    run 0 "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 1,1 --names A,B,C --against cpu \
+        'A=randint(f16,[128,128],-3,4,seed=1)' 'B=randint(f16,[128,128],-3,4,seed=2)' 'C=empty(f16,[128,128])'
+    says 'C: as on the CPU'
+done
+unset TILEVM_IMAGE
 
 # Raw pointers, scalars, aliases, null, places in memory; what is written between elements.
 cat > raw.tir <<'END'
@@ -130,9 +136,13 @@ GRID=1,70000 run 2 cuda
 says '[L-LAUNCH-01] launch of copy: the grid has 70000 tile blocks in y; 1 to 65535 are possible'
 GRID=1,70000 DEVICE=auto run 0 cuda
 says 'on the CPU: [L-LAUNCH-01] launch of copy: the grid has 70000 tile blocks in y'
-TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuLinkCreate=221 run 2 cuda
+TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuModuleLoadDataEx=221 run 2 cuda
 says '[L-JIT-02] the driver cannot assemble the kernel'
 says "install the driver's JIT compiler"
+TILEVM_CACHE_SIZE=0 TILEVM_IMAGE=cubin FAKECUDA_FAIL=cuLinkCreate=221 run 2 cuda
+says '[L-JIT-02] the driver cannot assemble the kernel'
+TILEVM_IMAGE=elf run 0 cuda
+says "tilevm: warning: [L-IMG-04] TILEVM_IMAGE is 'elf'"
 while read -r rule calls; do
     for call in $calls; do
         FAKECUDA_FAIL=$call=999 run 2 cuda
@@ -171,7 +181,7 @@ run 1 "$tilevm" run assert.tbc --grid 1 -d cuda 6 --json
 says '"device":	"cuda:0"'
 says 'n is too large\n"'
 # An image that the driver does not take.
-TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuModuleLoadData=999 run 2 cuda
+TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuModuleLoadDataEx=999 run 2 cuda
 says 'tilevm: [L-LOAD-01] the driver does not load the compiled kernel (CUDA_ERROR_UNKNOWN)'
 for option in '--trace all' '--dump-tile 1=x.npy' '--check all' --stats --profile '--order 3' '--threads 2' '--memory 5' \
     '--max-steps 5'; do

@@ -8,8 +8,8 @@ set -u
 build=$(cd "$1" && pwd)
 fake=$build/fakecuda
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
-unset CUDA_HOME CUDA_PATH TILEVM_PTXAS
-export TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
+unset CUDA_HOME CUDA_PATH TILEVM_PTXAS TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH
+export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
 
 tileiras() { "$fake/tileiras" "$@"; }
 tilevm() { "$fake/tilevm" "$@"; }
@@ -183,7 +183,12 @@ run 0 env TILEVM_PTXAS="$PWD/home/bin/ptxas" "$fake/tilevm" compile kernel.tbc -
 run 0 grep -q 'ENTRY SCALE' kernel.cubin
 # Without ptxas the driver assembles; without a driver that is said.
 run 0 env LD_LIBRARY_PATH="$fake" "$fake/tilevm" compile kernel.tbc -t sm_90 -o driver.cubin
+says "tilevm: note: kernel.tbc: assembled for sm_90 by the driver's linker; the code of a ptxas is faster"
 run 0 grep -q 'fake cubin' driver.cubin
+run 1 env LD_LIBRARY_PATH="$fake" FAKE_COMPILE_BREAKS=1 "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
+says "Not a name of any known instruction: 'bogus'"
+says 'which belongs to op 0 return kernel.py:3:5'
+silent 'note: '
 run 1 env LD_LIBRARY_PATH="$fake" FAKECUDA_FAIL=cuLinkComplete=218 "$fake/tilevm" compile kernel.tbc -t sm_90 -o no.cubin
 says 'tilevm: [L-ASM-01] kernel.tbc: cannot be assembled for sm_90'
 says 'cuLinkComplete: CUDA_ERROR_INVALID_PTX (218)'

@@ -20,7 +20,7 @@
 
 #include "bytecode/base/text.h"
 #include "loader/cache.h"
-#include "loader/driver.h"
+#include "loader/image.h"
 #include "tests/fakecuda/compile.h"
 #include "tests/fakecuda/fakecuda.h"
 #include "tests/files.h"
@@ -163,6 +163,20 @@ static tvResult use_library(const bc_text *bytecode)
     return code ? code : unloaded;
 }
 
+/* Is this scenario about cubins? Else modules are PTX. */
+static bool wants_cubins(void)
+{
+    const char *form = getenv("TILEVM_IMAGE");
+    return form && strcmp(form, "cubin") == 0;
+}
+
+static bool was_noted(const char *words)
+{
+    return noted.ptr && strstr(noted.ptr, words) != NULL;
+}
+
+#define CHECK_NOTED(words) CHECK_MSG(was_noted(words), "expected \"%s\" in:\n%s", (words), noted.ptr ? noted.ptr : "")
+
 typedef struct tally {
     unsigned files, damaged;
     uint64_t bytes;
@@ -198,7 +212,7 @@ static void scenario_load(void)
     struct CUfunc_st *function;
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == 0);
     CHECK(tvModuleLoadData(&again, bytecode.ptr) == 0 && again != module);
-    CHECK(fake->links() == 1 && fake_compile_count() == 1); /* the second came from memory */
+    CHECK(fake->links() == wants_cubins() && fake_compile_count() == 1); /* the second came from memory */
     CHECK(tvModuleGetFunction(&function, module, "first") == 0);
     void *address = NULL;
     int n = 3;
@@ -261,7 +275,10 @@ static void scenario_two_devices(void)
     CHECK(use_library(&bytecode) == 0);
     CHECK(fake->links() == 0 && fake_compile_count() == 1);
     CHECK(use_module(&bytecode) == 0); /* a module is for its context's device */
-    CHECK(fake->links() == 1 && fake_compile_count() == 2);
+    CHECK(fake->links() == wants_cubins() && fake_compile_count() == 2);
+    if (wants_cubins())
+        CHECK_NOTED("made PTX in ");
+    CHECK_NOTED(wants_cubins() ? ": there are devices of several kinds\n" : ": the driver keeps the code\n");
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -468,6 +485,7 @@ static void scenario_no_memory(void)
     bc_text_release(&bytecode);
 }
 
+/* The assembler is not there, or forbidden, and says nothing. */
 static void scenario_no_jit(void)
 {
     struct CUmod_st *module;
@@ -480,18 +498,191 @@ static void scenario_no_jit(void)
     bc_text_release(&bytecode);
 }
 
-static void scenario_linker_log(void)
+/* PTX that the driver refuses: what it says is brought back to the op, in the message and in the caller's log. */
+static void check_jit_message(tvResult code, const char *what)
+{
+    CHECK_MSG(code == LD_CUDA_INVALID_PTX, "%s: %d", what, (int)code);
+    CHECK_MESSAGE("[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line ");
+    CHECK_MESSAGE("error   : Not a name of any known instruction: 'bogus'\n      which belongs to op 0 return kernel.py:3:5\n"
+                  "   ptxas fatal   : Ptx assembly aborted due to errors\n (CUDA_ERROR_INVALID_PTX)");
+}
+
+static void scenario_jit_log(void)
 {
     struct CUmod_st *module;
+    struct CUlib_st *library;
     bc_text bytecode = make_bytecode(5);
     const ld_driver *cu = start();
-    char log[512] = "";
+    char log[1024] = "";
     tvJitOption options[] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    CHECK(tvModuleLoadDataEx(&module, bytecode.ptr, 2, options, values) == LD_CUDA_INVALID_PTX);
-    CHECK_MESSAGE("[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line 5; info : looked at");
-    CHECK(strstr(log, "[L-JIT-01] the driver cannot assemble the kernel") != NULL);
+    check_jit_message(tvModuleLoadDataEx(&module, bytecode.ptr, 2, options, values), "module");
+    CHECK(strstr(log, "[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line ") != NULL);
+    CHECK(strstr(log, "which belongs to op 0") != NULL);
     CHECK((uintptr_t)values[1] == strlen(log) + 1);
+    check_jit_message(tvLibraryLoadData(&library, bytecode.ptr, NULL, NULL, 0, NULL, NULL, 0), "library");
+    stop(cu);
+    bc_text_release(&bytecode);
+}
+
+/* With lazy loading the same comes later, and is as good a message. */
+static void scenario_jit_lazy(void)
+{
+    struct CUmod_st *module;
+    struct CUlib_st *library;
+    struct CUkern_st *kernel;
+    struct CUfunc_st *function;
+    bc_text bytecode = make_bytecode(5);
+    const ld_driver *cu = start();
+    setenv("FAKECUDA_LAZY", "cuModuleGetFunction", 1);
+    check_jit_message(tvModuleLoadData(&module, bytecode.ptr), "cuModuleGetFunction");
+    setenv("FAKECUDA_LAZY", "cuLibraryGetKernel", 1);
+    check_jit_message(tvLibraryLoadData(&library, bytecode.ptr, NULL, NULL, 0, NULL, NULL, 0), "cuLibraryGetKernel");
+    setenv("FAKECUDA_LAZY", "cuLibraryGetModule", 1);
+    CHECK(tvLibraryLoadData(&library, bytecode.ptr, NULL, NULL, 0, NULL, NULL, 0) == 0);
+    check_jit_message(tvLibraryGetModule(&module, library), "cuLibraryGetModule");
+    setenv("FAKECUDA_LAZY", "cuKernelGetFunction", 1);
+    CHECK(tvLibraryGetKernel(&kernel, library, "second") == 0);
+    check_jit_message(tvKernelGetFunction(&function, kernel), "cuKernelGetFunction");
+    setenv("FAKECUDA_LAZY", "cuLaunchKernel", 1);
+    check_jit_message(tvLaunchKernel((struct CUfunc_st *)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), "cuLaunchKernel");
+    CHECK(tvLibraryUnload(library) == 0);
+    stop(cu);
+    bc_text_release(&bytecode);
+}
+
+/* What the caller asks of the assembler reaches it: by the loader's options for PTX, by the linker's for a cubin. */
+static void scenario_jit_options(void)
+{
+    static const struct {
+        unsigned level, line_info;
+        const char *found;
+    } asked[] = {{0, 0, "level 0, line info 0"}, {1, 1, "level 4, line info 1"}, {4, 0, "level 4, line info 0"}};
+    bc_text bytecode = make_bytecode(6);
+    const ld_driver *cu = start();
+    struct CUmod_st *module;
+    struct CUlib_st *library;
+    tvJitOption options[] = {LD_JIT_OPTIMIZATION_LEVEL, LD_JIT_LINE_INFO};
+    bool linked = wants_cubins();
+    char expected[200];
+    for (size_t i = 0; i < TV_COUNT(asked); i++) {
+        void *values[] = {(void *)(uintptr_t)asked[i].level, (void *)(uintptr_t)asked[i].line_info};
+        CHECK(tvModuleLoadDataEx(&module, bytecode.ptr, 2, options, values) == 0);
+        snprintf(expected, sizeof expected, "%s: %s, target %s", linked ? "cuLinkCreate" : "cuModuleLoadDataEx", asked[i].found,
+                 linked ? "0x1005a, a log" : "0x0, a log");
+        /* A cubin is then loaded without any. */
+        CHECK_MSG(linked || strcmp(fake->last_options(), expected) == 0, "%s", fake->last_options());
+        CHECK(!linked || strcmp(fake->last_options(), "cuModuleLoadDataEx: level 4, line info 0, target 0x0, no log") == 0);
+        CHECK(tvModuleUnload(module) == 0);
+        CHECK(tvLibraryLoadData(&library, bytecode.ptr, options, values, 2, NULL, NULL, 0) == 0);
+        snprintf(expected, sizeof expected, "cuLibraryLoadData: %s, target 0x0, %s", linked ? "level 4, line info 0" : asked[i].found,
+                 linked ? "no log" : "a log");
+        CHECK_MSG(strcmp(fake->last_options(), expected) == 0, "%s", fake->last_options());
+        CHECK(tvLibraryUnload(library) == 0);
+    }
+    if (linked) { /* the linker's own, when nothing comes after it */
+        setenv("FAKE_COMPILE_BREAKS", "1", 1);
+        bc_text broken = make_bytecode(7);
+        CHECK(tvModuleLoadDataEx(&module, broken.ptr, 2, options, (void *[]){NULL, (void *)1}) == LD_CUDA_INVALID_PTX);
+        CHECK_MSG(strcmp(fake->last_options(), "cuLinkCreate: level 0, line info 1, target 0x1005a, a log") == 0, "%s",
+                  fake->last_options());
+        bc_text_release(&broken);
+    }
+    stop(cu);
+    bc_text_release(&bytecode);
+}
+
+/* More static shared memory than the linker takes: unless the target is of one architecture alone, the kernel stays PTX. */
+static void scenario_large_shared(void)
+{
+    bool takes = strcmp(getenv("FAKECUDA_DEVICES"), "90") == 0;
+    bc_text bytecode = make_bytecode(8);
+    const ld_driver *cu = start();
+    CHECK(use_module(&bytecode) == 0 && use_library(&bytecode) == 0);
+    CHECK(fake->links() == takes && fake_compile_count() == 1 && said.len == 0);
+    if (takes)
+        CHECK_NOTED("made a cubin in ");
+    else
+        CHECK_NOTED(": it has more shared memory than the driver's linker takes\n");
+    CHECK_NOTED(takes ? "first: handed to the driver as a cubin in " : "first: handed to the driver as PTX in ");
+    stop(cu);
+    bc_text_release(&bytecode);
+}
+
+/* ---- PTX or cubin ---- */
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* Everything that decides, with the reason that notes give. */
+static void scenario_form(void)
+{
+    static const struct {
+        const char *image, *disable, *size, *path, *home;
+        ld_form form;
+        const char *why;
+    } rows[] = {
+        {NULL, NULL, NULL, NULL, "home", LD_PTX, "the driver keeps the code"},
+        {"", "", "", "", "home", LD_PTX, "the driver keeps the code"},
+        {NULL, "0", "1", NULL, "home/not/yet", LD_PTX, "the driver keeps the code"},
+        {NULL, NULL, NULL, "home", NULL, LD_PTX, "the driver keeps the code"},
+        {NULL, NULL, NULL, "not/yet", "file", LD_PTX, "the driver keeps the code"},
+        {NULL, NULL, NULL, "/", "home", LD_CUBIN, "CUDA_CACHE_PATH cannot be written to"},
+        {NULL, "1", NULL, NULL, "home", LD_CUBIN, "CUDA_CACHE_DISABLE is set"},
+        {NULL, "2", "5", "home", "home", LD_CUBIN, "CUDA_CACHE_DISABLE is set"},
+        {NULL, NULL, "0", NULL, "home", LD_CUBIN, "CUDA_CACHE_MAXSIZE is 0"},
+        {NULL, NULL, "lots", NULL, "home", LD_PTX, "the driver keeps the code"},
+        {NULL, NULL, NULL, "file/of", "home", LD_CUBIN, "CUDA_CACHE_PATH cannot be written to"},
+        {NULL, NULL, NULL, "closed", "home", LD_CUBIN, "CUDA_CACHE_PATH cannot be written to"},
+        {NULL, NULL, NULL, "closed/not/yet", "home", LD_CUBIN, "CUDA_CACHE_PATH cannot be written to"},
+        {NULL, NULL, NULL, NULL, "file", LD_CUBIN, "the driver's cache, ~/.nv/ComputeCache, cannot be written to"},
+        {NULL, NULL, NULL, NULL, "closed", LD_CUBIN, "the driver's cache, ~/.nv/ComputeCache, cannot be written to"},
+        {NULL, NULL, NULL, NULL, "blocked", LD_CUBIN, "the driver's cache, ~/.nv/ComputeCache, cannot be written to"},
+        {NULL, NULL, NULL, NULL, NULL, LD_CUBIN, "the driver's cache has no folder: neither CUDA_CACHE_PATH nor HOME is set"},
+        {"ptx", "1", "0", NULL, NULL, LD_PTX, "TILEVM_IMAGE asks for it"},
+        {"cubin", NULL, NULL, NULL, "home", LD_CUBIN, "TILEVM_IMAGE asks for it"},
+        {"PTX", "1", NULL, NULL, "home", LD_CUBIN, "CUDA_CACHE_DISABLE is set"},
+        {"elf", NULL, NULL, NULL, "home", LD_PTX, "the driver keeps the code"},
+    };
+    CHECK(mkdir("home", 0700) == 0 && mkdir("closed", 0500) == 0 && files_write("file", "", 0));
+    CHECK(mkdir("blocked", 0700) == 0 && files_write("blocked/.nv", "", 0));
+    bool root = geteuid() == 0;
+    CHECK(!root || (chown("home", 12345, 12345) == 0 && chown(".", 12345, 12345) == 0 && seteuid(12345) == 0));
+    for (size_t i = 0; i < TV_COUNT(rows); i++) {
+        const char *why = "";
+        set("TILEVM_IMAGE", rows[i].image);
+        set("CUDA_CACHE_DISABLE", rows[i].disable);
+        set("CUDA_CACHE_MAXSIZE", rows[i].size);
+        set("CUDA_CACHE_PATH", rows[i].path);
+        set("HOME", rows[i].home);
+        ld_form form = ld_form_here(&why);
+        CHECK_MSG(form == rows[i].form && strcmp(why, rows[i].why) == 0, "row %zu: %d, %s", i, (int)form, why);
+    }
+    CHECK(bc_str_is(bc_text_get(&said), "1: [L-IMG-04] TILEVM_IMAGE is 'PTX'; it counts as not set\n")); /* once */
+    /* When nobody keeps anything, the better code. */
+    const char *why = "";
+    set("TILEVM_IMAGE", NULL);
+    set("CUDA_CACHE_DISABLE", "1");
+    set("TILEVM_CACHE_SIZE", "0");
+    CHECK(ld_form_here(&why) == LD_PTX && strcmp(why, "nothing keeps the code") == 0);
+    CHECK(!root || seteuid(0) == 0);
+}
+
+/* A driver that keeps nothing: a cubin, which is there in the next process. */
+static void scenario_driver_keeps_nothing(void)
+{
+    bc_text bytecode = make_bytecode(1);
+    const ld_driver *cu = start();
+    CHECK(use_module(&bytecode) == 0 && use_library(&bytecode) == 0);
+    CHECK(fake->links() == 1 && fake_compile_count() == 1 && said.len == 0);
+    CHECK_NOTED("made a cubin in ");
+    CHECK_NOTED(": CUDA_CACHE_DISABLE is set\n2: first: handed to the driver as a cubin in ");
+    CHECK(look_at_cache().files == 1);
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -543,8 +734,9 @@ static void scenario_cache_fill(void)
     bc_text bytecode = make_bytecode(1);
     const ld_driver *cu = start();
     CHECK(use_module(&bytecode) == 0);
-    CHECK(fake_compile_count() == 1 && fake->links() == 1);
-    CHECK(noted.ptr && strstr(noted.ptr, "2: first: compiled for sm_90 in ") != NULL);
+    CHECK(fake_compile_count() == 1 && fake->links() == wants_cubins());
+    CHECK_NOTED("2: first: compiled for sm_90 in ");
+    CHECK_NOTED(wants_cubins() ? " ms, made a cubin in " : " ms, made PTX in ");
     struct stat info;
     CHECK(stat("cache", &info) == 0 && (info.st_mode & 0777) == 0700);
     tally found = look_at_cache();
@@ -564,7 +756,9 @@ static void scenario_cache_hit(void)
     CHECK(use_module(&bytecode) == 0);
     CHECK(fake_compile_count() == 0 && fake->links() == 0);
     CHECK(strstr(fake->last_launch(), "block 128,1,1 shared 65536") != NULL);
-    CHECK(said.len == 0 && bc_str_is(bc_text_get(&noted), "2: first: for sm_90, from the cache\n"));
+    CHECK(said.len == 0);
+    CHECK_NOTED(wants_cubins() ? "2: first: for sm_90, a cubin from the cache: TILEVM_IMAGE asks for it\n2: first: handed to the driver as a cubin in "
+                               : "2: first: for sm_90, PTX from the cache: the driver keeps the code\n2: first: handed to the driver as PTX in ");
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -931,26 +1125,46 @@ static const struct {
     bool same_folder;           /* goes on in the folder of the one before */
 } scenarios[] = {
     {"load", scenario_load, {NULL}, false, false},
+    {"load-cubin", scenario_load, {"TILEVM_IMAGE=cubin"}, false, false},
     {"library", scenario_library, {NULL}, false, false},
+    {"library-cubin", scenario_library, {"TILEVM_IMAGE=cubin"}, false, false},
     {"two-devices", scenario_two_devices, {"FAKECUDA_DEVICES=90,80"}, false, false},
+    {"two-devices-cubin", scenario_two_devices, {"FAKECUDA_DEVICES=90,80", "TILEVM_IMAGE=cubin"}, false, false},
     {"two-later-devices", scenario_two_devices, {"FAKECUDA_DEVICES=100,90"}, false, false},
     {"unknown-device", scenario_load, {"FAKECUDA_DEVICES=130"}, false, false},
+    {"unknown-device-cubin", scenario_load, {"FAKECUDA_DEVICES=130", "TILEVM_IMAGE=cubin"}, false, false},
     {"other-images", scenario_other_images, {NULL}, false, false},
     {"launch-checks", scenario_launch_checks, {NULL}, false, false},
     {"each-call-fails", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0"}, false, false},
+    {"each-call-fails-cubin", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0", "TILEVM_IMAGE=cubin"}, false, false},
     {"no-host-memory", scenario_no_host_memory, {NULL}, false, false},
+    {"no-host-memory-cubin", scenario_no_host_memory, {"CUDA_CACHE_DISABLE=1"}, false, false},
     {"no-driver", scenario_no_driver, {NULL}, true, false},
     {"old-driver", scenario_old_driver, {"FAKECUDA_VERSION=11080"}, false, false},
     {"no-device", scenario_no_device, {"FAKECUDA_DEVICES=none"}, false, false},
     {"old-device", scenario_old_device, {"FAKECUDA_DEVICES=75"}, false, false},
-    {"no-memory", scenario_no_memory, {"FAKECUDA_FAIL=cuModuleLoadData=2"}, false, false},
-    {"no-jit", scenario_no_jit, {"FAKECUDA_FAIL=cuLinkCreate=221"}, false, false},
-    {"linker-log", scenario_linker_log, {"FAKECUDA_FAIL=cuLinkComplete=218"}, false, false},
+    {"no-memory", scenario_no_memory, {"FAKECUDA_FAIL=cuModuleLoadDataEx=2"}, false, false},
+    {"no-memory-cubin", scenario_no_memory, {"FAKECUDA_FAIL=cuModuleLoadDataEx=2", "TILEVM_IMAGE=cubin"}, false, false},
+    {"no-jit", scenario_no_jit, {"FAKECUDA_FAIL=cuModuleLoadDataEx=221"}, false, false},
+    {"no-jit-lazy", scenario_no_jit, {"FAKECUDA_FAIL=cuModuleGetFunction=221"}, false, false},
+    {"no-jit-cubin", scenario_no_jit, {"FAKECUDA_FAIL=cuLinkCreate=221", "TILEVM_IMAGE=cubin"}, false, false},
+    {"jit-log", scenario_jit_log, {"FAKE_COMPILE_BREAKS=1"}, false, false},
+    {"jit-log-cubin", scenario_jit_log, {"FAKE_COMPILE_BREAKS=1", "TILEVM_IMAGE=cubin"}, false, false},
+    {"jit-lazy", scenario_jit_lazy, {"FAKE_COMPILE_BREAKS=1"}, false, false},
+    {"jit-options", scenario_jit_options, {NULL}, false, false},
+    {"jit-options-cubin", scenario_jit_options, {"TILEVM_IMAGE=cubin"}, false, false},
+    {"large-shared", scenario_large_shared, {"FAKE_COMPILE_SHARED=65536", "FAKECUDA_DEVICES=90", "TILEVM_IMAGE=cubin"}, false, false},
+    {"large-shared-ptx", scenario_large_shared, {"FAKE_COMPILE_SHARED=65536", "FAKECUDA_DEVICES=80", "TILEVM_IMAGE=cubin"}, false,
+     false},
+    {"form", scenario_form, {NULL}, false, false},
+    {"driver-keeps-nothing", scenario_driver_keeps_nothing, {"CUDA_CACHE_DISABLE=1"}, false, false},
     {"bad-bytecode", scenario_bad_bytecode, {NULL}, false, false},
     {"shrinking-file", scenario_shrinking_file, {NULL}, false, false},
     {"cache-fill", scenario_cache_fill, {NULL}, false, false},
     {"cache-hit", scenario_cache_hit, {NULL}, false, true},
     {"cache-damage", scenario_cache_damage, {NULL}, false, true},
+    {"cache-fill-cubin", scenario_cache_fill, {"TILEVM_IMAGE=cubin"}, false, false},
+    {"cache-hit-cubin", scenario_cache_hit, {"TILEVM_IMAGE=cubin"}, false, true},
     {"cache-open-to-all", scenario_cache_open_to_all, {NULL}, false, false},
     {"cache-foreign", scenario_cache_foreign, {NULL}, false, false},
     {"cache-no-folder", scenario_cache_no_folder, {NULL}, false, false},
@@ -962,6 +1176,7 @@ static const struct {
     {"cache-many", scenario_cache_many, {"FAKE_COMPILE_SLOWLY=1"}, false, false},
     {"cache-killed", scenario_cache_killed, {NULL}, false, false},
     {"threads", scenario_threads, {"FAKE_COMPILE_SLOWLY=1"}, false, false},
+    {"threads-cubin", scenario_threads, {"FAKE_COMPILE_SLOWLY=1", "TILEVM_IMAGE=cubin"}, false, false},
 };
 
 static int run_here(const char *name)
@@ -1003,6 +1218,15 @@ static void set_environment(const char *const *settings, bool set)
     }
 }
 
+/* What decides about the form of modules is as for most people: a home that can be written to, and nothing else. */
+static void set_home(const char *folder)
+{
+    static const char *const others[] = {"TILEVM_IMAGE", "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "CUDA_CACHE_PATH"};
+    setenv("HOME", folder, 1);
+    for (size_t i = 0; i < TV_COUNT(others); i++)
+        unsetenv(others[i]);
+}
+
 /* Adds up what the scenarios print. */
 static void run_one(size_t i, char *self, const char *folder, const char *driver)
 {
@@ -1011,6 +1235,7 @@ static void run_one(size_t i, char *self, const char *folder, const char *driver
     snprintf(cache, sizeof cache, "%s/cache", folder);
     setenv("TILEVM_CACHE_DIR", cache, 1);
     setenv("LD_LIBRARY_PATH", scenarios[i].no_driver ? "/nonexistent" : driver, 1);
+    set_home(folder);
     set_environment(scenarios[i].environment, true);
     process_result result;
     unsigned passed, failed;

@@ -8,7 +8,8 @@ fake=$build/fakecuda
 mkdir -p "$2" && cd "$2" || exit 2
 passed=0
 failed=0
-export TILEVM_CACHE_DIR="$PWD/cache"
+unset TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH
+export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache"
 
 # expect WHAT EXPECTED FOUND
 expect() {
@@ -38,8 +39,10 @@ printf '.version 8.0\n.target sm_80\n.entry plain(.param .u64 p)\n{ ret; }\n' > 
 expect 'not preloaded' 'cu.cuModuleLoadData: 200' "$("$fake/host" linked kernel.tbc scale 2>&1)"
 
 for way in linked dlsym address file library kernel; do
-    expect "bytecode, $way" "cuLaunchKernel scale grid 3,1,1 block 128,1,1 shared 65536 first 42
-cuLaunchKernelEx scale grid 4,1,1 block 128,1,1 shared 65536 first 42" "$(host $way kernel.tbc scale)"
+    for form in ptx cubin; do
+        expect "bytecode, $way, $form" "cuLaunchKernel scale grid 3,1,1 block 128,1,1 shared 65536 first 42
+cuLaunchKernelEx scale grid 4,1,1 block 128,1,1 shared 65536 first 42" "$(TILEVM_IMAGE=$form host $way kernel.tbc scale)"
+    done
 done
 expect 'bytecode, stream' "cuLaunchKernel_ptsz scale grid 3,1,1 block 128,1,1 shared 65536 first 42
 cuLaunchKernelEx_ptsz scale grid 4,1,1 block 128,1,1 shared 65536 first 42" "$(host stream kernel.tbc scale)"
@@ -54,6 +57,15 @@ expect 'no such kernel' 'cu.cuModuleGetFunction: 500' "$(host linked kernel.tbc 
 # Messages go to standard error, as TILEVM_LOG says.
 has 'message' 'tilevm: error: [L-IMG-02] the bytecode cannot be compiled for sm_90' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 host linked kernel.tbc scale)"
 expect 'no message' 'cu.cuModuleLoadData: 209' "$(FAKE_COMPILE_REFUSES=1 TILEVM_CACHE_SIZE=0 TILEVM_LOG=none host linked kernel.tbc scale)"
+has 'PTX that is refused' 'tilevm: error: [L-JIT-01] the driver cannot assemble the kernel:' "$(FAKE_COMPILE_BREAKS=1 TILEVM_CACHE_SIZE=0 host linked kernel.tbc scale)"
+# Notes say which form, and why.
+notes() { TILEVM_LOG=note host linked kernel.tbc scale; }
+has 'PTX' 'tilevm: note: scale: for sm_90, PTX from the cache: the driver keeps the code' "$(notes)"
+has 'PTX, how long' 'tilevm: note: scale: handed to the driver as PTX in ' "$(notes)"
+has 'cubin' 'tilevm: note: scale: for sm_90, a cubin from the cache: CUDA_CACHE_DISABLE is set' "$(CUDA_CACHE_DISABLE=1 notes)"
+has 'cubin, no home' 'a cubin from the cache: the driver'"'"'s cache has no folder' "$(unset HOME; notes)"
+has 'no cache at all' 'made PTX in ' "$(unset HOME; TILEVM_CACHE_SIZE=0 notes)"
+has 'a wrong value' "tilevm: warning: [L-IMG-04] TILEVM_IMAGE is 'fatbin'; it counts as not set" "$(TILEVM_IMAGE=fatbin host linked kernel.tbc scale)"
 has 'old driver' 'tilevm: error: [L-DRV-02] the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed' "$(FAKECUDA_VERSION=11080 host linked kernel.tbc scale)"
 
 # A program that has nothing to do with CUDA runs as ever.

@@ -26,7 +26,8 @@ static void put_entry(const tv_module *module, size_t entry, bc_text *out)
         bc_text_printf(out, "%s\n    .param .%s%u %.*s_%zu", i ? "," : "", param.pointer ? "u" : "b", param.size * 8,
                        (int)name.len, name.ptr, i);
     }
-    bc_text_puts(out, "\n)\n.reqntid 128, 1, 1\n{\n    // op 0 return kernel.py:3:5\n    ret;\n}\n");
+    bc_text_printf(out, "\n)\n.reqntid 128, 1, 1\n{\n    // op 0 return kernel.py:3:5\n%s    ret;\n}\n",
+                   getenv("FAKE_COMPILE_BREAKS") ? "    bogus.s32 %r1;\n" : "");
 }
 
 tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *options, tv_sink sink, tv_writer out)
@@ -58,6 +59,8 @@ tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *opti
     bc_text text;
     bc_text_init(&text, NULL);
     bc_text_printf(&text, ".version 8.0\n.target %s\n.address_size 64\n", options->target ? options->target : "sm_80");
+    if (getenv("FAKE_COMPILE_SHARED"))
+        bc_text_printf(&text, ".shared .align 16 .b8 tv_scratch[%s];\n", getenv("FAKE_COMPILE_SHARED"));
     for (size_t i = 0; i < tv_module_entry_count(module); i++)
         put_entry(module, i, &text);
     bool fine = !text.failed && out.write(out.user, text.ptr, text.len);

@@ -15,7 +15,11 @@
 #include "tests/ptxsim/ptxsim.h"
 
 #define CUBIN_MARK "\177ELF fake cubin\n"
-enum { MOST_LINKED_SHARED = 48 << 10 }; /* static shared memory of a kernel that is linked; one that is loaded may have more */
+#define BAD_INSTRUCTION "bogus"
+enum {
+    MOST_LINKED_SHARED = 48 << 10,  /* static shared memory of a kernel that is linked; one that is loaded may have more */
+    ACCELERATED = 0x10000           /* in a CUjit_target: of that architecture alone, which the linker gives more, too */
+};
 
 typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVENT } object_kind;
 
@@ -23,7 +27,10 @@ typedef struct object {
     object_kind kind;
     struct object *next, *owner;
     char *ptx;                 /* modules, libraries, links */
-    char *cubin, *log;         /* links: the result; the caller's buffer for what is wrong */
+    char *cubin, *log;         /* links: the result; modules, libraries, links: the caller's buffer for what is wrong */
+    size_t log_size;
+    unsigned target;           /* a CUjit_target that the caller named, or 0 */
+    bool assembled;            /* modules, libraries: PTX is code now */
     bc_arena arena;            /* of the records */
     ld_record *records;
     size_t record_count;
@@ -40,7 +47,7 @@ static _Thread_local int current = -1;      /* device of the current context */
 static unsigned call_count, fail_at, link_count;
 static int fail_code;
 static const char *failed_name;
-static char launch_line[1024];
+static char launch_line[1024], options_line[256];
 static struct CUctx_st *const contexts = (struct CUctx_st *)(uintptr_t)0x1000; /* context of device n: + n + 1 */
 
 /* ---- set up ---- */
@@ -173,51 +180,106 @@ static bool runs_on(const char *target, int capability)
     return *end == 'a' ? number == capability : number <= capability;
 }
 
-/* PTX for a device: a version that the driver takes, a target that the device runs. */
-static int check_ptx(const char *text, int capability)
-{
-    const char *isa = strstr(text, ".version "), *target = strstr(text, ".target sm_");
-    if (!isa || !target)
-        return LD_CUDA_INVALID_PTX;
-    int major = 0, minor = 0;
-    if (sscanf(isa, ".version %d.%d", &major, &minor) != 2)
-        return LD_CUDA_INVALID_PTX;
-    if ((unsigned)(major * 10 + minor) > ld_ptx_version(version))
-        return LD_CUDA_UNSUPPORTED_PTX_VERSION;
-    return runs_on(target, capability) ? 0 : LD_CUDA_NO_BINARY_FOR_GPU;
-}
-
 static int capability_here(void)
 {
     return current >= 0 ? capabilities[current] : device_count ? capabilities[0] : 0;
 }
 
-static int load(const void *image, object_kind kind, object **out)
+/* Takes in options of the assembler and empties the log. False: one that there is not, or a wrong value. */
+static bool take_options(object *o, const char *how, unsigned count, const unsigned *options, void **values)
+{
+    unsigned level = 4, line_info = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned number = (unsigned)(uintptr_t)values[i];
+        if (options[i] == LD_JIT_ERROR_LOG)
+            o->log = values[i];
+        else if (options[i] == LD_JIT_ERROR_LOG_SIZE)
+            o->log_size = number;
+        else if (options[i] == LD_JIT_OPTIMIZATION_LEVEL)
+            level = number;
+        else if (options[i] == LD_JIT_LINE_INFO)
+            line_info = number;
+        else if (options[i] == LD_JIT_TARGET)
+            o->target = number;
+        else
+            return false;
+    }
+    if (level > 4 || line_info > 1 || !o->log != !o->log_size)
+        return false;
+    if (o->log)
+        o->log[0] = 0;
+    snprintf(options_line, sizeof options_line, "%s: level %u, line info %u, target 0x%x, %s", how, level, line_info, o->target,
+             o->log ? "a log" : "no log");
+    return true;
+}
+
+static void say(object *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (o->log)
+        vsnprintf(o->log, o->log_size, format, args);
+    va_end(args);
+}
+
+/* PTX to code, as linker and loader do it: a version that the driver takes, a target that the device runs, no instruction that there
+   is not. */
+static int assemble(object *o)
+{
+    const char *isa = strstr(o->ptx, ".version "), *target = strstr(o->ptx, ".target sm_"), *bad = strstr(o->ptx, BAD_INSTRUCTION);
+    int major = 0, minor = 0;
+    if (!isa || !target || sscanf(isa, ".version %d.%d", &major, &minor) != 2)
+        return LD_CUDA_INVALID_PTX;
+    if ((unsigned)(major * 10 + minor) > ld_ptx_version(version))
+        return LD_CUDA_UNSUPPORTED_PTX_VERSION;
+    if (!runs_on(target, o->target ? (int)(o->target % ACCELERATED) : capability_here()))
+        return LD_CUDA_NO_BINARY_FOR_GPU;
+    if (!bad)
+        return 0;
+    unsigned line = 1;
+    for (const char *p = o->ptx; p < bad; p++)
+        line += *p == '\n';
+    say(o, "ptxas application ptx input, line %u; error   : Not a name of any known instruction: '%s'\n"
+           "ptxas fatal   : Ptx assembly aborted due to errors", line, BAD_INSTRUCTION);
+    return LD_CUDA_INVALID_PTX;
+}
+
+/* The same for something that was loaded, in the function that FAKECUDA_LAZY names, once. */
+static int assemble_in(object *o, const char *function)
+{
+    const char *lazy = getenv("FAKECUDA_LAZY");
+    if (o->assembled || (lazy && strcmp(lazy, function) != 0))
+        return 0;
+    int code = assemble(o);
+    o->assembled = !code;
+    return code;
+}
+
+static int load(const char *function, const void *image, object_kind kind, unsigned count, const unsigned *options, void **values,
+                object **out)
 {
     const char *text = image;
     size_t mark = strlen(CUBIN_MARK);
     if (!text)
         return LD_CUDA_INVALID_VALUE;
-    if (strncmp(text, CUBIN_MARK, mark) == 0) {
-        const char *target = strstr(text, ".target sm_");
-        if (!target || !runs_on(target, capability_here()))
-            return LD_CUDA_NO_BINARY_FOR_GPU;
-        text += mark;
-    } else if (strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0) {
+    bool cubin = strncmp(text, CUBIN_MARK, mark) == 0;
+    if (!cubin && strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0)
         return LD_CUDA_INVALID_IMAGE;
-    } else {
-        int code = check_ptx(text, capability_here());
-        if (code)
-            return code;
-    }
+    text += cubin ? mark : 0;
+    const char *target = strstr(text, ".target sm_");
+    if (cubin && (!target || !runs_on(target, capability_here())))
+        return LD_CUDA_NO_BINARY_FOR_GPU;
     object *o = make(kind, NULL);
+    o->assembled = cubin;
     o->ptx = strdup(text);
-    if (!o->ptx || !ld_records_from_ptx(&o->arena, bc_str(o->ptx), &o->records, &o->record_count)) {
+    int code = !take_options(o, function, count, options, values) ? LD_CUDA_INVALID_VALUE
+               : !o->ptx || !ld_records_from_ptx(&o->arena, bc_str(o->ptx), &o->records, &o->record_count) ? LD_CUDA_INVALID_IMAGE
+               : assemble_in(o, function);
+    if (code)
         drop(o);
-        return LD_CUDA_INVALID_IMAGE;
-    }
-    *out = o;
-    return 0;
+    else
+        *out = o;
+    return code;
 }
 
 static const ld_record *entry_of(const object *o, const char *name)
@@ -228,10 +290,13 @@ static const ld_record *entry_of(const object *o, const char *name)
     return NULL;
 }
 
-static int get_entry(object *owner, object_kind kind, const char *name, void **out)
+static int get_entry(const char *function, object *owner, object_kind kind, const char *name, void **out)
 {
     if (!owner)
         return LD_CUDA_INVALID_HANDLE;
+    int code = assemble_in(owner, function);
+    if (code)
+        return code;
     const ld_record *record = name ? entry_of(owner, name) : NULL;
     if (!record)
         return LD_CUDA_NOT_FOUND;
@@ -505,11 +570,10 @@ tvResult cuLinkCreate_v2(unsigned count, unsigned *options, void **values, struc
     if (current < 0)
         return leave(LD_CUDA_INVALID_CONTEXT);
     object *o = make(LINK, NULL);
-    for (unsigned i = 0; i < count; i++)
-        if (options[i] == LD_JIT_ERROR_LOG) {
-            snprintf(values[i], 64, "%s", "ptxas application ptx input, line 5; info : looked at");
-            o->log = values[i];
-        }
+    if (!take_options(o, "cuLinkCreate", count, options, values)) {
+        drop(o);
+        return leave(LD_CUDA_INVALID_VALUE);
+    }
     *state = (struct CUlinkState_st *)o;
     return leave(0);
 }
@@ -525,10 +589,9 @@ tvResult cuLinkAddData_v2(struct CUlinkState_st *state, unsigned type, void *dat
     const char *text = data;
     if (!o || type != LD_JIT_INPUT_PTX || count || !size || text[size - 1] != 0)
         return leave(LD_CUDA_INVALID_VALUE);
-    int code = check_ptx(text, capability_here());
-    if (!code)
-        o->ptx = strdup(text);
-    return leave(code);
+    free(o->ptx);
+    o->ptx = strdup(text);
+    return leave(assemble(o));
 }
 
 tvResult cuLinkComplete(struct CUlinkState_st *state, void **cubin, size_t *size)
@@ -538,9 +601,8 @@ tvResult cuLinkComplete(struct CUlinkState_st *state, void **cubin, size_t *size
     if (!o || !o->ptx)
         return leave(LD_CUDA_INVALID_VALUE);
     const char *shared = strstr(o->ptx, "tv_scratch[");
-    if (shared && strtoul(shared + strlen("tv_scratch["), NULL, 10) > MOST_LINKED_SHARED) {
-        if (o->log)
-            snprintf(o->log, 64, "%s", "error : Entry function uses too much shared data");
+    if (o->target < ACCELERATED && shared && strtoul(shared + strlen("tv_scratch["), NULL, 10) > MOST_LINKED_SHARED) {
+        say(o, "%s", "error : Entry function uses too much shared data");
         return leave(LD_CUDA_INVALID_PTX);
     }
     size_t len = strlen(CUBIN_MARK) + strlen(o->ptx) + 1;
@@ -565,10 +627,12 @@ tvResult cuLinkDestroy(struct CUlinkState_st *state)
 
 /* ---- modules and libraries ---- */
 
-static tvResult load_module(struct CUmod_st **module, const void *image)
+static tvResult load_module(const char *function, struct CUmod_st **module, const void *image, unsigned count,
+                            const unsigned *options, void **values)
 {
     object *o;
-    int code = !module ? LD_CUDA_INVALID_VALUE : current < 0 ? LD_CUDA_INVALID_CONTEXT : load(image, MODULE, &o);
+    int code = !module ? LD_CUDA_INVALID_VALUE
+               : current < 0 ? LD_CUDA_INVALID_CONTEXT : load(function, image, MODULE, count, options, values, &o);
     if (!code)
         *module = (struct CUmod_st *)o;
     return leave(code);
@@ -583,29 +647,26 @@ tvResult cuModuleLoad(struct CUmod_st **module, const char *path)
         return leave(LD_CUDA_FILE_NOT_FOUND);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    return load_module(module, text);
+    return load_module("cuModuleLoad", module, text, 0, NULL, NULL);
 }
 
 tvResult cuModuleLoadData(struct CUmod_st **module, const void *image)
 {
     ENTER("cuModuleLoadData");
-    return load_module(module, image);
+    return load_module("cuModuleLoadData", module, image, 0, NULL, NULL);
 }
 
 tvResult cuModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned count, unsigned *options,
                             void **values)
 {
-    (void)count;
-    (void)options;
-    (void)values;
     ENTER("cuModuleLoadDataEx");
-    return load_module(module, image);
+    return load_module("cuModuleLoadDataEx", module, image, count, options, values);
 }
 
 tvResult cuModuleLoadFatBinary(struct CUmod_st **module, const void *image)
 {
     ENTER("cuModuleLoadFatBinary");
-    return load_module(module, image);
+    return load_module("cuModuleLoadFatBinary", module, image, 0, NULL, NULL);
 }
 
 static tvResult unload(const void *handle, object_kind kind)
@@ -626,7 +687,7 @@ tvResult cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *modul
 {
     ENTER("cuModuleGetFunction");
     object *owner = find(module, MODULE);
-    return leave(get_entry(owner ? owner : find(module, LIBRARY), FUNCTION, name, (void **)function));
+    return leave(get_entry("cuModuleGetFunction", owner ? owner : find(module, LIBRARY), FUNCTION, name, (void **)function));
 }
 
 tvResult cuModuleGetGlobal_v2(unsigned long long *address, size_t *size, struct CUmod_st *module, const char *name)
@@ -648,15 +709,12 @@ tvResult cuFuncSetAttribute(struct CUfunc_st *function, unsigned attribute, int 
 tvResult cuLibraryLoadData(struct CUlib_st **library, const void *code, unsigned *jit_options, void **jit_values,
                            unsigned jit_count, unsigned *options, void **values, unsigned count)
 {
-    (void)jit_options;
-    (void)jit_values;
-    (void)jit_count;
     (void)options;
     (void)values;
     (void)count;
     ENTER("cuLibraryLoadData");
     object *o;
-    int failed = load(code, LIBRARY, &o);
+    int failed = load("cuLibraryLoadData", code, LIBRARY, jit_count, jit_options, jit_values, &o);
     if (!failed)
         *library = (struct CUlib_st *)o;
     return leave(failed);
@@ -686,22 +744,24 @@ tvResult cuLibraryUnload(struct CUlib_st *library)
 tvResult cuLibraryGetKernel(struct CUkern_st **kernel, struct CUlib_st *library, const char *name)
 {
     ENTER("cuLibraryGetKernel");
-    return leave(get_entry(find(library, LIBRARY), KERNEL, name, (void **)kernel));
+    return leave(get_entry("cuLibraryGetKernel", find(library, LIBRARY), KERNEL, name, (void **)kernel));
 }
 
 /* The module of a library is the library under another type. */
 tvResult cuLibraryGetModule(struct CUmod_st **module, struct CUlib_st *library)
 {
     ENTER("cuLibraryGetModule");
-    *module = (struct CUmod_st *)find(library, LIBRARY);
-    return leave(*module ? 0 : LD_CUDA_INVALID_HANDLE);
+    object *o = find(library, LIBRARY);
+    *module = (struct CUmod_st *)o;
+    return leave(o ? assemble_in(o, "cuLibraryGetModule") : LD_CUDA_INVALID_HANDLE);
 }
 
 tvResult cuKernelGetFunction(struct CUfunc_st **function, struct CUkern_st *kernel)
 {
     ENTER("cuKernelGetFunction");
     object *o = find(kernel, KERNEL);
-    return leave(o ? get_entry(o->owner, FUNCTION, o->record->name, (void **)function) : LD_CUDA_INVALID_HANDLE);
+    return leave(o ? get_entry("cuKernelGetFunction", o->owner, FUNCTION, o->record->name, (void **)function)
+                   : LD_CUDA_INVALID_HANDLE);
 }
 
 tvResult cuKernelSetAttribute(unsigned attribute, int value, struct CUkern_st *kernel, int device)
@@ -800,6 +860,9 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
         (r->block[0] && (c->blockDimX != r->block[0] || c->blockDimY != r->block[1] || c->blockDimZ != r->block[2])) ||
         (!params && !extra && r->param_count))
         return leave(LD_CUDA_INVALID_VALUE);
+    int code = assemble_in(o->owner, "cuLaunchKernel");
+    if (code)
+        return leave(code);
     unsigned long long first = 0;
     unsigned char byte;
     for (uint32_t i = 0; params && i < r->param_count; i++) { /* reads them all, as the driver does */
@@ -887,9 +950,15 @@ static const char *last_launch(void)
     return launch_line;
 }
 
+static const char *last_options(void)
+{
+    return options_line;
+}
+
 const fake_control *fake_cuda(void);
 const fake_control *fake_cuda(void)
 {
-    static const fake_control control = {fail_call, calls, failed, live, lose_context, links, last_launch};
+    static const fake_control control = {fail_call, calls, failed, live, lose_context, links, last_launch,
+                                         last_options};
     return &control;
 }

@@ -160,9 +160,13 @@ static void use_library(const char *bytecode)
     struct CUlib_st *library;
     struct CUkern_st *kernel;
     struct CUfunc_st *function;
-    DO(tvLibraryLoadData(&library, bytecode, NULL, NULL, 0, NULL, NULL, 0));
+    tvJitOption options[] = {LD_JIT_OPTIMIZATION_LEVEL, LD_JIT_LINE_INFO};
+    void *values[] = {(void *)1, (void *)1};
+    double start = now_ms();
+    DO(tvLibraryLoadData(&library, bytecode, options, values, 2, NULL, NULL, 0));
     DO(tvLibraryGetKernel(&kernel, library, SYMBOL));
     DO(tvKernelGetFunction(&function, kernel));
+    printf("bytecode to kernel, library: %.3f ms\n", now_ms() - start);
     use(function);
     use((struct CUfunc_st *)kernel);
     DO(tvLibraryUnload(library));

@@ -31,6 +31,14 @@ run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
 run 0 "$tilevm" run "$kernels/list_of_arrays_sum.tbc" --grid 4 --against cpu
 
+# In both forms, with little and with much shared memory; of the large ones the linker makes a cubin, too, where the target ends in a.
+for form in ptx cubin; do
+    run 0 env TILEVM_IMAGE=$form "$tilevm" run "$kernels/vadd_f32.tbc" --grid 4 --against cpu
+    run 0 env TILEVM_IMAGE=$form "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 1,1 --names A,B,C --against cpu \
+        'A=randint(f16,[128,128],-3,4,seed=1)' 'B=randint(f16,[128,128],-3,4,seed=2)' 'C=empty(f16,[128,128])'
+    says 'C: as on the CPU'
+done
+
 # An op that differs, where we know which: the order of sums in a product.
 run 1 "$tilevm" run "$kernels/mma_random_f16.tbc" --grid 2 --against cpu --rtol 0 --atol 0
 says 'the first op that differs: op 49 mmaf'

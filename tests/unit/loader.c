@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loader/image.h"
+#include "loader/jit.h"
 #include "loader/sha256.h"
 #include "tests/unit/test.h"
 
@@ -94,6 +94,40 @@ static void test_places(void)
     CHECK(ld_ptx_target(bc_str(".version 8.0\n.entry k() {}")).len == 0 && ld_ptx_target(bc_str(".target")).len == 0);
 }
 
+/* ---- the driver's assembler ---- */
+
+static void check_explained(const char *log, const char *expected)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_90a\n.entry k()\n{\n// op 3 addi k.py:7\n  add.s32 %r1;\n}\n";
+    ld_jit *jit = ld_jit_new(&(ld_want){.opt_level = 2}, 0);
+    bc_text words;
+    bc_text_init(&words, NULL);
+    CHECK(jit && jit->count == 4 && jit->values[0] == jit->log);
+    if (jit) {
+        snprintf(jit->log, sizeof jit->log, "%s", log);
+        ld_jit_explain(jit, bc_str(ptx), &words);
+        CHECK_MSG(bc_str_is(bc_text_get(&words), expected), "%s", words.ptr ? words.ptr : "");
+    }
+    bc_text_release(&words);
+    free(jit);
+}
+
+static void test_jit(void)
+{
+    check_explained("", "");
+    check_explained("\n\nfatal\n", "   fatal\n");
+    check_explained("line 6; error : x", "   line 6; error : x\n      which belongs to op 3 addi k.py:7\n");
+    check_explained("in line 2;\nline x, line 6\ncut: line ", "   in line 2;\n   line x, line 6\n   cut: line \n");
+    ld_jit *jit = ld_jit_new(&(ld_want){.line_info = true}, 0x1005a);
+    CHECK(jit && jit->count == 5 && jit->options[4] == LD_JIT_TARGET && (uintptr_t)jit->values[4] == 0x1005a);
+    free(jit);
+    CHECK(ld_jit_is_refusal(LD_CUDA_INVALID_PTX) && ld_jit_is_refusal(LD_CUDA_UNSUPPORTED_PTX_VERSION) &&
+          !ld_jit_is_refusal(LD_CUDA_OUT_OF_MEMORY) && !ld_jit_is_refusal(LD_CUDA_SUCCESS));
+    const char elf[] = "\177ELF";
+    CHECK(ld_image_form(&(ld_image){.bytes = (const unsigned char *)elf, .size = 4}) == LD_CUBIN);
+    CHECK(ld_image_form(&(ld_image){.bytes = (const unsigned char *)elf, .size = 3}) == LD_PTX);
+}
+
 /* ---- bytecode ---- */
 
 static void test_sizes(void)
@@ -165,6 +199,7 @@ int main(void)
     test_bad_ptx(&arena);
     bc_arena_release(&arena);
     test_places();
+    test_jit();
     test_sizes();
     test_versions();
     test_sha256();

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loader/image.h"
+#include "loader/jit.h"
 #include "tools/tilevm/cli.h"
 
 extern char **environ;

@@ -244,6 +244,9 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
                   (int)words.len - (words.len > 0), words.len ? words.ptr : "",
                   job->ptxas ? ""
                              : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+    else if (!job->ptxas)
+        fprintf(stderr, "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
+                cli_shown_path(job->input), target);
     else if (how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
     bc_text_release(&log);
