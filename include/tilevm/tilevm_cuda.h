@@ -69,8 +69,9 @@ typedef struct tvLaunchConfig {
 /* ---- modules -------------------------------------------------------------------------------------------------- */
 
 /* As cuModuleLoad, cuModuleLoadData, cuModuleLoadDataEx and cuModuleLoadFatBinary. Bytecode is verified and compiled
-   for the device of the current context, or taken from the cache (see docs/loader.md). Of the JIT options, those for
-   the error log, the optimisation level and line information count for bytecode.
+   for the device of the current context, or taken from the cache; the driver gets PTX or, where it keeps no code itself,
+   a cubin (docs/loader.md). Of the JIT options, those for the error log, the optimisation level and line information
+   count for bytecode.
    Beside the driver's own codes, for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a rule),
    CUDA_ERROR_NO_BINARY_FOR_GPU (it cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (there is
    no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). */
@@ -85,9 +86,9 @@ tvResult tvModuleGetGlobal(tvDevicePtr *dptr, size_t *bytes, struct CUmod_st *hm
 
 /* ---- libraries ------------------------------------------------------------------------------------------------- */
 
-/* As cuLibraryLoadData and cuLibraryLoadFromFile. A library is for all devices of the process: with a current context,
-   and if all devices are of one kind, the code is made ready at once; else the library holds PTX for the oldest of
-   them, which the driver turns into code when a kernel is first used. */
+/* As cuLibraryLoadData and cuLibraryLoadFromFile. A library is for all devices of the process: it is compiled for the
+   oldest of them, to PTX that the driver turns into code when a kernel is first used. A cubin, as for modules, needs a
+   current context and devices of one kind. */
 tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
                            void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
                            void **libraryOptionValues, unsigned numLibraryOptions);
