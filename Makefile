@@ -248,9 +248,10 @@ check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for ever
 	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 GPU_TARGET ?= sm_90a
-check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, and every op beside the references of the matrix (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
+check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, every op beside the references of the matrix, and random kernels (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
 	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
-	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; exit $$status
+	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; \
+	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $(GPU_TARGET) 1 gpu || status=1; exit $$status
 
 SANITIZER_SHARE ?= 1
 check-gpu-sanitize: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus under compute-sanitizer (SANITIZER_SHARE: every Nth case)

@@ -30,6 +30,9 @@ static struct {
     int (*cuMemcpyDtoH_v2)(void *, address, size_t);
     int (*cuMemcpyDtoDAsync_v2)(address, address, size_t, void *);
     int (*cuMemsetD32Async)(address, unsigned, size_t, void *);
+    int (*cuMemHostRegister_v2)(void *, size_t, unsigned);
+    int (*cuMemHostUnregister)(void *);
+    int (*cuMemHostGetDevicePointer_v2)(address *, void *, unsigned);
     int (*cuModuleLoadData)(module *, const void *);
     int (*cuModuleUnload)(module);
     int (*cuModuleGetFunction)(function *, module, const char *);
@@ -83,7 +86,8 @@ static bool find_functions(void)
 #define F(name) {#name, &cu.name}
         F(cuInit), F(cuDeviceGet), F(cuDeviceGetName), F(cuDeviceGetAttribute), F(cuDevicePrimaryCtxRetain),
         F(cuDevicePrimaryCtxRelease_v2), F(cuDevicePrimaryCtxReset_v2), F(cuCtxSetCurrent), F(cuCtxSynchronize), F(cuMemAlloc_v2), F(cuMemFree_v2),
-        F(cuMemcpyHtoD_v2), F(cuMemcpyDtoH_v2), F(cuMemcpyDtoDAsync_v2), F(cuMemsetD32Async), F(cuModuleLoadData), F(cuModuleUnload),
+        F(cuMemcpyHtoD_v2), F(cuMemcpyDtoH_v2), F(cuMemcpyDtoDAsync_v2), F(cuMemsetD32Async),
+        F(cuMemHostRegister_v2), F(cuMemHostUnregister), F(cuMemHostGetDevicePointer_v2), F(cuModuleLoadData), F(cuModuleUnload),
         F(cuModuleGetFunction), F(cuLaunchKernel), F(cuEventCreate), F(cuEventRecord), F(cuEventSynchronize),
         F(cuEventElapsedTime), F(cuGetErrorString),
 #undef F
@@ -141,6 +145,24 @@ void gpu_free(uint64_t a)
 {
     if (a)
         cu.cuMemFree_v2(a);
+}
+
+bool gpu_map(void *memory, size_t size)
+{
+    enum { MAPPED = 2 }; /* CU_MEMHOSTREGISTER_DEVICEMAP */
+    address at = 0;
+    if (!check("cuMemHostRegister", cu.cuMemHostRegister_v2(memory, size, MAPPED)))
+        return false;
+    if (check("cuMemHostGetDevicePointer", cu.cuMemHostGetDevicePointer_v2(&at, memory, 0)) && at == (uintptr_t)memory)
+        return true;
+    snprintf(gpu.error, sizeof gpu.error, "memory of the host has other addresses on this GPU");
+    cu.cuMemHostUnregister(memory);
+    return false;
+}
+
+void gpu_unmap(void *memory)
+{
+    cu.cuMemHostUnregister(memory);
 }
 
 bool gpu_write(uint64_t a, const void *bytes, size_t size)

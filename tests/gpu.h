@@ -20,6 +20,9 @@ const char *gpu_error(void);
 
 bool gpu_alloc(size_t bytes, uint64_t *out_address);
 void gpu_free(uint64_t address);
+/* Lets the GPU reach memory of the host, whole pages, at the host's addresses; until gpu_unmap. */
+bool gpu_map(void *memory, size_t size);
+void gpu_unmap(void *memory);
 bool gpu_write(uint64_t address, const void *bytes, size_t size);
 bool gpu_read(void *bytes, uint64_t address, size_t size);
 

@@ -1,10 +1,10 @@
-/* random_ptx SEEDS TARGET [FIRST]: random kernels on the virtual machine and, compiled, on the PTX simulator, for seeds from
-   FIRST (1) on.
+/* random_ptx SEEDS TARGET [FIRST [gpu]]: random kernels on the virtual machine and, compiled, on the PTX simulator or a GPU, for
+   seeds from FIRST (1) on.
 
    A kernel is drawn from ops whose results are known to the bit (but for NaNs). The machine runs it with its checks, and ops
    whose results are undefined or that end the run are taken out until it runs without a finding. Then half of its ops, as the
    seed chooses, are made to log their results, and the others are compiled as they would be anyway. The machine and the
-   simulator run that; the logs and all memory must be the same.
+   simulator (or GPU) run that; the logs and all memory must be the same.
 
    RANDOM_PTX_KEEP=FOLDER keeps the kernels that fail, as bytecode; RANDOM_PTX_SHOW=1 shows what is taken out. */
 #include <inttypes.h>
@@ -16,12 +16,13 @@
 #include "bytecode/number.h"
 #include "bytecode/verify.h"
 #include "tests/files.h"
+#include "tests/gpu.h"
 #include "tests/ptxsim/ptxsim.h"
 #include "tools/tilevm/edit.h"
 #include "tools/tilevm/expose.h"
 #include "tools/tilevm/gen.h"
 
-enum { MAX_PARAMS = 13, BUFFER = 1 << 18, START = BUFFER / 4, STEPS = 20000, REPAIRS = 60, BLOCKS = 3, CAPACITY = 1 << 21 };
+enum { MAX_PARAMS = 13, PAGE = 4096, BUFFER = 1 << 18, START = BUFFER / 4, STEPS = 20000, REPAIRS = 60, MOST_BLOCKS = 3, CAPACITY = 1 << 21 };
 
 /* ---- which ops ---- */
 
@@ -109,6 +110,7 @@ typedef struct memory {
     unsigned char *buffers[MAX_PARAMS]; /* NULL: a number */
     uint64_t values[MAX_PARAMS];
     size_t count;
+    uint32_t blocks; /* of the grid */
 } memory;
 
 static void *checked(void *p)
@@ -120,17 +122,17 @@ static void *checked(void *p)
     return p;
 }
 
-static memory memory_new(const tv_module *m)
+static memory memory_new(const tv_module *m, uint32_t blocks)
 {
     static const uint64_t numbers[] = {8, 1, 3, 16, 0, 2, 5};
-    memory out = {.count = tv_module_entry_param_count(m, 0)};
+    memory out = {.count = tv_module_entry_param_count(m, 0), .blocks = blocks};
     for (size_t i = 0; i < out.count; i++) {
         tv_entry_param p = tv_module_entry_param(m, 0, i);
         uint64_t n = numbers[i % (sizeof numbers / sizeof *numbers)];
         const bc_type *type = m->functions[0].body->args[i].type;
         bc_kind kind = bc_elem_kind(type);
         if (p.pointer)
-            out.buffers[i] = checked(aligned_alloc(256, BUFFER));
+            out.buffers[i] = checked(aligned_alloc(PAGE, BUFFER));
         out.values[i] = p.pointer ? (uint64_t)(uintptr_t)(out.buffers[i] + START) : kind == BC_I1 ? n & 1
                       : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true) : n;
     }
@@ -203,7 +205,7 @@ static tv_status run_machine(const tv_module *m, memory *mem, unsigned char *log
     if (log && status == TV_OK)
         status = tv_vm_add_buffer(vm, log, log_size, "log", true, sink);
     if (status == TV_OK)
-        status = tv_vm_run(vm, NULL, (uint32_t[]){BLOCKS, 1, 1}, params, mem->count + (log != NULL), sink);
+        status = tv_vm_run(vm, NULL, (uint32_t[]){mem->blocks, 1, 1}, params, mem->count + (log != NULL), sink);
     tv_vm_free(vm);
     return status;
 }
@@ -240,14 +242,14 @@ static uint32_t outermost_loop(const bc_function *f, uint32_t index)
 }
 
 /* A kernel that the machine runs without a finding, as bytes; NULL when it took too many repairs. */
-static tv_module *make_kernel(uint64_t seed, bc_text *bytes)
+static tv_module *make_kernel(uint64_t seed, uint32_t blocks, bc_text *bytes)
 {
     const gen_options options = {.seed = seed, .version = BC_NEWEST, .functions = 1, .ops = 10 + (unsigned)(seed % 60),
                                  .depth = 1 + (unsigned)(seed % 3), .calm = true, .keep = is_exact};
     tv_module *m = NULL;
     if (gen_module(&options, &m) != TV_OK || !(m = reopen(m, bytes)))
         return NULL;
-    memory mem = memory_new(m);
+    memory mem = memory_new(m, blocks);
     for (unsigned i = 0; m && i < REPAIRS; i++) {
         finding f;
         memory_fill(&mem, m);
@@ -274,6 +276,8 @@ static tv_module *make_kernel(uint64_t seed, bc_text *bytes)
 /* ---- comparing ---- */
 
 typedef struct tally {
+    bool gpu;
+    uint32_t blocks; /* on a GPU one: what several do to the same memory has no order */
     unsigned long passed, failed, skipped, records, elements;
 } tally;
 
@@ -381,11 +385,67 @@ static bool run_ptx(const bc_text *text, const memory *like, memory *mem, uint64
     }
     ptxsim_buffer_add_at(sim, log_at, log, log_size, "log");
     params[mem->count] = &log_at;
-    const ptxsim_launch launch = {.grid = {BLOCKS, 1, 1}, .params = params, .seed = 1, .step_limit = 1 << 25};
+    const ptxsim_launch launch = {.grid = {mem->blocks, 1, 1}, .params = params, .seed = 1, .step_limit = 1 << 27};
     bool fine = ptxsim_run(sim, &launch);
     if (!fine)
         snprintf(what, size, "%s", ptxsim_report_text(sim));
     ptxsim_free(sim);
+    return fine;
+}
+
+static bool launch(const bc_text *text, tv_str name, memory *mem, uint64_t log_at)
+{
+    const void *params[MAX_PARAMS + 1];
+    char entry[200];
+    gpu_module *module = NULL;
+    snprintf(entry, sizeof entry, "%.*s", (int)name.len, name.ptr);
+    for (size_t i = 0; i < mem->count; i++)
+        params[i] = &mem->values[i];
+    params[mem->count] = &log_at;
+    bool fine = gpu_load(text->ptr, &module) && gpu_launch(module, entry, (const uint32_t[]){mem->blocks, 1, 1}, params) && gpu_wait();
+    gpu_unload(module);
+    return fine;
+}
+
+static void trade(unsigned char *a, unsigned char *b, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = a[i];
+        a[i] = b[i];
+        b[i] = byte;
+    }
+}
+
+/* What both have of memory and logs changes places. */
+static void trade_all(memory *vm, memory *ptx, unsigned char *const *logs, size_t log_size)
+{
+    for (size_t i = 0; i < vm->count; i++)
+        if (vm->buffers[i])
+            trade(vm->buffers[i], ptx->buffers[i], BUFFER);
+    trade(logs[0], logs[1], log_size);
+}
+
+/* On a GPU, in the very memory that the machine used, as results may be addresses. */
+static bool run_gpu(const bc_text *text, tv_str entry, memory *vm, memory *ptx, unsigned char *const *logs, size_t log_size,
+                    char *what, size_t size)
+{
+    bool fine = gpu_map(logs[0], log_size);
+    size_t mapped = 0;
+    trade_all(vm, ptx, logs, log_size);
+    for (; fine && mapped < vm->count; mapped++)
+        fine = !vm->buffers[mapped] || gpu_map(vm->buffers[mapped], BUFFER);
+    fine = fine && launch(text, entry, vm, (uint64_t)(uintptr_t)logs[0]);
+    if (!fine)
+        snprintf(what, size, "%s", gpu_error());
+    for (size_t i = 0; i < mapped; i++)
+        if (vm->buffers[i])
+            gpu_unmap(vm->buffers[i]);
+    gpu_unmap(logs[0]);
+    if (!fine) { /* the context may be gone */
+        gpu_close();
+        gpu_open();
+    }
+    trade_all(vm, ptx, logs, log_size);
     return fine;
 }
 
@@ -414,15 +474,17 @@ static bool same_run(const tv_module *plain, const tv_module *m, const bc_text *
                      size_t source_count, const expose_window *w, tally *t, char *what, size_t size)
 {
     finding f;
-    size_t log_size = expose_log_size(w);
-    memory vm = memory_new(plain), ptx = memory_new(plain);
-    unsigned char *logs[2] = {checked(calloc(log_size, 1)), checked(calloc(log_size, 1))};
+    size_t log_size = (expose_log_size(w) + PAGE - 1) & ~(size_t)(PAGE - 1);
+    memory vm = memory_new(plain, w->count), ptx = memory_new(plain, w->count);
+    unsigned char *logs[2] = {checked(aligned_alloc(PAGE, log_size)), checked(calloc(log_size, 1))};
+    memset(logs[0], 0, log_size);
     memory_fill(&vm, plain);
     memory_fill(&ptx, plain);
     bool same = run_machine(m, &vm, logs[0], log_size, 0, &f) == TV_OK;
     if (!same)
         snprintf(what, size, "%s", f.text);
-    same = same && run_ptx(text, &vm, &ptx, (uint64_t)(uintptr_t)logs[0], logs[1], log_size, what, size)
+    same = same && (t->gpu ? run_gpu(text, plain->functions[0].name->s, &vm, &ptx, logs, log_size, what, size)
+                           : run_ptx(text, &vm, &ptx, (uint64_t)(uintptr_t)logs[0], logs[1], log_size, what, size))
         && same_logs(sources, source_count, w, logs[0], logs[1], t, what, size) && same_memory(&vm, &ptx, plain, what, size);
     memory_free(&vm);
     memory_free(&ptx);
@@ -435,7 +497,7 @@ static void run_kernel(uint64_t seed, const char *target, const tv_module *plain
 {
     bc_text changed, text;
     char what[2000] = "cannot be exposed";
-    const expose_window w = {.count = BLOCKS, .capacity = CAPACITY};
+    const expose_window w = {.count = t->blocks, .capacity = CAPACITY};
     size_t source_count = 0;
     const expose_source *sources = NULL;
     finding f = {0};
@@ -461,7 +523,7 @@ static void run_seed(uint64_t seed, const char *target, tally *t)
 {
     bc_text bytes;
     bc_text_init(&bytes, NULL);
-    tv_module *plain = make_kernel(seed, &bytes);
+    tv_module *plain = make_kernel(seed, t->blocks, &bytes);
     if (plain)
         run_kernel(seed, target, plain, &bytes, t);
     else
@@ -472,11 +534,16 @@ static void run_seed(uint64_t seed, const char *target, tally *t)
 
 int main(int argc, char **argv)
 {
-    tally t = {0};
+    tally t = {.gpu = argc > 4 && strcmp(argv[4], "gpu") == 0};
+    t.blocks = t.gpu ? 1 : MOST_BLOCKS;
     uint64_t seeds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     if (seeds == 0) {
-        fprintf(stderr, "usage: random_ptx SEEDS TARGET [FIRST]\n");
+        fprintf(stderr, "usage: random_ptx SEEDS TARGET [FIRST [gpu]]\n");
         return 2;
+    }
+    if (t.gpu && !gpu_open()) {
+        printf("random %s: skipped, %s\n", argv[2], gpu_error());
+        return 0;
     }
     for (uint64_t i = 0; i < seeds; i++)
         run_seed(first + i, argv[2], &t);
