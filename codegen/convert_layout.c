@@ -209,8 +209,9 @@ typedef struct order {
     uint32_t chunk, from, bits;
 } order;
 
-static uint32_t place_of(const order *o, uint32_t image)
+static uint32_t place_of(const void *map, uint32_t image)
 {
+    const order *o = map;
     uint32_t y = 0;
     for (uint32_t i = 0; image; i++, image >>= 1)
         y |= (image & 1) << o->place[i];
@@ -219,14 +220,7 @@ static uint32_t place_of(const order *o, uint32_t image)
 
 static cg_layout ordered(const order *o, const cg_layout *l)
 {
-    cg_layout r = *l;
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        r.reg[i] = place_of(o, l->reg[i]);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        r.lane[i] = place_of(o, l->lane[i]);
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        r.warp[i] = place_of(o, l->warp[i]);
-    return r;
+    return cg_layout_map(l, l->tile_bits, place_of, o);
 }
 
 static uint32_t vector_of(const cg_layout *l, uint32_t size)

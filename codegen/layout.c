@@ -88,22 +88,32 @@ cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_
     return cg_layout_ordered(order, s->tile_bits, vector_bits, warp_bits);
 }
 
-/* Every image through a map of index bits: bit b goes to to[b]; 0xff drops it. */
-static cg_layout map_bits(const cg_layout *l, const uint8_t *to, uint32_t tile_bits)
+cg_layout cg_layout_map(const cg_layout *l, uint32_t tile_bits, cg_image_fn *image_of, const void *map)
 {
     cg_layout r = *l;
     r.tile_bits = (uint8_t)tile_bits;
     uint32_t *const images[] = {r.reg, r.lane, r.warp};
     const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
     for (int part = 0; part < 3; part++)
-        for (uint32_t i = 0; i < counts[part]; i++) {
-            uint32_t x = images[part][i], y = 0;
-            for (uint32_t b = 0; x; b++, x >>= 1)
-                if ((x & 1) && to[b] != 0xff)
-                    y |= (uint32_t)1 << to[b];
-            images[part][i] = y;
-        }
+        for (uint32_t i = 0; i < counts[part]; i++)
+            images[part][i] = image_of(map, images[part][i]);
     return r;
+}
+
+static uint32_t moved_bits(const void *map, uint32_t image)
+{
+    const uint8_t *to = map;
+    uint32_t y = 0;
+    for (uint32_t b = 0; image; b++, image >>= 1)
+        if ((image & 1) && to[b] != 0xff)
+            y |= (uint32_t)1 << to[b];
+    return y;
+}
+
+/* Every image through a map of index bits: bit b goes to to[b]; 0xff drops it. */
+static cg_layout map_bits(const cg_layout *l, const uint8_t *to, uint32_t tile_bits)
+{
+    return cg_layout_map(l, tile_bits, moved_bits, to);
 }
 
 cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation)
@@ -162,16 +172,14 @@ cg_layout cg_layout_unbroadcast(const cg_layout *l, const cg_shape *source, cons
     return map_bits(l, to, source->tile_bits);
 }
 
+static uint32_t without_bits(const void *mask, uint32_t image)
+{
+    return image & ~*(const uint32_t *)mask;
+}
+
 cg_layout cg_layout_clear(const cg_layout *l, uint32_t mask)
 {
-    cg_layout r = *l;
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        r.reg[i] &= ~mask;
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        r.lane[i] &= ~mask;
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        r.warp[i] &= ~mask;
-    return r;
+    return cg_layout_map(l, l->tile_bits, without_bits, &mask);
 }
 
 cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask)

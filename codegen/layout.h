@@ -81,6 +81,9 @@ uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large);
 /* Layout of the source of a broadcast whose result is in l. Registers that became copies are dropped; register r of
    the result is register cg_drop_copies(...)[r] of the source: out_reg has 1 << l->reg_bits entries. */
 cg_layout cg_layout_unbroadcast(const cg_layout *l, const cg_shape *source, const cg_shape *result);
+/* Every image through a linear map of indices, to those of 2^tile_bits elements. */
+typedef uint32_t cg_image_fn(const void *map, uint32_t image);
+cg_layout cg_layout_map(const cg_layout *l, uint32_t tile_bits, cg_image_fn *image_of, const void *map);
 /* The image bits of a mask cleared: what is left after a reduce over those dimensions; indices keep their places. */
 cg_layout cg_layout_clear(const cg_layout *l, uint32_t mask);
 /* Squeezes the bits of mask out of every image (they are zero there). */

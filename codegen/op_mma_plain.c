@@ -73,22 +73,16 @@ static uint32_t bytes_of(const plain *m, uint32_t parts)
 }
 
 /* Where an element of B lies when four of a column make a word. */
-static uint32_t place_in_words(const cg_product *p, uint32_t element)
+static uint32_t place_in_words(const void *product, uint32_t element)
 {
+    const cg_product *p = product;
     uint32_t column = element & (((uint32_t)1 << p->n) - 1), k = element >> p->n & (((uint32_t)1 << p->k) - 1);
     return (k & 3) | column << 2 | k >> 2 << (p->n + 2) | element >> (p->n + p->k) << (p->n + p->k);
 }
 
 static cg_layout in_words(const cg_product *p, const cg_layout *l)
 {
-    cg_layout r = *l;
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        r.reg[i] = place_in_words(p, l->reg[i]);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        r.lane[i] = place_in_words(p, l->lane[i]);
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        r.warp[i] = place_in_words(p, l->warp[i]);
-    return r;
+    return cg_layout_map(l, l->tile_bits, place_in_words, p);
 }
 
 /* Operand `index` of the op behind the first *offset bytes of the scratch: of K the part with that number, of 1 << parts. */

@@ -24,8 +24,9 @@ uint32_t cg_stage_bytes(const cg_stage *s)
     return s->bytes << (s->rows + s->columns + s->batch);
 }
 
-static uint32_t place_of(const cg_stage *s, uint32_t index)
+static uint32_t place_of(const void *stage, uint32_t index)
 {
+    const cg_stage *s = stage;
     if (s->left_out)
         index = cg_gather_bits(index, ~s->left_out);
     if (s->flipped) {
@@ -42,15 +43,7 @@ static uint32_t place_of(const cg_stage *s, uint32_t index)
 
 cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
 {
-    cg_layout r = *l;
-    r.tile_bits = (uint8_t)(s->rows + s->columns + s->batch);
-    for (uint32_t i = 0; i < r.reg_bits; i++)
-        r.reg[i] = place_of(s, l->reg[i]);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        r.lane[i] = place_of(s, l->lane[i]);
-    for (uint32_t i = 0; i < r.warp_bits; i++)
-        r.warp[i] = place_of(s, l->warp[i]);
-    return r;
+    return cg_layout_map(l, s->rows + s->columns + s->batch, place_of, s);
 }
 
 bool cg_stage_is_seen(const bc_op *op)

@@ -237,9 +237,8 @@ says '"op":	"addf"'
 says '"op_index":	18'
 run 1 broken ex2.approx:1:sin.approx "$tilevm" run "$kernels/softmax_row_f32.tbc" --grid 2 --against cpu
 says 'exp at kernels/softmax.py:14'
-# A loop: the round in which it happens first, and in the order of execution.
-cat > loop.tir <<'END'
-entry @loops(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
+# A row of p in %x, where it goes in q, and a one.
+row=$(cat <<'END'
   %i = iota : tile<64xi32>
   %p1 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
   %p64 = broadcast %p1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
@@ -249,6 +248,13 @@ entry @loops(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
   %to = offset %q64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
   %x, %t0 = load_ptr_tko weak %from : tile<64xptr<f32>> -> tile<64xf32>, token
   %one = constant <i32: 1> : tile<i32>
+END
+)
+
+# A loop: the round in which it happens first, and in the order of execution.
+cat > loop.tir <<END
+entry @loops(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
+$row
   %n = constant <i32: 5> : tile<i32>
   %zero = constant <f32: 0.0> : tile<64xf32>
   %sum = for %k in (%one to %n, step %one) : tile<i32> iter_values(%acc = %zero) -> (tile<64xf32>) {
@@ -279,18 +285,10 @@ run 1 broken max.f32:1:min.f32 "$tilevm" run "$corpus/bytecode/13.5/attention_ca
 says 'reduce at kernels/attention.py:33'
 
 # Loops without a count, branches, scalars.
-cat > branch.tir <<'END'
+cat > branch.tir <<END
 entry @control(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
   %bx, %by, %bz = get_tile_block_id : tile<i32>
-  %i = iota : tile<64xi32>
-  %p1 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
-  %p64 = broadcast %p1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
-  %from = offset %p64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
-  %q1 = reshape %q : tile<ptr<f32>> -> tile<1xptr<f32>>
-  %q64 = broadcast %q1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
-  %to = offset %q64, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
-  %x, %t0 = load_ptr_tko weak %from : tile<64xptr<f32>> -> tile<64xf32>, token
-  %one = constant <i32: 1> : tile<i32>
+$row
   %four = constant <i32: 4> : tile<i32>
   %zero = constant <i32: 0> : tile<i32>
   %r = loop iter_values(%acc = %x, %k = %zero) : tile<64xf32>, tile<i32> -> tile<64xf32> {

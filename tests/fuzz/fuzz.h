@@ -55,6 +55,11 @@ static inline bool fuzz_append(void *user, const void *bytes, size_t size)
 
 enum { FUZZ_MEMORY = 256 << 20 };
 
+static inline bool fuzz_open(const uint8_t *data, size_t size, bool strict, tv_sink sink, tv_module **out_module)
+{
+    return tv_module_open(data, size, &(tv_open_options){.strict = strict, .memory_limit = FUZZ_MEMORY}, sink, out_module) == TV_OK;
+}
+
 /* What must hold for every module that opened: it prints, verifies without harm, and writes bytes that open again and
    write the same bytes once more. Gives the verifier's answer. */
 static inline tv_status fuzz_use_module(tv_module *m, tv_sink sink)

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tv_sink sink = {&sum, fuzz_report};
     for (int strict = 0; strict < 2; strict++) {
         tv_module *m;
-        if (tv_module_open(data, size, &(tv_open_options){.strict = strict, .memory_limit = FUZZ_MEMORY}, sink, &m) != TV_OK)
+        if (!fuzz_open(data, size, strict, sink, &m))
             break;
         fuzz_use_module(m, sink);
         tv_module_close(m);

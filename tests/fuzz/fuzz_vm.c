@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t sum = 0;
     tv_sink sink = {&sum, fuzz_report};
     tv_module *m;
-    if (tv_module_open(data, size, &(tv_open_options){.memory_limit = FUZZ_MEMORY}, sink, &m) != TV_OK)
+    if (!fuzz_open(data, size, false, sink, &m))
         return 0;
     if (tv_module_verify(m, NULL, sink) == TV_OK) {
         run_machine(m, 0, &sum);
