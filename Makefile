@@ -309,6 +309,12 @@ check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with a
 check-api: all ## the library as others get it: installed, then linked shared and static
 	$(Q)MAKE="$(MAKE)" CC="$(CC)" UPDATE="$(UPDATE)" sh tests/api/check.sh $(OUT)/api
 
+check-format: ## lines within 120 columns, laid out as clang-format 14 does
+	$(Q)sh tools/check_format.sh
+
+format: ## lay the sources out (clang-format 14)
+	$(Q)sh tools/check_format.sh --fix
+
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 
@@ -422,7 +428,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-made-up check-layers check-docs check-property golden \
+.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-made-up check-layers check-format format check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

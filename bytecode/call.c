@@ -14,39 +14,44 @@ enum {
     MAX_WORK = 8 * MAX_PLACES /* elements, and 64-byte parts of memory, that one call looks at to decide it */
 };
 
+struct storage {
+    void *ptr;
+    size_t size;
+};
+
 struct tv_call {
     bc_arena arena;
     const void **params;
     size_t param_count;
-    struct storage {
-        void *ptr;
-        size_t size;
-    } *lists;
+    struct storage *lists;
     size_t list_count;
 };
 
 /* An array with its strides spelled out and its place in memory. */
 typedef struct extent {
     const tv_array *array;
-    const tv_param *param;    /* promises: the leaf, or the element of the list */
+    const tv_param *param; /* promises: the leaf, or the element of the list */
     char name[64];
     int64_t strides[TV_MAX_RANK];
     uintptr_t low, high;
-    bool good;                /* strides, low and high hold */
+    bool good; /* strides, low and high hold */
 } extent;
+
+/* The descriptors of a list: its arrays are extents first, first + 1, ... */
+struct list_span {
+    const tv_param *param;
+    size_t arrays, first;
+};
 
 typedef struct checker {
     const tv_signature *signature;
     tv_sink sink;
     bc_arena *arena;
     bool bad;
-    int64_t work_left;        /* of MAX_WORK */
-    extent *extents;          /* of all arrays, those of lists too */
+    int64_t work_left; /* of MAX_WORK */
+    extent *extents;   /* of all arrays, those of lists too */
     size_t extent_count;
-    struct list_span {        /* descriptors of lists */
-        const tv_param *param;
-        size_t arrays, first;
-    } *lists;
+    struct list_span *lists;
     size_t list_count;
 } checker;
 
@@ -64,14 +69,19 @@ static void wrong(checker *c, bc_rule rule, const char *format, ...)
 
 /* ---- arithmetic ---- */
 
+/* |a|, which an int64_t may be too short for. */
+static uint64_t magnitude(int64_t a)
+{
+    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+}
+
 static bool multiply(int64_t a, int64_t b, int64_t *out)
 {
     if (a == 0 || b == 0) {
         *out = 0;
         return true;
     }
-    if (a > 0 ? (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a)
-              : (b > 0 ? a < INT64_MIN / b : b < INT64_MAX / a))
+    if (a > 0 ? (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a) : (b > 0 ? a < INT64_MIN / b : b < INT64_MAX / a))
         return false;
     *out = a * b;
     return true;
@@ -123,7 +133,8 @@ static bool byte_range(const tv_array *a, const int64_t *strides, int64_t *out_l
     int64_t low = 0, high = 0, bytes = element_bytes(a->dtype);
     for (uint32_t i = 0; i < a->ndim; i++) {
         int64_t reach;
-        if (!multiply(a->shape[i] - 1, strides[i], &reach) || !add(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+        if (!multiply(a->shape[i] - 1, strides[i], &reach)
+            || !add(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
             return false;
     }
     return multiply(low, bytes, out_low) && multiply(high, bytes, out_high) && add(*out_high, bytes, out_high);
@@ -135,7 +146,7 @@ static bool span(const tv_array *a, const int64_t *strides, uintptr_t *out_low, 
     int64_t low = 0, high = 0;
     if (!is_empty(a) && !byte_range(a, strides, &low, &high))
         return false;
-    if ((low < 0 && (uint64_t)-(low + 1) + 1 > data) || (uint64_t)high > UINTPTR_MAX - data)
+    if ((low < 0 && magnitude(low) > data) || (uint64_t)high > UINTPTR_MAX - data)
         return false;
     *out_low = data + (uintptr_t)low;
     *out_high = data + (uintptr_t)high;
@@ -167,11 +178,12 @@ static void check_extent(checker *c, const extent *e, uint32_t i)
         wrong(c, BC_RULE_C_ARG_04, "argument '%s': extent %u is %lld, but the kernel was compiled for %lld", e->name, i,
               (long long)n, (long long)axis->extent);
     if (n % axis->extent_multiple != 0)
-        wrong(c, BC_RULE_C_ARG_04, "argument '%s': extent %u is %lld, which is not a multiple of %lld as promised", e->name,
-              i, (long long)n, (long long)axis->extent_multiple);
+        wrong(c, BC_RULE_C_ARG_04, "argument '%s': extent %u is %lld, which is not a multiple of %lld as promised",
+              e->name, i, (long long)n, (long long)axis->extent_multiple);
     if (!fits_index(e->param->index_dtype, n))
-        wrong(c, BC_RULE_C_ARG_07, "argument '%s': extent %u is %lld, which does not fit the %s that the kernel counts with",
-              e->name, i, (long long)n, tv_dtype_name(e->param->index_dtype));
+        wrong(c, BC_RULE_C_ARG_07,
+              "argument '%s': extent %u is %lld, which does not fit the %s that the kernel counts with", e->name, i,
+              (long long)n, tv_dtype_name(e->param->index_dtype));
 }
 
 static void check_stride(checker *c, const extent *e, uint32_t i)
@@ -182,22 +194,24 @@ static void check_stride(checker *c, const extent *e, uint32_t i)
         wrong(c, BC_RULE_C_ARG_05, "argument '%s': stride %u is %lld, but the kernel was compiled for %lld", e->name, i,
               (long long)stride, (long long)axis->stride);
     if (stride % axis->stride_multiple != 0)
-        wrong(c, BC_RULE_C_ARG_05, "argument '%s': stride %u is %lld, which is not a multiple of %lld as promised", e->name,
-              i, (long long)stride, (long long)axis->stride_multiple);
+        wrong(c, BC_RULE_C_ARG_05, "argument '%s': stride %u is %lld, which is not a multiple of %lld as promised",
+              e->name, i, (long long)stride, (long long)axis->stride_multiple);
     if (axis->has_stride_min && stride < axis->stride_min)
         wrong(c, BC_RULE_C_ARG_05, "argument '%s': stride %u is %lld, below the promised %lld", e->name, i,
               (long long)stride, (long long)axis->stride_min);
     if (!fits_index(e->param->index_dtype, stride))
-        wrong(c, BC_RULE_C_ARG_07, "argument '%s': stride %u is %lld, which does not fit the %s that the kernel counts with",
-              e->name, i, (long long)stride, tv_dtype_name(e->param->index_dtype));
+        wrong(c, BC_RULE_C_ARG_07,
+              "argument '%s': stride %u is %lld, which does not fit the %s that the kernel counts with", e->name, i,
+              (long long)stride, tv_dtype_name(e->param->index_dtype));
 }
 
 static void check_address(checker *c, const extent *e, int64_t multiple)
 {
     uintptr_t address = (uintptr_t)e->array->data;
     if (address % (uint64_t)multiple != 0)
-        wrong(c, BC_RULE_C_ARG_06, "argument '%s' begins at an address %% %lld = %llu; it must be a multiple of %lld bytes%s",
-              e->name, (long long)multiple, (unsigned long long)(address % (uint64_t)multiple), (long long)multiple,
+        wrong(c, BC_RULE_C_ARG_06,
+              "argument '%s' begins at an address %% %lld = %llu; it must be a multiple of %lld bytes%s", e->name,
+              (long long)multiple, (unsigned long long)(address % (uint64_t)multiple), (long long)multiple,
               multiple > (int64_t)element_bytes(e->array->dtype) ? " as promised" : ", the size of an element");
 }
 
@@ -229,7 +243,8 @@ static void check_array(checker *c, extent *e, bool raw)
     }
     for (uint32_t i = 0; i < a->ndim; i++)
         if (a->shape[i] < 0) {
-            wrong(c, BC_RULE_C_ARG_07, "argument '%s': extent %u is negative (%lld)", e->name, i, (long long)a->shape[i]);
+            wrong(c, BC_RULE_C_ARG_07, "argument '%s': extent %u is negative (%lld)", e->name, i,
+                  (long long)a->shape[i]);
             return;
         }
     if (!spell_strides(a, e->strides) || !span(a, e->strides, &e->low, &e->high)) {
@@ -295,11 +310,11 @@ static bool is_nested(const extent *e)
     for (uint32_t i = 0; i < e->array->ndim; i++) {
         if (e->array->shape[i] == 1)
             continue;
-        uint64_t size = e->strides[i] < 0 ? (uint64_t)-(e->strides[i] + 1) + 1 : (uint64_t)e->strides[i];
+        uint64_t size = magnitude(e->strides[i]);
         uint32_t at = count++;
         for (; at > 0; at--) {
             int64_t s = e->strides[order[at - 1]];
-            if ((s < 0 ? (uint64_t)-(s + 1) + 1 : (uint64_t)s) <= size)
+            if (magnitude(s) <= size)
                 break;
             order[at] = order[at - 1];
         }
@@ -308,7 +323,7 @@ static bool is_nested(const extent *e)
     uint64_t reach = 0; /* span() has bounded the sum */
     for (uint32_t k = 0; k < count; k++) {
         int64_t s = e->strides[order[k]];
-        uint64_t size = s < 0 ? (uint64_t)-(s + 1) + 1 : (uint64_t)s;
+        uint64_t size = magnitude(s);
         if (size <= reach)
             return false;
         reach += size * (uint64_t)(e->array->shape[order[k]] - 1);
@@ -392,8 +407,8 @@ static void check_sharing(checker *c)
         for (size_t k = 0; k < i; k++) {
             const extent *b = &c->extents[k];
             if (shares(b) && a->low < b->high && b->low < a->high && !may_meet(c, a, b) && meet(c, a, b))
-                wrong(c, BC_RULE_C_ARG_08, "arguments '%s' and '%s' share memory, but no alias group allows it", b->name,
-                      a->name);
+                wrong(c, BC_RULE_C_ARG_08, "arguments '%s' and '%s' share memory, but no alias group allows it",
+                      b->name, a->name);
         }
     }
 }
@@ -405,7 +420,8 @@ static const char *name_of(const tv_param *leaf, const tv_arg *arg)
     return arg->name ? arg->name : leaf->name;
 }
 
-static void add_extent(checker *c, const tv_param *param, const tv_arg *arg, const char *name, size_t index, bool in_list)
+static void add_extent(checker *c, const tv_param *param, const tv_arg *arg, const char *name, size_t index,
+                       bool in_list)
 {
     extent *e = &c->extents[c->extent_count++];
     *e = (extent){.array = &arg->arrays[index], .param = param};
@@ -452,8 +468,8 @@ static bool check_args(checker *c, const tv_arg *args, size_t count)
 {
     size_t leaves = tv_signature_leaf_count(c->signature), arrays = 0;
     if (count != leaves) {
-        wrong(c, BC_RULE_C_ARG_01, "%zu argument%s given, but the kernel takes %zu", count, count == 1 ? " was" : "s were",
-              leaves);
+        wrong(c, BC_RULE_C_ARG_01, "%zu argument%s given, but the kernel takes %zu", count,
+              count == 1 ? " was" : "s were", leaves);
         return true;
     }
     for (size_t i = 0; i < count; i++)
@@ -506,18 +522,12 @@ static bool build_list(tv_call *call, const checker *c, const struct list_span *
 static uint64_t slot_value(const tv_call *call, const tv_slot *slot, const tv_arg *arg, const extent *e, size_t list)
 {
     switch (slot->role) {
-    case TV_SLOT_VALUE:
-        return slot->leaf->dtype == TV_BOOL ? arg->bits & 1 : arg->bits;
-    case TV_SLOT_ADDRESS:
-        return (uintptr_t)e->array->data;
-    case TV_SLOT_EXTENT:
-        return (uint64_t)e->array->shape[slot->axis];
-    case TV_SLOT_STRIDE:
-        return (uint64_t)e->strides[slot->axis];
-    case TV_SLOT_LIST_ADDRESS:
-        return (uintptr_t)call->lists[list].ptr;
-    case TV_SLOT_LIST_COUNT:
-        return arg->array_count;
+    case TV_SLOT_VALUE: return slot->leaf->dtype == TV_BOOL ? arg->bits & 1 : arg->bits;
+    case TV_SLOT_ADDRESS: return (uintptr_t)e->array->data;
+    case TV_SLOT_EXTENT: return (uint64_t)e->array->shape[slot->axis];
+    case TV_SLOT_STRIDE: return (uint64_t)e->strides[slot->axis];
+    case TV_SLOT_LIST_ADDRESS: return (uintptr_t)call->lists[list].ptr;
+    case TV_SLOT_LIST_COUNT: return arg->array_count;
     }
     return 0;
 }
@@ -528,8 +538,10 @@ static void put_value(unsigned char *out, uint64_t value, unsigned size)
     uint8_t v8 = (uint8_t)value;
     uint16_t v16 = (uint16_t)value;
     uint32_t v32 = (uint32_t)value;
-    const void *from = size == 1 ? (const void *)&v8 : size == 2 ? (const void *)&v16
-                       : size == 4 ? (const void *)&v32 : (const void *)&value;
+    const void *from = size == 1   ? (const void *)&v8
+                       : size == 2 ? (const void *)&v16
+                       : size == 4 ? (const void *)&v32
+                                   : (const void *)&value;
     memcpy(out, from, size);
 }
 

@@ -8,8 +8,8 @@
 
 typedef struct bc_compactor {
     bc_module *m;
-    uint32_t *di_map;  /* old reference to new; 0 until seen */
-    bc_di *debug;      /* the new table */
+    uint32_t *di_map; /* old reference to new; 0 until seen */
+    bc_di *debug;     /* the new table */
     size_t debug_count;
     bc_type **types;
     bc_string **strings;
@@ -67,9 +67,7 @@ static void use_tagged(bc_compactor *k, const bc_tagged *a)
         return;
     use_type(k, a->type);
     switch ((bc_tag)a->tag) {
-    case BC_TAG_STRING:
-        use_string(k, a->u.string);
-        break;
+    case BC_TAG_STRING: use_string(k, a->u.string); break;
     case BC_TAG_ARRAY:
         for (uint32_t i = 0; i < a->u.array.count; i++)
             use_tagged(k, &a->u.array.items[i]);
@@ -88,8 +86,7 @@ static void use_tagged(bc_compactor *k, const bc_tagged *a)
     case BC_TAG_DENSE:
     case BC_TAG_DIV_BY:
     case BC_TAG_SAME_ELEMENTS:
-    case BC_TAG_BOUNDED:
-        break;
+    case BC_TAG_BOUNDED: break;
     }
 }
 
@@ -106,7 +103,8 @@ static void use_op(bc_compactor *k, bc_op *op)
             use_string(k, a->string);
         else if (rows[i].encoding == BC_ENC_CONST)
             use_blob(k, a->blob);
-        else if (rows[i].encoding == BC_ENC_TAGGED || rows[i].encoding == BC_ENC_HINTS || rows[i].encoding == BC_ENC_ATTRS)
+        else if (rows[i].encoding == BC_ENC_TAGGED || rows[i].encoding == BC_ENC_HINTS
+                 || rows[i].encoding == BC_ENC_ATTRS)
             use_tagged(k, a->tagged);
     }
     for (unsigned i = 0; i < op->region_count; i++) {

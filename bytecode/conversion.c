@@ -7,8 +7,8 @@ static bool is_one_of(const char *letters, char c)
     return c && strchr(letters, c);
 }
 
-/* Length of the conversion that starts with % at the start of s: to its first letter from the list, or a zero. 0: it has no
-   end. "%5%" is one without the last %, which starts another. */
+/* Length of the conversion that starts with % at the start of s: to its first letter from the list, or a zero. 0: it
+   has no end. "%5%" is one without the last %, which starts another. */
 static size_t length_of(tv_str s)
 {
     for (size_t i = 1; i < s.len; i++)
@@ -19,9 +19,12 @@ static size_t length_of(tv_str s)
 
 static bc_print_as as_of(char c)
 {
-    return is_one_of("di", c) ? BC_PRINT_SIGNED : is_one_of("uoxX", c) ? BC_PRINT_UNSIGNED
-         : is_one_of("eEfFgGaA", c) ? BC_PRINT_FLOAT : c == 'c' ? BC_PRINT_CHAR
-         : c == 'p' ? BC_PRINT_POINTER : BC_PRINT_TEXT;
+    return is_one_of("di", c)         ? BC_PRINT_SIGNED
+           : is_one_of("uoxX", c)     ? BC_PRINT_UNSIGNED
+           : is_one_of("eEfFgGaA", c) ? BC_PRINT_FLOAT
+           : c == 'c'                 ? BC_PRINT_CHAR
+           : c == 'p'                 ? BC_PRINT_POINTER
+                                      : BC_PRINT_TEXT;
 }
 
 /* Flags, width, precision, then lengths, of which device printf knows h and l. */

@@ -78,7 +78,7 @@ static void look_at_tagged(bc_walk *w, const bc_tagged *a)
 static bool differs_from_older(const bc_row *row, const bc_attr *a)
 {
     bool number = row->encoding == BC_ENC_ENUM || row->encoding == BC_ENC_VARINT32 || row->encoding == BC_ENC_VARINT64
-               || row->encoding == BC_ENC_BOOL;
+                  || row->encoding == BC_ENC_BOOL;
     return number && row->arity != BC_OPTIONAL ? a->u != row->older : bc_attr_is_there(row, a);
 }
 
@@ -365,8 +365,8 @@ tv_status tv_module_convert(tv_module *m, unsigned minor, tv_sink sink)
 {
     if (minor < BC_13_1 || minor > BC_NEWEST) {
         bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
-        bc_report(m, sink, &nowhere, BC_RULE_F_003, "there is no bytecode version 13.%u; known are 13.1 to 13.%d", minor,
-                  BC_NEWEST);
+        bc_report(m, sink, &nowhere, BC_RULE_F_003, "there is no bytecode version 13.%u; known are 13.1 to 13.%d",
+                  minor, BC_NEWEST);
         return TV_USAGE;
     }
     bc_version to = (bc_version)minor;

@@ -16,12 +16,12 @@ typedef struct bc_oddities {
 
 typedef struct bc_cursor {
     const uint8_t *p, *end;
-    const uint8_t *file;    /* start of the file, for offsets */
+    const uint8_t *file; /* start of the file, for offsets */
     bc_oddities *odd;
-    const char *noun;       /* what was being read when it failed */
+    const char *noun; /* what was being read when it failed */
     const uint8_t *fault_at;
-    uint64_t found, limit;  /* the number that was too large, and the first one that would be; limit 0: no such number,
-                               or an empty table */
+    uint64_t found, limit; /* the number that was too large, and the first one that would be; limit 0: no such number,
+                              or an empty table */
     bc_rule fault;
     bool failed;
 } bc_cursor;

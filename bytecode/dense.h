@@ -6,17 +6,17 @@
 
 typedef struct bc_dense {
     const bc_blob *blob;
-    uint64_t count;      /* elements of the tile */
+    uint64_t count; /* elements of the tile */
     bc_kind kind;
-    bool valid;          /* a tile of numbers, and the size of the blob fits it; else nothing below applies */
-    bool full;           /* one entry an element, not one for all */
-    bool splat;          /* all elements have the same bytes */
+    bool valid; /* a tile of numbers, and the size of the blob fits it; else nothing below applies */
+    bool full;  /* one entry an element, not one for all */
+    bool splat; /* all elements have the same bytes */
 } bc_dense;
 
 /* What was found out about each constant of a module, so that a large one is looked through once. */
 typedef struct bc_dense_cache {
-    bc_dense *of;             /* by index in the constant table; NULL: remembers nothing */
-    const bc_type **type;     /* that it was looked at as */
+    bc_dense *of;         /* by index in the constant table; NULL: remembers nothing */
+    const bc_type **type; /* that it was looked at as */
 } bc_dense_cache;
 
 /* Memory comes from scratch; false: out of memory. */

@@ -6,15 +6,20 @@
 
 const bc_dtype_info bc_dtypes[TV_DTYPE_COUNT] = {
 #define DTYPE(name, text_, code_, kind_, is_signed_, numpy_, descr_, tensors_) \
-    [TV_##name] = {.text = text_, .code = code_, .kind = BC_##kind_, .is_signed = is_signed_, .numpy = numpy_, \
-                   .descr = descr_, .tensors = tensors_},
+    [TV_##name] = {.text = text_,                                              \
+                   .code = code_,                                              \
+                   .kind = BC_##kind_,                                         \
+                   .is_signed = is_signed_,                                    \
+                   .numpy = numpy_,                                            \
+                   .descr = descr_,                                            \
+                   .tensors = tensors_},
 #include "bytecode/dtypes.def"
 };
 
 enum { /* rows of the table, counted */
 #define DTYPE(name, text, code, kind, is_signed, numpy, descr, tensors) ROW_##name,
 #include "bytecode/dtypes.def"
-    ROW_COUNT
+       ROW_COUNT
 };
 #define DTYPE(name, text, code, kind, is_signed, numpy, descr, tensors) \
     _Static_assert((int)ROW_##name == (int)TV_##name, "dtypes.def is in the order of tv_dtype");

@@ -1,6 +1,6 @@
-/* Which of the two forms an op is printed in. The assembly form of an op leaves out what follows from the rest (a result
-   that has the type of an operand, the arguments of a loop); where that does not hold, as in a module that is being
-   diagnosed, the generic form says everything. So reading the text back always gives the same module. */
+/* Which of the two forms an op is printed in. The assembly form of an op leaves out what follows from the rest (a
+   result that has the type of an operand, the arguments of a loop); where that does not hold, as in a module that is
+   being diagnosed, the generic form says everything. So reading the text back always gives the same module. */
 #include "bytecode/print_op.h"
 
 /* Rows by their place in the op. */
@@ -10,9 +10,9 @@ typedef struct fit {
     const bc_module *m;
     const bc_op *op;
     const bc_op_info *info;
-    row_set said;           /* rows whose values or regions the text shows */
-    row_set typed;          /* results whose types it states */
-    uint32_t args_said;     /* arguments of the first region that it shows */
+    row_set said;       /* rows whose values or regions the text shows */
+    row_set typed;      /* results whose types it states */
+    uint32_t args_said; /* arguments of the first region that it shows */
     bool bad;
 } fit;
 
@@ -105,7 +105,8 @@ static void say_types(fit *f, const bc_piece *piece)
             const bc_type *type = bc_ref_value(f->op, ref, i)->type;
             if (!first)
                 first = type;
-            f->bad |= piece->splat && type->kind == BC_TOKEN && bc_rows[ref.row].kind == BC_OPERAND; /* ", token" may follow */
+            f->bad |= piece->splat && type->kind == BC_TOKEN
+                      && bc_rows[ref.row].kind == BC_OPERAND; /* ", token" may follow */
             const bc_type *like = piece->splat || piece->either ? first : bc_ref_value(f->op, piece->refs[0], i)->type;
             if (type != like && !(piece->splat && !piece->either && bc_rows[ref.row].kind == BC_OPERAND))
                 f->bad = true;
@@ -160,39 +161,24 @@ static void say_piece(fit *f, const bc_piece *piece)
 {
     switch ((bc_piece_kind)piece->kind) {
     case BC_PIECE_VALUE:
-    case BC_PIECE_SYMBOL:
-        f->said |= row_bit(f, piece->refs[0].row);
-        break;
-    case BC_PIECE_DICT:
-        f->said |= row_bit(f, piece->refs[0].row);
-        break;
-    case BC_PIECE_TYPES:
-        say_types(f, piece);
-        break;
+    case BC_PIECE_SYMBOL: f->said |= row_bit(f, piece->refs[0].row); break;
+    case BC_PIECE_DICT: f->said |= row_bit(f, piece->refs[0].row); break;
+    case BC_PIECE_TYPES: say_types(f, piece); break;
     case BC_PIECE_TOKEN:
         f->typed |= row_bit(f, piece->refs[0].row);
         f->bad |= bc_ref_count(f->op, piece->refs[0]) != 1
                   || bc_ref_value(f->op, piece->refs[0], 0)->type->kind != BC_TOKEN;
         break;
     case BC_PIECE_ARGS:
-    case BC_PIECE_ASSIGN:
-        say_args(f, piece);
-        break;
-    case BC_PIECE_SIZES:
-        say_sizes(f, piece);
-        break;
-    case BC_PIECE_ARG_LIST:
-        f->args_said = bc_ref_count(f->op, (bc_ref){.row = BC_REF_ARGS, .rest = true});
-        break;
-    case BC_PIECE_REGION:
-        say_region(f, piece);
-        break;
+    case BC_PIECE_ASSIGN: say_args(f, piece); break;
+    case BC_PIECE_SIZES: say_sizes(f, piece); break;
+    case BC_PIECE_ARG_LIST: f->args_said = bc_ref_count(f->op, (bc_ref){.row = BC_REF_ARGS, .rest = true}); break;
+    case BC_PIECE_REGION: say_region(f, piece); break;
     case BC_PIECE_END:
     case BC_PIECE_TEXT:
     case BC_PIECE_GROUP:
     case BC_PIECE_ELSE:
-    case BC_PIECE_CLOSE:
-        break;
+    case BC_PIECE_CLOSE: break;
     }
 }
 

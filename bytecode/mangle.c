@@ -340,15 +340,9 @@ static bool parse_v3_constant(parser *p, tv_constant *c)
         return fail_at(p, start - 1, "unknown kind of constant");
     p->at += 2;
     switch (letter) {
-    case 'n':
-        c->kind = TV_CONSTANT_NONE;
-        return keep(p, "None", 4, &c->text);
-    case 's':
-        c->kind = TV_CONSTANT_STRING;
-        return parse_names(p, 1, &c->text);
-    case 'e':
-        c->kind = TV_CONSTANT_ENUM;
-        return parse_names(p, 3, &c->text);
+    case 'n': c->kind = TV_CONSTANT_NONE; return keep(p, "None", 4, &c->text);
+    case 's': c->kind = TV_CONSTANT_STRING; return parse_names(p, 1, &c->text);
+    case 'e': c->kind = TV_CONSTANT_ENUM; return parse_names(p, 3, &c->text);
     default:
         c->kind = TV_CONSTANT_DTYPE;
         if (!parse_dtype(p, &c->dtype))
@@ -576,21 +570,11 @@ static bool parse_tuple(parser *p, tv_param *out)
 static bool parse_v3_param(parser *p, char letter, tv_param *out)
 {
     switch (letter) {
-    case 'C':
-        out->kind = TV_PARAM_CONSTANT;
-        return parse_v3_constant(p, &out->constant);
-    case 'D':
-        out->kind = TV_PARAM_STRUCT;
-        return parse_names(p, 2, &out->type_name) && parse_items(p, out);
-    case 'P':
-        out->kind = TV_PARAM_POINTER;
-        return parse_dtype(p, &out->dtype);
-    case 'M':
-        out->kind = TV_PARAM_TENSOR_MAP;
-        return true;
-    default:
-        out->kind = TV_PARAM_STREAM;
-        return true;
+    case 'C': out->kind = TV_PARAM_CONSTANT; return parse_v3_constant(p, &out->constant);
+    case 'D': out->kind = TV_PARAM_STRUCT; return parse_names(p, 2, &out->type_name) && parse_items(p, out);
+    case 'P': out->kind = TV_PARAM_POINTER; return parse_dtype(p, &out->dtype);
+    case 'M': out->kind = TV_PARAM_TENSOR_MAP; return true;
+    default: out->kind = TV_PARAM_STREAM; return true;
     }
 }
 
@@ -601,26 +585,14 @@ static bool parse_param(parser *p, tv_param *out)
         return fail_at(p, p->at, "a parameter begins with a capital letter");
     p->at++;
     switch (letter) {
-    case 'A':
-        return parse_array(p, out);
-    case 'L':
-        return parse_list(p, out);
-    case 'S':
-        out->kind = TV_PARAM_SCALAR;
-        return parse_dtype(p, &out->dtype);
-    case 'T':
-        return parse_tuple(p, out);
-    case 'B':
-        out->kind = TV_PARAM_CONSTANT;
-        return parse_bool_constant(p, &out->constant);
-    case 'I':
-        out->kind = TV_PARAM_CONSTANT;
-        return parse_int_constant(p, &out->constant);
-    case 'F':
-        out->kind = TV_PARAM_CONSTANT;
-        return parse_float_constant(p, &out->constant);
-    default:
-        break;
+    case 'A': return parse_array(p, out);
+    case 'L': return parse_list(p, out);
+    case 'S': out->kind = TV_PARAM_SCALAR; return parse_dtype(p, &out->dtype);
+    case 'T': return parse_tuple(p, out);
+    case 'B': out->kind = TV_PARAM_CONSTANT; return parse_bool_constant(p, &out->constant);
+    case 'I': out->kind = TV_PARAM_CONSTANT; return parse_int_constant(p, &out->constant);
+    case 'F': out->kind = TV_PARAM_CONSTANT; return parse_float_constant(p, &out->constant);
+    default: break;
     }
     if (strchr("CDPMR", letter) && p->convention >= 3)
         return parse_v3_param(p, letter, out);

@@ -7,19 +7,19 @@
 #include "tilevm/tilevm.h"
 
 enum {
-    BC_MAX_SYMBOL = 65535,     /* bytes of a symbol that is decoded */
-    BC_MAX_TUPLE_DEPTH = 32    /* tuples in tuples */
+    BC_MAX_SYMBOL = 65535,  /* bytes of a symbol that is decoded */
+    BC_MAX_TUPLE_DEPTH = 32 /* tuples in tuples */
 };
 
 typedef struct bc_symbol {
-    tv_str function;        /* part of the symbol before the mangling */
-    unsigned convention;    /* 1 to 3 */
-    tv_param *params;       /* names and slots are not filled in; strings and arrays live in the arena */
+    tv_str function;     /* part of the symbol before the mangling */
+    unsigned convention; /* 1 to 3 */
+    tv_param *params;    /* names and slots are not filled in; strings and arrays live in the arena */
     size_t param_count;
 } bc_symbol;
 
 typedef struct bc_symbol_error {
-    size_t offset;          /* byte of the symbol */
+    size_t offset; /* byte of the symbol */
     char message[128];
 } bc_symbol_error;
 

@@ -103,10 +103,10 @@ static bool same_ints(const int64_t *a, const int64_t *b, uint32_t n)
 static bool same_type(const bc_type *a, const bc_type *b)
 {
     return a->kind == b->kind && a->padding == b->padding && a->ptr_attr == b->ptr_attr && a->rank == b->rank
-        && a->result_count == b->result_count && a->stride_count == b->stride_count
-        && a->sparse_dim == b->sparse_dim && a->elem == b->elem && same_ints(a->shape, b->shape, a->shape ? a->rank : 0)
-        && same_ints(a->strides, b->strides, stride_count(a)) && same_ints(a->dim_map, b->dim_map, dim_map_count(a))
-        && (member_count(a) == 0 || memcmp(a->members, b->members, member_count(a) * sizeof *a->members) == 0);
+           && a->result_count == b->result_count && a->stride_count == b->stride_count && a->sparse_dim == b->sparse_dim
+           && a->elem == b->elem && same_ints(a->shape, b->shape, a->shape ? a->rank : 0)
+           && same_ints(a->strides, b->strides, stride_count(a)) && same_ints(a->dim_map, b->dim_map, dim_map_count(a))
+           && (member_count(a) == 0 || memcmp(a->members, b->members, member_count(a) * sizeof *a->members) == 0);
 }
 
 /* Slots hold table index + 1. Finds the slot of an entry for which `same` holds, or a free one. */
@@ -144,17 +144,35 @@ static bool reserve_slots(bc_module *m, uint32_t **slots, size_t *size, size_t c
     return true;
 }
 
-static uint32_t hash_type_at(const bc_module *m, uint32_t i) { return hash_type(m->types[i]); }
-static bool same_type_at(const bc_module *m, uint32_t i, const void *key) { return same_type(m->types[i], key); }
+static uint32_t hash_type_at(const bc_module *m, uint32_t i)
+{
+    return hash_type(m->types[i]);
+}
+static bool same_type_at(const bc_module *m, uint32_t i, const void *key)
+{
+    return same_type(m->types[i], key);
+}
 
-static uint32_t hash_str(tv_str s) { return hash_bytes(0x811c9dc5u, s.ptr, s.len); }
-static uint32_t hash_string_at(const bc_module *m, uint32_t i) { return hash_str(m->strings[i]->s); }
+static uint32_t hash_str(tv_str s)
+{
+    return hash_bytes(0x811c9dc5u, s.ptr, s.len);
+}
+static uint32_t hash_string_at(const bc_module *m, uint32_t i)
+{
+    return hash_str(m->strings[i]->s);
+}
 static bool same_string_at(const bc_module *m, uint32_t i, const void *key)
 {
     return bc_str_eq(m->strings[i]->s, *(const tv_str *)key);
 }
-static tv_str blob_str(const bc_blob *b) { return (tv_str){(const char *)b->ptr, b->len}; }
-static uint32_t hash_blob_at(const bc_module *m, uint32_t i) { return hash_str(blob_str(m->constants[i])); }
+static tv_str blob_str(const bc_blob *b)
+{
+    return (tv_str){(const char *)b->ptr, b->len};
+}
+static uint32_t hash_blob_at(const bc_module *m, uint32_t i)
+{
+    return hash_str(blob_str(m->constants[i]));
+}
 static bool same_blob_at(const bc_module *m, uint32_t i, const void *key)
 {
     return bc_str_eq(blob_str(m->constants[i]), *(const tv_str *)key);
@@ -187,8 +205,9 @@ const char *bc_type_problem(const bc_type *proto)
     uint64_t parts;
     measure_type(proto, &depth, &parts);
     _Static_assert(BC_MAX_TYPE_DEPTH == 16 && BC_MAX_TYPE_PARTS == 1 << 20, "the messages name the limits");
-    return depth > BC_MAX_TYPE_DEPTH ? "types are nested deeper than 16"
-         : parts > BC_MAX_TYPE_PARTS ? "a type is made of more than 1048576 others" : NULL;
+    return depth > BC_MAX_TYPE_DEPTH   ? "types are nested deeper than 16"
+           : parts > BC_MAX_TYPE_PARTS ? "a type is made of more than 1048576 others"
+                                       : NULL;
 }
 
 const bc_type *bc_type_add(bc_module *m, const bc_type *proto)
@@ -276,7 +295,7 @@ const bc_blob *bc_blob_add(bc_module *m, const void *ptr, size_t len, bool copy)
 static bool same_di(const bc_di *x, const bc_di *y)
 {
     return x->tag == y->tag && x->a == y->a && x->b == y->b && x->name == y->name && x->other == y->other
-        && x->line == y->line && x->column == y->column && x->flags == y->flags;
+           && x->line == y->line && x->column == y->column && x->flags == y->flags;
 }
 
 static uint32_t hash_di(const bc_di *d)
@@ -287,8 +306,14 @@ static uint32_t hash_di(const bc_di *d)
     return hash_u64(h, (uint64_t)d->line << 32 | (d->column ^ d->flags << 16));
 }
 
-static uint32_t hash_di_at(const bc_module *m, uint32_t i) { return hash_di(&m->debug[i]); }
-static bool same_di_at(const bc_module *m, uint32_t i, const void *key) { return same_di(&m->debug[i], key); }
+static uint32_t hash_di_at(const bc_module *m, uint32_t i)
+{
+    return hash_di(&m->debug[i]);
+}
+static bool same_di_at(const bc_module *m, uint32_t i, const void *key)
+{
+    return same_di(&m->debug[i], key);
+}
 
 uint32_t bc_di_add(bc_module *m, const bc_di *proto)
 {
@@ -314,8 +339,12 @@ const bc_type *bc_type_scalar(bc_module *m, bc_kind kind)
 const bc_type *bc_type_tile(bc_module *m, const bc_type *elem, const int64_t *shape, uint32_t rank)
 {
     static const int64_t none[1];
-    return bc_type_add(m, &(bc_type){.kind = BC_TILE, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR,
-                                     .elem = elem, .shape = rank ? shape : none, .rank = rank});
+    return bc_type_add(m, &(bc_type){.kind = BC_TILE,
+                                     .padding = BC_NO_PADDING,
+                                     .ptr_attr = BC_NO_PTR_ATTR,
+                                     .elem = elem,
+                                     .shape = rank ? shape : none,
+                                     .rank = rank});
 }
 
 int64_t bc_shape_elems(const int64_t *shape, uint32_t rank)
@@ -336,7 +365,7 @@ bc_op *bc_op_new(bc_module *m, bc_opcode opcode, uint32_t result_count, uint32_t
     const bc_op_info *info = &bc_ops[opcode];
     unsigned slots = info->attr_rows + (info->mode == BC_MODE_SEGMENTED ? 1u : 0u);
     size_t size = sizeof(bc_op) + result_count * sizeof(bc_value) + slots * sizeof(bc_attr)
-                + operand_count * sizeof(bc_value *) + info->region_rows * sizeof(bc_block *);
+                  + operand_count * sizeof(bc_value *) + info->region_rows * sizeof(bc_block *);
     if (result_count > BC_MAX_OPERANDS || operand_count > BC_MAX_OPERANDS)
         return NULL;
     bc_op *op = bc_arena_alloc(&m->arena, size, alignof(bc_op));
@@ -507,23 +536,16 @@ bool bc_source_place(const bc_module *m, uint32_t loc, tv_str *out_file, uint32_
 bool bc_type_fits(const bc_type *t, const bc_constraint_info *c)
 {
     switch ((bc_form)c->form) {
-    case BC_FORM_ANY:
-        return t->kind != BC_FUNCTION;
+    case BC_FORM_ANY: return t->kind != BC_FUNCTION;
     case BC_FORM_TILE:
         return t->kind == BC_TILE && bc_kind_in((bc_kind)t->elem->kind, c->elements)
                && (c->rank < 0 || t->rank == (uint32_t)c->rank);
-    case BC_FORM_TOKEN:
-        return t->kind == BC_TOKEN;
-    case BC_FORM_TENSOR_VIEW:
-        return t->kind == BC_TENSOR_VIEW;
-    case BC_FORM_PARTITION_VIEW:
-        return t->kind == BC_PARTITION_VIEW;
-    case BC_FORM_STRIDED_VIEW:
-        return t->kind == BC_STRIDED_VIEW;
-    case BC_FORM_GATHER_SCATTER_VIEW:
-        return t->kind == BC_GATHER_SCATTER_VIEW;
-    case BC_FORM_TILE_VIEW:
-        return bc_is_tile_view(t);
+    case BC_FORM_TOKEN: return t->kind == BC_TOKEN;
+    case BC_FORM_TENSOR_VIEW: return t->kind == BC_TENSOR_VIEW;
+    case BC_FORM_PARTITION_VIEW: return t->kind == BC_PARTITION_VIEW;
+    case BC_FORM_STRIDED_VIEW: return t->kind == BC_STRIDED_VIEW;
+    case BC_FORM_GATHER_SCATTER_VIEW: return t->kind == BC_GATHER_SCATTER_VIEW;
+    case BC_FORM_TILE_VIEW: return bc_is_tile_view(t);
     }
     return false;
 }
@@ -531,13 +553,11 @@ bool bc_type_fits(const bc_type *t, const bc_constraint_info *c)
 bool bc_attr_is_there(const bc_row *row, const bc_attr *a)
 {
     switch ((bc_encoding)row->encoding) {
-    case BC_ENC_UNIT:
-        return a->u != 0;
+    case BC_ENC_UNIT: return a->u != 0;
     case BC_ENC_ENUM:
     case BC_ENC_VARINT32:
     case BC_ENC_VARINT64:
-    case BC_ENC_BOOL:
-        return row->arity != BC_OPTIONAL || a->u != BC_ABSENT;
+    case BC_ENC_BOOL: return row->arity != BC_OPTIONAL || a->u != BC_ABSENT;
     case BC_ENC_BOOLS: /* all false is as good as nothing */
         for (uint32_t i = 0; a->ints && i < a->ints->count; i++)
             if (a->ints->ptr[i])
@@ -548,10 +568,8 @@ bool bc_attr_is_there(const bc_row *row, const bc_attr *a)
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
     case BC_ENC_ATTRS:
-    case BC_ENC_I32S:
-        return a->tagged != NULL;
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_I32S: return a->tagged != NULL;
+    case BC_ENC_NONE: break;
     }
     return false;
 }

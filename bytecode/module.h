@@ -12,17 +12,17 @@
 #include "bytecode/op.h"
 
 enum {
-    BC_MAX_DEPTH = 200,        /* nested regions */
-    BC_MAX_RANK = 64,          /* dimensions of a type; a rule of the verifier (T-11) */
-    BC_MAX_TYPE_DEPTH = 16,    /* types inside types; a real one needs 4 */
+    BC_MAX_DEPTH = 200,          /* nested regions */
+    BC_MAX_RANK = 64,            /* dimensions of a type; a rule of the verifier (T-11) */
+    BC_MAX_TYPE_DEPTH = 16,      /* types inside types; a real one needs 4 */
     BC_MAX_TYPE_PARTS = 1 << 20, /* types in the text of one; a function with all its parameters needs 400,000 */
-    BC_MAX_ATTR_DEPTH = 16,    /* attributes inside attributes */
-    BC_MAX_OPERANDS = 65535    /* operands of one op; likewise results and block arguments */
+    BC_MAX_ATTR_DEPTH = 16,      /* attributes inside attributes */
+    BC_MAX_OPERANDS = 65535      /* operands of one op; likewise results and block arguments */
 };
 
-#define BC_DYNAMIC INT64_MIN  /* a dynamic size or stride of a tensor_view */
-#define BC_NO_PADDING 0xff    /* bc_type.padding of a view without padding_value */
-#define BC_NO_PTR_ATTR 0xff   /* bc_type.ptr_attr */
+#define BC_DYNAMIC INT64_MIN /* a dynamic size or stride of a tensor_view */
+#define BC_NO_PADDING 0xff   /* bc_type.padding of a view without padding_value */
+#define BC_NO_PTR_ATTR 0xff  /* bc_type.ptr_attr */
 
 typedef struct bc_type bc_type;
 typedef struct bc_value bc_value;
@@ -33,20 +33,20 @@ typedef struct bc_tagged bc_tagged;
 /* ---- types: interned, so pointer equality is type equality ---- */
 
 struct bc_type {
-    uint8_t kind;            /* bc_kind */
-    uint8_t padding;         /* tile views: bc_PaddingValue or BC_NO_PADDING */
-    uint8_t ptr_attr;        /* ptr, tensor_view: bc_PtrAttr or BC_NO_PTR_ATTR */
-    uint8_t depth;           /* of the types inside it; 0: there are none. Set by bc_type_add, like parts and index */
-    uint32_t parts;          /* types in its text, with itself, each as often as it stands there */
-    uint32_t rank;           /* tile, tensor_view, tile views; function: number of inputs */
-    uint32_t result_count;   /* function; tensor_view: number of strides; dim_map length of tile views */
-    uint32_t stride_count;   /* strided_view: number of traversal strides */
-    uint32_t sparse_dim;     /* gather_scatter_view */
-    uint32_t index;          /* place in the module's type table */
-    const bc_type *elem;     /* ptr: pointee; tile, tensor_view: element; tile views: the tensor_view */
-    const int64_t *shape;    /* tile, tensor_view: sizes; tile views: tile_shape */
-    const int64_t *strides;  /* tensor_view: strides; strided_view: traversal strides */
-    const int64_t *dim_map;  /* partition_view, strided_view */
+    uint8_t kind;           /* bc_kind */
+    uint8_t padding;        /* tile views: bc_PaddingValue or BC_NO_PADDING */
+    uint8_t ptr_attr;       /* ptr, tensor_view: bc_PtrAttr or BC_NO_PTR_ATTR */
+    uint8_t depth;          /* of the types inside it; 0: there are none. Set by bc_type_add, like parts and index */
+    uint32_t parts;         /* types in its text, with itself, each as often as it stands there */
+    uint32_t rank;          /* tile, tensor_view, tile views; function: number of inputs */
+    uint32_t result_count;  /* function; tensor_view: number of strides; dim_map length of tile views */
+    uint32_t stride_count;  /* strided_view: number of traversal strides */
+    uint32_t sparse_dim;    /* gather_scatter_view */
+    uint32_t index;         /* place in the module's type table */
+    const bc_type *elem;    /* ptr: pointee; tile, tensor_view: element; tile views: the tensor_view */
+    const int64_t *shape;   /* tile, tensor_view: sizes; tile views: tile_shape */
+    const int64_t *strides; /* tensor_view: strides; strided_view: traversal strides */
+    const int64_t *dim_map; /* partition_view, strided_view */
     const bc_type *const *members; /* function: inputs, then results */
 };
 
@@ -87,8 +87,18 @@ typedef struct bc_ints { /* I32S, BOOLS (widened), SameElements */
 } bc_ints;
 
 typedef enum bc_tag {
-    BC_TAG_INTEGER = 1, BC_TAG_FLOAT, BC_TAG_BOOL, BC_TAG_TYPE, BC_TAG_STRING, BC_TAG_ARRAY, BC_TAG_DENSE, BC_TAG_DIV_BY,
-    BC_TAG_SAME_ELEMENTS, BC_TAG_DICTIONARY, BC_TAG_HINTS, BC_TAG_BOUNDED
+    BC_TAG_INTEGER = 1,
+    BC_TAG_FLOAT,
+    BC_TAG_BOOL,
+    BC_TAG_TYPE,
+    BC_TAG_STRING,
+    BC_TAG_ARRAY,
+    BC_TAG_DENSE,
+    BC_TAG_DIV_BY,
+    BC_TAG_SAME_ELEMENTS,
+    BC_TAG_DICTIONARY,
+    BC_TAG_HINTS,
+    BC_TAG_BOUNDED
 } bc_tag;
 
 typedef struct bc_entry bc_entry;
@@ -104,18 +114,18 @@ typedef struct bc_dict {
 } bc_dict;
 
 struct bc_tagged {
-    uint8_t tag;          /* bc_tag */
-    bool has_a, has_b;    /* DivBy: every, along; Bounded: lower, upper */
-    bool lost_sign;       /* Float f64: the file wrote a 65-bit pattern whose sign all readers drop (defect D1) */
-    const bc_type *type;  /* Integer, Float, Type */
+    uint8_t tag;         /* bc_tag */
+    bool has_a, has_b;   /* DivBy: every, along; Bounded: lower, upper */
+    bool lost_sign;      /* Float f64: the file wrote a 65-bit pattern whose sign all readers drop (defect D1) */
+    const bc_type *type; /* Integer, Float, Type */
     union {
-        uint64_t bits;    /* Integer (zero-extended), Float (the pattern), Bool, DivBy (divisor) */
+        uint64_t bits; /* Integer (zero-extended), Float (the pattern), Bool, DivBy (divisor) */
         const bc_string *string;
         bc_list array;
-        bc_dict dict;     /* Dictionary, OptimizationHints */
-        bc_ints ints;     /* SameElements */
+        bc_dict dict; /* Dictionary, OptimizationHints */
+        bc_ints ints; /* SameElements */
     } u;
-    int64_t a, b;         /* DivBy: every, along; Bounded: lower, upper */
+    int64_t a, b; /* DivBy: every, along; Bounded: lower, upper */
 };
 
 struct bc_entry {
@@ -125,7 +135,7 @@ struct bc_entry {
 
 /* One attribute slot of an op; which member holds is given by the row's encoding. */
 typedef union bc_attr {
-    uint64_t u;              /* UNIT, ENUM, VARINT, BOOL; BC_ABSENT for an absent optional */
+    uint64_t u; /* UNIT, ENUM, VARINT, BOOL; BC_ABSENT for an absent optional */
     const bc_string *string;
     const bc_blob *blob;     /* CONST */
     const bc_tagged *tagged; /* TAGGED; HINTS: tag BC_TAG_HINTS, NULL when absent; ATTRS: tag BC_TAG_ARRAY */
@@ -136,27 +146,27 @@ typedef union bc_attr {
 
 /* Hidden last attribute slot of SEGMENTED ops: how the operands divide. */
 typedef struct bc_segments {
-    uint16_t present;   /* bit r: operand row r is there (optional rows) */
-    uint16_t count[3];  /* sizes of the variadic rows, in order */
+    uint16_t present;  /* bit r: operand row r is there (optional rows) */
+    uint16_t count[3]; /* sizes of the variadic rows, in order */
 } bc_segments;
 
 /* ---- values, ops, blocks ---- */
 
 struct bc_value {
     const bc_type *type;
-    bc_op *op;         /* defining op; NULL for a block argument */
-    uint32_t id;       /* unique in the function, from 0 in order of definition */
-    uint16_t number;   /* which result or argument */
+    bc_op *op;       /* defining op; NULL for a block argument */
+    uint32_t id;     /* unique in the function, from 0 in order of definition */
+    uint16_t number; /* which result or argument */
 };
 
 /* An op is one allocation: this header, then results, attribute slots, operands, regions. */
 struct bc_op {
-    bc_op *next;            /* in the block; NULL for the last */
-    bc_block *block;        /* the block it stands in */
-    uint32_t offset;        /* file-absolute byte offset of the record; in parsed text the byte of its mnemonic */
-    uint32_t loc;           /* debug reference: 0 unknown, v is module->debug[v - 1] */
+    bc_op *next;     /* in the block; NULL for the last */
+    bc_block *block; /* the block it stands in */
+    uint32_t offset; /* file-absolute byte offset of the record; in parsed text the byte of its mnemonic */
+    uint32_t loc;    /* debug reference: 0 unknown, v is module->debug[v - 1] */
     uint8_t opcode;
-    uint8_t attr_slots;     /* attribute rows, and one more if SEGMENTED */
+    uint8_t attr_slots; /* attribute rows, and one more if SEGMENTED */
     uint8_t region_count;
     uint8_t unused;
     uint16_t result_count, operand_count;
@@ -164,7 +174,7 @@ struct bc_op {
 
 struct bc_block {
     bc_op *first, *last;
-    bc_op *parent;          /* op whose region it is; NULL for a function body */
+    bc_op *parent; /* op whose region it is; NULL for a function body */
     bc_value *args;
     uint32_t arg_count, op_count;
 };
@@ -201,8 +211,8 @@ static inline uint64_t bc_attr_u(const bc_op *op, int row)
 {
     return bc_attr_of(op, row)->u;
 }
-/* Does the attribute say anything? Optional ones are there or not, flags are set or not; inbounds that are all false say
-   as little as none. */
+/* Does the attribute say anything? Optional ones are there or not, flags are set or not; inbounds that are all false
+   say as little as none. */
 bool bc_attr_is_there(const bc_row *row, const bc_attr *a);
 bc_segments bc_get_segments(const bc_op *op);
 
@@ -220,16 +230,16 @@ bc_range bc_operand_range_at(const bc_op *op, unsigned operand_row);
 
 typedef struct bc_function {
     const bc_string *name;
-    const bc_type *type;      /* a function type */
-    bc_block *body;           /* arguments are the inputs of the type */
-    const bc_tagged *hints;   /* NULL, or tag BC_TAG_HINTS */
+    const bc_type *type;        /* a function type */
+    bc_block *body;             /* arguments are the inputs of the type */
+    const bc_tagged *hints;     /* NULL, or tag BC_TAG_HINTS */
     const bc_tagged *arg_attrs; /* 13.5: NULL, or tag BC_TAG_ARRAY */
-    uint32_t offset;          /* file-absolute byte offset of the record */
-    uint32_t loc;             /* debug reference of the function itself */
-    uint32_t value_count;     /* ids of values are below this */
-    uint32_t op_count;        /* ops at all depths */
-    uint8_t flags;            /* wire flags: bit 0 private, bit 1 kernel */
-    bool has_debug;           /* has a slot in the debug section */
+    uint32_t offset;            /* file-absolute byte offset of the record */
+    uint32_t loc;               /* debug reference of the function itself */
+    uint32_t value_count;       /* ids of values are below this */
+    uint32_t op_count;          /* ops at all depths */
+    uint8_t flags;              /* wire flags: bit 0 private, bit 1 kernel */
+    bool has_debug;             /* has a slot in the debug section */
 } bc_function;
 
 enum { BC_FUNC_PRIVATE = 1, BC_FUNC_KERNEL = 2, BC_FUNC_HINTS = 4 };
@@ -240,12 +250,18 @@ typedef struct bc_global {
     const bc_blob *value;
     uint64_t alignment;
     uint32_t offset;
-    uint8_t visibility;       /* bc_SymbolVisibility */
+    uint8_t visibility; /* bc_SymbolVisibility */
     bool constant;
 } bc_global;
 
 typedef enum bc_di_tag {
-    BC_DI_UNKNOWN, BC_DI_COMPILE_UNIT, BC_DI_FILE, BC_DI_LEXICAL_BLOCK, BC_DI_LOC, BC_DI_SUBPROGRAM, BC_DI_CALL_SITE,
+    BC_DI_UNKNOWN,
+    BC_DI_COMPILE_UNIT,
+    BC_DI_FILE,
+    BC_DI_LEXICAL_BLOCK,
+    BC_DI_LOC,
+    BC_DI_SUBPROGRAM,
+    BC_DI_CALL_SITE,
     BC_DI_TAG_COUNT
 } bc_di_tag;
 
@@ -253,27 +269,36 @@ typedef enum bc_di_tag {
 typedef struct bc_di {
     uint8_t tag;
     uint32_t offset;
-    uint32_t a;            /* CompileUnit, Subprogram: file; LexicalBlock, Loc: scope; CallSite: callee */
-    uint32_t b;            /* LexicalBlock: file; Subprogram: compile unit; CallSite: caller */
-    const bc_string *name; /* File: name; Loc: file name; Subprogram: name */
-    const bc_string *other;/* File: directory; Subprogram: linkage name */
-    uint32_t line, column; /* Subprogram: column holds the scope line */
-    uint32_t flags;        /* Subprogram, 13.5: bit 0 is a declaration; the 13.5 tools refuse others */
+    uint32_t a;             /* CompileUnit, Subprogram: file; LexicalBlock, Loc: scope; CallSite: callee */
+    uint32_t b;             /* LexicalBlock: file; Subprogram: compile unit; CallSite: caller */
+    const bc_string *name;  /* File: name; Loc: file name; Subprogram: name */
+    const bc_string *other; /* File: directory; Subprogram: linkage name */
+    uint32_t line, column;  /* Subprogram: column holds the scope line */
+    uint32_t flags;         /* Subprogram, 13.5: bit 0 is a declaration; the 13.5 tools refuse others */
 } bc_di;
 
 enum { BC_DI_DECLARATION = 1 };
 
 /* Sections in the order of the file, so that writing gives the same bytes. */
-enum { BC_SECTION_END, BC_SECTION_STRING, BC_SECTION_FUNC, BC_SECTION_DEBUG, BC_SECTION_CONSTANT, BC_SECTION_TYPE,
-       BC_SECTION_GLOBAL, BC_SECTION_PRODUCER, BC_SECTION_COUNT };
+enum {
+    BC_SECTION_END,
+    BC_SECTION_STRING,
+    BC_SECTION_FUNC,
+    BC_SECTION_DEBUG,
+    BC_SECTION_CONSTANT,
+    BC_SECTION_TYPE,
+    BC_SECTION_GLOBAL,
+    BC_SECTION_PRODUCER,
+    BC_SECTION_COUNT
+};
 
 struct tv_module {
     bc_arena arena;
     bc_version version;
     bool strict;
     bool verified;
-    bool from_text;            /* offsets are bytes of assembly text */
-    const uint8_t *bytes;      /* the file; borrowed */
+    bool from_text;       /* offsets are bytes of assembly text */
+    const uint8_t *bytes; /* the file; borrowed */
     size_t size;
 
     /* Tables, in file order. Grow through bc_string_add and friends. */
@@ -307,8 +332,8 @@ const bc_blob *bc_blob_add(bc_module *m, const void *ptr, size_t len, bool copy)
 /* proto: a type filled in by the caller (index, depth and parts ignored); its arrays are copied. The caller has asked
    bc_type_problem, or knows how deep the type is. */
 const bc_type *bc_type_add(bc_module *m, const bc_type *proto);
-/* Why a type is refused: it is nested too deep, or its text would be too long. NULL: it is not. Whoever takes types from
-   files or texts asks, since types that are known by then can be put into each other without end. */
+/* Why a type is refused: it is nested too deep, or its text would be too long. NULL: it is not. Whoever takes types
+   from files or texts asks, since types that are known by then can be put into each other without end. */
 const char *bc_type_problem(const bc_type *proto);
 /* A debug attribute equal to proto (offset ignored); gives its reference (1 and up), 0 when out of memory. */
 uint32_t bc_di_add(bc_module *m, const bc_di *proto);

@@ -11,7 +11,7 @@
 
 /* Name of the head of a group; the other values of the group have none. */
 typedef struct name {
-    const char *ptr;  /* NULL: the number is the name */
+    const char *ptr; /* NULL: the number is the name */
     uint32_t len;
     uint32_t number;
 } name;
@@ -87,14 +87,9 @@ static void append_hint(bc_names *n, bc_text *out, const bc_value *value)
         if (!f || value->number >= f->result_names)
             return;
         switch ((bc_name_form)f->name_form[value->number]) {
-        case BC_NAME_WORD:
-            bc_text_str(out, f->result_name[value->number]);
-            return;
-        case BC_NAME_CONSTANT:
-            append_constant(n, out, value->op, f->name_row[value->number]);
-            return;
-        case BC_NAME_OF_OPERAND:
-            break;
+        case BC_NAME_WORD: bc_text_str(out, f->result_name[value->number]); return;
+        case BC_NAME_CONSTANT: append_constant(n, out, value->op, f->name_row[value->number]); return;
+        case BC_NAME_OF_OPERAND: break;
         }
         bc_text_str(out, f->result_name[value->number]);
         value = bc_operand(value->op, f->name_row[value->number]);
@@ -233,8 +228,7 @@ bc_names *bc_names_new(const bc_module *m, const bc_function *f, bc_formats *for
     bc_names *n = bc_new(scratch, bc_names, 1);
     if (!n)
         return NULL;
-    *n = (bc_names){.m = m, .f = f, .formats = formats, .dense = dense, .scratch = scratch,
-                    .used.arena = scratch};
+    *n = (bc_names){.m = m, .f = f, .formats = formats, .dense = dense, .scratch = scratch, .used.arena = scratch};
     n->of = bc_new(scratch, name, f->value_count);
     bc_text_init(&n->hint, &scratch->allocator);
     bool named = n->of && name_region(n, f->body);
@@ -282,8 +276,8 @@ void bc_print_value(bc_text *out, const bc_names *n, const bc_value *value)
 static void print_unwritten(bc_text *out, const bc_names *n, const bc_op *op)
 {
     unwritten key = {.offset = op->offset};
-    const unwritten *found = n->unwritten_count
-        ? bsearch(&key, n->unwritten, n->unwritten_count, sizeof key, by_offset) : NULL;
+    const unwritten *found = n->unwritten_count ? bsearch(&key, n->unwritten, n->unwritten_count, sizeof key, by_offset)
+                                                : NULL;
     if (found)
         bc_text_printf(out, "%%%u", found->number);
 }

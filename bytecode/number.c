@@ -5,12 +5,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#define IEEE(e, m) \
-    {.exponent_bits = (e), .mantissa_bits = (m), .specials = BC_SPECIALS_IEEE, .has_sign = true, \
-     .has_subnormals = true, .bias = (1 << ((e) - 1)) - 1, .min_exponent = 2 - (1 << ((e) - 1)), \
-     .max_exponent = (1 << ((e) - 1)) - 1, \
-     .max_finite = (((((uint64_t)1 << (e)) - 1) << (m)) - 1), .infinity = ((((uint64_t)1 << (e)) - 1) << (m)), \
-     .nan = (((uint64_t)1 << ((e) + (m))) - 1)}
+#define IEEE(e, m)                                                                                   \
+    {                                                                                                \
+        .exponent_bits = (e), .mantissa_bits = (m), .specials = BC_SPECIALS_IEEE, .has_sign = true,  \
+        .has_subnormals = true, .bias = (1 << ((e)-1)) - 1, .min_exponent = 2 - (1 << ((e)-1)),      \
+        .max_exponent = (1 << ((e)-1)) - 1, .max_finite = (((((uint64_t)1 << (e)) - 1) << (m)) - 1), \
+        .infinity = ((((uint64_t)1 << (e)) - 1) << (m)), .nan = (((uint64_t)1 << ((e) + (m))) - 1)   \
+    }
 
 /* NaN and saturation: section 1.2 and 5.4 of the semantics, as the hardware does it. */
 static const bc_float_format formats[BC_KIND_COUNT] = {
@@ -18,24 +19,69 @@ static const bc_float_format formats[BC_KIND_COUNT] = {
     [BC_BF16] = IEEE(8, 7),
     [BC_TF32] = IEEE(8, 10),
     [BC_F32] = IEEE(8, 23),
-    [BC_F64] = {.exponent_bits = 11, .mantissa_bits = 52, .specials = BC_SPECIALS_IEEE, .has_sign = true,
-                .has_subnormals = true, .bias = 1023, .min_exponent = -1022, .max_exponent = 1023,
-                .max_finite = 0x7FEFFFFFFFFFFFFF, .nan = 0x7FF8000000000000, .infinity = 0x7FF0000000000000},
-    [BC_F8E5M2] = {.exponent_bits = 5, .mantissa_bits = 2, .specials = BC_SPECIALS_IEEE, .has_sign = true,
-                   .has_subnormals = true, .bias = 15, .min_exponent = -14, .max_exponent = 15,
-                   .max_finite = 0x7B, .nan = 0x7F, .infinity = 0x7B},
-    [BC_F8E4M3FN] = {.exponent_bits = 4, .mantissa_bits = 3, .specials = BC_SPECIALS_ONE_NAN, .has_sign = true,
-                     .has_subnormals = true, .bias = 7, .min_exponent = -6, .max_exponent = 8,
-                     .max_finite = 0x7E, .nan = 0x7F, .infinity = 0x7E},
-    [BC_F8E8M0FNU] = {.exponent_bits = 8, .mantissa_bits = 0, .specials = BC_SPECIALS_ONE_NAN,
-                      .bias = 127, .min_exponent = -127, .max_exponent = 127, .max_finite = 0xFE, .nan = 0xFF,
+    [BC_F64] = {.exponent_bits = 11,
+                .mantissa_bits = 52,
+                .specials = BC_SPECIALS_IEEE,
+                .has_sign = true,
+                .has_subnormals = true,
+                .bias = 1023,
+                .min_exponent = -1022,
+                .max_exponent = 1023,
+                .max_finite = 0x7FEFFFFFFFFFFFFF,
+                .nan = 0x7FF8000000000000,
+                .infinity = 0x7FF0000000000000},
+    [BC_F8E5M2] = {.exponent_bits = 5,
+                   .mantissa_bits = 2,
+                   .specials = BC_SPECIALS_IEEE,
+                   .has_sign = true,
+                   .has_subnormals = true,
+                   .bias = 15,
+                   .min_exponent = -14,
+                   .max_exponent = 15,
+                   .max_finite = 0x7B,
+                   .nan = 0x7F,
+                   .infinity = 0x7B},
+    [BC_F8E4M3FN] = {.exponent_bits = 4,
+                     .mantissa_bits = 3,
+                     .specials = BC_SPECIALS_ONE_NAN,
+                     .has_sign = true,
+                     .has_subnormals = true,
+                     .bias = 7,
+                     .min_exponent = -6,
+                     .max_exponent = 8,
+                     .max_finite = 0x7E,
+                     .nan = 0x7F,
+                     .infinity = 0x7E},
+    [BC_F8E8M0FNU] = {.exponent_bits = 8,
+                      .mantissa_bits = 0,
+                      .specials = BC_SPECIALS_ONE_NAN,
+                      .bias = 127,
+                      .min_exponent = -127,
+                      .max_exponent = 127,
+                      .max_finite = 0xFE,
+                      .nan = 0xFF,
                       .infinity = 0xFE},
-    [BC_F4E2M1FN] = {.exponent_bits = 2, .mantissa_bits = 1, .specials = BC_SPECIALS_NONE, .has_sign = true,
-                     .has_subnormals = true, .bias = 1, .min_exponent = 0, .max_exponent = 2,
-                     .max_finite = 0x7, .nan = 0x7, .infinity = 0x7},
-    [BC_FNV8E5M3FNU] = {.exponent_bits = 5, .mantissa_bits = 3, .specials = BC_SPECIALS_ONE_NAN,
-                        .has_subnormals = true, .bias = 15, .min_exponent = -14,
-                        .max_exponent = 16, .max_finite = 0xFE, .nan = 0xFF, .infinity = 0xFE},
+    [BC_F4E2M1FN] = {.exponent_bits = 2,
+                     .mantissa_bits = 1,
+                     .specials = BC_SPECIALS_NONE,
+                     .has_sign = true,
+                     .has_subnormals = true,
+                     .bias = 1,
+                     .min_exponent = 0,
+                     .max_exponent = 2,
+                     .max_finite = 0x7,
+                     .nan = 0x7,
+                     .infinity = 0x7},
+    [BC_FNV8E5M3FNU] = {.exponent_bits = 5,
+                        .mantissa_bits = 3,
+                        .specials = BC_SPECIALS_ONE_NAN,
+                        .has_subnormals = true,
+                        .bias = 15,
+                        .min_exponent = -14,
+                        .max_exponent = 16,
+                        .max_finite = 0xFE,
+                        .nan = 0xFF,
+                        .infinity = 0xFE},
 };
 
 const bc_float_format *bc_float_format_of(bc_kind kind)
@@ -82,19 +128,14 @@ bc_float_parts bc_float_split(bc_kind kind, uint64_t bits)
 static bool rounds_away(bc_RoundingMode mode, bool negative, bool odd, bool half, bool rest)
 {
     switch (mode) {
-    case BC_RoundingMode_zero:
-        return false;
-    case BC_RoundingMode_negative_inf:
-        return negative && (half || rest);
-    case BC_RoundingMode_positive_inf:
-        return !negative && (half || rest);
-    case BC_RoundingMode_nearest_away:
-        return half;
+    case BC_RoundingMode_zero: return false;
+    case BC_RoundingMode_negative_inf: return negative && (half || rest);
+    case BC_RoundingMode_positive_inf: return !negative && (half || rest);
+    case BC_RoundingMode_nearest_away: return half;
     case BC_RoundingMode_nearest_even:
     case BC_RoundingMode_approx:
     case BC_RoundingMode_full:
-    case BC_RoundingMode_nearest_int_to_zero:
-        break;
+    case BC_RoundingMode_nearest_int_to_zero: break;
     }
     return half && (rest || odd);
 }
@@ -217,8 +258,8 @@ uint64_t bc_int_to_float(bc_kind to, uint64_t bits, unsigned width, bool is_sign
 /* The integer part, clamped to the range of a width-bit integer. */
 static uint64_t clamp_to_int(const bc_float_parts *x, unsigned width, bool is_signed)
 {
-    uint64_t most = bc_int_mask(width) >> is_signed;       /* largest value */
-    uint64_t least = is_signed ? most + 1 : 0;             /* magnitude of the smallest value */
+    uint64_t most = bc_int_mask(width) >> is_signed; /* largest value */
+    uint64_t least = is_signed ? most + 1 : 0;       /* magnitude of the smallest value */
     uint64_t limit = x->negative ? least : most;
     uint64_t magnitude = limit;
 
@@ -258,20 +299,11 @@ uint64_t bc_padding_pattern(bc_kind kind, uint8_t padding)
         nan = infinity | (uint64_t)1 << (format->mantissa_bits - 1);
     }
     switch (padding) {
-    case BC_PaddingValue_neg_zero:
-        pattern = sign;
-        break;
-    case BC_PaddingValue_nan:
-        pattern = nan;
-        break;
-    case BC_PaddingValue_pos_inf:
-        pattern = infinity;
-        break;
-    case BC_PaddingValue_neg_inf:
-        pattern = infinity | sign;
-        break;
-    default:
-        break;
+    case BC_PaddingValue_neg_zero: pattern = sign; break;
+    case BC_PaddingValue_nan: pattern = nan; break;
+    case BC_PaddingValue_pos_inf: pattern = infinity; break;
+    case BC_PaddingValue_neg_inf: pattern = infinity | sign; break;
+    default: break;
     }
     return kind == BC_TF32 ? bc_tf32_to_cell(pattern) : pattern;
 }

@@ -24,15 +24,15 @@ typedef enum bc_float_specials {
 
 typedef struct bc_float_format {
     uint8_t exponent_bits, mantissa_bits;
-    uint8_t specials;          /* bc_float_specials */
+    uint8_t specials; /* bc_float_specials */
     bool has_sign;
-    bool has_subnormals;       /* without them there is no zero either */
+    bool has_subnormals; /* without them there is no zero either */
     int16_t bias;
-    int16_t min_exponent;      /* of the smallest normal number */
-    int16_t max_exponent;      /* of the largest finite number */
-    uint64_t max_finite;       /* patterns, sign clear */
-    uint64_t nan;              /* canonical NaN; where there is none, what a NaN becomes */
-    uint64_t infinity;         /* what overflow and Inf become: the largest finite number in the 8 and 4-bit kinds */
+    int16_t min_exponent; /* of the smallest normal number */
+    int16_t max_exponent; /* of the largest finite number */
+    uint64_t max_finite;  /* patterns, sign clear */
+    uint64_t nan;         /* canonical NaN; where there is none, what a NaN becomes */
+    uint64_t infinity;    /* what overflow and Inf become: the largest finite number in the 8 and 4-bit kinds */
 } bc_float_format;
 
 /* Format of a float kind, or NULL. */
@@ -72,8 +72,8 @@ uint64_t bc_int_to_float(bc_kind to, uint64_t bits, unsigned width, bool is_sign
 /* ftoi: towards zero; the low width (1..64) bits of the result. What is undefined gives what the GPU gives. */
 uint64_t bc_float_to_int(bc_kind from, uint64_t bits, unsigned width, bool is_signed, bool saturating);
 
-/* What an element outside a view is, as memory has it: padding is a bc_PaddingValue, or anything else for 0. Where the kind has no such
-   number: what a conversion makes of it. */
+/* What an element outside a view is, as memory has it: padding is a bc_PaddingValue, or anything else for 0. Where the
+   kind has no such number: what a conversion makes of it. */
 uint64_t bc_padding_pattern(bc_kind kind, uint8_t padding);
 
 static inline bool bc_float_is_nan(bc_kind kind, uint64_t bits)

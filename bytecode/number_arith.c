@@ -131,13 +131,13 @@ static uint64_t wide_round(bc_kind kind, const wide *w, bc_RoundingMode mode)
     return bc_float_join(kind, w->negative, high, exponent - (int32_t)zeros, low != 0, mode);
 }
 
-/* x + y, rounded. Bits shifted out of the smaller one are kept as one low bit. That is enough: operands have at most 106
-   of 127 bits, so they only fall out when the exponents differ by more than 21; then at most one leading bit cancels,
-   and the low bit stays far below the rounding place. */
+/* x + y, rounded. Bits shifted out of the smaller one are kept as one low bit. That is enough: operands have at most
+   106 of 127 bits, so they only fall out when the exponents differ by more than 21; then at most one leading bit
+   cancels, and the low bit stays far below the rounding place. */
 static uint64_t wide_sum(bc_kind kind, wide x, wide y, bc_RoundingMode mode)
 {
-    if (x.exponent < y.exponent || (x.exponent == y.exponent &&
-                                    (x.high < y.high || (x.high == y.high && x.low < y.low)))) {
+    if (x.exponent < y.exponent
+        || (x.exponent == y.exponent && (x.high < y.high || (x.high == y.high && x.low < y.low)))) {
         wide t = x;
         x = y;
         y = t;

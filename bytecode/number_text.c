@@ -9,8 +9,8 @@
 /* ---- big integers ---- */
 
 enum {
-    BIG_LIMBS = 160,    /* 5120 bits: 800 digits next to 10^1130, or 2^1074 * 5^1074, with room to spare */
-    MAX_DIGITS = 800,   /* no double needs more than 767 to be told from its neighbours' midpoint */
+    BIG_LIMBS = 160,           /* 5120 bits: 800 digits next to 10^1130, or 2^1074 * 5^1074, with room to spare */
+    MAX_DIGITS = 800,          /* no double needs more than 767 to be told from its neighbours' midpoint */
     MAX_DECIMAL_EXPONENT = 400 /* of the leading digit, either way: beyond every kind's range */
 };
 
@@ -195,8 +195,8 @@ static bool decimal_to_float(const decimal *d, bc_kind kind, uint64_t *out_bits)
             top = big_quotient(&n, &divisor, &exponent, &sticky);
         }
     }
-    *out_bits = bc_float_join_checked(kind, d->negative, top, exponent, sticky || d->more,
-                                      BC_RoundingMode_nearest_even, &overflow);
+    *out_bits = bc_float_join_checked(kind, d->negative, top, exponent, sticky || d->more, BC_RoundingMode_nearest_even,
+                                      &overflow);
     return !overflow;
 }
 
@@ -269,7 +269,8 @@ static void print_scientific(bc_text *out, const shortened *s, unsigned decimals
     bc_text_puts(out, digits + 1);
     for (unsigned i = (unsigned)length - 1; i < decimals; i++)
         bc_text_char(out, '0');
-    bc_text_printf(out, "%c%c%0*d", letter, exponent < 0 ? '-' : '+', exponent_digits, exponent < 0 ? -exponent : exponent);
+    bc_text_printf(out, "%c%c%0*d", letter, exponent < 0 ? '-' : '+', exponent_digits,
+                   exponent < 0 ? -exponent : exponent);
 }
 
 /* The form with up to `wanted` digits: plain unless the exponent is far off. False, and nothing printed, where it would

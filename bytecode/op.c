@@ -36,7 +36,9 @@ unsigned bc_kind_constant_bytes(bc_kind kind)
 
 #define ENUM(name) static const bc_enum_value values_##name[] = {
 #define VALUE(enum_name, name, number_, text_, since_) {.text = text_, .number = number_, .since = BC_##since_},
-#define END_ENUM(name) };
+#define END_ENUM(name) \
+    }                  \
+    ;
 #include "bytecode/enums.def"
 
 static const struct {
@@ -106,8 +108,16 @@ const bc_constraint_info bc_constraints[BC_CONSTRAINT_COUNT] = {
 #define ENCODING_I32S BC_ENC_I32S
 #define ENCODING_BOOLS BC_ENC_BOOLS
 enum {
-    ENUM_ID_VARINT32 = 0, ENUM_ID_VARINT64 = 0, ENUM_ID_BOOL = 0, ENUM_ID_STRING = 0, ENUM_ID_CONST = 0,
-    ENUM_ID_TAGGED = 0, ENUM_ID_HINTS = 0, ENUM_ID_ATTRS = 0, ENUM_ID_I32S = 0, ENUM_ID_BOOLS = 0,
+    ENUM_ID_VARINT32 = 0,
+    ENUM_ID_VARINT64 = 0,
+    ENUM_ID_BOOL = 0,
+    ENUM_ID_STRING = 0,
+    ENUM_ID_CONST = 0,
+    ENUM_ID_TAGGED = 0,
+    ENUM_ID_HINTS = 0,
+    ENUM_ID_ATTRS = 0,
+    ENUM_ID_I32S = 0,
+    ENUM_ID_BOOLS = 0,
 #define ENUM(name) ENUM_ID_ENUM_##name = BC_ENUM_##name,
 #include "bytecode/enums.def"
 };
@@ -119,8 +129,13 @@ enum {
 
 const bc_row bc_rows[BC_ROW_COUNT] = {
 #define ROW(op, name_, kind_, arity_, what_, since_, bit_, older_) \
-    [F_##op##_##name_] = {.name = #name_, .kind = BC_##kind_, .arity = BC_##arity_, ROW_##kind_(what_), \
-                          .since = BC_##since_, .bit = BIT_##bit_, .older = older_},
+    [F_##op##_##name_] = {.name = #name_,                          \
+                          .kind = BC_##kind_,                      \
+                          .arity = BC_##arity_,                    \
+                          ROW_##kind_(what_),                      \
+                          .since = BC_##since_,                    \
+                          .bit = BIT_##bit_,                       \
+                          .older = older_},
 #define BIT_NO_BIT BC_NO_BIT
 #define BIT_0 0
 #define BIT_1 1
@@ -133,29 +148,36 @@ const bc_row bc_rows[BC_ROW_COUNT] = {
 /* Rows of each kind, counted at compile time. */
 enum {
 #define OP(name, opcode, since, operands, traits, flags_since, format) RESULT_ROWS_##name = 0
-#define ROW(op, name, kind, arity, what, since, bit, older) + (BC_##kind == BC_RESULT)
+#define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_RESULT)
 #define END(op) ,
 #include "bytecode/ops.def"
 #define OP(name, opcode, since, operands, traits, flags_since, format) ATTR_ROWS_##name = 0
-#define ROW(op, name, kind, arity, what, since, bit, older) + (BC_##kind == BC_FLAG || BC_##kind == BC_ATTR)
+#define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_FLAG || BC_##kind == BC_ATTR)
 #define END(op) ,
 #include "bytecode/ops.def"
 #define OP(name, opcode, since, operands, traits, flags_since, format) OPERAND_ROWS_##name = 0
-#define ROW(op, name, kind, arity, what, since, bit, older) + (BC_##kind == BC_OPERAND)
+#define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_OPERAND)
 #define END(op) ,
 #include "bytecode/ops.def"
 #define OP(name, opcode, since, operands, traits, flags_since, format) REGION_ROWS_##name = 0
-#define ROW(op, name, kind, arity, what, since, bit, older) + (BC_##kind == BC_REGION)
+#define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_REGION)
 #define END(op) ,
 #include "bytecode/ops.def"
 };
 
 const bc_op_info bc_ops[OP_LIMIT] = {
 #define OP(name_, opcode, since_, operands, traits_, flags_since_, format_) \
-    [OP_##name_] = {.name = #name_, .format = format_, .first_row = FIRST_##name_, .since = BC_##since_, \
-                    .mode = BC_MODE_##operands, .traits = traits_, .flags_since = BC_##flags_since_, \
-                    .result_rows = RESULT_ROWS_##name_, .attr_rows = ATTR_ROWS_##name_, \
-                    .operand_rows = OPERAND_ROWS_##name_, .region_rows = REGION_ROWS_##name_},
+    [OP_##name_] = {.name = #name_,                                         \
+                    .format = format_,                                      \
+                    .first_row = FIRST_##name_,                             \
+                    .since = BC_##since_,                                   \
+                    .mode = BC_MODE_##operands,                             \
+                    .traits = traits_,                                      \
+                    .flags_since = BC_##flags_since_,                       \
+                    .result_rows = RESULT_ROWS_##name_,                     \
+                    .attr_rows = ATTR_ROWS_##name_,                         \
+                    .operand_rows = OPERAND_ROWS_##name_,                   \
+                    .region_rows = REGION_ROWS_##name_},
 #include "bytecode/ops.def"
 };
 

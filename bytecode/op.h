@@ -9,10 +9,7 @@
 #include "tilevm/tilevm.h"
 
 /* Minor number of a bytecode version 13.x. NEVER compares newer than all. */
-typedef enum bc_version {
-    BC_13_1 = 1, BC_13_2, BC_13_3, BC_13_4, BC_13_5,
-    BC_NEVER = 255
-} bc_version;
+typedef enum bc_version { BC_13_1 = 1, BC_13_2, BC_13_3, BC_13_4, BC_13_5, BC_NEVER = 255 } bc_version;
 #define BC_NEWEST BC_13_5
 
 /* ---- type kinds (types.def) ---- */
@@ -37,8 +34,9 @@ typedef uint32_t bc_kind_set;
 #define BC_SET(kind) ((bc_kind_set)1 << BC_##kind)
 #define BC_SET_INT (BC_SET(I1) | BC_SET(I8) | BC_SET(I16) | BC_SET(I32) | BC_SET(I64))
 #define BC_SET_BASE_FLOAT (BC_SET(F16) | BC_SET(BF16) | BC_SET(F32) | BC_SET(F64))
-#define BC_SET_FLOAT (BC_SET_BASE_FLOAT | BC_SET(TF32) | BC_SET(F8E4M3FN) | BC_SET(F8E5M2) | BC_SET(F8E8M0FNU) \
-                      | BC_SET(F4E2M1FN) | BC_SET(FNV8E5M3FNU))
+#define BC_SET_FLOAT                                                                                             \
+    (BC_SET_BASE_FLOAT | BC_SET(TF32) | BC_SET(F8E4M3FN) | BC_SET(F8E5M2) | BC_SET(F8E8M0FNU) | BC_SET(F4E2M1FN) \
+     | BC_SET(FNV8E5M3FNU))
 #define BC_SET_NUMBER (BC_SET_INT | BC_SET_FLOAT)
 
 static inline bool bc_kind_in(bc_kind kind, bc_kind_set set)
@@ -59,9 +57,13 @@ unsigned bc_kind_constant_bytes(bc_kind kind);
 
 /* ---- enumerations (enums.def): BC_RoundingMode_zero, ... ---- */
 
-#define ENUM(name) typedef enum bc_##name {
+#define ENUM(name)         \
+    typedef enum bc_##name \
+    {
 #define VALUE(enum_name, name, number, text, since) BC_##enum_name##_##name = (number),
-#define END_ENUM(name) } bc_##name;
+#define END_ENUM(name) \
+    }                  \
+    bc_##name;
 #include "bytecode/enums.def"
 
 typedef enum bc_enum_id {
@@ -88,8 +90,14 @@ const char *bc_enum_text(bc_enum_id id, uint64_t number);
 /* ---- constraints (constraints.def) ---- */
 
 typedef enum bc_form {
-    BC_FORM_ANY, BC_FORM_TILE, BC_FORM_TOKEN, BC_FORM_TENSOR_VIEW, BC_FORM_PARTITION_VIEW, BC_FORM_STRIDED_VIEW,
-    BC_FORM_GATHER_SCATTER_VIEW, BC_FORM_TILE_VIEW
+    BC_FORM_ANY,
+    BC_FORM_TILE,
+    BC_FORM_TOKEN,
+    BC_FORM_TENSOR_VIEW,
+    BC_FORM_PARTITION_VIEW,
+    BC_FORM_STRIDED_VIEW,
+    BC_FORM_GATHER_SCATTER_VIEW,
+    BC_FORM_TILE_VIEW
 } bc_form;
 
 typedef enum bc_constraint {
@@ -132,8 +140,19 @@ typedef enum bc_arity { BC_ONE, BC_OPTIONAL, BC_VARIADIC } bc_arity;
 
 /* Encodings of attributes. An enum attribute has BC_ENC_ENUM and the enum's id in row->enum_id. */
 typedef enum bc_encoding {
-    BC_ENC_NONE, BC_ENC_UNIT, BC_ENC_ENUM, BC_ENC_VARINT32, BC_ENC_VARINT64, BC_ENC_BOOL, BC_ENC_STRING, BC_ENC_CONST,
-    BC_ENC_TAGGED, BC_ENC_HINTS, BC_ENC_ATTRS, BC_ENC_I32S, BC_ENC_BOOLS
+    BC_ENC_NONE,
+    BC_ENC_UNIT,
+    BC_ENC_ENUM,
+    BC_ENC_VARINT32,
+    BC_ENC_VARINT64,
+    BC_ENC_BOOL,
+    BC_ENC_STRING,
+    BC_ENC_CONST,
+    BC_ENC_TAGGED,
+    BC_ENC_HINTS,
+    BC_ENC_ATTRS,
+    BC_ENC_I32S,
+    BC_ENC_BOOLS
 } bc_encoding;
 
 #define BC_NO_BIT (-1)

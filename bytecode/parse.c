@@ -78,8 +78,11 @@ static bool make_signature(bc_parser *p, const bc_token *at, uint32_t results, c
     for (uint32_t i = 0; i < results; i++)
         if (!bc_push_type(p, p->types[base + i]))
             return false;
-    bc_type t = {.kind = BC_FUNCTION, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR,
-                 .rank = (uint32_t)p->arg_count, .result_count = results,
+    bc_type t = {.kind = BC_FUNCTION,
+                 .padding = BC_NO_PADDING,
+                 .ptr_attr = BC_NO_PTR_ATTR,
+                 .rank = (uint32_t)p->arg_count,
+                 .result_count = results,
                  .members = p->type_count > base + results ? &p->types[base + results] : none};
     return bc_parse_add_type(p, at, &t, out);
 }
@@ -174,7 +177,8 @@ static bool parse_wrapper(bc_parser *p, unsigned depth)
         if (!bc_parse_attr(p, BC_I64, &attrs))
             return false;
     }
-    return bc_expect_punct(p, '{') && parse_items(p, depth + 1) && bc_expect_punct(p, '}') && bc_parse_location(p, &loc);
+    return bc_expect_punct(p, '{') && parse_items(p, depth + 1) && bc_expect_punct(p, '}')
+           && bc_parse_location(p, &loc);
 }
 
 static bool is_module(tv_str word)
@@ -237,7 +241,10 @@ static tv_status usage(tv_sink sink, unsigned minor)
 {
     char message[64];
     int len = snprintf(message, sizeof message, "there is no version 13.%u", minor);
-    tv_diag diag = {.severity = TV_ERROR, .rule = bc_rules[BC_RULE_A_016].id, .offset = TV_NO_OFFSET, .message = {message, (size_t)len}};
+    tv_diag diag = {.severity = TV_ERROR,
+                    .rule = bc_rules[BC_RULE_A_016].id,
+                    .offset = TV_NO_OFFSET,
+                    .message = {message, (size_t)len}};
     if (sink.report)
         sink.report(sink.user, &diag);
     return TV_USAGE;

@@ -17,33 +17,38 @@
 
 typedef enum bc_token_kind {
     BC_TOK_END,
-    BC_TOK_BAD,     /* nothing that can be read: a stray byte, a string without an end */
-    BC_TOK_WORD,    /* addf, cuda_tile.addf, f32 */
-    BC_TOK_INT,     /* 12, 0x1F */
-    BC_TOK_FLOAT,   /* 1.5e-3 */
-    BC_TOK_STRING,  /* "..." */
-    BC_TOK_VALUE,   /* %name, %3#1 */
-    BC_TOK_HASH,    /* #loc3, #cuda_tile.rounding */
-    BC_TOK_BANG,    /* !cuda_tile.tile */
-    BC_TOK_AT,      /* @name, @"any name" */
-    BC_TOK_CARET,   /* ^bb0 */
-    BC_TOK_ARROW,   /* -> */
-    BC_TOK_PUNCT    /* one of ( ) { } [ ] < > , : = ? + - * / | ; */
+    BC_TOK_BAD,    /* nothing that can be read: a stray byte, a string without an end */
+    BC_TOK_WORD,   /* addf, cuda_tile.addf, f32 */
+    BC_TOK_INT,    /* 12, 0x1F */
+    BC_TOK_FLOAT,  /* 1.5e-3 */
+    BC_TOK_STRING, /* "..." */
+    BC_TOK_VALUE,  /* %name, %3#1 */
+    BC_TOK_HASH,   /* #loc3, #cuda_tile.rounding */
+    BC_TOK_BANG,   /* !cuda_tile.tile */
+    BC_TOK_AT,     /* @name, @"any name" */
+    BC_TOK_CARET,  /* ^bb0 */
+    BC_TOK_ARROW,  /* -> */
+    BC_TOK_PUNCT   /* one of ( ) { } [ ] < > , : = ? + - * / | ; */
 } bc_token_kind;
 
 typedef struct bc_token {
     uint8_t kind;
-    char c;              /* PUNCT */
+    char c; /* PUNCT */
     bool first_on_line;
-    bool has_index;      /* VALUE with #index */
+    bool has_index; /* VALUE with #index */
     uint32_t index;
-    const char *ptr;     /* all of it */
+    const char *ptr; /* all of it */
     size_t len;
-    tv_str name;         /* without %, #, !, @ or quotes */
+    tv_str name; /* without %, #, !, @ or quotes */
 } bc_token;
 
-enum { BC_MAX_TEXT_ERRORS = 20, BC_MAX_RESULT_ROWS = 4, BC_MAX_OPERAND_ROWS = 8, BC_MAX_ATTR_ROWS = 8,
-       BC_MAX_DEBUG_CHAIN = 1000 };
+enum {
+    BC_MAX_TEXT_ERRORS = 20,
+    BC_MAX_RESULT_ROWS = 4,
+    BC_MAX_OPERAND_ROWS = 8,
+    BC_MAX_ATTR_ROWS = 8,
+    BC_MAX_DEBUG_CHAIN = 1000
+};
 
 /* ---- the parser ---- */
 
@@ -61,7 +66,7 @@ typedef struct bc_debug_value {
     uint32_t ref;          /* as in bc_op.loc */
     const bc_string *file; /* of a place; NULL: not a place */
     uint32_t line, column;
-    bool is_location;      /* else a scope, file or compile unit */
+    bool is_location; /* else a scope, file or compile unit */
 } bc_debug_value;
 
 typedef struct bc_alias {
@@ -77,28 +82,28 @@ typedef struct bc_parser {
     bc_module *m;
     tv_sink sink;
     const char *text, *end;
-    const char *at;            /* behind tok */
-    bc_token tok;              /* the token to look at */
+    const char *at; /* behind tok */
+    bc_token tok;   /* the token to look at */
     bc_arena scratch;
     bc_formats formats;
     unsigned errors;
-    bool panic;                /* an error was reported and parsing has not started again */
+    bool panic; /* an error was reported and parsing has not started again */
     bool no_memory;
     const bc_function *function; /* being parsed, for messages */
-    const bc_op_info *op;      /* likewise */
+    const bc_op_info *op;        /* likewise */
     unsigned region_depth, type_depth, attr_depth, debug_depth;
-    bc_scope names;            /* %name: a run of bc_value; value NULL after an error in what defines it */
-    bc_scope aliases;          /* #name and !name, with the sigil: a bc_alias */
+    bc_scope names;   /* %name: a run of bc_value; value NULL after an error in what defines it */
+    bc_scope aliases; /* #name and !name, with the sigil: a bc_alias */
     bool in_attr_alias;
-    uint16_t *debug_chain;     /* by debug reference - 1: how deep it is nested */
+    uint16_t *debug_chain; /* by debug reference - 1: how deep it is nested */
     size_t debug_chain_capacity;
-    bc_value no_value;         /* stands for values that could not be defined */
+    bc_value no_value; /* stands for values that could not be defined */
 
     /* Stacks: an op takes its part of them and gives it back at its end. */
     bc_value **values;
     const bc_type **types;
     bc_arg *args;
-    bc_token *results;         /* names on the left; index holds the count */
+    bc_token *results; /* names on the left; index holds the count */
     int64_t *sizes;
     size_t value_count, type_count, arg_count, result_count, size_count;
     size_t value_capacity, type_capacity, arg_capacity, result_capacity, size_capacity;
@@ -138,8 +143,8 @@ bool bc_parse_symbol(bc_parser *p, const bc_string **out);
 bool bc_parse_fail(bc_parser *p, bc_rule rule, const bc_token *at, const char *format, ...) TV_PRINTF(4, 5);
 bool bc_expected(bc_parser *p, const char *what);
 bool bc_parse_no_memory(bc_parser *p);
-/* After an error in the op or item at `start`: on to the next one, which `starts` knows by its first token (braces: how many
-   are open since `start`), or to the brace that ends the block around it. */
+/* After an error in the op or item at `start`: on to the next one, which `starts` knows by its first token (braces: how
+   many are open since `start`), or to the brace that ends the block around it. */
 void bc_recover(bc_parser *p, const char *start, bool (*starts)(const bc_parser *p, unsigned braces));
 /* "'%.*s'" */
 #define BC_STR(s) (int)((s).len < 200 ? (s).len : 200), (s).ptr
@@ -163,8 +168,8 @@ bool bc_parse_row(bc_parser *p, const bc_row *row, bc_attr *out);
 
 /* <i32: elements>, looked at once its type is known. */
 typedef struct bc_literal {
-    bc_token start;        /* the element type; kind END: none */
-    bool raw;              /* the token is a string with the bytes */
+    bc_token start; /* the element type; kind END: none */
+    bool raw;       /* the token is a string with the bytes */
 } bc_literal;
 bool bc_skip_literal(bc_parser *p, bc_literal *out);
 /* What a constant attribute may look like: a literal, or dense<elements> : type, or #cuda_tile.constant<"0x...">. */
@@ -186,7 +191,7 @@ bool bc_parse_debug(bc_parser *p, bc_debug_value *out);
 /* ---- ops ---- */
 
 typedef struct bc_rows_given { /* what was found for a row */
-    size_t first;          /* on the stack of values or types */
+    size_t first;              /* on the stack of values or types */
     uint32_t count;
     bool given;
 } bc_rows_given;
@@ -195,14 +200,14 @@ typedef struct bc_op_state {
     const bc_op_info *info;
     const bc_format *format; /* NULL in generic form */
     bc_opcode opcode;
-    bc_token at;             /* the mnemonic */
+    bc_token at; /* the mnemonic */
     size_t result_base, value_base, type_base, arg_base, size_base;
-    uint32_t named_results;  /* how many the left side names; 0: there is none */
+    uint32_t named_results; /* how many the left side names; 0: there is none */
     bc_rows_given operands[BC_MAX_OPERAND_ROWS];
     bc_rows_given results[BC_MAX_RESULT_ROWS];
     bc_attr attrs[BC_MAX_ATTR_ROWS];
-    uint32_t attrs_given;    /* bit i: attribute row i */
-    uint32_t attrs_implied;  /* the format has a default for it */
+    uint32_t attrs_given;   /* bit i: attribute row i */
+    uint32_t attrs_implied; /* the format has a default for it */
     bc_literal literal;
     bc_block *regions[2];
     bool regions_given[2];

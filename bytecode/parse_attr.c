@@ -330,7 +330,8 @@ static bool parse_hash_attr(bc_parser *p, bc_tagged *out)
             return parse_predicate(p, word, out);
         if (bc_str_is(word, "optimization_hints"))
             return bc_parse_hints(p, out);
-        return bc_parse_fail(p, BC_RULE_A_005, &at, "'#cuda_tile.%.*s' is no attribute that can stand here", BC_STR(word));
+        return bc_parse_fail(p, BC_RULE_A_005, &at, "'#cuda_tile.%.*s' is no attribute that can stand here",
+                             BC_STR(word));
     }
     bool failed = false;
     const bc_alias *alias = bc_alias_get(p, &at, &failed);
@@ -360,23 +361,13 @@ static bool parse_any_attr(bc_parser *p, bc_kind default_int, bc_tagged *out)
 {
     switch ((bc_token_kind)p->tok.kind) {
     case BC_TOK_INT:
-    case BC_TOK_FLOAT:
-        return parse_number_attr(p, default_int, out);
-    case BC_TOK_STRING:
-        out->tag = BC_TAG_STRING;
-        return bc_parse_string(p, &out->u.string);
-    case BC_TOK_AT:
-        out->tag = BC_TAG_STRING;
-        return bc_parse_symbol(p, &out->u.string);
-    case BC_TOK_HASH:
-        return parse_hash_attr(p, out);
-    case BC_TOK_WORD:
-        return parse_word_attr(p, out);
-    case BC_TOK_BANG:
-        out->tag = BC_TAG_TYPE;
-        return bc_parse_type(p, &out->type);
-    default:
-        break;
+    case BC_TOK_FLOAT: return parse_number_attr(p, default_int, out);
+    case BC_TOK_STRING: out->tag = BC_TAG_STRING; return bc_parse_string(p, &out->u.string);
+    case BC_TOK_AT: out->tag = BC_TAG_STRING; return bc_parse_symbol(p, &out->u.string);
+    case BC_TOK_HASH: return parse_hash_attr(p, out);
+    case BC_TOK_WORD: return parse_word_attr(p, out);
+    case BC_TOK_BANG: out->tag = BC_TAG_TYPE; return bc_parse_type(p, &out->type);
+    default: break;
     }
     if (bc_is_punct(p, '-') || bc_is_punct(p, '+'))
         return parse_number_attr(p, default_int, out);
@@ -460,26 +451,20 @@ static bool parse_tagged_row(bc_parser *p, const bc_row *row, const bc_tagged **
 bool bc_parse_row(bc_parser *p, const bc_row *row, bc_attr *out)
 {
     switch ((bc_encoding)row->encoding) {
-    case BC_ENC_ENUM:
-        return bc_parse_enum(p, (bc_enum_id)row->enum_id, &out->u);
+    case BC_ENC_ENUM: return bc_parse_enum(p, (bc_enum_id)row->enum_id, &out->u);
     case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-        return parse_integer_row(p, row, &out->u);
-    case BC_ENC_BOOL:
-        return parse_bool_row(p, &out->u);
+    case BC_ENC_VARINT64: return parse_integer_row(p, row, &out->u);
+    case BC_ENC_BOOL: return parse_bool_row(p, &out->u);
     case BC_ENC_STRING:
         return p->tok.kind == BC_TOK_AT ? bc_parse_symbol(p, &out->string) : bc_parse_string(p, &out->string);
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-        return parse_tagged_row(p, row, &out->tagged);
+    case BC_ENC_ATTRS: return parse_tagged_row(p, row, &out->tagged);
     case BC_ENC_I32S:
-    case BC_ENC_BOOLS:
-        return parse_list(p, (bc_encoding)row->encoding, &out->ints);
+    case BC_ENC_BOOLS: return parse_list(p, (bc_encoding)row->encoding, &out->ints);
     case BC_ENC_CONST:
     case BC_ENC_UNIT:
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
     return true;
 }
@@ -539,7 +524,7 @@ typedef struct packer {
     const bc_type *type;
     bc_kind kind;
     uint8_t *bytes;
-    uint64_t count;  /* elements of the type */
+    uint64_t count; /* elements of the type */
     uint64_t done;
 } packer;
 
@@ -593,7 +578,10 @@ static bool pack_list(bc_parser *p, packer *k, uint32_t d)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
 }
 
 /* Elements of i1 written as a byte each, 00 or 01: the record has a bit for each. Gives the length of the record. */
@@ -614,13 +602,14 @@ static bool are_bits(const uint8_t *bytes, size_t count)
     return true;
 }
 
-/* "0x00FF": the bytes of the record; of i1, of which a record holds eight in a byte, also one byte an element. bits is how
-   many elements of i1 there are, 0 for other types. */
+/* "0x00FF": the bytes of the record; of i1, of which a record holds eight in a byte, also one byte an element. bits is
+   how many elements of i1 there are, 0 for other types. */
 static bool pack_raw(bc_parser *p, uint64_t bits, const bc_blob **out)
 {
     tv_str hex = p->tok.name;
     if (hex.len < 2 || hex.len % 2 || hex.ptr[0] != '0' || hex.ptr[1] != 'x')
-        return bc_parse_fail(p, BC_RULE_A_010, &p->tok, "the bytes of a constant are written as \"0x\" and pairs of digits");
+        return bc_parse_fail(p, BC_RULE_A_010, &p->tok,
+                             "the bytes of a constant are written as \"0x\" and pairs of digits");
     size_t len = hex.len / 2 - 1;
     uint8_t *bytes = bc_new(&p->scratch, uint8_t, len);
     if (!bytes)
@@ -663,8 +652,8 @@ static bool pack_elements(bc_parser *p, packer *k, const bc_blob **out)
     if (list && k->type->rank == 0)
         return bc_parse_fail(p, BC_RULE_A_009, &p->tok, "a list of elements for a scalar");
     if (list && k->type->rank > BC_MAX_RANK)
-        return bc_parse_fail(p, BC_RULE_A_012, &p->tok, "elements in more than %d dimensions; write the bytes, \"0x...\"",
-                             BC_MAX_RANK);
+        return bc_parse_fail(p, BC_RULE_A_012, &p->tok,
+                             "elements in more than %d dimensions; write the bytes, \"0x...\"", BC_MAX_RANK);
     if (list ? !pack_list(p, k, 0) : !parse_element(p, k->kind, &bits))
         return false;
     bool one = !list || all_same(k, len);
@@ -704,7 +693,8 @@ static bool pack_at(bc_parser *p, const bc_literal *literal, const bc_type *type
     packer k = {.type = type, .kind = bc_elem_kind(type)};
     int64_t count = bc_is_tile(type) ? bc_shape_elems(type->shape, type->rank) : -1;
     if (p->tok.kind != BC_TOK_STRING && (count < 0 || !bc_kind_in(k.kind, BC_SET_NUMBER)))
-        return bc_parse_fail(p, BC_RULE_A_013, &at, "a constant of this type can only be written as its bytes, \"0x...\"");
+        return bc_parse_fail(p, BC_RULE_A_013, &at,
+                             "a constant of this type can only be written as its bytes, \"0x...\"");
     k.count = count < 0 ? 0 : (uint64_t)count;
     return pack_elements(p, &k, out) && (bc_is_punct(p, '>') || bc_expected(p, "'>'"));
 }

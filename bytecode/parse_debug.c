@@ -65,7 +65,8 @@ static bool at_debug_attr(const bc_parser *p)
 {
     tv_str word = bc_without_prefix(p->tok.name);
     return bc_is_word(p, "loc")
-           || (p->tok.kind == BC_TOK_HASH && word.len > 3 && word.len < p->tok.name.len && memcmp(word.ptr, "di_", 3) == 0);
+           || (p->tok.kind == BC_TOK_HASH && word.len > 3 && word.len < p->tok.name.len
+               && memcmp(word.ptr, "di_", 3) == 0);
 }
 
 static bool at_alias(const bc_parser *p)
@@ -165,8 +166,10 @@ static const char *missing_member(const bc_parser *p, const bc_di *d)
 {
     static const struct {
         const char *a, *b;
-    } needed[BC_DI_TAG_COUNT] = {[BC_DI_COMPILE_UNIT] = {"file", NULL}, [BC_DI_LEXICAL_BLOCK] = {"scope", "file"},
-                                 [BC_DI_LOC] = {"scope", NULL}, [BC_DI_SUBPROGRAM] = {"file", "compileUnit"}};
+    } needed[BC_DI_TAG_COUNT] = {[BC_DI_COMPILE_UNIT] = {"file", NULL},
+                                 [BC_DI_LEXICAL_BLOCK] = {"scope", "file"},
+                                 [BC_DI_LOC] = {"scope", NULL},
+                                 [BC_DI_SUBPROGRAM] = {"file", "compileUnit"}};
     const bc_di *debug = p->m->debug;
     if (needed[d->tag].a && (!d->a || debug[d->a - 1].tag == BC_DI_UNKNOWN))
         return needed[d->tag].a;
@@ -206,8 +209,11 @@ static bool parse_u32(bc_parser *p, const char *what, uint32_t *out)
     return true;
 }
 
-enum { TAG_FILE = 1 << BC_DI_FILE, TAG_UNIT = 1 << BC_DI_COMPILE_UNIT,
-       TAG_SCOPE = 1 << BC_DI_SUBPROGRAM | 1 << BC_DI_LEXICAL_BLOCK };
+enum {
+    TAG_FILE = 1 << BC_DI_FILE,
+    TAG_UNIT = 1 << BC_DI_COMPILE_UNIT,
+    TAG_SCOPE = 1 << BC_DI_SUBPROGRAM | 1 << BC_DI_LEXICAL_BLOCK
+};
 
 /* One `key = value` of a debug attribute written as a struct. */
 static bool parse_member(bc_parser *p, bc_di *d)
@@ -298,8 +304,11 @@ static bool parse_dialect_debug(bc_parser *p, bc_debug_value *out)
     static const struct {
         const char *word;
         bc_di_tag tag;
-    } attrs[] = {{"di_compile_unit", BC_DI_COMPILE_UNIT}, {"di_file", BC_DI_FILE}, {"di_loc", BC_DI_LOC},
-                 {"di_lexical_block", BC_DI_LEXICAL_BLOCK}, {"di_subprogram", BC_DI_SUBPROGRAM}};
+    } attrs[] = {{"di_compile_unit", BC_DI_COMPILE_UNIT},
+                 {"di_file", BC_DI_FILE},
+                 {"di_loc", BC_DI_LOC},
+                 {"di_lexical_block", BC_DI_LEXICAL_BLOCK},
+                 {"di_subprogram", BC_DI_SUBPROGRAM}};
     bc_token at = p->tok;
     bc_next(p);
     for (size_t i = 0; i < TV_COUNT(attrs); i++)

@@ -40,7 +40,8 @@ static bool divide_operands(bc_parser *p, bc_op_state *s, size_t first, uint32_t
         if (!sized)
             given->count = rows[r].arity == BC_ONE ? 1 : count - fixed;
         if (rows[r].arity == BC_OPTIONAL && given->count > 1)
-            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "%u operands for '%s'", (unsigned)given->count, rows[r].name);
+            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "%u operands for '%s'", (unsigned)given->count,
+                                 rows[r].name);
         given->first = first;
         given->given = true;
         first += given->count;

@@ -302,7 +302,8 @@ bool bc_expected(bc_parser *p, const char *what)
     if (t->kind == BC_TOK_BAD && (unsigned char)*t->ptr >= 0x20 && (unsigned char)*t->ptr < 0x7f)
         return bc_parse_fail(p, BC_RULE_A_002, t, "'%c' means nothing here; expected %s", *t->ptr, what);
     if (t->kind == BC_TOK_BAD)
-        return bc_parse_fail(p, BC_RULE_A_002, t, "the byte 0x%02x cannot stand here", (unsigned)(unsigned char)*t->ptr);
+        return bc_parse_fail(p, BC_RULE_A_002, t, "the byte 0x%02x cannot stand here",
+                             (unsigned)(unsigned char)*t->ptr);
     if (t->kind == BC_TOK_END)
         return bc_parse_fail(p, BC_RULE_A_001, t, "the text ends where %s was expected", what);
     tv_str found = {t->ptr, t->len};
@@ -365,7 +366,8 @@ bool bc_parse_i64(bc_parser *p, int64_t *out)
     if (!bc_parse_u64(p, &value, &negative))
         return false;
     if (!negative && value > INT64_MAX)
-        return bc_parse_fail(p, BC_RULE_A_010, &at, "%llu does not fit a signed 64-bit number", (unsigned long long)value);
+        return bc_parse_fail(p, BC_RULE_A_010, &at, "%llu does not fit a signed 64-bit number",
+                             (unsigned long long)value);
     *out = (int64_t)value;
     return true;
 }
@@ -399,7 +401,10 @@ static const bc_string *unescape(bc_parser *p, tv_str s)
         char c = s.ptr[i];
         if (c == '\\' && i + 1 < s.len) {
             int high = i + 2 < s.len ? hex_value(s.ptr[i + 1]) : -1, low = high >= 0 ? hex_value(s.ptr[i + 2]) : -1;
-            c = low >= 0 ? (char)(high << 4 | low) : s.ptr[i + 1] == 'n' ? '\n' : s.ptr[i + 1] == 't' ? '\t' : s.ptr[i + 1];
+            c = low >= 0              ? (char)(high << 4 | low)
+                : s.ptr[i + 1] == 'n' ? '\n'
+                : s.ptr[i + 1] == 't' ? '\t'
+                                      : s.ptr[i + 1];
             i += low >= 0 ? 2 : 1;
         }
         bytes[len++] = c;

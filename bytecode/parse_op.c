@@ -158,7 +158,8 @@ static bool parse_segment_sizes(bc_parser *p, bc_op_state *s)
     for (unsigned i = 0; i < sizes.ints->count; i++) {
         int64_t size = sizes.ints->ptr[i];
         const bc_row *row = &bc_operand_rows(s->info)[i];
-        bool good = row->arity == BC_ONE ? size == 1 : size >= 0 && size <= (row->arity == BC_OPTIONAL ? 1 : BC_MAX_OPERANDS);
+        bool good = row->arity == BC_ONE ? size == 1
+                                         : size >= 0 && size <= (row->arity == BC_OPTIONAL ? 1 : BC_MAX_OPERANDS);
         if (!good)
             return bc_parse_fail(p, BC_RULE_A_009, &at, "%lld operands for '%s'", (long long)size, row->name);
         s->operands[i] = (bc_rows_given){.count = (uint32_t)size, .given = true};
@@ -430,8 +431,8 @@ static bool check_sizes(bc_parser *p, const bc_op_state *s, const bc_type *type,
                              (unsigned)wanted);
     for (uint32_t i = 0; i < given; i++)
         if (p->sizes[(strides ? s->stride_first : s->shape_first) + i] != types[i])
-            return bc_parse_fail(p, BC_RULE_A_008, &s->sizes_at[strides], "the %s differ from those of the type at %u", what,
-                                 (unsigned)i);
+            return bc_parse_fail(p, BC_RULE_A_008, &s->sizes_at[strides], "the %s differ from those of the type at %u",
+                                 what, (unsigned)i);
     return true;
 }
 
@@ -489,8 +490,7 @@ static bool parse_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece)
 {
     int row = piece->refs[0].row;
     switch ((bc_piece_kind)piece->kind) {
-    case BC_PIECE_TEXT:
-        return parse_text(p, piece->text);
+    case BC_PIECE_TEXT: return parse_text(p, piece->text);
     case BC_PIECE_VALUE: {
         bc_token at = p->tok;
         return bc_rows[row].kind == BC_OPERAND ? parse_operands(p, s, row) : bc_give_attr(p, s, row, &at);
@@ -499,26 +499,18 @@ static bool parse_piece(bc_parser *p, bc_op_state *s, const bc_piece *piece)
         bc_token at = p->tok;
         return at.kind == BC_TOK_AT ? bc_give_attr(p, s, row, &at) : bc_expected(p, "a name such as @table");
     }
-    case BC_PIECE_TYPES:
-        return parse_type_piece(p, s, piece);
-    case BC_PIECE_TOKEN:
-        return state_token(p, s, row);
-    case BC_PIECE_ARGS:
-        return take_arg_name(p);
-    case BC_PIECE_ASSIGN:
-        return parse_assignments(p, s, piece->refs[1].row);
-    case BC_PIECE_SIZES:
-        return parse_sizes(p, s, piece);
-    case BC_PIECE_ARG_LIST:
-        return bc_parse_arguments(p, NULL);
-    case BC_PIECE_REGION:
-        return parse_region_piece(p, s, piece);
+    case BC_PIECE_TYPES: return parse_type_piece(p, s, piece);
+    case BC_PIECE_TOKEN: return state_token(p, s, row);
+    case BC_PIECE_ARGS: return take_arg_name(p);
+    case BC_PIECE_ASSIGN: return parse_assignments(p, s, piece->refs[1].row);
+    case BC_PIECE_SIZES: return parse_sizes(p, s, piece);
+    case BC_PIECE_ARG_LIST: return bc_parse_arguments(p, NULL);
+    case BC_PIECE_REGION: return parse_region_piece(p, s, piece);
     case BC_PIECE_DICT: /* dictionaries are taken before any text */
     case BC_PIECE_END:
     case BC_PIECE_GROUP:
     case BC_PIECE_ELSE:
-    case BC_PIECE_CLOSE:
-        break;
+    case BC_PIECE_CLOSE: break;
     }
     return true;
 }
@@ -606,7 +598,8 @@ static bool parse_run(bc_parser *p, bc_op_state *s, unsigned *at, unsigned depth
     for (bool again = true; again;) {
         again = false;
         group = first;
-        for (unsigned k = 0; s->format->pieces[group].kind == BC_PIECE_GROUP; k++, group = bc_group_end(s->format, group)) {
+        for (unsigned k = 0; s->format->pieces[group].kind == BC_PIECE_GROUP;
+             k++, group = bc_group_end(s->format, group)) {
             if (used >> k & 1 || !enters(p, s, group, first, used))
                 continue;
             used |= 1u << k;
@@ -622,8 +615,7 @@ static bool parse_run(bc_parser *p, bc_op_state *s, unsigned *at, unsigned depth
             settle_absent(s, &s->format->pieces[group]);
         unsigned other = s->format->pieces[group].jump;
         bool has_other = s->format->pieces[other].kind == BC_PIECE_ELSE;
-        if (has_other && !(used >> k & 1)
-            && !parse_pieces(p, s, other + 1, s->format->pieces[other].jump, depth + 1))
+        if (has_other && !(used >> k & 1) && !parse_pieces(p, s, other + 1, s->format->pieces[other].jump, depth + 1))
             return false;
     }
     return true;
@@ -681,7 +673,8 @@ static bool check_attrs(bc_parser *p, const bc_op_state *s)
     for (unsigned i = 0; i < s->info->attr_rows; i++) {
         bool needed = rows[i].kind == BC_ATTR && rows[i].arity == BC_ONE && rows[i].encoding != BC_ENC_BOOLS;
         if (needed && !((s->attrs_given | s->attrs_implied) >> i & 1))
-            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' needs its attribute '%s'", s->info->name, rows[i].name);
+            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' needs its attribute '%s'", s->info->name,
+                                 rows[i].name);
     }
     return true;
 }
@@ -731,7 +724,8 @@ static bool place_constant(bc_parser *p, bc_op_state *s, const bc_op *op)
         if (rows[i].encoding != BC_ENC_CONST)
             continue;
         if (op->result_count == 0 && !s->literal.raw)
-            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' has no result that says what its value is", s->info->name);
+            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' has no result that says what its value is",
+                                 s->info->name);
         const bc_type *type = op->result_count ? bc_results(op)[0].type : NULL;
         if (!bc_pack_literal(p, &s->literal, type, &bc_attrs(op)[i].blob))
             return false;
@@ -865,8 +859,11 @@ static void parse_block_op(bc_parser *p, bc_block *block)
 {
     const bc_op_info *outer = p->op;
     const char *start = p->tok.ptr;
-    bc_op_state s = {.result_base = p->result_count, .value_base = p->value_count, .type_base = p->type_count,
-                     .arg_base = p->arg_count, .size_base = p->size_count};
+    bc_op_state s = {.result_base = p->result_count,
+                     .value_base = p->value_count,
+                     .type_base = p->type_count,
+                     .arg_base = p->arg_count,
+                     .size_base = p->size_count};
     bc_op *op = NULL;
     bool good = parse_op(p, &s, &op) && define_results(p, &s, op);
     if (good)

@@ -74,7 +74,8 @@ static bool parse_dims(bc_parser *p, bool last_has_x, dims *d)
         else if (!last_has_x)
             break;
         else
-            return bc_parse_fail(p, BC_RULE_A_001, &whole, "a size list goes on with 'x' and the element type: 4x8xf32");
+            return bc_parse_fail(p, BC_RULE_A_001, &whole,
+                                 "a size list goes on with 'x' and the element type: 4x8xf32");
     }
     bc_go_to(p, at);
     return true;
@@ -232,14 +233,10 @@ static bool parse_view(bc_parser *p, bc_type *t)
 static bool parse_payload(bc_parser *p, bc_type *t)
 {
     switch ((bc_kind)t->kind) {
-    case BC_PTR:
-        return parse_ptr(p, t);
-    case BC_TILE:
-        return parse_tile(p, t);
-    case BC_TENSOR_VIEW:
-        return parse_tensor_view(p, t);
-    default:
-        return parse_view(p, t);
+    case BC_PTR: return parse_ptr(p, t);
+    case BC_TILE: return parse_tile(p, t);
+    case BC_TENSOR_VIEW: return parse_tensor_view(p, t);
+    default: return parse_view(p, t);
     }
 }
 

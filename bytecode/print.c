@@ -62,33 +62,15 @@ static void print_attr(bc_printer *p, const bc_op *op, int row)
     const bc_attr *a = bc_attr_of(op, row);
     bc_text *out = p->out;
     switch ((bc_encoding)r->encoding) {
-    case BC_ENC_ENUM:
-        bc_text_puts(out, bc_enum_text((bc_enum_id)r->enum_id, a->u));
-        break;
-    case BC_ENC_VARINT32:
-        bc_print_i64(out, (int32_t)(uint32_t)a->u);
-        break;
-    case BC_ENC_VARINT64:
-        bc_print_i64(out, (int64_t)a->u);
-        break;
-    case BC_ENC_BOOL:
-        bc_text_puts(out, a->u ? "true" : "false");
-        break;
-    case BC_ENC_STRING:
-        bc_print_string(out, a->string->s);
-        break;
-    case BC_ENC_CONST:
-        bc_print_constant(out, &p->dense, bc_results(op)[0].type, a->blob);
-        break;
-    case BC_ENC_TAGGED:
-        bc_print_predicate(out, a->tagged);
-        break;
-    case BC_ENC_HINTS:
-        bc_print_hints(out, a->tagged);
-        break;
-    case BC_ENC_ATTRS:
-        bc_print_tagged(out, a->tagged);
-        break;
+    case BC_ENC_ENUM: bc_text_puts(out, bc_enum_text((bc_enum_id)r->enum_id, a->u)); break;
+    case BC_ENC_VARINT32: bc_print_i64(out, (int32_t)(uint32_t)a->u); break;
+    case BC_ENC_VARINT64: bc_print_i64(out, (int64_t)a->u); break;
+    case BC_ENC_BOOL: bc_text_puts(out, a->u ? "true" : "false"); break;
+    case BC_ENC_STRING: bc_print_string(out, a->string->s); break;
+    case BC_ENC_CONST: bc_print_constant(out, &p->dense, bc_results(op)[0].type, a->blob); break;
+    case BC_ENC_TAGGED: bc_print_predicate(out, a->tagged); break;
+    case BC_ENC_HINTS: bc_print_hints(out, a->tagged); break;
+    case BC_ENC_ATTRS: bc_print_tagged(out, a->tagged); break;
     case BC_ENC_I32S:
         bc_text_char(out, '[');
         bc_print_ints(out, a->ints->ptr, a->ints->count, ", ");
@@ -100,8 +82,7 @@ static void print_attr(bc_printer *p, const bc_op *op, int row)
         bc_text_char(out, ']');
         break;
     case BC_ENC_UNIT:
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
 }
 
@@ -224,26 +205,14 @@ static const bc_block *region_of(const bc_op *op, const bc_piece *piece)
 static void print_piece(bc_printer *p, const bc_op *op, const bc_piece *piece)
 {
     switch ((bc_piece_kind)piece->kind) {
-    case BC_PIECE_TEXT:
-        bc_text_str(p->out, piece->text);
-        break;
+    case BC_PIECE_TEXT: bc_text_str(p->out, piece->text); break;
     case BC_PIECE_VALUE:
-    case BC_PIECE_SYMBOL:
-        print_value_piece(p, op, piece);
-        break;
-    case BC_PIECE_DICT:
-        print_dict(p, op, piece);
-        break;
-    case BC_PIECE_TYPES:
-        print_types(p, op, piece);
-        break;
+    case BC_PIECE_SYMBOL: print_value_piece(p, op, piece); break;
+    case BC_PIECE_DICT: print_dict(p, op, piece); break;
+    case BC_PIECE_TYPES: print_types(p, op, piece); break;
     case BC_PIECE_ARGS:
-    case BC_PIECE_ASSIGN:
-        print_args(p, op, piece);
-        break;
-    case BC_PIECE_SIZES:
-        print_sizes(p, op, piece);
-        break;
+    case BC_PIECE_ASSIGN: print_args(p, op, piece); break;
+    case BC_PIECE_SIZES: print_sizes(p, op, piece); break;
     case BC_PIECE_ARG_LIST:
         if (!p->one_line)
             bc_print_newline(p);
@@ -257,8 +226,7 @@ static void print_piece(bc_printer *p, const bc_op *op, const bc_piece *piece)
     case BC_PIECE_END:
     case BC_PIECE_GROUP:
     case BC_PIECE_ELSE:
-    case BC_PIECE_CLOSE:
-        break;
+    case BC_PIECE_CLOSE: break;
     }
 }
 

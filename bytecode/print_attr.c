@@ -1,5 +1,5 @@
-/* Text of types and attributes, spelled as MLIR's printer does. Types and attributes of any shape are printed: a tile of
-   tiles, sizes below zero. The reader bounds how deep they are nested. */
+/* Text of types and attributes, spelled as MLIR's printer does. Types and attributes of any shape are printed: a tile
+   of tiles, sizes below zero. The reader bounds how deep they are nested. */
 #include "bytecode/print.h"
 
 #include <stdlib.h>
@@ -341,9 +341,7 @@ static void print_div_by(bc_text *out, const bc_tagged *a)
 static bool print_bare_predicate(bc_text *out, const bc_tagged *a)
 {
     switch (a->tag) {
-    case BC_TAG_DIV_BY:
-        print_div_by(out, a);
-        return true;
+    case BC_TAG_DIV_BY: print_div_by(out, a); return true;
     case BC_TAG_SAME_ELEMENTS:
         bc_text_puts(out, "same_elements<[");
         bc_print_ints(out, a->u.ints.ptr, a->u.ints.count, ", ");
@@ -356,8 +354,7 @@ static bool print_bare_predicate(bc_text *out, const bc_tagged *a)
         print_bound(out, a->has_b, a->b);
         bc_text_char(out, '>');
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -371,18 +368,10 @@ void bc_print_tagged(bc_text *out, const bc_tagged *a)
 {
     switch ((bc_tag)a->tag) {
     case BC_TAG_INTEGER:
-    case BC_TAG_FLOAT:
-        print_typed_number(out, a);
-        break;
-    case BC_TAG_BOOL:
-        bc_text_puts(out, a->u.bits ? "true" : "false");
-        break;
-    case BC_TAG_TYPE:
-        bc_print_type(out, a->type, true);
-        break;
-    case BC_TAG_STRING:
-        bc_print_string(out, a->u.string->s);
-        break;
+    case BC_TAG_FLOAT: print_typed_number(out, a); break;
+    case BC_TAG_BOOL: bc_text_puts(out, a->u.bits ? "true" : "false"); break;
+    case BC_TAG_TYPE: bc_print_type(out, a->type, true); break;
+    case BC_TAG_STRING: bc_print_string(out, a->u.string->s); break;
     case BC_TAG_ARRAY:
         bc_text_char(out, '[');
         for (uint32_t i = 0; i < a->u.array.count; i++) {
@@ -392,9 +381,7 @@ void bc_print_tagged(bc_text *out, const bc_tagged *a)
         }
         bc_text_char(out, ']');
         break;
-    case BC_TAG_DICTIONARY:
-        print_dict(out, &a->u.dict, false);
-        break;
+    case BC_TAG_DICTIONARY: print_dict(out, &a->u.dict, false); break;
     case BC_TAG_HINTS:
         bc_text_puts(out, "#cuda_tile.optimization_hints");
         bc_print_hints(out, a);
@@ -405,8 +392,7 @@ void bc_print_tagged(bc_text *out, const bc_tagged *a)
         bc_text_puts(out, "#cuda_tile.");
         print_bare_predicate(out, a);
         break;
-    case BC_TAG_DENSE: /* the reader refuses it */
-        break;
+    case BC_TAG_DENSE: /* the reader refuses it */ break;
     }
 }
 

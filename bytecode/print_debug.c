@@ -1,5 +1,5 @@
-/* Locations as MLIR writes them: every location and debug attribute gets an alias (#loc3, #di_file), numbered by how deep
-   it is nested, then by kind, then by where it is first met while printing; the definitions follow the module.
+/* Locations as MLIR writes them: every location and debug attribute gets an alias (#loc3, #di_file), numbered by how
+   deep it is nested, then by kind, then by where it is first met while printing; the definitions follow the module.
    Debug attributes that say the same are one, as in MLIR. Source: format reference, section 9. */
 #include <stdlib.h>
 
@@ -9,15 +9,21 @@
 typedef enum what { COMPILE_UNIT, FILE_NODE, LEXICAL_BLOCK, SUBPROGRAM, UNKNOWN, PLACE, SCOPED, CALL_SITE } what;
 
 static const char *const alias_names[] = {
-    [COMPILE_UNIT] = "di_compile_unit", [FILE_NODE] = "di_file", [LEXICAL_BLOCK] = "di_lexical_block",
-    [SUBPROGRAM] = "di_subprogram", [UNKNOWN] = "loc", [PLACE] = "loc", [SCOPED] = "loc", [CALL_SITE] = "loc",
+    [COMPILE_UNIT] = "di_compile_unit",
+    [FILE_NODE] = "di_file",
+    [LEXICAL_BLOCK] = "di_lexical_block",
+    [SUBPROGRAM] = "di_subprogram",
+    [UNKNOWN] = "loc",
+    [PLACE] = "loc",
+    [SCOPED] = "loc",
+    [CALL_SITE] = "loc",
 };
 
 /* An attribute of MLIR. PLACE is the file:line:column inside a DILoc, which is an attribute of its own there. */
 typedef struct node {
     uint8_t what;
-    const bc_di *di;       /* NULL: UNKNOWN */
-    uint32_t a, b;         /* nodes it refers to, for SCOPED the place and the scope */
+    const bc_di *di; /* NULL: UNKNOWN */
+    uint32_t a, b;   /* nodes it refers to, for SCOPED the place and the scope */
     uint32_t hash;
     uint32_t depth, order; /* 0: not met yet */
     uint32_t number;       /* of the alias */
@@ -25,13 +31,13 @@ typedef struct node {
 
 struct bc_aliases {
     const bc_module *m;
-    node *nodes;           /* nodes[0] is the unknown location */
+    node *nodes; /* nodes[0] is the unknown location */
     size_t count, capacity;
-    uint32_t *slots;       /* node + 1 */
+    uint32_t *slots; /* node + 1 */
     size_t slot_count;
-    uint32_t *node_of;     /* by debug reference; UINT32_MAX: not made yet */
+    uint32_t *node_of; /* by debug reference; UINT32_MAX: not made yet */
     uint32_t next_order;
-    const node **sorted;   /* the ones that were met, in the order of their definitions */
+    const node **sorted; /* the ones that were met, in the order of their definitions */
     size_t sorted_count;
 };
 
@@ -72,7 +78,7 @@ static bool same_node(const node *x, const node *y)
         return true;
     const bc_di *d = x->di, *e = y->di;
     return d->line == e->line && d->column == e->column && d->flags == e->flags && same_string(d->name, e->name)
-        && same_string(d->other, e->other);
+           && same_string(d->other, e->other);
 }
 
 /* The node equal to n, new if there was none. The arrays were made large enough. */
@@ -94,8 +100,9 @@ static uint32_t intern(bc_aliases *al, node n)
 static uint32_t node_for(bc_aliases *al, uint32_t ref)
 {
     static const uint8_t kinds[BC_DI_TAG_COUNT] = {
-        [BC_DI_UNKNOWN] = UNKNOWN, [BC_DI_COMPILE_UNIT] = COMPILE_UNIT, [BC_DI_FILE] = FILE_NODE,
-        [BC_DI_LEXICAL_BLOCK] = LEXICAL_BLOCK, [BC_DI_LOC] = SCOPED, [BC_DI_SUBPROGRAM] = SUBPROGRAM,
+        [BC_DI_UNKNOWN] = UNKNOWN,     [BC_DI_COMPILE_UNIT] = COMPILE_UNIT,
+        [BC_DI_FILE] = FILE_NODE,      [BC_DI_LEXICAL_BLOCK] = LEXICAL_BLOCK,
+        [BC_DI_LOC] = SCOPED,          [BC_DI_SUBPROGRAM] = SUBPROGRAM,
         [BC_DI_CALL_SITE] = CALL_SITE,
     };
     if (ref == 0)
@@ -123,16 +130,12 @@ static unsigned children(const node *n, uint32_t out[2])
     switch ((what)n->what) {
     case UNKNOWN:
     case PLACE:
-    case FILE_NODE:
-        return 0;
-    case COMPILE_UNIT:
-        out[0] = n->a;
-        return 1;
+    case FILE_NODE: return 0;
+    case COMPILE_UNIT: out[0] = n->a; return 1;
     case LEXICAL_BLOCK:
     case SUBPROGRAM:
     case SCOPED:
-    case CALL_SITE:
-        break;
+    case CALL_SITE: break;
     }
     out[0] = n->a;
     out[1] = n->b;
@@ -307,9 +310,7 @@ static void print_definition(bc_text *out, const bc_aliases *al, const node *n)
     print_alias(out, n);
     bc_text_puts(out, " = ");
     switch ((what)n->what) {
-    case UNKNOWN:
-        bc_text_puts(out, "loc(unknown)");
-        break;
+    case UNKNOWN: bc_text_puts(out, "loc(unknown)"); break;
     case PLACE:
         print_quoted(out, "loc(", n->di->name);
         print_number(out, ":", n->di->line);
@@ -343,9 +344,7 @@ static void print_definition(bc_text *out, const bc_aliases *al, const node *n)
             print_number(out, ", column = ", n->di->column);
         bc_text_char(out, '>');
         break;
-    case SUBPROGRAM:
-        print_subprogram(out, al, n);
-        break;
+    case SUBPROGRAM: print_subprogram(out, al, n); break;
     }
     bc_text_char(out, '\n');
 }

@@ -20,21 +20,11 @@ static void print_property(bc_printer *p, const bc_op *op, const bc_row *row, co
 {
     bc_text *out = p->out;
     switch ((bc_encoding)row->encoding) {
-    case BC_ENC_ENUM:
-        bc_print_enum_attr(out, (bc_enum_id)row->enum_id, a->u);
-        break;
-    case BC_ENC_VARINT32:
-        bc_text_printf(out, "%ld : i32", (long)(int32_t)(uint32_t)a->u);
-        break;
-    case BC_ENC_VARINT64:
-        bc_text_printf(out, "%lld : i64", (long long)(int64_t)a->u);
-        break;
-    case BC_ENC_BOOL:
-        bc_text_puts(out, a->u ? "true" : "false");
-        break;
-    case BC_ENC_STRING:
-        bc_print_string(out, a->string->s);
-        break;
+    case BC_ENC_ENUM: bc_print_enum_attr(out, (bc_enum_id)row->enum_id, a->u); break;
+    case BC_ENC_VARINT32: bc_text_printf(out, "%ld : i32", (long)(int32_t)(uint32_t)a->u); break;
+    case BC_ENC_VARINT64: bc_text_printf(out, "%lld : i64", (long long)(int64_t)a->u); break;
+    case BC_ENC_BOOL: bc_text_puts(out, a->u ? "true" : "false"); break;
+    case BC_ENC_STRING: bc_print_string(out, a->string->s); break;
     case BC_ENC_CONST:
         bc_text_puts(out, "#cuda_tile.constant<");
         bc_print_hex(out, a->blob);
@@ -42,18 +32,11 @@ static void print_property(bc_printer *p, const bc_op *op, const bc_row *row, co
         break;
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-        bc_print_tagged(out, a->tagged);
-        break;
-    case BC_ENC_I32S:
-        print_words(out, "i32", a->ints, false);
-        break;
-    case BC_ENC_BOOLS:
-        print_words(out, "i1", a->ints, true);
-        break;
+    case BC_ENC_ATTRS: bc_print_tagged(out, a->tagged); break;
+    case BC_ENC_I32S: print_words(out, "i32", a->ints, false); break;
+    case BC_ENC_BOOLS: print_words(out, "i1", a->ints, true); break;
     case BC_ENC_UNIT:
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
     (void)op;
 }

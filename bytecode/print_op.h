@@ -10,23 +10,23 @@ typedef struct bc_aliases bc_aliases;
 typedef struct bc_printer {
     const bc_module *m;
     tv_print_options options;
-    bc_arena scratch;             /* formats, and what lasts for the module */
+    bc_arena scratch; /* formats, and what lasts for the module */
     bc_formats formats;
     bc_dense_cache dense;
     bc_text *out;
-    tv_writer sink;               /* takes out when it is full */
+    tv_writer sink; /* takes out when it is full */
     bool sink_failed;
-    unsigned indent;              /* levels of two spaces */
+    unsigned indent; /* levels of two spaces */
     /* per function */
     const bc_names *names;
     /* with debug_info */
     const bc_aliases *aliases;
     /* for the text of one op */
-    bool one_line;                /* {...} for regions */
+    bool one_line; /* {...} for regions */
     const bc_op *marked;
     int row;
     unsigned index;
-    size_t mark, mark_len;        /* in out */
+    size_t mark, mark_len; /* in out */
 } bc_printer;
 
 /* { ... }; skip_last leaves out the last op. */

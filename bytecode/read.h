@@ -21,16 +21,16 @@ typedef struct bc_reader {
     bc_oddities odd;
 
     /* Type records: decoded on first use, so forward references work. */
-    const bc_type **types;       /* by file index; NULL until decoded */
-    uint8_t *type_busy;          /* being decoded: a reference to it is a cycle */
+    const bc_type **types; /* by file index; NULL until decoded */
+    uint8_t *type_busy;    /* being decoded: a reference to it is a cycle */
     const uint8_t *type_offsets, *type_data;
     size_t type_count, type_data_size;
 
     /* Debug section. */
-    const uint8_t *first_index;  /* u32[debug_functions] */
-    const uint8_t *op_index;     /* u64[op_index_count] */
+    const uint8_t *first_index; /* u32[debug_functions] */
+    const uint8_t *op_index;    /* u64[op_index_count] */
     size_t debug_functions, op_index_count;
-    size_t next_loc, loc_limit;  /* slots of the function being read */
+    size_t next_loc, loc_limit; /* slots of the function being read */
 
     /* Function bodies: values in scope, and scratch for the record being read. */
     bc_value **values;

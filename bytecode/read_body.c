@@ -57,7 +57,8 @@ static tv_status read_opcode(bc_reader *r, bc_cursor *c, op_record *rec, bc_opco
     if (code > bc_max_opcode(r->m->version))
         return bc_fail(r, BC_RULE_F_071, rec->offset, "unknown opcode 0x%llx; the largest of 13.%d is 0x%x",
                        (unsigned long long)code, r->m->version, bc_max_opcode(r->m->version));
-    return bc_fail(r, BC_RULE_F_072, rec->offset, "opcode 0x%02llx stands for no op in a body", (unsigned long long)code);
+    return bc_fail(r, BC_RULE_F_072, rec->offset, "opcode 0x%02llx stands for no op in a body",
+                   (unsigned long long)code);
 }
 
 /* The next debug slot of the function: its own first, then one for each op in pre-order. */
@@ -95,8 +96,8 @@ static tv_status read_results(bc_reader *r, bc_cursor *c, op_record *rec)
             count += rows[i].since <= r->m->version;
     }
     while (count > r->result_capacity) {
-        const bc_type **grown = bc_grow(&r->m->arena, r->result_types, r->result_capacity, &r->result_capacity,
-                                        const bc_type *);
+        const bc_type **grown =
+            bc_grow(&r->m->arena, r->result_types, r->result_capacity, &r->result_capacity, const bc_type *);
         if (!grown)
             return bc_no_memory(r);
         r->result_types = grown;
@@ -146,7 +147,8 @@ static tv_status read_enum(bc_reader *r, bc_cursor *c, const bc_row *row, uint64
     if (!value)
         return bc_fail(r, BC_RULE_F_080, at, "%s %llu is not a value of %s", row->name, (unsigned long long)*out,
                        bc_enum_name((bc_enum_id)row->enum_id));
-    return TV_OK; /* whether the file's version has the value is a rule of the verifier: 13.5 tools refuse, older do not */
+    return TV_OK; /* whether the file's version has the value is a rule of the verifier: 13.5 tools refuse, older do not
+                   */
 }
 
 static tv_status read_int_array(bc_reader *r, bc_cursor *c, const bc_row *row, const bc_ints **out)
@@ -197,21 +199,15 @@ static tv_status read_attr(bc_reader *r, bc_cursor *c, const bc_row *row, bc_att
 {
     uint64_t at = bc_cursor_offset(c);
     switch ((bc_encoding)row->encoding) {
-    case BC_ENC_ENUM:
-        return read_enum(r, c, row, &out->u);
+    case BC_ENC_ENUM: return read_enum(r, c, row, &out->u);
     case BC_ENC_VARINT32:
         out->u = bc_varint(c, row->name);
         if (out->u > UINT32_MAX)
             return bc_fail(r, BC_RULE_F_081, at, "%s %llu does not fit 32 bits", row->name, (unsigned long long)out->u);
         return bc_check(r, c);
-    case BC_ENC_VARINT64:
-        out->u = bc_varint(c, row->name);
-        return bc_check(r, c);
-    case BC_ENC_BOOL:
-        out->u = bc_u8(c, row->name) != 0;
-        return bc_check(r, c);
-    case BC_ENC_STRING:
-        return bc_read_string(r, c, row->name, &out->string);
+    case BC_ENC_VARINT64: out->u = bc_varint(c, row->name); return bc_check(r, c);
+    case BC_ENC_BOOL: out->u = bc_u8(c, row->name) != 0; return bc_check(r, c);
+    case BC_ENC_STRING: return bc_read_string(r, c, row->name, &out->string);
     case BC_ENC_CONST: {
         uint64_t i = bc_index(c, r->m->constant_count, BC_RULE_F_032, row->name);
         TV_TRY(bc_check(r, c));
@@ -220,14 +216,11 @@ static tv_status read_attr(bc_reader *r, bc_cursor *c, const bc_row *row, bc_att
     }
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-        return read_tagged(r, c, row, &out->tagged);
+    case BC_ENC_ATTRS: return read_tagged(r, c, row, &out->tagged);
     case BC_ENC_I32S:
-    case BC_ENC_BOOLS:
-        return read_int_array(r, c, row, &out->ints);
+    case BC_ENC_BOOLS: return read_int_array(r, c, row, &out->ints);
     case BC_ENC_UNIT:
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
     return TV_OK;
 }
@@ -256,9 +249,9 @@ static tv_status read_operand(bc_reader *r, bc_cursor *c, op_record *rec, const 
     uint64_t i = bc_index(c, r->value_count, BC_RULE_F_083, noun);
     if (TV_UNLIKELY(c->failed))
         return c->fault == BC_RULE_F_083
-            ? bc_fail(r, BC_RULE_F_083, at, "operand '%s' of '%s' is value %llu; %zu values are visible here", noun,
-                      rec->info->name, (unsigned long long)c->found, r->value_count)
-            : bc_check(r, c);
+                   ? bc_fail(r, BC_RULE_F_083, at, "operand '%s' of '%s' is value %llu; %zu values are visible here",
+                             noun, rec->info->name, (unsigned long long)c->found, r->value_count)
+                   : bc_check(r, c);
     if (TV_UNLIKELY(rec->operand_count == r->operand_capacity)) {
         bc_value **grown = bc_grow(&r->m->arena, r->operands, rec->operand_count, &r->operand_capacity, bc_value *);
         if (!grown)
@@ -272,7 +265,8 @@ static tv_status read_operand(bc_reader *r, bc_cursor *c, op_record *rec, const 
 static tv_status read_many(bc_reader *r, bc_cursor *c, op_record *rec, size_t count, const char *noun)
 {
     if (count > BC_MAX_OPERANDS - rec->operand_count)
-        return bc_fail(r, BC_RULE_F_022, rec->offset, "'%s' has more than %d operands", rec->info->name, BC_MAX_OPERANDS);
+        return bc_fail(r, BC_RULE_F_022, rec->offset, "'%s' has more than %d operands", rec->info->name,
+                       BC_MAX_OPERANDS);
     for (size_t i = 0; i < count; i++)
         TV_TRY(read_operand(r, c, rec, noun));
     return TV_OK;
@@ -288,9 +282,11 @@ static tv_status read_counted(bc_reader *r, bc_cursor *c, op_record *rec)
     while (fixed < rec->info->operand_rows && rows[fixed].arity == BC_ONE)
         fixed++;
     if (total < fixed)
-        return bc_fail(r, BC_RULE_F_084, at, "'%s' has %zu operands; it needs at least %u", rec->info->name, total, fixed);
+        return bc_fail(r, BC_RULE_F_084, at, "'%s' has %zu operands; it needs at least %u", rec->info->name, total,
+                       fixed);
     if (total > fixed + 1u && rows[fixed].arity == BC_OPTIONAL)
-        return bc_fail(r, BC_RULE_F_084, at, "'%s' has %zu operands; it takes at most %u", rec->info->name, total, fixed + 1);
+        return bc_fail(r, BC_RULE_F_084, at, "'%s' has %zu operands; it takes at most %u", rec->info->name, total,
+                       fixed + 1);
     for (unsigned i = 0; i < fixed; i++)
         TV_TRY(read_operand(r, c, rec, rows[i].name));
     return read_many(r, c, rec, total - fixed, fixed < rec->info->operand_rows ? rows[fixed].name : "operand");
@@ -327,12 +323,9 @@ static tv_status read_operands(bc_reader *r, bc_cursor *c, op_record *rec)
             TV_TRY(read_operand(r, c, rec, rows[i].name));
         return TV_OK;
     }
-    case BC_MODE_COUNTED:
-        return read_counted(r, c, rec);
-    case BC_MODE_SEGMENTED:
-        return read_segmented(r, c, rec);
-    case BC_MODE_NONE:
-        break;
+    case BC_MODE_COUNTED: return read_counted(r, c, rec);
+    case BC_MODE_SEGMENTED: return read_segmented(r, c, rec);
+    case BC_MODE_NONE: break;
     }
     return TV_OK;
 }

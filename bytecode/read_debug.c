@@ -28,9 +28,7 @@ static tv_status read_attribute(bc_reader *r, bc_cursor *c, bc_di *d)
     }
     d->tag = (uint8_t)tag;
     switch ((bc_di_tag)tag) {
-    case BC_DI_COMPILE_UNIT:
-        TV_TRY(read_reference(r, c, "file of the compile unit", &d->a));
-        break;
+    case BC_DI_COMPILE_UNIT: TV_TRY(read_reference(r, c, "file of the compile unit", &d->a)); break;
     case BC_DI_FILE:
         TV_TRY(bc_read_string(r, c, "name of the file", &d->name));
         TV_TRY(bc_read_string(r, c, "directory of the file", &d->other));
@@ -62,24 +60,24 @@ static tv_status read_attribute(bc_reader *r, bc_cursor *c, bc_di *d)
         TV_TRY(read_reference(r, c, "caller of the call site", &d->b));
         break;
     case BC_DI_UNKNOWN:
-    case BC_DI_TAG_COUNT:
-        break;
+    case BC_DI_TAG_COUNT: break;
     }
     return bc_check(r, c);
 }
 
-enum { REF_FILE = 1 << BC_DI_FILE, REF_UNIT = 1 << BC_DI_COMPILE_UNIT,
-       REF_SCOPE = 1 << BC_DI_SUBPROGRAM | 1 << BC_DI_LEXICAL_BLOCK,
-       REF_LOC = 1 << BC_DI_UNKNOWN | 1 << BC_DI_LOC | 1 << BC_DI_CALL_SITE };
+enum {
+    REF_FILE = 1 << BC_DI_FILE,
+    REF_UNIT = 1 << BC_DI_COMPILE_UNIT,
+    REF_SCOPE = 1 << BC_DI_SUBPROGRAM | 1 << BC_DI_LEXICAL_BLOCK,
+    REF_LOC = 1 << BC_DI_UNKNOWN | 1 << BC_DI_LOC | 1 << BC_DI_CALL_SITE
+};
 
 /* What references a and b of an attribute may name. */
 static const struct {
     uint8_t a, b;
 } allowed[BC_DI_TAG_COUNT] = {
-    [BC_DI_COMPILE_UNIT] = {REF_FILE, 0},
-    [BC_DI_LEXICAL_BLOCK] = {REF_SCOPE, REF_FILE},
-    [BC_DI_LOC] = {REF_SCOPE, 0},
-    [BC_DI_SUBPROGRAM] = {REF_FILE, REF_UNIT},
+    [BC_DI_COMPILE_UNIT] = {REF_FILE, 0},   [BC_DI_LEXICAL_BLOCK] = {REF_SCOPE, REF_FILE},
+    [BC_DI_LOC] = {REF_SCOPE, 0},           [BC_DI_SUBPROGRAM] = {REF_FILE, REF_UNIT},
     [BC_DI_CALL_SITE] = {REF_LOC, REF_LOC},
 };
 

@@ -13,10 +13,14 @@ static const struct {
     const char *name;
     unsigned align;
 } section_info[BC_SECTION_COUNT] = {
-    [BC_SECTION_END] = {"end marker", 1},         [BC_SECTION_STRING] = {"string section", 4},
-    [BC_SECTION_FUNC] = {"function section", 8},  [BC_SECTION_DEBUG] = {"debug section", 8},
-    [BC_SECTION_CONSTANT] = {"constant section", 8}, [BC_SECTION_TYPE] = {"type section", 4},
-    [BC_SECTION_GLOBAL] = {"global section", 1},  [BC_SECTION_PRODUCER] = {"producer section", 1},
+    [BC_SECTION_END] = {"end marker", 1},
+    [BC_SECTION_STRING] = {"string section", 4},
+    [BC_SECTION_FUNC] = {"function section", 8},
+    [BC_SECTION_DEBUG] = {"debug section", 8},
+    [BC_SECTION_CONSTANT] = {"constant section", 8},
+    [BC_SECTION_TYPE] = {"type section", 4},
+    [BC_SECTION_GLOBAL] = {"global section", 1},
+    [BC_SECTION_PRODUCER] = {"producer section", 1},
 };
 
 /* ---- errors ---- */
@@ -52,8 +56,7 @@ tv_status bc_check(bc_reader *r, const bc_cursor *c)
         return bc_fail(r, c->fault, at, "cannot read the %s: the number runs past its bytes, or takes more than ten",
                        c->noun);
     case BC_RULE_F_090:
-    case BC_RULE_F_027:
-        return bc_fail(r, c->fault, at, "the bytes end inside the %s", c->noun);
+    case BC_RULE_F_027: return bc_fail(r, c->fault, at, "the bytes end inside the %s", c->noun);
     case BC_RULE_F_030:
     case BC_RULE_F_031:
     case BC_RULE_F_032:
@@ -107,8 +110,8 @@ tv_status bc_read_table(bc_reader *r, bc_cursor *c, const uint8_t *base, unsigne
     *out = (bc_table){.offsets = c->p, .data = c->p + count * width, .count = count, .width = width};
     out->data_size = bc_cursor_left(c) - count * width;
     if (r->m->strict && count && bc_le(c->p, width) != 0)
-        return bc_fail(r, BC_RULE_F_029, bc_cursor_offset(c), "the first entry of the %s starts at %llu, not at 0", noun,
-                       (unsigned long long)bc_le(c->p, width));
+        return bc_fail(r, BC_RULE_F_029, bc_cursor_offset(c), "the first entry of the %s starts at %llu, not at 0",
+                       noun, (unsigned long long)bc_le(c->p, width));
     return TV_OK;
 }
 
@@ -118,9 +121,8 @@ tv_status bc_table_item(bc_reader *r, const bc_table *t, size_t i, const char *n
     uint64_t start = bc_le(at, t->width);
     uint64_t end = i + 1 < t->count ? bc_le(at + t->width, t->width) : t->data_size;
     if (start > end || end > t->data_size)
-        return bc_fail(r, BC_RULE_F_028, (uint64_t)(at - r->m->bytes),
-                       "%s %zu spans bytes %llu to %llu of %zu", noun, i, (unsigned long long)start,
-                       (unsigned long long)end, t->data_size);
+        return bc_fail(r, BC_RULE_F_028, (uint64_t)(at - r->m->bytes), "%s %zu spans bytes %llu to %llu of %zu", noun,
+                       i, (unsigned long long)start, (unsigned long long)end, t->data_size);
     *out = bc_cursor_at(r, t->data + start, (size_t)(end - start));
     return TV_OK;
 }
@@ -216,12 +218,16 @@ static bool is_utf8(tv_str s)
 {
     const uint8_t *p = (const uint8_t *)s.ptr, *end = p + s.len;
     while (p < end) {
-        unsigned lead = *p++, more = lead < 0x80 ? 0 : lead >= 0xc2 && lead < 0xe0 ? 1 : lead >= 0xe0 && lead < 0xf0 ? 2
-                                                                  : lead >= 0xf0 && lead < 0xf5 ? 3 : 9;
+        unsigned lead = *p++, more = lead < 0x80                   ? 0
+                                     : lead >= 0xc2 && lead < 0xe0 ? 1
+                                     : lead >= 0xe0 && lead < 0xf0 ? 2
+                                     : lead >= 0xf0 && lead < 0xf5 ? 3
+                                                                   : 9;
         if (more == 9 || more > (size_t)(end - p))
             return false;
-        if (more && ((lead == 0xe0 && p[0] < 0xa0) || (lead == 0xed && p[0] > 0x9f) || (lead == 0xf0 && p[0] < 0x90)
-                     || (lead == 0xf4 && p[0] > 0x8f)))
+        if (more
+            && ((lead == 0xe0 && p[0] < 0xa0) || (lead == 0xed && p[0] > 0x9f) || (lead == 0xf0 && p[0] < 0x90)
+                || (lead == 0xf4 && p[0] > 0x8f)))
             return false;
         for (; more; more--)
             if ((*p++ & 0xc0) != 0x80)
@@ -301,12 +307,14 @@ static tv_status read_global(bc_reader *r, bc_cursor *c, bc_global *g)
         uint64_t at = bc_cursor_offset(c);
         uint64_t visibility = bc_varint(c, "visibility of the global");
         if (visibility > 1)
-            return bc_fail(r, BC_RULE_F_052, at, "visibility %llu; 0 is public, 1 private", (unsigned long long)visibility);
+            return bc_fail(r, BC_RULE_F_052, at, "visibility %llu; 0 is public, 1 private",
+                           (unsigned long long)visibility);
         g->visibility = (uint8_t)visibility;
         at = bc_cursor_offset(c);
         uint64_t is_constant = bc_varint(c, "constant flag of the global");
         if (is_constant > 1 && r->m->strict)
-            return bc_fail(r, BC_RULE_F_053, at, "constant flag %llu; 0 or 1 are defined", (unsigned long long)is_constant);
+            return bc_fail(r, BC_RULE_F_053, at, "constant flag %llu; 0 or 1 are defined",
+                           (unsigned long long)is_constant);
         g->constant = is_constant != 0;
     }
     if (c->failed)
@@ -382,7 +390,8 @@ static tv_status read_float(bc_reader *r, bc_cursor *c, bc_tagged *out)
         if (high && !c->failed) {
             out->lost_sign = true;
             bc_report(r->m, r->sink, &(bc_place){.offset = value_at, .function = r->function, .row = BC_NO_ROW},
-                      BC_RULE_F_024, "a negative f64 attribute was written in 65 bits; readers see the positive number");
+                      BC_RULE_F_024,
+                      "a negative f64 attribute was written in 65 bits; readers see the positive number");
         }
     }
     if (kind->bits < 64 && out->u.bits >> kind->bits)
@@ -425,7 +434,8 @@ tv_status bc_read_dict(bc_reader *r, bc_cursor *c, unsigned depth, bc_dict *out)
             return bc_fail(r, BC_RULE_F_091, key_at, "empty dictionary key");
         for (size_t j = 0; j < i; j++)
             if (bc_str_eq(entries[j].key->s, key))
-                return bc_fail(r, BC_RULE_F_091, key_at, "key '%.*s' stands twice in a dictionary", (int)key.len, key.ptr);
+                return bc_fail(r, BC_RULE_F_091, key_at, "key '%.*s' stands twice in a dictionary", (int)key.len,
+                               key.ptr);
         TV_TRY(bc_read_tagged(r, c, depth + 1, &entries[i].value));
     }
     *out = (bc_dict){entries, (uint32_t)count};
@@ -467,37 +477,25 @@ tv_status bc_read_tagged(bc_reader *r, bc_cursor *c, unsigned depth, bc_tagged *
         return bc_fail(r, BC_RULE_F_091, at, "attributes are nested deeper than %d", BC_MAX_ATTR_DEPTH);
     *out = (bc_tagged){.tag = (uint8_t)tag};
     switch (tag) {
-    case BC_TAG_INTEGER:
-        return read_integer(r, c, out);
-    case BC_TAG_FLOAT:
-        return read_float(r, c, out);
-    case BC_TAG_BOOL:
-        out->u.bits = bc_u8(c, "bool") != 0;
-        return bc_check(r, c);
-    case BC_TAG_TYPE:
-        return bc_read_type_index(r, c, "type attribute", &out->type);
-    case BC_TAG_STRING:
-        return bc_read_string(r, c, "string attribute", &out->u.string);
-    case BC_TAG_ARRAY:
-        return read_array(r, c, depth, &out->u.array);
-    case BC_TAG_DIV_BY:
-        out->u.bits = bc_varint(c, "divisor");
-        return read_bounds(r, c, out);
-    case BC_TAG_SAME_ELEMENTS:
-        return read_same_elements(r, c, &out->u.ints);
+    case BC_TAG_INTEGER: return read_integer(r, c, out);
+    case BC_TAG_FLOAT: return read_float(r, c, out);
+    case BC_TAG_BOOL: out->u.bits = bc_u8(c, "bool") != 0; return bc_check(r, c);
+    case BC_TAG_TYPE: return bc_read_type_index(r, c, "type attribute", &out->type);
+    case BC_TAG_STRING: return bc_read_string(r, c, "string attribute", &out->u.string);
+    case BC_TAG_ARRAY: return read_array(r, c, depth, &out->u.array);
+    case BC_TAG_DIV_BY: out->u.bits = bc_varint(c, "divisor"); return read_bounds(r, c, out);
+    case BC_TAG_SAME_ELEMENTS: return read_same_elements(r, c, &out->u.ints);
     case BC_TAG_DICTIONARY:
-    case BC_TAG_HINTS:
-        return bc_read_dict(r, c, depth, &out->u.dict);
-    case BC_TAG_BOUNDED:
-        return read_bounds(r, c, out);
-    default:
-        return bc_fail(r, BC_RULE_F_091, at, "unknown attribute tag %llu", (unsigned long long)tag);
+    case BC_TAG_HINTS: return bc_read_dict(r, c, depth, &out->u.dict);
+    case BC_TAG_BOUNDED: return read_bounds(r, c, out);
+    default: return bc_fail(r, BC_RULE_F_091, at, "unknown attribute tag %llu", (unsigned long long)tag);
     }
 }
 
 /* ---- functions (section 8) ---- */
 
-static tv_status read_hints(bc_reader *r, bc_cursor *c, bc_rule rule, bc_tag tag, const char *noun, const bc_tagged **out)
+static tv_status read_hints(bc_reader *r, bc_cursor *c, bc_rule rule, bc_tag tag, const char *noun,
+                            const bc_tagged **out)
 {
     uint64_t at = bc_cursor_offset(c);
     bc_tagged *attr = bc_new(&r->m->arena, bc_tagged, 1);
@@ -539,8 +537,8 @@ static tv_status read_function(bc_reader *r, bc_cursor *c, bc_function *f)
     at = bc_cursor_offset(c);
     f->flags = bc_u8(c, "function flags");
     if (c->failed)
-        return bc_fail(r, BC_RULE_F_058, at, "the function section ends before the flags of '%.*s'", (int)f->name->s.len,
-                       f->name->s.ptr);
+        return bc_fail(r, BC_RULE_F_058, at, "the function section ends before the flags of '%.*s'",
+                       (int)f->name->s.len, f->name->s.ptr);
     unsigned reserved = m->version >= BC_13_4 || m->strict ? 0xf8u : 0;
     if (f->flags & reserved)
         return bc_fail(r, BC_RULE_F_064, at, "function flags 0x%02x use reserved bits", f->flags);
@@ -638,8 +636,8 @@ tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *
     m->size = size;
     bc_arena_reserve(&m->arena, size < LARGE_FILE ? size * MEMORY_PER_BYTE : size);
     bc_reader reader = {.m = m, .sink = sink};
-    tv_status status = size > UINT32_MAX
-        ? bc_fail(&reader, BC_RULE_F_010, 0, "the file is larger than 4 GiB") : read_module(&reader);
+    tv_status status = size > UINT32_MAX ? bc_fail(&reader, BC_RULE_F_010, 0, "the file is larger than 4 GiB")
+                                         : read_module(&reader);
     if (status != TV_OK) {
         tv_module_close(m);
         return status;

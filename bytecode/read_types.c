@@ -152,21 +152,16 @@ static tv_status read_function_type(type_record *rec)
 static tv_status read_payload(type_record *rec)
 {
     switch ((bc_kind)rec->t.kind) {
-    case BC_PTR:
-        return read_ptr(rec);
+    case BC_PTR: return read_ptr(rec);
     case BC_TILE:
         TV_TRY(read_member(rec, "element type", &rec->t.elem));
         return read_ints(rec, 8, "tile shape", &rec->t.shape, &rec->t.rank);
-    case BC_TENSOR_VIEW:
-        return read_tensor_view(rec);
+    case BC_TENSOR_VIEW: return read_tensor_view(rec);
     case BC_PARTITION_VIEW:
     case BC_STRIDED_VIEW:
-    case BC_GATHER_SCATTER_VIEW:
-        return read_view(rec);
-    case BC_FUNCTION:
-        return read_function_type(rec);
-    default:
-        return TV_OK; /* numbers and token have no payload */
+    case BC_GATHER_SCATTER_VIEW: return read_view(rec);
+    case BC_FUNCTION: return read_function_type(rec);
+    default: return TV_OK; /* numbers and token have no payload */
     }
 }
 
@@ -196,10 +191,12 @@ static tv_status decode_type(bc_reader *r, size_t i, unsigned depth, const bc_ty
         *out = r->types[i];
         return TV_OK;
     }
-    bc_table table = {.offsets = r->type_offsets, .data = r->type_data, .count = r->type_count,
-                      .data_size = r->type_data_size, .width = 4};
-    type_record rec = {.r = r, .depth = depth,
-                       .t = {.padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR}};
+    bc_table table = {.offsets = r->type_offsets,
+                      .data = r->type_data,
+                      .count = r->type_count,
+                      .data_size = r->type_data_size,
+                      .width = 4};
+    type_record rec = {.r = r, .depth = depth, .t = {.padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR}};
     TV_TRY(bc_table_item(r, &table, i, "type", &rec.c));
     rec.offset = bc_cursor_offset(&rec.c);
     if (r->type_busy[i])
@@ -211,7 +208,8 @@ static tv_status decode_type(bc_reader *r, size_t i, unsigned depth, const bc_ty
     TV_TRY(read_payload(&rec));
     TV_TRY(bc_check(r, &rec.c));
     if (rec.c.p != rec.c.end && (r->m->version >= BC_13_5 || r->m->strict))
-        return bc_fail(r, BC_RULE_F_044, bc_cursor_offset(&rec.c), "%zu bytes follow type %zu", bc_cursor_left(&rec.c), i);
+        return bc_fail(r, BC_RULE_F_044, bc_cursor_offset(&rec.c), "%zu bytes follow type %zu", bc_cursor_left(&rec.c),
+                       i);
     r->type_busy[i] = 0;
     const char *problem = bc_type_problem(&rec.t);
     if (problem)

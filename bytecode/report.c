@@ -66,8 +66,8 @@ void bc_report_pair(const bc_module *m, tv_sink sink, const bc_place *place, con
 {
     if (!sink.report)
         return;
-    bc_place second = { .function = place->function, .op = other, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
-    tv_diag diag = { .severity = severity, .rule = bc_rules[rule].id, .offset = TV_NO_OFFSET };
+    bc_place second = {.function = place->function, .op = other, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
+    tv_diag diag = {.severity = severity, .rule = bc_rules[rule].id, .offset = TV_NO_OFFSET};
     bc_text text;
     bc_text_init(&text, m ? &m->arena.allocator : NULL);
     if (other && place->function->name)

@@ -12,9 +12,9 @@
 typedef struct bc_place {
     const bc_function *function;
     const bc_op *op;
-    uint64_t offset;      /* used when op is NULL; TV_NO_OFFSET for none */
-    int row;              /* F_<op>_<name> of the field at fault, or BC_NO_ROW */
-    unsigned index;       /* which one of a variadic row */
+    uint64_t offset; /* used when op is NULL; TV_NO_OFFSET for none */
+    int row;         /* F_<op>_<name> of the field at fault, or BC_NO_ROW */
+    unsigned index;  /* which one of a variadic row */
 } bc_place;
 
 #define BC_NO_ROW (-1)

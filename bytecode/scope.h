@@ -6,10 +6,10 @@
 #include "bytecode/base/arena.h"
 
 typedef struct bc_binding {
-    tv_str name;     /* borrowed */
+    tv_str name; /* borrowed */
     uint32_t hash;
-    uint32_t count;  /* for the user of the table */
-    void *value;     /* likewise */
+    uint32_t count; /* for the user of the table */
+    void *value;    /* likewise */
 } bc_binding;
 
 /* Zero-initialise but for the arena. */
@@ -17,8 +17,8 @@ typedef struct bc_scope {
     bc_arena *arena;
     bc_binding *bindings; /* oldest first */
     size_t count, capacity;
-    uint32_t *slots;      /* index of a binding + 1 */
-    size_t slot_count;    /* a power of two, or 0 */
+    uint32_t *slots;   /* index of a binding + 1 */
+    size_t slot_count; /* a power of two, or 0 */
 } bc_scope;
 
 /* The binding of that name, or NULL. It moves when the table grows. */

@@ -11,7 +11,7 @@
 
 struct tv_signature {
     bc_arena arena;
-    bc_symbol symbol;          /* convention 0: function is the whole symbol */
+    bc_symbol symbol; /* convention 0: function is the whole symbol */
     const tv_param **leaves;
     size_t leaf_count, leaf_capacity, slot_count;
 };
@@ -134,18 +134,14 @@ static size_t slots_of(const tv_param *param)
 {
     switch (param->kind) {
     case TV_PARAM_SCALAR:
-    case TV_PARAM_POINTER:
-        return 1;
-    case TV_PARAM_ARRAY:
-        return 1 + 2 * (size_t)param->ndim;
-    case TV_PARAM_LIST:
-        return 2;
+    case TV_PARAM_POINTER: return 1;
+    case TV_PARAM_ARRAY: return 1 + 2 * (size_t)param->ndim;
+    case TV_PARAM_LIST: return 2;
     case TV_PARAM_TUPLE:
     case TV_PARAM_STRUCT:
     case TV_PARAM_CONSTANT:
     case TV_PARAM_TENSOR_MAP:
-    case TV_PARAM_STREAM:
-        break;
+    case TV_PARAM_STREAM: break;
     }
     return 0;
 }
@@ -279,8 +275,10 @@ static tv_status from_types(const tv_module *m, const bc_function *f, tv_sink si
         tv_entry_param p = param_of_type(type);
         if (!p.size) {
             const bc_place place = {.function = f, .offset = f->offset, .row = BC_NO_ROW};
-            bc_report(m, sink, &place, BC_RULE_C_ARG_01, "entry parameter %zu is neither a number nor a pointer to "
-                      "numbers, so that nothing can be passed for it", i);
+            bc_report(m, sink, &place, BC_RULE_C_ARG_01,
+                      "entry parameter %zu is neither a number nor a pointer to "
+                      "numbers, so that nothing can be passed for it",
+                      i);
             status = TV_UNSUPPORTED;
             goto done;
         }
@@ -533,33 +531,15 @@ static void put_constant(bc_text *out, const tv_constant *c)
 static void put_param(bc_text *out, const tv_param *param)
 {
     switch (param->kind) {
-    case TV_PARAM_SCALAR:
-        bc_text_puts(out, tv_dtype_name(param->dtype));
-        break;
-    case TV_PARAM_ARRAY:
-        put_array(out, param);
-        break;
-    case TV_PARAM_LIST:
-        put_list(out, param);
-        break;
-    case TV_PARAM_POINTER:
-        bc_text_printf(out, "pointer to %s", tv_dtype_name(param->dtype));
-        break;
-    case TV_PARAM_TUPLE:
-        put_items(out, param);
-        break;
-    case TV_PARAM_STRUCT:
-        put_spelled(out, param->type_name);
-        break;
-    case TV_PARAM_CONSTANT:
-        put_constant(out, &param->constant);
-        break;
-    case TV_PARAM_TENSOR_MAP:
-        bc_text_puts(out, "tensor map");
-        break;
-    case TV_PARAM_STREAM:
-        bc_text_puts(out, "stream");
-        break;
+    case TV_PARAM_SCALAR: bc_text_puts(out, tv_dtype_name(param->dtype)); break;
+    case TV_PARAM_ARRAY: put_array(out, param); break;
+    case TV_PARAM_LIST: put_list(out, param); break;
+    case TV_PARAM_POINTER: bc_text_printf(out, "pointer to %s", tv_dtype_name(param->dtype)); break;
+    case TV_PARAM_TUPLE: put_items(out, param); break;
+    case TV_PARAM_STRUCT: put_spelled(out, param->type_name); break;
+    case TV_PARAM_CONSTANT: put_constant(out, &param->constant); break;
+    case TV_PARAM_TENSOR_MAP: bc_text_puts(out, "tensor map"); break;
+    case TV_PARAM_STREAM: bc_text_puts(out, "stream"); break;
     }
 }
 

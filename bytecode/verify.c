@@ -329,8 +329,13 @@ tv_status tv_module_verify(tv_module *m, const tv_verify_options *options, tv_si
     if (!options)
         options = &defaults;
     bc_verifier v = {
-        .m = m, .sink = sink, .allocator = m->arena.allocator, .strict = options->strict,
-        .reference = options->reference, .target = options->target, .max = options->max_errors ? options->max_errors : 20,
+        .m = m,
+        .sink = sink,
+        .allocator = m->arena.allocator,
+        .strict = options->strict,
+        .reference = options->reference,
+        .target = options->target,
+        .max = options->max_errors ? options->max_errors : 20,
     };
     for (unsigned i = 0; i < BC_WORDS; i++)
         bc_text_init(&v.words[i], &v.allocator);

@@ -35,29 +35,29 @@ typedef struct bc_verifier {
     tv_sink sink;
     tv_allocator allocator;
     bool strict, reference;
-    unsigned target;             /* 0: any */
+    unsigned target; /* 0: any */
     unsigned errors, warnings, max;
     const bc_function *function; /* NULL outside */
     bool op_bad;                 /* the op being checked broke a rule */
     const bc_type *misfit;       /* type for which the op was found not to fit its table row */
     bool done;                   /* max errors reached */
     bool no_memory;
-    uint8_t *type_state;         /* per type: bc_type_state */
-    uint8_t *suspect;            /* bit per value id of the function; NULL until something is wrong */
+    uint8_t *type_state; /* per type: bc_type_state */
+    uint8_t *suspect;    /* bit per value id of the function; NULL until something is wrong */
     size_t suspect_size;
     size_t type_state_size;
-    uint8_t newer[OP_LIMIT];     /* has the op something newer than the module's version? */
+    uint8_t newer[OP_LIMIT]; /* has the op something newer than the module's version? */
     bc_frame frames[BC_MAX_DEPTH + 1];
     unsigned depth;
-    unsigned pure;               /* reduce and scan bodies around the op */
-    uint32_t *symbols;           /* names of globals and functions: verify_module.c */
+    unsigned pure;     /* reduce and scan bodies around the op */
+    uint32_t *symbols; /* names of globals and functions: verify_module.c */
     size_t symbol_slots;
-    uint32_t *scopes;            /* subprograms of debug attributes: verify_debug.c */
+    uint32_t *scopes; /* subprograms of debug attributes: verify_debug.c */
     size_t scope_count;
-    uint32_t subprogram;         /* of the function */
+    uint32_t subprogram; /* of the function */
     bool skip_scopes;
-    bc_kind_set refused;         /* element types already reported for the target in this function */
-    bc_text words[BC_WORDS];     /* bc_type_words */
+    bc_kind_set refused;     /* element types already reported for the target in this function */
+    bc_text words[BC_WORDS]; /* bc_type_words */
     unsigned next_word;
 } bc_verifier;
 
@@ -65,7 +65,8 @@ typedef struct bc_verifier {
 
 /* Reports that op breaks rule in the field row (F_<op>_<name>), index-th of a variadic row. The message starts with
    the op and the field, as in "'addf' operand 1 (rhs) "; format goes on with the verb: "is %s, but lhs is %s". Row
-   BC_NO_ROW: only the op is named; a REGION row with index n > 0: the region's argument n - 1. Severity and help are the rule's. Always returns false. */
+   BC_NO_ROW: only the op is named; a REGION row with index n > 0: the region's argument n - 1. Severity and help are
+   the rule's. Always returns false. */
 bool bc_wrong(bc_verifier *v, const bc_op *op, int row, unsigned index, bc_rule rule, const char *format, ...)
     TV_PRINTF(6, 7);
 
@@ -126,8 +127,7 @@ static inline const bc_value *bc_operand_of(const bc_op *op, int row, unsigned i
 
 static inline bool bc_same_shape(const bc_type *a, const bc_type *b)
 {
-    return a->rank == b->rank
-           && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+    return a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 static inline bool bc_is_scalar(const bc_type *t)
 {
@@ -158,16 +158,16 @@ void bc_check_unused_types(bc_verifier *v);
 
 /* ---- the other parts ---- */
 
-void bc_check_module(bc_verifier *v);                                    /* verify_module.c */
-void bc_check_body(bc_verifier *v, const bc_function *f);                /* verify.c */
-void bc_check_debug_function(bc_verifier *v, const bc_function *f);      /* verify_debug.c */
+void bc_check_module(bc_verifier *v);                               /* verify_module.c */
+void bc_check_body(bc_verifier *v, const bc_function *f);           /* verify.c */
+void bc_check_debug_function(bc_verifier *v, const bc_function *f); /* verify_debug.c */
 void bc_check_debug_scope(bc_verifier *v, const bc_op *op);
-bool bc_check_effects(bc_verifier *v, const bc_op *op);                  /* verify_aggregate.c */
-bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield);       /* false: not in reduce or scan */
-void bc_check_tokens(bc_verifier *v, const bc_function *f);              /* verify_tokens.c */
-void bc_check_entry_hints(bc_verifier *v, const bc_function *f);         /* verify_hints.c */
-unsigned bc_target_at(size_t index);                                     /* the chips we know in order; 0 past the end */
-bool bc_is_target(unsigned sm);                                          /* verify_target.c: a chip we know */
+bool bc_check_effects(bc_verifier *v, const bc_op *op);            /* verify_aggregate.c */
+bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield); /* false: not in reduce or scan */
+void bc_check_tokens(bc_verifier *v, const bc_function *f);        /* verify_tokens.c */
+void bc_check_entry_hints(bc_verifier *v, const bc_function *f);   /* verify_hints.c */
+unsigned bc_target_at(size_t index);                               /* the chips we know in order; 0 past the end */
+bool bc_is_target(unsigned sm);                                    /* verify_target.c: a chip we know */
 bool bc_target_has_clusters(unsigned sm);
 void bc_check_target_name(bc_verifier *v);
 void bc_check_target(bc_verifier *v, const bc_op *op);
@@ -192,11 +192,11 @@ typedef void bc_verify_fn(bc_verifier *v, const bc_op *op);
 #include "bytecode/ops.def"
 
 /* For ops about which the table says everything. */
-#define BC_VERIFY_NOTHING(name)                       \
+#define BC_VERIFY_NOTHING(name)                         \
     void verify_##name(bc_verifier *v, const bc_op *op) \
-    {                                                 \
-        (void)v;                                      \
-        (void)op;                                     \
+    {                                                   \
+        (void)v;                                        \
+        (void)op;                                       \
     }
 
 #endif

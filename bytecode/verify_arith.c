@@ -12,9 +12,9 @@
     {                                                                                  \
         bc_need_same_type(v, op, F_##op_name##_##operand, F_##op_name##_result, rule); \
     }
-#define BINARY(op_name, x, y, rule)                                                    \
-    void verify_##op_name(bc_verifier *v, const bc_op *op)                             \
-    {                                                                                  \
+#define BINARY(op_name, x, y, rule)                                                          \
+    void verify_##op_name(bc_verifier *v, const bc_op *op)                                   \
+    {                                                                                        \
         same_types(v, op, F_##op_name##_##x, F_##op_name##_##y, F_##op_name##_result, rule); \
     }
 
@@ -104,12 +104,12 @@ static void check_rounding(bc_verifier *v, const bc_op *op, int row, unsigned al
                  bc_enum_text(BC_ENUM_RoundingMode, mode), bc_type_words(v, bc_results(op)[0].type->elem));
 }
 
-#define EXACT_BINARY(op_name)                                                                               \
-    void verify_##op_name(bc_verifier *v, const bc_op *op)                                                  \
-    {                                                                                                       \
-        same_types(v, op, F_##op_name##_lhs, F_##op_name##_rhs, F_##op_name##_result, BC_RULE_V_FLT_02);    \
-        check_rounding(v, op, F_##op_name##_rounding_mode, IEEE_MODES, 0, BC_RULE_V_FLT_03);                \
-        check_flush(v, op, F_##op_name##_flush_to_zero);                                                    \
+#define EXACT_BINARY(op_name)                                                                            \
+    void verify_##op_name(bc_verifier *v, const bc_op *op)                                               \
+    {                                                                                                    \
+        same_types(v, op, F_##op_name##_lhs, F_##op_name##_rhs, F_##op_name##_result, BC_RULE_V_FLT_02); \
+        check_rounding(v, op, F_##op_name##_rounding_mode, IEEE_MODES, 0, BC_RULE_V_FLT_03);             \
+        check_flush(v, op, F_##op_name##_flush_to_zero);                                                 \
     }
 
 EXACT_BINARY(addf)
@@ -250,9 +250,9 @@ static const struct {
     int8_t sign, mantissa;
     int16_t lowest, highest;
 } formats[BC_KIND_COUNT] = {
-    [BC_F64] = {1, 52, -1022, 1023},   [BC_F32] = {1, 23, -126, 127},      [BC_TF32] = {1, 10, -126, 127},
-    [BC_F16] = {1, 10, -14, 15},       [BC_BF16] = {1, 7, -126, 127},      [BC_F8E5M2] = {1, 2, -14, 15},
-    [BC_F8E4M3FN] = {1, 3, -6, 8},     [BC_F8E8M0FNU] = {0, 0, -127, 127}, [BC_F4E2M1FN] = {1, 1, 0, 2},
+    [BC_F64] = {1, 52, -1022, 1023},    [BC_F32] = {1, 23, -126, 127},      [BC_TF32] = {1, 10, -126, 127},
+    [BC_F16] = {1, 10, -14, 15},        [BC_BF16] = {1, 7, -126, 127},      [BC_F8E5M2] = {1, 2, -14, 15},
+    [BC_F8E4M3FN] = {1, 3, -6, 8},      [BC_F8E8M0FNU] = {0, 0, -127, 127}, [BC_F4E2M1FN] = {1, 1, 0, 2},
     [BC_FNV8E5M3FNU] = {0, 3, -14, 16},
 };
 
@@ -287,8 +287,8 @@ void verify_ftof(bc_verifier *v, const bc_op *op)
     if (from == to)
         bc_wrong(v, op, F_ftof_to, 0, BC_RULE_V_CVT_12, "is %s like the operand", bc_type_words(v, to));
     else
-        bc_need_enum(v, op, F_ftof_rounding_mode,
-                     conversion_modes((bc_kind)from->elem->kind, (bc_kind)to->elem->kind), BC_RULE_V_CVT_14);
+        bc_need_enum(v, op, F_ftof_rounding_mode, conversion_modes((bc_kind)from->elem->kind, (bc_kind)to->elem->kind),
+                     BC_RULE_V_CVT_14);
 }
 
 void verify_bitcast(bc_verifier *v, const bc_op *op)
@@ -297,8 +297,8 @@ void verify_bitcast(bc_verifier *v, const bc_op *op)
         return;
     unsigned from = elem_bits(op, F_bitcast_source), to = elem_bits(op, F_bitcast_result);
     if (from != to)
-        bc_wrong(v, op, F_bitcast_result, 0, BC_RULE_V_BIT_02, "has elements of %u bits (%s), the operand of %u (%s)", to,
-                 bc_type_words(v, bc_type_of(op, F_bitcast_result)), from,
+        bc_wrong(v, op, F_bitcast_result, 0, BC_RULE_V_BIT_02, "has elements of %u bits (%s), the operand of %u (%s)",
+                 to, bc_type_words(v, bc_type_of(op, F_bitcast_result)), from,
                  bc_type_words(v, bc_type_of(op, F_bitcast_source)));
 }
 
@@ -329,8 +329,8 @@ static void check_pack(bc_verifier *v, const bc_op *op, int source, int result)
                  bc_type_words(v, bc_type_of(op, rows[bits[0] % 8 == 0])), (long long)bits[bits[0] % 8 == 0]);
     else if (bits[0] != bits[1])
         bc_wrong(v, op, result, 0, BC_RULE_V_PCK_05, "is %s of %lld bits, the operand %s of %lld",
-                 bc_type_words(v, bc_type_of(op, result)), (long long)bits[1],
-                 bc_type_words(v, bc_type_of(op, source)), (long long)bits[0]);
+                 bc_type_words(v, bc_type_of(op, result)), (long long)bits[1], bc_type_words(v, bc_type_of(op, source)),
+                 (long long)bits[0]);
 }
 
 void verify_pack(bc_verifier *v, const bc_op *op)

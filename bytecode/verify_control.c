@@ -66,8 +66,8 @@ static bool need_no_views(bc_verifier *v, const bc_op *op, int row, list l, bc_r
 void verify_if(bc_verifier *v, const bc_op *op)
 {
     if (op->result_count && !bc_regions(op)[1])
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_IF_03, "has %u result%s, but no else branch",
-                 op->result_count, bc_plural(op->result_count));
+        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_IF_03, "has %u result%s, but no else branch", op->result_count,
+                 bc_plural(op->result_count));
     need_no_views(v, op, F_if_results, results_of(op), BC_RULE_V_IF_05);
     for (unsigned i = 0; i < 2; i++) {
         const bc_block *block = bc_regions(op)[i];
@@ -97,7 +97,8 @@ static void check_for_end(bc_verifier *v, const bc_op *op)
 {
     const bc_op *last = bc_regions(op)[0]->last;
     if (last->opcode != OP_continue)
-        bc_wrong(v, op, F_for_region, 0, BC_RULE_V_FOR_07, "ends in '%s'; it must end in continue", bc_info(last)->name);
+        bc_wrong(v, op, F_for_region, 0, BC_RULE_V_FOR_07, "ends in '%s'; it must end in continue",
+                 bc_info(last)->name);
 }
 
 void verify_for(bc_verifier *v, const bc_op *op)
@@ -123,7 +124,8 @@ void verify_loop(bc_verifier *v, const bc_op *op)
     need_same_list(v, op, F_loop_region, 1, arguments_of(body, 0), inits, BC_RULE_V_LOP_01, "body arguments",
                    "initial values");
     if (body->last->opcode == OP_yield)
-        bc_wrong(v, op, F_loop_region, 0, BC_RULE_V_LOP_03, "ends in 'yield'; it must end in continue, break or return");
+        bc_wrong(v, op, F_loop_region, 0, BC_RULE_V_LOP_03,
+                 "ends in 'yield'; it must end in continue, break or return");
 }
 
 /* ---- terminators ---- */
@@ -164,7 +166,8 @@ void verify_continue(bc_verifier *v, const bc_op *op)
         return;
     if (target && target->opcode == OP_loop)
         need_same_list(v, op, F_continue_operands, 0, operands_of(op, F_continue_operands),
-                       operands_of(target, F_loop_init_values), BC_RULE_V_CNT_03, "values", "initial values of the loop");
+                       operands_of(target, F_loop_init_values), BC_RULE_V_CNT_03, "values",
+                       "initial values of the loop");
     else if (target && target->opcode == OP_for)
         need_same_list(v, op, F_continue_operands, 0, operands_of(op, F_continue_operands), results_of(target),
                        BC_RULE_V_CNT_03, "values", "results of the for");
@@ -198,8 +201,8 @@ void verify_return(bc_verifier *v, const bc_op *op)
         return;
     }
     if (in_loop && v->m->version < BC_13_4)
-        bc_tolerated(v, op, BC_NO_ROW, 0, BC_RULE_V_RET_01, "stands in a loop, which needs version 13.4; the module is 13.%d",
-                     v->m->version);
+        bc_tolerated(v, op, BC_NO_ROW, 0, BC_RULE_V_RET_01,
+                     "stands in a loop, which needs version 13.4; the module is 13.%d", v->m->version);
 }
 
 /* ---- tokens, assert, print ---- */

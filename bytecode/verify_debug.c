@@ -25,12 +25,9 @@ static uint32_t outward(const bc_di *d)
 {
     switch ((bc_di_tag)d->tag) {
     case BC_DI_LOC:
-    case BC_DI_LEXICAL_BLOCK:
-        return d->a;
-    case BC_DI_CALL_SITE:
-        return d->b;
-    default:
-        return 0;
+    case BC_DI_LEXICAL_BLOCK: return d->a;
+    case BC_DI_CALL_SITE: return d->b;
+    default: return 0;
     }
 }
 

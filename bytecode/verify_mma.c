@@ -55,12 +55,9 @@ static bc_kind_set accumulators(bc_kind factor)
     switch (factor) {
     case BC_F16:
     case BC_F8E4M3FN:
-    case BC_F8E5M2:
-        return BC_SET(F16) | BC_SET(F32);
-    case BC_F64:
-        return BC_SET(F64);
-    default:
-        return BC_SET(F32);
+    case BC_F8E5M2: return BC_SET(F16) | BC_SET(F32);
+    case BC_F64: return BC_SET(F64);
+    default: return BC_SET(F32);
     }
 }
 
@@ -125,8 +122,7 @@ static bool check_scale_shapes(bc_verifier *v, const bc_op *op)
         return false;
     return check_extent(v, op, "M", (extent){LHS_SCALE, row}, (extent){LHS, row}, BC_RULE_V_MMS_07)
            && check_extent(v, op, "N", (extent){RHS_SCALE, column}, (extent){RHS, column}, BC_RULE_V_MMS_08)
-           && check_extent(v, op, "Ks", (extent){RHS_SCALE, row}, (extent){LHS_SCALE, column},
-                           BC_RULE_V_MMS_09);
+           && check_extent(v, op, "Ks", (extent){RHS_SCALE, row}, (extent){LHS_SCALE, column}, BC_RULE_V_MMS_09);
 }
 
 static void check_block_length(bc_verifier *v, const bc_op *op, unsigned lengths)

@@ -115,8 +115,9 @@ void verify_constant(bc_verifier *v, const bc_op *op)
 static void check_global_value(bc_verifier *v, const bc_global *g)
 {
     if (!bc_is_tile(g->type) || !bc_kind_in((bc_kind)g->type->elem->kind, BC_SET_NUMBER)) {
-        bc_wrong_at(v, g->offset, BC_RULE_F_047, TV_ERROR, "global '%.*s' is %s; it must be a tile of integers or floats",
-                    (int)g->name->s.len, g->name->s.ptr, bc_type_words(v, g->type));
+        bc_wrong_at(v, g->offset, BC_RULE_F_047, TV_ERROR,
+                    "global '%.*s' is %s; it must be a tile of integers or floats", (int)g->name->s.len, g->name->s.ptr,
+                    bc_type_words(v, g->type));
         return;
     }
     if (g->type->rank != 1)
@@ -143,8 +144,9 @@ static void check_global(bc_verifier *v, const bc_global *g)
                     "global '%.*s' is aligned to %llu bytes, which is no power of two", (int)g->name->s.len,
                     g->name->s.ptr, (unsigned long long)g->alignment);
     if ((g->constant || g->visibility != BC_SymbolVisibility_public) && v->m->version < BC_13_3)
-        bc_wrong_at(v, g->offset, BC_RULE_W_01, TV_ERROR, "global '%.*s' is %s, which needs version 13.3; the module is 13.%d",
-                    (int)g->name->s.len, g->name->s.ptr, g->constant ? "constant" : "private", v->m->version);
+        bc_wrong_at(v, g->offset, BC_RULE_W_01, TV_ERROR,
+                    "global '%.*s' is %s, which needs version 13.3; the module is 13.%d", (int)g->name->s.len,
+                    g->name->s.ptr, g->constant ? "constant" : "private", v->m->version);
 }
 
 void verify_get_global(bc_verifier *v, const bc_op *op)
@@ -152,8 +154,11 @@ void verify_get_global(bc_verifier *v, const bc_op *op)
     tv_str name = bc_attr_of(op, F_get_global_name)->string->s;
     uint32_t number = *find_symbol(v, name);
     if (number == 0 || number > v->m->global_count) {
-        bc_wrong(v, op, F_get_global_name, 0, BC_RULE_F_089, number ? "'%.*s' is a kernel, not a global"
-                 : name.len ? "'%.*s' is not the name of a global" : "is empty%.*s", (int)name.len, name.ptr);
+        bc_wrong(v, op, F_get_global_name, 0, BC_RULE_F_089,
+                 number     ? "'%.*s' is a kernel, not a global"
+                 : name.len ? "'%.*s' is not the name of a global"
+                            : "is empty%.*s",
+                 (int)name.len, name.ptr);
         return;
     }
     const bc_type *global = v->m->globals[number - 1].type;
@@ -201,8 +206,8 @@ static void check_signature(bc_verifier *v, const bc_function *f)
         if (!bc_check_type(v, NULL, BC_NO_ROW, i, t) || bc_is_scalar(t))
             continue;
         if (t != reported)
-            bc_wrong_function(v, BC_RULE_V_ENT_02, TV_ERROR, "parameter %u is %s; a parameter is a tile without dimensions",
-                              i, bc_type_words(v, t));
+            bc_wrong_function(v, BC_RULE_V_ENT_02, TV_ERROR,
+                              "parameter %u is %s; a parameter is a tile without dimensions", i, bc_type_words(v, t));
         reported = t;
         if (f->body)
             bc_suspect_value(v, &f->body->args[i]);

@@ -108,9 +108,7 @@ static void put_field(bc_text *text, const bc_op *op, int row, unsigned index)
         return;
     }
     case BC_FLAG:
-    case BC_ATTR:
-        bc_text_puts(text, r->name);
-        return;
+    case BC_ATTR: bc_text_puts(text, r->name); return;
     case BC_REGION:
         if (index > 0)
             bc_text_printf(text, "argument %u of ", index - 1);

@@ -20,8 +20,8 @@ static bool same_rank(bc_verifier *v, const bc_op *op, int row, int other, bc_ru
     const bc_type *a = bc_type_of(op, row), *b = bc_type_of(op, other);
     if (TV_LIKELY(a->rank == b->rank))
         return true;
-    return bc_wrong(v, op, row, 0, rule, "has %u dimension%s (%s), but %s has %u (%s)", a->rank,
-                    bc_plural(a->rank), bc_type_words(v, a), bc_field_words(v, op, other, 0), b->rank, bc_type_words(v, b));
+    return bc_wrong(v, op, row, 0, rule, "has %u dimension%s (%s), but %s has %u (%s)", a->rank, bc_plural(a->rank),
+                    bc_type_words(v, a), bc_field_words(v, op, other, 0), b->rank, bc_type_words(v, b));
 }
 
 void verify_broadcast(bc_verifier *v, const bc_op *op)
@@ -85,8 +85,8 @@ void verify_permute(bc_verifier *v, const bc_op *op)
     for (uint32_t i = 0; i < from->rank; i++)
         if (to->shape[i] != from->shape[permutation->ptr[i]]) {
             bc_wrong(v, op, F_permute_result, 0, BC_RULE_V_PER_05,
-                     "is %s: dimension %u is %lld, but dimension %lld of the operand %s is %lld", bc_type_words(v, to), i,
-                     (long long)to->shape[i], (long long)permutation->ptr[i], bc_type_words(v, from),
+                     "is %s: dimension %u is %lld, but dimension %lld of the operand %s is %lld", bc_type_words(v, to),
+                     i, (long long)to->shape[i], (long long)permutation->ptr[i], bc_type_words(v, from),
                      (long long)from->shape[permutation->ptr[i]]);
             return;
         }
@@ -104,14 +104,15 @@ void verify_cat(bc_verifier *v, const bc_op *op)
         || !bc_need_same_element(v, op, F_cat_result, F_cat_lhs, BC_RULE_V_CAT_01))
         return;
     if (dim >= to->rank) {
-        bc_wrong(v, op, F_cat_dim, 0, BC_RULE_V_CAT_02, "is %lld; the tiles have %u dimension%s", (long long)dim, to->rank,
-                 bc_plural(to->rank));
+        bc_wrong(v, op, F_cat_dim, 0, BC_RULE_V_CAT_02, "is %lld; the tiles have %u dimension%s", (long long)dim,
+                 to->rank, bc_plural(to->rank));
         return;
     }
     for (uint32_t d = 0; d < to->rank; d++) {
         if (d == dim && l->shape[d] + r->shape[d] != to->shape[d])
-            bc_wrong(v, op, F_cat_result, 0, BC_RULE_V_CAT_03, "is %s: dimension %u is %lld, but the operands add up to %lld",
-                     bc_type_words(v, to), d, (long long)to->shape[d], (long long)(l->shape[d] + r->shape[d]));
+            bc_wrong(v, op, F_cat_result, 0, BC_RULE_V_CAT_03,
+                     "is %s: dimension %u is %lld, but the operands add up to %lld", bc_type_words(v, to), d,
+                     (long long)to->shape[d], (long long)(l->shape[d] + r->shape[d]));
         else if (d != dim && (l->shape[d] != to->shape[d] || r->shape[d] != to->shape[d]))
             bc_wrong(v, op, F_cat_result, 0, BC_RULE_V_CAT_04,
                      "is %s: dimension %u is %lld, but %lld and %lld in the operands", bc_type_words(v, to), d,
@@ -124,7 +125,7 @@ void verify_cat(bc_verifier *v, const bc_op *op)
 
 /* extract and insert see the larger tile as a grid of slices; an index picks one in each dimension. */
 typedef struct slicing {
-    int whole, slice, indices;      /* rows */
+    int whole, slice, indices; /* rows */
     bc_rule divide, count, range;
     const char *noun;
 } slicing;
@@ -155,7 +156,8 @@ static void check_slicing(bc_verifier *v, const bc_op *op, const slicing *s)
     uint32_t count = bc_operand_range(op, s->indices).count;
     if (count != whole->rank) {
         bc_wrong(v, op, BC_NO_ROW, 0, s->count, "has %u %s; the %s %s has %u dimension%s", count,
-                 count == 1 ? "index" : "indices", s->noun, bc_type_words(v, whole), whole->rank, bc_plural(whole->rank));
+                 count == 1 ? "index" : "indices", s->noun, bc_type_words(v, whole), whole->rank,
+                 bc_plural(whole->rank));
         return;
     }
     for (uint32_t d = 0; d < whole->rank; d++) {
@@ -168,8 +170,8 @@ static void check_slicing(bc_verifier *v, const bc_op *op, const slicing *s)
 
 void verify_extract(bc_verifier *v, const bc_op *op)
 {
-    static const slicing s = {F_extract_source, F_extract_result, F_extract_indices,
-                              BC_RULE_V_EXT_03, BC_RULE_V_EXT_04, BC_RULE_V_EXT_06, "source"};
+    static const slicing s = {F_extract_source, F_extract_result, F_extract_indices, BC_RULE_V_EXT_03,
+                              BC_RULE_V_EXT_04, BC_RULE_V_EXT_06, "source"};
     if (same_rank(v, op, F_extract_result, F_extract_source, BC_RULE_V_EXT_01)
         && bc_need_same_element(v, op, F_extract_result, F_extract_source, BC_RULE_V_EXT_02))
         check_slicing(v, op, &s);
@@ -177,8 +179,8 @@ void verify_extract(bc_verifier *v, const bc_op *op)
 
 void verify_insert(bc_verifier *v, const bc_op *op)
 {
-    static const slicing s = {F_insert_destination, F_insert_source, F_insert_indices,
-                              BC_RULE_V_INS_03, BC_RULE_V_INS_04, BC_RULE_V_INS_06, "destination"};
+    static const slicing s = {F_insert_destination, F_insert_source,  F_insert_indices, BC_RULE_V_INS_03,
+                              BC_RULE_V_INS_04,     BC_RULE_V_INS_06, "destination"};
     if (bc_need_same_type(v, op, F_insert_result, F_insert_destination, BC_RULE_V_INS_01)
         && same_rank(v, op, F_insert_source, F_insert_destination, BC_RULE_V_INS_02)
         && bc_need_same_element(v, op, F_insert_source, F_insert_destination, BC_RULE_V_INS_02))
@@ -236,19 +238,20 @@ static void check_div_by(bc_verifier *v, const bc_op *op, const bc_tagged *p, co
 static void check_same_elements(bc_verifier *v, const bc_op *op, const bc_tagged *p, const bc_type *t)
 {
     if (!is_int_or_ptr(t)) {
-        bc_wrong(v, op, F_assume_value, 0, BC_RULE_V_ASM_10, "is %s; same_elements speaks about tiles of integers or pointers",
-                 bc_type_words(v, t));
+        bc_wrong(v, op, F_assume_value, 0, BC_RULE_V_ASM_10,
+                 "is %s; same_elements speaks about tiles of integers or pointers", bc_type_words(v, t));
         return;
     }
     if (p->u.ints.count != t->rank) {
-        bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_11, "has %u size%s; %s has %u dimension%s", p->u.ints.count,
-                 bc_plural(p->u.ints.count), bc_type_words(v, t), t->rank, bc_plural(t->rank));
+        bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_11, "has %u size%s; %s has %u dimension%s",
+                 p->u.ints.count, bc_plural(p->u.ints.count), bc_type_words(v, t), t->rank, bc_plural(t->rank));
         return;
     }
     for (uint32_t d = 0; d < t->rank; d++)
         if (p->u.ints.ptr[d] < 0 || p->u.ints.ptr[d] > t->shape[d]) {
-            bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_12, "has the size %lld; dimension %u of %s has %lld elements",
-                     (long long)p->u.ints.ptr[d], d, bc_type_words(v, t), (long long)t->shape[d]);
+            bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_12,
+                     "has the size %lld; dimension %u of %s has %lld elements", (long long)p->u.ints.ptr[d], d,
+                     bc_type_words(v, t), (long long)t->shape[d]);
             return;
         }
 }
@@ -278,15 +281,9 @@ void verify_assume(bc_verifier *v, const bc_op *op)
     if (!bc_need_same_type(v, op, F_assume_result, F_assume_value, BC_RULE_V_ASM_01))
         return;
     switch (p->tag) {
-    case BC_TAG_DIV_BY:
-        check_div_by(v, op, p, t);
-        return;
-    case BC_TAG_SAME_ELEMENTS:
-        check_same_elements(v, op, p, t);
-        return;
-    case BC_TAG_BOUNDED:
-        check_bounded(v, op, p, t);
-        return;
+    case BC_TAG_DIV_BY: check_div_by(v, op, p, t); return;
+    case BC_TAG_SAME_ELEMENTS: check_same_elements(v, op, p, t); return;
+    case BC_TAG_BOUNDED: check_bounded(v, op, p, t); return;
     default:
         bc_wrong(v, op, F_assume_predicate, 0, BC_RULE_V_ASM_02, "is neither div_by nor same_elements nor bounded");
     }

@@ -13,11 +13,11 @@
 /* A chip, and what NVIDIA's compiler has for it. */
 typedef struct target {
     unsigned sm;
-    bc_kind_set kinds;     /* element types that ops may compute with */
+    bc_kind_set kinds; /* element types that ops may compute with */
     bool bf16_atomics;
     bool multimem;
-    bool multimem_chip;    /* the chip has the instructions, whatever the compiler says */
-    bool clusters;         /* blocks can be joined: num_cta_in_cga above 1 */
+    bool multimem_chip; /* the chip has the instructions, whatever the compiler says */
+    bool clusters;      /* blocks can be joined: num_cta_in_cga above 1 */
 } target;
 
 static const target targets[] = {
@@ -236,9 +236,7 @@ static void check_aggregate(bc_verifier *v, const bc_op *op)
 static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
 {
     switch (op->opcode) {
-    case OP_atomic_rmw_tko:
-        check_atomic(v, op, t, F_atomic_rmw_tko_mode, F_atomic_rmw_tko_arg);
-        return;
+    case OP_atomic_rmw_tko: check_atomic(v, op, t, F_atomic_rmw_tko_mode, F_atomic_rmw_tko_arg); return;
     case OP_atomic_red_view_tko:
         check_atomic(v, op, t, F_atomic_red_view_tko_mode, F_atomic_red_view_tko_value);
         return;
@@ -251,11 +249,8 @@ static void check_reference(bc_verifier *v, const bc_op *op, const target *t)
         check_f4_strides(v, op, F_store_view_tko_view);
         return;
     case OP_reduce:
-    case OP_scan:
-        check_aggregate(v, op);
-        return;
-    default:
-        return;
+    case OP_scan: check_aggregate(v, op); return;
+    default: return;
     }
 }
 
@@ -282,9 +277,7 @@ static void check_padding(bc_verifier *v, const bc_op *op)
 static void check_chip(bc_verifier *v, const bc_op *op, const target *t)
 {
     switch (op->opcode) {
-    case OP_load_view_tko:
-        check_padding(v, op);
-        return;
+    case OP_load_view_tko: check_padding(v, op); return;
     case OP_multimem_load_reduce_view_tko:
     case OP_multimem_reduce_view_tko:
     case OP_multimem_store_view_tko:
@@ -292,8 +285,7 @@ static void check_chip(bc_verifier *v, const bc_op *op, const target *t)
             not_on_target(v, op, BC_NO_ROW, BC_RULE_G_MML_01, "needs memory that a switch shares, which is not there",
                           has_multimem_chip, BC_F32);
         return;
-    default:
-        return;
+    default: return;
     }
 }
 

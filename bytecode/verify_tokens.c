@@ -20,12 +20,22 @@ typedef struct access_rows {
     int16_t place, index, mask, order, token, out;
 } access_rows;
 
-#define POINTERS(name, touch, place) \
-    [OP_##name] = {touch, F_##name##_##place, BC_NO_ROW, F_##name##_mask, F_##name##_memory_ordering_semantics, \
-                   F_##name##_token, F_##name##_result_token}
-#define VIEW(name, touch) \
-    [OP_##name] = {touch, F_##name##_view, F_##name##_index, BC_NO_ROW, F_##name##_memory_ordering_semantics, \
-                   F_##name##_token, F_##name##_result_token}
+#define POINTERS(name, touch, place)                     \
+    [OP_##name] = {touch,                                \
+                   F_##name##_##place,                   \
+                   BC_NO_ROW,                            \
+                   F_##name##_mask,                      \
+                   F_##name##_memory_ordering_semantics, \
+                   F_##name##_token,                     \
+                   F_##name##_result_token}
+#define VIEW(name, touch)                                \
+    [OP_##name] = {touch,                                \
+                   F_##name##_view,                      \
+                   F_##name##_index,                     \
+                   BC_NO_ROW,                            \
+                   F_##name##_memory_ordering_semantics, \
+                   F_##name##_token,                     \
+                   F_##name##_result_token}
 
 static const access_rows accesses[OP_LIMIT] = {
     POINTERS(load_ptr_tko, TOUCH_LOAD, source),
@@ -54,23 +64,23 @@ typedef struct edge {
 /* Accesses to one place: the last write and the reads since, newest first. */
 typedef struct access {
     const bc_op *op;
-    uint32_t before; /* previous access to the place + 1, back to the last write */
+    uint32_t before;           /* previous access to the place + 1, back to the last write */
     uint32_t loop_first_value; /* values with smaller ids come from outside the loop around it */
     bool in_loop;
 } access;
 
 typedef struct tokens {
     bc_verifier *v;
-    uint32_t *head;          /* per value: first edge + 1 */
-    uint32_t *seen;          /* per value: number of the last search that met it */
-    uint32_t *stack;         /* of a search */
-    uint8_t *used;           /* per value: a token that something waits for */
+    uint32_t *head;  /* per value: first edge + 1 */
+    uint32_t *seen;  /* per value: number of the last search that met it */
+    uint32_t *stack; /* of a search */
+    uint8_t *used;   /* per value: a token that something waits for */
     edge *edges;
     access *list;
-    uint32_t *table;         /* places: newest access + 1 */
+    uint32_t *table; /* places: newest access + 1 */
     size_t edge_count, edge_capacity, access_count, access_capacity, table_mask;
     uint32_t search, loop_first_value;
-    size_t budget;           /* edges that searches may still follow */
+    size_t budget; /* edges that searches may still follow */
     bool in_loop, wrote;
 } tokens;
 
@@ -125,8 +135,9 @@ static uint64_t root_of_view(const bc_value *value)
 {
     while (value->op && value->op->opcode == OP_assume)
         value = bc_operands(value->op)[0];
-    if (value->op && (value->op->opcode == OP_make_partition_view || value->op->opcode == OP_make_strided_view
-                      || value->op->opcode == OP_make_gather_scatter_view))
+    if (value->op
+        && (value->op->opcode == OP_make_partition_view || value->op->opcode == OP_make_strided_view
+            || value->op->opcode == OP_make_gather_scatter_view))
         return root_of(bc_operands(value->op)[0]);
     return value->id;
 }
@@ -247,8 +258,9 @@ static void check_order(tokens *t, const access *now, uint32_t before)
         const bc_op *op = t->list[i - 1].op;
         if (!needs_order(op, now->op) || !can_follow(op, now->op) || is_ordered(t, op, now->op))
             continue;
-        bc_wrong(t->v, now->op, row, 0, BC_RULE_V_CHN_01, "touches the same elements as '%s' at 0x%llx, but does not wait for its token",
-                 bc_info(op)->name, (unsigned long long)op->offset);
+        bc_wrong(t->v, now->op, row, 0, BC_RULE_V_CHN_01,
+                 "touches the same elements as '%s' at 0x%llx, but does not wait for its token", bc_info(op)->name,
+                 (unsigned long long)op->offset);
         return;
     }
 }
@@ -449,11 +461,18 @@ void bc_check_tokens(bc_verifier *v, const bc_function *f)
     bc_arena arena;
     bc_arena_init(&arena, &v->allocator, 0);
     tokens t = {
-        .v = v, .head = bc_new(&arena, uint32_t, values), .seen = bc_new(&arena, uint32_t, values),
-        .stack = bc_new(&arena, uint32_t, values + 1), .used = bc_new(&arena, uint8_t, values),
-        .edges = bc_new(&arena, edge, edge_count), .list = bc_new(&arena, access, access_count),
-        .table = bc_new(&arena, uint32_t, slots), .edge_capacity = edge_count, .access_capacity = access_count,
-        .table_mask = slots - 1, .budget = 16 * (edge_count + 1),
+        .v = v,
+        .head = bc_new(&arena, uint32_t, values),
+        .seen = bc_new(&arena, uint32_t, values),
+        .stack = bc_new(&arena, uint32_t, values + 1),
+        .used = bc_new(&arena, uint8_t, values),
+        .edges = bc_new(&arena, edge, edge_count),
+        .list = bc_new(&arena, access, access_count),
+        .table = bc_new(&arena, uint32_t, slots),
+        .edge_capacity = edge_count,
+        .access_capacity = access_count,
+        .table_mask = slots - 1,
+        .budget = 16 * (edge_count + 1),
     };
     if (arena.failed)
         v->no_memory = v->done = true;

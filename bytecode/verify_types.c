@@ -8,7 +8,7 @@ enum { MAX_TILE_ELEMENTS = 1 << 24 };
 /* The type being checked and the field that uses it. */
 typedef struct type_use {
     bc_verifier *v;
-    const bc_op *op;     /* NULL: a parameter of the function, a global, or nothing */
+    const bc_op *op; /* NULL: a parameter of the function, a global, or nothing */
     int row;
     unsigned index;
     const bc_global *global;
@@ -77,7 +77,8 @@ static bool check_f4_shape(const type_use *use, const bc_type *elem, const bc_ty
     for (uint32_t d = 0; d < t->rank; d++)
         if (t->shape[d] > 1)
             return true;
-    return type_wrong(use, rule, "a tile of f4E2M1FN needs a dimension of even size, because two elements share a byte");
+    return type_wrong(use, rule,
+                      "a tile of f4E2M1FN needs a dimension of even size, because two elements share a byte");
 }
 
 static bool check_rank(const type_use *use, const bc_type *t)
@@ -92,8 +93,8 @@ static bool check_ptr_attr(const type_use *use, const bc_type *t)
     const bc_enum_value *value = bc_enum_find(BC_ENUM_PtrAttr, t->ptr_attr);
     if (t->ptr_attr == BC_NO_PTR_ATTR || !value || value->since <= use->v->m->version)
         return true;
-    return type_wrong(use, BC_RULE_F_042, "pointer attribute '%s' needs version 13.%d; the module is 13.%d", value->text,
-                      value->since, use->v->m->version);
+    return type_wrong(use, BC_RULE_F_042, "pointer attribute '%s' needs version 13.%d; the module is 13.%d",
+                      value->text, value->since, use->v->m->version);
 }
 
 static bool check_ptr(const type_use *use, const bc_type *t)
@@ -103,7 +104,8 @@ static bool check_ptr(const type_use *use, const bc_type *t)
     return check_ptr_attr(use, t);
 }
 
-/* An address cannot name one of the two f4E2M1FN in a byte. Compilers from 13.5 on refuse this in files of any version. */
+/* An address cannot name one of the two f4E2M1FN in a byte. Compilers from 13.5 on refuse this in files of any version.
+ */
 static bool check_f4_pointers(const type_use *use, const bc_type *t)
 {
     if (t->elem->kind != BC_PTR || t->elem->elem->kind != BC_F4E2M1FN || t->rank == 0)
@@ -126,8 +128,8 @@ static bool check_tensor_view(const type_use *use, const bc_type *t)
         return type_wrong(use, BC_RULE_V_TV_01, "an element of a tensor_view is a number, not %s",
                           bc_type_words(use->v, t->elem));
     if (t->rank != t->result_count)
-        return type_wrong(use, BC_RULE_V_TV_02, "it has %u size%s, but %u stride%s", t->rank,
-                          bc_plural(t->rank), t->result_count, bc_plural(t->result_count));
+        return type_wrong(use, BC_RULE_V_TV_02, "it has %u size%s, but %u stride%s", t->rank, bc_plural(t->rank),
+                          t->result_count, bc_plural(t->result_count));
     if (!check_rank(use, t))
         return false;
     for (uint32_t d = 0; d < t->rank; d++) {
@@ -150,8 +152,8 @@ static bool check_dim_map(const type_use *use, const bc_type *t)
     for (uint32_t d = 0; d < t->rank; d++) {
         int64_t to = t->dim_map[d];
         if (to < 0 || to >= t->elem->rank)
-            return type_wrong(use, BC_RULE_V_VIEW_06, "entry %u of dim_map is %lld; the tensor_view has %u dimension%s", d,
-                              (long long)to, t->elem->rank, bc_plural(t->elem->rank));
+            return type_wrong(use, BC_RULE_V_VIEW_06, "entry %u of dim_map is %lld; the tensor_view has %u dimension%s",
+                              d, (long long)to, t->elem->rank, bc_plural(t->elem->rank));
         if (seen >> to & 1)
             return type_wrong(use, BC_RULE_V_VIEW_07, "dim_map names dimension %lld twice", (long long)to);
         seen |= UINT64_C(1) << to;
@@ -174,7 +176,8 @@ static bool check_traversal(const type_use *use, const bc_type *t)
 static bool check_padding(const type_use *use, const bc_type *t)
 {
     const bc_type *elem = t->elem->elem;
-    if (t->padding == BC_NO_PADDING || t->padding == BC_PaddingValue_zero || bc_kind_in((bc_kind)elem->kind, BC_SET_FLOAT))
+    if (t->padding == BC_NO_PADDING || t->padding == BC_PaddingValue_zero
+        || bc_kind_in((bc_kind)elem->kind, BC_SET_FLOAT))
         return true;
     return type_wrong(use, BC_RULE_V_VIEW_11, "padding '%s' needs float elements; these are %s",
                       bc_enum_text(BC_ENUM_PaddingValue, t->padding), bc_type_words(use->v, elem));
@@ -210,18 +213,13 @@ static bool check_kind(const type_use *use, const bc_type *t)
         return type_wrong(use, BC_RULE_F_037, "%s needs version 13.%d; the module is 13.%d", info->text, info->since,
                           use->v->m->version);
     switch ((bc_kind)t->kind) {
-    case BC_PTR:
-        return check_ptr(use, t);
-    case BC_TILE:
-        return check_tile(use, t);
-    case BC_TENSOR_VIEW:
-        return check_tensor_view(use, t);
+    case BC_PTR: return check_ptr(use, t);
+    case BC_TILE: return check_tile(use, t);
+    case BC_TENSOR_VIEW: return check_tensor_view(use, t);
     case BC_PARTITION_VIEW:
     case BC_STRIDED_VIEW:
-    case BC_GATHER_SCATTER_VIEW:
-        return check_tile_view(use, t);
-    default:
-        return true; /* numbers, token; the members of a function type are checked where it is a signature */
+    case BC_GATHER_SCATTER_VIEW: return check_tile_view(use, t);
+    default: return true; /* numbers, token; the members of a function type are checked where it is a signature */
     }
 }
 

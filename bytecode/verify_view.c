@@ -339,8 +339,8 @@ static bool check_multimem_pairs(bc_verifier *v, const bc_op *op, int view_row)
                         "is %s, which has %u dimensions of static stride 1; pairs of %s need one",
                         bc_type_words(v, view), count, bc_type_words(v, tensor->elem));
     if (bc_shape_elems(view->shape, view->rank) == 1)
-        return bc_wrong(v, op, view_row, 0, BC_RULE_V_MML_09, "is %s, whose tiles take 2 bytes; it must be a multiple of 4",
-                        bc_type_words(v, view));
+        return bc_wrong(v, op, view_row, 0, BC_RULE_V_MML_09,
+                        "is %s, whose tiles take 2 bytes; it must be a multiple of 4", bc_type_words(v, view));
     return true;
 }
 
@@ -364,8 +364,8 @@ static void check_multimem_reduction(bc_verifier *v, const bc_op *op, int row, i
 {
     const bc_type *elem = bc_type_of(op, view_row)->elem->elem;
     uint64_t mode = bc_attr_u(op, row);
-    bool half_load =
-        op->opcode == OP_multimem_load_reduce_view_tko && bc_kind_in((bc_kind)elem->kind, BC_SET(F16) | BC_SET(BF16));
+    bool half_load = op->opcode == OP_multimem_load_reduce_view_tko
+                     && bc_kind_in((bc_kind)elem->kind, BC_SET(F16) | BC_SET(BF16));
     uint32_t allowed = half_load ? MODE(add) | MODE(min) | MODE(max) : MODE(add);
     if (bc_kind_in((bc_kind)elem->kind, BC_SET_FLOAT) && !(allowed >> mode & 1))
         bc_wrong(v, op, row, 0, BC_RULE_V_MML_05, "is %s; with elements of type %s it must be %s",

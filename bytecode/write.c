@@ -110,9 +110,7 @@ static void put_type_record(bc_out *o, const bc_type *t)
         break;
     case BC_PARTITION_VIEW:
     case BC_STRIDED_VIEW:
-    case BC_GATHER_SCATTER_VIEW:
-        put_view_type(o, t);
-        break;
+    case BC_GATHER_SCATTER_VIEW: put_view_type(o, t); break;
     case BC_FUNCTION:
         put_varint(o, t->rank);
         for (uint32_t i = 0; i < t->rank; i++)
@@ -121,8 +119,7 @@ static void put_type_record(bc_out *o, const bc_type *t)
         for (uint32_t i = 0; i < t->result_count; i++)
             put_type(o, t->members[t->rank + i]);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -151,7 +148,8 @@ static void put_float(bc_out *o, const bc_tagged *a)
     put_type(o, a->type);
     if (bc_kinds[a->type->kind].bits <= 8) {
         put_u8(o, (unsigned)a->u.bits);
-    } else if (a->lost_sign) { /* the 65-bit form that was read: the low 64 bits as a varint of 10 bytes, bit 64 added */
+    } else if (a->lost_sign) { /* the 65-bit form that was read: the low 64 bits as a varint of 10 bytes, bit 64 added
+                                */
         uint64_t low = (uint64_t)a->u.bits << 1;
         for (unsigned i = 0; i < 9; i++, low >>= 7)
             put_u8(o, (low & 0x7f) | 0x80);
@@ -178,37 +176,20 @@ static void put_tagged(bc_out *o, const bc_tagged *a)
         put_type(o, a->type);
         put_varint(o, a->u.bits);
         break;
-    case BC_TAG_FLOAT:
-        put_float(o, a);
-        break;
-    case BC_TAG_BOOL:
-        put_u8(o, (unsigned)a->u.bits);
-        break;
-    case BC_TAG_TYPE:
-        put_type(o, a->type);
-        break;
-    case BC_TAG_STRING:
-        put_string(o, a->u.string);
-        break;
-    case BC_TAG_ARRAY:
-        put_list(o, &a->u.array);
-        break;
+    case BC_TAG_FLOAT: put_float(o, a); break;
+    case BC_TAG_BOOL: put_u8(o, (unsigned)a->u.bits); break;
+    case BC_TAG_TYPE: put_type(o, a->type); break;
+    case BC_TAG_STRING: put_string(o, a->u.string); break;
+    case BC_TAG_ARRAY: put_list(o, &a->u.array); break;
     case BC_TAG_DIV_BY:
         put_varint(o, a->u.bits);
         put_bounds(o, a);
         break;
-    case BC_TAG_SAME_ELEMENTS:
-        put_ints(o, a->u.ints.ptr, a->u.ints.count, 8);
-        break;
+    case BC_TAG_SAME_ELEMENTS: put_ints(o, a->u.ints.ptr, a->u.ints.count, 8); break;
     case BC_TAG_DICTIONARY:
-    case BC_TAG_HINTS:
-        put_dict(o, &a->u.dict);
-        break;
-    case BC_TAG_BOUNDED:
-        put_bounds(o, a);
-        break;
-    case BC_TAG_DENSE: /* never made: the reader refuses it */
-        break;
+    case BC_TAG_HINTS: put_dict(o, &a->u.dict); break;
+    case BC_TAG_BOUNDED: put_bounds(o, a); break;
+    case BC_TAG_DENSE: /* never made: the reader refuses it */ break;
     }
 }
 
@@ -270,36 +251,17 @@ static void put_attr(bc_out *o, const bc_op *op, const bc_row *row, const bc_att
     switch ((bc_encoding)row->encoding) {
     case BC_ENC_ENUM:
     case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-        put_varint(o, a->u);
-        break;
-    case BC_ENC_BOOL:
-        put_u8(o, (unsigned)a->u);
-        break;
-    case BC_ENC_STRING:
-        put_string(o, a->string);
-        break;
-    case BC_ENC_CONST:
-        put_varint(o, a->blob->index);
-        break;
-    case BC_ENC_TAGGED:
-        put_tagged(o, a->tagged);
-        break;
-    case BC_ENC_HINTS:
-        put_dict(o, &a->tagged->u.dict);
-        break;
-    case BC_ENC_ATTRS:
-        put_list(o, &a->tagged->u.array);
-        break;
-    case BC_ENC_I32S:
-        put_ints(o, a->ints->ptr, a->ints->count, 4);
-        break;
-    case BC_ENC_BOOLS:
-        put_bools(o, op, a->ints);
-        break;
+    case BC_ENC_VARINT64: put_varint(o, a->u); break;
+    case BC_ENC_BOOL: put_u8(o, (unsigned)a->u); break;
+    case BC_ENC_STRING: put_string(o, a->string); break;
+    case BC_ENC_CONST: put_varint(o, a->blob->index); break;
+    case BC_ENC_TAGGED: put_tagged(o, a->tagged); break;
+    case BC_ENC_HINTS: put_dict(o, &a->tagged->u.dict); break;
+    case BC_ENC_ATTRS: put_list(o, &a->tagged->u.array); break;
+    case BC_ENC_I32S: put_ints(o, a->ints->ptr, a->ints->count, 4); break;
+    case BC_ENC_BOOLS: put_bools(o, op, a->ints); break;
     case BC_ENC_UNIT:
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
 }
 
@@ -390,8 +352,8 @@ static void put_inner(bc_out *o, bc_out *inner)
 
 static void put_body(bc_out *o, const bc_function *f)
 {
-    value_numbers n = {.of = o->m->arena.allocator.alloc(o->m->arena.allocator.user,
-                                                         (f->value_count + 1u) * sizeof *n.of)};
+    value_numbers n = {
+        .of = o->m->arena.allocator.alloc(o->m->arena.allocator.user, (f->value_count + 1u) * sizeof *n.of)};
     bc_out body = sub_output(o);
     if (!n.of) {
         o->bytes.failed = true;
@@ -473,9 +435,7 @@ static void put_debug_item(bc_out *o, size_t i)
     const bc_di *d = &o->m->debug[i];
     put_varint(o, d->tag);
     switch ((bc_di_tag)d->tag) {
-    case BC_DI_COMPILE_UNIT:
-        put_varint(o, d->a);
-        break;
+    case BC_DI_COMPILE_UNIT: put_varint(o, d->a); break;
     case BC_DI_FILE:
         put_string(o, d->name);
         put_string(o, d->other);
@@ -507,8 +467,7 @@ static void put_debug_item(bc_out *o, size_t i)
         put_varint(o, d->b);
         break;
     case BC_DI_UNKNOWN:
-    case BC_DI_TAG_COUNT:
-        break;
+    case BC_DI_TAG_COUNT: break;
     }
 }
 
@@ -573,41 +532,23 @@ static void put_payload(bc_out *o, unsigned id)
 {
     const bc_module *m = o->m;
     switch (id) {
-    case BC_SECTION_STRING:
-        put_table(o, m->string_count, 4, put_string_item);
-        break;
-    case BC_SECTION_FUNC:
-        put_functions(o);
-        break;
-    case BC_SECTION_DEBUG:
-        put_debug(o);
-        break;
-    case BC_SECTION_CONSTANT:
-        put_table(o, m->constant_count, 8, put_constant_item);
-        break;
-    case BC_SECTION_TYPE:
-        put_table(o, m->type_count, 4, put_type_item);
-        break;
-    case BC_SECTION_GLOBAL:
-        put_globals(o);
-        break;
-    default:
-        put_string(o, m->producer);
-        break;
+    case BC_SECTION_STRING: put_table(o, m->string_count, 4, put_string_item); break;
+    case BC_SECTION_FUNC: put_functions(o); break;
+    case BC_SECTION_DEBUG: put_debug(o); break;
+    case BC_SECTION_CONSTANT: put_table(o, m->constant_count, 8, put_constant_item); break;
+    case BC_SECTION_TYPE: put_table(o, m->type_count, 4, put_type_item); break;
+    case BC_SECTION_GLOBAL: put_globals(o); break;
+    default: put_string(o, m->producer); break;
     }
 }
 
 static bool wanted(const bc_module *m, unsigned id)
 {
     switch (id) {
-    case BC_SECTION_GLOBAL:
-        return m->global_count > 0;
-    case BC_SECTION_PRODUCER:
-        return m->producer != NULL;
-    case BC_SECTION_DEBUG:
-        return m->has_debug_section;
-    default:
-        return true;
+    case BC_SECTION_GLOBAL: return m->global_count > 0;
+    case BC_SECTION_PRODUCER: return m->producer != NULL;
+    case BC_SECTION_DEBUG: return m->has_debug_section;
+    default: return true;
     }
 }
 
@@ -627,8 +568,8 @@ static void put_section(bc_out *o, unsigned id)
 
 static void put_file(bc_out *o)
 {
-    static const uint8_t usual[] = {BC_SECTION_FUNC, BC_SECTION_GLOBAL, BC_SECTION_CONSTANT, BC_SECTION_DEBUG,
-                                    BC_SECTION_TYPE, BC_SECTION_PRODUCER, BC_SECTION_STRING, 0};
+    static const uint8_t usual[] = {BC_SECTION_FUNC, BC_SECTION_GLOBAL,   BC_SECTION_CONSTANT, BC_SECTION_DEBUG,
+                                    BC_SECTION_TYPE, BC_SECTION_PRODUCER, BC_SECTION_STRING,   0};
     static const char magic[8] = "\x7fTileIR";
     bool written[BC_SECTION_COUNT] = {0};
     bc_text_bytes(&o->bytes, magic, sizeof magic);
@@ -652,8 +593,7 @@ tv_status tv_module_write(const tv_module *m, tv_sink sink, tv_writer out)
     bc_out o = {.m = m};
     bc_text_init(&o.bytes, &m->arena.allocator);
     put_file(&o);
-    tv_status status = o.bytes.failed ? TV_NO_MEMORY
-                     : out.write(out.user, o.bytes.ptr, o.bytes.len) ? TV_OK : TV_IO;
+    tv_status status = o.bytes.failed ? TV_NO_MEMORY : out.write(out.user, o.bytes.ptr, o.bytes.len) ? TV_OK : TV_IO;
     bc_text_release(&o.bytes);
     return status;
 }

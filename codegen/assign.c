@@ -1,6 +1,6 @@
-/* The layouts pass; see assign.h. Maps take the layout of the operand whose home weighs most; what is cheap to make (constants,
-   iotas, broadcasts, index arithmetic) has no home and is made in every layout that is wanted; anchors (memory ops, mma,
-   reductions) choose their own, in the hooks beside their lowering. */
+/* The layouts pass; see assign.h. Maps take the layout of the operand whose home weighs most; what is cheap to make
+   (constants, iotas, broadcasts, index arithmetic) has no home and is made in every layout that is wanted; anchors
+   (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
 #include "codegen/assign.h"
 
 void cg_set_home(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t weight)
@@ -52,8 +52,7 @@ void cg_want_through(cg_func *c, const bc_value *v, const cg_layout *l)
     cg_layout from = *l;
     switch ((int)op->opcode) {
     case OP_constant:
-    case OP_iota:
-        break;
+    case OP_iota: break;
     case OP_broadcast: {
         cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(v->type);
         from = cg_layout_unbroadcast(l, &source, &result);

@@ -179,9 +179,7 @@ static void map(const bc_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
     const cg_fact *a = &facts[operands[0]->id], *b = op->operand_count > 1 ? &facts[operands[1]->id] : a;
     switch ((int)op->opcode) {
     case OP_addi:
-    case OP_subi:
-        *out = sum(a, 0, b, 0, d, op->opcode == OP_subi);
-        break;
+    case OP_subi: *out = sum(a, 0, b, 0, d, op->opcode == OP_subi); break;
     case OP_offset: {
         cg_axis index = bc_elem_kind(operands[1]->type) == BC_I64 ? axis_of(b, d) : widened(axis_of(b, d));
         cg_fact one = {.divisor = b->divisor, .axes = &index};
@@ -191,28 +189,23 @@ static void map(const bc_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
         break;
     }
     case OP_muli:
-        *out = a->constant ? (a->value == 1 ? axis_of(b, d) : scaled(b, a->divisor, d))
-             : b->constant && b->value == 1 ? axis_of(a, d) : scaled(a, every(b, d, 0), d);
+        *out = a->constant                    ? (a->value == 1 ? axis_of(b, d) : scaled(b, a->divisor, d))
+               : b->constant && b->value == 1 ? axis_of(a, d)
+                                              : scaled(a, every(b, d, 0), d);
         out->same = least(axis_of(a, d).same, axis_of(b, d).same);
         break;
     case OP_shli:
         *out = b->constant && b->value >= 0 && b->value < 63 ? scaled(a, (uint8_t)b->value, d) : (cg_axis){0};
         out->same = least(axis_of(a, d).same, axis_of(b, d).same);
         break;
-    case OP_exti:
-        *out = widened(axis_of(a, d));
-        break;
-    case OP_trunci:
-        *out = axis_of(a, d);
-        break;
+    case OP_exti: *out = widened(axis_of(a, d)); break;
+    case OP_trunci: *out = axis_of(a, d); break;
     case OP_ptr_to_ptr:
         *out = axis_of(a, d);
         if (unit_of(operands[0]->type) != unit_of(bc_results(op)[0].type))
             *out = cut(*out, 0, unit_of(operands[0]->type));
         break;
-    case OP_cmpi:
-        *out = compared(op, a, b, d);
-        break;
+    case OP_cmpi: *out = compared(op, a, b, d); break;
     default:
         out->same = CG_MAX_TILE_BITS;
         for (uint32_t i = 0; i < op->operand_count; i++)
@@ -228,9 +221,10 @@ const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *are
         return NULL;
     const bc_value *from = op->operand_count ? bc_operands(op)[0] : NULL;
     const cg_fact *fact = from ? &facts[from->id] : NULL;
-    bool known = op->opcode == OP_constant ? is_splat(op)
-               : op->opcode == OP_iota || op->opcode == OP_broadcast || op->opcode == OP_reshape
-                 || op->opcode == OP_permute || op->opcode == OP_assume || cg_is_map((bc_opcode)op->opcode);
+    bool known = op->opcode == OP_constant
+                     ? is_splat(op)
+                     : op->opcode == OP_iota || op->opcode == OP_broadcast || op->opcode == OP_reshape
+                           || op->opcode == OP_permute || op->opcode == OP_assume || cg_is_map((bc_opcode)op->opcode);
     cg_axis *out = known ? bc_new(arena, cg_axis, type->rank) : NULL;
     if (!out)
         return NULL;
@@ -247,8 +241,9 @@ const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *are
         else if (op->opcode == OP_permute)
             out[d] = axis_of(fact, (uint32_t)bc_attr_of(op, F_permute_permutation)->ints->ptr[d]);
         else if (op->opcode == OP_broadcast)
-            out[d] = from->type->shape[d] == type->shape[d] ? axis_of(fact, d)
-                   : (cg_axis){.start = every(fact, d, unit_of(from->type)), .same = bits};
+            out[d] = from->type->shape[d] == type->shape[d]
+                         ? axis_of(fact, d)
+                         : (cg_axis){.start = every(fact, d, unit_of(from->type)), .same = bits};
         else if (cg_is_map((bc_opcode)op->opcode))
             map(op, facts, d, &out[d]);
     }

@@ -10,8 +10,8 @@ enum { CG_MAX_PRINT_ARGS = 32 }; /* of one call: CUDA C++ programming guide, for
 void cg_call_vprintf(cg_func *c, tv_str format, const cg_val *args, uint32_t count);
 /* Prints text as it stands. */
 void cg_call_print(cg_func *c, tv_str text);
-/* One block at a time: from take to give, only its first thread (the predicate) prints, and no other block's text comes between
-   the pieces. Threads without the predicate go on. */
+/* One block at a time: from take to give, only its first thread (the predicate) prints, and no other block's text comes
+   between the pieces. Threads without the predicate go on. */
 void cg_take_print_lock(cg_func *c, cg_val first);
 void cg_give_print_lock(cg_func *c, cg_val first);
 /* Appends text to a format so that it is printed as it stands. */

@@ -24,8 +24,8 @@ void cg_unsupported(cg_func *c, const bc_op *op, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    bc_report_as(c->m, c->sink, &(bc_place){.function = c->f, .op = op, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR, NULL, format,
-                 args);
+    bc_report_as(c->m, c->sink, &(bc_place){.function = c->f, .op = op, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR,
+                 NULL, format, args);
     va_end(args);
     c->failed = true;
     c->status = TV_UNSUPPORTED;
@@ -85,11 +85,11 @@ enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
 enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
 #endif
 
-/* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced
-   (on four warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192); where matrices are multiplied up
-   to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. Tiles of more than 128
-   elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that a kernel without loops and reductions passes
-   through once; products keep theirs in registers. */
+/* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile, 32 where tiles
+   are reduced (on four warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192); where
+   matrices are multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory
+   for each mma. Tiles of more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that
+   a kernel without loops and reductions passes through once; products keep theirs in registers. */
 static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, uint32_t *out_most)
 {
     uint32_t most = 0, product = 0;
@@ -118,8 +118,8 @@ static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, 
     return most >= (reduces ? 13 : 14) ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
 }
 
-/* The hint goes first, unless tiles go in strips, or a thread would have too many elements of one. Versions before 13.5 know 4 and
-   8 warps only and bring other numbers there. */
+/* The hint goes first, unless tiles go in strips, or a thread would have too many elements of one. Versions before 13.5
+   know 4 and 8 warps only and bring other numbers there. */
 static uint32_t choose_warps(const cg_func *c, uint32_t *out_strip_bits)
 {
     enum { MOST_OF_A_THREAD = 8 }; /* log2 */
@@ -163,17 +163,18 @@ static void remark_kernel(cg_func *c)
             }
         }
     cg_remark(c, NULL, CG_REMARK_Kernel, TV_REMARK_ANALYSIS,
-              "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_threads(c), shared_bytes(c),
-              c->barriers);
+              "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_threads(c),
+              shared_bytes(c), c->barriers);
     if (!largest)
         return;
     bc_text type;
     bc_text_init(&type, &c->m->arena.allocator);
     bc_print_type(&type, largest->type, false);
     uint32_t registers = (most + 31) / 32;
-    cg_remark(c, largest->op, CG_REMARK_LargestTile, registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
-              "the largest tile, {Type=%s}, takes {Registers=%u} registers of a thread%s", type.ptr ? type.ptr : "", registers,
-              registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
+    cg_remark(c, largest->op, CG_REMARK_LargestTile,
+              registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              "the largest tile, {Type=%s}, takes {Registers=%u} registers of a thread%s", type.ptr ? type.ptr : "",
+              registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
     bc_text_release(&type);
 }
 
@@ -270,11 +271,13 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
     return status;
 }
 
-/* Loops are pipelined at all levels but 0, unless that leaves too little shared memory for what is in them, which only an attempt
-   shows: a silent one, so that dumps and remarks tell of the code that comes out. start: as an attempt begins. */
+/* Loops are pipelined at all levels but 0, unless that leaves too little shared memory for what is in them, which only
+   an attempt shows: a silent one, so that dumps and remarks tell of the code that comes out. start: as an attempt
+   begins. */
 static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_text *out, uint8_t *ptx)
 {
-    bool talks = cg_remarks_wanted(start) || dumps->passes, is_plain = !start->options || start->options->opt_level == 0;
+    bool talks = cg_remarks_wanted(start) || dumps->passes,
+         is_plain = !start->options || start->options->opt_level == 0;
     tv_compile_options options = start->options ? *start->options : (tv_compile_options){0};
     options.remarks = (tv_remark_sink){0};
     uint64_t emitted = *start->emitted;
@@ -295,7 +298,8 @@ static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_
     return status;
 }
 
-/* After the kernels: .loc may name files that come later. A name may hold anything; the directive's string ends with its line. */
+/* After the kernels: .loc may name files that come later. A name may hold anything; the directive's string ends with
+   its line. */
 static void put_files(const cg_files *files, bc_text *out)
 {
     for (size_t i = 0; i < files->count; i++) {
@@ -340,21 +344,27 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     cg_files files = {.arena = &arena};
     uint64_t emitted = 0;
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
-        cg_func c = {.m = m, .f = &m->functions[i], .target = target, .options = options, .files = &files, .sink = sink,
-                     .text_before = kernels.len, .emitted = &emitted};
+        cg_func c = {.m = m,
+                     .f = &m->functions[i],
+                     .target = target,
+                     .options = options,
+                     .files = &files,
+                     .sink = sink,
+                     .text_before = kernels.len,
+                     .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL)
             status = compile_kernel(&c, &dumps, &kernels, &ptx);
     }
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
         char message[160];
-        snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u", target->name, ptx / 10u,
-                 ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
-        bc_report_message(m, sink, &nowhere, BC_RULE_G_GEN_01, TV_ERROR, "use a newer driver, or compile for an older GPU if there is one",
-                          bc_str(message));
+        snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u",
+                 target->name, ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
+        bc_report_message(m, sink, &nowhere, BC_RULE_G_GEN_01, TV_ERROR,
+                          "use a newer driver, or compile for an older GPU if there is one", bc_str(message));
         status = TV_UNSUPPORTED;
     }
-    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u, ptx % 10u,
-                   target->name);
+    bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u,
+                   ptx % 10u, target->name);
     bc_text_str(&text, bc_text_get(&kernels));
     put_files(&files, &text);
     if (status == TV_OK)

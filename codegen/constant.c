@@ -1,4 +1,5 @@
-/* Constants: a splat is a known value; other elements lie in a table in memory. Source: operation reference, section 6. */
+/* Constants: a splat is a known value; other elements lie in a table in memory. Source: operation reference, section 6.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +51,10 @@ static void put_table(cg_func *c, const bc_op *op, const char *name)
     bc_text *out = &c->module_text;
     bc_text_printf(out, ".global .align 16 .b%u %s[%llu] = {", 8 * bytes, name, (unsigned long long)count);
     for (uint64_t i = 0; i < count; i++)
-        bc_text_printf(out, "%s0x%llx", i == 0 ? "\n\t" : i % 8 ? ", " : ",\n\t",
+        bc_text_printf(out, "%s0x%llx",
+                       i == 0  ? "\n\t"
+                       : i % 8 ? ", "
+                               : ",\n\t",
                        (unsigned long long)element(blob, kind, i));
     bc_text_puts(out, "};\n\n");
 }

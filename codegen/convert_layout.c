@@ -149,8 +149,7 @@ static cg_val shuffle_value(cg_func *c, const exchange *x, uint32_t lane, cg_val
         cg_ins(c, "mov.b64 %v, {%v, %v}", got, low, shuffle(c, x, lane, high));
         return got;
     case CG_B32:
-    case CG_CLASS_COUNT:
-        break;
+    case CG_CLASS_COUNT: break;
     }
     return shuffle(c, x, lane, v);
 }
@@ -170,7 +169,8 @@ static cg_val shuffle_register(cg_func *c, const exchange *x, const cg_val *regs
     return shuffle(c, x, lane, cg_join(c, (cg_val[]){regs[from], regs[from ^ x->reg_of_reg[0]]}, 2, 16));
 }
 
-static void shuffle_all(cg_func *c, bc_kind kind, const exchange *x, const cg_val *regs, const cg_layout *to, cg_val *out)
+static void shuffle_all(cg_func *c, bc_kind kind, const exchange *x, const cg_val *regs, const cg_layout *to,
+                        cg_val *out)
 {
     bool pair = in_pairs(x, kind, to);
     cg_val choice = cg_thread_index(c, &x->reg_of_thread, UINT32_MAX, 0), is[4];
@@ -460,15 +460,9 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
         return NULL;
     make_plan(c, kind, from, to, &p);
     switch (p.how.way) {
-    case CG_BY_NAMES:
-        rename_registers(from, regs, to, out);
-        break;
-    case CG_BY_SHUFFLES:
-        shuffle_all(c, kind, &p.exchange, regs, to, out);
-        break;
-    case CG_BY_SHARED:
-        convert_in_shared(c, kind, &p.order, from, regs, to, out);
-        break;
+    case CG_BY_NAMES: rename_registers(from, regs, to, out); break;
+    case CG_BY_SHUFFLES: shuffle_all(c, kind, &p.exchange, regs, to, out); break;
+    case CG_BY_SHARED: convert_in_shared(c, kind, &p.order, from, regs, to, out); break;
     case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
         if (bit == UINT32_MAX && c->in_ring)
@@ -484,7 +478,8 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     return out;
 }
 
-void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, cg_layout *out_stored, cg_layout *out_loaded)
+void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to,
+                       cg_layout *out_stored, cg_layout *out_loaded)
 {
     uint32_t cost;
     order o = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);

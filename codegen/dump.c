@@ -2,8 +2,8 @@
 #include "bytecode/print.h"
 #include "codegen/pass.h"
 
-static void dump_value(cg_func *c, const bc_op_printer *printer, const bc_value *v, uint32_t depth, cg_describe_fn *describe,
-                       bc_text *words, bc_text *out)
+static void dump_value(cg_func *c, const bc_op_printer *printer, const bc_value *v, uint32_t depth,
+                       cg_describe_fn *describe, bc_text *words, bc_text *out)
 {
     bc_text_clear(words);
     describe(c, v, words);

@@ -1,6 +1,6 @@
-/* Prints layouts, in the notation of docs/codegen.md: for every bit of the register, the lane and the warp number the bit of the
-   index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of the row, d0.0 of dimension 0 of three or
-   more; - flips none: copies. */
+/* Prints layouts, in the notation of docs/codegen.md: for every bit of the register, the lane and the warp number the
+   bit of the index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of the row, d0.0 of
+   dimension 0 of three or more; - flips none: copies. */
 #include "codegen/pass.h"
 
 static void put_image(const cg_shape *s, uint32_t image, bc_text *out)
@@ -20,8 +20,11 @@ static void put_image(const cg_shape *s, uint32_t image, bc_text *out)
 
 static void put_layout(const cg_shape *s, const cg_layout *l, bc_text *out)
 {
-    const struct { const char *name; const uint32_t *images; uint32_t count; } parts[] = {
-        {"reg", l->reg, l->reg_bits}, {" | lane", l->lane, CG_LANE_BITS}, {" | warp", l->warp, l->warp_bits}};
+    const struct {
+        const char *name;
+        const uint32_t *images;
+        uint32_t count;
+    } parts[] = {{"reg", l->reg, l->reg_bits}, {" | lane", l->lane, CG_LANE_BITS}, {" | warp", l->warp, l->warp_bits}};
     for (size_t p = 0; p < TV_COUNT(parts); p++) {
         if (p && !parts[p].count)
             continue;

@@ -1,5 +1,5 @@
-/* Facts, in one walk over the ops. Loop-carried values are unknown; an induction variable has the divisor that start and step share.
-   Sources: assume (operation reference, section 7), arithmetic. */
+/* Facts, in one walk over the ops. Loop-carried values are unknown; an induction variable has the divisor that start
+   and step share. Sources: assume (operation reference, section 7), arithmetic. */
 #include "codegen/facts.h"
 
 #include "codegen/assign.h"
@@ -56,19 +56,15 @@ static cg_fact of_op(const bc_op *op, const cg_fact *facts)
     cg_fact a = op->operand_count > 0 ? facts[operands[0]->id] : (cg_fact){0};
     cg_fact b = op->operand_count > 1 ? facts[operands[1]->id] : (cg_fact){0};
     switch ((int)op->opcode) {
-    case OP_constant:
-        return of_constant(op);
-    case OP_assume:
-        return of_assume(op, a);
-    case OP_alloca:
-        return (cg_fact){.divisor = cg_divisor_of(bc_attr_u(op, F_alloca_alignment))};
+    case OP_constant: return of_constant(op);
+    case OP_assume: return of_assume(op, a);
+    case OP_alloca: return (cg_fact){.divisor = cg_divisor_of(bc_attr_u(op, F_alloca_alignment))};
     case OP_muli: /* wrapping keeps powers of two */
         if (a.constant && b.constant)
             return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};
         return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.divisor), CG_DIVISOR_OF_ZERO)};
     case OP_addi:
-    case OP_subi:
-        return (cg_fact){.divisor = least(a.divisor, b.divisor)};
+    case OP_subi: return (cg_fact){.divisor = least(a.divisor, b.divisor)};
     case OP_shli:
         if (b.constant && b.value >= 0 && b.value < 63)
             return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.value), CG_DIVISOR_OF_ZERO)};
@@ -87,10 +83,8 @@ static cg_fact of_op(const bc_op *op, const cg_fact *facts)
     case OP_permute:
         return a.constant && op->opcode != OP_trunci && op->opcode != OP_exti ? a : (cg_fact){.divisor = a.divisor};
     case OP_maxi:
-    case OP_mini:
-        return (cg_fact){.divisor = least(a.divisor, b.divisor)};
-    default:
-        return (cg_fact){0};
+    case OP_mini: return (cg_fact){.divisor = least(a.divisor, b.divisor)};
+    default: return (cg_fact){0};
     }
 }
 

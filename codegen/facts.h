@@ -1,5 +1,5 @@
-/* What is known about values before any instruction: which power of two divides an integer or an address, constants, between which
-   numbers integers lie, and how the elements of a tile of integers or pointers follow each other. */
+/* What is known about values before any instruction: which power of two divides an integer or an address, constants,
+   between which numbers integers lie, and how the elements of a tile of integers or pointers follow each other. */
 #ifndef TILEVM_CODEGEN_FACTS_H
 #define TILEVM_CODEGEN_FACTS_H
 
@@ -7,9 +7,9 @@
 
 /* A tile along one dimension, in aligned blocks of 2^n elements; all numbers are logarithms. */
 typedef struct cg_axis {
-    uint8_t run;       /* in blocks of this many, elements grow by one (pointers: by the size of what they point to) */
-    uint8_t start;     /* a power of two that divides the first element of each such block; 63 for zero */
-    uint8_t same;      /* in blocks of this many, all elements are equal */
+    uint8_t run;   /* in blocks of this many, elements grow by one (pointers: by the size of what they point to) */
+    uint8_t start; /* a power of two that divides the first element of each such block; 63 for zero */
+    uint8_t same;  /* in blocks of this many, all elements are equal */
 } cg_axis;
 
 /* log2 of the largest power of two that divides x. */
@@ -20,11 +20,11 @@ typedef struct cg_range { /* low <= x <= high */
 } cg_range;
 
 typedef struct cg_fact {
-    uint8_t divisor;   /* log2 of a power of two that divides every element (pointers: the address); 63 for zero */
-    bool constant;     /* every element is `value` */
-    bool used;         /* some op reads it */
-    bool ranged;       /* every element lies in `range`, read as signed; else anywhere in its type */
-    int64_t value;     /* sign-extended */
+    uint8_t divisor; /* log2 of a power of two that divides every element (pointers: the address); 63 for zero */
+    bool constant;   /* every element is `value` */
+    bool used;       /* some op reads it */
+    bool ranged;     /* every element lies in `range`, read as signed; else anywhere in its type */
+    int64_t value;   /* sign-extended */
     cg_range range;
     const cg_axis *axes; /* by dimension; NULL: nothing is known */
 } cg_fact;
@@ -43,8 +43,8 @@ void cg_find_counter_range(const bc_op *loop, cg_fact *facts);
 void cg_set_constant(cg_fact *fact, int64_t value);
 /* The range of an integer value. */
 cg_range cg_range_of(const cg_fact *facts, const bc_value *v);
-/* Of a size, stride or index, which are read as unsigned: what the type states, or, where that is BC_DYNAMIC, a value. False: it
-   may lie above INT64_MAX. */
+/* Of a size, stride or index, which are read as unsigned: what the type states, or, where that is BC_DYNAMIC, a value.
+   False: it may lie above INT64_MAX. */
 bool cg_size_range(const cg_fact *facts, int64_t stated, const bc_value *dynamic, cg_range *out_range);
 
 /* By value id. NULL: out of memory. */

@@ -20,9 +20,8 @@ cg_shape cg_shape_of(const bc_type *tile)
 bool cg_layout_equal(const cg_layout *a, const cg_layout *b)
 {
     return a->tile_bits == b->tile_bits && a->reg_bits == b->reg_bits && a->warp_bits == b->warp_bits
-        && memcmp(a->reg, b->reg, a->reg_bits * sizeof *a->reg) == 0
-        && memcmp(a->lane, b->lane, sizeof a->lane) == 0
-        && memcmp(a->warp, b->warp, a->warp_bits * sizeof *a->warp) == 0;
+           && memcmp(a->reg, b->reg, a->reg_bits * sizeof *a->reg) == 0 && memcmp(a->lane, b->lane, sizeof a->lane) == 0
+           && memcmp(a->warp, b->warp, a->warp_bits * sizeof *a->warp) == 0;
 }
 
 static uint32_t combine(const uint32_t *images, uint32_t x)
@@ -69,7 +68,8 @@ cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector
     return cg_layout_memory(s, fastest, vector_bits, 0, warp_bits);
 }
 
-cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits, uint32_t warp_bits)
+cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                           uint32_t warp_bits)
 {
     uint8_t order[CG_MAX_TILE_BITS];
     uint32_t count = 0;
@@ -116,7 +116,8 @@ static cg_layout map_bits(const cg_layout *l, const uint8_t *to, uint32_t tile_b
     return cg_layout_map(l, tile_bits, moved_bits, to);
 }
 
-cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation)
+cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
+                              const int64_t *permutation)
 {
     uint8_t to[CG_MAX_TILE_BITS];
     for (uint32_t i = 0; i < result->rank; i++)
@@ -125,7 +126,8 @@ cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const 
     return map_bits(l, to, source->tile_bits);
 }
 
-cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation)
+cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
+                            const int64_t *permutation)
 {
     uint8_t to[CG_MAX_TILE_BITS];
     for (uint32_t i = 0; i < result->rank; i++)

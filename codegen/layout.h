@@ -1,8 +1,9 @@
 /* Linear layouts: how the elements of a tile are spread over registers, lanes and warps.
 
-   All tile dimensions are powers of two, so an element is named by its row-major index, a string of bits, and a layout is
-   a linear map over GF(2): every bit of the register number, of the lane number and of the warp number has an image, a bit
-   vector of the element index, and the element that a (register, lane, warp) holds is the XOR of the images of its bits.
+   All tile dimensions are powers of two, so an element is named by its row-major index, a string of bits, and a layout
+   is a linear map over GF(2): every bit of the register number, of the lane number and of the warp number has an image,
+   a bit vector of the element index, and the element that a (register, lane, warp) holds is the XOR of the images of
+   its bits.
 
        tile<4x8>, two elements a register pair, 8 lanes:       element = row << 3 | column
        reg  bit 0 -> 000 01   (column bit 0)                   lane bits 0,1 -> column bits 1,2
@@ -62,17 +63,20 @@ cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t v
 cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits);
 
 /* The same where an access takes at least 2^least_bits elements. */
-cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits, uint32_t warp_bits);
+cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                           uint32_t warp_bits);
 
 /* Layout of the source such that a permute gives a result in l. permutation[i]: dimension of the source that
    becomes dimension i of the result. */
-cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation);
+cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
+                              const int64_t *permutation);
 /* The other way round. */
-cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result, const int64_t *permutation);
+cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
+                            const int64_t *permutation);
 
-/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first slice; and
-   the layout in which the small tile is read where every element of the large one goes to the small one's at the same place
-   in its slice (registers that became copies stay). */
+/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first slice;
+   and the layout in which the small tile is read where every element of the large one goes to the small one's at the
+   same place in its slice (registers that became copies stay). */
 cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
 cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
 /* The index bits of the large tile that say which slice. */
@@ -100,8 +104,8 @@ uint32_t cg_count_bits(uint32_t x);
 uint32_t cg_gather_bits(uint32_t x, uint32_t mask);
 uint32_t cg_scatter_bits(uint32_t x, uint32_t mask);
 
-/* How many low bits of the index from bit `from` on are the images of register bits: 2^n elements that lie side by side in
-   one thread. out_bit[k] is the register bit with image 1 << (from + k). Those bits appear in no other image. */
+/* How many low bits of the index from bit `from` on are the images of register bits: 2^n elements that lie side by side
+   in one thread. out_bit[k] is the register bit with image 1 << (from + k). Those bits appear in no other image. */
 uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint8_t *out_bit);
 /* Element i of such a vector: what it adds to the number of the first register. */
 static inline uint32_t cg_layout_member(const uint8_t *reg_bit, uint32_t bits, uint32_t i)

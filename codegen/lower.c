@@ -1,5 +1,5 @@
-/* The lower pass: emits the ops of a block in order, each after a comment that names it. Maps and lazy values are emitted here, in
-   every layout that is wanted; other ops have hooks (codegen/op_*.c). */
+/* The lower pass: emits the ops of a block in order, each after a comment that names it. Maps and lazy values are
+   emitted here, in every layout that is wanted; other ops have hooks (codegen/op_*.c). */
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/stage.h"
@@ -27,7 +27,8 @@ static uint32_t file_number(cg_func *c, tv_str name)
     return (uint32_t)files->count;
 }
 
-/* The number that the disassembler and diagnostics give the op: pre-order from 0. Goes on from the last one asked for. */
+/* The number that the disassembler and diagnostics give the op: pre-order from 0. Goes on from the last one asked for.
+ */
 static uint32_t number_of(cg_func *c, const bc_op *op)
 {
     while (c->numbered != op) {
@@ -91,22 +92,17 @@ cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l)
 {
     bc_value **operands = bc_operands(op);
     switch ((int)op->opcode) {
-    case OP_constant:
-        return cg_constant_regs(c, op, l);
-    case OP_iota:
-        return lazy_iota(c, op, l);
-    case OP_broadcast:
-        return lazy_broadcast(c, op, l);
+    case OP_constant: return cg_constant_regs(c, op, l);
+    case OP_iota: return lazy_iota(c, op, l);
+    case OP_broadcast: return lazy_broadcast(c, op, l);
     case OP_reshape:
-    case OP_assume:
-        return cg_get(c, operands[0], l);
+    case OP_assume: return cg_get(c, operands[0], l);
     case OP_permute: {
         cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(cg_result(op, 0)->type);
         cg_layout from = cg_layout_unpermute(l, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
         return cg_get(c, operands[0], &from);
     }
-    default:
-        return cg_map_regs(c, op, l);
+    default: return cg_map_regs(c, op, l);
     }
 }
 

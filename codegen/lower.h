@@ -1,8 +1,8 @@
 /* What the code generator's parts share: the function being compiled, its values in registers, and PTX text.
 
-   Two passes walk the ops. `layouts` (codegen/assign.c) gives every tile value a home layout and notes in which further layouts
-   it is wanted. `lower` (codegen/lower.c) emits the ops; right after an op its results are brought into every layout that
-   was asked for, so whatever an op reads is there, and dominates it. */
+   Two passes walk the ops. `layouts` (codegen/assign.c) gives every tile value a home layout and notes in which further
+   layouts it is wanted. `lower` (codegen/lower.c) emits the ops; right after an op its results are brought into every
+   layout that was asked for, so whatever an op reads is there, and dominates it. */
 #ifndef TILEVM_CODEGEN_LOWER_H
 #define TILEVM_CODEGEN_LOWER_H
 
@@ -13,11 +13,23 @@
 
 /* ---- targets ---- */
 
-enum { CG_HAS_CP_ASYNC = 1, CG_HAS_F8 = 2, CG_HAS_BF16_ARITH = 4, CG_HAS_CLUSTERS = 8, CG_HAS_WGMMA = 16,
-       CG_HAS_LARGE_VECTORS = 32, CG_HAS_F4 = 64, CG_HAS_GDC = 128, CG_HAS_RED_VECTORS = 256, CG_HAS_F32_PAIRS = 512,
-       CG_HAS_F8_MMA = 1024, CG_HAS_STMATRIX = 2048, CG_HAS_BLOCK_SCALE = 4096,
-       CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC | CG_HAS_RED_VECTORS
-                      | CG_HAS_STMATRIX };
+enum {
+    CG_HAS_CP_ASYNC = 1,
+    CG_HAS_F8 = 2,
+    CG_HAS_BF16_ARITH = 4,
+    CG_HAS_CLUSTERS = 8,
+    CG_HAS_WGMMA = 16,
+    CG_HAS_LARGE_VECTORS = 32,
+    CG_HAS_F4 = 64,
+    CG_HAS_GDC = 128,
+    CG_HAS_RED_VECTORS = 256,
+    CG_HAS_F32_PAIRS = 512,
+    CG_HAS_F8_MMA = 1024,
+    CG_HAS_STMATRIX = 2048,
+    CG_HAS_BLOCK_SCALE = 4096,
+    CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC
+                      | CG_HAS_RED_VECTORS | CG_HAS_STMATRIX
+};
 
 typedef struct cg_target {
     const char *name;
@@ -30,8 +42,9 @@ typedef struct cg_target {
 } cg_target;
 
 const cg_target *cg_target_find(tv_str name);
-/* Bytes of static shared memory that a kernel may have. Clients launch with no dynamic shared memory, and ptxas 13.0 takes more
-   than 48 KiB of static memory for architecture-specific targets only (tried: sm_90a does, sm_90 does not). */
+/* Bytes of static shared memory that a kernel may have. Clients launch with no dynamic shared memory, and ptxas 13.0
+   takes more than 48 KiB of static memory for architecture-specific targets only (tried: sm_90a does, sm_90 does not).
+ */
 uint32_t cg_static_shared(const cg_target *target);
 const cg_target *cg_target_at(size_t index); /* NULL past the end */
 
@@ -44,16 +57,18 @@ typedef enum cg_class { CG_PRED, CG_B16, CG_B32, CG_B64, CG_CLASS_COUNT } cg_cla
 typedef struct cg_val {
     uint8_t cls;       /* cg_class */
     bool known;        /* bits is its value */
-    uint8_t word_bits; /* 16 or 32: an element that was taken out of register `word` of that size, from bit `at` on; else 0 */
+    uint8_t word_bits; /* 16 or 32: an element that was taken out of register `word` of that size, from bit `at` on;
+                          else 0 */
     uint8_t at;
-    uint32_t id;       /* register number; 0: a constant */
+    uint32_t id; /* register number; 0: a constant */
     union {
         uint64_t bits;
         uint32_t word;
     };
 } cg_val;
 
-/* How an element is held: i1 in a predicate; i8, i4, 8- and 4-bit floats zero-extended in 32 bits; the others at their size. */
+/* How an element is held: i1 in a predicate; i8, i4, 8- and 4-bit floats zero-extended in 32 bits; the others at their
+   size. */
 cg_class cg_class_of(bc_kind kind);
 /* The register class of the elements of a tile (pointers: 64 bits). */
 cg_class cg_elem_class(const bc_type *tile);
@@ -64,9 +79,9 @@ uint32_t cg_class_bits(cg_class cls);
 
 typedef struct cg_copy { /* a tile value in one layout */
     cg_layout layout;
-    cg_val *regs;        /* 1 << layout.reg_bits of them */
-    uint32_t strip;      /* in strips (codegen/strips.h): the loop in which regs are valid; 0: none */
-    uint32_t local;      /* one more than the local memory in which it lies for other loops; 0: it has none */
+    cg_val *regs;   /* 1 << layout.reg_bits of them */
+    uint32_t strip; /* in strips (codegen/strips.h): the loop in which regs are valid; 0: none */
+    uint32_t local; /* one more than the local memory in which it lies for other loops; 0: it has none */
     struct cg_copy *next;
 } cg_copy;
 
@@ -79,13 +94,13 @@ typedef enum cg_form {
 } cg_form;
 
 typedef struct cg_value {
-    uint8_t form;       /* cg_form */
-    uint8_t weight;     /* how much its home should decide the layouts of what is computed from it; 0: not at all */
-    cg_layout home;     /* CG_TILE; CG_LAZY with weight: the layout it would like best */
-    cg_copy *copies;    /* wanted layouts, the home's first; regs are NULL until emitted */
+    uint8_t form;    /* cg_form */
+    uint8_t weight;  /* how much its home should decide the layouts of what is computed from it; 0: not at all */
+    cg_layout home;  /* CG_TILE; CG_LAZY with weight: the layout it would like best */
+    cg_copy *copies; /* wanted layouts, the home's first; regs are NULL until emitted */
     struct cg_view *view;
     const struct cg_stage *stage; /* a tile of a pipelined load: where it lies now */
-    cg_layout *source;  /* of a reduce's first result: the layout its operands are read in */
+    cg_layout *source;            /* of a reduce's first result: the layout its operands are read in */
 } cg_value;
 
 /* ---- order of memory accesses (codegen/order.h) ---- */
@@ -105,7 +120,7 @@ typedef struct cg_order {
 
 /* Source files that .loc lines name, numbered from 1. */
 typedef struct cg_files {
-    tv_str *names;     /* in the arena of the call */
+    tv_str *names; /* in the arena of the call */
     size_t count, capacity;
     bc_arena *arena;
 } cg_files;
@@ -122,46 +137,46 @@ typedef struct cg_func {
     cg_files *files;
     tv_sink sink;
     bc_arena arena;
-    bc_text prologue;          /* runs first: constants, thread coordinates */
+    bc_text prologue; /* runs first: constants, thread coordinates */
     bc_text body;
-    bc_text module_text;       /* globals and strings that the function needs */
+    bc_text module_text; /* globals and strings that the function needs */
     uint32_t registers[CG_CLASS_COUNT];
     uint32_t labels;
-    uint32_t warp_bits;        /* of layouts */
-    uint32_t strip_bits;       /* of these, the upper ones that are trips of a loop, not warps (codegen/strips.h) */
-    struct cg_strips *strips;  /* NULL: strip_bits is 0 */
-    cg_value *values;          /* by bc_value.id */
-    const bc_op *op;           /* being lowered */
-    const bc_op *numbered;     /* an op, and its number */
+    uint32_t warp_bits;       /* of layouts */
+    uint32_t strip_bits;      /* of these, the upper ones that are trips of a loop, not warps (codegen/strips.h) */
+    struct cg_strips *strips; /* NULL: strip_bits is 0 */
+    cg_value *values;         /* by bc_value.id */
+    const bc_op *op;          /* being lowered */
+    const bc_op *numbered;    /* an op, and its number */
     uint32_t number;
-    cg_layout **decided;       /* by value id: layouts of carried values that the first walk settled */
-    bool deciding;             /* that walk */
-    struct cg_fact *facts;     /* by value id */
+    cg_layout **decided;   /* by value id: layouts of carried values that the first walk settled */
+    bool deciding;         /* that walk */
+    struct cg_fact *facts; /* by value id */
     struct cg_constants *constants;
     struct cg_coords *coords;
-    size_t text_before;        /* bytes of the kernels before this one */
-    uint64_t *emitted;         /* functions that the module has: bits of codegen/math.c */
-    struct cg_tables *tables;  /* of constants: codegen/constant.c */
-    bool params_apart;         /* pointers of different parameters never overlap */
-    struct cg_alloca *allocas; /* storage that open blocks have */
-    cg_order order;            /* codegen/order.c */
-    cg_val scratch;            /* its address, once needed */
-    struct cg_loop *loop;      /* innermost loop being lowered */
-    uint32_t shared_bytes;     /* scratch */
-    uint32_t call_bytes;       /* local memory for the arguments of vprintf */
-    uint32_t texts;            /* strings in module_text */
-    uint32_t ring_bytes;       /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
-    uint32_t kept_bytes;       /* scratch that is used within such loops: the ring lies behind it */
-    bool in_ring;              /* such a loop is being lowered */
-    bool plain_loops;          /* loops are not pipelined */
-    bool is_tight;             /* failed because a pipelined loop left too little scratch: plain loops may do */
-    uint32_t barriers;         /* that were emitted */
+    size_t text_before;           /* bytes of the kernels before this one */
+    uint64_t *emitted;            /* functions that the module has: bits of codegen/math.c */
+    struct cg_tables *tables;     /* of constants: codegen/constant.c */
+    bool params_apart;            /* pointers of different parameters never overlap */
+    struct cg_alloca *allocas;    /* storage that open blocks have */
+    cg_order order;               /* codegen/order.c */
+    cg_val scratch;               /* its address, once needed */
+    struct cg_loop *loop;         /* innermost loop being lowered */
+    uint32_t shared_bytes;        /* scratch */
+    uint32_t call_bytes;          /* local memory for the arguments of vprintf */
+    uint32_t texts;               /* strings in module_text */
+    uint32_t ring_bytes;          /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
+    uint32_t kept_bytes;          /* scratch that is used within such loops: the ring lies behind it */
+    bool in_ring;                 /* such a loop is being lowered */
+    bool plain_loops;             /* loops are not pipelined */
+    bool is_tight;                /* failed because a pipelined loop left too little scratch: plain loops may do */
+    uint32_t barriers;            /* that were emitted */
     struct cg_pipeline *pipeline; /* of the innermost loop, when it has one */
-    cg_val ring;               /* its address, once needed */
-    uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
+    cg_val ring;                  /* its address, once needed */
+    uint8_t ptx;                  /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
     cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select copies */
-    bool failed;               /* out of memory, or reported */
+    bool failed;                            /* out of memory, or reported */
     tv_status status;
 } cg_func;
 
@@ -217,8 +232,8 @@ void cg_ins(cg_func *c, const char *format, ...);
 void cg_ins_first(cg_func *c, const char *format, ...);
 void cg_place_label(cg_func *c, uint32_t label);
 
-/* Appends a template: lines that end in ';', where $0 is the result, $1 to $9 are the operands, and #p0, #h0, #w0, #d0 and so on
-   are predicates and 16-, 32- and 64-bit registers of its own. ?name? is replaced by the text that modifiers
+/* Appends a template: lines that end in ';', where $0 is the result, $1 to $9 are the operands, and #p0, #h0, #w0, #d0
+   and so on are predicates and 16-, 32- and 64-bit registers of its own. ?name? is replaced by the text that modifiers
    gives for it: pairs of names and texts, ended by NULL. Operands come in registers. */
 void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *operands, const char *const *modifiers);
 
@@ -245,10 +260,10 @@ cg_val *cg_vals(cg_func *c, size_t count);
 void cg_set(cg_func *c, const bc_value *v, cg_val *regs);
 /* Another layout of the same elements (codegen/convert_layout.c). */
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
-/* Both layouts with places in shared memory for indices: an order of the elements without bank conflicts. The upper bits of
-   large indices keep their meaning. */
-void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, cg_layout *out_stored,
-                       cg_layout *out_loaded);
+/* Both layouts with places in shared memory for indices: an order of the elements without bank conflicts. The upper
+   bits of large indices keep their meaning. */
+void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to,
+                       cg_layout *out_stored, cg_layout *out_loaded);
 /* A lazy value in a layout (codegen/lower.c). */
 cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l);
 
@@ -256,8 +271,8 @@ cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l);
 typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES } cg_way;
 typedef struct cg_conversion {
     cg_way way;
-    uint32_t shuffles;   /* of a thread, CG_BY_SHUFFLES */
-    uint64_t bytes;      /* of the tile */
+    uint32_t shuffles; /* of a thread, CG_BY_SHUFFLES */
+    uint64_t bytes;    /* of the tile */
 } cg_conversion;
 cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
 /* In words, for remarks and dumps: "12 shuffles". */
@@ -265,8 +280,8 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 
 /* The number of the thread in its block: 32 bits. */
 cg_val cg_tid(cg_func *c);
-/* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit register
-   or constant. */
+/* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit
+   register or constant. */
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
 /* The XOR of the images of the bits of x, which has `total` of them: made in the prologue. */
 cg_val cg_linear(cg_func *c, cg_val x, const uint32_t *images, uint32_t total);
@@ -285,8 +300,8 @@ uint32_t cg_scratch_room(const cg_func *c);
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
 /* After reading it. */
 void cg_scratch_read(cg_func *c);
-/* The same for some bytes that are written, awaited and read with no other scratch in between: they lie where nothing is read any
-   more, if there is such a place, which saves a barrier. */
+/* The same for some bytes that are written, awaited and read with no other scratch in between: they lie where nothing
+   is read any more, if there is such a place, which saves a barrier. */
 cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span);
 void cg_scratch_apart_read(cg_func *c, const cg_span *span);
 

@@ -29,7 +29,8 @@ static bool once(cg_func *c, unsigned bit)
 
 cg_val cg_two_over_pi(cg_func *c)
 {
-    static const uint32_t words[] = {0,
+    static const uint32_t words[] = {
+        0,
 #define TWO_PI_BITS(...) __VA_ARGS__
 #include "codegen/coefficients.def"
     };
@@ -106,7 +107,8 @@ static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *opera
     return result;
 }
 
-bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands, cg_val *out_result)
+bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands,
+                     cg_val *out_result)
 {
     for (size_t i = 0; i < FUNCTIONS && !*variant; i++) {
         const function *f = &functions[i];

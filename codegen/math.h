@@ -9,8 +9,10 @@ typedef cg_val cg_math_fn(const cg_real *k, const cg_val *x);
 #define FUNCTION(op, f32, f64, operands, form) cg_math_fn cg_math_##f32, cg_math_##f64;
 #include "codegen/math.def"
 
-/* The element-wise op on f32 or f64 elements; false: it is no function of math.def. variant is that of codegen/maps.def. */
-bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands, cg_val *out_result);
+/* The element-wise op on f32 or f64 elements; false: it is no function of math.def. variant is that of
+   codegen/maps.def. */
+bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands,
+                     cg_val *out_result);
 
 /* 2 / pi in memory: an address that the function being emitted can read words at (codegen/math.c). */
 cg_val cg_two_over_pi(cg_func *c);

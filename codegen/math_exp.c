@@ -68,7 +68,8 @@ cg_val cg_math_exp(const cg_real *k, const cg_val *x)
 /* 2^n 2^f, |f| <= 1/2. n is the end of what the sum with 1.5 2^23 is made of, and no more of it counts in r_scale. */
 cg_val cg_math_exp_f32(const cg_real *k, const cg_val *x)
 {
-    cg_val limited = r_clamp(k, x[0], exp_limit(k)), shift = r_number(k, 0x1.8p23), log2_e = r_part(k, CG_LOG2_E_F32, 0);
+    cg_val limited = r_clamp(k, x[0], exp_limit(k)), shift = r_number(k, 0x1.8p23),
+           log2_e = r_part(k, CG_LOG2_E_F32, 0);
     cg_val n = r_fma(k, limited, log2_e, shift), f = r_fma(k, limited, log2_e, r_sub(k, shift, n));
     f = r_fma(k, limited, r_part(k, CG_LOG2_E_F32, 1), f);
     return r_scale(k, r_op(k, "ex2.approx.ftz", 1, f, f, f), n);
@@ -94,7 +95,8 @@ static cg_val split(const cg_real *k, cg_val x, cg_val *out_n)
     unsigned width = k->wide ? 64 : 32, mantissa = k->wide ? 52 : 23;
     cg_val subnormal = r_test(k, "lt", x, r_either(k, 0x1p-126, 0x1p-1022));
     cg_val scaled = r_select(k, subnormal, r_mul(k, x, r_either(k, 0x1p24, 0x1p54)), x);
-    cg_val above = cg_new(c, cls), n = cg_new(c, cls), shifted = cg_new(c, cls), m = cg_new(c, cls), number = cg_new(c, cls);
+    cg_val above = cg_new(c, cls), n = cg_new(c, cls), shifted = cg_new(c, cls), m = cg_new(c, cls),
+           number = cg_new(c, cls);
     cg_val least = cg_reg(c, r_bits(k, 0x3f3504f3, UINT64_C(0x3fe6a09e667f3bcd))); /* sqrt(1/2) */
     cg_ins(c, "sub.s%u %v, %v, %v", width, above, scaled, least);
     cg_ins(c, "shr.s%u %v, %v, %u", width, n, above, mantissa);
@@ -155,11 +157,11 @@ cg_val cg_math_log2(const cg_real *k, const cg_val *x)
     return log_special(k, x[0], r_add(k, sum.high, r_add(k, sum.low, m.low)));
 }
 
-/* log, log2 and tanh of f32 give the bits of CUDA's functions: their coefficients and the order of operations are such that
-   all results agree which were measured of those (codegen/coefficients.py, docs/numerics.md). */
+/* log, log2 and tanh of f32 give the bits of CUDA's functions: their coefficients and the order of operations are such
+   that all results agree which were measured of those (codegen/coefficients.py, docs/numerics.md). */
 
-/* x = m 2^n with m from the number with the bits least to twice that, for x > 0: m - 1, exactly. n comes as a number and
-   times 2^23. */
+/* x = m 2^n with m from the number with the bits least to twice that, for x > 0: m - 1, exactly. n comes as a number
+   and times 2^23. */
 static cg_val split_f32(const cg_real *k, cg_val x, uint32_t least, cg_val *out_n)
 {
     cg_func *c = k->c;

@@ -25,13 +25,16 @@ static quadrant near_quadrant(const cg_real *k, cg_val x)
     return (quadrant){r_fast_two_sum(k, sum.high, low), q};
 }
 
-/* Far from 0: the product of x's significand and the bits of 2/pi that matter, modulo 4, in integers (M. Payne and R. Hanek,
-   1983). With x = m 2^s, bits s - 1 and so on of 2/pi after its point are what counts; the table has 32 zeros in front. */
+/* Far from 0: the product of x's significand and the bits of 2/pi that matter, modulo 4, in integers (M. Payne and R.
+   Hanek, 1983). With x = m 2^s, bits s - 1 and so on of 2/pi after its point are what counts; the table has 32 zeros in
+   front. */
 static void window(const cg_real *k, cg_val s, unsigned words, cg_val *out)
 {
     cg_func *c = k->c;
-    cg_val bit = cg_int_op(c, "add.s32", s, cg_const(CG_B32, 30)), shift = cg_int_op(c, "and.b32", bit, cg_const(CG_B32, 31));
-    cg_val index = cg_int_op(c, "shr.u32", bit, cg_const(CG_B32, 5)), address = cg_new(c, CG_B64), base = cg_two_over_pi(c);
+    cg_val bit = cg_int_op(c, "add.s32", s, cg_const(CG_B32, 30)),
+           shift = cg_int_op(c, "and.b32", bit, cg_const(CG_B32, 31));
+    cg_val index = cg_int_op(c, "shr.u32", bit, cg_const(CG_B32, 5)), address = cg_new(c, CG_B64),
+           base = cg_two_over_pi(c);
     cg_val word[8];
     cg_ins(c, "mad.wide.u32 %v, %v, 4, %v", address, index, base);
     for (unsigned i = 0; i <= words; i++) {
@@ -75,13 +78,15 @@ static cg_val far_narrow(const cg_real *k, cg_val x, cg_val *out_q)
     m = cg_int_op(c, "or.b32", m, cg_const(CG_B32, 0x800000));
     cg_val e = cg_int_op(c, "shr.u32", x, cg_const(CG_B32, 23));
     window(k, cg_int_op(c, "sub.s32", e, cg_const(CG_B32, 150)), 3, w);
-    cg_val lowest = wide_op(c, "shr.u64", wide_op(c, "mul.wide.u32", m, w[2]), cg_const(CG_B32, 32)), sum = cg_new(c, CG_B64);
+    cg_val lowest = wide_op(c, "shr.u64", wide_op(c, "mul.wide.u32", m, w[2]), cg_const(CG_B32, 32)),
+           sum = cg_new(c, CG_B64);
     cg_ins(c, "mad.wide.u32 %v, %v, %v, %v", sum, m, w[1], lowest);
     cg_val top = wide_op(c, "shl.b64", wide_op(c, "mul.wide.u32", m, w[0]), cg_const(CG_B32, 32));
     cg_val fraction = wide_op(c, "add.u64", sum, top), number = cg_new(c, CG_B64);
     *out_q = take_quadrant(c, &fraction);
     cg_ins(c, "cvt.rn.f64.s64 %v, %v", number, fraction);
-    cg_ins(c, "cvt.rn.f32.f64 %v, %v", r, r_mul(&wide, number, r_number(&wide, 0x1.921fb54442d18p-62))); /* pi/2 2^-62 */
+    cg_ins(c, "cvt.rn.f32.f64 %v, %v", r,
+           r_mul(&wide, number, r_number(&wide, 0x1.921fb54442d18p-62))); /* pi/2 2^-62 */
     return r;
 }
 
@@ -89,7 +94,8 @@ static cg_val far_narrow(const cg_real *k, cg_val x, cg_val *out_q)
 static cg_pair angle_of(const cg_real *k, cg_val high, cg_val low)
 {
     cg_func *c = k->c;
-    cg_val mask = wide_op(c, "shr.s64", high, cg_const(CG_B32, 63)), negative = cg_new(c, CG_PRED), zeros = cg_new(c, CG_B32);
+    cg_val mask = wide_op(c, "shr.s64", high, cg_const(CG_B32, 63)), negative = cg_new(c, CG_PRED),
+           zeros = cg_new(c, CG_B32);
     cg_val number[2];
     high = wide_op(c, "xor.b64", high, mask);
     low = wide_op(c, "xor.b64", low, mask);
@@ -147,7 +153,8 @@ static quadrant reduce(const cg_real *k, cg_val x)
 {
     cg_func *c = k->c;
     cg_val size = r_abs(k, x), near = r_test(k, "le", size, near_limit(k)), minus = cg_new(c, CG_PRED);
-    quadrant here = near_quadrant(k, size), result = {{cg_new(c, r_class(k)), cg_new(c, r_class(k))}, cg_new(c, CG_B32)};
+    quadrant here = near_quadrant(k, size),
+             result = {{cg_new(c, r_class(k)), cg_new(c, r_class(k))}, cg_new(c, CG_B32)};
     uint32_t done = cg_label(c);
     assign(k, result.r.high, here.r.high);
     assign(k, result.r.low, here.r.low);
@@ -166,7 +173,8 @@ static quadrant reduce(const cg_real *k, cg_val x)
     return result;
 }
 
-/* In f32: r as one number, each step rounded once, which is within a unit of it; the quadrant is in the last two bits of q. */
+/* In f32: r as one number, each step rounded once, which is within a unit of it; the quadrant is in the last two bits
+   of q. */
 static cg_val reduce_f32(const cg_real *k, cg_val x, cg_val *out_q)
 {
     cg_func *c = k->c;
@@ -255,7 +263,8 @@ cg_val cg_math_tan(const cg_real *k, const cg_val *x)
     return ends(k, x[0], true, r_add(k, quotient.high, quotient.low));
 }
 
-/* In f32: a polynomial each, of what reduce_f32 gives, in the order of operations that gives the bits of CUDA's functions. */
+/* In f32: a polynomial each, of what reduce_f32 gives, in the order of operations that gives the bits of CUDA's
+   functions. */
 static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
 {
     cg_func *c = k->c;
@@ -265,7 +274,8 @@ static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
     cg_val cube = r_fma(k, r, z, r_number(k, 0)); /* +0 for -0, so that the sum is -0 */
     cg_val s = r_fma(k, r_polynomial(k, CG_SIN_F32, z), cube, r);
     cg_val t = r_fma(k, r_polynomial(k, CG_COS_F32, z), z, one);
-    cg_val sign = cg_int_op(c, "and.b32", cg_int_op(c, "shl.b32", q, cg_const(CG_B32, 30)), cg_const(CG_B32, 0x80000000));
+    cg_val sign =
+        cg_int_op(c, "and.b32", cg_int_op(c, "shl.b32", q, cg_const(CG_B32, 30)), cg_const(CG_B32, 0x80000000));
     return cg_int_op(c, "xor.b32", r_select(k, bit_set(c, q, 1), t, s), sign);
 }
 
@@ -290,21 +300,23 @@ cg_val cg_math_tan_f32(const cg_real *k, const cg_val *x)
 
 /* ---- atan2(y, x) ---- */
 
-/* With a >= b the larger and smaller of |x| and |y|: atan(b / a), or pi/4 + atan((b - a) / (b + a)) where b / a is above
-   tan(pi/8); the quadrants add a multiple of pi/4. */
+/* With a >= b the larger and smaller of |x| and |y|: atan(b / a), or pi/4 + atan((b - a) / (b + a)) where b / a is
+   above tan(pi/8); the quadrants add a multiple of pi/4. */
 cg_val cg_math_atan2(const cg_real *k, const cg_val *x)
 {
     cg_func *c = k->c;
-    cg_val y = x[0], zero = r_number(k, 0), one = r_number(k, 1), ay = r_abs(k, x[0]), ax = r_abs(k, x[1]), inf = r_infinity(k);
+    cg_val y = x[0], zero = r_number(k, 0), one = r_number(k, 1), ay = r_abs(k, x[0]), ax = r_abs(k, x[1]),
+           inf = r_infinity(k);
     cg_val steep = r_test(k, "gt", ay, ax), a = r_select(k, steep, ay, ax), b = r_select(k, steep, ax, ay);
     cg_val both_infinite = r_test(k, "eq", b, inf), infinite = r_test(k, "eq", a, inf), none = r_test(k, "eq", a, zero);
     b = r_select(k, both_infinite, one, r_select(k, infinite, zero, b));
     a = r_select(k, infinite, one, r_select(k, none, one, a));
     /* so small that it is its own arc tangent: one rounding, also where it is subnormal */
     cg_val slope = r_op(k, "div.rn", 2, b, a, a), flat = r_test(k, "lt", slope, r_either(k, 0x1p-16, 0x1p-30));
-    cg_val huge = r_test(k, "gt", a, r_either(k, 0x1p100, 0x1p1000)), tiny = r_test(k, "lt", a, r_either(k, 0x1p-60, 0x1p-900));
-    cg_val factor = r_select(k, huge, r_either(k, 0x1p-40, 0x1p-100),
-                             r_select(k, tiny, r_either(k, 0x1p90, 0x1p200), one));
+    cg_val huge = r_test(k, "gt", a, r_either(k, 0x1p100, 0x1p1000)),
+           tiny = r_test(k, "lt", a, r_either(k, 0x1p-60, 0x1p-900));
+    cg_val factor =
+        r_select(k, huge, r_either(k, 0x1p-40, 0x1p-100), r_select(k, tiny, r_either(k, 0x1p90, 0x1p200), one));
     a = r_mul(k, a, factor);
     b = r_mul(k, b, factor);
     cg_val upper = r_test(k, "gt", b, r_mul(k, a, r_number(k, 0x1.a8279ap-2)));
@@ -339,7 +351,8 @@ static cg_val take_apart(const cg_real *k, cg_val size, cg_val *out_exponent)
     cg_func *c = k->c;
     uint32_t mantissa = k->wide ? 52 : 23, width = cg_class_bits(r_class(k));
     uint64_t hidden = (uint64_t)1 << mantissa;
-    cg_val field = cg_new(c, CG_B32), low = cg_new(c, r_class(k)), full = cg_new(c, r_class(k)), subnormal = cg_new(c, CG_PRED);
+    cg_val field = cg_new(c, CG_B32), low = cg_new(c, r_class(k)), full = cg_new(c, r_class(k)),
+           subnormal = cg_new(c, CG_PRED);
     if (k->wide)
         field = low_word(c, wide_op(c, "shr.u64", size, cg_const(CG_B32, mantissa)));
     else
@@ -351,14 +364,15 @@ static cg_val take_apart(const cg_real *k, cg_val size, cg_val *out_exponent)
     return cg_select(c, subnormal, low, full);
 }
 
-/* rest = rest 2^step mod divisor, for rest < divisor or step 0. The quotient comes from a division towards zero, which may be one
-   too small; what is above the integers' width cancels. */
+/* rest = rest 2^step mod divisor, for rest < divisor or step 0. The quotient comes from a division towards zero, which
+   may be one too small; what is above the integers' width cancels. */
 static void divide_once(const cg_real *k, cg_val rest, cg_val divisor, cg_val step)
 {
     cg_func *c = k->c;
     uint32_t width = cg_class_bits(r_class(k));
     cg_class cls = r_class(k);
-    cg_val over = cg_new(c, cls), under = cg_new(c, cls), quotient = cg_new(c, cls), product = cg_new(c, cls), less = cg_new(c, cls);
+    cg_val over = cg_new(c, cls), under = cg_new(c, cls), quotient = cg_new(c, cls), product = cg_new(c, cls),
+           less = cg_new(c, cls);
     cg_val again = cg_new(c, CG_PRED);
     cg_ins(c, "cvt.rn.f%u.u%u %v, %v", width, width, over, rest);
     cg_ins(c, "cvt.rn.f%u.u%u %v, %v", width, width, under, divisor);
@@ -372,7 +386,8 @@ static void divide_once(const cg_real *k, cg_val rest, cg_val divisor, cg_val st
     cg_ins(c, "selp.b%u %v, %v, %v, %v", width, rest, less, rest, again);
 }
 
-/* The remainder of the significands is shifted up as far as there is room and divided again, until the exponents meet. */
+/* The remainder of the significands is shifted up as far as there is room and divided again, until the exponents meet.
+ */
 cg_val cg_math_remainder(const cg_real *k, const cg_val *x)
 {
     cg_func *c = k->c;

@@ -1,6 +1,7 @@
-/* Tiles of 16-bit elements in shared memory by ldmatrix and stmatrix: a warp reaches 8x8 matrices whose rows of 16 bytes lie anywhere.
-   Register i of a lane is a pair of matrix i: of row lane / 4 elements 2 (lane % 4) and the next; transposed, of column lane / 4.
-   Lanes 8 i to 8 i + 7 give the places of the rows of matrix i. PTX ISA, "Warp-level matrix load instruction: ldmatrix". */
+/* Tiles of 16-bit elements in shared memory by ldmatrix and stmatrix: a warp reaches 8x8 matrices whose rows of 16
+   bytes lie anywhere. Register i of a lane is a pair of matrix i: of row lane / 4 elements 2 (lane % 4) and the next;
+   transposed, of column lane / 4. Lanes 8 i to 8 i + 7 give the places of the rows of matrix i. PTX ISA, "Warp-level
+   matrix load instruction: ldmatrix". */
 #include "codegen/memory.h"
 
 enum { ROW_BITS = 3, ROW_MASK = 7, QUAD_BITS = 2, MOST_MATRICES_LOG2 = 2 };
@@ -22,7 +23,8 @@ static uint32_t any_of(const uint32_t *images, uint32_t count)
     return all;
 }
 
-/* The register bit that tells the elements of a pair apart: its image is `image`, or, where that is 0, any one outside the rows. */
+/* The register bit that tells the elements of a pair apart: its image is `image`, or, where that is 0, any one outside
+   the rows. */
 static uint32_t pair_bit(const cg_layout *l, uint32_t image)
 {
     for (uint32_t i = 0; i < l->reg_bits; i++)
@@ -87,7 +89,8 @@ void cg_store_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uin
         uint32_t at = register_of(m, r, i);
         words[i] = cg_join(c, (cg_val[]){regs[at], regs[at | (uint32_t)1 << m->pair]}, 2, 16);
     }
-    bc_text_printf(&c->body, "\tstmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ", 1u << m->bits, m->transposed ? ".trans" : "");
+    bc_text_printf(&c->body, "\tstmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ", 1u << m->bits,
+                   m->transposed ? ".trans" : "");
     cg_put_address(&c->body, a);
     bc_text_puts(&c->body, ", {");
     for (uint32_t i = 0; i < 1u << m->bits; i++)
@@ -98,7 +101,8 @@ void cg_store_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uin
 void cg_load_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint32_t r, cg_val *out_regs)
 {
     cg_val words[1 << MOST_MATRICES_LOG2];
-    bc_text_printf(&c->body, "\tldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 {", 1u << m->bits, m->transposed ? ".trans" : "");
+    bc_text_printf(&c->body, "\tldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 {", 1u << m->bits,
+                   m->transposed ? ".trans" : "");
     for (uint32_t i = 0; i < 1u << m->bits; i++) {
         words[i] = cg_new(c, CG_B32);
         bc_text_printf(&c->body, "%s%%r%u", i ? ", " : "", words[i].id);

@@ -118,8 +118,8 @@ void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bi
 static bool in_one_word(const cg_val *elements, uint32_t count, uint32_t bits)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (!elements[i].word_bits || elements[i].word != elements[0].word || elements[i].word_bits != elements[0].word_bits
-            || elements[i].at != elements[0].at + i * bits)
+        if (!elements[i].word_bits || elements[i].word != elements[0].word
+            || elements[i].word_bits != elements[0].word_bits || elements[i].at != elements[0].at + i * bits)
             return false;
     return true;
 }
@@ -200,8 +200,8 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
     }
     if (!never) {
         put_predicate(c, a->predicate);
-        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
-                       vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
+        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space, vector_suffix(s.words),
+                       s.word_bits == 8 ? "u" : "b", s.word_bits);
         put_words(&c->body, words, s.words);
         bc_text_puts(&c->body, ", ");
         cg_put_address(&c->body, a);
@@ -243,8 +243,8 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);
     put_predicate(c, a->predicate);
-    bc_text_printf(&c->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space, vector_suffix(s.words),
-                   s.word_bits == 8 ? "u" : "b", s.word_bits);
+    bc_text_printf(&c->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
+                   vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
     cg_put_address(&c->body, a);
     bc_text_puts(&c->body, ", ");
     put_words(&c->body, words, s.words);
@@ -296,7 +296,10 @@ typedef struct places {
 
 static cg_access flat_access(cg_func *c, places *p, bc_kind kind, const cg_layout *l, uint32_t r)
 {
-    cg_access a = {.kind = kind, .space = p->base.cls == CG_B64 ? "global" : "shared", .order = "", .predicate = cg_const(CG_PRED, 1)};
+    cg_access a = {.kind = kind,
+                   .space = p->base.cls == CG_B64 ? "global" : "shared",
+                   .order = "",
+                   .predicate = cg_const(CG_PRED, 1)};
     uint32_t part = cg_layout_reg(l, r);
     for (uint32_t i = 0; i < p->count; i++)
         if (p->part[i] == (part & p->threads)) {

@@ -4,15 +4,16 @@
 
 #include "codegen/lower.h"
 
-/* One access: 2^k elements that lie side by side, at most 16 bytes, or 32 in global memory where the target has that. */
+/* One access: 2^k elements that lie side by side, at most 16 bytes, or 32 in global memory where the target has that.
+ */
 typedef struct cg_access {
     bc_kind kind;
-    const char *space;   /* "global", "shared" */
-    const char *order;   /* "", ".relaxed.gpu", ".acquire.sys" */
-    bool packed;         /* elements of half a byte come two in a byte, as in global memory; else one */
-    cg_val address;      /* of the vector's first element, less offset */
+    const char *space; /* "global", "shared" */
+    const char *order; /* "", ".relaxed.gpu", ".acquire.sys" */
+    bool packed;       /* elements of half a byte come two in a byte, as in global memory; else one */
+    cg_val address;    /* of the vector's first element, less offset */
     int64_t offset;
-    cg_val predicate;    /* whether to access at all */
+    cg_val predicate; /* whether to access at all */
 } cg_access;
 
 enum { CG_MAX_VECTOR_BITS = 6, CG_MAX_VECTOR = 1 << CG_MAX_VECTOR_BITS }; /* elements of one access */
@@ -29,8 +30,8 @@ const char *cg_order_suffix(uint64_t order, uint64_t scope);
 /* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
 uint32_t cg_memory_bytes(bc_kind kind);
 
-/* `count` > 1 elements of `bits` bits each as one word of 16 or 32 bits, the first lowest; and a word taken apart. A word that is
-   put together again as it was is the word. */
+/* `count` > 1 elements of `bits` bits each as one word of 16 or 32 bits, the first lowest; and a word taken apart. A
+   word that is put together again as it was is the word. */
 cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits);
 void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out);
 
@@ -41,10 +42,10 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
 
 /* An access to 8x8 matrices of 16-bit elements in shared memory (codegen/matrices.c). */
 typedef struct cg_matrices {
-    cg_layout rows;   /* lanes: where the rows of the matrices lie; a register's place is that of its access */
-    uint32_t used;    /* register bits that run within one access */
-    uint32_t pair;    /* of them, the one that tells the elements of a word apart */
-    uint8_t next[2];  /* and those that tell the matrices apart, `bits` of them */
+    cg_layout rows;  /* lanes: where the rows of the matrices lie; a register's place is that of its access */
+    uint32_t used;   /* register bits that run within one access */
+    uint32_t pair;   /* of them, the one that tells the elements of a word apart */
+    uint8_t next[2]; /* and those that tell the matrices apart, `bits` of them */
     uint32_t bits;
     bool transposed;
 } cg_matrices;
@@ -60,8 +61,8 @@ void cg_load_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint
 void cg_put_address(bc_text *out, const cg_access *a);
 
 /* A tile in row-major order at an address, 32 bits in shared memory, 64 bits in global memory: stored by the threads
-   that own its elements, loaded by all; both with the widest vectors that the layout has, or as matrices: all lanes of a warp come
-   here. To cg_flat_store_some, any may come. */
+   that own its elements, loaded by all; both with the widest vectors that the layout has, or as matrices: all lanes of
+   a warp come here. To cg_flat_store_some, any may come. */
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
@@ -77,9 +78,9 @@ cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout 
 
 /* The widest vectors of a layout's registers whose elements lie side by side from index bit 0 on. */
 typedef struct cg_vectors {
-    uint32_t bits;       /* log2 of the elements of one */
-    uint8_t reg_bit[5];  /* the register bits that run within one */
-    uint32_t mask;       /* those bits */
+    uint32_t bits;      /* log2 of the elements of one */
+    uint8_t reg_bit[5]; /* the register bits that run within one */
+    uint32_t mask;      /* those bits */
 } cg_vectors;
 cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes);
 /* Does the register hold a copy of what one with a smaller number has? */

@@ -1,5 +1,5 @@
-/* Matrix products: what their ways (codegen/op_mma.c with instructions, op_mma_scaled.c with scales, op_mma_plain.c without) share, and what other parts
-   ask about them. */
+/* Matrix products: what their ways (codegen/op_mma.c with instructions, op_mma_scaled.c with scales, op_mma_plain.c
+   without) share, and what other parts ask about them. */
 #ifndef TILEVM_CODEGEN_MMA_H
 #define TILEVM_CODEGEN_MMA_H
 
@@ -7,41 +7,43 @@
 
 /* One mma instruction: M is 16 rows, N 8 columns. */
 typedef struct cg_atom {
-    const char *text;        /* after mma.sync.aligned. */
-    uint32_t k_bits;         /* log2 of its K */
-    uint32_t element_bits;   /* log2 of the elements in a 32-bit register */
-    bool half_accumulator;   /* f16 accumulators: two in a register */
-    const char *widened;     /* its 8- or 4-bit floats, of this PTX type, go as f16 to two or four instructions; NULL: they don't */
+    const char *text;      /* after mma.sync.aligned. */
+    uint32_t k_bits;       /* log2 of its K */
+    uint32_t element_bits; /* log2 of the elements in a 32-bit register */
+    bool half_accumulator; /* f16 accumulators: two in a register */
+    const char *
+        widened; /* its 8- or 4-bit floats, of this PTX type, go as f16 to two or four instructions; NULL: they don't */
 } cg_atom;
 
 /* How blocks of K are scaled. */
 typedef struct cg_scaling {
-    uint8_t in, scale;       /* bc_kind; of scales, unless `after` */
-    uint8_t block;           /* log2 of the elements that have a scale */
-    uint8_t packed;          /* 1: elements lie two to a byte, and bytes are what the atom's sizes count; else 0 */
-    uint8_t scale_bits;      /* log2 of the blocks in the atom's K */
-    uint8_t alternate;       /* 1: the instruction runs for even blocks, and again for odd ones; else 0 */
-    bool after;              /* not by the instruction: it gives sums of blocks, which are scaled and added up */
+    uint8_t in, scale;  /* bc_kind; of scales, unless `after` */
+    uint8_t block;      /* log2 of the elements that have a scale */
+    uint8_t packed;     /* 1: elements lie two to a byte, and bytes are what the atom's sizes count; else 0 */
+    uint8_t scale_bits; /* log2 of the blocks in the atom's K */
+    uint8_t alternate;  /* 1: the instruction runs for even blocks, and again for odd ones; else 0 */
+    bool after;         /* not by the instruction: it gives sums of blocks, which are scaled and added up */
     cg_atom atom;
 } cg_scaling;
 
 /* M, N, K and the batch as bits of the index. */
 typedef struct cg_product {
-    uint32_t m, n, k, batch; /* bits; k of bytes where elements are packed */
+    uint32_t m, n, k, batch;     /* bits; k of bytes where elements are packed */
     bc_kind in, acc, scale_kind; /* of scales, when scaled */
     const bc_value *lhs, *rhs, *c, *result;
-    bool scaled;             /* every block of K of a row of A and of a column of B has a scale */
+    bool scaled;               /* every block of K of a row of A and of a column of B has a scale */
     const cg_scaling *scaling; /* by the atom; NULL: it does not */
-    uint32_t packed;         /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
+    uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
     bool has_atom;
     cg_atom atom;
-    bool chained;            /* its left operand comes from another product, or its result goes to one */
-    bool pairs;              /* bytes of B come by pairs of columns */
-    bool async;              /* wgmma fits: four warps to 64 rows */
+    bool chained;              /* its left operand comes from another product, or its result goes to one */
+    bool pairs;                /* bytes of B come by pairs of columns */
+    bool async;                /* wgmma fits: four warps to 64 rows */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
-    const cg_val *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
-    cg_val *factors[2];      /* single ones as f32, once they are made */
-    cg_val odd_blocks;       /* all bits in lanes whose elements of A are in odd blocks, else none */
+    const cg_val
+        *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
+    cg_val *factors[2]; /* single ones as f32, once they are made */
+    cg_val odd_blocks;  /* all bits in lanes whose elements of A are in odd blocks, else none */
 } cg_product;
 
 /* Where fragments of an operand come from. */
@@ -67,19 +69,23 @@ const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_pr
 /* The layout in which scales of A (left, side 0) or B (side 1) are wanted; and they, to p->scales. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 void cg_take_scales(cg_func *c, const bc_op *op, cg_product *p, uint32_t side);
-/* d += a * b, with the scales of that step along K, and the instruction's rows and columns of that number. a and b as they are for
-   all blocks of the step: groups of four registers, of A for even blocks and then for odd ones where they alternate; of those, where
-   scales come after, of the first two instructions for one half of K, then of the next two. */
+/* d += a * b, with the scales of that step along K, and the instruction's rows and columns of that number. a and b as
+   they are for all blocks of the step: groups of four registers, of A for even blocks and then for odd ones where they
+   alternate; of those, where scales come after, of the first two instructions for one half of K, then of the next two.
+ */
 typedef struct cg_scale_at {
     uint32_t row, column, step;
 } cg_scale_at;
-void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, cg_val *d);
-/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks. */
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
+                        cg_val *d);
+/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks.
+ */
 cg_val cg_odd_blocks(cg_func *c);
 void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a);
 
-/* Of an operand whose elements are packed; of any other nothing changes. A layout in which every thread has whole bytes; such a layout
-   as one of bytes, and the bytes of registers in it; a layout of bytes as one of their lower halves. */
+/* Of an operand whose elements are packed; of any other nothing changes. A layout in which every thread has whole
+   bytes; such a layout as one of bytes, and the bytes of registers in it; a layout of bytes as one of their lower
+   halves. */
 cg_layout cg_with_halves(const cg_product *p, bool left, const cg_layout *l);
 cg_layout cg_as_bytes(const cg_product *p, bool left, const cg_layout *l);
 const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs);
@@ -103,22 +109,24 @@ void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *o
 bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
 /* The product by wgmma: acc holds the accumulator, then the result. */
 void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
-/* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of K. */
+/* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of
+   K. */
 uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k);
 /* Is the op such a product? */
 bool cg_mma_is_async(const cg_func *c, const bc_op *op);
 
-/* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk there.
-   CG_NO_FEED: it does not. */
+/* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk
+   there. CG_NO_FEED: it does not. */
 cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout *run);
 
-/* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has none. */
+/* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has
+   none. */
 uint32_t cg_mma_chain_warps(const bc_function *f);
 
 /* The layout of the result of a product without an instruction. */
 cg_layout cg_plain_layout(const cg_func *c, const cg_product *p);
-/* Such a product: acc holds the accumulator in that layout, then the result. read: the layouts in which its operands are wanted:
-   lhs, rhs, scales of lhs and rhs. */
+/* Such a product: acc holds the accumulator in that layout, then the result. read: the layouts in which its operands
+   are wanted: lhs, rhs, scales of lhs and rhs. */
 void cg_multiply_plain(cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *read, cg_val *acc);
 
 #endif

@@ -32,8 +32,9 @@ void cg_lower_alloca(cg_func *c, const bc_op *op)
     int shift = cg_pointee_shift(cg_result(op, 0)->type);
     uint64_t count = bc_attr_u(op, F_alloca_num_elem), align = bc_attr_u(op, F_alloca_alignment);
     uint64_t spare = align > HEAP_ALIGNMENT ? align - HEAP_ALIGNMENT : 0;
-    uint64_t bytes = shift < 0 ? count / 2 + count % 2
-                   : count > UINT64_MAX >> (shift + 1) ? UINT64_MAX >> 1 : count << shift;
+    uint64_t bytes = shift < 0                           ? count / 2 + count % 2
+                     : count > UINT64_MAX >> (shift + 1) ? UINT64_MAX >> 1
+                                                         : count << shift;
     cg_alloca *storage = bc_new(&c->arena, cg_alloca, 1);
     cg_val *regs = cg_vals(c, 1), aligned = cg_new(c, CG_B64), none = cg_new(c, CG_PRED);
     uint32_t others = cg_label(c);

@@ -9,11 +9,14 @@
 #include "codegen/view.h"
 
 /* What a mode is in PTX: operation and the letter of its type; "f" is replaced by the float's own type. */
-static const struct { const char *operation, *type; } modes[] = {
-    [BC_AtomicRMWMode_and] = {"and", "b"},  [BC_AtomicRMWMode_or] = {"or", "b"},    [BC_AtomicRMWMode_xor] = {"xor", "b"},
-    [BC_AtomicRMWMode_add] = {"add", "u"},  [BC_AtomicRMWMode_addf] = {"add", "f"}, [BC_AtomicRMWMode_max] = {"max", "s"},
-    [BC_AtomicRMWMode_min] = {"min", "s"},  [BC_AtomicRMWMode_umax] = {"max", "u"}, [BC_AtomicRMWMode_umin] = {"min", "u"},
-    [BC_AtomicRMWMode_xchg] = {"exch", "b"},
+static const struct {
+    const char *operation, *type;
+} modes[] = {
+    [BC_AtomicRMWMode_and] = {"and", "b"},  [BC_AtomicRMWMode_or] = {"or", "b"},
+    [BC_AtomicRMWMode_xor] = {"xor", "b"},  [BC_AtomicRMWMode_add] = {"add", "u"},
+    [BC_AtomicRMWMode_addf] = {"add", "f"}, [BC_AtomicRMWMode_max] = {"max", "s"},
+    [BC_AtomicRMWMode_min] = {"min", "s"},  [BC_AtomicRMWMode_umax] = {"max", "u"},
+    [BC_AtomicRMWMode_umin] = {"min", "u"}, [BC_AtomicRMWMode_xchg] = {"exch", "b"},
 };
 
 enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81, VECTOR_BITS = 2 };
@@ -200,7 +203,9 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const bc_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
-    atomic a = {.op = op, .kind = bc_elem_kind(v.tile_type), .mode = bc_attr_u(op, F_atomic_red_view_tko_mode),
+    atomic a = {.op = op,
+                .kind = bc_elem_kind(v.tile_type),
+                .mode = bc_attr_u(op, F_atomic_red_view_tko_mode),
                 .order = cg_order_suffix(bc_attr_u(op, F_atomic_red_view_tko_memory_ordering_semantics),
                                          bc_attr_u(op, F_atomic_red_view_tko_memory_scope)),
                 .value = cg_get(c, v.tile, l)};

@@ -1,5 +1,5 @@
-/* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in registers
-   of their own, which `continue` and `break` move into. */
+/* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in
+   registers of their own, which `continue` and `break` move into. */
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/order.h"
@@ -10,8 +10,8 @@ typedef struct cg_loop {
     struct cg_loop *outer;
     const bc_op *op;
     uint32_t next_label, end_label;
-    cg_val **carried;   /* registers of the carried values, in the home of the block arguments */
-    cg_val **results;   /* of a `loop`: where break puts values */
+    cg_val **carried; /* registers of the carried values, in the home of the block arguments */
+    cg_val **results; /* of a `loop`: where break puts values */
 } cg_loop;
 
 /* ---- layouts ---- */
@@ -39,7 +39,8 @@ static void settle(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t w
         cg_set_home(c, v, l, weight);
 }
 
-/* Homes of the block arguments `args` that start as inits: those of the first walk's last look, else what the init would like. */
+/* Homes of the block arguments `args` that start as inits: those of the first walk's last look, else what the init
+   would like. */
 static void settle_carried(cg_func *c, bc_value *args, bc_value *const *inits, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -104,7 +105,8 @@ void cg_assign_loop(cg_func *c, const bc_op *op)
     const bc_block *body = bc_regions(op)[0];
     for (uint32_t i = 0; i < op->result_count; i++) { /* breaks inside want them */
         const bc_value *v = cg_result(op, i);
-        cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type) : cg_layout_scalar(c->warp_bits);
+        cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type)
+                                                           : cg_layout_scalar(c->warp_bits);
         if (c->decided[v->id])
             l = *c->decided[v->id];
         settle(c, v, &l, bc_is_tile(v->type) && v->type->rank ? CG_WEIGHT_DEFAULT : 0);
@@ -166,7 +168,8 @@ void cg_assign_if(cg_func *c, const bc_op *op)
     }
     for (uint32_t i = 0; i < op->result_count && !settled; i++) { /* both branches leave */
         const bc_value *to = cg_result(op, i);
-        cg_layout l = bc_is_tile(to->type) && to->type->rank ? cg_default_layout(c, to->type) : cg_layout_scalar(c->warp_bits);
+        cg_layout l = bc_is_tile(to->type) && to->type->rank ? cg_default_layout(c, to->type)
+                                                             : cg_layout_scalar(c->warp_bits);
         settle(c, to, &l, 0);
     }
 }
@@ -201,8 +204,10 @@ static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
     return slots && x.id && x.cls == slots[0].cls && x.id - slots[0].id < count;
 }
 
-/* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh registers. */
-static void move_carried(cg_func *c, bc_value *const *values, const bc_value *homes, cg_val *const *slots, uint32_t count)
+/* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh
+   registers. */
+static void move_carried(cg_func *c, bc_value *const *values, const bc_value *homes, cg_val *const *slots,
+                         uint32_t count)
 {
     cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
     if (!from) {
@@ -220,7 +225,8 @@ static void move_carried(cg_func *c, bc_value *const *values, const bc_value *ho
         for (uint32_t r = 0; have && from[i] && r < cg_layout_regs(l); r++) {
             from[i][r] = have[r];
             for (uint32_t j = 0; j < count; j++)
-                if (j != i && is_in(slots[j], slots[j] ? cg_layout_regs(&cg_value_of(c, &homes[j])->home) : 0, have[r])) {
+                if (j != i
+                    && is_in(slots[j], slots[j] ? cg_layout_regs(&cg_value_of(c, &homes[j])->home) : 0, have[r])) {
                     from[i][r] = cg_new(c, (cg_class)have[r].cls);
                     cg_move(c, from[i][r], have[r]);
                     break;

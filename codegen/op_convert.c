@@ -1,16 +1,18 @@
-/* Conversions between number kinds, one element at a time, or two where an instruction takes two. Source: operation reference, section 5.
+/* Conversions between number kinds, one element at a time, or two where an instruction takes two. Source: operation
+   reference, section 5.
 
-   A float of any kind is an f32 exactly, f64 apart; so a conversion goes through f32, and what f64 and wide integers would lose
-   there is kept by rounding them to odd: cut, with the last bit set where something was cut off. The second rounding, to fewer
-   bits by two at least, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums:
-   proved algorithms using rounding to odd", 2008). */
+   A float of any kind is an f32 exactly, f64 apart; so a conversion goes through f32, and what f64 and wide integers
+   would lose there is kept by rounding them to odd: cut, with the last bit set where something was cut off. The second
+   rounding, to fewer bits by two at least, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and
+   correctly rounded sums: proved algorithms using rounding to odd", 2008). */
 #include "bytecode/number.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
 
 static const char *const rounding_suffix[] = {
-    [BC_RoundingMode_nearest_even] = "rn", [BC_RoundingMode_zero] = "rz", [BC_RoundingMode_negative_inf] = "rm",
-    [BC_RoundingMode_positive_inf] = "rp", [BC_RoundingMode_nearest_away] = "rna", [BC_RoundingMode_nearest_int_to_zero] = "rzi",
+    [BC_RoundingMode_nearest_even] = "rn",  [BC_RoundingMode_zero] = "rz",
+    [BC_RoundingMode_negative_inf] = "rm",  [BC_RoundingMode_positive_inf] = "rp",
+    [BC_RoundingMode_nearest_away] = "rna", [BC_RoundingMode_nearest_int_to_zero] = "rzi",
 };
 
 /* ---- short forms: instructions with a 32-bit result, predicates ---- */
@@ -70,15 +72,16 @@ static cg_val truncate(cg_func *c, bc_kind from, bc_kind to, cg_val x)
 static cg_val small_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     const bc_float_format *f = bc_float_format_of(kind);
-    uint32_t bits = f->exponent_bits + f->mantissa_bits, size = ((uint32_t)1 << bits) - 1, sign = f->has_sign ? 1u << bits : 0;
+    uint32_t bits = f->exponent_bits + f->mantissa_bits, size = ((uint32_t)1 << bits) - 1,
+             sign = f->has_sign ? 1u << bits : 0;
     cg_val value = word2(c, "and.b32", x, word(size)), field = word2(c, "shl.b32", value, word(23u - f->mantissa_bits));
     cg_val scale = cg_reg(c, word((uint32_t)(254 - f->bias) << 23)), result = cg_new(c, CG_B32); /* 2^(127 - bias) */
     cg_ins(c, "mul.rn.f32 %v, %v, %v", result, field, scale);
     if (kind == BC_F8E5M2) /* the only one with Inf */
         result = cg_select(c, test(c, "setp.eq.u32", value, word(0x7c)), word(0x7f800000), result);
     if (f->nan > f->max_finite)
-        result = cg_select(c, test(c, "setp.ge.u32", value, word(kind == BC_F8E5M2 ? 0x7d : (uint32_t)f->nan)), word(0x7fffffff),
-                           result);
+        result = cg_select(c, test(c, "setp.ge.u32", value, word(kind == BC_F8E5M2 ? 0x7d : (uint32_t)f->nan)),
+                           word(0x7fffffff), result);
     if (!sign)
         return result;
     return word2(c, "or.b32", result, word2(c, "shl.b32", word2(c, "and.b32", x, word(sign)), word(31 - bits)));
@@ -115,18 +118,13 @@ cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x)
     x = cg_reg(c, x);
     switch (kind) {
     case BC_F32:
-    case BC_TF32: /* its cell is read as an f32 */
-        return x;
+    case BC_TF32: /* its cell is read as an f32 */ return x;
     case BC_F16:
-    case BC_BF16:
-        return cg_to_f32(c, kind, x);
-    case BC_F8E8M0FNU:
-        return e8m0_to_f32(c, x);
+    case BC_BF16: return cg_to_f32(c, kind, x);
+    case BC_F8E8M0FNU: return e8m0_to_f32(c, x);
     case BC_F8E4M3FN:
-    case BC_F8E5M2:
-        return is_f8(c, kind) ? native_f8_to_f32(c, kind, x) : small_to_f32(c, kind, x);
-    default:
-        return small_to_f32(c, kind, x);
+    case BC_F8E5M2: return is_f8(c, kind) ? native_f8_to_f32(c, kind, x) : small_to_f32(c, kind, x);
+    default: return small_to_f32(c, kind, x);
     }
 }
 
@@ -208,14 +206,15 @@ static cg_val f32_to_e8m0(cg_func *c, bool up, cg_val x)
     return cg_select(c, is_nan(c, x), word(0xff), field);
 }
 
-/* The magnitude is rounded to nearest in integers where it is normal, else by adding a number whose last place is the smallest
-   subnormal; then it is limited. */
+/* The magnitude is rounded to nearest in integers where it is normal, else by adding a number whose last place is the
+   smallest subnormal; then it is limited. */
 static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
 {
     const bc_float_format *f = bc_float_format_of(kind);
     uint32_t dropped = 23u - f->mantissa_bits, bits = f->exponent_bits + f->mantissa_bits;
     uint32_t offset = (uint32_t)(127 - f->bias) << 23, smallest = (uint32_t)(127 + f->min_exponent) << 23;
-    uint32_t magic = (uint32_t)(127 + f->min_exponent - f->mantissa_bits + 23) << 23; /* 2^23 times the smallest subnormal */
+    uint32_t magic = (uint32_t)(127 + f->min_exponent - f->mantissa_bits + 23)
+                     << 23; /* 2^23 times the smallest subnormal */
     cg_val size = magnitude(c, x), last = cg_new(c, CG_B32), sum = cg_new(c, CG_B32);
     cg_ins(c, "bfe.u32 %v, %v, %u, 1", last, size, dropped);
     cg_val rounded = word2(c, "add.u32", word2(c, "add.u32", size, word((1u << (dropped - 1)) - 1 - offset)), last);
@@ -236,8 +235,8 @@ static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
 static cg_val native_f32_to_f8(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val pair = cg_new(c, CG_B16), result = cg_new(c, CG_B32);
-    cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair,
-           cg_reg(c, word(0)), x);
+    cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair, cg_reg(c, word(0)),
+           x);
     cg_ins(c, "cvt.u32.u16 %v, %v", result, pair);
     return result;
 }
@@ -251,20 +250,15 @@ static cg_val from_f32(cg_func *c, bc_kind kind, bc_RoundingMode mode, cg_val x)
         result = cg_new(c, CG_B64);
         cg_ins(c, "cvt.f64.f32 %v, %v", result, x);
         return result;
-    case BC_F32:
-        return x;
-    case BC_TF32:
-        return f32_to_tf32(c, mode, x);
+    case BC_F32: return x;
+    case BC_TF32: return f32_to_tf32(c, mode, x);
     case BC_F16:
     case BC_BF16: /* nearest_away is only asked for where the number fits */
         return cg_from_f32(c, kind, mode == BC_RoundingMode_nearest_away ? "rn" : rounding_suffix[mode], x);
-    case BC_F8E8M0FNU:
-        return f32_to_e8m0(c, mode == BC_RoundingMode_positive_inf, x);
+    case BC_F8E8M0FNU: return f32_to_e8m0(c, mode == BC_RoundingMode_positive_inf, x);
     case BC_F8E4M3FN:
-    case BC_F8E5M2:
-        return is_f8(c, kind) ? native_f32_to_f8(c, kind, x) : f32_to_small(c, kind, x);
-    default:
-        return f32_to_small(c, kind, x);
+    case BC_F8E5M2: return is_f8(c, kind) ? native_f32_to_f8(c, kind, x) : f32_to_small(c, kind, x);
+    default: return f32_to_small(c, kind, x);
     }
 }
 
@@ -276,17 +270,19 @@ static cg_val integer_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kin
     cg_val wide = cg_reg(c, from == BC_I64 ? x : cg_to_b32(c, from, is_signed, x));
     if (to == BC_F64 || to == BC_F32 || to == BC_F16) {
         cg_val result = cg_new(c, cg_class_of(to));
-        cg_ins(c, "cvt.rn.f%u.%s%u %v, %v", bc_kind_bits(to), is_signed ? "s" : "u", from == BC_I64 ? 64u : 32u, result, wide);
+        cg_ins(c, "cvt.rn.f%u.%s%u %v, %v", bc_kind_bits(to), is_signed ? "s" : "u", from == BC_I64 ? 64u : 32u, result,
+               wide);
         return result;
     }
     return from_f32(c, to, BC_RoundingMode_nearest_even, integer_to_odd(c, wide, is_signed));
 }
 
-/* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in every form where
-   `saturating` says so. */
+/* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in
+   every form where `saturating` says so. */
 static cg_val float_to_integer(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    bool is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed, saturating = bc_attr_u(op, F_ftoi_saturating);
+    bool is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed,
+         saturating = bc_attr_u(op, F_ftoi_saturating);
     cg_val f = from == BC_F64 ? cg_reg(c, x) : cg_any_to_f32(c, from, x);
     const char *type = from == BC_F64 ? "f64" : "f32", *sign = is_signed ? "s" : "u";
     if (to == BC_I1) {
@@ -382,17 +378,11 @@ cg_val cg_convert_element(cg_func *c, const bc_op *op, cg_val x)
 {
     bc_kind from = bc_elem_kind(bc_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     switch ((int)op->opcode) {
-    case OP_exti:
-        return extend(c, op, from, to, x);
-    case OP_trunci:
-        return truncate(c, from, to, x);
-    case OP_itof:
-        return integer_to_float(c, op, from, to, x);
-    case OP_ftoi:
-        return float_to_integer(c, op, from, to, x);
-    case OP_ftof:
-        return float_to_float(c, op, from, to, x);
-    default: /* bitcast, casts of pointers: the bits stay, and the register class with them */
-        return x;
+    case OP_exti: return extend(c, op, from, to, x);
+    case OP_trunci: return truncate(c, from, to, x);
+    case OP_itof: return integer_to_float(c, op, from, to, x);
+    case OP_ftoi: return float_to_integer(c, op, from, to, x);
+    case OP_ftof: return float_to_float(c, op, from, to, x);
+    default: /* bitcast, casts of pointers: the bits stay, and the register class with them */ return x;
     }
 }

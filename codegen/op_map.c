@@ -11,7 +11,16 @@
 /* ---- templates ---- */
 
 typedef enum map_type {
-    TYPE_NONE, TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_F16X2, TYPE_BF16X2, TYPE_F32X2
+    TYPE_NONE,
+    TYPE_I32,
+    TYPE_I64,
+    TYPE_F32,
+    TYPE_F64,
+    TYPE_F16,
+    TYPE_BF16,
+    TYPE_F16X2,
+    TYPE_BF16X2,
+    TYPE_F32X2
 } map_type;
 
 typedef struct map_row {
@@ -40,48 +49,105 @@ static map_type type_of(bc_kind kind)
     case BC_I1:
     case BC_I8:
     case BC_I16:
-    case BC_I32:
-        return TYPE_I32;
-    case BC_I64:
-        return TYPE_I64;
-    case BC_F32:
-        return TYPE_F32;
-    case BC_F64:
-        return TYPE_F64;
-    case BC_F16:
-        return TYPE_F16;
-    case BC_BF16:
-        return TYPE_BF16;
-    default:
-        return TYPE_NONE;
+    case BC_I32: return TYPE_I32;
+    case BC_I64: return TYPE_I64;
+    case BC_F32: return TYPE_F32;
+    case BC_F64: return TYPE_F64;
+    case BC_F16: return TYPE_F16;
+    case BC_BF16: return TYPE_BF16;
+    default: return TYPE_NONE;
     }
 }
 
 bool cg_is_map(bc_opcode opcode)
 {
     switch ((int)opcode) {
-    case OP_constant: case OP_absf: case OP_absi: case OP_addf: case OP_addi: case OP_andi: case OP_atan2: case OP_bitcast:
-    case OP_ceil: case OP_cmpf: case OP_cmpi: case OP_cos: case OP_cosh: case OP_divf: case OP_divi: case OP_exp: case OP_exp2:
-    case OP_exti: case OP_floor: case OP_fma: case OP_fpowf: case OP_fpowi: case OP_ftof: case OP_ftoi: case OP_int_to_ptr:
-    case OP_itof: case OP_log: case OP_log2: case OP_maxf: case OP_maxi: case OP_minf: case OP_mini: case OP_mulf:
-    case OP_mulhii: case OP_muli: case OP_negf: case OP_negi: case OP_offset: case OP_ori: case OP_ptr_to_int:
-    case OP_ptr_to_ptr: case OP_remf: case OP_remi: case OP_rsqrt: case OP_select: case OP_shli: case OP_shri: case OP_sin:
-    case OP_sinh: case OP_sqrt: case OP_subf: case OP_subi: case OP_tan: case OP_tanh: case OP_trunci: case OP_xori:
-        return true;
-    default:
-        return false;
+    case OP_constant:
+    case OP_absf:
+    case OP_absi:
+    case OP_addf:
+    case OP_addi:
+    case OP_andi:
+    case OP_atan2:
+    case OP_bitcast:
+    case OP_ceil:
+    case OP_cmpf:
+    case OP_cmpi:
+    case OP_cos:
+    case OP_cosh:
+    case OP_divf:
+    case OP_divi:
+    case OP_exp:
+    case OP_exp2:
+    case OP_exti:
+    case OP_floor:
+    case OP_fma:
+    case OP_fpowf:
+    case OP_fpowi:
+    case OP_ftof:
+    case OP_ftoi:
+    case OP_int_to_ptr:
+    case OP_itof:
+    case OP_log:
+    case OP_log2:
+    case OP_maxf:
+    case OP_maxi:
+    case OP_minf:
+    case OP_mini:
+    case OP_mulf:
+    case OP_mulhii:
+    case OP_muli:
+    case OP_negf:
+    case OP_negi:
+    case OP_offset:
+    case OP_ori:
+    case OP_ptr_to_int:
+    case OP_ptr_to_ptr:
+    case OP_remf:
+    case OP_remi:
+    case OP_rsqrt:
+    case OP_select:
+    case OP_shli:
+    case OP_shri:
+    case OP_sin:
+    case OP_sinh:
+    case OP_sqrt:
+    case OP_subf:
+    case OP_subi:
+    case OP_tan:
+    case OP_tanh:
+    case OP_trunci:
+    case OP_xori: return true;
+    default: return false;
     }
 }
 
 bool cg_is_cheap_map(bc_opcode opcode)
 {
     switch ((int)opcode) {
-    case OP_addi: case OP_subi: case OP_muli: case OP_andi: case OP_ori: case OP_xori: case OP_shli: case OP_shri: case OP_negi:
-    case OP_maxi: case OP_mini: case OP_cmpi: case OP_exti: case OP_trunci: case OP_offset: case OP_select: case OP_bitcast:
-    case OP_int_to_ptr: case OP_ptr_to_int: case OP_ptr_to_ptr: case OP_itof: case OP_negf:
-        return true;
-    default:
-        return false;
+    case OP_addi:
+    case OP_subi:
+    case OP_muli:
+    case OP_andi:
+    case OP_ori:
+    case OP_xori:
+    case OP_shli:
+    case OP_shri:
+    case OP_negi:
+    case OP_maxi:
+    case OP_mini:
+    case OP_cmpi:
+    case OP_exti:
+    case OP_trunci:
+    case OP_offset:
+    case OP_select:
+    case OP_bitcast:
+    case OP_int_to_ptr:
+    case OP_ptr_to_int:
+    case OP_ptr_to_ptr:
+    case OP_itof:
+    case OP_negf: return true;
+    default: return false;
     }
 }
 
@@ -158,7 +224,8 @@ cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
     if (kind == BC_F16)
         cg_ins(c, "cvt.f32.f16 %v, %v", wide, cg_reg(c, x));
     else
-        cg_ins(c, "mov.b32 %v, {%v, %v}", wide, cg_reg(c, cg_const(CG_B16, 0)), cg_reg(c, x)); /* bf16 is f32's upper half */
+        cg_ins(c, "mov.b32 %v, {%v, %v}", wide, cg_reg(c, cg_const(CG_B16, 0)),
+               cg_reg(c, x)); /* bf16 is f32's upper half */
     return wide;
 }
 
@@ -171,7 +238,8 @@ cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b)
         cg_template(c, "and.pred #p0, $1, $2; not.pred #p1, $1; and.pred #p2, #p1, $3; or.pred $0, #p0, #p2;", result,
                     (cg_val[]){condition, a, b}, NULL);
     else
-        cg_ins(c, "selp.b%u %v, %v, %v, %v", cg_class_bits((cg_class)a.cls), result, cg_reg(c, a), cg_reg(c, b), condition);
+        cg_ins(c, "selp.b%u %v, %v, %v, %v", cg_class_bits((cg_class)a.cls), result, cg_reg(c, a), cg_reg(c, b),
+               condition);
     return result;
 }
 
@@ -184,8 +252,9 @@ typedef struct modifiers {
 static const char *rounding_text(uint64_t mode)
 {
     static const char *const texts[] = {
-        [BC_RoundingMode_nearest_even] = "rn", [BC_RoundingMode_zero] = "rz", [BC_RoundingMode_negative_inf] = "rm",
-        [BC_RoundingMode_positive_inf] = "rp", [BC_RoundingMode_approx] = "approx", [BC_RoundingMode_full] = "full",
+        [BC_RoundingMode_nearest_even] = "rn",         [BC_RoundingMode_zero] = "rz",
+        [BC_RoundingMode_negative_inf] = "rm",         [BC_RoundingMode_positive_inf] = "rp",
+        [BC_RoundingMode_approx] = "approx",           [BC_RoundingMode_full] = "full",
         [BC_RoundingMode_nearest_int_to_zero] = "rzi", [BC_RoundingMode_nearest_away] = "rna",
     };
     return texts[mode];
@@ -208,11 +277,16 @@ static modifiers modifiers_of(const bc_op *op)
     uint32_t bits = bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type));
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
     return (modifiers){{
-        "r", rounding_text(rounding),
-        "f", attribute(op, "flush_to_zero", 0) ? ".ftz" : "",
-        "n", attribute(op, "propagate_nan", 0) ? ".NaN" : "",
-        "s", attribute(op, "signedness", 0) == BC_Signedness_signed ? "s" : "u",
-        "b", bits <= 16 && widths[bits] ? widths[bits] : "",
+        "r",
+        rounding_text(rounding),
+        "f",
+        attribute(op, "flush_to_zero", 0) ? ".ftz" : "",
+        "n",
+        attribute(op, "propagate_nan", 0) ? ".NaN" : "",
+        "s",
+        attribute(op, "signedness", 0) == BC_Signedness_signed ? "s" : "u",
+        "b",
+        bits <= 16 && widths[bits] ? widths[bits] : "",
         NULL,
     }};
 }
@@ -225,21 +299,22 @@ static const char *variant_of(const bc_op *op, map_type type)
     case OP_divi: {
         bool is_signed = attribute(op, "signedness", 0) == BC_Signedness_signed;
         rounding = bc_attr_u(op, F_divi_rounding);
-        return rounding == BC_RoundingMode_negative_inf ? "_floor"
-             : rounding != BC_RoundingMode_positive_inf ? "" : is_signed ? "_ceil" : "_ceilu";
+        return rounding == BC_RoundingMode_negative_inf   ? "_floor"
+               : rounding != BC_RoundingMode_positive_inf ? ""
+               : is_signed                                ? "_ceil"
+                                                          : "_ceilu";
     }
     case OP_maxf:
-    case OP_minf:
-        return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
-    case OP_mulhii:
-        return bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type)) < 32 ? "_narrow" : "";
-    case OP_addf: case OP_subf: case OP_mulf: case OP_fma:
+    case OP_minf: return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
+    case OP_mulhii: return bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type)) < 32 ? "_narrow" : "";
+    case OP_addf:
+    case OP_subf:
+    case OP_mulf:
+    case OP_fma:
         return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
     case OP_exp:
-    case OP_tanh:
-        return rounding == BC_RoundingMode_approx ? "_approx" : "";
-    default:
-        return "";
+    case OP_tanh: return rounding == BC_RoundingMode_approx ? "_approx" : "";
+    default: return "";
     }
 }
 
@@ -248,7 +323,8 @@ static bool is_signed_op(const bc_op *op)
     return op->opcode == OP_absi || attribute(op, "signedness", 0) == BC_Signedness_signed;
 }
 
-static cg_val integer_map(cg_func *c, const bc_op *op, bc_kind kind, const char *text, const modifiers *m, const cg_val *operands)
+static cg_val integer_map(cg_func *c, const bc_op *op, bc_kind kind, const char *text, const modifiers *m,
+                          const cg_val *operands)
 {
     cg_val wide[4], result = cg_new(c, kind == BC_I64 ? CG_B64 : CG_B32);
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
@@ -262,8 +338,8 @@ static cg_val integer_map(cg_func *c, const bc_op *op, bc_kind kind, const char 
 static const char *predicate_text(uint64_t predicate)
 {
     static const char *const texts[] = {
-        [BC_ComparisonPredicate_equal] = "eq", [BC_ComparisonPredicate_not_equal] = "ne",
-        [BC_ComparisonPredicate_less_than] = "lt", [BC_ComparisonPredicate_less_than_or_equal] = "le",
+        [BC_ComparisonPredicate_equal] = "eq",        [BC_ComparisonPredicate_not_equal] = "ne",
+        [BC_ComparisonPredicate_less_than] = "lt",    [BC_ComparisonPredicate_less_than_or_equal] = "le",
         [BC_ComparisonPredicate_greater_than] = "gt", [BC_ComparisonPredicate_greater_than_or_equal] = "ge",
     };
     return texts[predicate];
@@ -278,14 +354,16 @@ static cg_val compare(cg_func *c, const bc_op *op, const cg_val *operands)
         bool is_signed = is_signed_op(op);
         for (int i = 0; i < 2; i++)
             x[i] = cg_reg(c, kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, is_signed, operands[i]));
-        cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate, is_signed ? "s" : "u", kind == BC_I64 ? 64u : 32u, result, x[0], x[1]);
+        cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate, is_signed ? "s" : "u", kind == BC_I64 ? 64u : 32u, result, x[0],
+               x[1]);
         return result;
     }
     bool own = kind != BC_BF16 || c->target->features & CG_HAS_BF16_ARITH; /* an instruction of its own */
     for (int i = 0; i < 2; i++)
         x[i] = cg_reg(c, own ? operands[i] : cg_to_f32(c, kind, operands[i]));
     bool unordered = attribute(op, "comparison_ordering", 0) == BC_ComparisonOrdering_unordered;
-    cg_ins(c, "setp.%s%s.%s %v, %v, %v", predicate, unordered ? "u" : "", own ? bc_kinds[kind].text : "f32", result, x[0], x[1]);
+    cg_ins(c, "setp.%s%s.%s %v, %v, %v", predicate, unordered ? "u" : "", own ? bc_kinds[kind].text : "f32", result,
+           x[0], x[1]);
     return result;
 }
 
@@ -296,7 +374,8 @@ static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands
     uint32_t size = bc_kind_memory_bytes(pointee);
     cg_val result = cg_new(c, CG_B64);
     if (size && kind != BC_I64 && !operands[1].known) {
-        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, cg_to_b32(c, kind, true, operands[1]), size, cg_reg(c, operands[0]));
+        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, cg_to_b32(c, kind, true, operands[1]), size,
+               cg_reg(c, operands[0]));
         return result;
     }
     cg_val index = cg_to_b64(c, kind, true, operands[1]), bytes = index;
@@ -313,7 +392,8 @@ static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands
     return result;
 }
 
-/* Turns a constant power of two into its reciprocal, if that is normal, too: x / 2^k and x 2^-k are rounded from the same number. */
+/* Turns a constant power of two into its reciprocal, if that is normal, too: x / 2^k and x 2^-k are rounded from the
+   same number. */
 static bool invert_power_of_two(map_type type, cg_val *x)
 {
     unsigned fraction = type == TYPE_F64 ? 52 : 23;
@@ -325,7 +405,8 @@ static bool invert_power_of_two(map_type type, cg_val *x)
 }
 
 /* By a template, or a function of codegen/math.def; false: by neither. Integers among the operands come in 32 bits. */
-static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifiers *m, const cg_val *operands, cg_val *out_result)
+static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifiers *m, const cg_val *operands,
+                      cg_val *out_result)
 {
     const char *name = bc_info(op)->name, *variant = variant_of(op, type), *text = find_template(name, variant, type);
     modifiers modified = *m;
@@ -340,7 +421,8 @@ static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifier
             modified.items[1] = "rn"; /* approx and full are exact then */
     }
     if (!text)
-        return (type == TYPE_F32 || type == TYPE_F64) && cg_math_element(c, name, variant, type == TYPE_F64, x, out_result);
+        return (type == TYPE_F32 || type == TYPE_F64)
+               && cg_math_element(c, name, variant, type == TYPE_F64, x, out_result);
     *out_result = cg_new(c, type == TYPE_F64 ? CG_B64 : type == TYPE_F32 ? CG_B32 : CG_B16);
     cg_template(c, text, *out_result, x, modified.items);
     return true;
@@ -356,17 +438,19 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     switch ((int)op->opcode) {
     case OP_cmpi:
-    case OP_cmpf:
-        return compare(c, op, operands);
-    case OP_select:
-        return cg_select(c, operands[0], operands[1], operands[2]);
-    case OP_offset:
-        return pointer_offset(c, op, operands);
-    case OP_bitcast: case OP_int_to_ptr: case OP_ptr_to_int: case OP_ptr_to_ptr: case OP_exti: case OP_trunci: case OP_itof:
-    case OP_ftoi: case OP_ftof:
-        return cg_convert_element(c, op, operands[0]);
-    default:
-        break;
+    case OP_cmpf: return compare(c, op, operands);
+    case OP_select: return cg_select(c, operands[0], operands[1], operands[2]);
+    case OP_offset: return pointer_offset(c, op, operands);
+    case OP_bitcast:
+    case OP_int_to_ptr:
+    case OP_ptr_to_int:
+    case OP_ptr_to_ptr:
+    case OP_exti:
+    case OP_trunci:
+    case OP_itof:
+    case OP_ftoi:
+    case OP_ftof: return cg_convert_element(c, op, operands[0]);
+    default: break;
     }
     map_type type = type_of(kind);
     const char *name = bc_info(op)->name;
@@ -374,8 +458,11 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     cg_val result;
     if (kind == BC_I1 && is_bitwise(op->opcode)) {
         result = cg_new(c, CG_PRED);
-        cg_ins(c, "%s.pred %v, %v, %v", op->opcode == OP_andi ? "and" : op->opcode == OP_ori ? "or" : "xor", result,
-               cg_reg(c, operands[0]), cg_reg(c, operands[1]));
+        cg_ins(c, "%s.pred %v, %v, %v",
+               op->opcode == OP_andi  ? "and"
+               : op->opcode == OP_ori ? "or"
+                                      : "xor",
+               result, cg_reg(c, operands[0]), cg_reg(c, operands[1]));
         return result;
     }
     if (type == TYPE_I32 || type == TYPE_I64) {
@@ -388,8 +475,8 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
         cg_val wide[4];
         for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
             wide[i] = bc_elem_kind(bc_operands(op)[i]->type) != kind ? operands[i]
-                    : kind == BC_BF16 && operands[i].known ? cg_const(CG_B32, operands[i].bits << 16)
-                    : cg_to_f32(c, kind, operands[i]);
+                      : kind == BC_BF16 && operands[i].known         ? cg_const(CG_B32, operands[i].bits << 16)
+                                                                     : cg_to_f32(c, kind, operands[i]);
         uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
         if (float_map(c, op, TYPE_F32, &m, wide, &result))
             return cg_from_f32(c, kind, rounding_text(rounding <= BC_RoundingMode_positive_inf ? rounding : 0), result);
@@ -453,7 +540,8 @@ static bool is_same(const cg_val *a, const cg_val *b)
            && (!a->known || a->bits == b->bits) && (!a->word_bits || a->word == b->word);
 }
 
-/* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the result. */
+/* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the
+   result. */
 static uint32_t idle_bits(const bc_op *op, const cg_layout *l, const cg_val *const *operands)
 {
     uint32_t idle = cg_layout_regs(l) - 1;

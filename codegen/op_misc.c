@@ -37,14 +37,14 @@ void cg_lower_get_num_tile_blocks(cg_func *c, const bc_op *op)
 
 /* ---- tokens: order.c looks at the ops themselves ---- */
 
-#define NOTHING(name)                                       \
-    void cg_assign_##name(cg_func *c, const bc_op *op)      \
-    {                                                       \
-        (void)c, (void)op;                                  \
-    }                                                       \
-    void cg_lower_##name(cg_func *c, const bc_op *op)       \
-    {                                                       \
-        (void)c, (void)op;                                  \
+#define NOTHING(name)                                  \
+    void cg_assign_##name(cg_func *c, const bc_op *op) \
+    {                                                  \
+        (void)c, (void)op;                             \
+    }                                                  \
+    void cg_lower_##name(cg_func *c, const bc_op *op)  \
+    {                                                  \
+        (void)c, (void)op;                             \
     }
 NOTHING(make_token)
 NOTHING(join_tokens)
@@ -95,15 +95,16 @@ void cg_lower_gdc_launch_dependents_tko(cg_func *c, const bc_op *op)
 
 /* ---- multimem ---- */
 
-#define MULTIMEM(name)                                                                                                          \
-    void cg_assign_##name(cg_func *c, const bc_op *op)                                                                          \
-    {                                                                                                                           \
-        cg_unsupported(c, op, "'" #name "' cannot be compiled: memory behind a multicast address needs several GPUs of one "    \
-                       "NVSwitch fabric, which nothing here sets up");                                                          \
-    }                                                                                                                           \
-    void cg_lower_##name(cg_func *c, const bc_op *op)                                                                           \
-    {                                                                                                                           \
-        (void)c, (void)op;                                                                                                      \
+#define MULTIMEM(name)                                                                                                \
+    void cg_assign_##name(cg_func *c, const bc_op *op)                                                                \
+    {                                                                                                                 \
+        cg_unsupported(c, op,                                                                                         \
+                       "'" #name "' cannot be compiled: memory behind a multicast address needs several GPUs of one " \
+                       "NVSwitch fabric, which nothing here sets up");                                                \
+    }                                                                                                                 \
+    void cg_lower_##name(cg_func *c, const bc_op *op)                                                                 \
+    {                                                                                                                 \
+        (void)c, (void)op;                                                                                            \
     }
 MULTIMEM(multimem_load_reduce_view_tko)
 MULTIMEM(multimem_reduce_view_tko)

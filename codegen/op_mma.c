@@ -1,8 +1,9 @@
-/* Matrix products by mma.sync. A fragment comes from shared memory by ldmatrix, from where a pipelined load put the operand or from
-   scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the stores nor ldmatrix meet bank
-   conflicts. Left operands that are made from another product, or before the loop, are kept in registers as fragments. What is
-   particular to scaled products is in codegen/op_mma_scaled.c; what has no instruction is left to codegen/op_mma_plain.c.
-   Sources: memory reference, section 7; PTX ISA, "Warp-level matrix instructions", fragment figures. */
+/* Matrix products by mma.sync. A fragment comes from shared memory by ldmatrix, from where a pipelined load put the
+   operand or from scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the
+   stores nor ldmatrix meet bank conflicts. Left operands that are made from another product, or before the loop, are
+   kept in registers as fragments. What is particular to scaled products is in codegen/op_mma_scaled.c; what has no
+   instruction is left to codegen/op_mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
+   instructions", fragment figures. */
 #include <string.h>
 
 #include "codegen/assign.h"
@@ -26,9 +27,12 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     static const cg_atom f16_f16 = {"m16n8k16.row.col.f16.f16.f16.f16", 4, 1, true, NULL};
     static const cg_atom bf16_f32 = {"m16n8k16.row.col.f32.bf16.bf16.f32", 4, 1, false, NULL};
     static const cg_atom tf32_f32 = {"m16n8k8.row.col.f32.tf32.tf32.f32", 3, 0, false, NULL};
-    static const cg_atom f8_f32[2][2] = { /* [instruction of its own][e5m2] */
-        {{"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"}, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
-        {{"m16n8k32.row.col.f32.e4m3.e4m3.f32", 5, 2, false, NULL}, {"m16n8k32.row.col.f32.e5m2.e5m2.f32", 5, 2, false, NULL}},
+    static const cg_atom f8_f32[2][2] = {
+        /* [instruction of its own][e5m2] */
+        {{"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"},
+         {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
+        {{"m16n8k32.row.col.f32.e4m3.e4m3.f32", 5, 2, false, NULL},
+         {"m16n8k32.row.col.f32.e5m2.e5m2.f32", 5, 2, false, NULL}},
     };
     static const cg_atom integer[2][2] = {
         {{"m16n8k32.row.col.s32.u8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.u8.s8.s32", 5, 2, false, NULL}},
@@ -122,16 +126,22 @@ static cg_product product_of(const cg_func *c, const bc_op *op)
     bc_value **operands = bc_operands(op);
     const bc_type *a = operands[0]->type, *b = operands[1]->type;
     uint32_t r = a->rank;
-    cg_product p = {.m = log2_of(a->shape[r - 2]), .k = log2_of(a->shape[r - 1]), .n = log2_of(b->shape[r - 1]),
-                    .batch = r == 3 ? log2_of(a->shape[0]) : 0, .in = bc_elem_kind(a), .lhs = operands[0], .rhs = operands[1],
-                    .c = operands[2], .result = cg_result(op, 0)};
+    cg_product p = {.m = log2_of(a->shape[r - 2]),
+                    .k = log2_of(a->shape[r - 1]),
+                    .n = log2_of(b->shape[r - 1]),
+                    .batch = r == 3 ? log2_of(a->shape[0]) : 0,
+                    .in = bc_elem_kind(a),
+                    .lhs = operands[0],
+                    .rhs = operands[1],
+                    .c = operands[2],
+                    .result = cg_result(op, 0)};
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
-    p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32 && !p.batch
-           && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
+    p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
+              && !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     return p;
 }
 
@@ -149,8 +159,8 @@ static bool runs_along_last(const cg_layout *l, uint32_t bits)
     return true;
 }
 
-/* Are bytes of B, which lie in rows of K, to be taken apart by pairs? Then of 16 columns the even ones go to one instruction
-   and the odd ones to another. */
+/* Are bytes of B, which lie in rows of K, to be taken apart by pairs? Then of 16 columns the even ones go to one
+   instruction and the odd ones to another. */
 static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
 {
     cg_layout l = cg_as_bytes(p, false, rhs);
@@ -169,8 +179,8 @@ bool cg_mma_is_async(const cg_func *c, const bc_op *op)
     return cg_is_product(op) && product_of(c, op).async;
 }
 
-/* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained products along M,
-   so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
+/* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained
+   products along M, so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
     uint32_t m = p->m - 4, n = p->n - (p->pairs || p->async ? 4 : 3);
@@ -254,7 +264,8 @@ static bool same_threads(const cg_layout *from, const cg_layout *to)
     for (uint32_t i = 0; i < to->reg_bits; i++)
         if (to->reg[i] & ~regs)
             return false;
-    return memcmp(from->lane, to->lane, sizeof to->lane) == 0 && memcmp(from->warp, to->warp, to->warp_bits * sizeof *to->warp) == 0;
+    return memcmp(from->lane, to->lane, sizeof to->lane) == 0
+           && memcmp(from->warp, to->warp, to->warp_bits * sizeof *to->warp) == 0;
 }
 
 /* The innermost loop around an op; NULL: none. */
@@ -289,7 +300,8 @@ static uint32_t accumulators_of(const cg_func *c, const bc_block *block)
     return sum;
 }
 
-/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop? */
+/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop?
+ */
 static bool wants_fragments(const cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *home)
 {
     enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
@@ -301,7 +313,7 @@ static bool wants_fragments(const cg_func *c, const bc_op *op, const cg_product 
     const bc_op *loop = loop_around(op);
     uint32_t registers = cg_layout_regs(&l) / 2;
     return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
-        && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
 }
 
 static cg_layout operand_home(cg_func *c, const bc_value *v)
@@ -379,15 +391,16 @@ cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
-/* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in
-   16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper lanes point at the same
-   rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more.
-   Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
+/* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8)
+   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper
+   lanes point at the same rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next,
+   then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
 static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
-    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1), upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
+    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1),
+             upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < 3; i++)
         l.lane[i] = one << ((o->across ? k0 : x0) + i);
@@ -429,7 +442,8 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         bool along_last = runs_along_last(&l, left ? p->k : p->n);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
-        o.across = left ? p->atom.element_bits == 1 && !along_last : p->pairs || (p->atom.element_bits == 1 && along_last);
+        o.across = left ? p->atom.element_bits == 1 && !along_last
+                        : p->pairs || (p->atom.element_bits == 1 && along_last);
         bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
         o.stage = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in),
                                !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
@@ -453,13 +467,16 @@ static uint32_t find_operands(cg_func *c, const cg_product *p, cg_operand *out)
     for (uint32_t parts = 0;; parts++) {
         out[0] = operand_of(c, p, true, parts);
         out[1] = operand_of(c, p, false, parts);
-        if (operand_bytes(&out[0], p->async) + operand_bytes(&out[1], p->async) <= cg_scratch_room(c) || p->k - parts == p->atom.k_bits)
+        if (operand_bytes(&out[0], p->async) + operand_bytes(&out[1], p->async) <= cg_scratch_room(c)
+            || p->k - parts == p->atom.k_bits)
             return parts;
     }
 }
 
-/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was something to put. */
-static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async, uint32_t parts, uint32_t part)
+/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was
+   something to put. */
+static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async, uint32_t parts,
+                        uint32_t part)
 {
     uint32_t at[] = {0, operand_bytes(&operands[0], async)}, all = at[1] + operand_bytes(&operands[1], async);
     uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
@@ -494,12 +511,12 @@ static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_va
     cg_place place = cg_flat_place(c, o->stage.base, o->stage.bytes, &o->lanes, part);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
-    cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", o->across ? ".trans" : "", out[0], out[1],
-           out[2], out[3], place.address, (int)place.offset);
+    cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", o->across ? ".trans" : "", out[0],
+           out[1], out[2], out[3], place.address, (int)place.offset);
 }
 
-/* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction e5m2 is the upper half of f16; e4m3
-   has one bit of exponent less, whose bias is lower by 8, and its one NaN has all bits set. */
+/* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction e5m2 is the upper half of f16;
+   e4m3 has one bit of exponent less, whose bias is lower by 8, and its one NaN has all bits set. */
 static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
 {
     bool is_e4m3 = strcmp(type, "e4m3x2") == 0;
@@ -513,7 +530,8 @@ static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
     cg_ins(c, "prmt.b32 %v, %v, 0, %s", out, x, upper ? "0x3424" : "0x1404");
     if (!is_e4m3)
         return out;
-    cg_val magnitude = cg_new(c, CG_B32), sign = cg_new(c, CG_B32), nan = cg_new(c, CG_B32), shifted = cg_new(c, CG_B32);
+    cg_val magnitude = cg_new(c, CG_B32), sign = cg_new(c, CG_B32), nan = cg_new(c, CG_B32),
+           shifted = cg_new(c, CG_B32);
     cg_val number = cg_new(c, CG_B32), scaled = cg_new(c, CG_B32), mask = cg_new(c, CG_B32), result = cg_new(c, CG_B32);
     cg_ins(c, "shr.u32 %v, %v, 1", shifted, out);
     cg_ins(c, "and.b32 %v, %v, 0x3f803f80", magnitude, shifted);
@@ -529,8 +547,9 @@ static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
     return result;
 }
 
-/* Fragments of 8-bit floats as such of f16 for two instructions: out[0..3] of the lower halves of the four registers, out[4..7] of the
-   upper ones. So each has every other pair of k: in another order than the memory's, but A and B in the same. */
+/* Fragments of 8-bit floats as such of f16 for two instructions: out[0..3] of the lower halves of the four registers,
+   out[4..7] of the upper ones. So each has every other pair of k: in another order than the memory's, but A and B in
+   the same. */
 static void widen(cg_func *c, const char *type, cg_val *out)
 {
     for (int i = 0; i < 4; i++) {
@@ -576,7 +595,8 @@ static void take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint
         widen(c, p->atom.widened, out);
 }
 
-/* Two registers of B for the first 8 columns, two for the next; all again when widened, three times again when f4 is. */
+/* Two registers of B for the first 8 columns, two for the next; all again when widened, three times again when f4 is.
+ */
 static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_val x[4];
@@ -601,8 +621,8 @@ void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, con
             out[i] = cg_new(c, CG_B32);
             cg_ins(c, "mov.b32 %v, {%v, %v}", in[i], cg_reg(c, d[2 * i]), cg_reg(c, d[2 * i + 1]));
         }
-        cg_ins(c, "mma.sync.aligned.%s {%v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v}", p->atom.text, out[0], out[1], a[0], a[1],
-               a[2], a[3], b[0], b[1], in[0], in[1]);
+        cg_ins(c, "mma.sync.aligned.%s {%v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v}", p->atom.text, out[0], out[1],
+               a[0], a[1], a[2], a[3], b[0], b[1], in[0], in[1]);
         for (int i = 0; i < 2; i++) {
             d[2 * i] = cg_new(c, CG_B16);
             d[2 * i + 1] = cg_new(c, CG_B16);
@@ -612,13 +632,15 @@ void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, con
     }
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
-    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}", p->atom.text, out[0], out[1],
-           out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]), cg_reg(c, d[2]), cg_reg(c, d[3]));
+    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}", p->atom.text,
+           out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
+           cg_reg(c, d[2]), cg_reg(c, d[3]));
     memcpy(d, out, sizeof out);
 }
 
 /* All steps along K of a part: `steps` of them, the first with number `first`. */
-static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps, cg_val *acc)
+static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps,
+                          cg_val *acc)
 {
     const cg_operand *left = &operands[0], *right = &operands[1];
     uint32_t m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n, pair_bits = columns > 4 ? columns - 4 : 0;

@@ -1,6 +1,7 @@
-/* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment. Every thread computes its elements in a loop over K, from operands that lie
-   unswizzled in shared memory; products and sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B
-   lies there in words of four of a column. Source: memory reference, section 7. */
+/* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment.
+   Every thread computes its elements in a loop over K, from operands that lie unswizzled in shared memory; products and
+   sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B lies there in words of four
+   of a column. Source: memory reference, section 7. */
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
@@ -10,12 +11,12 @@
 /* One operand. A "line" is a row of A or a column of B of which the thread needs all elements. */
 typedef struct side {
     bool left;
-    uint32_t pitch, step;    /* bytes from line to line, from k to k + 1 */
-    uint32_t batch_pitch;    /* bytes of one matrix of B; A's lines are numbered through all batches */
+    uint32_t pitch, step; /* bytes from line to line, from k to k + 1 */
+    uint32_t batch_pitch; /* bytes of one matrix of B; A's lines are numbered through all batches */
     cg_val base;
-    uint32_t count;          /* lines of a thread */
-    uint32_t *key, *of;      /* by line: what tells it from the others; by register of the result: its line */
-    cg_val *at, *x;          /* by line: address of its next element; the element */
+    uint32_t count;     /* lines of a thread */
+    uint32_t *key, *of; /* by line: what tells it from the others; by register of the result: its line */
+    cg_val *at, *x;     /* by line: address of its next element; the element */
     /* Of a scaled product: as above, along blocks of K. */
     uint32_t scale_pitch, scale_step, scale_batch_pitch;
     cg_val scale_base;
@@ -27,11 +28,11 @@ typedef struct plain {
     const cg_product *p;
     const cg_layout *layout; /* of the result */
     bc_kind scale_kind;
-    uint32_t block;          /* log2 of the elements that a scale is for */
-    cg_class cls;            /* of the sums */
-    uint32_t at_once;        /* elements of K in one step: 4 bytes, else 1 */
-    uint32_t parts;          /* bits of K that number the parts in which the operands go to scratch */
-    side sides[2];           /* lhs, rhs */
+    uint32_t block;   /* log2 of the elements that a scale is for */
+    cg_class cls;     /* of the sums */
+    uint32_t at_once; /* elements of K in one step: 4 bytes, else 1 */
+    uint32_t parts;   /* bits of K that number the parts in which the operands go to scratch */
+    side sides[2];    /* lhs, rhs */
     cg_val *sum;
 } plain;
 
@@ -85,9 +86,10 @@ static cg_layout in_words(const cg_product *p, const cg_layout *l)
     return cg_layout_map(l, l->tile_bits, place_in_words, p);
 }
 
-/* Operand `index` of the op behind the first *offset bytes of the scratch: of K the part with that number, of 1 << parts. */
-static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_layout *read, uint32_t parts, uint32_t part,
-                          cg_val scratch, uint32_t *offset)
+/* Operand `index` of the op behind the first *offset bytes of the scratch: of K the part with that number, of 1 <<
+   parts. */
+static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_layout *read, uint32_t parts,
+                          uint32_t part, cg_val scratch, uint32_t *offset)
 {
     const bc_value *v = bc_operands(m->op)[index];
     bc_kind kind = index < 2 ? m->p->in : m->scale_kind;
@@ -180,7 +182,8 @@ static void find_lines(cg_func *c, const plain *m, side *s)
 {
     const cg_product *p = m->p;
     uint32_t count = cg_layout_regs(m->layout), columns = ((uint32_t)1 << p->n) - 1;
-    uint32_t rows = (((uint32_t)1 << (p->m + p->batch)) - 1) << p->n, batches = (((uint32_t)1 << p->batch) - 1) << (p->n + p->m);
+    uint32_t rows = (((uint32_t)1 << (p->m + p->batch)) - 1) << p->n, batches = (((uint32_t)1 << p->batch) - 1)
+                                                                                << (p->n + p->m);
     cg_val number = s->left ? cg_thread_index(c, m->layout, rows, p->n) : cg_thread_index(c, m->layout, columns, 0);
     cg_val batch = s->left ? cg_const(CG_B32, 0) : cg_thread_index(c, m->layout, batches, p->n + p->m);
     s->count = 0;
@@ -248,7 +251,10 @@ static void load_lines(cg_func *c, const plain *m, side *s, cg_val k)
     cg_ins(c, "shr.u32 %v, %v, %u", block, k, m->block);
     cg_ins(c, "mul.lo.u32 %v, %v, %u", along, block, s->scale_step);
     for (uint32_t i = 0; i < s->count; i++) {
-        cg_access a = {.kind = m->scale_kind, .space = "shared", .order = "", .address = cg_new(c, CG_B32),
+        cg_access a = {.kind = m->scale_kind,
+                       .space = "shared",
+                       .order = "",
+                       .address = cg_new(c, CG_B32),
                        .predicate = cg_const(CG_PRED, 1)};
         cg_val x;
         cg_ins(c, "add.u32 %v, %v, %v", a.address, s->scale_at[i], along);

@@ -1,6 +1,6 @@
-/* Scaled products by mma.sync: with .block_scale, where the target has it; else as sums of blocks of f16, which are exact for f4, and
-   scaled afterwards. Elements of half a byte lie two to a byte as K counts them. Source: PTX ISA, "Block scaling for mma.sync" and the
-   fragments of m16n8k32 and m16n8k64, which are the same as bytes. */
+/* Scaled products by mma.sync: with .block_scale, where the target has it; else as sums of blocks of f16, which are
+   exact for f4, and scaled afterwards. Elements of half a byte lie two to a byte as K counts them. Source: PTX ISA,
+   "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as bytes. */
 #include <string.h>
 
 #include "codegen/map.h"
@@ -10,16 +10,46 @@
 const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_product *p)
 {
     static const cg_scaling all[] = {
-        {BC_F8E4M3FN, BC_F8E8M0FNU, 5, 0, 0, 0, false,
+        {BC_F8E4M3FN,
+         BC_F8E8M0FNU,
+         5,
+         0,
+         0,
+         0,
+         false,
          {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 5, 2, false, NULL}},
-        {BC_F8E5M2, BC_F8E8M0FNU, 5, 0, 0, 0, false,
+        {BC_F8E5M2,
+         BC_F8E8M0FNU,
+         5,
+         0,
+         0,
+         0,
+         false,
          {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0", 5, 2, false, NULL}},
-        {BC_F4E2M1FN, BC_F8E8M0FNU, 5, 1, 1, 0, false,
+        {BC_F4E2M1FN,
+         BC_F8E8M0FNU,
+         5,
+         1,
+         1,
+         0,
+         false,
          {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
         /* .scale_vec::4X takes .ue8m0 from PTX 9.1 on only */
-        {BC_F4E2M1FN, BC_F8E8M0FNU, 4, 1, 2, 1, false,
+        {BC_F4E2M1FN,
+         BC_F8E8M0FNU,
+         4,
+         1,
+         2,
+         1,
+         false,
          {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
-        {BC_F4E2M1FN, BC_F8E4M3FN, 4, 1, 2, 0, false,
+        {BC_F4E2M1FN,
+         BC_F8E4M3FN,
+         4,
+         1,
+         2,
+         0,
+         false,
          {"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 5, 2, false, NULL}},
         {BC_F8E4M3FN, 0, 5, 0, 0, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"}},
         {BC_F8E5M2, 0, 5, 0, 0, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
@@ -38,17 +68,18 @@ const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_pr
 
 /* ---- scales ---- */
 
-/* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of that 8 rows
-   below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Of B: all four have those of
-   their column; registers: blocks of K, further columns, batches.
-   Where scales come after, every lane has those of its accumulators: of two rows, and of two columns; registers: blocks of K, which
-   of the two, the same as above. */
+/* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of
+   that 8 rows below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Of B:
+   all four have those of their column; registers: blocks of K, further columns, batches. Where scales come after, every
+   lane has those of its accumulators: of two rows, and of two columns; registers: blocks of K, which of the two, the
+   same as above. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
 {
     const uint8_t *n = cg_column_bits(p);
     bool after = p->scaling->after;
     uint32_t one = 1, blocks = p->k - p->atom.k_bits + p->scaling->scale_bits;
-    uint32_t x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0, own = left ? p->m : p->n - p->along_n;
+    uint32_t x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0,
+             own = left ? p->m : p->n - p->along_n;
     cg_layout l = {.tile_bits = (uint8_t)(x + blocks + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < blocks; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
@@ -73,8 +104,8 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
     return l;
 }
 
-/* log2 of the scales along K that take part in one run of the instruction, and of those of a row or column; of such scales up to four
-   make a word. */
+/* log2 of the scales along K that take part in one run of the instruction, and of those of a row or column; of such
+   scales up to four make a word. */
 static uint32_t run_bits(const cg_product *p)
 {
     return p->scaling->scale_bits - p->scaling->alternate;
@@ -120,25 +151,29 @@ void cg_take_scales(cg_func *c, const bc_op *op, cg_product *p, uint32_t side)
     }
 }
 
-/* The word with the scales of row or column number `line` in step `step`; *out_byte: the byte of it that has the first. */
-static cg_val find_word(const cg_product *p, uint32_t side, uint32_t line, uint32_t step, uint32_t odd, uint32_t *out_byte)
+/* The word with the scales of row or column number `line` in step `step`; *out_byte: the byte of it that has the first.
+ */
+static cg_val find_word(const cg_product *p, uint32_t side, uint32_t line, uint32_t step, uint32_t odd,
+                        uint32_t *out_byte)
 {
     uint32_t first = line << line_bits(p) | step << run_bits(p);
     *out_byte = first & ((1u << word_bits(p)) - 1);
     return p->scales[side][first >> word_bits(p) << p->scaling->alternate | odd];
 }
 
-static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, uint32_t odd,
-                            cg_val *d)
+static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
+                            uint32_t odd, cg_val *d)
 {
     uint32_t byte_a, byte_b;
     cg_val scale_a = find_word(p, 0, at->row, at->step, odd, &byte_a), out[4];
     cg_val scale_b = find_word(p, 1, at->column, at->step, odd, &byte_b);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
-    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {%u, 0}, %v, {%u, 0}",
-           p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
-           cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, byte_a, scale_b, byte_b);
+    cg_ins(
+        c,
+        "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {%u, 0}, %v, {%u, 0}",
+        p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]),
+        cg_reg(c, d[1]), cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, byte_a, scale_b, byte_b);
     memcpy(d, out, sizeof out);
 }
 
@@ -153,7 +188,8 @@ static cg_val factor_of(cg_func *c, const cg_product *p, uint32_t side, uint32_t
 }
 
 /* One block: two instructions from 0 on; then their sums times the scales of their row and column. */
-static void add_block(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, uint32_t block, cg_val *d)
+static void add_block(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
+                      uint32_t block, cg_val *d)
 {
     cg_val sum[4];
     for (int i = 0; i < 4; i++)
@@ -162,14 +198,16 @@ static void add_block(cg_func *c, const cg_product *p, const cg_val *a, const cg
         cg_multiply_fragments(c, p, a + 4 * i, b + 4 * i, sum);
     for (uint32_t i = 0; i < 4; i++) {
         cg_val scale = cg_new(c, CG_B32), out = cg_new(c, CG_B32);
-        cg_val left = factor_of(c, p, 0, at->row << 1 | i >> 1, block), right = factor_of(c, p, 1, at->column << 1 | (i & 1), block);
+        cg_val left = factor_of(c, p, 0, at->row << 1 | i >> 1, block),
+               right = factor_of(c, p, 1, at->column << 1 | (i & 1), block);
         cg_ins(c, "mul.rn.f32 %v, %v, %v", scale, left, right);
         cg_ins(c, "fma.rn.f32 %v, %v, %v, %v", out, sum[i], scale, cg_reg(c, d[i]));
         d[i] = out;
     }
 }
 
-void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at, cg_val *d)
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
+                        cg_val *d)
 {
     uint32_t alternate = p->scaling->alternate, halves = 1 + p->packed;
     for (uint32_t odd = 0; odd <= alternate && !p->scaling->after; odd++)
@@ -180,7 +218,8 @@ void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const 
                       at->step << p->scaling->scale_bits | half << alternate | odd, d);
 }
 
-/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones: that is bit 1 of their number. */
+/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones: that is bit 1 of
+   their number. */
 cg_val cg_odd_blocks(cg_func *c)
 {
     cg_val mask = cg_new(c, CG_B32);
@@ -297,7 +336,8 @@ static cg_val widen_two(cg_func *c, cg_val word, uint32_t i)
 
 void cg_widen_halves(cg_func *c, bool left, const cg_val *words, cg_val *out)
 {
-    for (uint32_t half = 0; half < 2; half++) /* of K: every instruction takes an eighth of it, in the same order of A and B */
+    for (uint32_t half = 0; half < 2;
+         half++) /* of K: every instruction takes an eighth of it, in the same order of A and B */
         for (uint32_t i = 0; i < 8; i++) {
             uint32_t word = left ? 2 * half + (i & 1) : half + (i & 2), two = 2 * (i / 4) + (left ? i / 2 % 2 : i % 2);
             out[8 * half + i] = widen_two(c, words[word], two);

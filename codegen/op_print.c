@@ -64,8 +64,8 @@ static void end(cg_func *c, const walk *w, bc_kind kind, const cg_pieces *p)
 
 static cg_val load_element(cg_func *c, const walk *w, bc_kind kind)
 {
-    cg_access a = {.kind = kind, .space = "shared", .order = "", .address = w->address,
-                   .predicate = cg_const(CG_PRED, 1)};
+    cg_access a = {
+        .kind = kind, .space = "shared", .order = "", .address = w->address, .predicate = cg_const(CG_PRED, 1)};
     cg_val x;
     cg_load_vector(c, &a, 1, NULL, &x);
     return x;

@@ -1,5 +1,6 @@
-/* Reductions and scans: within a thread, then among lanes by shuffles, then among warps through shared memory. The body is emitted
-   once for every pair; where it is one op on integers, one instruction does it for all lanes of a warp. Source: memory reference, section 6. */
+/* Reductions and scans: within a thread, then among lanes by shuffles, then among warps through shared memory. The body
+   is emitted once for every pair; where it is one op on integers, one instruction does it for all lanes of a warp.
+   Source: memory reference, section 6. */
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
@@ -19,7 +20,8 @@ static uint32_t dim_mask(const bc_op *op, int row)
 
 /* ---- moving single registers between threads ---- */
 
-/* Another lane's register: instruction "bfly", "up", "down" or "idx" of shfl; by: its operand, a register or a constant. */
+/* Another lane's register: instruction "bfly", "up", "down" or "idx" of shfl; by: its operand, a register or a
+   constant. */
 static cg_val shuffle_word(cg_func *c, const char *how, cg_val x, cg_val by)
 {
     cg_val r = cg_new(c, CG_B32);
@@ -50,8 +52,7 @@ static cg_val shuffled(cg_func *c, const char *how, cg_val x, cg_val by)
         cg_ins(c, "mov.b64 %v, {%v, %v}", r, low, high);
         return r;
     }
-    default:
-        return shuffle_word(c, how, x, by);
+    default: return shuffle_word(c, how, x, by);
     }
 }
 
@@ -136,7 +137,8 @@ void cg_assign_reduce(cg_func *c, const bc_op *op)
 }
 
 /* values[r][i]: partial results by register of the result's layout. */
-static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept, cg_val (*values)[MAX_OPERANDS])
+static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept,
+                             cg_val (*values)[MAX_OPERANDS])
 {
     uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept, zero = 0;
     for (uint32_t i = 0; i < source->reg_bits; i++)
@@ -150,7 +152,7 @@ static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *sourc
     for (uint32_t k = 0; k <= cg_gather_bits(rest, kept); k++) {
         /* A balanced tree over the registers that fold into result register k. */
         uint32_t base = cg_scatter_bits(k, kept), count = (uint32_t)1 << cg_count_bits(folded);
-        cg_val (*tree)[MAX_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *tree, alignof(cg_val));
+        cg_val(*tree)[MAX_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *tree, alignof(cg_val));
         if (!tree) {
             cg_no_memory(c);
             return;
@@ -178,27 +180,24 @@ static redux redux_of(const bc_op *op)
     const bc_block *body = bc_regions(op)[0];
     const bc_op *only = body->first;
     bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
-    if (op->operand_count != 1 || only->next != body->last || bc_operands(body->last)[0]->op != only || only->operand_count != 2
-        || (kind != BC_I1 && kind != BC_I8 && kind != BC_I16 && kind != BC_I32))
+    if (op->operand_count != 1 || only->next != body->last || bc_operands(body->last)[0]->op != only
+        || only->operand_count != 2 || (kind != BC_I1 && kind != BC_I8 && kind != BC_I16 && kind != BC_I32))
         return (redux){0};
     const bc_value *a = bc_operands(only)[0], *b = bc_operands(only)[1], *args = body->args;
     if (!(a == &args[0] && b == &args[1]) && !(a == &args[1] && b == &args[0]))
         return (redux){0};
     switch ((int)only->opcode) {
-    case OP_addi:
-        return (redux){"add.u32", false};
-    case OP_andi:
-        return (redux){"and.b32", false};
-    case OP_ori:
-        return (redux){"or.b32", false};
-    case OP_xori:
-        return (redux){"xor.b32", false};
+    case OP_addi: return (redux){"add.u32", false};
+    case OP_andi: return (redux){"and.b32", false};
+    case OP_ori: return (redux){"or.b32", false};
+    case OP_xori: return (redux){"xor.b32", false};
     case OP_mini:
-        return bc_attr_u(only, F_mini_signedness) == BC_Signedness_signed ? (redux){"min.s32", true} : (redux){"min.u32", false};
+        return bc_attr_u(only, F_mini_signedness) == BC_Signedness_signed ? (redux){"min.s32", true}
+                                                                          : (redux){"min.u32", false};
     case OP_maxi:
-        return bc_attr_u(only, F_maxi_signedness) == BC_Signedness_signed ? (redux){"max.s32", true} : (redux){"max.u32", false};
-    default:
-        return (redux){0};
+        return bc_attr_u(only, F_maxi_signedness) == BC_Signedness_signed ? (redux){"max.s32", true}
+                                                                          : (redux){"max.u32", false};
+    default: return (redux){0};
     }
 }
 
@@ -248,9 +247,9 @@ static void reduce_lanes(cg_func *c, const bc_op *op, const cg_layout *source, u
     }
 }
 
-/* The partial results of all warps along the dimension, through shared memory. A partial result is an element of a tile: the index
-   of the result, and above it the number of the warp, `warps` bits of it. parts[i]: of operand i, register k of warp n at
-   k | n << register bits of the result. */
+/* The partial results of all warps along the dimension, through shared memory. A partial result is an element of a
+   tile: the index of the result, and above it the number of the warp, `warps` bits of it. parts[i]: of operand i,
+   register k of warp n at k | n << register bits of the result. */
 static void exchange(cg_func *c, const bc_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
                      cg_val (*values)[MAX_OPERANDS], cg_val **parts)
 {
@@ -312,7 +311,7 @@ static void reduce_warps(cg_func *c, const bc_op *op, const cg_layout *source, c
 
 static cg_val (*new_values(cg_func *c, uint32_t count))[MAX_OPERANDS]
 {
-    cg_val (*values)[MAX_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *values, alignof(cg_val));
+    cg_val(*values)[MAX_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *values, alignof(cg_val));
     if (!values)
         cg_no_memory(c);
     return values;
@@ -340,8 +339,8 @@ static void remark_reduce(cg_func *c, const bc_op *op, const cg_layout *source, 
     for (uint32_t i = 0; i < source->warp_bits; i++)
         warps <<= (source->warp[i] & mask) != 0;
     cg_remark(c, op, CG_REMARK_Reduction, warps > 1 ? TV_REMARK_MISSED : TV_REMARK_PASSED,
-              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", regs, lanes, warps,
-              warps > 1 ? " through shared memory" : "");
+              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", regs, lanes,
+              warps, warps > 1 ? " through shared memory" : "");
 }
 
 /* Strip bits along the dimension, and others that select elements. */
@@ -361,12 +360,12 @@ bool cg_reduce_in_one_loop(cg_func *c, const bc_op *op)
 
 /* The registers of every strip along the dimension: values become their sums. The loop is the open one, if that has all
    strips; it ends. */
-static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept, uint32_t along, uint32_t count,
-                         cg_val (*values)[MAX_OPERANDS])
+static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept, uint32_t along,
+                         uint32_t count, cg_val (*values)[MAX_OPERANDS])
 {
     if (!cg_strip_now(c) || cg_strip_now(c)->mask != along)
         cg_strip_open(c, along, false);
-    cg_val (*sums)[MAX_OPERANDS] = new_values(c, count), first = cg_new(c, CG_PRED);
+    cg_val(*sums)[MAX_OPERANDS] = new_values(c, count), first = cg_new(c, CG_PRED);
     if (!sums || c->failed)
         return;
     reduce_registers(c, op, source, kept, values);
@@ -385,8 +384,8 @@ static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, u
     cg_strip_close(c);
 }
 
-static void reduce_in_strips(cg_func *c, const bc_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
-                             uint32_t kept, cg_val (*values)[MAX_OPERANDS])
+static void reduce_in_strips(cg_func *c, const bc_op *op, const cg_layout *source, const cg_layout *result,
+                             uint32_t mask, uint32_t kept, cg_val (*values)[MAX_OPERANDS])
 {
     uint32_t others, along = strips_along(c, source, mask, &others), count = cg_layout_regs(result);
     bool fused = cg_strip_now(c) != NULL; /* it is a loop over all strips, which are `along` or `others` */
@@ -408,7 +407,7 @@ void cg_lower_reduce(cg_func *c, const bc_op *op)
     uint32_t mask = dim_mask(op, F_reduce_dim), kept;
     const cg_layout source = *cg_value_of(c, cg_result(op, 0))->source;
     cg_layout result = reduced_layout(&source, mask, &kept);
-    cg_val (*values)[MAX_OPERANDS] = new_values(c, cg_layout_regs(&result));
+    cg_val(*values)[MAX_OPERANDS] = new_values(c, cg_layout_regs(&result));
     if (!values)
         return;
     if (cg_remarks_wanted(c))
@@ -567,7 +566,8 @@ static cg_val scan_warps(const scanner *s, cg_val has, scan_row *totals, scan_ro
     cg_func *c = s->c;
     const cg_layout *l = &s->shape.layout;
     uint32_t lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count, kept;
-    uint32_t low = ((((uint32_t)1 << (s->shape.regs + s->shape.lanes)) - 1) << s->shape.shift), dim = dim_mask(s->op, F_scan_dim);
+    uint32_t low = ((((uint32_t)1 << (s->shape.regs + s->shape.lanes)) - 1) << s->shape.shift),
+             dim = dim_mask(s->op, F_scan_dim);
     /* Index of a line, and above it the warp's position. */
     cg_layout line = reduced_layout(l, dim, &kept), slots = line;
     for (uint32_t i = 0, b = 0; i < cg_real_warp_bits(c); i++)
@@ -582,7 +582,7 @@ static cg_val scan_warps(const scanner *s, cg_val has, scan_row *totals, scan_ro
     for (uint32_t k = 0; k < lines && !c->failed; k++) {
         cg_val front[MAX_OPERANDS], sum[MAX_OPERANDS];
         uint32_t last = count - (s->shape.strips ? 0 : 1); /* nobody wants the sum of all, if there are no strips */
-        for (uint32_t w = 0; w < last; w++) { /* sum: of warps up to w; front: of those before this one */
+        for (uint32_t w = 0; w < last; w++) {              /* sum: of warps up to w; front: of those before this one */
             uint32_t at = k | (s->reverse ? count - 1 - w : w) << line.reg_bits;
             cg_val part[MAX_OPERANDS], here = at_least(c, warp, w + 1);
             for (uint32_t i = 0; i < n; i++)

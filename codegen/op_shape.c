@@ -73,10 +73,10 @@ static cg_val is_slice(cg_func *c, cg_val part, cg_val slice)
 
 typedef struct extract_plan {
     cg_shape small, large;
-    uint32_t mask;                /* which slice */
+    uint32_t mask; /* which slice */
     cg_layout source, result;
-    bool in_registers;            /* every slice lies in registers of its own */
-    bool in_strips;               /* source or result do, and it is not in registers */
+    bool in_registers; /* every slice lies in registers of its own */
+    bool in_strips;    /* source or result do, and it is not in registers */
 } extract_plan;
 
 /* Do the bits of mask stand in registers alone, apart from all others? */
@@ -285,8 +285,8 @@ static uint32_t log2_of(uint32_t x)
 
 typedef struct repack {
     bc_kind from, to;
-    uint32_t n;            /* log2 of the small elements in a large one */
-    bool split;            /* large to small */
+    uint32_t n; /* log2 of the small elements in a large one */
+    bool split; /* large to small */
 } repack;
 
 static repack repack_of(const bc_op *op)

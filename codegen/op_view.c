@@ -22,8 +22,13 @@ void cg_assign_make_tensor_view(cg_func *c, const bc_op *op)
         cg_no_memory(c);
         return;
     }
-    *view = (cg_view){.tensor = v->type, .maker = op, .base = bc_operand(op, F_make_tensor_view_base), .extents = values,
-                      .strides = values + rank, .extent = regs, .stride = regs + rank};
+    *view = (cg_view){.tensor = v->type,
+                      .maker = op,
+                      .base = bc_operand(op, F_make_tensor_view_base),
+                      .extents = values,
+                      .strides = values + rank,
+                      .extent = regs,
+                      .stride = regs + rank};
     for (uint32_t d = 0, e = 0, s = 0; d < rank; d++) {
         if (v->type->shape[d] == BC_DYNAMIC)
             view->extents[d] = bc_operands(op)[extents.first + e++];
@@ -171,7 +176,12 @@ typedef struct move {
 
 static cg_access access_of(const move *m, const cg_tile_part *part)
 {
-    return (cg_access){.kind = m->kind, .space = "global", .packed = true, .order = m->order, .address = part->address, .offset = part->offset,
+    return (cg_access){.kind = m->kind,
+                       .space = "global",
+                       .packed = true,
+                       .order = m->order,
+                       .address = part->address,
+                       .offset = part->offset,
                        .predicate = part->inside};
 }
 
@@ -203,9 +213,10 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
     const cg_layout *l = &cg_value_of(c, v.tile)->home;
     bc_kind kind = bc_elem_kind(v.tile_type);
     uint64_t order = bc_attr_u(op, F_load_view_tko_memory_ordering_semantics);
-    move m = {.kind = kind, .order = cg_order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
-              .regs = cg_vals(c, cg_layout_regs(l)), .padding = cg_const(cg_class_of(kind),
-                                                                         bc_padding_pattern(kind, v.view->type->padding))};
+    move m = {.kind = kind,
+              .order = cg_order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
+              .regs = cg_vals(c, cg_layout_regs(l)),
+              .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding))};
     if (!m.regs)
         return;
     bool weak = order == BC_MemoryOrderingSemantics_weak;
@@ -227,7 +238,8 @@ void cg_lower_store_view_tko(cg_func *c, const bc_op *op)
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
     uint64_t order = bc_attr_u(op, F_store_view_tko_memory_ordering_semantics);
-    move m = {.kind = bc_elem_kind(v.tile_type), .order = cg_order_suffix(order, bc_attr_u(op, F_store_view_tko_memory_scope)),
+    move m = {.kind = bc_elem_kind(v.tile_type),
+              .order = cg_order_suffix(order, bc_attr_u(op, F_store_view_tko_memory_scope)),
               .regs = cg_get(c, v.tile, l)};
     if (!m.regs)
         return;

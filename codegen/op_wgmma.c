@@ -1,7 +1,7 @@
-/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by themselves,
-   while the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16 rows below each
-   other, and so do fragments of A in registers. The stages (codegen/stage.h) are swizzled as a descriptor says it. Source: PTX ISA,
-   "Asynchronous warpgroup level matrix instructions". */
+/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by
+   themselves, while the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16
+   rows below each other, and so do fragments of A in registers. The stages (codegen/stage.h) are swizzled as a
+   descriptor says it. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions". */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,8 +15,9 @@ enum { M_BITS = 6, K_BITS = 4, MOST_N_BITS = 8 };
 /* How an operand is cut: instructions along K, and along M or N. */
 typedef struct cut {
     const cg_operand *o;
-    cg_layout steps;      /* places in the stage: registers are steps along K, then along M or N; warps: the warpgroup's part */
-    cg_val descriptor;    /* of the first */
+    cg_layout
+        steps; /* places in the stage: registers are steps along K, then along M or N; warps: the warpgroup's part */
+    cg_val descriptor; /* of the first */
 } cut;
 
 /* What the operand's stage would be if it were made for it alone. */
@@ -24,7 +25,8 @@ static cg_stage regular_stage(const cg_product *p, const cg_operand *o)
 {
     uint32_t rows = o->left ? p->m : p->k, columns = o->left ? p->k : p->n;
     bool flipped = o->across == o->left;
-    cg_stage s = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
+    cg_stage s =
+        cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
     s.flipped = flipped;
     return s;
 }
@@ -56,8 +58,8 @@ static uint32_t width_of(const cg_product *p, bool left)
     return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
 }
 
-/* The descriptor of the first instruction's operand: 16-byte units of the address, of the distance between panels (where rows are
-   what K counts), of that between groups of eight rows, and the swizzle. */
+/* The descriptor of the first instruction's operand: 16-byte units of the address, of the distance between panels
+   (where rows are what K counts), of that between groups of eight rows, and the swizzle. */
 static cg_val descriptor_of(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
@@ -109,7 +111,8 @@ void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const c
     uint32_t k_bits = p->k - K_BITS, m_bits = p->m - 4 - p->along_m, n_bits = p->n - p->along_n - width_of(p, false);
     uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
     cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
-    cg_val *d = cg_vals(c, count), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)), always = cg_reg(c, cg_const(CG_PRED, 1));
+    cg_val *d = cg_vals(c, count), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
+           always = cg_reg(c, cg_const(CG_PRED, 1));
     for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
         d[i] = cg_new(c, CG_B32);
         cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
@@ -121,7 +124,8 @@ void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const c
     const char *type = p->in == BC_BF16 ? "bf16" : "f16";
     char name[32];
     snprintf(name, sizeof name, "m64n%uk16.f32.%s.%s", 1u << width_of(p, false), type, type);
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "wgmma.{Instruction=%s}, the left operand from {From=%s}", name,
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+              "wgmma.{Instruction=%s}, the left operand from {From=%s}", name,
               a.o->fragments ? "registers" : "shared memory");
     cg_ins(c, "wgmma.fence.sync.aligned");
     for (uint32_t k = 0; k < (uint32_t)1 << k_bits; k++)

@@ -21,11 +21,8 @@ static const bc_value *origin_of(const bc_value *v)
         case OP_broadcast:
         case OP_reshape:
         case OP_permute:
-        case OP_ptr_to_ptr:
-            v = op->opcode == OP_assume ? bc_operand(op, F_assume_value) : bc_operands(op)[0];
-            break;
-        default:
-            return v;
+        case OP_ptr_to_ptr: v = op->opcode == OP_assume ? bc_operand(op, F_assume_value) : bc_operands(op)[0]; break;
+        default: return v;
         }
     }
     return v;
@@ -60,8 +57,8 @@ static bool has_copies(const cg_layout *l)
 /* Do both ops touch element i of the tile at the same address, each element from the same thread? */
 static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *layout)
 {
-    if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_copies(layout) || !is_view_op(a->op)
-        || !is_view_op(b))
+    if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_copies(layout)
+        || !is_view_op(a->op) || !is_view_op(b))
         return false;
     cg_view_op x = cg_view_op_of(a->op), y = cg_view_op_of(b);
     if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a slice twice */
@@ -75,7 +72,8 @@ static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *lay
 static void add_note(cg_func *c, cg_note note)
 {
     for (const cg_note *n = c->order.notes; n; n = n->next)
-        if (n->origin == note.origin && n->root == note.root && n->write == note.write && n->op == note.op && n->layout == note.layout)
+        if (n->origin == note.origin && n->root == note.root && n->write == note.write && n->op == note.op
+            && n->layout == note.layout)
             return;
     cg_note *added = bc_new(&c->arena, cg_note, 1);
     if (!added) {
@@ -148,7 +146,8 @@ static bool conflicts(const cg_func *c, const cg_note *access)
 
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout)
 {
-    cg_note access = {.origin = origin_of(memory), .root = root_of(c, memory), .write = write, .op = op, .layout = layout};
+    cg_note access = {
+        .origin = origin_of(memory), .root = root_of(c, memory), .write = write, .op = op, .layout = layout};
     if (conflicts(c, &access))
         cg_barrier(c);
     add_note(c, access);
@@ -161,24 +160,14 @@ static const bc_value *memory_of(const bc_op *op, bool *out_write)
 {
     *out_write = true;
     switch ((int)op->opcode) {
-    case OP_load_view_tko:
-        *out_write = false;
-        return bc_operand(op, F_load_view_tko_view);
-    case OP_store_view_tko:
-        return bc_operand(op, F_store_view_tko_view);
-    case OP_load_ptr_tko:
-        *out_write = false;
-        return bc_operand(op, F_load_ptr_tko_source);
-    case OP_store_ptr_tko:
-        return bc_operand(op, F_store_ptr_tko_destination);
-    case OP_atomic_rmw_tko:
-        return bc_operand(op, F_atomic_rmw_tko_pointers);
-    case OP_atomic_cas_tko:
-        return bc_operand(op, F_atomic_cas_tko_pointers);
-    case OP_atomic_red_view_tko:
-        return bc_operand(op, F_atomic_red_view_tko_view);
-    default:
-        return NULL;
+    case OP_load_view_tko: *out_write = false; return bc_operand(op, F_load_view_tko_view);
+    case OP_store_view_tko: return bc_operand(op, F_store_view_tko_view);
+    case OP_load_ptr_tko: *out_write = false; return bc_operand(op, F_load_ptr_tko_source);
+    case OP_store_ptr_tko: return bc_operand(op, F_store_ptr_tko_destination);
+    case OP_atomic_rmw_tko: return bc_operand(op, F_atomic_rmw_tko_pointers);
+    case OP_atomic_cas_tko: return bc_operand(op, F_atomic_cas_tko_pointers);
+    case OP_atomic_red_view_tko: return bc_operand(op, F_atomic_red_view_tko_view);
+    default: return NULL;
     }
 }
 
@@ -186,8 +175,12 @@ bool cg_order_conflicts(cg_func *c, const bc_op *op)
 {
     bool write;
     const bc_value *memory = memory_of(op, &write);
-    return memory && conflicts(c, &(cg_note){.origin = origin_of(memory), .root = root_of(c, memory), .write = write, .op = op,
-                                             .layout = &cg_value_of(c, cg_result(op, 0))->home});
+    return memory
+           && conflicts(c, &(cg_note){.origin = origin_of(memory),
+                                      .root = root_of(c, memory),
+                                      .write = write,
+                                      .op = op,
+                                      .layout = &cg_value_of(c, cg_result(op, 0))->home});
 }
 
 bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory)
@@ -296,8 +289,8 @@ cg_val cg_scratch(cg_func *c, uint32_t bytes)
         if (c->in_ring)
             c->failed = c->is_tight = true;
         else
-            cg_unsupported(c, c->op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u", bc_info(c->op)->name, bytes,
-                           c->target->name, cg_static_shared(c->target));
+            cg_unsupported(c, c->op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u",
+                           bc_info(c->op)->name, bytes, c->target->name, cg_static_shared(c->target));
     }
     if (cg_strip_needs_barrier(c) || c->order.read.from != c->order.read.to)
         cg_barrier(c);

@@ -1,8 +1,8 @@
-/* Order among the memory ops of a tile block. A token edge orders all threads' accesses; it costs a barrier unless the two cannot
-   touch the same memory or every thread only meets its own elements. Without an edge there is no order (memory reference, 3.4);
-   accesses by way of the same parameter or allocation keep that of the program all the same, which forgives tokens that were
-   left out by hand. What has been accessed since the last barrier is noted, and a barrier comes before an access that conflicts
-   with a note. */
+/* Order among the memory ops of a tile block. A token edge orders all threads' accesses; it costs a barrier unless the
+   two cannot touch the same memory or every thread only meets its own elements. Without an edge there is no order
+   (memory reference, 3.4); accesses by way of the same parameter or allocation keep that of the program all the same,
+   which forgives tokens that were left out by hand. What has been accessed since the last barrier is noted, and a
+   barrier comes before an access that conflicts with a note. */
 #ifndef TILEVM_CODEGEN_ORDER_H
 #define TILEVM_CODEGEN_ORDER_H
 
@@ -10,15 +10,15 @@
 
 typedef struct cg_note {
     const struct cg_note *next;
-    const bc_value *origin;   /* what its address comes from */
-    uint32_t root;            /* memory that it reaches: 0 unknown, else one of those that do not overlap */
+    const bc_value *origin; /* what its address comes from */
+    uint32_t root;          /* memory that it reaches: 0 unknown, else one of those that do not overlap */
     bool write;
-    const bc_op *op;          /* NULL: of a loop body, in another iteration */
-    const cg_layout *layout;  /* of the elements over threads; NULL: unknown */
+    const bc_op *op;         /* NULL: of a loop body, in another iteration */
+    const cg_layout *layout; /* of the elements over threads; NULL: unknown */
 } cg_note;
 
-/* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the elements
-   lie over threads, kept by the caller as long as the function; may be NULL. */
+/* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the
+   elements lie over threads, kept by the caller as long as the function; may be NULL. */
 void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout);
 /* Would cg_order_access place a barrier before this op? */
 bool cg_order_conflicts(cg_func *c, const bc_op *op);

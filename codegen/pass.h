@@ -8,8 +8,8 @@
 typedef void cg_pass_fn(cg_func *c);
 /* Appends what a pass has found, with the ops; the same text for the same input. */
 typedef void cg_dump_fn(cg_func *c, bc_text *out);
-#define PASS(name, summary)         \
-    cg_pass_fn cg_pass_##name;      \
+#define PASS(name, summary)    \
+    cg_pass_fn cg_pass_##name; \
     cg_dump_fn cg_dump_##name;
 #include "codegen/passes.def"
 

@@ -1,4 +1,5 @@
-/* Tiles through shared memory, in pieces where they do not fit: to other threads and strips, to the one thread that prints. */
+/* Tiles through shared memory, in pieces where they do not fit: to other threads and strips, to the one thread that
+   prints. */
 #include "codegen/strips.h"
 
 /* log2 of the bytes of shared memory that a tile goes through at a time. */
@@ -18,7 +19,8 @@ static cg_val int_xor(cg_func *c, cg_val x, uint32_t bits)
 /* Where the vector of register r lies in the piece, and whether it does. */
 static cg_access piece_access(cg_func *c, const cg_pieces *p, bc_kind kind, const cg_layout *l, uint32_t r)
 {
-    cg_access a = {.kind = kind, .space = "shared", .order = "", .address = cg_new(c, CG_B32), .predicate = cg_const(CG_PRED, 1)};
+    cg_access a = {
+        .kind = kind, .space = "shared", .order = "", .address = cg_new(c, CG_B32), .predicate = cg_const(CG_PRED, 1)};
     uint32_t part = cg_layout_reg(l, r);
     cg_val at = cg_thread_index(c, l, UINT32_MAX, 0);
     at = at.known ? cg_const(CG_B32, at.bits ^ part) : part ? int_xor(c, at, part) : at;
@@ -90,7 +92,8 @@ static void put_piece(cg_func *c, const cg_pieces *p, const bc_value *v, const c
 }
 
 /* What of the copy lies in the piece. regs: of a copy that is the same in all strips. */
-static void get_piece(cg_func *c, const cg_pieces *p, const bc_value *v, cg_copy *copy, const cg_layout *places, cg_val *regs)
+static void get_piece(cg_func *c, const cg_pieces *p, const bc_value *v, cg_copy *copy, const cg_layout *places,
+                      cg_val *regs)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
@@ -137,7 +140,9 @@ static cg_val *zeros(cg_func *c, cg_class cls, uint32_t count)
 cg_pieces cg_begin_pieces(cg_func *c, bc_kind kind, uint32_t tile_bits)
 {
     uint32_t bytes = cg_memory_bytes(kind), most = PIECE_LOG2 - tv_trailing_zeros(bytes);
-    cg_pieces p = {.shift = tile_bits < most ? tile_bits : most, .number = cg_const(CG_B32, 0), .whole = tile_bits <= most};
+    cg_pieces p = {.shift = tile_bits < most ? tile_bits : most,
+                   .number = cg_const(CG_B32, 0),
+                   .whole = tile_bits <= most};
     p.end = (uint32_t)1 << tile_bits;
     if (!p.whole) {
         p.number = cg_new(c, CG_B32);
@@ -162,8 +167,8 @@ void cg_end_pieces(cg_func *c, const cg_pieces *p)
     cg_ins(c, "@%v bra.uni %l", more, p->head);
 }
 
-void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice, const bc_value *result,
-                       cg_copy *copy)
+void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
+                       const bc_value *result, cg_copy *copy)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_layout source = *from, stored, loaded;
@@ -185,7 +190,8 @@ void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, con
     copy->strip = 0;
 }
 
-void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice, const bc_value *result)
+void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
+                      const bc_value *result)
 {
     cg_copy *copy = cg_strip_home(c, result);
     cg_strip_transfer(c, v, from, slice, result, copy);

@@ -1,7 +1,8 @@
-/* Pipelined loads; see the header. The ring has `stages` slots of `slot_bytes`; each slot has a stage for every load. At the head of
-   iteration i, all copies but those of the newest stages - 2 groups have arrived; a barrier makes them visible and says that
-   all threads are done with iteration i - 1, whose slot the copies of iteration i + stages - 1 go to.
-   Where slots of whole tiles are too large, a slot takes a part of K, and the product goes through the above for every part. */
+/* Pipelined loads; see the header. The ring has `stages` slots of `slot_bytes`; each slot has a stage for every load.
+   At the head of iteration i, all copies but those of the newest stages - 2 groups have arrived; a barrier makes them
+   visible and says that all threads are done with iteration i - 1, whose slot the copies of iteration i + stages - 1 go
+   to. Where slots of whole tiles are too large, a slot takes a part of K, and the product goes through the above for
+   every part. */
 #include "codegen/pipeline.h"
 
 #include <string.h>
@@ -13,18 +14,24 @@
 #include "codegen/remarks.h"
 #include "codegen/view.h"
 
-enum { MAX_LOADS = 4, MOST_STAGES = 4, SHARED_FOR_TWO_BLOCKS = 100 << 10, SHARED_FOR_THE_REST = 16 << 10, MAX_PART_BITS = 3,
-       MOST_VIEWS = 4 /* of a load, one of the other, to the product */ };
+enum {
+    MAX_LOADS = 4,
+    MOST_STAGES = 4,
+    SHARED_FOR_TWO_BLOCKS = 100 << 10,
+    SHARED_FOR_THE_REST = 16 << 10,
+    MAX_PART_BITS = 3,
+    MOST_VIEWS = 4 /* of a load, one of the other, to the product */
+};
 
 typedef struct piped {
     const bc_op *op;
     cg_view_op view;
-    uint32_t fast;       /* dimension of the tile that is contiguous in memory */
+    uint32_t fast; /* dimension of the tile that is contiguous in memory */
     cg_feed feed;
-    cg_layout layout;    /* of the copies over threads */
+    cg_layout layout;                 /* of the copies over threads */
     uint32_t part_bit[MAX_PART_BITS]; /* bits of the tile's index that number the parts */
-    cg_stage stage;      /* base: of the current iteration */
-    uint32_t offset;     /* in a slot */
+    cg_stage stage;                   /* base: of the current iteration */
+    uint32_t offset;                  /* in a slot */
 } piped;
 
 struct cg_pipeline {
@@ -32,10 +39,10 @@ struct cg_pipeline {
     const bc_block *body;
     piped loads[MAX_LOADS];
     uint32_t load_count, stages, slot_bytes;
-    bool *in_slice;      /* by value id: made by an op that the indices need */
-    uint32_t parts;      /* log2 of the parts of K in which tiles come: a slot has one part */
-    uint32_t next_part;  /* that is copied next */
-    bool pending;        /* the copies that this iteration starts are still to be emitted */
+    bool *in_slice;     /* by value id: made by an op that the indices need */
+    uint32_t parts;     /* log2 of the parts of K in which tiles come: a slot has one part */
+    uint32_t next_part; /* that is copied next */
+    bool pending;       /* the copies that this iteration starts are still to be emitted */
     cg_val high, step;
     cg_val read, write, ahead; /* addresses of slots; counter of the iteration to be copied next */
 };
@@ -107,11 +114,12 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
-/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the bits of
-   left_out. */
+/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
+   bits of left_out. */
 static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
 {
-    uint32_t last = s->rank - 1, bits[2], all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
+    uint32_t last = s->rank - 1, bits[2],
+             all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
     for (uint32_t i = 0; i < 2; i++)
         bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
     uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
@@ -144,7 +152,8 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!is_slice(p, v.index[i], 16))
             return "an index comes from more than the loop's counter";
-    cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk}, l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
+    cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
+              l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
@@ -154,8 +163,12 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
         return "it is not only an operand of products that can read it from shared memory";
     if (cg_order_is_written(c, p->body, v.view))
         return "the loop may write what it reads";
-    *out = (piped){.op = op, .view = v, .fast = fast, .feed = feed, .layout = l,
-                    .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, v.tile_type))};
+    *out = (piped){.op = op,
+                   .view = v,
+                   .fast = fast,
+                   .feed = feed,
+                   .layout = l,
+                   .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, v.tile_type))};
     return NULL;
 }
 
@@ -197,8 +210,8 @@ static const bc_op *only_product(cg_func *c, const cg_pipeline *p)
     return found;
 }
 
-/* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on. False: the
-   threads would not have whole vectors of a part. */
+/* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
+   False: the threads would not have whole vectors of a part. */
 static bool cut_load(cg_func *c, piped *load, const bc_value *operand, uint32_t low, uint32_t parts)
 {
     const bc_type *type = load->view.tile_type;
@@ -293,7 +306,10 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     if (p->load_count && (c->in_ring || 2 * p->slot_bytes > room))
         cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  c->in_ring ? "a loop around it is" : c->plain_loops ? "loops stay plain here" : "too little room", 2 * p->slot_bytes, room);
+                  c->in_ring       ? "a loop around it is"
+                  : c->plain_loops ? "loops stay plain here"
+                                   : "too little room",
+                  2 * p->slot_bytes, room);
     if (!p->load_count || c->in_ring || 2 * p->slot_bytes > room)
         return NULL;
     uint32_t fit = room / p->slot_bytes;
@@ -303,7 +319,8 @@ cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
     if (p->stages > MOST_STAGES)
         p->stages = MOST_STAGES;
     cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
-              "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of shared memory",
+              "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of "
+              "shared memory",
               p->load_count, p->stages, (p->stages - 1) * p->slot_bytes, p->stages * p->slot_bytes);
     return p;
 }
@@ -314,7 +331,7 @@ typedef struct copying {
     const piped *load;
     cg_val base, valid;
     cg_layout places;
-    uint32_t part;       /* bits of the tile's index */
+    uint32_t part; /* bits of the tile's index */
 } copying;
 
 static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
@@ -335,8 +352,8 @@ static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
         cg_ins(c, "mov.u32 %v, 16", bytes);
     else
         cg_ins(c, "selp.u32 %v, 16, 0, %v", bytes, inside);
-    cg_ins(c, "cp.async.cg.shared.global [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address, (int)part->offset,
-           bytes);
+    cg_ins(c, "cp.async.cg.shared.global [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address,
+           (int)part->offset, bytes);
 }
 
 /* The next copies into the slot at `slot`, as one group. */
@@ -351,7 +368,10 @@ static void copy_next(cg_func *c, cg_pipeline *p, cg_val slot)
             cg_lower_op(c, op);
     for (uint32_t i = 0; i < p->load_count && !c->failed; i++) {
         piped *load = &p->loads[i];
-        copying k = {.load = load, .base = cg_new(c, CG_B32), .valid = valid, .places = cg_stage_layout(&load->stage, &load->layout)};
+        copying k = {.load = load,
+                     .base = cg_new(c, CG_B32),
+                     .valid = valid,
+                     .places = cg_stage_layout(&load->stage, &load->layout)};
         for (uint32_t b = 0; b < p->parts; b++)
             k.part |= p->next_part >> b & 1 ? load->part_bit[b] : 0;
         cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
@@ -432,7 +452,8 @@ void cg_pipeline_start(cg_func *c, cg_pipeline *p, cg_val low, cg_val high, cg_v
     cg_ins(c, "add.u32 %v, %v, %u", p->write, c->ring, (p->stages - 1) * p->slot_bytes);
 }
 
-/* Waits for what lies in the slot at p->read and starts the next copies, unless a product will. async: wgmma reads it. */
+/* Waits for what lies in the slot at p->read and starts the next copies, unless a product will. async: wgmma reads it.
+ */
 static void take_slot(cg_func *c, cg_pipeline *p, bool async, bool leave_copies)
 {
     cg_ins(c, "cp.async.wait_group %u", p->stages - 2);

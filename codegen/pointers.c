@@ -11,50 +11,51 @@
 #include "codegen/remarks.h"
 
 /* Rows of the same name in the four ops. */
-#define PTR_OP(name, where, what, single_)                                                     \
-    (cg_ptr_op)                                                                                \
-    {                                                                                          \
-        .pointers = bc_operand(op, F_##name##_##where), .value = what,                         \
-        .mask = bc_operand(op, F_##name##_mask), .single = single_,                            \
-        .order = bc_attr_u(op, F_##name##_memory_ordering_semantics),                          \
-        .scope = bc_attr_u(op, F_##name##_memory_scope),                                       \
-        .most_bits = (single_) || bc_attr_u(op, F_##name##_memory_ordering_semantics)          \
-                     != BC_MemoryOrderingSemantics_weak ? 0 : CG_MAX_VECTOR_BITS               \
+#define PTR_OP(name, where, what, single_)                                                                             \
+    (cg_ptr_op)                                                                                                        \
+    {                                                                                                                  \
+        .pointers = bc_operand(op, F_##name##_##where), .value = what, .mask = bc_operand(op, F_##name##_mask),        \
+        .single = single_, .order = bc_attr_u(op, F_##name##_memory_ordering_semantics),                               \
+        .scope = bc_attr_u(op, F_##name##_memory_scope),                                                               \
+        .most_bits = (single_)                                                                                         \
+                             || bc_attr_u(op, F_##name##_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak \
+                         ? 0                                                                                           \
+                         : CG_MAX_VECTOR_BITS                                                                          \
     }
 
 cg_ptr_op cg_ptr_op_of(const bc_op *op)
 {
     switch ((int)op->opcode) {
-    case OP_load_ptr_tko:
-        return PTR_OP(load_ptr_tko, source, NULL, false);
-    case OP_store_ptr_tko:
-        return PTR_OP(store_ptr_tko, destination, bc_operand(op, F_store_ptr_tko_value), false);
-    case OP_atomic_rmw_tko:
-        return PTR_OP(atomic_rmw_tko, pointers, bc_operand(op, F_atomic_rmw_tko_arg), true);
-    default: /* atomic_cas_tko */
-        return PTR_OP(atomic_cas_tko, pointers, bc_operand(op, F_atomic_cas_tko_val), true);
+    case OP_load_ptr_tko: return PTR_OP(load_ptr_tko, source, NULL, false);
+    case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, bc_operand(op, F_store_ptr_tko_value), false);
+    case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, bc_operand(op, F_atomic_rmw_tko_arg), true);
+    default: /* atomic_cas_tko */ return PTR_OP(atomic_cas_tko, pointers, bc_operand(op, F_atomic_cas_tko_val), true);
     }
 }
 
 /* ---- vectors ---- */
 
-/* log2 of the elements that one access along dimension d may have; out_limit, when given: what keeps them from more, NULL for
-   nothing. */
+/* log2 of the elements that one access along dimension d may have; out_limit, when given: what keeps them from more,
+   NULL for nothing. */
 static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const char **out_limit)
 {
     const cg_fact *pointers = &c->facts[p->pointers->id], *mask = p->mask ? &c->facts[p->mask->id] : NULL;
     int unit = cg_pointee_shift(p->pointers->type), bits = cg_widest_access(c) - unit;
     const char *limit = NULL;
     if (!pointers->axes || !p->most_bits || (mask && !mask->axes)) {
-        limit = !pointers->axes ? "pointers that are not known to follow each other"
-              : mask && !mask->axes ? "a mask of which nothing is known" : "elements are reached one by one";
+        limit = !pointers->axes       ? "pointers that are not known to follow each other"
+                : mask && !mask->axes ? "a mask of which nothing is known"
+                                      : "elements are reached one by one";
         bits = 0;
     } else {
         cg_axis axis = pointers->axes[d];
-        const struct { int bits; const char *limit; } limits[] = {
-            {axis.run, "pointers that are not known to follow each other"}, {axis.start - unit, "what divides the pointers"},
-            {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"},
-            {(int)p->most_bits, "what an instruction takes"}};
+        const struct {
+            int bits;
+            const char *limit;
+        } limits[] = {{axis.run, "pointers that are not known to follow each other"},
+                      {axis.start - unit, "what divides the pointers"},
+                      {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"},
+                      {(int)p->most_bits, "what an instruction takes"}};
         for (size_t i = 0; i < TV_COUNT(limits); i++)
             if (limits[i].bits < bits) {
                 bits = limits[i].bits;
@@ -114,7 +115,8 @@ void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg
         return;
     cg_shape s = cg_shape_of(p->pointers->type);
     const char *limit = "a single element";
-    uint32_t bits, fast = fast_dim(c, p, &bits), most = bits, bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    uint32_t bits, fast = fast_dim(c, p, &bits), most = bits,
+                   bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
     uint32_t half = cg_pointee_shift(p->pointers->type) < 0;
     uint8_t reg_bit[8];
     if (s.rank) {
@@ -144,7 +146,8 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
     if (bits)
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
     if (!bits && cg_pointee_shift(p->pointers->type) < 0)
-        cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: two neighbours along a dimension must have "
+        cg_unsupported(c, c->op,
+                       "elements of half a byte are reached in pairs: two neighbours along a dimension must have "
                        "pointers that are known to follow each other, the first to a whole byte");
     for (uint32_t k = 0; k < bits; k++)
         members |= (uint32_t)1 << reg_bit[k];
@@ -156,9 +159,11 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
         cg_pointer_part part = {.count = (uint32_t)1 << bits};
         for (uint32_t i = 0; i < part.count; i++)
             part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
-        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind, .space = "global",
+        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind,
+                                  .space = "global",
                                   .packed = true,
-                                  .order = cg_order_suffix(p->order, p->scope), .address = cg_reg(c, addresses[r]),
+                                  .order = cg_order_suffix(p->order, p->scope),
+                                  .address = cg_reg(c, addresses[r]),
                                   .predicate = mask ? cg_and(c, mask[r], owner) : owner};
         found(c, user, &part);
     }

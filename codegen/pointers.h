@@ -7,11 +7,11 @@
 /* What load_ptr_tko, store_ptr_tko, atomic_rmw_tko and atomic_cas_tko have in common. */
 typedef struct cg_ptr_op {
     const bc_value *pointers;
-    const bc_value *value;     /* stored, added, ...; NULL for a load */
-    const bc_value *mask;      /* NULL: none */
+    const bc_value *value; /* stored, added, ...; NULL for a load */
+    const bc_value *mask;  /* NULL: none */
     uint64_t order, scope;
-    bool single;               /* every element just once: atomics */
-    uint32_t most_bits;        /* log2 of the elements that one access may have */
+    bool single;        /* every element just once: atomics */
+    uint32_t most_bits; /* log2 of the elements that one access may have */
 } cg_ptr_op;
 
 /* Atomics: one element to an access, unless the caller knows better. */

@@ -5,15 +5,23 @@
 
 #include "codegen/lower.h"
 
-static const struct { char letter; uint8_t bits; const char *type; } classes[CG_CLASS_COUNT] = {
-    [CG_PRED] = {'p', 1, "pred"}, [CG_B16] = {'h', 16, "b16"}, [CG_B32] = {'r', 32, "b32"}, [CG_B64] = {'d', 64, "b64"},
+static const struct {
+    char letter;
+    uint8_t bits;
+    const char *type;
+} classes[CG_CLASS_COUNT] = {
+    [CG_PRED] = {'p', 1, "pred"},
+    [CG_B16] = {'h', 16, "b16"},
+    [CG_B32] = {'r', 32, "b32"},
+    [CG_B64] = {'d', 64, "b64"},
 };
 
 void cg_put_registers(const cg_func *c, bc_text *out)
 {
     for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
         if (c->registers[cls])
-            bc_text_printf(out, "\t.reg .%s %%%c<%u>;\n", classes[cls].type, classes[cls].letter, c->registers[cls] + 1);
+            bc_text_printf(out, "\t.reg .%s %%%c<%u>;\n", classes[cls].type, classes[cls].letter,
+                           c->registers[cls] + 1);
 }
 
 uint32_t cg_class_bits(cg_class cls)
@@ -24,18 +32,14 @@ uint32_t cg_class_bits(cg_class cls)
 cg_class cg_class_of(bc_kind kind)
 {
     switch (kind) {
-    case BC_I1:
-        return CG_PRED;
+    case BC_I1: return CG_PRED;
     case BC_I16:
     case BC_F16:
-    case BC_BF16:
-        return CG_B16;
+    case BC_BF16: return CG_B16;
     case BC_I64:
     case BC_F64:
-    case BC_PTR:
-        return CG_B64;
-    default:
-        return CG_B32;
+    case BC_PTR: return CG_B64;
+    default: return CG_B32;
     }
 }
 
@@ -113,9 +117,7 @@ static void put_ins(bc_text *out, const char *format, va_list args)
             continue;
         }
         switch (*++p) {
-        case 'v':
-            put_val(out, va_arg(args, cg_val));
-            break;
+        case 'v': put_val(out, va_arg(args, cg_val)); break;
         case 'V': {
             const cg_val *vals = va_arg(args, const cg_val *);
             uint32_t count = va_arg(args, uint32_t);
@@ -130,15 +132,9 @@ static void put_ins(bc_text *out, const char *format, va_list args)
             bc_text_puts(out, "$L");
             bc_text_number(out, va_arg(args, uint32_t), 10);
             break;
-        case 's':
-            bc_text_puts(out, va_arg(args, const char *));
-            break;
-        case 'u':
-            bc_text_number(out, va_arg(args, uint32_t), 10);
-            break;
-        case 'd':
-            bc_text_printf(out, "%d", va_arg(args, int));
-            break;
+        case 's': bc_text_puts(out, va_arg(args, const char *)); break;
+        case 'u': bc_text_number(out, va_arg(args, uint32_t), 10); break;
+        case 'd': bc_text_printf(out, "%d", va_arg(args, int)); break;
         case 'x':
             bc_text_puts(out, "0x");
             bc_text_number(out, va_arg(args, uint32_t), 16);
@@ -147,9 +143,7 @@ static void put_ins(bc_text *out, const char *format, va_list args)
             bc_text_puts(out, "0x");
             bc_text_number(out, va_arg(args, uint64_t), 16);
             break;
-        default: /* a register of PTX itself: %%tid */
-            bc_text_char(out, '%');
-            break;
+        default: /* a register of PTX itself: %%tid */ bc_text_char(out, '%'); break;
         }
     }
     bc_text_puts(out, ";\n");

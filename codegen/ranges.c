@@ -1,6 +1,6 @@
-/* Between which numbers integers lie, read as signed. Arithmetic that may wrap around gives all numbers of the type, and so does
-   what is not looked at here: loads, values that loops carry. Sources: operation reference, sections 2, 7 and 9; grids have at
-   most 2^24 - 1 tile blocks along each axis (section 8). */
+/* Between which numbers integers lie, read as signed. Arithmetic that may wrap around gives all numbers of the type,
+   and so does what is not looked at here: loads, values that loops carry. Sources: operation reference, sections 2, 7
+   and 9; grids have at most 2^24 - 1 tile blocks along each axis (section 8). */
 #include "codegen/facts.h"
 
 #include "codegen/assign.h"
@@ -89,7 +89,8 @@ static cg_range of_assume(const bc_op *op, cg_range r)
     const bc_tagged *predicate = bc_attr_of(op, F_assume_predicate)->tagged;
     if (predicate->tag != BC_TAG_BOUNDED)
         return r;
-    cg_range cut = {predicate->has_a ? higher(r.low, predicate->a) : r.low, predicate->has_b ? lower(r.high, predicate->b) : r.high};
+    cg_range cut = {predicate->has_a ? higher(r.low, predicate->a) : r.low,
+                    predicate->has_b ? lower(r.high, predicate->b) : r.high};
     return cut.low <= cut.high ? cut : r;
 }
 
@@ -121,12 +122,9 @@ static cg_range of_binary(const bc_op *op, bc_kind kind, cg_range a, cg_range b)
 {
     bool positive = a.low >= 0 && b.low >= 0;
     switch ((int)op->opcode) {
-    case OP_addi:
-        return fitting(kind, a.low + b.low, a.high + b.high);
-    case OP_subi:
-        return fitting(kind, a.low - b.high, a.high - b.low);
-    case OP_muli:
-        return product(kind, a, b);
+    case OP_addi: return fitting(kind, a.low + b.low, a.high + b.high);
+    case OP_subi: return fitting(kind, a.low - b.high, a.high - b.low);
+    case OP_muli: return product(kind, a, b);
     case OP_divi:
         if (b.low > 0 && (a.low >= 0 || bc_attr_u(op, F_divi_signedness) == BC_Signedness_signed))
             return quotient(kind, a, b);
@@ -162,8 +160,7 @@ static cg_range of_binary(const bc_op *op, bc_kind kind, cg_range a, cg_range b)
         if (positive || bc_attr_u(op, F_mini_signedness) == BC_Signedness_signed)
             return (cg_range){lower(a.low, b.low), lower(a.high, b.high)};
         break;
-    default:
-        break;
+    default: break;
     }
     return all_of(kind);
 }
@@ -183,18 +180,10 @@ static cg_range of_comparison(const bc_op *op, cg_range a, cg_range b)
     uint64_t predicate = bc_attr_u(op, F_cmpi_comparison_predicate);
     bool same = (a.low >= 0 && b.low >= 0) || bc_attr_u(op, F_cmpi_signedness) == BC_Signedness_signed;
     switch (same ? predicate : UINT64_MAX) {
-    case BC_ComparisonPredicate_less_than:
-        known = is_less(a, b, false);
-        break;
-    case BC_ComparisonPredicate_less_than_or_equal:
-        known = is_less(a, b, true);
-        break;
-    case BC_ComparisonPredicate_greater_than:
-        known = is_less(b, a, false);
-        break;
-    case BC_ComparisonPredicate_greater_than_or_equal:
-        known = is_less(b, a, true);
-        break;
+    case BC_ComparisonPredicate_less_than: known = is_less(a, b, false); break;
+    case BC_ComparisonPredicate_less_than_or_equal: known = is_less(a, b, true); break;
+    case BC_ComparisonPredicate_greater_than: known = is_less(b, a, false); break;
+    case BC_ComparisonPredicate_greater_than_or_equal: known = is_less(b, a, true); break;
     case BC_ComparisonPredicate_equal:
     case BC_ComparisonPredicate_not_equal: {
         bool apart = a.high < b.low || b.high < a.low, one = a.low == a.high && b.low == b.high && a.low == b.low;
@@ -202,8 +191,7 @@ static cg_range of_comparison(const bc_op *op, cg_range a, cg_range b)
         known = predicate == BC_ComparisonPredicate_not_equal ? -known : known;
         break;
     }
-    default:
-        break;
+    default: break;
     }
     return known > 0 ? (cg_range){-1, -1} : known < 0 ? (cg_range){0, 0} : all_of(BC_I1);
 }
@@ -232,36 +220,25 @@ static cg_range of_result(const bc_op *op, uint32_t i, const cg_fact *facts)
         numbers++;
     cg_range a = numbers > 0 ? cg_range_of(facts, operands[0]) : all_of(kind);
     switch ((int)op->opcode) {
-    case OP_constant:
-        return cg_range_of(facts, &bc_results(op)[i]);
-    case OP_iota:
-        return fitting(kind, 0, type->shape[0] - 1);
-    case OP_get_tile_block_id:
-        return (cg_range){0, MOST_TILE_BLOCKS - 1};
-    case OP_get_num_tile_blocks:
-        return (cg_range){1, MOST_TILE_BLOCKS};
+    case OP_constant: return cg_range_of(facts, &bc_results(op)[i]);
+    case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
+    case OP_get_tile_block_id: return (cg_range){0, MOST_TILE_BLOCKS - 1};
+    case OP_get_num_tile_blocks: return (cg_range){1, MOST_TILE_BLOCKS};
     case OP_get_tensor_shape:
-    case OP_get_index_space_shape:
-        return of_shape(op, i, facts);
-    case OP_cmpi:
-        return of_comparison(op, a, cg_range_of(facts, operands[1]));
-    case OP_assume:
-        return of_assume(op, a);
-    case OP_exti:
-        return extended(op, operands[0], a);
-    case OP_trunci:
-        return fitting(kind, a.low, a.high);
+    case OP_get_index_space_shape: return of_shape(op, i, facts);
+    case OP_cmpi: return of_comparison(op, a, cg_range_of(facts, operands[1]));
+    case OP_assume: return of_assume(op, a);
+    case OP_exti: return extended(op, operands[0], a);
+    case OP_trunci: return fitting(kind, a.low, a.high);
     case OP_reshape:
     case OP_broadcast:
     case OP_permute:
-    case OP_extract:
-        return a;
+    case OP_extract: return a;
     case OP_select: {
         cg_range yes = cg_range_of(facts, operands[1]), no = cg_range_of(facts, operands[2]);
         return (cg_range){lower(yes.low, no.low), higher(yes.high, no.high)};
     }
-    default:
-        break;
+    default: break;
     }
     if (numbers != 2 || op->operand_count != 2 || operands[0]->type != type)
         return all_of(kind);
@@ -269,11 +246,13 @@ static cg_range of_result(const bc_op *op, uint32_t i, const cg_fact *facts)
     return manageable(a) && manageable(b) ? of_binary(op, kind, a, b) : all_of(kind);
 }
 
-/* Starts at low and grows while it is less than high: in the signed reading, or the unsigned one where both are the same. */
+/* Starts at low and grows while it is less than high: in the signed reading, or the unsigned one where both are the
+   same. */
 void cg_find_counter_range(const bc_op *loop, cg_fact *facts)
 {
     const bc_value *counter = &bc_regions(loop)[0]->args[0];
-    cg_range low = cg_range_of(facts, bc_operand(loop, F_for_lower_bound)), high = cg_range_of(facts, bc_operand(loop, F_for_upper_bound));
+    cg_range low = cg_range_of(facts, bc_operand(loop, F_for_lower_bound)),
+             high = cg_range_of(facts, bc_operand(loop, F_for_upper_bound));
     cg_range step = cg_range_of(facts, bc_operand(loop, F_for_step));
     bool same = low.low >= 0 && high.low >= 0;
     if (step.low <= 0 || high.high <= low.low || (bc_attr_u(loop, F_for_unsigned_cmp) && !same))

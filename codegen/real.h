@@ -1,5 +1,5 @@
-/* Arithmetic on f32 or f64 for functions that are emitted from C (codegen/math_*.c): one text for both types. Every operation is
-   rounded to nearest, none is contracted, so that what a function gives does not depend on the target. */
+/* Arithmetic on f32 or f64 for functions that are emitted from C (codegen/math_*.c): one text for both types. Every
+   operation is rounded to nearest, none is contracted, so that what a function gives does not depend on the target. */
 #ifndef TILEVM_CODEGEN_REAL_H
 #define TILEVM_CODEGEN_REAL_H
 

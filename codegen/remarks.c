@@ -52,8 +52,12 @@ void cg_remark(const cg_func *c, const bc_op *op, cg_remark_id id, tv_remark_kin
     va_start(list, format);
     bc_text_vprintf(&text, format, list);
     va_end(list);
-    tv_remark remark = {.kind = kind, .category = remarks[id].category, .name = remarks[id].name, .function = c->f->name->s,
-                        .offset = op ? op->offset : TV_NO_OFFSET, .args = args};
+    tv_remark remark = {.kind = kind,
+                        .category = remarks[id].category,
+                        .name = remarks[id].name,
+                        .function = c->f->name->s,
+                        .offset = op ? op->offset : TV_NO_OFFSET,
+                        .args = args};
     if (op)
         remark.op = bc_str(bc_info(op)->name);
     remark.arg_count = text.ptr ? split(&text, keys, args) : 0;

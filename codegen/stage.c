@@ -5,7 +5,8 @@
 
 cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed)
 {
-    /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help. */
+    /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help.
+     */
     static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2}, [CG_FEED_PAIRS] = {0, 2, 3}};
     cg_stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
@@ -30,11 +31,13 @@ static uint32_t place_of(const void *stage, uint32_t index)
     if (s->left_out)
         index = cg_gather_bits(index, ~s->left_out);
     if (s->flipped) {
-        uint32_t last = index & (((uint32_t)1 << s->rows) - 1), before = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
+        uint32_t last = index & (((uint32_t)1 << s->rows) - 1),
+                 before = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
         index = (index >> (s->rows + s->columns) << s->rows | last) << s->columns | before;
     }
     uint32_t wide = s->columns - s->panel, low = index & (((uint32_t)1 << s->panel) - 1);
-    uint32_t panel = index >> s->panel & (((uint32_t)1 << wide) - 1), row = index >> s->columns & (((uint32_t)1 << s->rows) - 1);
+    uint32_t panel = index >> s->panel & (((uint32_t)1 << wide) - 1),
+             row = index >> s->columns & (((uint32_t)1 << s->rows) - 1);
     index = ((index >> (s->rows + s->columns) << wide | panel) << s->rows | row) << s->panel | low;
     for (uint32_t i = 0; i < s->swizzle; i++)
         index ^= (index >> (s->panel + s->row_bit[i]) & 1) << (s->chunk + i);
@@ -49,8 +52,8 @@ cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
 bool cg_stage_is_seen(const bc_op *op)
 {
     return op->opcode == OP_reshape || op->opcode == OP_permute
-        || (op->opcode == OP_unpack && bc_elem_kind(bc_operands(op)[0]->type) == BC_I8
-            && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
+           || (op->opcode == OP_unpack && bc_elem_kind(bc_operands(op)[0]->type) == BC_I8
+               && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
 }
 
 cg_layout cg_seen_layout(const bc_op *op, const cg_layout *l)
@@ -133,7 +136,8 @@ static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
 }
 
 /* The place of an element is base + its index in `at`, whose bits from `low` on the threads must have as `top`. */
-static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *at, const cg_val *regs, uint32_t low, uint32_t top)
+static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *at, const cg_val *regs,
+                       uint32_t low, uint32_t top)
 {
     uint32_t upper = (uint32_t)(((uint64_t)1 << at->tile_bits) - 1) >> low << low;
     cg_val own = cg_thread_index(c, at, upper, low), base = cg_new(c, CG_B32), elsewhere = cg_new(c, CG_PRED);
@@ -150,7 +154,8 @@ static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_lay
     cg_place_label(c, label);
 }
 
-void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask, uint32_t part)
+void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
+                   uint32_t part)
 {
     uint32_t low = l->tile_bits - cg_count_bits(mask);
     cg_layout raised = with_on_top(l, mask), whole = cg_stage_layout(s, &raised), kept;

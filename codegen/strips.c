@@ -30,14 +30,14 @@ typedef struct slot {
 
 typedef struct cg_strips {
     cg_strip *open;
-    uint32_t count;        /* of loops */
+    uint32_t count; /* of loops */
     uint32_t local_bytes;
-    cg_val base;           /* address of local memory */
-    uint32_t *uses;        /* by value id: reads to come */
-    made *wanted;          /* copies that are still to be made */
-    slot *unused, *dying;  /* dying: read in a loop that is still open */
-    bool own;              /* the op being lowered has the loop to itself */
-    bool inlined;          /* what is being lowered is the body of a reduce or scan */
+    cg_val base;          /* address of local memory */
+    uint32_t *uses;       /* by value id: reads to come */
+    made *wanted;         /* copies that are still to be made */
+    slot *unused, *dying; /* dying: read in a loop that is still open */
+    bool own;             /* the op being lowered has the loop to itself */
+    bool inlined;         /* what is being lowered is the body of a reduce or scan */
 } cg_strips;
 
 /* ---- which kernels ---- */
@@ -109,8 +109,12 @@ cg_strip *cg_strip_open(cg_func *c, uint32_t mask, bool descending)
         cg_no_memory(c);
         return NULL;
     }
-    *s = (cg_strip){.outer = all->open, .number = ++all->count, .mask = mask, .counter = cg_new(c, CG_B32),
-                    .descending = descending, .head_label = cg_label(c)};
+    *s = (cg_strip){.outer = all->open,
+                    .number = ++all->count,
+                    .mask = mask,
+                    .counter = cg_new(c, CG_B32),
+                    .descending = descending,
+                    .head_label = cg_label(c)};
     cg_ins(c, "mov.b32 %v, 0", s->counter);
     s->before = c->body;
     bc_text_init(&c->body, &c->m->arena.allocator);
@@ -301,7 +305,8 @@ void cg_strip_give(cg_func *c, const bc_value *v, cg_copy *copy)
 cg_access cg_strip_access(cg_func *c, const bc_value *v, const cg_copy *copy, uint32_t r, cg_val predicate)
 {
     bc_kind kind = bc_elem_kind(v->type);
-    uint32_t images[CG_MAX_WARP_BITS] = {0}, mask = cg_strip_mask(c, &copy->layout), step = strip_bytes(kind, &copy->layout);
+    uint32_t images[CG_MAX_WARP_BITS] = {0}, mask = cg_strip_mask(c, &copy->layout),
+             step = strip_bytes(kind, &copy->layout);
     for (uint32_t i = 0; i < c->strip_bits; i++)
         if (mask >> i & 1) {
             images[i] = step;
@@ -323,8 +328,12 @@ cg_access cg_strip_access(cg_func *c, const bc_value *v, const cg_copy *copy, ui
         s->head = c->body;
         c->body = body;
     }
-    return (cg_access){.kind = kind, .space = "local", .order = "", .address = f ? f->address : c->strips->base,
-                       .offset = (int64_t)(copy->local - 1) + (int64_t)r * cg_memory_bytes(kind), .predicate = predicate};
+    return (cg_access){.kind = kind,
+                       .space = "local",
+                       .order = "",
+                       .address = f ? f->address : c->strips->base,
+                       .offset = (int64_t)(copy->local - 1) + (int64_t)r * cg_memory_bytes(kind),
+                       .predicate = predicate};
 }
 
 /* Elements of one access. */
@@ -543,32 +552,51 @@ static place place_of(cg_func *c, const bc_op *op)
     if (result && cg_value_of(c, result)->form == CG_LAZY)
         return STAYS;
     switch ((int)op->opcode) {
-    case OP_make_token: case OP_join_tokens: case OP_make_tensor_view: case OP_make_partition_view: case OP_make_strided_view:
-    case OP_make_gather_scatter_view: case OP_get_tensor_shape: case OP_get_index_space_shape: case OP_get_tile_block_id:
-    case OP_get_num_tile_blocks: case OP_get_global: case OP_assume: case OP_yield: case OP_continue: case OP_break:
-        return STAYS;
+    case OP_make_token:
+    case OP_join_tokens:
+    case OP_make_tensor_view:
+    case OP_make_partition_view:
+    case OP_make_strided_view:
+    case OP_make_gather_scatter_view:
+    case OP_get_tensor_shape:
+    case OP_get_index_space_shape:
+    case OP_get_tile_block_id:
+    case OP_get_num_tile_blocks:
+    case OP_get_global:
+    case OP_assume:
+    case OP_yield:
+    case OP_continue:
+    case OP_break: return STAYS;
     case OP_load_view_tko:
-        return !result_varies(c, op) ? LEAVES
-             : bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS : OWNS;
+        return !result_varies(c, op)                                                                         ? LEAVES
+               : bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+                                                                                                             : OWNS;
     case OP_load_ptr_tko:
-        return !result_varies(c, op) ? LEAVES
-             : bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS : OWNS;
+        return !result_varies(c, op)                                                                        ? LEAVES
+               : bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+                                                                                                            : OWNS;
     case OP_store_view_tko:
-        return !result_varies(c, op) ? LEAVES
-             : bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS : OWNS;
+        return !result_varies(c, op)                                                                          ? LEAVES
+               : bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+                                                                                                              : OWNS;
     case OP_store_ptr_tko:
-        return !result_varies(c, op) ? LEAVES
-             : bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS : OWNS;
-    case OP_atomic_rmw_tko: case OP_atomic_cas_tko: case OP_atomic_red_view_tko:
-        return result_varies(c, op) ? OWNS : LEAVES;
-    case OP_pack: case OP_unpack: case OP_cat: case OP_insert:
-        return result_varies(c, op) ? ENTERS : LEAVES;
-    case OP_extract:
-        return result_varies(c, op) && cg_extract_in_registers(c, op) ? ENTERS : LEAVES;
-    case OP_reduce:
-        return cg_reduce_in_one_loop(c, op) ? ENTERS : LEAVES;
+        return !result_varies(c, op)                                                                         ? LEAVES
+               : bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+                                                                                                             : OWNS;
+    case OP_atomic_rmw_tko:
+    case OP_atomic_cas_tko:
+    case OP_atomic_red_view_tko: return result_varies(c, op) ? OWNS : LEAVES;
+    case OP_pack:
+    case OP_unpack:
+    case OP_cat:
+    case OP_insert: return result_varies(c, op) ? ENTERS : LEAVES;
+    case OP_extract: return result_varies(c, op) && cg_extract_in_registers(c, op) ? ENTERS : LEAVES;
+    case OP_reduce: return cg_reduce_in_one_loop(c, op) ? ENTERS : LEAVES;
     default:
-        return !cg_is_map((bc_opcode)op->opcode) ? LEAVES : result_varies(c, op) ? ENTERS : result->type->rank ? LEAVES : STAYS;
+        return !cg_is_map((bc_opcode)op->opcode) ? LEAVES
+               : result_varies(c, op)            ? ENTERS
+               : result->type->rank              ? LEAVES
+                                                 : STAYS;
     }
 }
 

@@ -1,9 +1,10 @@
 /* Strips: how kernels work on tiles with more elements than the registers of a block should hold.
 
-   The layouts of such a kernel have more warp bits than the block has warps. The upper ones number strips: one real warp does the
-   work of several, one after the other, in a loop that is emitted once. Ops follow each other in one loop as long as no
-   thread needs what another one has; what is still wanted when a loop ends goes to local memory, by strip and register, and
-   comes back from there. What is the same in all strips, such as scalars and small tiles, lives in registers as ever.
+   The layouts of such a kernel have more warp bits than the block has warps. The upper ones number strips: one real
+   warp does the work of several, one after the other, in a loop that is emitted once. Ops follow each other in one loop
+   as long as no thread needs what another one has; what is still wanted when a loop ends goes to local memory, by strip
+   and register, and comes back from there. What is the same in all strips, such as scalars and small tiles, lives in
+   registers as ever.
 
    All functions may be called for kernels without strips, and do nothing then, unless they say otherwise. */
 #ifndef TILEVM_CODEGEN_STRIPS_H
@@ -14,12 +15,12 @@
 /* An open loop over strips. */
 typedef struct cg_strip {
     struct cg_strip *outer;
-    uint32_t number, mask;     /* the strip bits that it counts through; other bits are the outer loop's, or zero */
-    cg_val counter, index;     /* the bits of mask in counting order; the number of the strip */
+    uint32_t number, mask; /* the strip bits that it counts through; other bits are the outer loop's, or zero */
+    cg_val counter, index; /* the bits of mask in counting order; the number of the strip */
     bool descending, uses_scratch;
-    bool apart;                /* what a trip puts into shared memory is its own, whatever the layout says */
+    bool apart; /* what a trip puts into shared memory is its own, whatever the layout says */
     uint32_t head_label, next_label;
-    bc_text before, head;      /* text of the function up to here; what begins every trip */
+    bc_text before, head; /* text of the function up to here; what begins every trip */
     struct cg_form_of_strip *forms;
     struct cg_made *made;
 } cg_strip;
@@ -85,30 +86,33 @@ bool cg_reduce_in_one_loop(cg_func *c, const bc_op *op);
 /* Around the lowering of an op: opens or ends the loop as the op needs it. */
 void cg_strip_begin_op(cg_func *c, const bc_op *op);
 void cg_strip_end_op(cg_func *c);
-/* Ops from here on, or up to here, are the body of a reduce or scan, which works on scalars: they leave the loop alone. */
+/* Ops from here on, or up to here, are the body of a reduce or scan, which works on scalars: they leave the loop alone.
+ */
 void cg_strip_inline(cg_func *c, bool begins);
 /* Makes copies that were asked for in layouts that other threads or strips have the elements for. */
 void cg_strip_flush(cg_func *c);
 
-/* Elements of a tile whose index, cut to mask, is slice (in a register); as a tile of their own, their indices lack the bits
-   of mask. */
+/* Elements of a tile whose index, cut to mask, is slice (in a register); as a tile of their own, their indices lack the
+   bits of mask. */
 typedef struct cg_slice {
     uint32_t mask;
     cg_val slice;
 } cg_slice;
 /* v, read in `from`, to a copy of `result`: the same elements, or a slice of them (NULL: all). Outside of loops. */
-void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice, const bc_value *result,
-                       cg_copy *copy);
+void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
+                       const bc_value *result, cg_copy *copy);
 /* The slice of v, which is read in layout `from`, through shared memory; sets the result. */
-void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice, const bc_value *result);
+void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
+                      const bc_value *result);
 
 /* ---- in pieces (codegen/pieces.c); in all kernels ---- */
 
-/* A loop over the pieces of a tile, each of which goes through shared memory in row-major order; no loop where that takes all. */
+/* A loop over the pieces of a tile, each of which goes through shared memory in row-major order; no loop where that
+   takes all. */
 typedef struct cg_pieces {
-    uint32_t shift;   /* log2 of the elements of a piece */
-    cg_val number;    /* of the piece's first element; a known zero where there is one piece only */
-    cg_val base;      /* address of the piece */
+    uint32_t shift; /* log2 of the elements of a piece */
+    cg_val number;  /* of the piece's first element; a known zero where there is one piece only */
+    cg_val base;    /* address of the piece */
     uint32_t head, end;
     bool whole;
 } cg_pieces;

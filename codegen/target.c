@@ -4,7 +4,8 @@
 #include "codegen/lower.h"
 
 static const cg_target targets[] = {
-#define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) {#name, sm, suffix, ptx, shared_kib, threads, features},
+#define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) \
+    {#name, sm, suffix, ptx, shared_kib, threads, features},
 #include "codegen/targets.def"
 };
 
@@ -17,7 +18,8 @@ const char *tv_target_exact(const char *target)
 {
     size_t len = strlen(target);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (targets[i].suffix && strncmp(targets[i].name, target, len) == 0 && targets[i].name[len] == targets[i].suffix)
+        if (targets[i].suffix && strncmp(targets[i].name, target, len) == 0
+            && targets[i].name[len] == targets[i].suffix)
             return targets[i].name;
     return target;
 }
@@ -28,7 +30,8 @@ const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version)
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         const cg_target *t = &targets[i];
         bool runs = t->suffix ? exact && t->sm == sm : t->sm <= sm;
-        if (runs && (!ptx_version || t->ptx <= ptx_version) && (!best || t->sm >= best->sm)) /* with a suffix after without */
+        if (runs && (!ptx_version || t->ptx <= ptx_version)
+            && (!best || t->sm >= best->sm)) /* with a suffix after without */
             best = t;
     }
     return best ? best->name : NULL;

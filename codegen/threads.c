@@ -1,5 +1,5 @@
-/* What a thread is: its number, its part of an element index, whether it owns what it holds. All of it is computed once, at
-   the start of the kernel. */
+/* What a thread is: its number, its part of an element index, whether it owns what it holds. All of it is computed
+   once, at the start of the kernel. */
 #include <string.h>
 
 #include "codegen/strips.h"
@@ -29,7 +29,8 @@ static cg_val add_run(cg_func *c, cg_val x, cg_val value, uint32_t bit, uint32_t
         part = cut;
         if (to != bit) {
             cg_val moved = cg_new(c, CG_B32);
-            cg_ins_first(c, to > bit ? "shl.b32 %v, %v, %u" : "shr.u32 %v, %v, %u", moved, part, to > bit ? to - bit : bit - to);
+            cg_ins_first(c, to > bit ? "shl.b32 %v, %v, %u" : "shr.u32 %v, %v, %u", moved, part,
+                         to > bit ? to - bit : bit - to);
             part = moved;
         }
     } else {

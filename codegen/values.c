@@ -86,7 +86,9 @@ cg_val cg_scalar(cg_func *c, const bc_value *v)
     return regs ? regs[0] : cg_const(CG_B32, 0);
 }
 
-static const char *const ways[] = {[CG_BY_NAMES] = "registers", [CG_BY_SHUFFLES] = "shuffles", [CG_BY_SHARED] = "shared memory",
+static const char *const ways[] = {[CG_BY_NAMES] = "registers",
+                                   [CG_BY_SHUFFLES] = "shuffles",
+                                   [CG_BY_SHARED] = "shared memory",
                                    [CG_BY_HALVES] = "shared memory in parts"};
 
 void cg_conversion_text(bc_text *out, const cg_conversion *conversion)

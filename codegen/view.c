@@ -1,6 +1,7 @@
-/* Tiles through views: addresses, bounds, vectors. The address of an element splits into a part that is the same in all threads,
-   the thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are compared in 32 bits
-   against how much of the tensor lies behind the tile's start. The start is computed in 32 bits where its range allows, else in
+/* Tiles through views: addresses, bounds, vectors. The address of an element splits into a part that is the same in all
+   threads, the thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are
+   compared in 32 bits against how much of the tensor lies behind the tile's start. The start is computed in 32 bits
+   where its range allows, else in
    64. Source: memory reference, section 2. */
 #include "codegen/view.h"
 
@@ -82,7 +83,8 @@ static bool is_inbounds(const cg_view_op *v, uint32_t t)
     return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
 }
 
-/* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the tile. */
+/* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the
+   tile. */
 static bool start_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *out_range)
 {
     int64_t step = step_of(v->view->type, t), most = UINT32_MAX - v->tile_type->shape[t];
@@ -98,7 +100,8 @@ static bool extent_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *
 {
     const cg_view *tensor = view_of(c, v->view);
     uint32_t d = tensor_dim(v->view->type, t);
-    return cg_size_range(c->facts, tensor->tensor->shape[d], tensor->extents[d], out_range) && out_range->high <= UINT32_MAX;
+    return cg_size_range(c->facts, tensor->tensor->shape[d], tensor->extents[d], out_range)
+           && out_range->high <= UINT32_MAX;
 }
 
 /* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
@@ -109,7 +112,8 @@ static bool may_leave(cg_func *c, const cg_view_op *v, uint32_t t)
     if (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)
         return true;
     return !is_inbounds(v, t)
-        && !(start_range(c, v, t, &start) && extent_range(c, v, t, &extent) && start.high + v->tile_type->shape[t] <= extent.low);
+           && !(start_range(c, v, t, &start) && extent_range(c, v, t, &extent)
+                && start.high + v->tile_type->shape[t] <= extent.low);
 }
 
 bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
@@ -125,8 +129,8 @@ bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
     return false;
 }
 
-/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor; out_limit, when
-   given: what keeps them from more, NULL for nothing. */
+/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor;
+   out_limit, when given: what keeps them from more, NULL for nothing. */
 static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, const char **out_limit)
 {
     const bc_type *type = v->view->type;
@@ -216,12 +220,12 @@ typedef struct walk {
     const cg_view *tensor;
     const cg_layout *l;
     cg_shape shape;
-    uint32_t bytes;                 /* of an element; 0: half a byte */
-    uint32_t fast;                  /* the dimension that is contiguous in memory */
-    cg_val base;                    /* address of the element of register 0 */
-    cg_val thread[MAX_DIMS];        /* the thread's coordinate in the tile, 32 bits */
-    cg_val limit[MAX_DIMS];         /* coordinates below it are inside; a known UINT32_MAX: all are */
-    bool mixed[MAX_DIMS];           /* registers and threads share bits of this dimension */
+    uint32_t bytes;          /* of an element; 0: half a byte */
+    uint32_t fast;           /* the dimension that is contiguous in memory */
+    cg_val base;             /* address of the element of register 0 */
+    cg_val thread[MAX_DIMS]; /* the thread's coordinate in the tile, 32 bits */
+    cg_val limit[MAX_DIMS];  /* coordinates below it are inside; a known UINT32_MAX: all are */
+    bool mixed[MAX_DIMS];    /* registers and threads share bits of this dimension */
     cached *steps, *insides, *sums;
 } walk;
 
@@ -329,7 +333,8 @@ static cg_val room(walk *w, cg_val extent, cg_val start)
         uint64_t n = extent.bits > start.bits ? extent.bits - start.bits : 0;
         return cg_const(CG_B32, n < INT32_MAX ? n : INT32_MAX);
     }
-    cg_val difference = cg_new(c, CG_B64), cut = cg_new(c, CG_B64), behind = cg_new(c, CG_PRED), some = cg_new(c, CG_B64);
+    cg_val difference = cg_new(c, CG_B64), cut = cg_new(c, CG_B64), behind = cg_new(c, CG_PRED),
+           some = cg_new(c, CG_B64);
     cg_val r = cg_new(c, CG_B32);
     cg_ins(c, "sub.s64 %v, %v, %v", difference, cg_reg(c, extent), start);
     cg_ins(c, "min.u64 %v, %v, 0x7fffffff", cut, difference);
@@ -363,8 +368,8 @@ static cg_val halved(cg_func *c, cg_val x)
     return r;
 }
 
-/* Bytes that `count` elements along tile dimension t take. Halves of bytes come in pairs: counts along the fast dimension and the
-   strides of the others are even. */
+/* Bytes that `count` elements along tile dimension t take. Halves of bytes come in pairs: counts along the fast
+   dimension and the strides of the others are even. */
 static cg_val bytes_of(walk *w, uint32_t t, cg_val count)
 {
     cg_val stride = w->tensor->stride[tensor_dim(w->op->view->type, t)];
@@ -434,7 +439,8 @@ static cg_val sparse_index(walk *w, uint32_t t, uint32_t r)
     for (uint32_t i = 0; i < w->l->reg_bits; i++)
         if (w->l->reg[i] & cg_dim_mask(&w->shape, t))
             kept |= (uint32_t)1 << i;
-    return regs ? cg_to_b64(w->c, bc_elem_kind(index->type), false, regs[cg_gather_bits(r, kept)]) : cg_const(CG_B64, 0);
+    return regs ? cg_to_b64(w->c, bc_elem_kind(index->type), false, regs[cg_gather_bits(r, kept)])
+                : cg_const(CG_B64, 0);
 }
 
 /* Bytes that delta along t adds to the address. */
@@ -587,8 +593,8 @@ static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, c
 /* How long accesses are, as bits of elements along dimension `fast`. */
 typedef struct lengths {
     uint32_t fast;
-    uint32_t inside, edge;   /* where the tile is known to lie inside the tensor; where it may not */
-    const char *limit;       /* what keeps `inside` from the widest access; NULL: nothing */
+    uint32_t inside, edge; /* where the tile is known to lie inside the tensor; where it may not */
+    const char *limit;     /* what keeps `inside` from the widest access; NULL: nothing */
 } lengths;
 
 static lengths lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
@@ -633,7 +639,8 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
     if (n.limit)
         snprintf(limit, sizeof limit, "; limited by {Limit=%s}", n.limit);
     cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
-              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; start in {StartBits=%u} bits; bounds checked: {Checks=%s}%s",
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; start in {StartBits=%u} bits; bounds checked: "
+              "{Checks=%s}%s",
               type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge, start_bits,
               checks.ptr ? checks.ptr : "none", limit);
     bc_text_release(&type);
@@ -648,8 +655,10 @@ void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t
     w.fast = n.fast;
     w.bytes = is_half(v) ? 0 : cg_memory_bytes(bc_elem_kind(v->tile_type));
     if (!w.bytes && !n.edge) {
-        cg_unsupported(c, c->op, "elements of half a byte are reached in pairs: one dimension must have the static stride 1, an even "
-                       "extent and an even number of elements of the tile, and all other strides must be even");
+        cg_unsupported(
+            c, c->op,
+            "elements of half a byte are reached in pairs: one dimension must have the static stride 1, an even "
+            "extent and an even number of elements of the tile, and all other strides must be even");
         return;
     }
     w.base = w.tensor->address;

@@ -9,20 +9,20 @@ typedef struct cg_view {
     const bc_value *base;     /* its pointer */
     const bc_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
     const bc_value **strides;
-    const bc_op *maker;       /* the make_tensor_view */
-    cg_val address;           /* lower pass: the rest as well */
-    cg_val *extent;           /* 64 bits, unsigned; elements */
+    const bc_op *maker; /* the make_tensor_view */
+    cg_val address;     /* lower pass: the rest as well */
+    cg_val *extent;     /* 64 bits, unsigned; elements */
     cg_val *stride;
 } cg_view;
 
 /* What an op that moves a tile through a view has. */
 typedef struct cg_view_op {
-    const bc_value *view, *tile;  /* tile: the value stored, the result of a load */
+    const bc_value *view, *tile; /* tile: the value stored, the result of a load */
     const bc_type *tile_type;
     bc_value **index;
     uint32_t index_count;
     const bc_ints *inbounds;
-    bool owned;                   /* only the owners of elements take part: writes, ordered loads */
+    bool owned; /* only the owners of elements take part: writes, ordered loads */
 } cg_view_op;
 
 cg_view_op cg_view_op_of(const bc_op *op);
@@ -48,18 +48,18 @@ void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_l
 
 /* One vector of the tile as the op moves it. */
 typedef struct cg_tile_part {
-    uint32_t count;      /* elements */
-    uint32_t reg[CG_MAX_VECTOR];    /* their registers */
+    uint32_t count;              /* elements */
+    uint32_t reg[CG_MAX_VECTOR]; /* their registers */
     cg_val address;
     int64_t offset;
-    cg_val inside;       /* whether they lie inside the tensor */
+    cg_val inside; /* whether they lie inside the tensor */
 } cg_tile_part;
 
 typedef void cg_part_fn(cg_func *c, void *user, const cg_tile_part *part);
-/* Calls for every vector of the tile in layout l, of at most 2^most_bits elements (halves of bytes: at least two). Threads with
-   copies are left out where v->owned. A tensor of unknown extent may be reached in two branches, one with longer vectors: then
-   every element comes twice. regs: the registers that `found` gives a value to; afterwards they hold what either branch left.
-   NULL: there are none. */
+/* Calls for every vector of the tile in layout l, of at most 2^most_bits elements (halves of bytes: at least two).
+   Threads with copies are left out where v->owned. A tensor of unknown extent may be reached in two branches, one with
+   longer vectors: then every element comes twice. regs: the registers that `found` gives a value to; afterwards they
+   hold what either branch left. NULL: there are none. */
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
                    cg_part_fn *found);
 

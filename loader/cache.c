@@ -26,14 +26,17 @@
 #include "loader/sha256.h"
 
 #define DEFAULT_LIMIT ((uint64_t)1 << 30)
-#define LARGEST ((uint64_t)1 << 30)   /* bytes of one part; more is damage */
+#define LARGEST ((uint64_t)1 << 30) /* bytes of one part; more is damage */
 #define SUFFIX ".tvk"
 #define TEMPORARY ".tmp-"
 
 enum {
-    HEADER = 72, CHECKED_HEADER = 40, ID_DIGITS = 64, NAME_DIGITS = ID_DIGITS - 2,
-    ZLIB_RATIO = 1040,        /* deflate makes at most 1032 bytes of one */
-    USED_STEP_SECONDS = 60,   /* time of last use is written no more often than this */
+    HEADER = 72,
+    CHECKED_HEADER = 40,
+    ID_DIGITS = 64,
+    NAME_DIGITS = ID_DIGITS - 2,
+    ZLIB_RATIO = 1040,      /* deflate makes at most 1032 bytes of one */
+    USED_STEP_SECONDS = 60, /* time of last use is written no more often than this */
     STALE_SECONDS = 3600
 };
 

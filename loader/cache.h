@@ -35,7 +35,7 @@ enum { LD_CACHE_ID = 65 }; /* characters of the key's SHA-256 in hexadecimal, an
 void ld_cache_key_id(const ld_cache_key *key, char out_id[LD_CACHE_ID]);
 
 typedef struct ld_cache_entry {
-    unsigned char *memory;   /* owned (free); the others point into it */
+    unsigned char *memory; /* owned (free); the others point into it */
     tv_str head, records, bytecode, image;
 } ld_cache_entry;
 
@@ -45,10 +45,10 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
 /* ---- for people ---- */
 
 typedef struct ld_cache_info {
-    const char *name;        /* of the file, below the folder: "ab/cdef....tvk" */
-    uint64_t size;           /* bytes on disk */
-    int64_t used;            /* when it was last used: seconds since 1970 */
-    const char *problem;     /* why it cannot be used, or NULL; only looked for when the contents were asked for */
+    const char *name;            /* of the file, below the folder: "ab/cdef....tvk" */
+    uint64_t size;               /* bytes on disk */
+    int64_t used;                /* when it was last used: seconds since 1970 */
+    const char *problem;         /* why it cannot be used, or NULL; only looked for when the contents were asked for */
     const ld_cache_entry *entry; /* the contents, when they were asked for and are sound; else NULL */
 } ld_cache_info;
 

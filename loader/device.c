@@ -87,14 +87,16 @@ tvResult ld_device_write(const ld_device *device, tvDevicePtr to, const void *fr
 {
     tvResult code = size ? device->driver->cuMemcpyHtoD(to, from, size) : LD_CUDA_SUCCESS;
     return code == LD_CUDA_SUCCESS
-               ? code : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied to %s", size, device->name);
+               ? code
+               : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied to %s", size, device->name);
 }
 
 tvResult ld_device_read(const ld_device *device, void *to, tvDevicePtr from, size_t size)
 {
     tvResult code = size ? device->driver->cuMemcpyDtoH(to, from, size) : LD_CUDA_SUCCESS;
     return code == LD_CUDA_SUCCESS
-               ? code : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied from %s", size, device->name);
+               ? code
+               : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied from %s", size, device->name);
 }
 
 /* Launches of our own kernels have said what is wrong with them. */
@@ -102,12 +104,13 @@ static tvResult refused(const ld_device *device, const ld_launch *launch, tvResu
 {
     ld_record record;
     return ld_registry_find(launch->function, &record)
-               ? code : ld_fail(LD_RULE_L_LAUNCH_05, code, "%s does not launch the kernel", device->name);
+               ? code
+               : ld_fail(LD_RULE_L_LAUNCH_05, code, "%s does not launch the kernel", device->name);
 }
 
 /* Between two events. What the kernel does wrong shows at the end. */
-static tvResult run_between(const ld_device *device, const ld_launch *l, struct CUevent_st *start, struct CUevent_st *end,
-                            float *ms)
+static tvResult run_between(const ld_device *device, const ld_launch *l, struct CUevent_st *start,
+                            struct CUevent_st *end, float *ms)
 {
     const ld_driver *driver = device->driver;
     tvResult code = driver->cuEventRecord(start, NULL);

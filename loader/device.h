@@ -9,9 +9,9 @@
 
 typedef struct ld_device {
     const ld_driver *driver;
-    struct CUctx_st *context;    /* the primary one, current in this thread */
+    struct CUctx_st *context; /* the primary one, current in this thread */
     int ordinal;
-    unsigned target;             /* 90 for sm_90 */
+    unsigned target; /* 90 for sm_90 */
     char name[128];
 } ld_device;
 

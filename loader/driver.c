@@ -48,8 +48,8 @@ ld_rule ld_cuda_error_rule(tvResult code)
 static const struct {
     int cuda;
     unsigned ptx;
-} ptx_versions[] = {{12000, 80}, {12010, 81}, {12020, 82}, {12030, 83}, {12040, 84}, {12050, 85},
-                    {12070, 86}, {12080, 87}, {12090, 88}};
+} ptx_versions[] = {{12000, 80}, {12010, 81}, {12020, 82}, {12030, 83}, {12040, 84},
+                    {12050, 85}, {12070, 86}, {12080, 87}, {12090, 88}};
 
 unsigned ld_ptx_version(int cuda_version)
 {
@@ -116,10 +116,10 @@ static tvResult open_library(ld_driver *driver)
 #define CUDA(name, symbol, since, parameters) \
     set_function(&driver->name, look_up(library, get_proc, #name, #symbol, since));
 #include "loader/cuda_api.def"
-#define CUDA(name, symbol, since, parameters) \
-    if (!driver->name) \
-        return ld_fail(LD_RULE_L_DRV_02, LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, LIBRARY, \
-                       version / 1000, version % 1000 / 10);
+#define CUDA(name, symbol, since, parameters)                                                                     \
+    if (!driver->name)                                                                                            \
+        return ld_fail(LD_RULE_L_DRV_02, LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, \
+                       LIBRARY, version / 1000, version % 1000 / 10);
 #include "loader/cuda_api.def"
     return LD_CUDA_SUCCESS;
 }

@@ -20,19 +20,23 @@ typedef enum ld_cuda_error {
 
 /* Values of the driver's enumerations that we use. */
 enum {
-    LD_ATTRIBUTE_CAPABILITY_MAJOR = 75, LD_ATTRIBUTE_CAPABILITY_MINOR = 76,               /* CUdevice_attribute */
-    LD_FUNCTION_MAX_DYNAMIC_SHARED = 8,                                                   /* CUfunction_attribute */
-    LD_JIT_ERROR_LOG = 5, LD_JIT_ERROR_LOG_SIZE = 6, LD_JIT_OPTIMIZATION_LEVEL = 7,       /* CUjit_option */
-    LD_JIT_TARGET = 9, LD_JIT_LINE_INFO = 13,
-    LD_JIT_INPUT_PTX = 1                                                                  /* CUjitInputType */
+    LD_ATTRIBUTE_CAPABILITY_MAJOR = 75,
+    LD_ATTRIBUTE_CAPABILITY_MINOR = 76, /* CUdevice_attribute */
+    LD_FUNCTION_MAX_DYNAMIC_SHARED = 8, /* CUfunction_attribute */
+    LD_JIT_ERROR_LOG = 5,
+    LD_JIT_ERROR_LOG_SIZE = 6,
+    LD_JIT_OPTIMIZATION_LEVEL = 7, /* CUjit_option */
+    LD_JIT_TARGET = 9,
+    LD_JIT_LINE_INFO = 13,
+    LD_JIT_INPUT_PTX = 1 /* CUjitInputType */
 };
 
 enum { LD_DRIVER_OLDEST = 12000 };
 
 typedef struct ld_driver {
-    void *library;   /* handle of dlopen; never closed */
-    int version;     /* of CUDA: 12040 for 12.4 */
-#define CUDA(name, symbol, version, parameters) tvResult (*name) parameters; /* NULL: the driver does not have it */
+    void *library;                                                          /* handle of dlopen; never closed */
+    int version;                                                            /* of CUDA: 12040 for 12.4 */
+#define CUDA(name, symbol, version, parameters) tvResult(*name) parameters; /* NULL: the driver does not have it */
 #include "loader/cuda_api.def"
 } ld_driver;
 

@@ -1,5 +1,5 @@
-/* The form in which modules are handed to the driver, from the environment: its variables are those of the CUDA C++ Programming
-   Guide, "CUDA Environment Variables". */
+/* The form in which modules are handed to the driver, from the environment: its variables are those of the CUDA C++
+   Programming Guide, "CUDA Environment Variables". */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

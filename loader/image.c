@@ -113,8 +113,10 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
     bc_text_init(&found.text, NULL);
     tv_sink sink = {.user = &found, .report = take_diag};
     unsigned version = ld_ptx_version(driver_version);
-    tv_compile_options options = {.target = tv_target_for(want->target, !want->portable, version), .opt_level = want->opt_level,
-                                  .line_info = want->line_info, .ptx_version = version};
+    tv_compile_options options = {.target = tv_target_for(want->target, !want->portable, version),
+                                  .opt_level = want->opt_level,
+                                  .line_info = want->line_info,
+                                  .ptx_version = version};
     tv_module *module = NULL;
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
     ld_rule rule = LD_RULE_L_IMG_01;
@@ -191,8 +193,8 @@ static tvResult keep_ptx(tv_str ptx, ld_image *image)
     return copy.ptr ? LD_CUDA_SUCCESS : no_memory();
 }
 
-/* PTX to what is wanted. But for targets of one architecture alone the driver's linker gives kernels 48 KiB of static shared memory
-   (seen on driver 580) where its loader gives them all that the device has: such a kernel stays PTX. */
+/* PTX to what is wanted. But for targets of one architecture alone the driver's linker gives kernels 48 KiB of static
+   shared memory (seen on driver 580) where its loader gives them all that the device has: such a kernel stays PTX. */
 static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want, ld_image *image)
 {
     ld_record *records = NULL;
@@ -235,8 +237,8 @@ static ld_image *image_of_entry(const ld_cache_entry *entry)
 }
 
 /* Compiles, assembles, and keeps what came of it. */
-static tvResult build_image(const ld_driver *driver, const ld_cache *cache, const ld_cache_key *key, const ld_want *want,
-                            ld_image *image)
+static tvResult build_image(const ld_driver *driver, const ld_cache *cache, const ld_cache_key *key,
+                            const ld_want *want, ld_image *image)
 {
     bc_text ptx, records;
     bc_text_init(&ptx, NULL);
@@ -270,8 +272,8 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
         image = image_of_entry(&entry);
         free(entry.memory);
         if (image)
-            ld_note("%s: for sm_%u, %s from the cache: %s", ld_image_name(image), want->target, ld_form_name(ld_image_form(image)),
-                    why_of(image, want));
+            ld_note("%s: for sm_%u, %s from the cache: %s", ld_image_name(image), want->target,
+                    ld_form_name(ld_image_form(image)), why_of(image, want));
     }
     tvResult code = LD_CUDA_SUCCESS;
     if (!image) {
@@ -293,7 +295,7 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
    want it wait; what a thread is doing to one key does not hold up the others. */
 typedef struct held_image {
     char id[LD_CACHE_ID];
-    ld_image *image;          /* NULL: being made */
+    ld_image *image; /* NULL: being made */
     struct held_image *next;
 } held_image;
 
@@ -379,9 +381,9 @@ tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *w
 {
     bc_text head;
     bc_text_init(&head, NULL);
-    bc_text_printf(&head, "tilevm %s %s\nform %s\ntarget sm_%u%s\ndriver %d\noptions -O%u%s\n", TV_VERSION, tv_build_id(),
-                   want->form == LD_CUBIN ? "cubin" : "ptx", want->target, want->portable ? "+" : "", driver->version, want->opt_level,
-                   want->line_info ? " --lineinfo" : "");
+    bc_text_printf(&head, "tilevm %s %s\nform %s\ntarget sm_%u%s\ndriver %d\noptions -O%u%s\n", TV_VERSION,
+                   tv_build_id(), want->form == LD_CUBIN ? "cubin" : "ptx", want->target, want->portable ? "+" : "",
+                   driver->version, want->opt_level, want->line_info ? " --lineinfo" : "");
     if (head.failed) {
         bc_text_release(&head);
         return no_memory();

@@ -8,29 +8,30 @@
 #include "loader/record.h"
 
 typedef enum ld_form {
-    LD_PTX,              /* text with a zero at its end */
-    LD_CUBIN             /* made by the driver's linker */
+    LD_PTX,  /* text with a zero at its end */
+    LD_CUBIN /* made by the driver's linker */
 } ld_form;
 
 typedef struct ld_want {
-    ld_form form;        /* LD_CUBIN needs a current context */
-    const char *why;     /* that form; for notes. Lives forever */
-    unsigned target;     /* of the device: 90 for sm_90 */
-    bool portable;       /* later devices run the PTX, too */
+    ld_form form;    /* LD_CUBIN needs a current context */
+    const char *why; /* that form; for notes. Lives forever */
+    unsigned target; /* of the device: 90 for sm_90 */
+    bool portable;   /* later devices run the PTX, too */
     unsigned opt_level;
     bool line_info;
 } ld_want;
 
-/* The form in which modules are handed to the driver: PTX, of which its loader makes better code than its linker does; a cubin
-   where the driver has no cache of its own for that code, but we have. TILEVM_IMAGE decides otherwise. out_why lives forever. */
+/* The form in which modules are handed to the driver: PTX, of which its loader makes better code than its linker does;
+   a cubin where the driver has no cache of its own for that code, but we have. TILEVM_IMAGE decides otherwise. out_why
+   lives forever. */
 ld_form ld_form_here(const char **out_why);
 const char *ld_form_name(ld_form form);
 
 /* Compiled code, shared and read-only. */
 typedef struct ld_image {
     atomic_uint users;
-    bc_arena arena;              /* of the records and the bytes */
-    const unsigned char *bytes;  /* size of them, and a zero */
+    bc_arena arena;             /* of the records and the bytes */
+    const unsigned char *bytes; /* size of them, and a zero */
     size_t size;
     const ld_record *records;
     size_t record_count;

@@ -1,4 +1,5 @@
-/* The driver's assembler: its options, its words brought back to the op that they are about, and cubins through cuLink. */
+/* The driver's assembler: its options, its words brought back to the op that they are about, and cubins through cuLink.
+ */
 #include "loader/jit.h"
 
 #include <ctype.h>
@@ -55,7 +56,8 @@ void ld_jit_explain(const ld_jit *jit, tv_str ptx, bc_text *out)
             bc_text_printf(out, "   %.*s\n", (int)len, log);
             const char *number = memmem(log, len, "line ", 5);
             tv_str origin = number && isdigit((unsigned char)number[5])
-                                ? ld_ptx_origin(ptx, (unsigned)strtoul(number + 5, NULL, 10)) : (tv_str){0};
+                                ? ld_ptx_origin(ptx, (unsigned)strtoul(number + 5, NULL, 10))
+                                : (tv_str){0};
             if (origin.len)
                 bc_text_printf(out, "      which belongs to %.*s\n", (int)origin.len, origin.ptr);
         }
@@ -74,8 +76,8 @@ tvResult ld_jit_fail(tvResult code, const bc_text *words)
                    words->len ? words->ptr : "");
 }
 
-/* Before the linker of a device takes kernels with more than 48 KiB of static shared memory, it must be told that the target is
-   of one architecture alone (seen on driver 580): that is always named. */
+/* Before the linker of a device takes kernels with more than 48 KiB of static shared memory, it must be told that the
+   target is of one architecture alone (seen on driver 580): that is always named. */
 static unsigned target_to_name(tv_str ptx, const ld_want *want)
 {
     unsigned target = jit_target(ptx);

@@ -10,14 +10,15 @@ enum { LD_JIT_LOG = 8192 };
 typedef struct ld_jit {
     unsigned count, options[5];
     void *values[5];
-    char log[LD_JIT_LOG];    /* ends with a zero, whatever the driver wrote */
+    char log[LD_JIT_LOG]; /* ends with a zero, whatever the driver wrote */
 } ld_jit;
 
-/* target: a CUjit_target, 0 for the device's. The caller owns it (free); NULL: out of memory. A driver that loads lazily may
-   write to it later: it must live as long as the module or library that was loaded with it. */
+/* target: a CUjit_target, 0 for the device's. The caller owns it (free); NULL: out of memory. A driver that loads
+   lazily may write to it later: it must live as long as the module or library that was loaded with it. */
 ld_jit *ld_jit_new(const ld_want *want, unsigned target);
 
-/* Appends what the driver said, line by line; a line that names a line of the PTX is followed by the op that it was made for. */
+/* Appends what the driver said, line by line; a line that names a line of the PTX is followed by the op that it was
+   made for. */
 void ld_jit_explain(const ld_jit *jit, tv_str ptx, bc_text *out);
 
 /* Does the code say that PTX was not assembled, whatever call gave it? */
@@ -25,9 +26,9 @@ bool ld_jit_is_refusal(tvResult code);
 /* Reports that, with the words of ld_jit_explain. Gives the code. */
 tvResult ld_jit_fail(tvResult code, const bc_text *words);
 
-/* PTX to a cubin through the driver's linker, in the current context; want->target 0: for its device, else for the target that
-   the PTX names. words gets what the linker had to say. The bytes are in the arena. The code is slower than what the driver makes
-   of PTX that it loads: the linker assembles for linking (docs/loader.md). */
+/* PTX to a cubin through the driver's linker, in the current context; want->target 0: for its device, else for the
+   target that the PTX names. words gets what the linker had to say. The bytes are in the arena. The code is slower than
+   what the driver makes of PTX that it loads: the linker assembles for linking (docs/loader.md). */
 tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_arena *arena, bc_text *words,
                  const unsigned char **out_bytes, size_t *out_size);
 

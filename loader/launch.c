@@ -92,15 +92,17 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
 }
 
 /* What came of the driver's call. */
-static tvResult launched(const struct CUfunc_st *f, const ld_record *record, const tvLaunchConfig *config, tvResult code)
+static tvResult launched(const struct CUfunc_st *f, const ld_record *record, const tvLaunchConfig *config,
+                         tvResult code)
 {
     if (code == LD_CUDA_SUCCESS || ld_registry_jit_failed(f, code))
         return code;
-    bool foreign_block = record->block[0] && (config->blockDimX != record->block[0] || config->blockDimY != record->block[1]
-                                              || config->blockDimZ != record->block[2]);
-    return ld_fail(foreign_block ? LD_RULE_L_LAUNCH_02 : LD_RULE_L_LAUNCH_05, code, "launch of %s with %u, %u, %u tile blocks of %u threads", record->name,
-                   config->gridDimX, config->gridDimY, config->gridDimZ,
-                   config->blockDimX * config->blockDimY * config->blockDimZ);
+    bool foreign_block = record->block[0]
+                         && (config->blockDimX != record->block[0] || config->blockDimY != record->block[1]
+                             || config->blockDimZ != record->block[2]);
+    return ld_fail(foreign_block ? LD_RULE_L_LAUNCH_02 : LD_RULE_L_LAUNCH_05, code,
+                   "launch of %s with %u, %u, %u tile blocks of %u threads", record->name, config->gridDimX,
+                   config->gridDimY, config->gridDimZ, config->blockDimX * config->blockDimY * config->blockDimZ);
 }
 
 typedef tvResult launch_fn(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -131,37 +133,37 @@ static tvResult launch_ex(launch_ex_fn *launch, const tvLaunchConfig *config, st
 }
 
 /* The functions that come in two kinds, by default stream. */
-#define LAUNCHES(suffix) \
-    tvResult tvLaunchKernel##suffix(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, \
-                                    unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, \
-                                    unsigned sharedMemBytes, struct CUstream_st *hStream, void **kernelParams, \
-                                    void **extra) \
-    { \
-        const ld_driver *driver; \
-        ld_record record; \
-        tvResult code = ld_driver_open(&driver); \
-        if (code != LD_CUDA_SUCCESS) \
-            return code; \
-        if (!ld_registry_find(f, &record)) \
-            return driver->cuLaunchKernel##suffix(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, \
-                                                  sharedMemBytes, hStream, kernelParams, extra); \
-        tvLaunchConfig config = {.gridDimX = gridDimX, \
-                                 .gridDimY = gridDimY, \
-                                 .gridDimZ = gridDimZ, \
-                                 .blockDimX = blockDimX, \
-                                 .blockDimY = blockDimY, \
-                                 .blockDimZ = blockDimZ, \
-                                 .sharedMemBytes = sharedMemBytes, \
-                                 .hStream = hStream}; \
-        return launch_ours(driver->cuLaunchKernel##suffix, &record, f, config, kernelParams, extra); \
-    } \
-    tvResult tvLaunchKernelEx##suffix(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams, \
-                                      void **extra) \
-    { \
-        const ld_driver *driver; \
-        tvResult code = ld_driver_open(&driver); \
+#define LAUNCHES(suffix)                                                                                             \
+    tvResult tvLaunchKernel##suffix(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,    \
+                                    unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ,                      \
+                                    unsigned sharedMemBytes, struct CUstream_st *hStream, void **kernelParams,       \
+                                    void **extra)                                                                    \
+    {                                                                                                                \
+        const ld_driver *driver;                                                                                     \
+        ld_record record;                                                                                            \
+        tvResult code = ld_driver_open(&driver);                                                                     \
+        if (code != LD_CUDA_SUCCESS)                                                                                 \
+            return code;                                                                                             \
+        if (!ld_registry_find(f, &record))                                                                           \
+            return driver->cuLaunchKernel##suffix(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,  \
+                                                  sharedMemBytes, hStream, kernelParams, extra);                     \
+        tvLaunchConfig config = {.gridDimX = gridDimX,                                                               \
+                                 .gridDimY = gridDimY,                                                               \
+                                 .gridDimZ = gridDimZ,                                                               \
+                                 .blockDimX = blockDimX,                                                             \
+                                 .blockDimY = blockDimY,                                                             \
+                                 .blockDimZ = blockDimZ,                                                             \
+                                 .sharedMemBytes = sharedMemBytes,                                                   \
+                                 .hStream = hStream};                                                                \
+        return launch_ours(driver->cuLaunchKernel##suffix, &record, f, config, kernelParams, extra);                 \
+    }                                                                                                                \
+    tvResult tvLaunchKernelEx##suffix(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams,        \
+                                      void **extra)                                                                  \
+    {                                                                                                                \
+        const ld_driver *driver;                                                                                     \
+        tvResult code = ld_driver_open(&driver);                                                                     \
         return code == LD_CUDA_SUCCESS ? launch_ex(driver->cuLaunchKernelEx##suffix, config, f, kernelParams, extra) \
-                                       : code; \
+                                       : code;                                                                       \
     }
 
 LAUNCHES()

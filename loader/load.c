@@ -40,8 +40,8 @@ static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
     return code == LD_CUDA_SUCCESS && *out_target < OLDEST_TARGET ? too_old(*out_target) : code;
 }
 
-/* What a library is compiled for: the oldest device that can run Tile IR at all, and so the others. A cubin is for devices of one kind,
-   and needs a context. */
+/* What a library is compiled for: the oldest device that can run Tile IR at all, and so the others. A cubin is for
+   devices of one kind, and needs a context. */
 static tvResult want_for_library(const ld_driver *driver, ld_want *want)
 {
     int devices = 0;
@@ -131,8 +131,8 @@ static tvResult read_bytecode(const char *path, void **out_bytes, size_t *out_si
     FILE *file = path ? fopen(path, "rbe") : NULL;
     if (!file)
         return LD_CUDA_SUCCESS;
-    if (fread(start, 1, sizeof start, file) != sizeof start || !ld_is_bytecode(start) ||
-        fseek(file, 0, SEEK_END) != 0) {
+    if (fread(start, 1, sizeof start, file) != sizeof start || !ld_is_bytecode(start)
+        || fseek(file, 0, SEEK_END) != 0) {
         fclose(file);
         return LD_CUDA_SUCCESS;
     }
@@ -163,8 +163,10 @@ static tvResult size_of(const void *image, tv_str *out)
 
 /* ---- handing it to the driver ---- */
 
-/* An image, and what it is loaded with: the options of the assembler for PTX, NULL for a cubin. The caller owns both. */
-static tvResult get_image(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image, ld_jit **out_jit)
+/* An image, and what it is loaded with: the options of the assembler for PTX, NULL for a cubin. The caller owns both.
+ */
+static tvResult get_image(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image,
+                          ld_jit **out_jit)
 {
     tvResult code = ld_image_get(driver, bytecode, want, out_image);
     if (code != LD_CUDA_SUCCESS)
@@ -177,13 +179,14 @@ static tvResult get_image(const ld_driver *driver, tv_str bytecode, const ld_wan
     return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
 }
 
-/* What came of the driver's call: the handle is remembered, and owns the image and what it was loaded with; both are given back when
-   there is none. */
+/* What came of the driver's call: the handle is remembered, and owns the image and what it was loaded with; both are
+   given back when there is none. */
 static tvResult loaded(tvResult code, const void *handle, ld_image *image, ld_jit *jit)
 {
     if (code == LD_CUDA_SUCCESS)
         return ld_registry_add_owner(handle, image, jit)
-                   ? code : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+                   ? code
+                   : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
     bc_text words;
     bc_text_init(&words, NULL);
     if (jit)
@@ -198,12 +201,13 @@ static tvResult loaded(tvResult code, const void *handle, ld_image *image, ld_ji
     return code;
 }
 
-/* Why a kernel of an image that was loaded cannot be used: what a driver that loads lazily says when it gets to it, or something
-   else. */
+/* Why a kernel of an image that was loaded cannot be used: what a driver that loads lazily says when it gets to it, or
+   something else. */
 static tvResult not_ready(tvResult code, const void *owner, const ld_record *record)
 {
-    return ld_registry_jit_failed(owner, code) ? code
-                                               : ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
+    return ld_registry_jit_failed(owner, code)
+               ? code
+               : ld_fail(LD_RULE_L_LOAD_01, code, "kernel %s cannot be made ready", record->name);
 }
 
 static void note_load(const ld_image *image, double start)
@@ -280,12 +284,12 @@ tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigne
 }
 
 /* The rest of loading something that is no bytecode. */
-#define PASS_ON(call) \
-    do { \
-        tvResult passed = (call); \
-        if (passed == LD_CUDA_SUCCESS) \
+#define PASS_ON(call)                    \
+    do {                                 \
+        tvResult passed = (call);        \
+        if (passed == LD_CUDA_SUCCESS)   \
             ld_registry_forget(*module); \
-        return passed; \
+        return passed;                   \
     } while (0)
 
 tvResult tvModuleLoadData(struct CUmod_st **module, const void *image)
@@ -347,8 +351,8 @@ static void note_function(const void *function, const void *owner, const char *n
         ld_registry_forget(function);
 }
 
-/* A look-up that failed. In a module or library of ours it is told which kernels there are, or what keeps the driver, which may load
-   lazily, from having code of them. */
+/* A look-up that failed. In a module or library of ours it is told which kernels there are, or what keeps the driver,
+   which may load lazily, from having code of them. */
 static tvResult not_found(tvResult code, const void *handle, const char *name)
 {
     const void *owner = ld_registry_owner(handle);

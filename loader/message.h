@@ -1,5 +1,5 @@
-/* What the loader has to say: to the handler of tvSetMessageHandler, and errors to tvGetLastErrorMessage. Every error and
-   warning is about one of the L rules, and its text begins with the id: "[L-DRV-01] there is no CUDA driver". */
+/* What the loader has to say: to the handler of tvSetMessageHandler, and errors to tvGetLastErrorMessage. Every error
+   and warning is about one of the L rules, and its text begins with the id: "[L-DRV-01] there is no CUDA driver". */
 #ifndef TILEVM_LOADER_MESSAGE_H
 #define TILEVM_LOADER_MESSAGE_H
 
@@ -14,9 +14,9 @@ typedef enum ld_rule {
     LD_RULE_COUNT
 } ld_rule;
 
-/* Reports an error and gives its code. rule: what was tried; where the code itself stands for a rule (cuda_errors.def), the
-   message is about that one. The text says what was tried and why it failed; the id, the code's name and what usually
-   mends it are added. */
+/* Reports an error and gives its code. rule: what was tried; where the code itself stands for a rule (cuda_errors.def),
+   the message is about that one. The text says what was tried and why it failed; the id, the code's name and what
+   usually mends it are added. */
 tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...) TV_PRINTF(3, 4);
 /* The id in the last error message of this thread, "" if there is none; lives forever. */
 const char *ld_last_rule_id(void);

@@ -10,14 +10,14 @@
 
 typedef struct scanner {
     const char *p, *end;
-    tv_str word;              /* the last one: a name or directive with its dot, a number, a string,
-                                 or one character */
+    tv_str word; /* the last one: a name or directive with its dot, a number, a string,
+                    or one character */
 } scanner;
 
 static bool is_word(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
-           c == '%' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'
+           || c == '%' || c == '.';
 }
 
 static void skip_to(scanner *s, const char *text)
@@ -78,8 +78,8 @@ static bool number(tv_str word, uint32_t *out)
 static uint32_t type_bytes(tv_str word)
 {
     uint32_t bits = 0;
-    if (word.len < 3 || word.ptr[0] != '.' || !memchr("bsuf", word.ptr[1], 4) ||
-        !number((tv_str){.ptr = word.ptr + 2, .len = word.len - 2}, &bits))
+    if (word.len < 3 || word.ptr[0] != '.' || !memchr("bsuf", word.ptr[1], 4)
+        || !number((tv_str){.ptr = word.ptr + 2, .len = word.len - 2}, &bits))
         return 0;
     return bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128 ? bits / 8 : 0;
 }
@@ -232,8 +232,8 @@ bool ld_records_parse(bc_arena *arena, tv_str text, ld_record **out_records, siz
             return false;
         ld_record *r = &records[count++];
         *r = (ld_record){.name = bc_arena_dup(arena, s.word).ptr};
-        uint32_t *const fields[] = {&r->block[0], &r->block[1], &r->block[2], &r->param_count, &r->param_bytes,
-                                    &r->shared_bytes};
+        uint32_t *const fields[] = {&r->block[0],    &r->block[1],    &r->block[2],
+                                    &r->param_count, &r->param_bytes, &r->shared_bytes};
         for (size_t i = 0; i < TV_COUNT(fields); i++)
             if (!next(&s) || !number(s.word, fields[i]))
                 return false;

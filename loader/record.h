@@ -9,11 +9,11 @@
 #include "bytecode/base/text.h"
 
 typedef struct ld_record {
-    const char *name;         /* of the entry */
-    uint32_t block[3];        /* threads it was compiled for (.reqntid); 0: not fixed */
+    const char *name;  /* of the entry */
+    uint32_t block[3]; /* threads it was compiled for (.reqntid); 0: not fixed */
     uint32_t param_count;
-    uint32_t param_bytes;     /* of the parameters with their alignment */
-    uint32_t shared_bytes;    /* dynamic shared memory to launch with */
+    uint32_t param_bytes;  /* of the parameters with their alignment */
+    uint32_t shared_bytes; /* dynamic shared memory to launch with */
 } ld_record;
 
 /* The entries of PTX text, in its order, from its .entry directives; and, for dynamic shared memory, from comment lines

@@ -6,11 +6,11 @@
 #include <string.h>
 
 typedef struct item {
-    const void *handle;       /* NULL: free */
-    const void *owner;        /* itself for an owner */
-    ld_image *image;          /* owners; one use */
-    ld_jit *jit;              /* owners; NULL for cubins */
-    const ld_record *record;  /* functions */
+    const void *handle;      /* NULL: free */
+    const void *owner;       /* itself for an owner */
+    ld_image *image;         /* owners; one use */
+    ld_jit *jit;             /* owners; NULL for cubins */
+    const ld_record *record; /* functions */
 } item;
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -183,7 +183,8 @@ bool ld_registry_jit_failed(const void *handle, tvResult code)
     const item *found = find(handle), *owner = found ? find(found->owner) : NULL;
     bool ours = owner && owner->jit;
     if (ours)
-        ld_jit_explain(owner->jit, (tv_str){.ptr = (const char *)owner->image->bytes, .len = owner->image->size}, &words);
+        ld_jit_explain(owner->jit, (tv_str){.ptr = (const char *)owner->image->bytes, .len = owner->image->size},
+                       &words);
     pthread_rwlock_unlock(&lock);
     if (ours)
         ld_jit_fail(code, &words);

@@ -5,8 +5,9 @@
 
 #include "loader/jit.h"
 
-/* Remembers a module or library, and takes over one use of its image, and what it was loaded with (NULL for a cubin). The handle may
-   be one that the driver used before: what was known about it is forgotten. False: out of memory; both are given back. */
+/* Remembers a module or library, and takes over one use of its image, and what it was loaded with (NULL for a cubin).
+   The handle may be one that the driver used before: what was known about it is forgotten. False: out of memory; both
+   are given back. */
 bool ld_registry_add_owner(const void *handle, ld_image *image, ld_jit *jit);
 /* Remembers another handle for the code of an owner: the module of a library. */
 bool ld_registry_add_alias(const void *handle, const void *owner);
@@ -22,8 +23,8 @@ const ld_record *ld_registry_entry_at(const void *owner, size_t index);
 /* The record of a kernel. False: none of ours. */
 bool ld_registry_find(const void *function, ld_record *out);
 
-/* Reports what the driver, which may load lazily, said when it had to make code of the PTX that a handle of ours belongs to. False,
-   and nothing is reported: the code is about something else, or the handle is none of ours. */
+/* Reports what the driver, which may load lazily, said when it had to make code of the PTX that a handle of ours
+   belongs to. False, and nothing is reported: the code is about something else, or the handle is none of ours. */
 bool ld_registry_jit_failed(const void *handle, tvResult code);
 
 /* Forgets a handle and all that belongs to it. */

@@ -10,8 +10,8 @@ enum { LD_SHA256_SIZE = 32, LD_SHA256_HEX = 65 };
 
 typedef struct ld_sha256 {
     uint32_t state[8];
-    uint64_t length;          /* bytes so far */
-    unsigned char block[64];  /* the last length % 64 of them */
+    uint64_t length;         /* bytes so far */
+    unsigned char block[64]; /* the last length % 64 of them */
 } ld_sha256;
 
 void ld_sha256_init(ld_sha256 *hash);

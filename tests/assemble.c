@@ -2,11 +2,13 @@
 
      assemble FOLDER NEEDS [--share N] [--jobs N] [--filter TEXT]
 
-   FOLDER is the unpacked corpus; NEEDS lists the lowest targets that have what a case needs (tests/corpus/unsupported.txt). For
-   those below, the compiler must say that the target has not got it; for all others it must give PTX that ptxas takes.
-   --share takes every N-th pair of kernel and target, others each time the corpus changes, --filter cases whose name holds the
-   text; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go to it as one module,
-   and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or says that there is no ptxas. */
+   FOLDER is the unpacked corpus; NEEDS lists the lowest targets that have what a case needs
+   (tests/corpus/unsupported.txt). For those below, the compiler must say that the target has not got it; for all others
+   it must give PTX that ptxas takes.
+   --share takes every N-th pair of kernel and target, others each time the corpus changes, --filter cases whose name
+   holds the text; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go
+   to it as one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or says that there
+   is no ptxas. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,19 +30,19 @@ typedef struct driver {
     unsigned jobs;
     corpus_cases cases;
     size_t target_count, chunks;
-    bool *known;                 /* by target: this ptxas has it */
-    atomic_size_t next;          /* unit of work: a chunk of the cases for a target */
+    bool *known;        /* by target: this ptxas has it */
+    atomic_size_t next; /* unit of work: a chunk of the cases for a target */
     atomic_uint passed, failed;
 } driver;
 
 /* Kernels that go to ptxas together. */
 typedef struct bundle {
-    bc_text text;                /* without directives that stand once in a module */
-    char *names[MAX_NAMES];      /* what it defines */
+    bc_text text;           /* without directives that stand once in a module */
+    char *names[MAX_NAMES]; /* what it defines */
     size_t name_count;
-    unsigned version;            /* highest .version of them, as major * 10 + minor */
+    unsigned version; /* highest .version of them, as major * 10 + minor */
     size_t cases[CHUNK];
-    bc_text texts[CHUNK];        /* of each by itself */
+    bc_text texts[CHUNK]; /* of each by itself */
     size_t count;
 } bundle;
 
@@ -94,7 +96,8 @@ static bool compile(driver *d, const corpus_case *c, const cg_target *target, bc
 
 /* ---- bundles ---- */
 
-/* What the line of a module's scope defines: the word before the first bracket that opens parameters or a size. False: nothing. */
+/* What the line of a module's scope defines: the word before the first bracket that opens parameters or a size. False:
+   nothing. */
 static bool defined_name(const char *line, size_t len, const char **out_name, size_t *out_len)
 {
     static const char *const words[] = {".visible ", ".global ", ".const ", ".func ", ".extern "};
@@ -167,7 +170,8 @@ static void assemble_bundle(driver *d, bundle *b, const cg_target *target)
 {
     bc_text whole;
     bc_text_init(&whole, NULL);
-    bc_text_printf(&whole, ".version %u.%u\n.target %s\n.address_size 64\n", b->version / 10, b->version % 10, target->name);
+    bc_text_printf(&whole, ".version %u.%u\n.target %s\n.address_size 64\n", b->version / 10, b->version % 10,
+                   target->name);
     bc_text_str(&whole, bc_text_get(&b->text));
     bool together = !whole.failed && harness_ptxas_quietly(whole.ptr, whole.len, target->name);
     for (size_t i = 0; i < b->count; i++) {
@@ -234,8 +238,8 @@ static bool find_known(driver *d)
     for (size_t i = 0; d->known && i < d->target_count; i++) {
         const cg_target *t = cg_target_at(i);
         char empty[100];
-        int len = snprintf(empty, sizeof empty, ".version %u.%u\n.target %s\n.address_size 64\n", t->ptx / 10u, t->ptx % 10u,
-                           t->name);
+        int len = snprintf(empty, sizeof empty, ".version %u.%u\n.target %s\n.address_size 64\n", t->ptx / 10u,
+                           t->ptx % 10u, t->name);
         d->known[i] = harness_ptxas_quietly(empty, (size_t)len, t->name);
         if (!d->known[i])
             printf("%s with PTX %u.%u is not known to this ptxas: skipped\n", t->name, t->ptx / 10u, t->ptx % 10u);

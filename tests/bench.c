@@ -68,7 +68,8 @@ static void bench_steady(void)
         best_open = opening < best_open ? opening : best_open;
         best_both = both < best_both ? both : best_both;
     }
-    printf("read and verify, one core, %d files of %.0f bytes on average: %.1f MB/s (reading alone %.1f MB/s); aim >= 50\n",
+    printf("read and verify, one core, %d files of %.0f bytes on average: %.1f MB/s (reading alone %.1f MB/s); aim >= "
+           "50\n",
            file_count, (double)total_bytes / file_count, (double)total_bytes / best_both / 1e6,
            (double)total_bytes / best_open / 1e6);
 }
@@ -147,8 +148,8 @@ static void bench_process(const char *tool, const char *large)
     double one = process_median(argv, 101, &rss);
     struct stat info;
     double kib = stat(large, &info) == 0 ? (double)info.st_size / 1024 : 0;
-    printf("`tilevm verify` of a file of %.1f KiB, whole process: %.2f ms, %ld KiB resident; aim <= 5 ms for 10 KiB\n", kib,
-           one * 1e3, rss);
+    printf("`tilevm verify` of a file of %.1f KiB, whole process: %.2f ms, %ld KiB resident; aim <= 5 ms for 10 KiB\n",
+           kib, one * 1e3, rss);
     const char *tools = getenv("TILEIR_TOOLS");
     char reference[4096];
     snprintf(reference, sizeof reference, "%s/bin/tileirdisasm", tools ? tools : "");
@@ -158,8 +159,10 @@ static void bench_process(const char *tool, const char *large)
     printf("the %d files: %.2f s with one process each (%.2f ms a file), %.3f s in one process\n", file_count, ours,
            ours / file_count * 1e3, together);
     if (beside)
-        printf("tileirdisasm: %.2f s with one process each (%.2f ms a file); ours is %.1f times faster (aim >= 2), and %.1f "
-               "times in one process (aim >= 20)\n", theirs, theirs / file_count * 1e3, theirs / ours, theirs / together);
+        printf("tileirdisasm: %.2f s with one process each (%.2f ms a file); ours is %.1f times faster (aim >= 2), and "
+               "%.1f "
+               "times in one process (aim >= 20)\n",
+               theirs, theirs / file_count * 1e3, theirs / ours, theirs / together);
     else
         printf("tileirdisasm: skipped, TILEIR_TOOLS is not set to the folder of NVIDIA's tools\n");
 }

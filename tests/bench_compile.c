@@ -3,8 +3,8 @@
    1. From bytecode to PTX in this process: opened, verified, compiled, for every kernel of versions 13.5 and 13.4.
    2. The drop-in as a process, for every Nth kernel of 13.5 (8 unless --share says so): a cubin through ptxas, and PTX;
       with TILEIR_TOOLS set to the folder of NVIDIA's tools, theirs in turn with ours, both with their ptxas.
-   3. From bytecode to a loaded kernel where the cache has it, for the same kernels, against the driver that dlopen finds:
-      with that of tests/fakecuda it is the loader's part alone.
+   3. From bytecode to a loaded kernel where the cache has it, for the same kernels, against the driver that dlopen
+   finds: with that of tests/fakecuda it is the loader's part alone.
 
    Prints, as bench.c does; refused kernels are left out on both sides and counted. */
 #include <stdio.h>
@@ -32,10 +32,10 @@ typedef struct series {
 } series;
 
 typedef struct bench {
-    char *tileiras, *reference;    /* reference: NULL without TILEIR_TOOLS */
+    char *tileiras, *reference; /* reference: NULL without TILEIR_TOOLS */
     const char *corpus, *target;
     size_t share;
-    char work[64];                 /* folder for outputs and the cache */
+    char work[64]; /* folder for outputs and the cache */
 } bench;
 
 static const char *name_of(const char *path)
@@ -126,7 +126,8 @@ static tv_status compile(const char *bytes, size_t size, const char *target, bc_
     TV_TRY(tv_module_open(bytes, size, NULL, (tv_sink){0}, &m));
     tv_status status = tv_module_verify(m, NULL, (tv_sink){0});
     if (status == TV_OK)
-        status = tv_compile_ptx(m, &(tv_compile_options){.target = target, .opt_level = 3}, (tv_sink){0}, (tv_writer){out, bc_text_append});
+        status = tv_compile_ptx(m, &(tv_compile_options){.target = target, .opt_level = 3}, (tv_sink){0},
+                                (tv_writer){out, bc_text_append});
     tv_module_close(m);
     return status;
 }
@@ -174,7 +175,7 @@ static void bench_in_process(const bench *b, const char *version)
 typedef struct one_kernel {
     const char *path;
     measure_process cubin, ptx, reference;
-    bool counts;              /* nobody refused it */
+    bool counts; /* nobody refused it */
 } one_kernel;
 
 static measure_process run(const bench *b, char *tool, const char *path, bool to_ptx)
@@ -237,10 +238,12 @@ static void put_processes(const bench *b, const one_kernel *kernels, size_t coun
         add(&ptx, (cpu ? k->ptx.cpu_seconds : k->ptx.seconds) * 1e3, k->path);
         add(&reference, (cpu ? k->reference.cpu_seconds : k->reference.seconds) * 1e3, k->path);
     }
-    double a = put_series(&cubin, cpu ? "tileiras to cubin, processor's time" : "tileiras to cubin, whole process", 0, 0),
+    double a = put_series(&cubin, cpu ? "tileiras to cubin, processor's time" : "tileiras to cubin, whole process", 0,
+                          0),
            p = put_series(&ptx, cpu ? "tileiras to PTX, processor's time" : "tileiras to PTX, whole process", 0, 0);
     if (b->reference) {
-        double r = put_series(&reference, cpu ? "reference to cubin, processor's time" : "reference to cubin, whole process", 0, 0);
+        double r = put_series(&reference,
+                              cpu ? "reference to cubin, processor's time" : "reference to cubin, whole process", 0, 0);
         put_ratio("cubin, median", r, a, 2);
         put_ratio("cubin, sum", reference.sum, cubin.sum, 3);
         put_ratio("PTX, median", r, p, 10);
@@ -331,7 +334,8 @@ static void bench_loading(const bench *b)
     for (size_t i = 0; i < count; i += b->share) {
         size_t size;
         char *bytes = read_kernel(paths[i], &size);
-        double first = find_entry(bytes, size, name, sizeof name) ? load_ms(bytes, name) : 0, second = first > 0 ? load_ms(bytes, name) : 0;
+        double first = find_entry(bytes, size, name, sizeof name) ? load_ms(bytes, name) : 0,
+               second = first > 0 ? load_ms(bytes, name) : 0;
         if (second > 0) {
             add(&cold, first, paths[i]);
             add(&hit, second, paths[i]);

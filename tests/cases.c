@@ -14,19 +14,21 @@
 enum { GAP = 0xA5 };
 
 static const case_dtype dtypes[] = {
-    { "i1", BC_I1, true },         { "i8", BC_I8, false },        { "i16", BC_I16, false },
-    { "i32", BC_I32, false },      { "i64", BC_I64, false },      { "u8", BC_I8, true },
-    { "u16", BC_I16, true },       { "u32", BC_I32, true },       { "u64", BC_I64, true },
-    { "f16", BC_F16, false },      { "bf16", BC_BF16, false },    { "f32", BC_F32, false },
-    { "f64", BC_F64, false },      { "f8e4m3fn", BC_F8E4M3FN, false }, { "f8e5m2", BC_F8E5M2, false },
-    { "f8e8m0fnu", BC_F8E8M0FNU, true },
+    {"i1", BC_I1, true},          {"i8", BC_I8, false},
+    {"i16", BC_I16, false},       {"i32", BC_I32, false},
+    {"i64", BC_I64, false},       {"u8", BC_I8, true},
+    {"u16", BC_I16, true},        {"u32", BC_I32, true},
+    {"u64", BC_I64, true},        {"f16", BC_F16, false},
+    {"bf16", BC_BF16, false},     {"f32", BC_F32, false},
+    {"f64", BC_F64, false},       {"f8e4m3fn", BC_F8E4M3FN, false},
+    {"f8e5m2", BC_F8E5M2, false}, {"f8e8m0fnu", BC_F8E8M0FNU, true},
 };
 
 /* ---- reading ---- */
 
 typedef struct reader {
     corpus_cases *out;
-    corpus_case *now;        /* NULL between cases */
+    corpus_case *now; /* NULL between cases */
     const char *path;
     unsigned line;
     bool failed;
@@ -120,8 +122,9 @@ static void read_info(reader *r, const case_words *w)
     const char *outcome = word(r, w, 3);
     r->now->group = word(r, w, 1);
     r->now->perf = strcmp(word(r, w, 2), "perf") == 0;
-    r->now->outcome = strcmp(outcome, "trap") == 0 ? CASE_TRAPS : strcmp(outcome, "invalid") == 0 ? CASE_INVALID
-                                                                                                  : CASE_RUNS;
+    r->now->outcome = strcmp(outcome, "trap") == 0      ? CASE_TRAPS
+                      : strcmp(outcome, "invalid") == 0 ? CASE_INVALID
+                                                        : CASE_RUNS;
 }
 
 static void read_symbol(reader *r, const case_words *w)
@@ -184,7 +187,7 @@ static void read_checksum(reader *r, const case_words *w)
 
 static void read_tolerance(reader *r, const case_words *w)
 {
-    static const char *const names[] = { "bits", "equal", "close", "sorted" };
+    static const char *const names[] = {"bits", "equal", "close", "sorted"};
     case_array *a = array_of(r, w);
     const char *name = word(r, w, 2);
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
@@ -257,10 +260,10 @@ static const struct {
     const char *keyword;
     void (*read)(reader *, const case_words *);
 } lines[] = {
-    { "case", read_case },         { "info", read_info },      { "symbol", read_symbol }, { "grid", read_grid },
-    { "file", read_file },         { "array", read_array },    { "gen", read_generator }, { "fnv", read_checksum },
-    { "tol", read_tolerance },     { "expect", read_expected },{ "list", read_list },     { "param", read_param },
-    { "stdout", read_output },
+    {"case", read_case},     {"info", read_info},       {"symbol", read_symbol}, {"grid", read_grid},
+    {"file", read_file},     {"array", read_array},     {"gen", read_generator}, {"fnv", read_checksum},
+    {"tol", read_tolerance}, {"expect", read_expected}, {"list", read_list},     {"param", read_param},
+    {"stdout", read_output},
 };
 
 static void read_line(reader *r, const case_words *w)
@@ -299,10 +302,10 @@ bool cases_read(const char *folder, corpus_cases *out)
 {
     char path[1024];
     size_t size, capacity = 0;
-    case_words w = { 0 };
-    *out = (corpus_cases){ 0 };
+    case_words w = {0};
+    *out = (corpus_cases){0};
     snprintf(path, sizeof path, "%s/cases.txt", folder);
-    reader r = { .out = out, .path = path };
+    reader r = {.out = out, .path = path};
     out->text = files_read(path, &size);
     if (!out->text) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
@@ -361,7 +364,7 @@ void cases_release(corpus_cases *cases)
     free(cases->owned);
     free(cases->cases);
     free(cases->text);
-    *cases = (corpus_cases){ 0 };
+    *cases = (corpus_cases){0};
 }
 
 /* ---- inputs ---- */

@@ -34,53 +34,53 @@ typedef struct case_array {
     unsigned rank;
     int64_t shape[CASE_MAX_RANK], stride[CASE_MAX_RANK], offset, allocated; /* elements */
     size_t elements;
-    case_words generator;        /* kind, then its fields */
+    case_words generator; /* kind, then its fields */
     bool has_checksum;
-    uint64_t checksum;           /* FNV-1a of the elements in logical order */
+    uint64_t checksum; /* FNV-1a of the elements in logical order */
     case_compare compare;
     double rtol, atol;
-    const char *expected;        /* path below the folder; NULL: not compared */
+    const char *expected; /* path below the folder; NULL: not compared */
 } case_array;
 
 typedef struct case_list {
     const char *name;
-    size_t count, *arrays;       /* indices */
+    size_t count, *arrays; /* indices */
 } case_list;
 
 typedef enum case_param_kind { CASE_POINTER, CASE_LIST, CASE_SCALAR } case_param_kind;
 
 typedef struct case_param {
     case_param_kind kind;
-    size_t index;                /* of the array or list */
-    uint64_t bits;               /* of the scalar */
+    size_t index;  /* of the array or list */
+    uint64_t bits; /* of the scalar */
 } case_param;
 
 typedef struct corpus_case {
     const char *name, *group, *symbol;
     bool perf;
     case_outcome outcome;
-    unsigned needs_sm;           /* targets below have not got what the kernel needs (cases_read_needs); 0: all have */
+    unsigned needs_sm; /* targets below have not got what the kernel needs (cases_read_needs); 0: all have */
     uint32_t grid[3];
     const char *file[CASE_VERSIONS]; /* by minor - 1; NULL: that version cannot express it */
     case_array *arrays;
     case_list *lists;
     case_param *params;
     size_t array_count, list_count, param_count;
-    const char *output;          /* text it prints, with escapes resolved; NULL: none */
+    const char *output; /* text it prints, with escapes resolved; NULL: none */
 } corpus_case;
 
 typedef struct corpus_cases {
     corpus_case *cases;
     size_t count;
-    char *text;                  /* of the file; everything above points into it */
-    void **owned;                /* other allocations */
+    char *text;   /* of the file; everything above points into it */
+    void **owned; /* other allocations */
     size_t owned_count;
 } corpus_cases;
 
 /* Reads FOLDER/cases.txt. False, with a message on stderr, when it cannot be read or does not make sense. */
 bool cases_read(const char *folder, corpus_cases *out);
-/* Reads a list of lines `case sm_NN`, the lowest target that has what the case needs; # begins a comment. False, with a message
-   on stderr, when it cannot be read or names what is not there. */
+/* Reads a list of lines `case sm_NN`, the lowest target that has what the case needs; # begins a comment. False, with a
+   message on stderr, when it cannot be read or names what is not there. */
 bool cases_read_needs(const char *path, corpus_cases *cases);
 void cases_release(corpus_cases *cases);
 

@@ -47,6 +47,7 @@ run() {
 
 if build build tests corpus; then
     run layers check-layers
+    run format check-format
     run unit check-unit
     run fixtures check-fixtures
     run docs check-docs

@@ -27,11 +27,11 @@ typedef struct corpus {
 /* One file being checked. */
 typedef struct subject {
     corpus *corpus;
-    const char *path;        /* below the folder */
+    const char *path; /* below the folder */
     bool must_verify;
     char *bytes;
     size_t size;
-    bc_text findings;        /* of the check under way */
+    bc_text findings; /* of the check under way */
 } subject;
 
 static void keep_finding(void *user, const tv_diag *diag)
@@ -97,8 +97,8 @@ static void check_memory(subject *s, const tv_module *module)
     count(s, peak + s->size <= MEMORY_BASE + MEMORY_FACTOR * s->size && now <= peak, "takes too much memory");
 }
 
-/* Is the module, with its tables rebuilt, what `bytes` becomes when its own are? Where a conversion adds or drops results
-   (print_tko of 13.1) tables are rebuilt in the usual order, which not every exporter keeps. */
+/* Is the module, with its tables rebuilt, what `bytes` becomes when its own are? Where a conversion adds or drops
+   results (print_tko of 13.1) tables are rebuilt in the usual order, which not every exporter keeps. */
 static bool same_rebuilt(subject *s, const bc_text *bytes)
 {
     bc_text texts[2];
@@ -106,8 +106,9 @@ static bool same_rebuilt(subject *s, const bc_text *bytes)
     for (int i = 0; i < 2; i++) {
         tv_module *module = NULL;
         bc_text_init(&texts[i], NULL);
-        ok = ok && tv_module_open(i ? bytes->ptr : s->bytes, i ? bytes->len : s->size, NULL, sink_of(s), &module) == TV_OK
-            && bc_module_compact(module) == TV_OK && write_module(s, module, &texts[i]);
+        ok = ok
+             && tv_module_open(i ? bytes->ptr : s->bytes, i ? bytes->len : s->size, NULL, sink_of(s), &module) == TV_OK
+             && bc_module_compact(module) == TV_OK && write_module(s, module, &texts[i]);
         tv_module_close(module);
     }
     ok = ok && same_bytes(&texts[0], texts[1].ptr, texts[1].len);
@@ -123,8 +124,8 @@ static bool print_module(const tv_module *module, bool debug_info, bc_text *out)
     return tv_module_print(module, &options, (tv_writer){.user = out, .write = append}) == TV_OK && out->len;
 }
 
-/* What a text cannot tell besides, by file: the order of keys, which the text sorts, and the sign of a number written in
-   65 bits (defect D1 of the format). Their bytes differ, but they are as many. */
+/* What a text cannot tell besides, by file: the order of keys, which the text sorts, and the sign of a number written
+   in 65 bits (defect D1 of the format). Their bytes differ, but they are as many. */
 static bool loses_something(const subject *s)
 {
     static const char *const known[] = {"/hint_by_target.tbc", "/arch_independent.tbc", "/reduce_rows_f64.tbc"};
@@ -140,14 +141,14 @@ static bool write_stripped(subject *s, bc_text *out)
     tv_module *module = NULL;
     bc_text_init(out, NULL);
     bool ok = tv_module_open(s->bytes, s->size, NULL, sink_of(s), &module) == TV_OK && bc_module_strip(module) == TV_OK
-        && write_module(s, module, out);
+              && write_module(s, module, out);
     tv_module_close(module);
     return ok;
 }
 
-/* Are these the bytes of the file: those of the file itself, or, where it holds debug attributes that nothing refers to or
-   tables that are not in the order of first use, of the file with its tables rebuilt? A debug section that knows nothing
-   is not in the text either. */
+/* Are these the bytes of the file: those of the file itself, or, where it holds debug attributes that nothing refers to
+   or tables that are not in the order of first use, of the file with its tables rebuilt? A debug section that knows
+   nothing is not in the text either. */
 static bool same_module(subject *s, const bc_text *out)
 {
     if (loses_something(s))
@@ -169,10 +170,10 @@ static void check_plain_text(subject *s, const tv_module *module)
     tv_module *parsed = NULL;
     bool ok = write_stripped(s, &stripped);
     ok = print_module(module, false, &text) && ok
-        && tv_module_parse(text.ptr, text.len, tv_module_minor(module), NULL, sink_of(s), &parsed) == TV_OK;
+         && tv_module_parse(text.ptr, text.len, tv_module_minor(module), NULL, sink_of(s), &parsed) == TV_OK;
     bc_text_init(&out, NULL);
     ok = ok && write_module(s, parsed, &out)
-        && (loses_something(s) ? out.len == stripped.len : same_bytes(&out, stripped.ptr, stripped.len));
+         && (loses_something(s) ? out.len == stripped.len : same_bytes(&out, stripped.ptr, stripped.len));
     count(s, ok, "comes back from text without locations as another module than the stripped one");
     tv_module_close(parsed);
     bc_text_release(&text);
@@ -187,7 +188,8 @@ static void check_text(subject *s, const tv_module *module)
     tv_module *parsed = NULL;
     bool printed = print_module(module, true, &text);
     count(s, printed, "cannot be printed");
-    bool ok = printed && tv_module_parse(text.ptr, text.len, tv_module_minor(module), NULL, sink_of(s), &parsed) == TV_OK;
+    bool ok = printed
+              && tv_module_parse(text.ptr, text.len, tv_module_minor(module), NULL, sink_of(s), &parsed) == TV_OK;
     count(s, ok, "its text cannot be parsed");
     if (ok) {
         ok = print_module(parsed, true, &again);
@@ -217,14 +219,15 @@ static void check_newer(subject *s, unsigned minor)
     count(s, ok, "cannot be converted to a newer version");
     if (ok) {
         ok = tv_module_open(out.ptr, out.len, NULL, sink_of(s), &newer) == TV_OK
-            && tv_module_verify(newer, NULL, sink_of(s)) == TV_OK;
+             && tv_module_verify(newer, NULL, sink_of(s)) == TV_OK;
         count(s, ok == s->must_verify, "is not the same in a newer version");
     }
     if (newer) {
         ok = tv_module_convert(newer, own, sink_of(s)) == TV_OK;
         bc_text_release(&back);
         ok = write_module(s, newer, &back) && ok;
-        count(s, ok && (same_bytes(&back, s->bytes, s->size) || same_rebuilt(s, &back)), "comes back from a newer version with other bytes");
+        count(s, ok && (same_bytes(&back, s->bytes, s->size) || same_rebuilt(s, &back)),
+              "comes back from a newer version with other bytes");
         tv_module_close(newer);
     }
     bc_text_release(&out);
@@ -246,7 +249,7 @@ static void check_older(subject *s, unsigned minor)
         count(s, ok && same_bytes(&out, s->bytes, s->size), "was changed by a conversion that failed");
     } else if (ok) {
         ok = tv_module_open(out.ptr, out.len, NULL, sink_of(s), &older) == TV_OK && tv_module_minor(older) == minor
-            && tv_module_verify(older, NULL, sink_of(s)) == TV_OK;
+             && tv_module_verify(older, NULL, sink_of(s)) == TV_OK;
         count(s, ok == s->must_verify, "is not the same in an older version");
         tv_module_close(older);
     } else {

@@ -7,11 +7,14 @@
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
    expected outputs; --times prints how long each case took. --checks runs with every check of the machine; FILE lists
-   the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are failures.
+   the findings that are right (tests/corpus/findings.txt), and others, or listed ones that do not turn up, are
+   failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
-   assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I on.
-   --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that compute-sanitizer sees where they end; it names each case before it
-   runs, and leaves out those that trap. Ends with `corpus runs: N passed, N failed, N skipped`. */
+   assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
+   on.
+   --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
+   compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
+   `corpus runs: N passed, N failed, N skipped`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,26 +40,26 @@ typedef struct group_count {
 
 typedef struct driver {
     const char *folder, *filter;
-    int minor;               /* 0: all */
+    int minor; /* 0: all */
     unsigned threads, jobs;
     uint64_t seed;
     bool perf, times;
-    const char *target;      /* of --ptx or --gpu, or NULL */
-    bool gpu, alone;         /* alone: this process may lose its context */
+    const char *target; /* of --ptx or --gpu, or NULL */
+    bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
-    unsigned part, parts;    /* of --part */
-    const char *needs;       /* path of the list given to --needs, or NULL */
-    const char *findings;    /* text of the file given to --checks, or NULL */
+    unsigned part, parts; /* of --part */
+    const char *needs;    /* path of the list given to --needs, or NULL */
+    const char *findings; /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
 } driver;
 
 /* An array's memory, with guard zones on both sides. */
 typedef struct allocation {
-    unsigned char *memory;   /* as malloc gave it */
-    unsigned char *array;    /* the first element of the allocation */
+    unsigned char *memory; /* as malloc gave it */
+    unsigned char *array;  /* the first element of the allocation */
     size_t bytes;
-    uint64_t device;         /* copy of memory on a GPU, or 0 */
+    uint64_t device; /* copy of memory on a GPU, or 0 */
 } allocation;
 
 /* One case in one version. */
@@ -67,7 +70,7 @@ typedef struct attempt {
     uint64_t *list_words[8];
     size_t list_bytes[8];
     bc_text output, problems;
-    bool found;              /* something that is listed */
+    bool found; /* something that is listed */
 } attempt;
 
 static void problem(attempt *a, const char *format, ...) TV_PRINTF(2, 3);
@@ -210,10 +213,9 @@ static bool add_buffers(attempt *a, tv_vm *vm, tv_sink sink)
         tv_dtype dtype;
         if (!bc_dtype_from_kind(array->dtype->kind, &dtype))
             continue;
-        tv_array view = { a->arrays[i].array + (size_t)array->offset * case_bytes(array->dtype), dtype, array->rank,
-                          array->shape, array->stride };
-        if (a->arrays[i].bytes
-            && tv_vm_describe_array(vm, &view, array->name, array->role == CASE_OUT, sink) != TV_OK)
+        tv_array view = {a->arrays[i].array + (size_t)array->offset * case_bytes(array->dtype), dtype, array->rank,
+                         array->shape, array->stride};
+        if (a->arrays[i].bytes && tv_vm_describe_array(vm, &view, array->name, array->role == CASE_OUT, sink) != TV_OK)
             return false;
     }
     /* kernels read whole powers of two; a list ends with its last record all the same */
@@ -250,8 +252,10 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
 {
     const corpus_case *c = a->c;
     tv_vm *vm;
-    tv_vm_options options = { .threads = a->driver->threads, .order_seed = a->driver->seed,
-                              .output = { &a->output, bc_text_append }, .checks = a->driver->findings ? TV_CHECK_ALL : 0 };
+    tv_vm_options options = {.threads = a->driver->threads,
+                             .order_seed = a->driver->seed,
+                             .output = {&a->output, bc_text_append},
+                             .checks = a->driver->findings ? TV_CHECK_ALL : 0};
     tv_status status = tv_vm_new(m, &options, sink, &vm);
     if (status != TV_OK)
         return status;
@@ -280,8 +284,8 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     bc_text ptx;
     char error[400];
     bc_text_init(&ptx, NULL);
-    tv_status status = tv_compile_ptx(m, &(tv_compile_options){ .target = a->driver->target, .opt_level = 3 }, sink,
-                                      (tv_writer){ &ptx, bc_text_append });
+    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3}, sink,
+                                      (tv_writer){&ptx, bc_text_append});
     ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
     if (status == TV_OK && !sim) {
         problem(a, "    PTX: %s\n", error);
@@ -292,12 +296,16 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
         return status;
     for (size_t i = 0; i < c->array_count; i++)
         if (a->arrays[i].bytes)
-            ptxsim_buffer_add_at(sim, (uintptr_t)a->arrays[i].array, a->arrays[i].array, a->arrays[i].bytes, c->arrays[i].name);
+            ptxsim_buffer_add_at(sim, (uintptr_t)a->arrays[i].array, a->arrays[i].array, a->arrays[i].bytes,
+                                 c->arrays[i].name);
     for (size_t i = 0; i < c->list_count; i++)
         if (a->list_words[i])
-            ptxsim_buffer_add_at(sim, (uintptr_t)a->list_words[i], a->list_words[i], a->list_bytes[i], c->lists[i].name);
-    ptxsim_launch launch = { .entry = c->symbol, .grid = { c->grid[0], c->grid[1], c->grid[2] }, .params = params,
-                             .seed = a->driver->seed };
+            ptxsim_buffer_add_at(sim, (uintptr_t)a->list_words[i], a->list_words[i], a->list_bytes[i],
+                                 c->lists[i].name);
+    ptxsim_launch launch = {.entry = c->symbol,
+                            .grid = {c->grid[0], c->grid[1], c->grid[2]},
+                            .params = params,
+                            .seed = a->driver->seed};
     if (!ptxsim_run(sim, &launch)) {
         status = trapped(sim) ? TV_TRAP : TV_INVALID;
         if (status == TV_INVALID || c->outcome != CASE_TRAPS)
@@ -315,7 +323,8 @@ static bool copy_to_gpu(attempt *a)
     size_t guard = device_guard(a);
     for (size_t i = 0; i < a->c->array_count && ok; i++) {
         allocation *m = &a->arrays[i];
-        ok = gpu_alloc(m->bytes + 2 * guard, &m->device) && gpu_write(m->device, m->array - guard, m->bytes + 2 * guard);
+        ok = gpu_alloc(m->bytes + 2 * guard, &m->device)
+             && gpu_write(m->device, m->array - guard, m->bytes + 2 * guard);
     }
     return ok;
 }
@@ -333,7 +342,8 @@ static bool copy_from_gpu(attempt *a)
 
 static bool list_to_gpu(const attempt *a, size_t i, uint64_t *value, uint64_t *out_address)
 {
-    bool ok = gpu_alloc(a->list_bytes[i] + GUARD, out_address) && gpu_write(*out_address, a->list_words[i], a->list_bytes[i]);
+    bool ok = gpu_alloc(a->list_bytes[i] + GUARD, out_address)
+              && gpu_write(*out_address, a->list_words[i], a->list_bytes[i]);
     *value = *out_address;
     return ok;
 }
@@ -346,19 +356,19 @@ static size_t arrays_to_keep(const attempt *a, gpu_kept *out)
     size_t count = 0;
     for (size_t i = 0; i < a->c->array_count && count < MAX_KEPT; i++)
         if (a->c->arrays[i].role == CASE_INOUT && a->arrays[i].device)
-            out[count++] = (gpu_kept){ .address = a->arrays[i].device + device_guard(a), .bytes = a->arrays[i].bytes };
+            out[count++] = (gpu_kept){.address = a->arrays[i].device + device_guard(a), .bytes = a->arrays[i].bytes};
     return count;
 }
 
 static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const void *const *params, tv_sink sink)
 {
     const corpus_case *c = a->c;
-    uint64_t lists[8] = { 0 };
+    uint64_t lists[8] = {0};
     bc_text ptx;
     gpu_module *loaded = NULL;
     bc_text_init(&ptx, NULL);
-    tv_status status = tv_compile_ptx(m, &(tv_compile_options){ .target = a->driver->target, .opt_level = 3 }, sink,
-                                      (tv_writer){ &ptx, bc_text_append });
+    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3}, sink,
+                                      (tv_writer){&ptx, bc_text_append});
     bool ok = status == TV_OK && gpu_load(ptx.ptr, &loaded);
     for (size_t i = 0; i < c->param_count && ok; i++)
         if (c->params[i].kind == CASE_LIST)
@@ -402,8 +412,9 @@ static tv_status run_kernel(attempt *a, const tv_module *m, tv_sink sink)
     if (a->driver->gpu && !copy_to_gpu(a))
         problem(a, "    %s\n", gpu_error());
     else if (values && params && set_params(a, values, params))
-        status = a->driver->gpu ? run_gpu(a, m, values, params, sink)
-               : a->driver->target ? run_simulator(a, m, params, sink) : run_machine(a, m, params, sink);
+        status = a->driver->gpu      ? run_gpu(a, m, values, params, sink)
+                 : a->driver->target ? run_simulator(a, m, params, sink)
+                                     : run_machine(a, m, params, sink);
     free(values);
     free(params);
     return status;
@@ -478,7 +489,7 @@ static void check_output(attempt *a)
 /* Opens, verifies and runs; what goes wrong is in a->problems. */
 static void run_file(attempt *a, const char *bytes, size_t size)
 {
-    tv_sink sink = { a, keep_finding };
+    tv_sink sink = {a, keep_finding};
     tv_module *m;
     if (tv_module_open(bytes, size, NULL, sink, &m) != TV_OK) {
         problem(a, "    does not open\n");
@@ -493,7 +504,8 @@ static void run_file(attempt *a, const char *bytes, size_t size)
         problem(a, "    does not verify\n");
     } else {
         status = run_kernel(a, m, sink);
-        if (status == TV_UNSUPPORTED && a->driver->target && strtoul(a->driver->target + 3, NULL, 10) < a->c->needs_sm) {
+        if (status == TV_UNSUPPORTED && a->driver->target
+            && strtoul(a->driver->target + 3, NULL, 10) < a->c->needs_sm) {
             bc_text_clear(&a->problems);
             tv_module_close(m);
             return; /* the chip lacks what it needs, and that was said */
@@ -522,7 +534,7 @@ static bool run_attempt(const driver *d, const corpus_case *c, int minor)
 {
     char path[1024];
     size_t size;
-    attempt a = { .driver = d, .c = c };
+    attempt a = {.driver = d, .c = c};
     bc_text_init(&a.output, NULL);
     bc_text_init(&a.problems, NULL);
     a.arrays = calloc(c->array_count + 1, sizeof *a.arrays);
@@ -586,8 +598,8 @@ static bool run_elsewhere(const driver *d, const corpus_case *c, int minor)
     snprintf(version, sizeof version, "13.%d", minor);
     pid_t child = fork();
     if (child == 0) {
-        execl("/proc/self/exe", "corpus_run", d->folder, "--gpu", d->target, "--filter", c->name, "--version", version, "--alone", "1",
-              (char *)NULL);
+        execl("/proc/self/exe", "corpus_run", d->folder, "--gpu", d->target, "--filter", c->name, "--version", version,
+              "--alone", "1", (char *)NULL);
         _exit(2);
     }
     int status = 1;
@@ -612,7 +624,8 @@ static void run_cases(driver *d, const corpus_cases *cases, size_t first)
                 continue;
             if (!c->file[minor - 1])
                 g->skipped++;
-            else if (d->gpu && !d->alone && c->outcome == CASE_TRAPS ? run_elsewhere(d, c, minor) : run_attempt(d, c, minor))
+            else if (d->gpu && !d->alone && c->outcome == CASE_TRAPS ? run_elsewhere(d, c, minor)
+                                                                     : run_attempt(d, c, minor))
                 g->passed++;
             else
                 g->failed++;
@@ -735,7 +748,7 @@ static bool parse(driver *d, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    driver d = { .jobs = 1, .parts = 1 };
+    driver d = {.jobs = 1, .parts = 1};
     corpus_cases cases;
     unsigned passed = 0, failed = 0, skipped = 0;
     if (!parse(&d, argc, argv))

@@ -78,7 +78,8 @@ static bool parse_head_line(fixture *f, const char *line, size_t len)
 
 static bool is_kind(const char *word)
 {
-    static const char *const kinds[] = {"input", "bytes", "stdin", "output", "stdout", "stderr", "bad", "good", "report"};
+    static const char *const kinds[] = {"input",  "bytes", "stdin", "output", "stdout",
+                                        "stderr", "bad",   "good",  "report"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(word, kinds[i]) == 0)
             return true;

@@ -10,32 +10,32 @@ enum { FIXTURE_MAX_SECTIONS = 64, FIXTURE_MAX_RUNS = 32, FIXTURE_MAX_ARGS = 64 }
 /* Text between a line `--- kind [name] [key=value ...]` and the next such line, borrowed from the file's text. */
 typedef struct fixture_section {
     char kind[16];
-    char name[64];       /* empty when not given */
-    bool is_bytes;       /* the word `bytes` stood after the kind */
-    char to[16];         /* to=13.N */
-    char flags[256];     /* flags="..." or flags=--strict */
-    int exit_code;       /* exit=N; -1 when not given */
+    char name[64];   /* empty when not given */
+    bool is_bytes;   /* the word `bytes` stood after the kind */
+    char to[16];     /* to=13.N */
+    char flags[256]; /* flags="..." or flags=--strict */
+    int exit_code;   /* exit=N; -1 when not given */
     const char *text;
     size_t len;
-    char *replacement;   /* new text, set by fixture_replace; NULL: unchanged */
+    char *replacement; /* new text, set by fixture_replace; NULL: unchanged */
 } fixture_section;
 
 typedef struct fixture_run {
     char *args[FIXTURE_MAX_ARGS]; /* terminated by NULL; strings owned by the fixture */
     int arg_count;
-    int exit_code;       /* -1 when EXPECT is not given */
+    int exit_code; /* -1 when EXPECT is not given */
 } fixture_run;
 
 typedef struct fixture {
-    char *text;          /* the whole file */
+    char *text; /* the whole file */
     size_t size;
-    size_t head_len;     /* bytes before the first section */
+    size_t head_len; /* bytes before the first section */
     bool has_why;
     fixture_run runs[FIXTURE_MAX_RUNS];
     int run_count;
     fixture_section sections[FIXTURE_MAX_SECTIONS];
     int section_count;
-    char error[160];     /* what is wrong with the file; empty: nothing */
+    char error[160]; /* what is wrong with the file; empty: nothing */
 } fixture;
 
 /* Reads a fixture. False after an error: fixture->error says what. Release it in any case. */

@@ -36,7 +36,8 @@ static struct {
     int (*cuModuleLoadData)(module *, const void *);
     int (*cuModuleUnload)(module);
     int (*cuModuleGetFunction)(function *, module, const char *);
-    int (*cuLaunchKernel)(function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+    int (*cuLaunchKernel)(function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                          void **, void **);
     int (*cuEventCreate)(event *, unsigned);
     int (*cuEventRecord)(event, void *);
     int (*cuEventSynchronize)(event);
@@ -82,14 +83,38 @@ unsigned gpu_sm(void)
 
 static bool find_functions(void)
 {
-    static const struct { const char *name; void *slot; } functions[] = {
+    static const struct {
+        const char *name;
+        void *slot;
+    } functions[] = {
 #define F(name) {#name, &cu.name}
-        F(cuInit), F(cuDeviceGet), F(cuDeviceGetName), F(cuDeviceGetAttribute), F(cuDevicePrimaryCtxRetain),
-        F(cuDevicePrimaryCtxRelease_v2), F(cuDevicePrimaryCtxReset_v2), F(cuCtxSetCurrent), F(cuCtxSynchronize), F(cuMemAlloc_v2), F(cuMemFree_v2),
-        F(cuMemcpyHtoD_v2), F(cuMemcpyDtoH_v2), F(cuMemcpyDtoDAsync_v2), F(cuMemsetD32Async),
-        F(cuMemHostRegister_v2), F(cuMemHostUnregister), F(cuMemHostGetDevicePointer_v2), F(cuModuleLoadData), F(cuModuleUnload),
-        F(cuModuleGetFunction), F(cuLaunchKernel), F(cuEventCreate), F(cuEventRecord), F(cuEventSynchronize),
-        F(cuEventElapsedTime), F(cuGetErrorString),
+        F(cuInit),
+        F(cuDeviceGet),
+        F(cuDeviceGetName),
+        F(cuDeviceGetAttribute),
+        F(cuDevicePrimaryCtxRetain),
+        F(cuDevicePrimaryCtxRelease_v2),
+        F(cuDevicePrimaryCtxReset_v2),
+        F(cuCtxSetCurrent),
+        F(cuCtxSynchronize),
+        F(cuMemAlloc_v2),
+        F(cuMemFree_v2),
+        F(cuMemcpyHtoD_v2),
+        F(cuMemcpyDtoH_v2),
+        F(cuMemcpyDtoDAsync_v2),
+        F(cuMemsetD32Async),
+        F(cuMemHostRegister_v2),
+        F(cuMemHostUnregister),
+        F(cuMemHostGetDevicePointer_v2),
+        F(cuModuleLoadData),
+        F(cuModuleUnload),
+        F(cuModuleGetFunction),
+        F(cuLaunchKernel),
+        F(cuEventCreate),
+        F(cuEventRecord),
+        F(cuEventSynchronize),
+        F(cuEventElapsedTime),
+        F(cuGetErrorString),
 #undef F
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -191,8 +216,8 @@ void gpu_unload(gpu_module *m)
 
 static bool launch(function f, const uint32_t grid[3], const void *const *params)
 {
-    return check("cuLaunchKernel", cu.cuLaunchKernel(f, grid[0], grid[1], grid[2], 1, 1, 1, 0, NULL,
-                                                     (void **)(uintptr_t)params, NULL));
+    return check("cuLaunchKernel",
+                 cu.cuLaunchKernel(f, grid[0], grid[1], grid[2], 1, 1, 1, 0, NULL, (void **)(uintptr_t)params, NULL));
 }
 
 bool gpu_launch(gpu_module *m, const char *entry, const uint32_t grid[3], const void *const *params)
@@ -271,8 +296,8 @@ bool gpu_time(gpu_module *m, const char *entry, const uint32_t grid[3], const vo
         gpu.flush = flush;
     if (count > MAX_TIMES)
         count = MAX_TIMES;
-    if (!check("cuModuleGetFunction", cu.cuModuleGetFunction(&f, (module)m, entry)) || !check("cuEventCreate", cu.cuEventCreate(&start, 0))
-        || !check("cuEventCreate", cu.cuEventCreate(&end, 0)))
+    if (!check("cuModuleGetFunction", cu.cuModuleGetFunction(&f, (module)m, entry))
+        || !check("cuEventCreate", cu.cuEventCreate(&start, 0)) || !check("cuEventCreate", cu.cuEventCreate(&end, 0)))
         return false;
     int turn = open("/proc/self/exe", O_RDONLY | O_CLOEXEC); /* processes of one program measure one at a time */
     flock(turn, LOCK_EX);

@@ -33,8 +33,8 @@ void gpu_unload(gpu_module *module);
 bool gpu_launch(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params);
 bool gpu_wait(void);
 
-/* What kernels print goes to standard output. Between these two it is kept, and then appended to out; nothing else may be
-   printed between them. False: there is no temporary file. */
+/* What kernels print goes to standard output. Between these two it is kept, and then appended to out; nothing else may
+   be printed between them. False: there is no temporary file. */
 bool gpu_capture_begin(void);
 void gpu_capture_end(bc_text *out);
 /* Memory that a kernel changes and that every launch is to find as it was; copy: 0 at first, then owned by gpu_time. */
@@ -43,8 +43,8 @@ typedef struct gpu_kept {
     size_t bytes;
 } gpu_kept;
 
-/* Median of the milliseconds that count launches take, each after other memory was written, so that no cache helps. Processes of
-   one program take turns. */
+/* Median of the milliseconds that count launches take, each after other memory was written, so that no cache helps.
+   Processes of one program take turns. */
 bool gpu_time(gpu_module *module, const char *entry, const uint32_t grid[3], const void *const *params, gpu_kept *kept,
               size_t kept_count, unsigned count, double *out_ms);
 

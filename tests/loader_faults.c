@@ -107,7 +107,7 @@ static bool was_said(const char *words)
 }
 
 #define CHECK_SAID(words) CHECK_MSG(was_said(words), "expected \"%s\" in:\n%s", (words), said.ptr ? said.ptr : "")
-#define CHECK_MESSAGE(words) \
+#define CHECK_MESSAGE(words)                                                                        \
     CHECK_MSG(strstr(tvGetLastErrorMessage(), (words)) != NULL, "expected \"%s\" in:\n%s", (words), \
               tvGetLastErrorMessage())
 
@@ -156,8 +156,8 @@ static tvResult use_library(const bc_text *bytecode)
     tvResult code = tvLibraryLoadData(&library, bytecode->ptr, NULL, NULL, 0, NULL, NULL, 0);
     if (code != 0)
         return code;
-    if ((code = tvLibraryGetKernel(&kernel, library, "second")) == 0 &&
-        (code = tvKernelGetFunction(&function, kernel)) == 0)
+    if ((code = tvLibraryGetKernel(&kernel, library, "second")) == 0
+        && (code = tvKernelGetFunction(&function, kernel)) == 0)
         code = tvLaunchKernel(function, 7, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
     tvResult unloaded = tvLibraryUnload(library);
     return code ? code : unloaded;
@@ -296,12 +296,12 @@ static void scenario_other_images(void)
     CHECK(tvModuleLoadData(&module, ptx) == 0);
     CHECK(tvModuleGetFunction(&function, module, "plain") == 0);
     CHECK(tvLaunchKernel(function, 2, 1, 1, 64, 2, 1, 9, NULL, params, NULL) == 0);
-    CHECK(strcmp(fake->last_launch() + 15, "plain grid 2,1,1 block 64,2,1 shared 9 first 1") == 0 ||
-          strstr(fake->last_launch(), "block 64,2,1 shared 9") != NULL);
+    CHECK(strcmp(fake->last_launch() + 15, "plain grid 2,1,1 block 64,2,1 shared 9 first 1") == 0
+          || strstr(fake->last_launch(), "block 64,2,1 shared 9") != NULL);
     CHECK(tvModuleUnload(module) == 0);
     CHECK(tvModuleLoadDataEx(&module, "rubbish", 0, NULL, NULL) == LD_CUDA_INVALID_IMAGE);
-    CHECK(tvModuleLoadData(NULL, ptx) == LD_CUDA_INVALID_VALUE &&
-          tvModuleLoadData(&module, NULL) == LD_CUDA_INVALID_VALUE);
+    CHECK(tvModuleLoadData(NULL, ptx) == LD_CUDA_INVALID_VALUE
+          && tvModuleLoadData(&module, NULL) == LD_CUDA_INVALID_VALUE);
     CHECK(tvModuleLoad(&module, "there/is/none") == LD_CUDA_FILE_NOT_FOUND);
     CHECK(tvLibraryLoadFromFile(&library, "none", NULL, NULL, 0, NULL, NULL, 0) == LD_CUDA_FILE_NOT_FOUND);
     CHECK(files_write("plain.ptx", ptx, sizeof ptx - 1));
@@ -332,8 +332,8 @@ static void scenario_launch_checks(void)
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 100, NULL, params, NULL) == LD_CUDA_INVALID_VALUE);
     CHECK_MESSAGE("[L-LAUNCH-04] launch of first: ");
     CHECK_MESSAGE("sharedMemBytes must be 0");
-    CHECK(tvLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL) ==
-          LD_CUDA_INVALID_VALUE); /* the driver's no */
+    CHECK(tvLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL)
+          == LD_CUDA_INVALID_VALUE); /* the driver's no */
     CHECK_MESSAGE("[L-LAUNCH-02] launch of first with 1, 1, 1 tile blocks of 32 threads (CUDA_ERROR_INVALID_VALUE)");
     CHECK_MESSAGE("help: launch with the block 1, 1, 1");
     unsigned char buffer[16] = {0};
@@ -378,8 +378,8 @@ static void scenario_each_call_fails(void)
                 size_t lost = unload || strcmp(failed, "cuLinkDestroy") == 0;
                 CHECK_MSG(left == lost, "%s failed: %zu objects left", failed, left);
                 kept += lost;
-                bool plain =
-                    unload || strcmp(failed, "cuLibraryGetKernel") == 0 || strcmp(failed, "cuKernelGetFunction") == 0;
+                bool plain = unload || strcmp(failed, "cuLibraryGetKernel") == 0
+                             || strcmp(failed, "cuKernelGetFunction") == 0;
                 CHECK_MSG(plain || code == 0 || strncmp(tvGetLastErrorMessage(), "[L-MEM-01] ", 11) == 0,
                           "%s failed without a message", failed);
                 CHECK(uses[way](&bytecode) == 0); /* and then it works */
@@ -503,8 +503,9 @@ static void check_jit_message(tvResult code, const char *what)
 {
     CHECK_MSG(code == LD_CUDA_INVALID_PTX, "%s: %d", what, (int)code);
     CHECK_MESSAGE("[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line ");
-    CHECK_MESSAGE("error   : Not a name of any known instruction: 'bogus'\n      which belongs to op 0 return kernel.py:3:5\n"
-                  "   ptxas fatal   : Ptx assembly aborted due to errors\n (CUDA_ERROR_INVALID_PTX)");
+    CHECK_MESSAGE(
+        "error   : Not a name of any known instruction: 'bogus'\n      which belongs to op 0 return kernel.py:3:5\n"
+        "   ptxas fatal   : Ptx assembly aborted due to errors\n (CUDA_ERROR_INVALID_PTX)");
 }
 
 static void scenario_jit_log(void)
@@ -517,7 +518,8 @@ static void scenario_jit_log(void)
     tvJitOption options[] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
     check_jit_message(tvModuleLoadDataEx(&module, bytecode.ptr, 2, options, values), "module");
-    CHECK(strstr(log, "[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line ") != NULL);
+    CHECK(strstr(log, "[L-JIT-01] the driver cannot assemble the kernel:\n   ptxas application ptx input, line ")
+          != NULL);
     CHECK(strstr(log, "which belongs to op 0") != NULL);
     CHECK((uintptr_t)values[1] == strlen(log) + 1);
     check_jit_message(tvLibraryLoadData(&library, bytecode.ptr, NULL, NULL, 0, NULL, NULL, 0), "library");
@@ -545,7 +547,8 @@ static void scenario_jit_lazy(void)
     CHECK(tvLibraryGetKernel(&kernel, library, "second") == 0);
     check_jit_message(tvKernelGetFunction(&function, kernel), "cuKernelGetFunction");
     setenv("FAKECUDA_LAZY", "cuLaunchKernel", 1);
-    check_jit_message(tvLaunchKernel((struct CUfunc_st *)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), "cuLaunchKernel");
+    check_jit_message(tvLaunchKernel((struct CUfunc_st *)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+                      "cuLaunchKernel");
     CHECK(tvLibraryUnload(library) == 0);
     stop(cu);
     bc_text_release(&bytecode);
@@ -568,15 +571,16 @@ static void scenario_jit_options(void)
     for (size_t i = 0; i < TV_COUNT(asked); i++) {
         void *values[] = {(void *)(uintptr_t)asked[i].level, (void *)(uintptr_t)asked[i].line_info};
         CHECK(tvModuleLoadDataEx(&module, bytecode.ptr, 2, options, values) == 0);
-        snprintf(expected, sizeof expected, "%s: %s, target %s", linked ? "cuLinkCreate" : "cuModuleLoadDataEx", asked[i].found,
-                 linked ? "0x1005a, a log" : "0x0, a log");
+        snprintf(expected, sizeof expected, "%s: %s, target %s", linked ? "cuLinkCreate" : "cuModuleLoadDataEx",
+                 asked[i].found, linked ? "0x1005a, a log" : "0x0, a log");
         /* A cubin is then loaded without any. */
         CHECK_MSG(linked || strcmp(fake->last_options(), expected) == 0, "%s", fake->last_options());
-        CHECK(!linked || strcmp(fake->last_options(), "cuModuleLoadDataEx: level 4, line info 0, target 0x0, no log") == 0);
+        CHECK(!linked
+              || strcmp(fake->last_options(), "cuModuleLoadDataEx: level 4, line info 0, target 0x0, no log") == 0);
         CHECK(tvModuleUnload(module) == 0);
         CHECK(tvLibraryLoadData(&library, bytecode.ptr, options, values, 2, NULL, NULL, 0) == 0);
-        snprintf(expected, sizeof expected, "cuLibraryLoadData: %s, target 0x0, %s", linked ? "level 4, line info 0" : asked[i].found,
-                 linked ? "no log" : "a log");
+        snprintf(expected, sizeof expected, "cuLibraryLoadData: %s, target 0x0, %s",
+                 linked ? "level 4, line info 0" : asked[i].found, linked ? "no log" : "a log");
         CHECK_MSG(strcmp(fake->last_options(), expected) == 0, "%s", fake->last_options());
         CHECK(tvLibraryUnload(library) == 0);
     }
@@ -592,7 +596,8 @@ static void scenario_jit_options(void)
     bc_text_release(&bytecode);
 }
 
-/* More static shared memory than the linker takes: unless the target is of one architecture alone, the kernel stays PTX. */
+/* More static shared memory than the linker takes: unless the target is of one architecture alone, the kernel stays
+   PTX. */
 static void scenario_large_shared(void)
 {
     bool takes = strcmp(getenv("FAKECUDA_DEVICES"), "90") == 0;
@@ -643,7 +648,8 @@ static void scenario_form(void)
         {NULL, NULL, NULL, NULL, "file", LD_CUBIN, "the driver's cache, ~/.nv/ComputeCache, cannot be written to"},
         {NULL, NULL, NULL, NULL, "closed", LD_CUBIN, "the driver's cache, ~/.nv/ComputeCache, cannot be written to"},
         {NULL, NULL, NULL, NULL, "blocked", LD_CUBIN, "the driver's cache, ~/.nv/ComputeCache, cannot be written to"},
-        {NULL, NULL, NULL, NULL, NULL, LD_CUBIN, "the driver's cache has no folder: neither CUDA_CACHE_PATH nor HOME is set"},
+        {NULL, NULL, NULL, NULL, NULL, LD_CUBIN,
+         "the driver's cache has no folder: neither CUDA_CACHE_PATH nor HOME is set"},
         {"ptx", "1", "0", NULL, NULL, LD_PTX, "TILEVM_IMAGE asks for it"},
         {"cubin", NULL, NULL, NULL, "home", LD_CUBIN, "TILEVM_IMAGE asks for it"},
         {"PTX", "1", NULL, NULL, "home", LD_CUBIN, "CUDA_CACHE_DISABLE is set"},
@@ -706,8 +712,9 @@ static void scenario_bad_bytecode(void)
     CHECK(fake_compile_count() == 0);
     setenv("FAKE_COMPILE_REFUSES", "1", 1);
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_NO_BINARY_FOR_GPU);
-    CHECK_MESSAGE("[L-IMG-02] the bytecode cannot be compiled for sm_90\n   error[G-GEN-01]: there is no code for this\n"
-                  "      in @first: addi %0, %1\n      at kernel.py:7:3\n      help: try something else");
+    CHECK_MESSAGE(
+        "[L-IMG-02] the bytecode cannot be compiled for sm_90\n   error[G-GEN-01]: there is no code for this\n"
+        "      in @first: addi %0, %1\n      at kernel.py:7:3\n      help: try something else");
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -757,8 +764,10 @@ static void scenario_cache_hit(void)
     CHECK(fake_compile_count() == 0 && fake->links() == 0);
     CHECK(strstr(fake->last_launch(), "block 128,1,1 shared 65536") != NULL);
     CHECK(said.len == 0);
-    CHECK_NOTED(wants_cubins() ? "2: first: for sm_90, a cubin from the cache: TILEVM_IMAGE asks for it\n2: first: handed to the driver as a cubin in "
-                               : "2: first: for sm_90, PTX from the cache: the driver keeps the code\n2: first: handed to the driver as PTX in ");
+    CHECK_NOTED(wants_cubins() ? "2: first: for sm_90, a cubin from the cache: TILEVM_IMAGE asks for it\n2: first: "
+                                 "handed to the driver as a cubin in "
+                               : "2: first: for sm_90, PTX from the cache: the driver keeps the code\n2: first: handed "
+                                 "to the driver as PTX in ");
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -884,8 +893,8 @@ static void scenario_cache_read_only(void)
 static void scenario_cache_full(void)
 {
     signal(SIGXFSZ, SIG_IGN);
-    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY}) ==
-          0); /* a write beyond fails, as on a full disk */
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY})
+          == 0); /* a write beyond fails, as on a full disk */
     check_without_cache("[L-CACHE-03]", "cannot be written: File too large");
     tally found = look_at_cache();
     CHECK(found.files == 0); /* nothing half written */
@@ -974,9 +983,17 @@ static void scenario_cache_sizes(void)
         const char *text;
         uint64_t limit;
         bool problem;
-    } sizes[] = {{"1000", 1000, false}, {"64K", 65536, false}, {"3m", 3 << 20, false}, {"2G", (uint64_t)2 << 30, false},
-                 {"", (uint64_t)1 << 30, false}, {"lots", 0, true}, {"-1", 0, true}, {"5X", 0, true}, {"1GG", 0, true},
-                 {"99999999999999999999", 0, true}, {"99999999999G", 0, true}};
+    } sizes[] = {{"1000", 1000, false},
+                 {"64K", 65536, false},
+                 {"3m", 3 << 20, false},
+                 {"2G", (uint64_t)2 << 30, false},
+                 {"", (uint64_t)1 << 30, false},
+                 {"lots", 0, true},
+                 {"-1", 0, true},
+                 {"5X", 0, true},
+                 {"1GG", 0, true},
+                 {"99999999999999999999", 0, true},
+                 {"99999999999G", 0, true}};
     for (size_t i = 0; i < TV_COUNT(sizes); i++) {
         ld_cache cache;
         setenv("TILEVM_CACHE_SIZE", sizes[i].text, 1);
@@ -1122,7 +1139,7 @@ static const struct {
     void (*run)(void);
     const char *environment[3]; /* NAME=value */
     bool no_driver;
-    bool same_folder;           /* goes on in the folder of the one before */
+    bool same_folder; /* goes on in the folder of the one before */
 } scenarios[] = {
     {"load", scenario_load, {NULL}, false, false},
     {"load-cubin", scenario_load, {"TILEVM_IMAGE=cubin"}, false, false},
@@ -1153,8 +1170,15 @@ static const struct {
     {"jit-lazy", scenario_jit_lazy, {"FAKE_COMPILE_BREAKS=1"}, false, false},
     {"jit-options", scenario_jit_options, {NULL}, false, false},
     {"jit-options-cubin", scenario_jit_options, {"TILEVM_IMAGE=cubin"}, false, false},
-    {"large-shared", scenario_large_shared, {"FAKE_COMPILE_SHARED=65536", "FAKECUDA_DEVICES=90", "TILEVM_IMAGE=cubin"}, false, false},
-    {"large-shared-ptx", scenario_large_shared, {"FAKE_COMPILE_SHARED=65536", "FAKECUDA_DEVICES=80", "TILEVM_IMAGE=cubin"}, false,
+    {"large-shared",
+     scenario_large_shared,
+     {"FAKE_COMPILE_SHARED=65536", "FAKECUDA_DEVICES=90", "TILEVM_IMAGE=cubin"},
+     false,
+     false},
+    {"large-shared-ptx",
+     scenario_large_shared,
+     {"FAKE_COMPILE_SHARED=65536", "FAKECUDA_DEVICES=80", "TILEVM_IMAGE=cubin"},
+     false,
      false},
     {"form", scenario_form, {NULL}, false, false},
     {"driver-keeps-nothing", scenario_driver_keeps_nothing, {"CUDA_CACHE_DISABLE=1"}, false, false},
@@ -1244,8 +1268,8 @@ static void run_one(size_t i, char *self, const char *folder, const char *driver
         CHECK_MSG(false, "%s: %s", scenarios[i].name, strerror(errno));
     } else {
         const char *line = strstr(result.out, ": ");
-        if (result.exit_code > 1 || result.signal || !(line = strstr(result.out, scenarios[i].name)) ||
-            sscanf(line + strlen(scenarios[i].name), ": %u passed, %u failed", &passed, &failed) != 2)
+        if (result.exit_code > 1 || result.signal || !(line = strstr(result.out, scenarios[i].name))
+            || sscanf(line + strlen(scenarios[i].name), ": %u passed, %u failed", &passed, &failed) != 2)
             CHECK_MSG(false, "%s ended with status %d, signal %d\n%s%s", scenarios[i].name, result.exit_code,
                       result.signal, result.out, result.err);
         else {
@@ -1267,8 +1291,8 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "-s") == 0)
         return run_here(argv[2]);
     char self[4096], driver[4200], folder[4096] = "", top[4096];
-    if (argc != 2 || !realpath("/proc/self/exe", self) || (mkdir(argv[1], 0777) != 0 && errno != EEXIST) ||
-        !realpath(argv[1], top)) {
+    if (argc != 2 || !realpath("/proc/self/exe", self) || (mkdir(argv[1], 0777) != 0 && errno != EEXIST)
+        || !realpath(argv[1], top)) {
         fputs("usage: loader_faults FOLDER\n", stderr);
         return 2;
     }

@@ -4,7 +4,8 @@
      malformed CORPUS FOLDER      the unpacked corpus; small files as annotated bytes (*.mkbc)
 
    Damage: every prefix; every change of one byte; sections twice, missing, in another order; random changes; and the
-   n-th allocation failing for every n. The text of a file is damaged likewise, for the parser. Ends with a line `malformed: N passed, N failed`. */
+   n-th allocation failing for every n. The text of a file is damaged likewise, for the parser. Ends with a line
+   `malformed: N passed, N failed`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,14 @@
 #include "tests/mkbc.h"
 #include "tilevm/tilevm.h"
 
-enum { MAX_SHOWN = 20, RANDOM_SEED = 20240607, RANDOM_ROUNDS = 60, MAX_SECTIONS = 8, HEADER_SIZE = 12,
-       STRIDE = 97 /* every so many-th file of the corpus; prime, so that all versions and groups have their turn */ };
+enum {
+    MAX_SHOWN = 20,
+    RANDOM_SEED = 20240607,
+    RANDOM_ROUNDS = 60,
+    MAX_SECTIONS = 8,
+    HEADER_SIZE = 12,
+    STRIDE = 97 /* every so many-th file of the corpus; prime, so that all versions and groups have their turn */
+};
 
 static unsigned passed, failed;
 
@@ -63,11 +70,14 @@ static const char *behaviour(const void *bytes, size_t size, bool strict, findin
     *out_status = tv_module_open(bytes, size, &options, sink, &module);
     if (*out_status != TV_OK)
         return *out_status != TV_INVALID ? "opening ends with neither success nor an error"
-             : f->errors != 1 ? "not exactly one error" : NULL;
+               : f->errors != 1          ? "not exactly one error"
+                                         : NULL;
     if (f->errors)
         wrong = "opening reports an error and succeeds";
-    if (tv_module_print(module, &(tv_print_options){.debug_info = true}, (tv_writer){.user = &written, .write = discard})
-        != TV_OK && !wrong)
+    if (tv_module_print(module, &(tv_print_options){.debug_info = true},
+                        (tv_writer){.user = &written, .write = discard})
+            != TV_OK
+        && !wrong)
         wrong = "what opens cannot be printed";
     written = 0;
     *out_status = tv_module_verify(module, NULL, sink);
@@ -81,7 +91,8 @@ static const char *behaviour(const void *bytes, size_t size, bool strict, findin
 }
 
 /* Puts bytes through the library, and counts one check; gives the status of the first part that refused them, and the
-   first rule. The bytes are copied into a block of their exact size, so that a sanitizer sees every read past the end. */
+   first rule. The bytes are copied into a block of their exact size, so that a sanitizer sees every read past the end.
+ */
 static tv_status digest(const char *file, const char *damage, size_t at, const void *bytes, size_t size, char *out_rule)
 {
     void *exact = malloc(size ? size : 1);
@@ -259,8 +270,8 @@ static void check_sections(const char *file, const unsigned char *bytes)
 /* ---- memory that runs out ---- */
 
 typedef struct stingy {
-    size_t left;     /* allocations that still succeed */
-    size_t held;     /* bytes not yet released */
+    size_t left; /* allocations that still succeed */
+    size_t held; /* bytes not yet released */
 } stingy;
 
 static void *stingy_alloc(void *user, size_t size)
@@ -303,7 +314,8 @@ static bool with_budget(const char *file, const unsigned char *bytes, size_t siz
     if (status == TV_OK)
         status = tv_module_write(module, sink, (tv_writer){.user = &written, .write = discard});
     tv_module_close(module);
-    check(status == TV_OK || status == TV_NO_MEMORY, file, "allocations", budget, "running out of memory is called otherwise");
+    check(status == TV_OK || status == TV_NO_MEMORY, file, "allocations", budget,
+          "running out of memory is called otherwise");
     check(s.held == 0, file, "allocations", budget, "memory is not released");
     return status == TV_OK;
 }
@@ -355,7 +367,8 @@ static tv_status digest_text(const char *file, const char *damage, size_t at, co
 /* Prefixes, changed characters, and lines twice or missing. */
 static void check_text(const char *file, char *text, size_t size)
 {
-    static const char odd[] = {0, '\n', ' ', '"', '(', ')', '{', '<', '>', '%', '#', ',', '=', ':', '-', '9', 'x', '\xff'};
+    static const char odd[] = {0,   '\n', ' ', '"', '(', ')', '{', '<', '>',
+                               '%', '#',  ',', '=', ':', '-', '9', 'x', '\xff'};
     check(digest_text(file, "text", 0, text, size) == TV_OK, file, "text", 0, "does not parse");
     for (size_t n = 0; n < size; n++)
         digest_text(file, "text, prefix of", n, text, n);
@@ -407,7 +420,8 @@ static void check_texts(const char *file, const unsigned char *bytes, size_t siz
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         bc_text text;
         bc_text_init(&text, NULL);
-        bool ok = tv_module_print(module, &forms[i], (tv_writer){.user = &text, .write = bc_text_append}) == TV_OK && !text.failed;
+        bool ok = tv_module_print(module, &forms[i], (tv_writer){.user = &text, .write = bc_text_append}) == TV_OK
+                  && !text.failed;
         check(ok, file, "text", i, "cannot be printed");
         if (ok) {
             check_text(file, text.ptr, text.len);

@@ -31,7 +31,7 @@ typedef struct mkbc {
     const char *next, *end;
     unsigned line, depth;
     bool failed, last_pass;
-    buffer *out;               /* of the innermost block; a section's payload starts one */
+    buffer *out; /* of the innermost block; a section's payload starts one */
     name names[MAX_NAMES];
     size_t name_count;
     mkbc_result *result;
@@ -362,7 +362,7 @@ static void put_header(mkbc *m)
 static const struct {
     const char *name;
     unsigned id, align;
-} section_names[] = {{"string", 1, 4}, {"func", 2, 8}, {"debug", 3, 8}, {"constant", 4, 8},
+} section_names[] = {{"string", 1, 4}, {"func", 2, 8},   {"debug", 3, 8},   {"constant", 4, 8},
                      {"type", 5, 4},   {"global", 6, 0}, {"producer", 7, 0}};
 
 static void put_section(mkbc *m)

@@ -31,10 +31,10 @@
 #include <stddef.h>
 
 typedef struct mkbc_result {
-    unsigned char *bytes;  /* malloc'ed, owned by the caller; NULL after an error */
+    unsigned char *bytes; /* malloc'ed, owned by the caller; NULL after an error */
     size_t size;
-    unsigned line;         /* of the error, from 1 */
-    char error[128];       /* empty when it went well */
+    unsigned line;   /* of the error, from 1 */
+    char error[128]; /* empty when it went well */
 } mkbc_result;
 
 /* Assembles text (not terminated). False after an error: result->error and line say what and where. */

@@ -41,8 +41,7 @@ static const bc_type *draw_type(mutator *k, const bc_type *now)
     uint32_t rank = now->rank > 7 ? 7 : now->rank;
     memcpy(shape, now->shape, rank * sizeof *shape);
     switch (below(k, 4)) {
-    case 0:
-        return bc_type_tile(k->m, bc_type_scalar(k->m, (bc_kind)below(k, BC_F8E5M2 + 1)), shape, rank);
+    case 0: return bc_type_tile(k->m, bc_type_scalar(k->m, (bc_kind)below(k, BC_F8E5M2 + 1)), shape, rank);
     case 1:
         if (rank)
             shape[below(k, rank)] *= 2;
@@ -51,8 +50,7 @@ static const bc_type *draw_type(mutator *k, const bc_type *now)
         if (rank)
             shape[below(k, rank)] = below(k, 5);
         break;
-    default:
-        shape[rank++] = 1;
+    default: shape[rank++] = 1;
     }
     return bc_type_tile(k->m, now->elem, shape, rank);
 }
@@ -114,24 +112,16 @@ static bool change_attribute(mutator *k)
     bc_attr *a = &bc_attrs(k->op)[i];
     switch ((bc_encoding)row->encoding) {
     case BC_ENC_UNIT:
-    case BC_ENC_BOOL:
-        a->u ^= 1;
-        return true;
+    case BC_ENC_BOOL: a->u ^= 1; return true;
     case BC_ENC_ENUM: {
         const bc_enum_value *value = bc_enum_at((bc_enum_id)row->enum_id, below(k, 9));
         a->u = row->arity == BC_OPTIONAL && below(k, 3) == 0 ? BC_ABSENT : value ? value->number : 0;
         return true;
     }
     case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-        a->u = below(k, 6);
-        return true;
-    case BC_ENC_CONST:
-        a->blob = k->m->constants[below(k, k->m->constant_count)];
-        return true;
-    case BC_ENC_STRING:
-        a->string = k->m->strings[below(k, k->m->string_count)];
-        return true;
+    case BC_ENC_VARINT64: a->u = below(k, 6); return true;
+    case BC_ENC_CONST: a->blob = k->m->constants[below(k, k->m->constant_count)]; return true;
+    case BC_ENC_STRING: a->string = k->m->strings[below(k, k->m->string_count)]; return true;
     case BC_ENC_I32S: {
         bc_ints *ints = bc_new(&k->m->arena, bc_ints, 1);
         int64_t *values = bc_new(&k->m->arena, int64_t, 8);
@@ -151,8 +141,7 @@ static bool change_attribute(mutator *k)
         a->tagged = t;
         return true;
     }
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -175,7 +164,7 @@ static bool change_operand_count(mutator *k)
         bc_segments s = bc_get_segments(old);
         unsigned last = info->operand_rows - 1u;
         if (!more && s.present >> last & 1)
-            s.present &= (uint16_t)~(1u << last);
+            s.present &= (uint16_t) ~(1u << last);
         else if (more || s.count[0])
             s.count[0] = (uint16_t)(s.count[0] + (more ? 1 : -1));
         else
@@ -256,9 +245,9 @@ static bool change_version(mutator *k)
 static bool mutate(mutator *k)
 {
     static bool (*const changes[])(mutator *) = {
-        change_operand, change_operand, change_result_type, change_result_type, change_attribute, change_attribute,
-        change_attribute, change_argument_type, change_operand_count, change_terminator, change_opcode,
-        change_type_everywhere, change_version,
+        change_operand,   change_operand,         change_result_type,   change_result_type,   change_attribute,
+        change_attribute, change_attribute,       change_argument_type, change_operand_count, change_terminator,
+        change_opcode,    change_type_everywhere, change_version,
     };
     k->f = &k->m->functions[below(k, k->m->function_count)];
     k->op = draw_op(k);

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 typedef struct process_result {
-    int exit_code;            /* -1 when a signal ended it */
-    int signal;               /* SIGALRM: the time was up */
-    long peak_kib;            /* most memory that was resident at a time */
-    char *out, *err;          /* what it printed, terminated; malloc'ed */
+    int exit_code;   /* -1 when a signal ended it */
+    int signal;      /* SIGALRM: the time was up */
+    long peak_kib;   /* most memory that was resident at a time */
+    char *out, *err; /* what it printed, terminated; malloc'ed */
     size_t out_len, err_len;
 } process_result;
 

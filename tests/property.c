@@ -59,7 +59,8 @@ static bool write_module(subject *s, tv_module *m, bc_text *out)
 static bool print_module(tv_module *m, bc_text *out)
 {
     bc_text_init(out, NULL);
-    return tv_module_print(m, &(tv_print_options){.debug_info = m->has_debug_section}, (tv_writer){out, bc_text_append}) == TV_OK;
+    return tv_module_print(m, &(tv_print_options){.debug_info = m->has_debug_section}, (tv_writer){out, bc_text_append})
+           == TV_OK;
 }
 
 static bool verifies(subject *s, tv_module *m)
@@ -133,7 +134,8 @@ static void check_convert(subject *s, const tv_module *original, const bc_text *
         check(s, write_module(s, m, &converted), "cannot be written in another version");
         bc_text_release(&converted);
         check(s, tv_module_convert(m, s->options.version, (tv_sink){s, remember}) == TV_OK, "does not convert back");
-        check(s, same(original, m, &(compare_options){.ignore_version = true}), "says something else when converted back");
+        check(s, same(original, m, &(compare_options){.ignore_version = true}),
+              "says something else when converted back");
     }
     tv_module_close(m);
 }
@@ -143,7 +145,8 @@ static void check_strip(subject *s, const tv_module *original, const bc_text *by
     tv_module *m = open_module(s, bytes);
     if (m && edit_drop_debug(m)) {
         check(s, bc_module_compact(m) == TV_OK && verifies(s, m), "does not verify without debug information");
-        check(s, same(original, m, &(compare_options){.ignore_debug = true}), "says something else without debug information");
+        check(s, same(original, m, &(compare_options){.ignore_debug = true}),
+              "says something else without debug information");
         check(s, !same(original, m, &(compare_options){0}), "does not differ where its debug information was dropped");
     }
     tv_module_close(m);
@@ -181,7 +184,9 @@ static void check_compiles(subject *s, const tv_module *m, const char *target)
     bc_text_init(&second, NULL);
     tv_status status = tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&first, bc_text_append});
     check(s, status == TV_OK || (status == TV_UNSUPPORTED && s->rule[0]), "does not compile");
-    check(s, tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&second, bc_text_append}) == status && equal(&first, &second),
+    check(s,
+          tv_compile_ptx(m, &options, (tv_sink){s, remember}, (tv_writer){&second, bc_text_append}) == status
+              && equal(&first, &second),
           "compiled again it is another text");
     bc_text_release(&first);
     bc_text_release(&second);
@@ -281,8 +286,11 @@ int main(int argc, char **argv)
     }
     for (unsigned version = BC_13_1; version <= BC_NEWEST; version++)
         for (unsigned seed = 1; seed <= seeds; seed++) {
-            subject s = {.options = {.seed = seed, .version = (bc_version)version, .functions = 1 + seed % 3,
-                                     .ops = 5 + seed % 50, .depth = 1 + seed % 4}};
+            subject s = {.options = {.seed = seed,
+                                     .version = (bc_version)version,
+                                     .functions = 1 + seed % 3,
+                                     .ops = 5 + seed % 50,
+                                     .depth = 1 + seed % 4}};
             check_module(&s, &t);
         }
     check_tally(&t);

@@ -21,10 +21,10 @@ static const char usage[] =
     "seeds. Exit status: 0 no reports, 1 reports, 2 cannot run.\n";
 
 typedef struct argument {
-    uint64_t bits;           /* what the parameter holds */
-    unsigned char *bytes;    /* of a buffer */
+    uint64_t bits;        /* what the parameter holds */
+    unsigned char *bytes; /* of a buffer */
     size_t size;
-    const char *print;       /* type to print it as, or NULL */
+    const char *print; /* type to print it as, or NULL */
 } argument;
 
 enum { MAX_ARGUMENTS = 64 };
@@ -49,8 +49,8 @@ static void fill(argument *a, const char *how)
     uint32_t state = 1;
     for (size_t i = 0; i + 4 <= a->size; i += 4) {
         state = state * 1664525u + 1013904223u;
-        uint32_t bits =
-            strcmp(how, "iota") == 0 ? (uint32_t)(i / 4) : bc_f32_bits((float)(state >> 8) * 0x1p-23f - 1.0f);
+        uint32_t bits = strcmp(how, "iota") == 0 ? (uint32_t)(i / 4)
+                                                 : bc_f32_bits((float)(state >> 8) * 0x1p-23f - 1.0f);
         if (strcmp(how, "zero") != 0)
             memcpy(a->bytes + i, &bits, 4);
     }
@@ -189,9 +189,10 @@ int main(int argc, char **argv)
     int status = 2;
     char *text = files_read(path, &size), error[256];
     ptxsim *sim = text ? ptxsim_load(text, size, error, sizeof error) : NULL;
-    const ptxsim_entry *entry = !sim ? NULL
-                                : launch.entry ? ptxsim_entry_find(sim, launch.entry)
-                                : ptxsim_entry_count(sim) == 1 ? ptxsim_entry_at(sim, 0) : NULL;
+    const ptxsim_entry *entry = !sim                           ? NULL
+                                : launch.entry                 ? ptxsim_entry_find(sim, launch.entry)
+                                : ptxsim_entry_count(sim) == 1 ? ptxsim_entry_at(sim, 0)
+                                                               : NULL;
     if (!text) {
         fail("cannot read ", path);
     } else if (!sim) {

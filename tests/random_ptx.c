@@ -1,10 +1,10 @@
-/* random_ptx SEEDS TARGET [FIRST [gpu]]: random kernels on the virtual machine and, compiled, on the PTX simulator or a GPU, for
-   seeds from FIRST (1) on.
+/* random_ptx SEEDS TARGET [FIRST [gpu]]: random kernels on the virtual machine and, compiled, on the PTX simulator or a
+   GPU, for seeds from FIRST (1) on.
 
-   A kernel is drawn from ops whose results are known to the bit (but for NaNs). The machine runs it with its checks, and ops
-   whose results are undefined or that end the run are taken out until it runs without a finding. Then half of its ops, as the
-   seed chooses, are made to log their results, and the others are compiled as they would be anyway. The machine and the
-   simulator (or GPU) run that; the logs and all memory must be the same.
+   A kernel is drawn from ops whose results are known to the bit (but for NaNs). The machine runs it with its checks,
+   and ops whose results are undefined or that end the run are taken out until it runs without a finding. Then half of
+   its ops, as the seed chooses, are made to log their results, and the others are compiled as they would be anyway. The
+   machine and the simulator (or GPU) run that; the logs and all memory must be the same.
 
    RANDOM_PTX_KEEP=FOLDER keeps the kernels that fail, as bytecode; RANDOM_PTX_SHOW=1 shows what is taken out. */
 #include <inttypes.h>
@@ -22,7 +22,16 @@
 #include "tools/tilevm/expose.h"
 #include "tools/tilevm/gen.h"
 
-enum { MAX_PARAMS = 13, PAGE = 4096, BUFFER = 1 << 18, START = BUFFER / 4, STEPS = 20000, REPAIRS = 60, MOST_BLOCKS = 3, CAPACITY = 1 << 21 };
+enum {
+    MAX_PARAMS = 13,
+    PAGE = 4096,
+    BUFFER = 1 << 18,
+    START = BUFFER / 4,
+    STEPS = 20000,
+    REPAIRS = 60,
+    MOST_BLOCKS = 3,
+    CAPACITY = 1 << 21
+};
 
 /* ---- which ops ---- */
 
@@ -37,8 +46,8 @@ static bool has_rounding(const bc_op *op, int row)
     return mode != BC_RoundingMode_approx && mode != BC_RoundingMode_full;
 }
 
-/* May two elements of a tile be the same one of memory? Then the one that is stored last is not known, where the access has an
-   order and so is no race. */
+/* May two elements of a tile be the same one of memory? Then the one that is stored last is not known, where the access
+   has an order and so is no race. */
 static bool may_overlap(const bc_type *view)
 {
     const bc_type *tensor = view->elem;
@@ -46,7 +55,8 @@ static bool may_overlap(const bc_type *view)
         for (uint32_t k = 0; k < tensor->rank; k++) {
             int64_t step = tensor->strides[i], size = tensor->shape[k], inner = tensor->strides[k];
             bool outer = step > inner || (step == inner && i < k);
-            if (step == BC_DYNAMIC || inner == BC_DYNAMIC || size == BC_DYNAMIC || (i != k && outer && inner * size > step))
+            if (step == BC_DYNAMIC || inner == BC_DYNAMIC || size == BC_DYNAMIC
+                || (i != k && outer && inner * size > step))
                 return true;
         }
     return view->kind == BC_GATHER_SCATTER_VIEW;
@@ -69,38 +79,29 @@ static bool is_exact(const bc_op *op)
     case OP_atan2:
     case OP_fpowf:
     case OP_fpowi:
-    case OP_rsqrt:
-        return false;
-    case OP_divf:
-        return has_rounding(op, F_divf_rounding_mode);
-    case OP_sqrt:
-        return has_rounding(op, F_sqrt_rounding_mode);
+    case OP_rsqrt: return false;
+    case OP_divf: return has_rounding(op, F_divf_rounding_mode);
+    case OP_sqrt: return has_rounding(op, F_sqrt_rounding_mode);
     case OP_mmaf: { /* the others are summed in the order of the target */
         bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
         return kind == BC_F32 || kind == BC_F64;
     }
-    case OP_mmaf_scaled:
-        return false;
+    case OP_mmaf_scaled: return false;
     case OP_bitcast: /* the pattern of a NaN is nobody's promise */
     case OP_pack:
     case OP_ptr_to_int: /* nor is where a global lies */
-    case OP_ptr_to_ptr:
-        return !is_float(bc_operands(op)[0]) && bc_elem_kind(bc_operands(op)[0]->type) != BC_PTR;
+    case OP_ptr_to_ptr: return !is_float(bc_operands(op)[0]) && bc_elem_kind(bc_operands(op)[0]->type) != BC_PTR;
     case OP_multimem_load_reduce_view_tko:
     case OP_multimem_reduce_view_tko:
-    case OP_multimem_store_view_tko:
-        return false;
+    case OP_multimem_store_view_tko: return false;
     case OP_load_ptr_tko: /* what is masked must have a value */
         return !bc_operand(op, F_load_ptr_tko_mask) || bc_operand(op, F_load_ptr_tko_padding_value);
-    case OP_load_view_tko:
-        return bc_type_of(op, F_load_view_tko_view)->padding != BC_NO_PADDING;
+    case OP_load_view_tko: return bc_type_of(op, F_load_view_tko_view)->padding != BC_NO_PADDING;
     case OP_store_view_tko:
         return bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak
                || !may_overlap(bc_type_of(op, F_store_view_tko_view));
-    case OP_atomic_red_view_tko:
-        return !may_overlap(bc_type_of(op, F_atomic_red_view_tko_view));
-    default:
-        return true;
+    case OP_atomic_red_view_tko: return !may_overlap(bc_type_of(op, F_atomic_red_view_tko_view));
+    default: return true;
     }
 }
 
@@ -133,8 +134,10 @@ static memory memory_new(const tv_module *m, uint32_t blocks)
         bc_kind kind = bc_elem_kind(type);
         if (p.pointer)
             out.buffers[i] = checked(aligned_alloc(PAGE, BUFFER));
-        out.values[i] = p.pointer ? (uint64_t)(uintptr_t)(out.buffers[i] + START) : kind == BC_I1 ? n & 1
-                      : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true) : n;
+        out.values[i] = p.pointer                                     ? (uint64_t)(uintptr_t)(out.buffers[i] + START)
+                        : kind == BC_I1                               ? n & 1
+                        : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true)
+                                                                      : n;
     }
     return out;
 }
@@ -187,10 +190,11 @@ static void note(void *user, const tv_diag *d)
     snprintf(f->text, sizeof f->text, "%s: %.*s", d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static tv_status run_machine(const tv_module *m, memory *mem, unsigned char *log, size_t log_size, uint32_t checks, finding *out)
+static tv_status run_machine(const tv_module *m, memory *mem, unsigned char *log, size_t log_size, uint32_t checks,
+                             finding *out)
 {
-    const tv_vm_options options = {.threads = 1, .step_limit = log ? 50 * STEPS : STEPS, .checks = checks, .max_findings = 1,
-                                   .check_orders = 1};
+    const tv_vm_options options = {
+        .threads = 1, .step_limit = log ? 50 * STEPS : STEPS, .checks = checks, .max_findings = 1, .check_orders = 1};
     const void *params[MAX_PARAMS + 1];
     tv_sink sink = {out, note};
     tv_vm *vm = NULL;
@@ -219,7 +223,7 @@ static tv_module *reopen(tv_module *m, bc_text *bytes)
     bc_text fresh;
     bc_text_init(&fresh, NULL);
     bool fine = bc_module_compact(m) == TV_OK && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK
-             && tv_module_write(m, (tv_sink){0}, (tv_writer){&fresh, bc_text_append}) == TV_OK;
+                && tv_module_write(m, (tv_sink){0}, (tv_writer){&fresh, bc_text_append}) == TV_OK;
     tv_module_close(m);
     bc_text_release(bytes);
     *bytes = fresh;
@@ -244,8 +248,13 @@ static uint32_t outermost_loop(const bc_function *f, uint32_t index)
 /* A kernel that the machine runs without a finding, as bytes; NULL when it took too many repairs. */
 static tv_module *make_kernel(uint64_t seed, uint32_t blocks, bc_text *bytes)
 {
-    const gen_options options = {.seed = seed, .version = BC_NEWEST, .functions = 1, .ops = 10 + (unsigned)(seed % 60),
-                                 .depth = 1 + (unsigned)(seed % 3), .calm = true, .keep = is_exact};
+    const gen_options options = {.seed = seed,
+                                 .version = BC_NEWEST,
+                                 .functions = 1,
+                                 .ops = 10 + (unsigned)(seed % 60),
+                                 .depth = 1 + (unsigned)(seed % 3),
+                                 .calm = true,
+                                 .keep = is_exact};
     tv_module *m = NULL;
     if (gen_module(&options, &m) != TV_OK || !(m = reopen(m, bytes)))
         return NULL;
@@ -327,8 +336,8 @@ static bool same_log(const expose_source *sources, size_t source_count, const ex
             t->elements++;
             if (!same_element(s->dtype, x, y)) {
                 uint64_t p = bc_packed_get(x, bytes * 8, 0), q = bc_packed_get(y, bytes * 8, 0);
-                snprintf(what, size, "op %u result %u element %" PRIu64 ": 0x%" PRIx64 ", in PTX 0x%" PRIx64, s->op_index,
-                         s->result, i, p, q);
+                snprintf(what, size, "op %u result %u element %" PRIu64 ": 0x%" PRIx64 ", in PTX 0x%" PRIx64,
+                         s->op_index, s->result, i, p, q);
                 return false;
             }
         }
@@ -340,8 +349,8 @@ static bool same_log(const expose_source *sources, size_t source_count, const ex
     return clock == other;
 }
 
-static bool same_logs(const expose_source *sources, size_t source_count, const expose_window *w, const unsigned char *vm,
-                      const unsigned char *ptx, tally *t, char *what, size_t size)
+static bool same_logs(const expose_source *sources, size_t source_count, const expose_window *w,
+                      const unsigned char *vm, const unsigned char *ptx, tally *t, char *what, size_t size)
 {
     for (uint32_t block = 0; block < w->count; block++)
         if (!same_log(sources, source_count, w, block, vm, ptx, t, what, size))
@@ -371,8 +380,8 @@ static bool same_memory(const memory *vm, const memory *ptx, const tv_module *m,
 }
 
 /* In the simulator, at the addresses of the machine's memory. */
-static bool run_ptx(const bc_text *text, const memory *like, memory *mem, uint64_t log_at, unsigned char *log, size_t log_size,
-                    char *what, size_t size)
+static bool run_ptx(const bc_text *text, const memory *like, memory *mem, uint64_t log_at, unsigned char *log,
+                    size_t log_size, char *what, size_t size)
 {
     const void *params[MAX_PARAMS + 1];
     ptxsim *sim = ptxsim_load(text->ptr, text->len, what, size);
@@ -402,7 +411,8 @@ static bool launch(const bc_text *text, tv_str name, memory *mem, uint64_t log_a
     for (size_t i = 0; i < mem->count; i++)
         params[i] = &mem->values[i];
     params[mem->count] = &log_at;
-    bool fine = gpu_load(text->ptr, &module) && gpu_launch(module, entry, (const uint32_t[]){mem->blocks, 1, 1}, params) && gpu_wait();
+    bool fine = gpu_load(text->ptr, &module) && gpu_launch(module, entry, (const uint32_t[]){mem->blocks, 1, 1}, params)
+                && gpu_wait();
     gpu_unload(module);
     return fine;
 }
@@ -426,8 +436,8 @@ static void trade_all(memory *vm, memory *ptx, unsigned char *const *logs, size_
 }
 
 /* On a GPU, in the very memory that the machine used, as results may be addresses. */
-static bool run_gpu(const bc_text *text, tv_str entry, memory *vm, memory *ptx, unsigned char *const *logs, size_t log_size,
-                    char *what, size_t size)
+static bool run_gpu(const bc_text *text, tv_str entry, memory *vm, memory *ptx, unsigned char *const *logs,
+                    size_t log_size, char *what, size_t size)
 {
     bool fine = gpu_map(logs[0], log_size);
     size_t mapped = 0;
@@ -483,9 +493,11 @@ static bool same_run(const tv_module *plain, const tv_module *m, const bc_text *
     bool same = run_machine(m, &vm, logs[0], log_size, 0, &f) == TV_OK;
     if (!same)
         snprintf(what, size, "%s", f.text);
-    same = same && (t->gpu ? run_gpu(text, plain->functions[0].name->s, &vm, &ptx, logs, log_size, what, size)
-                           : run_ptx(text, &vm, &ptx, (uint64_t)(uintptr_t)logs[0], logs[1], log_size, what, size))
-        && same_logs(sources, source_count, w, logs[0], logs[1], t, what, size) && same_memory(&vm, &ptx, plain, what, size);
+    same = same
+           && (t->gpu ? run_gpu(text, plain->functions[0].name->s, &vm, &ptx, logs, log_size, what, size)
+                      : run_ptx(text, &vm, &ptx, (uint64_t)(uintptr_t)logs[0], logs[1], log_size, what, size))
+           && same_logs(sources, source_count, w, logs[0], logs[1], t, what, size)
+           && same_memory(&vm, &ptx, plain, what, size);
     memory_free(&vm);
     memory_free(&ptx);
     free(logs[0]);
@@ -505,7 +517,8 @@ static void run_kernel(uint64_t seed, const char *target, const tv_module *plain
     bc_text_init(&text, NULL);
     tv_module *m = exposed(bytes, &changed, &w, &sources, &source_count, seed);
     const tv_compile_options options = {.target = target, .opt_level = (unsigned)(seed % 4)};
-    tv_status status = m ? tv_compile_ptx(m, &options, (tv_sink){&f, note}, (tv_writer){&text, bc_text_append}) : TV_INVALID;
+    tv_status status = m ? tv_compile_ptx(m, &options, (tv_sink){&f, note}, (tv_writer){&text, bc_text_append})
+                         : TV_INVALID;
     if (m && status != TV_OK)
         snprintf(what, sizeof what, "%s", f.text);
     if (status == TV_UNSUPPORTED)
@@ -547,7 +560,7 @@ int main(int argc, char **argv)
     }
     for (uint64_t i = 0; i < seeds; i++)
         run_seed(first + i, argv[2], &t);
-    printf("random %s: %lu passed, %lu failed, %lu left out; %lu results, %lu elements\n", argv[2], t.passed, t.failed, t.skipped,
-           t.records, t.elements);
+    printf("random %s: %lu passed, %lu failed, %lu left out; %lu results, %lu elements\n", argv[2], t.passed, t.failed,
+           t.skipped, t.records, t.elements);
     return t.failed != 0;
 }

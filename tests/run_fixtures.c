@@ -31,7 +31,7 @@
 enum { TIMEOUT_SECONDS = 120, MOST_MIB = 1024, MESSAGE_SIZE = 8192 };
 
 typedef struct options {
-    char tool[4096];       /* absolute: the tool runs in other folders */
+    char tool[4096]; /* absolute: the tool runs in other folders */
     const char *work;
     const char *rules;
     bool update;
@@ -42,7 +42,7 @@ typedef struct options {
 typedef struct test {
     const char *path;
     const options *options;
-    char folder[1024];     /* where it runs */
+    char folder[1024]; /* where it runs */
     fixture fixture;
     bool failed, changed;
     char message[MESSAGE_SIZE];
@@ -339,7 +339,7 @@ static int example_command(const test *t, const fixture_section *s, fixture_run 
     int n = 0;
     bool placed = false;
     if (f->run_count == 0) {
-        out_args[n++] = (char *)(uintptr_t)"verify";
+        out_args[n++] = (char *)(uintptr_t) "verify";
     } else {
         for (int i = 0; i < f->runs[0].arg_count; i++) {
             bool here = strcmp(f->runs[0].args[i], "%") == 0;
@@ -375,7 +375,7 @@ static bool prepare_example(test *t, const fixture_section *s, const char *id, c
     snprintf(file, file_size, "%s.tbc", stem);
     char to[24];
     snprintf(to, sizeof to, "%s", s->to);
-    char *args[] = {(char *)(uintptr_t)"asm", source, (char *)(uintptr_t)"-o", file, (char *)(uintptr_t)"--to", to};
+    char *args[] = {(char *)(uintptr_t) "asm", source, (char *)(uintptr_t) "-o", file, (char *)(uintptr_t) "--to", to};
     process_result r;
     bool ok = run_tool(t, args, to[0] ? 6 : 4, NULL, 0, &r);
     process_release(&r);
@@ -410,8 +410,8 @@ static void check_report(test *t, int section, const char *id, bool bad, const c
     snprintf(quoted, sizeof quoted, "[%s]", id);
     if (bad && strcmp(found, id) != 0) {
         t->failed = true;
-        say(t, "  %s: reports %s first, expected %s\n%.1500s", f->sections[section].kind, found[0] ? found : "no rule", id,
-            report);
+        say(t, "  %s: reports %s first, expected %s\n%.1500s", f->sections[section].kind, found[0] ? found : "no rule",
+            id, report);
     } else if (!bad && strstr(report, quoted)) {
         t->failed = true;
         say(t, "  the good example breaks the rule\n%.1500s", report);

@@ -54,8 +54,12 @@ tv_status vm_arrays_add(vm_arrays *arrays, const tv_allocator *allocator, const 
         arrays->capacity = larger;
     }
     vm_array *a = &arrays->items[arrays->count++];
-    *a = (vm_array){ .base = (uintptr_t)array->data, .low = low, .high = high, .dtype = array->dtype,
-                     .ndim = array->ndim, .item_bits = tv_dtype_bits(array->dtype) };
+    *a = (vm_array){.base = (uintptr_t)array->data,
+                    .low = low,
+                    .high = high,
+                    .dtype = array->dtype,
+                    .ndim = array->ndim,
+                    .item_bits = tv_dtype_bits(array->dtype)};
     snprintf(a->name, sizeof a->name, "%s", name ? name : "an array");
     uint64_t next = 1;
     for (uint32_t d = array->ndim; d-- > 0;) {
@@ -72,7 +76,7 @@ void vm_arrays_release(vm_arrays *arrays, const tv_allocator *allocator)
 {
     if (arrays->items)
         allocator->release(allocator->user, arrays->items, arrays->capacity * sizeof *arrays->items);
-    *arrays = (vm_arrays){ 0 };
+    *arrays = (vm_arrays){0};
 }
 
 /* Goes down the axes from the largest stride: counted from the lowest address all strides are positive, so each index

@@ -7,16 +7,16 @@
 
 typedef struct vm_array {
     char name[64];
-    uint64_t base;             /* address of element (0, ..., 0) */
-    uint64_t low, high;        /* first and one past the last byte */
+    uint64_t base;      /* address of element (0, ..., 0) */
+    uint64_t low, high; /* first and one past the last byte */
     tv_dtype dtype;
     uint32_t ndim;
     int64_t shape[TV_MAX_RANK], strides[TV_MAX_RANK]; /* elements */
-    unsigned item_bits;        /* of an element; 4 for two a byte */
-    bool packed;               /* no gaps between low and high */
-    bool nested;               /* every stride reaches over all that smaller ones span: elements do not interleave */
+    unsigned item_bits;                               /* of an element; 4 for two a byte */
+    bool packed;                                      /* no gaps between low and high */
+    bool nested; /* every stride reaches over all that smaller ones span: elements do not interleave */
     uint32_t by_stride[TV_MAX_RANK]; /* axes of more than one element, the largest stride first */
-    uint32_t walked;           /* how many they are */
+    uint32_t walked;                 /* how many they are */
 } vm_array;
 
 typedef struct vm_arrays {

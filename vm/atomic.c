@@ -10,15 +10,11 @@
 static memory_order order_of(bc_MemoryOrderingSemantics order)
 {
     switch (order) {
-    case BC_MemoryOrderingSemantics_acquire:
-        return memory_order_acquire;
-    case BC_MemoryOrderingSemantics_release:
-        return memory_order_release;
-    case BC_MemoryOrderingSemantics_acq_rel:
-        return memory_order_acq_rel;
+    case BC_MemoryOrderingSemantics_acquire: return memory_order_acquire;
+    case BC_MemoryOrderingSemantics_release: return memory_order_release;
+    case BC_MemoryOrderingSemantics_acq_rel: return memory_order_acq_rel;
     case BC_MemoryOrderingSemantics_weak:
-    case BC_MemoryOrderingSemantics_relaxed:
-        break;
+    case BC_MemoryOrderingSemantics_relaxed: break;
     }
     return memory_order_relaxed;
 }
@@ -26,8 +22,7 @@ static memory_order order_of(bc_MemoryOrderingSemantics order)
 /* The order of a failed compare-and-swap: it only loads. */
 static memory_order load_part(memory_order order)
 {
-    return order == memory_order_acquire || order == memory_order_acq_rel ? memory_order_acquire
-                                                                          : memory_order_relaxed;
+    return order == memory_order_acquire || order == memory_order_acq_rel ? memory_order_acquire : memory_order_relaxed;
 }
 
 static float flushed(float x)
@@ -68,38 +63,28 @@ static uint64_t updated(bc_kind kind, bc_AtomicRMWMode mode, uint64_t old, uint6
     unsigned width = bc_kind_bits(kind);
     int64_t a = bc_int_sign_extend(old, width), b = bc_int_sign_extend(arg, width);
     switch (mode) {
-    case BC_AtomicRMWMode_and:
-        return old & arg;
-    case BC_AtomicRMWMode_or:
-        return old | arg;
-    case BC_AtomicRMWMode_xor:
-        return old ^ arg;
-    case BC_AtomicRMWMode_add:
-        return old + arg;
-    case BC_AtomicRMWMode_addf:
-        return add_floats(kind, old, arg);
-    case BC_AtomicRMWMode_max:
-        return a > b ? old : arg;
-    case BC_AtomicRMWMode_min:
-        return a < b ? old : arg;
-    case BC_AtomicRMWMode_umax:
-        return old > arg ? old : arg;
-    case BC_AtomicRMWMode_umin:
-        return old < arg ? old : arg;
-    case BC_AtomicRMWMode_xchg:
-        return arg;
+    case BC_AtomicRMWMode_and: return old & arg;
+    case BC_AtomicRMWMode_or: return old | arg;
+    case BC_AtomicRMWMode_xor: return old ^ arg;
+    case BC_AtomicRMWMode_add: return old + arg;
+    case BC_AtomicRMWMode_addf: return add_floats(kind, old, arg);
+    case BC_AtomicRMWMode_max: return a > b ? old : arg;
+    case BC_AtomicRMWMode_min: return a < b ? old : arg;
+    case BC_AtomicRMWMode_umax: return old > arg ? old : arg;
+    case BC_AtomicRMWMode_umin: return old < arg ? old : arg;
+    case BC_AtomicRMWMode_xchg: return arg;
     }
     return old;
 }
 
-#define UPDATE(T)                                                                                         \
-    do {                                                                                                  \
-        _Atomic(T) *p = (_Atomic(T) *)(uintptr_t)address;                                                 \
-        T old = atomic_load_explicit(p, load_part(o)), new;                                               \
-        do                                                                                                \
-            new = (T)updated(kind, mode, old, arg);                                                       \
-        while (!atomic_compare_exchange_weak_explicit(p, &old, new, o, load_part(o)));                    \
-        return old;                                                                                       \
+#define UPDATE(T)                                                                      \
+    do {                                                                               \
+        _Atomic(T) *p = (_Atomic(T) *)(uintptr_t)address;                              \
+        T old = atomic_load_explicit(p, load_part(o)), new;                            \
+        do                                                                             \
+            new = (T)updated(kind, mode, old, arg);                                    \
+        while (!atomic_compare_exchange_weak_explicit(p, &old, new, o, load_part(o))); \
+        return old;                                                                    \
     } while (0)
 
 uint64_t vm_atomic_update(uint64_t address, bc_kind kind, bc_AtomicRMWMode mode, uint64_t arg,
@@ -107,21 +92,17 @@ uint64_t vm_atomic_update(uint64_t address, bc_kind kind, bc_AtomicRMWMode mode,
 {
     memory_order o = order_of(order);
     switch (bc_kind_memory_bytes(kind)) {
-    case 2:
-        UPDATE(uint16_t);
-    case 4:
-        UPDATE(uint32_t);
-    default:
-        UPDATE(uint64_t);
+    case 2: UPDATE(uint16_t);
+    case 4: UPDATE(uint32_t);
+    default: UPDATE(uint64_t);
     }
 }
 
-#define EXCHANGE_IF(T)                                                                                    \
-    do {                                                                                                  \
-        T old = (T)expected;                                                                              \
-        atomic_compare_exchange_strong_explicit((_Atomic(T) *)(uintptr_t)address, &old, (T)value, o,      \
-                                                load_part(o));                                            \
-        return old;                                                                                       \
+#define EXCHANGE_IF(T)                                                                                              \
+    do {                                                                                                            \
+        T old = (T)expected;                                                                                        \
+        atomic_compare_exchange_strong_explicit((_Atomic(T) *)(uintptr_t)address, &old, (T)value, o, load_part(o)); \
+        return old;                                                                                                 \
     } while (0)
 
 uint64_t vm_atomic_exchange_if(uint64_t address, unsigned bytes, uint64_t expected, uint64_t value,

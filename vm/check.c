@@ -11,13 +11,13 @@ enum { DEFAULT_FINDINGS = 20 };
 /* ---- the table ---- */
 
 static const tv_check_info checks[] = {
-    { "bounds", "accesses between the elements of an array, indices outside a view", TV_CHECK_BOUNDS },
-    { "uninit", "reads of memory that nothing has written", TV_CHECK_UNINIT },
-    { "races", "conflicting accesses of two tile blocks, or of one op, that nothing orders", TV_CHECK_RACES },
-    { "tokens", "conflicting accesses of one tile block that no token orders", TV_CHECK_TOKENS },
-    { "assume", "assume facts that are false", TV_CHECK_ASSUME },
-    { "values", "operands for which the result of an op is undefined", TV_CHECK_VALUES },
-    { "order", "results that depend on the order of the tile blocks", TV_CHECK_ORDER },
+    {"bounds", "accesses between the elements of an array, indices outside a view", TV_CHECK_BOUNDS},
+    {"uninit", "reads of memory that nothing has written", TV_CHECK_UNINIT},
+    {"races", "conflicting accesses of two tile blocks, or of one op, that nothing orders", TV_CHECK_RACES},
+    {"tokens", "conflicting accesses of one tile block that no token orders", TV_CHECK_TOKENS},
+    {"assume", "assume facts that are false", TV_CHECK_ASSUME},
+    {"values", "operands for which the result of an op is undefined", TV_CHECK_VALUES},
+    {"order", "results that depend on the order of the tile blocks", TV_CHECK_ORDER},
 };
 
 const tv_check_info *tv_check_at(size_t index)
@@ -49,7 +49,7 @@ static void give_back(void *user, void *memory, size_t size)
 
 void vm_check_open(struct vm_check *check, tv_vm *vm, const vm_code *code)
 {
-    *check = (struct vm_check){ .vm = vm, .code = code, .memory = { check, take, give_back } };
+    *check = (struct vm_check){.vm = vm, .code = code, .memory = {check, take, give_back}};
 }
 
 void vm_check_close(struct vm_check *check)
@@ -126,7 +126,7 @@ void vm_find(vm_frame *f, bc_rule rule, const bc_op *op, const bc_op *other, con
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     snprintf(text, sizeof text, "tile block (%u, %u, %u): %s", f->block[0], f->block[1], f->block[2], message);
-    keep(check, (vm_finding){ .rule = rule, .op = op, .other = other }, text);
+    keep(check, (vm_finding){.rule = rule, .op = op, .other = other}, text);
     if (check->full)
         atomic_store(&f->run->stopping, true);
 }
@@ -140,14 +140,14 @@ void vm_find_in_results(struct vm_check *check, bc_rule rule, const bc_op *op, c
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    keep(check, (vm_finding){ .rule = rule, .op = op }, text);
+    keep(check, (vm_finding){.rule = rule, .op = op}, text);
 }
 
 void vm_report_findings(const struct vm_check *check, tv_sink sink)
 {
     for (size_t i = 0; i < check->finding_count; i++) {
         const vm_finding *f = &check->findings[i];
-        bc_place place = { .function = check->code->function, .op = f->op, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+        bc_place place = {.function = check->code->function, .op = f->op, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
         bc_report_pair(check->vm->module, sink, &place, f->other, f->rule, bc_rules[f->rule].severity,
                        bc_str(f->message));
     }

@@ -27,9 +27,9 @@
 typedef struct vm_check_op {
     const bc_op *op;
     bool reads, writes;
-    bool strong;           /* not weak: never races with another strong one whose scope reaches it */
+    bool strong; /* not weak: never races with another strong one whose scope reaches it */
     bool acquires, releases;
-    bool wide;             /* scope beyond the tile block */
+    bool wide; /* scope beyond the tile block */
 } vm_check_op;
 
 /* Appends the checks of op, before the instructions of op itself. */
@@ -58,7 +58,7 @@ static inline const vm_clock *vm_token_at(const vm_frame *f, size_t at)
 
 typedef struct vm_finding {
     bc_rule rule;
-    const bc_op *op, *other;   /* other: NULL when only one takes part */
+    const bc_op *op, *other; /* other: NULL when only one takes part */
     char *message;
 } vm_finding;
 
@@ -66,34 +66,34 @@ typedef struct vm_finding {
 struct vm_check {
     tv_vm *vm;
     const vm_code *code;
-    tv_allocator memory;       /* counts, and fails beyond the memory limit */
+    tv_allocator memory; /* counts, and fails beyond the memory limit */
     size_t held;
     vm_finding *findings;
     size_t finding_count, finding_capacity;
     unsigned errors;
-    bool failed;               /* out of memory */
-    bool full;                 /* as many findings as were asked for */
+    bool failed; /* out of memory */
+    bool full;   /* as many findings as were asked for */
     /* of the run that is under way */
     vm_events events;
     vm_shadow shadow;
     vm_syncs syncs;
-    bc_arena clocks;           /* those that outlive their tile block */
-    uint64_t changes;          /* of memory: what waiting blocks wait for */
-    bool junk;                 /* elements that loads leave open have odd values, and only results count */
+    bc_arena clocks;  /* those that outlive their tile block */
+    uint64_t changes; /* of memory: what waiting blocks wait for */
+    bool junk;        /* elements that loads leave open have odd values, and only results count */
 };
 
 /* The last execution of an op in a tile block. */
 typedef struct vm_last {
-    uint32_t id;               /* event, or 0 */
+    uint32_t id; /* event, or 0 */
     const vm_clock *before, *after;
 } vm_last;
 
 /* Of a tile block that has begun and not ended. */
 struct vm_check_block {
-    bc_arena clocks;           /* of its tokens */
-    uint32_t *instances;       /* by vm_check_op: how often it has run */
-    vm_last *last;             /* by vm_check_op */
-    uint32_t sequence;         /* events so far */
+    bc_arena clocks;     /* of its tokens */
+    uint32_t *instances; /* by vm_check_op: how often it has run */
+    vm_last *last;       /* by vm_check_op */
+    uint32_t sequence;   /* events so far */
 };
 
 void vm_check_open(struct vm_check *check, tv_vm *vm, const vm_code *code);

@@ -122,7 +122,7 @@ const vm_clock *vm_clock_with(bc_arena *arena, const vm_clock *clock, const vm_e
     vm_clock *single = new_clock(arena, clock ? clock->others : NULL, 1);
     if (!single)
         return NULL;
-    append(single, &(vm_span){ e->block, e->op, e->instance, e->instance });
+    append(single, &(vm_span){e->block, e->op, e->instance, e->instance});
     return vm_clock_join(arena, clock, single);
 }
 
@@ -131,7 +131,7 @@ const vm_clock *vm_clock_acquire(bc_arena *arena, const vm_clock *clock, const v
     const vm_clock *others = join_flat(arena, clock ? clock->others : NULL, acquired);
     if (arena->failed || others == (clock ? clock->others : NULL))
         return clock;
-    const vm_clock none = { 0 };
+    const vm_clock none = {0};
     return merge(arena, clock ? clock : &none, &none, others);
 }
 
@@ -154,14 +154,14 @@ static bool is_complete(const vm_clock *clock, const uint32_t *instances, uint32
 const vm_clock *vm_clock_publish(bc_arena *arena, const vm_clock *clock, uint32_t block, const uint32_t *instances,
                                  uint32_t op_count, uint32_t sequence)
 {
-    const vm_clock none = { 0 };
+    const vm_clock none = {0};
     const vm_clock *others = clock->others ? clock->others : &none;
     if (sequence == 0 || !is_complete(clock, instances, op_count))
         return merge(arena, clock, others, NULL);
     vm_clock *all = new_clock(arena, NULL, 1);
     if (!all)
         return NULL;
-    append(all, &(vm_span){ block, VM_ALL_OPS, 0, sequence - 1 });
+    append(all, &(vm_span){block, VM_ALL_OPS, 0, sequence - 1});
     return merge(arena, all, others, NULL);
 }
 
@@ -176,7 +176,7 @@ uint32_t vm_events_add(vm_events *events, const tv_allocator *memory, vm_event e
             return 0;
         if (events->count)
             memcpy(items, events->items, events->count * sizeof *items);
-        vm_events_release(&(vm_events){ .items = events->items, .capacity = events->capacity }, memory);
+        vm_events_release(&(vm_events){.items = events->items, .capacity = events->capacity}, memory);
         events->items = items;
         events->capacity = larger;
     }
@@ -188,7 +188,7 @@ void vm_events_release(vm_events *events, const tv_allocator *memory)
 {
     if (events->items)
         memory->release(memory->user, events->items, events->capacity * sizeof *events->items);
-    *events = (vm_events){ 0 };
+    *events = (vm_events){0};
 }
 
 /* ---- locations ---- */
@@ -211,7 +211,7 @@ static bool make_room(vm_syncs *syncs, const tv_allocator *memory)
 {
     if (syncs->count * 2 < syncs->capacity)
         return true;
-    vm_syncs larger = { .capacity = syncs->capacity ? 2 * syncs->capacity : 64 };
+    vm_syncs larger = {.capacity = syncs->capacity ? 2 * syncs->capacity : 64};
     larger.items = memory->alloc(memory->user, larger.capacity * sizeof *larger.items);
     if (!larger.items)
         return false;
@@ -238,7 +238,7 @@ bool vm_syncs_set(vm_syncs *syncs, const tv_allocator *memory, uint64_t address,
         return true;
     }
     syncs->count += sync->address == 0;
-    *sync = (vm_sync){ address, clock };
+    *sync = (vm_sync){address, clock};
     return true;
 }
 
@@ -246,5 +246,5 @@ void vm_syncs_release(vm_syncs *syncs, const tv_allocator *memory)
 {
     if (syncs->items)
         memory->release(memory->user, syncs->items, syncs->capacity * sizeof *syncs->items);
-    *syncs = (vm_syncs){ 0 };
+    *syncs = (vm_syncs){0};
 }

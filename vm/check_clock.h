@@ -11,8 +11,8 @@
 
 typedef struct vm_event {
     uint32_t block, op;
-    uint32_t instance;         /* how often the op had run in the block */
-    uint32_t sequence;         /* how many events the block had had */
+    uint32_t instance; /* how often the op had run in the block */
+    uint32_t sequence; /* how many events the block had had */
 } vm_event;
 
 #define VM_ALL_OPS UINT32_MAX
@@ -25,7 +25,7 @@ typedef struct vm_span {
 /* Spans are sorted and do not overlap; never changed once made. NULL is the empty one. */
 typedef struct vm_clock vm_clock;
 struct vm_clock {
-    const vm_clock *others;    /* acquired from other blocks: a clock without others, or NULL */
+    const vm_clock *others; /* acquired from other blocks: a clock without others, or NULL */
     uint32_t count;
     vm_span spans[];
 };
@@ -64,7 +64,7 @@ typedef struct vm_sync {
 } vm_sync;
 
 typedef struct vm_syncs {
-    vm_sync *items;            /* hashed by address; address 0 is free */
+    vm_sync *items; /* hashed by address; address 0 is free */
     size_t count, capacity;
 } vm_syncs;
 

@@ -15,16 +15,16 @@
 
 typedef struct access_check {
     vm_inst head;
-    uint32_t number;           /* in vm_code.check_ops */
+    uint32_t number; /* in vm_code.check_ops */
     bool is_view;
-    vm_access_info info;       /* views */
-    const int64_t *inbounds;   /* views: promises by dimension, or NULL */
-    size_t pointers, n;        /* pointers */
+    vm_access_info info;     /* views */
+    const int64_t *inbounds; /* views: promises by dimension, or NULL */
+    size_t pointers, n;      /* pointers */
     size_t mask;
     bool has_mask;
-    uint8_t kind, bytes;       /* of an element in memory; bytes 0: f4 */
-    size_t value, compare;     /* rmw, cas: operands */
-    uint8_t mode;              /* rmw: bc_AtomicRMWMode */
+    uint8_t kind, bytes;   /* of an element in memory; bytes 0: f4 */
+    size_t value, compare; /* rmw, cas: operands */
+    uint8_t mode;          /* rmw: bc_AtomicRMWMode */
     size_t token_in, token_out;
     bool has_token_in;
     bool order, shadow, bounds; /* what is wanted */
@@ -39,20 +39,20 @@ typedef struct touch {
     const vm_check_op *what;
     struct vm_check *check;
     vm_event event;
-    uint32_t id;               /* of the event */
-    const vm_clock *before;    /* what the token orders before this access */
-    const vm_clock *after;     /* that, and what was acquired */
-    const vm_clock *seen;      /* joined last into after */
-    const vm_clock *own;       /* release: what this one publishes by itself */
+    uint32_t id;                  /* of the event */
+    const vm_clock *before;       /* what the token orders before this access */
+    const vm_clock *after;        /* that, and what was acquired */
+    const vm_clock *seen;         /* joined last into after */
+    const vm_clock *own;          /* release: what this one publishes by itself */
     const vm_clock *old, *joined; /* the last clock that was joined with that, and the result */
-    const vm_region *region;   /* of the last element */
+    const vm_region *region;      /* of the last element */
     struct {
         vm_cell from, to;
         bool writes, valid;
-    } memo[MEMO];              /* cells change alike: what became of the last ones */
+    } memo[MEMO];                  /* cells change alike: what became of the last ones */
     bool told_unwritten, told_gap; /* a finding of this execution; there may be one for every element */
-    bool traps;                /* the access itself will, at an element that it cannot reach */
-    bool failed;               /* out of memory */
+    bool traps;                    /* the access itself will, at an element that it cannot reach */
+    bool failed;                   /* out of memory */
 } touch;
 
 /* ---- the place in words ---- */
@@ -115,7 +115,7 @@ static void look_at(touch *t, uint32_t id, uint64_t address)
 /* The set with this event added. Readers that it is ordered after say nothing more than it does. */
 static uint32_t add_reader(touch *t, uint32_t set)
 {
-    vm_readers items[VM_MAX_READERS] = { { t->id, t->id, 0 } };
+    vm_readers items[VM_MAX_READERS] = {{t->id, t->id, 0}};
     unsigned count = 1;
     for (; set; set = vm_shadow_readers(&t->check->shadow, set)->next) {
         vm_readers r = *vm_shadow_readers(&t->check->shadow, set);
@@ -135,14 +135,14 @@ static vm_cell advance(touch *t, vm_cell cell, bool writes, uint64_t address)
     if (cell.writer)
         look_at(t, cell.writer, address);
     if (!writes)
-        return (vm_cell){ cell.writer, add_reader(t, cell.readers) };
+        return (vm_cell){cell.writer, add_reader(t, cell.readers)};
     for (uint32_t set = cell.readers; set; set = vm_shadow_readers(&t->check->shadow, set)->next) {
         const vm_readers *r = vm_shadow_readers(&t->check->shadow, set);
         look_at(t, r->first, address);
         if (r->last != r->first)
             look_at(t, r->last, address);
     }
-    return (vm_cell){ t->id, 0 };
+    return (vm_cell){t->id, 0};
 }
 
 static void touch_cell(touch *t, vm_cell *cell, bool writes, uint64_t address)
@@ -246,15 +246,13 @@ static bool changes_memory(const touch *t, uint64_t address, size_t element)
     const access_check *c = t->c;
     uint64_t now;
     switch (t->what->op->opcode) {
-    case OP_atomic_cas_tko:
-        return contents(t, address) != operand(t, c->value, element);
+    case OP_atomic_cas_tko: return contents(t, address) != operand(t, c->value, element);
     case OP_atomic_rmw_tko:
         now = contents(t, address);
         vm_atomic_update((uintptr_t)&now, (bc_kind)c->kind, (bc_AtomicRMWMode)c->mode, operand(t, c->value, element),
                          BC_MemoryOrderingSemantics_relaxed);
         return now != contents(t, address);
-    default:
-        return true;
+    default: return true;
     }
 }
 
@@ -285,7 +283,7 @@ static bool visit_all(touch *t, visit *each)
 {
     const access_check *c = t->c;
     if (c->is_view) {
-        visitor v = { t, each };
+        visitor v = {t, each};
         return vm_view_each(t->f, &c->head, &c->info, visit_view_element, &v);
     }
     const uint64_t *pointers = vm_at(t->f, c->pointers);
@@ -346,7 +344,8 @@ static uint64_t index_of(const vm_frame *f, const vm_tile_dim *d)
     return x;
 }
 
-/* Along the dimension that a tile of indices selects anything may be an index, unless all were promised to lie inside. */
+/* Along the dimension that a tile of indices selects anything may be an index, unless all were promised to lie inside.
+ */
 static void look_at_sparse_indices(touch *t, uint32_t i, uint64_t size)
 {
     const vm_tile_dim *d = &t->c->info.dims[i];
@@ -354,8 +353,9 @@ static void look_at_sparse_indices(touch *t, uint32_t i, uint64_t size)
         uint64_t index = 0;
         memcpy(&index, t->f->base + d->index + (size_t)k * d->index_bytes, d->index_bytes);
         if (index >= size) {
-            vm_find(t->f, BC_RULE_X_IDX_03, t->what->op, NULL, "element %lld of index %u is %llu, and the view has %llu there",
-                    (long long)k, i, (unsigned long long)index, (unsigned long long)size);
+            vm_find(t->f, BC_RULE_X_IDX_03, t->what->op, NULL,
+                    "element %lld of index %u is %llu, and the view has %llu there", (long long)k, i,
+                    (unsigned long long)index, (unsigned long long)size);
             return;
         }
     }
@@ -411,10 +411,10 @@ static bool begin_event(touch *t)
         t->after = last->after;
         return true;
     }
-    t->event = (vm_event){ (uint32_t)t->f->block_index, t->c->number, block->instances[t->c->number]++,
-                           block->sequence++ };
+    t->event =
+        (vm_event){(uint32_t)t->f->block_index, t->c->number, block->instances[t->c->number]++, block->sequence++};
     t->id = vm_events_add(&t->check->events, &t->check->memory, t->event);
-    *last = (vm_last){ .id = t->id, .before = t->before };
+    *last = (vm_last){.id = t->id, .before = t->before};
     return t->id != 0;
 }
 
@@ -432,7 +432,7 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
 {
     const access_check *c = (const access_check *)inst;
     struct vm_check *check = f->run->check;
-    touch t = { .f = f, .c = c, .what = &f->code->check_ops[c->number], .check = check };
+    touch t = {.f = f, .c = c, .what = &f->code->check_ops[c->number], .check = check};
     if (c->is_view && c->bounds)
         look_at_indices(&t);
     if (c->has_token_in)
@@ -461,47 +461,62 @@ static bool rows_of(const bc_op *op, access_rows *out)
 {
     switch (op->opcode) {
     case OP_load_ptr_tko:
-        *out = (access_rows){ .pointers = F_load_ptr_tko_source, .mask = F_load_ptr_tko_mask,
-                              .order = F_load_ptr_tko_memory_ordering_semantics, .scope = F_load_ptr_tko_memory_scope,
-                              .token = F_load_ptr_tko_token };
+        *out = (access_rows){.pointers = F_load_ptr_tko_source,
+                             .mask = F_load_ptr_tko_mask,
+                             .order = F_load_ptr_tko_memory_ordering_semantics,
+                             .scope = F_load_ptr_tko_memory_scope,
+                             .token = F_load_ptr_tko_token};
         return true;
     case OP_store_ptr_tko:
-        *out = (access_rows){ .pointers = F_store_ptr_tko_destination, .mask = F_store_ptr_tko_mask,
-                              .order = F_store_ptr_tko_memory_ordering_semantics,
-                              .scope = F_store_ptr_tko_memory_scope, .token = F_store_ptr_tko_token };
+        *out = (access_rows){.pointers = F_store_ptr_tko_destination,
+                             .mask = F_store_ptr_tko_mask,
+                             .order = F_store_ptr_tko_memory_ordering_semantics,
+                             .scope = F_store_ptr_tko_memory_scope,
+                             .token = F_store_ptr_tko_token};
         return true;
     case OP_atomic_rmw_tko:
-        *out = (access_rows){ .pointers = F_atomic_rmw_tko_pointers, .mask = F_atomic_rmw_tko_mask,
-                              .value = F_atomic_rmw_tko_arg, .mode = F_atomic_rmw_tko_mode,
-                              .order = F_atomic_rmw_tko_memory_ordering_semantics,
-                              .scope = F_atomic_rmw_tko_memory_scope, .token = F_atomic_rmw_tko_token };
+        *out = (access_rows){.pointers = F_atomic_rmw_tko_pointers,
+                             .mask = F_atomic_rmw_tko_mask,
+                             .value = F_atomic_rmw_tko_arg,
+                             .mode = F_atomic_rmw_tko_mode,
+                             .order = F_atomic_rmw_tko_memory_ordering_semantics,
+                             .scope = F_atomic_rmw_tko_memory_scope,
+                             .token = F_atomic_rmw_tko_token};
         return true;
     case OP_atomic_cas_tko:
-        *out = (access_rows){ .pointers = F_atomic_cas_tko_pointers, .mask = F_atomic_cas_tko_mask,
-                              .value = F_atomic_cas_tko_val, .compare = F_atomic_cas_tko_cmp,
-                              .order = F_atomic_cas_tko_memory_ordering_semantics,
-                              .scope = F_atomic_cas_tko_memory_scope, .token = F_atomic_cas_tko_token };
+        *out = (access_rows){.pointers = F_atomic_cas_tko_pointers,
+                             .mask = F_atomic_cas_tko_mask,
+                             .value = F_atomic_cas_tko_val,
+                             .compare = F_atomic_cas_tko_cmp,
+                             .order = F_atomic_cas_tko_memory_ordering_semantics,
+                             .scope = F_atomic_cas_tko_memory_scope,
+                             .token = F_atomic_cas_tko_token};
         return true;
     case OP_load_view_tko:
-        *out = (access_rows){ .view = F_load_view_tko_view, .index = F_load_view_tko_index,
-                              .inbounds = F_load_view_tko_inbounds,
-                              .order = F_load_view_tko_memory_ordering_semantics,
-                              .scope = F_load_view_tko_memory_scope, .token = F_load_view_tko_token };
+        *out = (access_rows){.view = F_load_view_tko_view,
+                             .index = F_load_view_tko_index,
+                             .inbounds = F_load_view_tko_inbounds,
+                             .order = F_load_view_tko_memory_ordering_semantics,
+                             .scope = F_load_view_tko_memory_scope,
+                             .token = F_load_view_tko_token};
         return true;
     case OP_store_view_tko:
-        *out = (access_rows){ .view = F_store_view_tko_view, .index = F_store_view_tko_index,
-                              .inbounds = F_store_view_tko_inbounds,
-                              .order = F_store_view_tko_memory_ordering_semantics,
-                              .scope = F_store_view_tko_memory_scope, .token = F_store_view_tko_token };
+        *out = (access_rows){.view = F_store_view_tko_view,
+                             .index = F_store_view_tko_index,
+                             .inbounds = F_store_view_tko_inbounds,
+                             .order = F_store_view_tko_memory_ordering_semantics,
+                             .scope = F_store_view_tko_memory_scope,
+                             .token = F_store_view_tko_token};
         return true;
     case OP_atomic_red_view_tko:
-        *out = (access_rows){ .view = F_atomic_red_view_tko_view, .index = F_atomic_red_view_tko_index,
-                              .inbounds = F_atomic_red_view_tko_inbounds,
-                              .order = F_atomic_red_view_tko_memory_ordering_semantics,
-                              .scope = F_atomic_red_view_tko_memory_scope, .token = F_atomic_red_view_tko_token };
+        *out = (access_rows){.view = F_atomic_red_view_tko_view,
+                             .index = F_atomic_red_view_tko_index,
+                             .inbounds = F_atomic_red_view_tko_inbounds,
+                             .order = F_atomic_red_view_tko_memory_ordering_semantics,
+                             .scope = F_atomic_red_view_tko_memory_scope,
+                             .token = F_atomic_red_view_tko_token};
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -511,8 +526,7 @@ static vm_check_op describe(const bc_op *op, const access_rows *rows)
     bool acq_rel = order == BC_MemoryOrderingSemantics_acq_rel;
     bool load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
     bool store = op->opcode == OP_store_ptr_tko || op->opcode == OP_store_view_tko;
-    vm_check_op what = { .op = op, .reads = !store, .writes = !load,
-                         .strong = order != BC_MemoryOrderingSemantics_weak };
+    vm_check_op what = {.op = op, .reads = !store, .writes = !load, .strong = order != BC_MemoryOrderingSemantics_weak};
     what.wide = what.strong && scope != BC_MemoryScope_tl_blk;
     what.acquires = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_acquire);
     what.releases = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_release);
@@ -598,11 +612,11 @@ static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
 /* Elements of a load that lie outside a view without padding, or whose lane is masked off without a value for it (a
    load or an atomic), may hold anything. */
 typedef struct open_check {
-    access_check access;       /* what is not open */
+    access_check access; /* what is not open */
     size_t result, count;
     uint8_t bytes;
-    uint64_t junk;             /* pattern that open elements get */
-    size_t inside;             /* scratch: a byte for each element */
+    uint64_t junk; /* pattern that open elements get */
+    size_t inside; /* scratch: a byte for each element */
 } open_check;
 
 static bool visit_inside(touch *t, uint64_t address, size_t element)
@@ -617,7 +631,7 @@ static const vm_inst *open_run(vm_frame *f, const vm_inst *inst)
     const open_check *o = (const open_check *)inst;
     if (!f->run->check->junk)
         return inst->next;
-    touch t = { .f = f, .c = &o->access };
+    touch t = {.f = f, .c = &o->access};
     memset(f->base + o->inside, 0, o->count);
     visit_all(&t, visit_inside);
     for (size_t i = 0; i < o->count; i++)
@@ -629,8 +643,10 @@ static const vm_inst *open_run(vm_frame *f, const vm_inst *inst)
 /* Far from 0, but a number of every kind; i1 has only one other value. */
 static uint64_t junk_of(bc_kind kind)
 {
-    return kind == BC_I1 ? 1 : kind == BC_I4 || kind == BC_F4E2M1FN ? 5
-           : kind == BC_TF32 ? 0x5a5a4000u : 0x5a5a5a5a5a5a5a5au;
+    return kind == BC_I1                          ? 1
+           : kind == BC_I4 || kind == BC_F4E2M1FN ? 5
+           : kind == BC_TF32                      ? 0x5a5a4000u
+                                                  : 0x5a5a5a5a5a5a5a5au;
 }
 
 static bool leaves_open(const bc_op *op, const access_rows *rows)

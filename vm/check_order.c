@@ -56,10 +56,10 @@ static void forget(struct vm_check *check, struct vm_saved *saved)
 
 /* What differs in one region. */
 typedef struct difference {
-    uint64_t count;            /* elements */
-    uint64_t address;          /* of the one to show */
-    const vm_array *array;     /* that it is an element of, or NULL */
-    uint64_t got, want;        /* its patterns */
+    uint64_t count;        /* elements */
+    uint64_t address;      /* of the one to show */
+    const vm_array *array; /* that it is an element of, or NULL */
+    uint64_t got, want;    /* its patterns */
     bool only_rounding;
 } difference;
 
@@ -138,7 +138,7 @@ static void print_value(bc_text *out, const vm_array *array, uint64_t bits)
 
 static void find_difference(struct vm_check *check, const difference *d, uint64_t seed)
 {
-    const vm_run run = { .vm = check->vm };
+    const vm_run run = {.vm = check->vm};
     bc_text text;
     bc_text_init(&text, &check->vm->allocator);
     vm_print_place(&text, &run, d->address);
@@ -165,7 +165,7 @@ static size_t compare(struct vm_check *check, const struct vm_saved *first, uint
     size_t found = 0;
     for (size_t i = 0; i < vm->regions.count; i++) {
         const vm_region *r = &vm->regions.items[i];
-        difference d = { 0 };
+        difference d = {0};
         if (!r->writable)
             continue;
         compare_region(vm, r, want, &d);
@@ -220,7 +220,7 @@ static tv_status try_all(struct vm_check *check, const vm_launch *launch, const 
 
 static tv_status no_memory(const struct vm_check *check, tv_sink sink)
 {
-    bc_place place = { .function = check->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+    bc_place place = {.function = check->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     bc_report(check->vm->module, sink, &place, BC_RULE_X_RUN_02,
               "there is no room for two copies of the %zu bytes that the kernel may write, to run it again",
               writable_bytes(check->vm));
@@ -229,9 +229,8 @@ static tv_status no_memory(const struct vm_check *check, tv_sink sink)
 
 tv_status vm_check_results(struct vm_check *check, const vm_launch *launch, tv_sink sink)
 {
-    struct vm_saved before = { 0 }, first = { 0 };
-    bool once = !wants_orders(check, launch)
-                && !(check->code->opens && (check->vm->options.checks & TV_CHECK_UNINIT));
+    struct vm_saved before = {0}, first = {0};
+    bool once = !wants_orders(check, launch) && !(check->code->opens && (check->vm->options.checks & TV_CHECK_UNINIT));
     uint64_t seed = check->vm->options.order_seed;
     tv_status status = TV_OK;
     if (once)

@@ -10,29 +10,29 @@
 #include "vm/check.h"
 
 enum {
-    TURN = 16,                 /* strong accesses of a turn */
-    PATIENCE = 1024,           /* strong accesses of every block without a change, before it is a deadlock */
-    MAX_STARTED = 1 << 16      /* blocks under way at a time */
+    TURN = 16,            /* strong accesses of a turn */
+    PATIENCE = 1024,      /* strong accesses of every block without a change, before it is a deadlock */
+    MAX_STARTED = 1 << 16 /* blocks under way at a time */
 };
 
 /* A tile block under way. */
 typedef struct started {
     vm_worker worker;
     struct vm_check_block check;
-    const vm_inst *next;       /* instruction to go on with */
-    const vm_inst *last;       /* that made the last access of the last turn */
-    struct started *later;     /* in the queue, or in the list of free ones */
+    const vm_inst *next;   /* instruction to go on with */
+    const vm_inst *last;   /* that made the last access of the last turn */
+    struct started *later; /* in the queue, or in the list of free ones */
 } started;
 
 typedef struct turns {
     vm_run *run;
     struct vm_check *check;
-    started *first, *last;     /* queue of those that wait for their turn */
-    started *idle;             /* ended: frames to use again */
+    started *first, *last; /* queue of those that wait for their turn */
+    started *idle;         /* ended: frames to use again */
     size_t opened, under_way;
     uint64_t next_block;
-    uint64_t quiet_turns;      /* since memory changed, or a block began or ended */
-    uint64_t turn;             /* strong accesses of one */
+    uint64_t quiet_turns; /* since memory changed, or a block began or ended */
+    uint64_t turn;        /* strong accesses of one */
 } turns;
 
 /* ---- frames ---- */
@@ -199,7 +199,7 @@ static tv_status run_blocks(vm_run *run, tv_sink sink)
 {
     struct vm_check *check = run->check;
     tv_vm *vm = run->vm;
-    turns t = { .run = run, .check = check, .turn = run->order_seed ? 1 + (run->order_seed - 1) % TURN : TURN };
+    turns t = {.run = run, .check = check, .turn = run->order_seed ? 1 + (run->order_seed - 1) % TURN : TURN};
     double start = vm_seconds();
     run->alloca_limit = vm->memory_limit;
     bc_arena_init(&check->clocks, &check->memory, 0);
@@ -226,8 +226,12 @@ static tv_status run_blocks(vm_run *run, tv_sink sink)
 tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t seed, bool again, tv_sink sink)
 {
     const uint32_t *grid = launch->grid;
-    vm_run run = { .vm = check->vm, .code = check->code, .params = launch->params, .check = check, .order_seed = seed,
-                   .again = again };
+    vm_run run = {.vm = check->vm,
+                  .code = check->code,
+                  .params = launch->params,
+                  .check = check,
+                  .order_seed = seed,
+                  .again = again};
     memcpy(run.grid, grid, sizeof run.grid);
     run.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (pthread_mutex_init(&run.lock, NULL) != 0)
@@ -255,11 +259,11 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
 tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params,
                          tv_sink sink)
 {
-    const vm_launch launch = { grid, params };
+    const vm_launch launch = {grid, params};
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     struct vm_check check;
     if (blocks > UINT32_MAX) {
-        bc_place place = { .function = code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+        bc_place place = {.function = code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
         bc_report(vm->module, sink, &place, BC_RULE_X_RUN_01, "checks are possible for up to %u tile blocks",
                   UINT32_MAX);
         return TV_USAGE;

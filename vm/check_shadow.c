@@ -33,7 +33,7 @@ static bool make_room(vm_shadow *s, const tv_allocator *memory)
 {
     if (s->chunk_count * 2 < s->chunk_capacity)
         return true;
-    vm_shadow larger = { .chunk_capacity = s->chunk_capacity ? 2 * s->chunk_capacity : 256 };
+    vm_shadow larger = {.chunk_capacity = s->chunk_capacity ? 2 * s->chunk_capacity : 256};
     larger.chunks = memory->alloc(memory->user, larger.chunk_capacity * sizeof(vm_chunk *));
     if (!larger.chunks)
         return false;
@@ -170,7 +170,7 @@ uint32_t vm_shadow_set(vm_shadow *s, const tv_allocator *memory, const vm_reader
 {
     uint32_t set = 0;
     for (unsigned i = count; i-- > 0;) {
-        vm_readers wanted = { items[i].first, items[i].last, set };
+        vm_readers wanted = {items[i].first, items[i].last, set};
         if (!make_set_room(s, memory)) {
             *out_failed = true;
             return 0;
@@ -196,5 +196,5 @@ void vm_shadow_release(vm_shadow *s, const tv_allocator *memory)
         memory->release(memory->user, s->sets, s->set_capacity * sizeof *s->sets);
         memory->release(memory->user, s->set_hash, s->set_hash_size * sizeof *s->set_hash);
     }
-    *s = (vm_shadow){ 0 };
+    *s = (vm_shadow){0};
 }

@@ -8,30 +8,30 @@
 enum { VM_CHUNK_BITS = 12, VM_MAX_READERS = 4 };
 
 typedef struct vm_cell {
-    uint32_t writer;           /* event, or 0: nothing has written it */
-    uint32_t readers;          /* set of readers; 0: nobody since it was written */
+    uint32_t writer;  /* event, or 0: nothing has written it */
+    uint32_t readers; /* set of readers; 0: nobody since it was written */
 } vm_cell;
 
 typedef struct vm_chunk {
-    uint64_t key;              /* address >> VM_CHUNK_BITS */
-    uint8_t shift;             /* a cell has 2^shift bytes */
+    uint64_t key;  /* address >> VM_CHUNK_BITS */
+    uint8_t shift; /* a cell has 2^shift bytes */
     vm_cell cells[];
 } vm_chunk;
 
 /* Reads of one op in one tile block, the first and the last of them; and the other readers. */
 typedef struct vm_readers {
-    uint32_t first, last;      /* events */
-    uint32_t next;             /* set, or 0 */
+    uint32_t first, last; /* events */
+    uint32_t next;        /* set, or 0 */
 } vm_readers;
 
 typedef struct vm_shadow {
-    vm_chunk **chunks;         /* hashed by key; NULL is free */
+    vm_chunk **chunks; /* hashed by key; NULL is free */
     size_t chunk_count, chunk_capacity;
-    vm_chunk *hit;             /* found last */
-    vm_readers *sets;          /* by id - 1; every set is there once */
+    vm_chunk *hit;    /* found last */
+    vm_readers *sets; /* by id - 1; every set is there once */
     uint32_t set_count;
     size_t set_capacity;
-    uint32_t *set_hash;        /* ids; 0 is free */
+    uint32_t *set_hash; /* ids; 0 is free */
     size_t set_hash_size;
 } vm_shadow;
 

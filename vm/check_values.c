@@ -18,16 +18,16 @@ struct value_check {
     vm_inst head;
     value_test *test;
     bc_rule rule;
-    const char *phrase;        /* "divides by 0" */
-    size_t a, b;               /* the operands; b only where has_b */
+    const char *phrase; /* "divides by 0" */
+    size_t a, b;        /* the operands; b only where has_b */
     size_t n;
-    const bc_type *type;       /* of the tile */
+    const bc_type *type; /* of the tile */
     bc_kind a_kind, b_kind;
     uint8_t a_bytes, b_bytes;
-    uint8_t width;             /* bits that the test is about */
+    uint8_t width; /* bits that the test is about */
     bool has_b, is_signed;
-    int64_t low, high;         /* bounded; div_by: low is the divisor */
-    int64_t scale;             /* offset: bytes of an element */
+    int64_t low, high; /* bounded; div_by: low is the divisor */
+    int64_t scale;     /* offset: bytes of an element */
 };
 
 /* ---- the tests ---- */
@@ -166,7 +166,6 @@ static uint64_t number_of(bc_kind kind, uint64_t cell)
     return kind == BC_TF32 ? bc_tf32_from_cell((uint32_t)cell) : cell;
 }
 
-
 static void print_where(bc_text *out, const bc_type *tile, size_t element)
 {
     if (!tile->rank)
@@ -270,8 +269,8 @@ static void emit_promise(vm_emit *e, const bc_op *op, int row, value_test *signe
         vm_append(e, &c->head);
     }
     if (unsigned_test && (both || promise == BC_IntegerOverflow_no_unsigned_wrap)) {
-        value_check *c = new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02,
-                                   "is no unsigned number of this width");
+        value_check *c =
+            new_check(e, op, binary, unsigned_test, BC_RULE_X_OVF_02, "is no unsigned number of this width");
         c->width = (uint8_t)bc_kind_bits(bc_elem_kind(vm_result(op, 0)->type));
         vm_append(e, &c->head);
     }
@@ -302,11 +301,11 @@ static void emit_ftof(vm_emit *e, const bc_op *op)
 /* f8E4M3FN has a sign, which scales must not have; other scales have none. */
 static void emit_scales(vm_emit *e, const bc_op *op)
 {
-    const bc_value *scales[] = { bc_operand(op, F_mmaf_scaled_lhs_scale), bc_operand(op, F_mmaf_scaled_rhs_scale) };
+    const bc_value *scales[] = {bc_operand(op, F_mmaf_scaled_lhs_scale), bc_operand(op, F_mmaf_scaled_rhs_scale)};
     for (unsigned i = 0; i < 2; i++)
         if (bc_elem_kind(scales[i]->type) == BC_F8E4M3FN) {
-            value_check *c = new_check_of(e, op, scales[i], NULL, is_negative, BC_RULE_X_MMS_01,
-                                          "as a scale is negative");
+            value_check *c =
+                new_check_of(e, op, scales[i], NULL, is_negative, BC_RULE_X_MMS_01, "as a scale is negative");
             vm_append(e, &c->head);
         }
 }
@@ -329,11 +328,11 @@ typedef struct block_check {
     const bc_type *type;
     bc_kind kind;
     uint8_t bytes;
-    const int64_t *sizes;      /* same_elements: of a block, by dimension; 0 as 1 */
-    uint64_t divisor;          /* div_by */
-    size_t every, below;       /* elements of a run; elements between neighbours along the dimension */
-    size_t length;             /* of the dimension */
-    uint64_t grows;            /* by this from one element of a run to the next */
+    const int64_t *sizes; /* same_elements: of a block, by dimension; 0 as 1 */
+    uint64_t divisor;     /* div_by */
+    size_t every, below;  /* elements of a run; elements between neighbours along the dimension */
+    size_t length;        /* of the dimension */
+    uint64_t grows;       /* by this from one element of a run to the next */
 } block_check;
 
 /* Place of the first element of the block that element i is in. */
@@ -566,55 +565,26 @@ static void emit_extents(vm_emit *e, const bc_op *op)
 static void emit_undefined(vm_emit *e, const bc_op *op)
 {
     switch (op->opcode) {
-    case OP_divi:
-        emit_division(e, op, bc_attr_u(op, F_divi_signedness) == BC_Signedness_signed);
-        break;
-    case OP_remi:
-        emit_division(e, op, bc_attr_u(op, F_remi_signedness) == BC_Signedness_signed);
-        break;
-    case OP_addi:
-        emit_promise(e, op, F_addi_overflow, add_wraps_signed, add_wraps_unsigned);
-        break;
-    case OP_subi:
-        emit_promise(e, op, F_subi_overflow, sub_wraps_signed, sub_wraps_unsigned);
-        break;
-    case OP_muli:
-        emit_promise(e, op, F_muli_overflow, mul_wraps_signed, mul_wraps_unsigned);
-        break;
-    case OP_negi:
-        emit_promise(e, op, F_negi_overflow, negation_wraps, NULL);
-        break;
+    case OP_divi: emit_division(e, op, bc_attr_u(op, F_divi_signedness) == BC_Signedness_signed); break;
+    case OP_remi: emit_division(e, op, bc_attr_u(op, F_remi_signedness) == BC_Signedness_signed); break;
+    case OP_addi: emit_promise(e, op, F_addi_overflow, add_wraps_signed, add_wraps_unsigned); break;
+    case OP_subi: emit_promise(e, op, F_subi_overflow, sub_wraps_signed, sub_wraps_unsigned); break;
+    case OP_muli: emit_promise(e, op, F_muli_overflow, mul_wraps_signed, mul_wraps_unsigned); break;
+    case OP_negi: emit_promise(e, op, F_negi_overflow, negation_wraps, NULL); break;
     case OP_shli:
         emit_test(e, op, true, shifts_too_far, BC_RULE_X_SHF_01, "shifts out every bit");
         emit_promise(e, op, F_shli_overflow, shift_wraps_signed, shift_wraps_unsigned);
         break;
-    case OP_shri:
-        emit_test(e, op, true, shifts_too_far, BC_RULE_X_SHF_01, "shifts out every bit");
-        break;
-    case OP_trunci:
-        emit_promise(e, op, F_trunci_overflow, cut_changes_signed, cut_changes_unsigned);
-        break;
-    case OP_ftoi:
-        emit_ftoi(e, op);
-        break;
-    case OP_ftof:
-        emit_ftof(e, op);
-        break;
+    case OP_shri: emit_test(e, op, true, shifts_too_far, BC_RULE_X_SHF_01, "shifts out every bit"); break;
+    case OP_trunci: emit_promise(e, op, F_trunci_overflow, cut_changes_signed, cut_changes_unsigned); break;
+    case OP_ftoi: emit_ftoi(e, op); break;
+    case OP_ftof: emit_ftof(e, op); break;
     case OP_get_tensor_shape:
-    case OP_get_index_space_shape:
-        emit_extents(e, op);
-        break;
-    case OP_mmaf_scaled:
-        emit_scales(e, op);
-        break;
-    case OP_offset:
-        emit_offset(e, op);
-        break;
-    case OP_for:
-        emit_for(e, op);
-        break;
-    default:
-        break;
+    case OP_get_index_space_shape: emit_extents(e, op); break;
+    case OP_mmaf_scaled: emit_scales(e, op); break;
+    case OP_offset: emit_offset(e, op); break;
+    case OP_for: emit_for(e, op); break;
+    default: break;
     }
 }
 
@@ -633,15 +603,23 @@ bool vm_body_has_checks(const vm_emit *e, const bc_block *body)
         return false;
     for (const bc_op *op = body->first; op; op = bc_next_op(op, body))
         switch (op->opcode) {
-        case OP_divi: case OP_remi: case OP_shli: case OP_shri: case OP_ftoi: case OP_ftof: case OP_offset:
-            return true;
-        case OP_addi: case OP_subi: case OP_muli: case OP_negi: case OP_trunci:
+        case OP_divi:
+        case OP_remi:
+        case OP_shli:
+        case OP_shri:
+        case OP_ftoi:
+        case OP_ftof:
+        case OP_offset: return true;
+        case OP_addi:
+        case OP_subi:
+        case OP_muli:
+        case OP_negi:
+        case OP_trunci:
             /* their promise is the one attribute they have */
             if (bc_attrs(op)[0].u != BC_IntegerOverflow_none)
                 return true;
             break;
-        default:
-            break;
+        default: break;
         }
     return false;
 }

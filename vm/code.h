@@ -20,9 +20,9 @@ typedef const vm_inst *vm_handler(vm_frame *f, const vm_inst *inst);
 /* Head of every instruction; handlers know what comes after it. Operands are byte offsets into frame->base. */
 struct vm_inst {
     vm_handler *run;
-    const vm_inst *next;   /* in the same region; NULL after the last, which is always a jump or an end */
-    const bc_op *op;       /* for diagnostics, trace and profile; of a group its last op; NULL: bookkeeping */
-    uint32_t index;        /* place in vm_code.insts */
+    const vm_inst *next; /* in the same region; NULL after the last, which is always a jump or an end */
+    const bc_op *op;     /* for diagnostics, trace and profile; of a group its last op; NULL: bookkeeping */
+    uint32_t index;      /* place in vm_code.insts */
 };
 
 /* One element-wise op: how a strip of its result is made. */
@@ -30,17 +30,17 @@ typedef struct vm_map vm_map;
 typedef void vm_map_fn(const vm_map *map, void *out, const void *a, const void *b, const void *c, size_t n);
 
 struct vm_map {
-    vm_kernel *kernel;     /* works on the elements as they are, unless custom is set */
-    vm_map_fn *custom;     /* instead, for what needs more than a kernel: sees the fields below */
-    vm_kernel *core;       /* of a wider type, after widening each operand that says how; narrowed at the end */
+    vm_kernel *kernel; /* works on the elements as they are, unless custom is set */
+    vm_map_fn *custom; /* instead, for what needs more than a kernel: sees the fields below */
+    vm_kernel *core;   /* of a wider type, after widening each operand that says how; narrowed at the end */
     vm_kernel *widen[3], *narrow, *flush;
-    const void *table;     /* results by pattern of the operand */
+    const void *table; /* results by pattern of the operand */
     int64_t scale;
     uint8_t operands;
-    uint8_t out_bytes;     /* of an element in tile storage */
+    uint8_t out_bytes; /* of an element in tile storage */
     uint8_t in_bytes[3];
-    uint8_t rounding;      /* bc_RoundingMode */
-    uint8_t from, to;      /* bc_kind, for conversions */
+    uint8_t rounding; /* bc_RoundingMode */
+    uint8_t from, to; /* bc_kind, for conversions */
     bool is_signed, saturating;
 };
 
@@ -57,7 +57,7 @@ static inline void vm_map_run(const vm_map *map, void *out, const void *a, const
 typedef struct vm_rows {
     unsigned char *ptr;
     int64_t pitch;
-    bool in_memory;  /* in global memory: a store that overlaps it must copy it first */
+    bool in_memory; /* in global memory: a store that overlaps it must copy it first */
 } vm_rows;
 
 /* A straight piece of code, for counting: how often it ran times what is in it. */
@@ -69,7 +69,7 @@ typedef struct vm_segment {
 
 typedef struct vm_param {
     size_t at;
-    uint8_t kind;   /* bc_kind of the element */
+    uint8_t kind; /* bc_kind of the element */
     uint8_t bytes;
 } vm_param;
 
@@ -77,10 +77,10 @@ typedef struct vm_code {
     const bc_module *module;
     const bc_function *function;
     const vm_kernels *kernels;
-    bc_arena arena;              /* holds everything below */
-    const vm_inst *preamble;     /* once per worker: what does not depend on the tile block */
+    bc_arena arena;          /* holds everything below */
+    const vm_inst *preamble; /* once per worker: what does not depend on the tile block */
     const vm_inst *body;
-    const unsigned char *image;  /* first bytes of every frame */
+    const unsigned char *image; /* first bytes of every frame */
     size_t image_bytes;
     size_t frame_bytes, scratch_bytes;
     const vm_param *params;
@@ -90,10 +90,10 @@ typedef struct vm_code {
     const uint8_t *segment_ops;
     const vm_inst *const *insts; /* all, by index */
     uint32_t inst_count;
-    bool allocas;                /* has an alloca: addresses may lie in one */
+    bool allocas;                        /* has an alloca: addresses may lie in one */
     const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
     uint32_t check_op_count;
-    bool opens;                  /* with checks: has loads that leave elements open */
+    bool opens; /* with checks: has loads that leave elements open */
 } vm_code;
 
 /* Storage from alloca, released when its scope ends. */
@@ -106,16 +106,16 @@ struct vm_frame {
     vm_run *run;
     uint32_t block[3];
     uint64_t block_index;
-    const vm_region *hit;        /* region of the last access */
-    vm_region alloca_region;     /* copy of the storage found last */
+    const vm_region *hit;    /* region of the last access */
+    vm_region alloca_region; /* copy of the storage found last */
     uint64_t *segment_counts;
-    uint64_t ops, ops_checked;   /* executed by this worker; when the limits were last looked at */
+    uint64_t ops, ops_checked; /* executed by this worker; when the limits were last looked at */
     uint64_t bytes_loaded, bytes_stored;
-    vm_held *allocas;          /* newest first */
+    vm_held *allocas; /* newest first */
     uint32_t strong_accesses;
     bool trapped;
-    bool streamed;               /* wrote past the caches since the last vm_finish_streams */
-    double *inst_seconds;        /* by inst->index, when profiling */
+    bool streamed;                /* wrote past the caches since the last vm_finish_streams */
+    double *inst_seconds;         /* by inst->index, when profiling */
     struct vm_check_block *check; /* with checks */
 };
 

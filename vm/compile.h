@@ -28,8 +28,8 @@ vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch);
 /* Emits the ops of a block into ctx. */
 void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block);
 
-/* Ops from here on in ctx are counted in a new segment; begin also appends the instruction that counts. op: what runs the
-   piece, named when a limit is reached there; NULL: the entry. */
+/* Ops from here on in ctx are counted in a new segment; begin also appends the instruction that counts. op: what runs
+   the piece, named when a limit is reached there; NULL: the entry. */
 uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx);
 void vm_begin_segment(vm_emit *e, vm_ctx *ctx, const bc_op *op);
 

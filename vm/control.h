@@ -15,12 +15,12 @@ typedef struct vm_region_state vm_region_state;
 struct vm_region_state {
     vm_region_state *outer;
     const bc_op *op;
-    vm_inst *header;          /* the instruction that enters it */
-    bool is_loop;             /* for, loop */
-    bool is_body;             /* of a reduce or scan, run once per element */
-    vm_target_slots args;     /* block arguments of loops, without the induction variable */
-    vm_target_slots results;  /* of if and loop, or what a body yields */
-    vm_storage iv;            /* induction variable of a for */
+    vm_inst *header;         /* the instruction that enters it */
+    bool is_loop;            /* for, loop */
+    bool is_body;            /* of a reduce or scan, run once per element */
+    vm_target_slots args;    /* block arguments of loops, without the induction variable */
+    vm_target_slots results; /* of if and loop, or what a body yields */
+    vm_storage iv;           /* induction variable of a for */
 };
 
 #endif

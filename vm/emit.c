@@ -47,7 +47,7 @@ void vm_need_scratch(vm_emit *e, size_t bytes)
 
 void vm_unsupported(vm_emit *e, const bc_op *op, const char *format, ...)
 {
-    bc_place place = { .function = e->f, .op = op, .row = BC_NO_ROW };
+    bc_place place = {.function = e->f, .op = op, .row = BC_NO_ROW};
     va_list args;
     va_start(args, format);
     bc_report_as(e->m, e->sink, &place, BC_RULE_X_RUN_03, TV_ERROR, NULL, format, args);
@@ -123,14 +123,14 @@ static const vm_inst *segment_run(vm_frame *f, const vm_inst *inst)
 uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx)
 {
     vm_compile *c = e->compile;
-    vm_segment_build *segments = bc_grow(&e->temp, c->segments, c->segment_count, &c->segment_capacity,
-                                         vm_segment_build);
+    vm_segment_build *segments =
+        bc_grow(&e->temp, c->segments, c->segment_count, &c->segment_capacity, vm_segment_build);
     if (!segments) {
         e->failed = true;
         return 0;
     }
     c->segments = segments;
-    segments[c->segment_count] = (vm_segment_build){ 0 };
+    segments[c->segment_count] = (vm_segment_build){0};
     ctx->segment = (uint32_t)c->segment_count;
     return (uint32_t)c->segment_count++;
 }
@@ -402,7 +402,7 @@ static void finish_segments(vm_emit *e)
     uint32_t first = 0;
     for (size_t i = 0; i < c->segment_count; i++) {
         const vm_segment_build *s = &c->segments[i];
-        segments[i] = (vm_segment){ (uint32_t)s->count, first, (uint32_t)s->count, s->flops };
+        segments[i] = (vm_segment){(uint32_t)s->count, first, (uint32_t)s->count, s->flops};
         if (s->count)
             memcpy(ops + first, s->ops, s->count);
         first += (uint32_t)s->count;
@@ -495,8 +495,8 @@ static void finish(vm_emit *e)
 
 static tv_status compile(vm_emit *e)
 {
-    vm_compile c = { 0 };
-    vm_storages storages = { 0 };
+    vm_compile c = {0};
+    vm_storages storages = {0};
     e->compile = &c;
     e->storages = &storages;
     e->values = bc_new(&e->temp, vm_value, e->f->value_count);
@@ -512,7 +512,7 @@ static tv_status compile(vm_emit *e)
 
 tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code)
 {
-    *code = (vm_code){ .module = vm->module, .function = f, .kernels = vm->kernels };
+    *code = (vm_code){.module = vm->module, .function = f, .kernels = vm->kernels};
     const tv_allocator *a = &vm->allocator;
     vm_emit *e = a->alloc(a->user, sizeof *e);
     if (!e)

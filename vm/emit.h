@@ -29,47 +29,47 @@ enum { VM_NO_STORAGE = 0, VM_TOKEN_BYTES = 8 }; /* a token with storage is a poi
 /* How a value of the program is there while it runs. */
 typedef enum vm_form {
     VM_UNSEEN,
-    VM_NOTHING,  /* tokens, unless checks need them */
-    VM_STORED,   /* elements at storage + offset, laid out by layout */
-    VM_NODE,     /* of an open group: not there yet */
-    VM_ROWS,     /* through the vm_rows in storage; packed rows of 2^row_bits elements */
-    VM_RECORD    /* a view: the struct in storage */
+    VM_NOTHING, /* tokens, unless checks need them */
+    VM_STORED,  /* elements at storage + offset, laid out by layout */
+    VM_NODE,    /* of an open group: not there yet */
+    VM_ROWS,    /* through the vm_rows in storage; packed rows of 2^row_bits elements */
+    VM_RECORD   /* a view: the struct in storage */
 } vm_form;
 
 struct vm_value {
     uint8_t form;
     uint8_t elem_bytes;
     uint8_t row_bits;
-    bool rows_ok;            /* all uses can read it as rows, and nothing is stored before the last of them */
-    bool mma_only;           /* all uses are operands of products, which read it as it lies */
-    uint32_t uses;           /* by ops that run; 0: never needed */
-    uint32_t last_use;       /* pre-order position of the last op that uses it */
-    vm_layout layout;        /* STORED, NODE, ROWS */
+    bool rows_ok;      /* all uses can read it as rows, and nothing is stored before the last of them */
+    bool mma_only;     /* all uses are operands of products, which read it as it lies */
+    uint32_t uses;     /* by ops that run; 0: never needed */
+    uint32_t last_use; /* pre-order position of the last op that uses it */
+    vm_layout layout;  /* STORED, NODE, ROWS */
     vm_storage storage;
-    size_t offset;           /* bytes into storage */
-    vm_storage packed;       /* a packed copy, or VM_NO_STORAGE */
-    uint32_t packed_for;     /* position of the one op it was made for; UINT32_MAX: for all */
-    vm_inst *packer;         /* instruction that makes the packed copy */
-    vm_storage staging;      /* ROWS: where the copy goes if it cannot stay in memory */
-    vm_ctx *home;            /* the piece of code that makes it */
-    vm_inst *maker;          /* STORED, ROWS: instruction after which it is there; NULL: from the start of home */
-    vm_group *group;         /* NODE */
+    size_t offset;       /* bytes into storage */
+    vm_storage packed;   /* a packed copy, or VM_NO_STORAGE */
+    uint32_t packed_for; /* position of the one op it was made for; UINT32_MAX: for all */
+    vm_inst *packer;     /* instruction that makes the packed copy */
+    vm_storage staging;  /* ROWS: where the copy goes if it cannot stay in memory */
+    vm_ctx *home;        /* the piece of code that makes it */
+    vm_inst *maker;      /* STORED, ROWS: instruction after which it is there; NULL: from the start of home */
+    vm_group *group;     /* NODE */
     uint32_t node;
-    uint32_t same_node;      /* NODE: id + 1 of another value that is the same node */
+    uint32_t same_node; /* NODE: id + 1 of another value that is the same node */
 };
 
 /* A piece of code that is entered at its start: the preamble, the body of the entry, a region. */
 struct vm_ctx {
     vm_ctx *parent;
     vm_ctx *children, *last_child, *sibling;
-    vm_inst *header;         /* the instruction that enters it */
-    bool loop;               /* runs more than once */
-    bool branch;             /* may not run at all: nothing costly is moved out of it */
+    vm_inst *header; /* the instruction that enters it */
+    bool loop;       /* runs more than once */
+    bool branch;     /* may not run at all: nothing costly is moved out of it */
     uint32_t depth;
     vm_inst *first, *last;
-    vm_group *groups;        /* open ones */
-    uint32_t start, end;     /* positions of its instructions, once numbered */
-    uint32_t segment;        /* that ops are counted in now */
+    vm_group *groups;    /* open ones */
+    uint32_t start, end; /* positions of its instructions, once numbered */
+    uint32_t segment;    /* that ops are counted in now */
 };
 
 typedef enum vm_access { VM_READ, VM_WRITE, VM_UPDATE } vm_access;
@@ -80,22 +80,22 @@ struct vm_emit {
     const tv_vm *vm;
     vm_code *code;
     tv_sink sink;
-    bc_arena *arena;         /* the code's: stays */
-    bc_arena temp;           /* released when the entry is compiled */
-    bool plain;              /* trace, checks: no groups, no aliases of memory, every value packed */
-    bool checks;             /* some are wanted */
-    bool tokens;             /* checks need them: they have storage */
-    bool failed;             /* out of memory, or reported */
+    bc_arena *arena; /* the code's: stays */
+    bc_arena temp;   /* released when the entry is compiled */
+    bool plain;      /* trace, checks: no groups, no aliases of memory, every value packed */
+    bool checks;     /* some are wanted */
+    bool tokens;     /* checks need them: they have storage */
+    bool failed;     /* out of memory, or reported */
     tv_status status;
-    vm_value *values;        /* by bc_value.id */
+    vm_value *values; /* by bc_value.id */
     vm_ctx *preamble, *body, *cur;
-    vm_ctx *at;              /* where the instructions of the current op go */
-    vm_group *lanes;         /* in the body of a reduce or scan that runs on strips */
-    uint32_t position;       /* pre-order, of the current op */
+    vm_ctx *at;        /* where the instructions of the current op go */
+    vm_group *lanes;   /* in the body of a reduce or scan that runs on strips */
+    uint32_t position; /* pre-order, of the current op */
     uint32_t next_position;
     struct vm_region_state *region; /* innermost one being emitted */
-    bool leaves;             /* a break, continue or return was emitted since this was last cleared */
-    unsigned quiet;          /* in a body that runs once per element: no trace */
+    bool leaves;                    /* a break, continue or return was emitted since this was last cleared */
+    unsigned quiet;                 /* in a body that runs once per element: no trace */
     struct vm_compile *compile;
     struct vm_plan *plan;
     struct vm_storages *storages;
@@ -130,7 +130,8 @@ static inline size_t vm_count(const bc_value *v)
     return (size_t)1 << vm_type_bits(v->type);
 }
 
-/* Sees that v lies somewhere that vm_read can bind: closes the group it is in, copies rows. Nothing about its layout. */
+/* Sees that v lies somewhere that vm_read can bind: closes the group it is in, copies rows. Nothing about its layout.
+ */
 void vm_need_stored(vm_emit *e, const bc_value *v);
 /* The same, and packed in row-major order. */
 void vm_need_packed(vm_emit *e, const bc_value *v);
@@ -179,7 +180,6 @@ void vm_unsupported(vm_emit *e, const bc_op *op, const char *format, ...) TV_PRI
 /* result[i] = map(operand[i]...) for the first map->operands operands of op. */
 void vm_emit_map(vm_emit *e, const bc_op *op, const vm_map *map);
 /* The same with the operands given. */
-void vm_emit_map_of(vm_emit *e, const bc_op *op, const bc_value *result, const vm_map *map,
-                    bc_value *const *operands);
+void vm_emit_map_of(vm_emit *e, const bc_op *op, const bc_value *result, const vm_map *map, bc_value *const *operands);
 
 #endif

@@ -21,16 +21,17 @@ uint64_t vm_flops(const bc_op *op)
     const bc_type *type = vm_result(op, 0)->type;
     uint64_t count = (uint64_t)1 << vm_type_bits(type), each = 0;
     switch (op->opcode) {
-    case OP_mmaf: case OP_mmaf_scaled: {
+    case OP_mmaf:
+    case OP_mmaf_scaled: {
         const bc_type *lhs = bc_operands(op)[0]->type;
         return 2 * count * (uint64_t)lhs->shape[lhs->rank - 1];
     }
-    case OP_reduce: case OP_scan:
+    case OP_reduce:
+    case OP_scan:
         for (const bc_op *o = bc_regions(op)[0]->first; o; o = o->next)
             if (vm_class_of((bc_opcode)o->opcode) == VM_CLASS_MAP)
                 each += map_flops(o);
         return each << vm_type_bits(bc_operands(op)[0]->type);
-    default:
-        return vm_class_of((bc_opcode)op->opcode) == VM_CLASS_MAP ? count * map_flops(op) : 0;
+    default: return vm_class_of((bc_opcode)op->opcode) == VM_CLASS_MAP ? count * map_flops(op) : 0;
     }
 }

@@ -16,14 +16,14 @@ enum { MAX_SINKS = 8 };
 enum { MIN_STREAMED = 32 << 20, MIN_STREAMED_TILE = 4096, MIN_STREAMED_STRIP = 1024 }; /* bytes; of a tensor */
 
 typedef struct group_node {
-    uint32_t first_value;    /* steps: ids + 1 of the values that are this node, through vm_value.same_node */
-    vm_map map;              /* steps */
+    uint32_t first_value; /* steps: ids + 1 of the values that are this node, through vm_value.same_node */
+    vm_map map;           /* steps */
     uint16_t in[3];
-    uint16_t uses;           /* inside the group */
-    uint16_t last_use;       /* step that reads it last, by node */
-    uint32_t outside;        /* uses that are not inside, counted down as they turn up inside */
-    int16_t sink;            /* or -1 */
-    bool slot;               /* steps: also needed outside */
+    uint16_t uses;     /* inside the group */
+    uint16_t last_use; /* step that reads it last, by node */
+    uint32_t outside;  /* uses that are not inside, counted down as they turn up inside */
+    int16_t sink;      /* or -1 */
+    bool slot;         /* steps: also needed outside */
     /* leaves */
     vm_leaf leaf;
     vm_storage storage, staging;
@@ -33,10 +33,10 @@ typedef struct group_node {
 struct vm_group {
     vm_ctx *ctx;
     vm_group *next;
-    uint32_t bits, mask;     /* the index space: its bits, and those that are not broadcast */
-    bool lanes, lazy;        /* lazy: has ROWS leaves */
+    uint32_t bits, mask; /* the index space: its bits, and those that are not broadcast */
+    bool lanes, lazy;    /* lazy: has ROWS leaves */
     uint32_t leaf_count, step_count;
-    group_node *leaves, *steps;   /* VM_MAX_NODES together */
+    group_node *leaves, *steps; /* VM_MAX_NODES together */
     uint32_t sink_count;
     vm_sink *sinks;
     const bc_op *sink_ops[MAX_SINKS];
@@ -120,9 +120,11 @@ static uint32_t leaf_of(vm_emit *e, vm_group *g, const bc_value *value)
         if (same_leaf(&g->leaves[i], v, &layout))
             return i;
     group_node *n = &g->leaves[g->leaf_count];
-    *n = (group_node){ .storage = v->storage, .offset = v->offset, .staging = v->staging, .sink = -1 };
-    n->leaf = (vm_leaf){ .kind = v->form == VM_ROWS ? VM_LEAF_ROWS : VM_LEAF_EACH, .bytes = v->elem_bytes,
-                         .row_bits = v->row_bits, .layout = layout };
+    *n = (group_node){.storage = v->storage, .offset = v->offset, .staging = v->staging, .sink = -1};
+    n->leaf = (vm_leaf){.kind = v->form == VM_ROWS ? VM_LEAF_ROWS : VM_LEAF_EACH,
+                        .bytes = v->elem_bytes,
+                        .row_bits = v->row_bits,
+                        .layout = layout};
     g->lazy |= v->form == VM_ROWS;
     return g->leaf_count++;
 }
@@ -169,7 +171,7 @@ static bool in_group(vm_emit *e, const bc_value *v, const vm_group *g)
 static uint32_t add_node(vm_emit *e, vm_group *g, const bc_op *op, const vm_map *map, bc_value *const *operands)
 {
     group_node *n = &g->steps[g->step_count];
-    *n = (group_node){ .map = *map, .sink = -1 };
+    *n = (group_node){.map = *map, .sink = -1};
     for (unsigned i = 0; i < map->operands; i++) {
         uint32_t in = in_group(e, operands[i], g) ? vm_value_of(e, operands[i])->node : leaf_of(e, g, operands[i]);
         group_node *source = node_of(g, in);
@@ -217,8 +219,7 @@ static vm_group *group_with_room(vm_emit *e, uint32_t bits, uint32_t mask)
     return find_group(e, e->at, bits, mask);
 }
 
-void vm_emit_map_of(vm_emit *e, const bc_op *op, const bc_value *result, const vm_map *map,
-                    bc_value *const *operands)
+void vm_emit_map_of(vm_emit *e, const bc_op *op, const bc_value *result, const vm_map *map, bc_value *const *operands)
 {
     if (e->lanes) {
         for (unsigned i = 0; i < map->operands; i++)
@@ -304,8 +305,9 @@ bool vm_group_store(vm_emit *e, const bc_op *op, const bc_value *tile, vm_bind_s
     vm_value *v = vm_value_of(e, tile);
     vm_group *g = v->form == VM_NODE ? v->group : NULL;
     uint32_t node;
-    if (g && (g->sink_count == MAX_SINKS || node_of(g, v->node)->sink >= 0
-              || vm_layout_mask(&v->layout) != ((uint32_t)1 << g->bits) - 1))
+    if (g
+        && (g->sink_count == MAX_SINKS || node_of(g, v->node)->sink >= 0
+            || vm_layout_mask(&v->layout) != ((uint32_t)1 << g->bits) - 1))
         return false;
     g = vm_group_of(e, tile);
     if (g && g->sink_count == MAX_SINKS)
@@ -336,8 +338,8 @@ static bool overlaps(const vm_target *t, size_t t_bytes, const unsigned char *lo
 }
 
 /* First and one past the last byte of rows that hold 2^bits elements. */
-static void rows_range(const vm_rows *rows, uint32_t bits, uint32_t row_bits, size_t bytes,
-                       const unsigned char **low, const unsigned char **high)
+static void rows_range(const vm_rows *rows, uint32_t bits, uint32_t row_bits, size_t bytes, const unsigned char **low,
+                       const unsigned char **high)
 {
     int64_t last = (((int64_t)1 << bits >> row_bits) - 1) * rows->pitch;
     *low = last < 0 ? rows->ptr + last : rows->ptr;
@@ -406,9 +408,8 @@ static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
         vm_rows rows;
         vm_box box;
         uint32_t row_bits = sink->info.row_bits;
-        *t = (vm_target){ vm_at(f, sink->staging), (int64_t)sink->info.bytes << row_bits, row_bits, NULL, false,
-                         false };
-        spans[i] = (span_of_sink){ NULL, (const unsigned char *)UINTPTR_MAX };
+        *t = (vm_target){vm_at(f, sink->staging), (int64_t)sink->info.bytes << row_bits, row_bits, NULL, false, false};
+        spans[i] = (span_of_sink){NULL, (const unsigned char *)UINTPTR_MAX};
         if (sink->info.sparse >= 0)
             continue;
         vm_box_make(f, &sink->info, 0, &box);
@@ -419,7 +420,7 @@ static void aim(vm_frame *f, const group_inst *g, vm_target *targets)
             continue;
         if (row_bits < g->strips.strip_bits && rows.pitch != t->pitch)
             continue; /* strips are longer than rows: staging, then one copy */
-        *t = (vm_target){ rows.ptr, rows.pitch, row_bits, spans[i].low, true, is_streamed(f, g, sink) };
+        *t = (vm_target){rows.ptr, rows.pitch, row_bits, spans[i].low, true, is_streamed(f, g, sink)};
         protect_loads(f, g, sink, t, (size_t)(spans[i].high - spans[i].low));
         f->bytes_stored += (uint64_t)sink->info.bytes << g->strips.bits;
     }
@@ -672,7 +673,7 @@ void vm_close_group(vm_emit *e, vm_group *g)
         if (g->steps[i].slot || (g->steps[i].sink < 0 && g->steps[i].uses == 0))
             g->steps[i].slot = true;
     }
-    buffers b = { .strip_bits = inst->strips.strip_bits };
+    buffers b = {.strip_bits = inst->strips.strip_bits};
     build_leaves(e, g, &inst->head, &inst->strips, &b);
     build_steps(e, g, &inst->head, &inst->strips, &b);
     build_sinks(e, g, inst);
@@ -718,8 +719,8 @@ vm_group *vm_lanes_begin(vm_emit *e, const bc_block *body)
     g->lanes = true;
     for (uint32_t i = 0; i < body->arg_count; i++) {
         uint8_t bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(body->args[i].type));
-        g->leaves[i] = (group_node){ .sink = -1 };
-        g->leaves[i].leaf = (vm_leaf){ .kind = VM_LEAF_ARG, .bytes = bytes, .arg = i };
+        g->leaves[i] = (group_node){.sink = -1};
+        g->leaves[i].leaf = (vm_leaf){.kind = VM_LEAF_ARG, .bytes = bytes, .arg = i};
         vm_value *v = vm_value_of(e, &body->args[i]);
         v->form = VM_NODE;
         v->elem_bytes = bytes;
@@ -748,8 +749,8 @@ static bool can_go_straight(vm_group *g, uint16_t node)
     return true;
 }
 
-void vm_lanes_end(vm_emit *e, vm_group *g, const bc_block *body, vm_inst *inst, size_t max_elements,
-                  vm_strips *s, uint16_t *nodes)
+void vm_lanes_end(vm_emit *e, vm_group *g, const bc_block *body, vm_inst *inst, size_t max_elements, vm_strips *s,
+                  uint16_t *nodes)
 {
     const bc_op *yield = body->last;
     bc_value **yields = bc_operands(yield);
@@ -766,7 +767,7 @@ void vm_lanes_end(vm_emit *e, vm_group *g, const bc_block *body, vm_inst *inst, 
     for (unsigned i = 0; i < yield->operand_count; i++)
         if (can_go_straight(g, nodes[i]))
             node_of(g, nodes[i])->sink = (int16_t)i;
-    buffers b = { .strip_bits = s->strip_bits };
+    buffers b = {.strip_bits = s->strip_bits};
     build_leaves(e, g, inst, s, &b);
     build_steps(e, g, inst, s, &b);
     for (unsigned i = 0; i < yield->operand_count; i++)

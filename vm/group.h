@@ -8,11 +8,11 @@
 
 /* A store of a view that takes its tile from a group, strip by strip where that is possible. */
 typedef struct vm_sink {
-    vm_inst head;            /* for diagnostics: its op */
+    vm_inst head; /* for diagnostics: its op */
     vm_access_info info;
-    uint32_t step;           /* that makes the tile */
-    bool stored;             /* the tile is also needed later: staging is its own storage */
-    size_t staging;          /* packed, where the tile goes when it cannot go to memory strip by strip */
+    uint32_t step;  /* that makes the tile */
+    bool stored;    /* the tile is also needed later: staging is its own storage */
+    size_t staging; /* packed, where the tile goes when it cannot go to memory strip by strip */
 } vm_sink;
 
 /* Runs a map on whole packed tiles: scalars, and everything when tracing. */
@@ -36,9 +36,9 @@ void vm_close_sinks(vm_emit *e);
 /* The open group that a store of the tile could join, or NULL. */
 vm_group *vm_group_of(vm_emit *e, const bc_value *tile);
 
-/* Tries to make a store part of the group that makes its tile; a tile that is rows in memory, which the store may overlap,
-   is copied by a group. The sink's info is filled in by `bind`, which binds the
-   operands of the view to inst. False: the tile is in no group that can take it. */
+/* Tries to make a store part of the group that makes its tile; a tile that is rows in memory, which the store may
+   overlap, is copied by a group. The sink's info is filled in by `bind`, which binds the operands of the view to inst.
+   False: the tile is in no group that can take it. */
 typedef void vm_bind_sink(vm_emit *e, vm_inst *inst, vm_sink *sink, const bc_op *op);
 bool vm_group_store(vm_emit *e, const bc_op *op, const bc_value *tile, vm_bind_sink *bind);
 

@@ -12,7 +12,7 @@ static bool has_avx2(void)
 static bool has_avx512(void)
 {
     return TV_CPU_HAS(AVX512F, "avx512f") && TV_CPU_HAS(AVX512BW, "avx512bw") && TV_CPU_HAS(AVX512DQ, "avx512dq")
-        && TV_CPU_HAS(AVX512VL, "avx512vl");
+           && TV_CPU_HAS(AVX512VL, "avx512vl");
 }
 
 const vm_kernels *vm_kernels_best(void)

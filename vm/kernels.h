@@ -51,13 +51,13 @@ typedef struct vm_kernels {
     const char *isa;
     vm_kernel *map[VM_KERNEL_COUNT];
     vm_widen_kernel *widen[VM_WIDEN_COUNT];
-    vm_mma_kernel *mma_f32;       /* rounded products, acc last */
+    vm_mma_kernel *mma_f32; /* rounded products, acc last */
     vm_mma_kernel *mma_f64;
     vm_mma_kernel *mma_fused_f32; /* acc first, fused: exact for products of f16, bf16, tf32 and f8 */
     vm_mma_kernel *mma_fused_f64;
-    vm_mma_kernel *mma_s32;       /* sum modulo 2^32, acc first */
-    size_t panel_bytes;           /* of columns of b (and c) in a panel */
-    size_t block_rows;            /* of a that are worth giving at a time */
+    vm_mma_kernel *mma_s32; /* sum modulo 2^32, acc first */
+    size_t panel_bytes;     /* of columns of b (and c) in a panel */
+    size_t block_rows;      /* of a that are worth giving at a time */
     vm_transpose_kernel *transpose;
 } vm_kernels;
 

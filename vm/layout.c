@@ -21,7 +21,7 @@ uint32_t vm_type_bits(const bc_type *tile)
 
 vm_layout vm_layout_masked(uint32_t bits, uint32_t mask)
 {
-    vm_layout layout = { .bits = bits };
+    vm_layout layout = {.bits = bits};
     uint32_t stride = 1;
     for (uint32_t b = 0; b < bits; b++)
         if (mask >> b & 1) {
@@ -62,7 +62,7 @@ size_t vm_layout_extent(const vm_layout *layout)
 
 vm_layout vm_layout_compact(const vm_layout *layout, uint32_t mask)
 {
-    vm_layout compact = { 0 };
+    vm_layout compact = {0};
     for (uint32_t b = 0; b < layout->bits; b++)
         if (mask >> b & 1)
             compact.stride[compact.bits++] = layout->stride[b];
@@ -71,7 +71,7 @@ vm_layout vm_layout_compact(const vm_layout *layout, uint32_t mask)
 
 vm_layout vm_layout_broadcast(const vm_layout *source, const bc_type *from, const bc_type *to)
 {
-    vm_layout layout = { 0 };
+    vm_layout layout = {0};
     uint32_t s = 0;
     for (uint32_t d = to->rank; d-- > 0;) {
         uint32_t bits = vm_extent_bits(to->shape[d]);
@@ -85,7 +85,7 @@ vm_layout vm_layout_broadcast(const vm_layout *source, const bc_type *from, cons
 
 vm_layout vm_layout_permute(const vm_layout *source, const bc_type *from, const int64_t *permutation)
 {
-    vm_layout layout = { 0 };
+    vm_layout layout = {0};
     for (uint32_t d = from->rank; d-- > 0;) { /* dimension d of the result is dimension p of the source */
         uint32_t p = (uint32_t)permutation[d], first = 0;
         if (from->shape[p] == 1)
@@ -101,13 +101,15 @@ vm_layout vm_layout_permute(const vm_layout *source, const bc_type *from, const 
 unsigned vm_elem_bytes(bc_kind kind)
 {
     switch (kind) {
-    case BC_I16: case BC_F16: case BC_BF16:
-        return 2;
-    case BC_I32: case BC_F32: case BC_TF32:
-        return 4;
-    case BC_I64: case BC_F64: case BC_PTR:
-        return 8;
-    default:
-        return 1;
+    case BC_I16:
+    case BC_F16:
+    case BC_BF16: return 2;
+    case BC_I32:
+    case BC_F32:
+    case BC_TF32: return 4;
+    case BC_I64:
+    case BC_F64:
+    case BC_PTR: return 8;
+    default: return 1;
     }
 }

@@ -9,8 +9,8 @@
 enum { VM_MAX_BITS = 24 };
 
 typedef struct vm_layout {
-    uint32_t bits;                 /* the tile has 2^bits elements */
-    uint32_t stride[VM_MAX_BITS];  /* in elements; bit 0 runs fastest */
+    uint32_t bits;                /* the tile has 2^bits elements */
+    uint32_t stride[VM_MAX_BITS]; /* in elements; bit 0 runs fastest */
 } vm_layout;
 
 /* log2 of an extent, or of the elements of a tile. */

@@ -15,7 +15,7 @@ static vm_kernel *kernel_of(vm_emit *e, vm_kernel_id id)
 
 vm_map vm_map_plain(vm_emit *e, vm_kernel_id id, unsigned operands, unsigned out_bytes, unsigned in_bytes)
 {
-    vm_map map = { .kernel = kernel_of(e, id), .operands = (uint8_t)operands, .out_bytes = (uint8_t)out_bytes };
+    vm_map map = {.kernel = kernel_of(e, id), .operands = (uint8_t)operands, .out_bytes = (uint8_t)out_bytes};
     for (unsigned i = 0; i < operands; i++)
         map.in_bytes[i] = (uint8_t)in_bytes;
     return map;
@@ -32,25 +32,16 @@ vm_map vm_map_int(vm_emit *e, vm_kernel_id i8, bc_kind kind, unsigned operands)
 static void set_rounding(uint8_t mode)
 {
     switch (mode) {
-    case BC_RoundingMode_zero:
-        fesetround(FE_TOWARDZERO);
-        break;
-    case BC_RoundingMode_negative_inf:
-        fesetround(FE_DOWNWARD);
-        break;
-    case BC_RoundingMode_positive_inf:
-        fesetround(FE_UPWARD);
-        break;
-    default:
-        fesetround(FE_TONEAREST);
-        break;
+    case BC_RoundingMode_zero: fesetround(FE_TOWARDZERO); break;
+    case BC_RoundingMode_negative_inf: fesetround(FE_DOWNWARD); break;
+    case BC_RoundingMode_positive_inf: fesetround(FE_UPWARD); break;
+    default: fesetround(FE_TONEAREST); break;
     }
 }
 
 static bool is_directed(uint8_t mode)
 {
-    return mode == BC_RoundingMode_zero || mode == BC_RoundingMode_negative_inf
-           || mode == BC_RoundingMode_positive_inf;
+    return mode == BC_RoundingMode_zero || mode == BC_RoundingMode_negative_inf || mode == BC_RoundingMode_positive_inf;
 }
 
 /* f32 to f16 or bf16 in a directed mode: rounding the same way twice is rounding once. */
@@ -72,13 +63,13 @@ static const void *prepare(const vm_map *map, unsigned k, const void *in, void *
 static void run_wide(const vm_map *map, void *out_, const void *a, const void *b, const void *c, size_t count)
 {
     uint64_t buffers[3][CHUNK], wide[CHUNK];
-    const unsigned char *in[3] = { a, b, c };
+    const unsigned char *in[3] = {a, b, c};
     unsigned char *out = out_;
-    bool directed = is_directed(map->rounding), narrows = map->narrow || (directed && map->to == BC_F16)
-                                                          || (directed && map->to == BC_BF16);
+    bool directed = is_directed(map->rounding),
+         narrows = map->narrow || (directed && map->to == BC_F16) || (directed && map->to == BC_BF16);
     for (size_t i = 0; i < count; i += CHUNK) {
         size_t n = count - i < CHUNK ? count - i : CHUNK;
-        const void *from[3] = { NULL, NULL, NULL };
+        const void *from[3] = {NULL, NULL, NULL};
         for (unsigned k = 0; k < map->operands; k++)
             from[k] = prepare(map, k, in[k] + i * map->in_bytes[k], buffers[k], n);
         void *to = narrows ? (void *)wide : out + i * map->out_bytes;
@@ -197,12 +188,12 @@ static void run_convert(const vm_map *map, void *out_, const void *a_, const voi
     }
 }
 
-#define TABLE_LOOP(T)                                   \
-    do {                                                \
-        T *to = out;                                    \
-        const T *table = map->table;                    \
-        for (size_t i = 0; i < n; i++)                  \
-            to[i] = table[a[i]];                        \
+#define TABLE_LOOP(T)                  \
+    do {                               \
+        T *to = out;                   \
+        const T *table = map->table;   \
+        for (size_t i = 0; i < n; i++) \
+            to[i] = table[a[i]];       \
     } while (0)
 
 static void run_table(const vm_map *map, void *out, const void *a_, const void *b, const void *c, size_t n)
@@ -211,18 +202,10 @@ static void run_table(const vm_map *map, void *out, const void *a_, const void *
     (void)b;
     (void)c;
     switch (map->out_bytes) {
-    case 1:
-        TABLE_LOOP(uint8_t);
-        break;
-    case 2:
-        TABLE_LOOP(uint16_t);
-        break;
-    case 4:
-        TABLE_LOOP(uint32_t);
-        break;
-    default:
-        TABLE_LOOP(uint64_t);
-        break;
+    case 1: TABLE_LOOP(uint8_t); break;
+    case 2: TABLE_LOOP(uint16_t); break;
+    case 4: TABLE_LOOP(uint32_t); break;
+    default: TABLE_LOOP(uint64_t); break;
     }
 }
 
@@ -240,9 +223,10 @@ static void make_table(vm_emit *e, vm_map *map)
 
 vm_kernel *vm_widen_int(vm_emit *e, bc_kind from, unsigned to_bytes, bool is_signed)
 {
-    static const vm_kernel_id ids[2][3][2] = { /* signed, from, to 4 or 8 bytes */
-        { { VM_K_zext_8_32, VM_K_zext_8_64 }, { VM_K_zext_16_32, VM_K_zext_16_64 }, { VM_K_NONE, VM_K_zext_32_64 } },
-        { { VM_K_sext_8_32, VM_K_sext_8_64 }, { VM_K_sext_16_32, VM_K_sext_16_64 }, { VM_K_NONE, VM_K_sext_32_64 } },
+    static const vm_kernel_id ids[2][3][2] = {
+        /* signed, from, to 4 or 8 bytes */
+        {{VM_K_zext_8_32, VM_K_zext_8_64}, {VM_K_zext_16_32, VM_K_zext_16_64}, {VM_K_NONE, VM_K_zext_32_64}},
+        {{VM_K_sext_8_32, VM_K_sext_8_64}, {VM_K_sext_16_32, VM_K_sext_16_64}, {VM_K_NONE, VM_K_sext_32_64}},
     };
     unsigned bytes = vm_elem_bytes(from);
     if (bytes >= to_bytes)
@@ -289,9 +273,10 @@ static bool fast_float_to_float(vm_emit *e, vm_map *map, bc_kind from, bc_kind t
 /* f16 from integers: what f32 cannot hold exactly overflows f16 anyway. */
 static bool fast_int_to_float(vm_emit *e, vm_map *map, bc_kind from, bc_kind to)
 {
-    static const vm_kernel_id ids[2][2][2] = { /* 64 bits, signed, f64 */
-        { { VM_K_u32_f32, VM_K_u32_f64 }, { VM_K_s32_f32, VM_K_s32_f64 } },
-        { { VM_K_u64_f32, VM_K_u64_f64 }, { VM_K_s64_f32, VM_K_s64_f64 } },
+    static const vm_kernel_id ids[2][2][2] = {
+        /* 64 bits, signed, f64 */
+        {{VM_K_u32_f32, VM_K_u32_f64}, {VM_K_s32_f32, VM_K_s32_f64}},
+        {{VM_K_u64_f32, VM_K_u64_f64}, {VM_K_s64_f32, VM_K_s64_f64}},
     };
     bool wide = from == BC_I64;
     if (to != BC_F32 && to != BC_F64 && to != BC_F16)
@@ -319,9 +304,14 @@ static bool fast_float_to_int(vm_emit *e, vm_map *map, bc_kind from, bc_kind to)
 
 vm_map vm_map_convert(vm_emit *e, bc_kind from, bc_kind to, bc_RoundingMode mode, bool is_signed, bool saturating)
 {
-    vm_map map = { .operands = 1, .out_bytes = (uint8_t)vm_elem_bytes(to), .in_bytes = { (uint8_t)vm_elem_bytes(from) },
-                   .rounding = (uint8_t)mode, .from = (uint8_t)from, .to = (uint8_t)to, .is_signed = is_signed,
-                   .saturating = saturating };
+    vm_map map = {.operands = 1,
+                  .out_bytes = (uint8_t)vm_elem_bytes(to),
+                  .in_bytes = {(uint8_t)vm_elem_bytes(from)},
+                  .rounding = (uint8_t)mode,
+                  .from = (uint8_t)from,
+                  .to = (uint8_t)to,
+                  .is_signed = is_signed,
+                  .saturating = saturating};
     if (map.in_bytes[0] == 1) {
         make_table(e, &map);
         return map;

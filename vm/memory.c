@@ -77,5 +77,5 @@ void vm_regions_release(vm_regions *r, const tv_allocator *a)
 {
     if (r->items)
         a->release(a->user, r->items, r->capacity * sizeof *r->items);
-    *r = (vm_regions){ 0 };
+    *r = (vm_regions){0};
 }

@@ -10,13 +10,13 @@
 
 /* A range of addresses: a buffer, a global, or storage from alloca. */
 typedef struct vm_region {
-    uint64_t start, end;   /* [start, end) */
+    uint64_t start, end; /* [start, end) */
     const char *name;
     bool writable;
-    bool owned;            /* the name was copied */
-    bool undefined;        /* holds nothing until it is written: alloca, and arrays described so */
-    bool described;        /* arrays in it were described */
-    bool gaps;             /* there are bytes between the elements of the arrays described in it */
+    bool owned;     /* the name was copied */
+    bool undefined; /* holds nothing until it is written: alloca, and arrays described so */
+    bool described; /* arrays in it were described */
+    bool gaps;      /* there are bytes between the elements of the arrays described in it */
 } vm_region;
 
 /* Sorted by start, without overlaps. */

@@ -20,18 +20,18 @@ enum { MAX_PAIRS = VM_MAX_NODES / 4, NARROW = 128 };
 typedef struct aggregate_inst {
     vm_inst head;
     uint32_t pairs;
-    size_t outer, length, inner;   /* [outer][length][inner] elements */
-    size_t *in, *out, *temp;       /* per pair */
+    size_t outer, length, inner; /* [outer][length][inner] elements */
+    size_t *in, *out, *temp;     /* per pair */
     uint8_t *bytes;
     bool reverse;
     /* on strips */
     vm_strips strips;
     uint16_t *nodes;
-    vm_kernel *kernel;             /* the whole body, if it is one; swapped: of the second argument and the first */
+    vm_kernel *kernel; /* the whole body, if it is one; swapped: of the second argument and the first */
     bool swapped;
     /* one at a time */
     const vm_inst *body;
-    size_t *args, *yields;         /* 2 per pair; 1 per pair */
+    size_t *args, *yields; /* 2 per pair; 1 per pair */
 } aggregate_inst;
 
 /* ---- combining ---- */
@@ -62,7 +62,7 @@ static bool combine(vm_frame *f, const aggregate_inst *g, unsigned char *const *
     }
     size_t strip = (size_t)1 << g->strips.strip_bits;
     for (uint32_t k = 0; k < g->pairs; k++)
-        targets[k] = (vm_target){ .ptr = to[k], .row_bits = 31 };
+        targets[k] = (vm_target){.ptr = to[k], .row_bits = 31};
     vm_strips_begin(f, &g->strips, f->scratch, node);
     for (size_t i = 0; i < n; i += strip) {
         size_t count = n - i < strip ? n - i : strip;
@@ -232,7 +232,7 @@ static vm_ctx *emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
 {
     const bc_block *block = bc_regions(op)[0];
     vm_ctx *cur = e->cur, *body = vm_new_ctx(e, cur, true, false);
-    vm_region_state region = { .outer = e->region, .op = op, .header = &inst->head, .is_body = true };
+    vm_region_state region = {.outer = e->region, .op = op, .header = &inst->head, .is_body = true};
     vm_storage *slots = bc_new(&e->temp, vm_storage, 3 * inst->pairs);
     if (!slots || e->failed) {
         e->failed = true;
@@ -297,7 +297,8 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     vm_storage temps[MAX_PAIRS];
     uint32_t pairs = op->operand_count;
     if (pairs > MAX_PAIRS) {
-        vm_unsupported(e, op, "'%s' of %u tiles at once; %u is the limit", bc_info(op)->name, pairs, (unsigned)MAX_PAIRS);
+        vm_unsupported(e, op, "'%s' of %u tiles at once; %u is the limit", bc_info(op)->name, pairs,
+                       (unsigned)MAX_PAIRS);
         return;
     }
     for (uint32_t k = 0; k < pairs; k++)

@@ -113,7 +113,7 @@ void vm_remi(vm_emit *e, const bc_op *op)
 /* Greater is less with the operands swapped. */
 static void emit_compare(vm_emit *e, const bc_op *op, vm_map map, bool swap)
 {
-    bc_value **operands = bc_operands(op), *swapped[2] = { operands[1], operands[0] };
+    bc_value **operands = bc_operands(op), *swapped[2] = {operands[1], operands[0]};
     vm_emit_map_of(e, op, vm_result(op, 0), &map, swap ? swapped : operands);
 }
 
@@ -123,25 +123,18 @@ void vm_cmpi(vm_emit *e, const bc_op *op)
     bool s = is_signed(op, F_cmpi_signedness), swap = false;
     vm_kernel_id id = VM_K_eq_i8;
     switch ((bc_ComparisonPredicate)bc_attr_u(op, F_cmpi_comparison_predicate)) {
-    case BC_ComparisonPredicate_equal:
-        break;
-    case BC_ComparisonPredicate_not_equal:
-        id = VM_K_ne_i8;
-        break;
+    case BC_ComparisonPredicate_equal: break;
+    case BC_ComparisonPredicate_not_equal: id = VM_K_ne_i8; break;
     case BC_ComparisonPredicate_greater_than:
         swap = true;
         id = s ? VM_K_lt_s_i8 : VM_K_lt_u_i8;
         break;
-    case BC_ComparisonPredicate_less_than:
-        id = s ? VM_K_lt_s_i8 : VM_K_lt_u_i8;
-        break;
+    case BC_ComparisonPredicate_less_than: id = s ? VM_K_lt_s_i8 : VM_K_lt_u_i8; break;
     case BC_ComparisonPredicate_greater_than_or_equal:
         swap = true;
         id = s ? VM_K_le_s_i8 : VM_K_le_u_i8;
         break;
-    case BC_ComparisonPredicate_less_than_or_equal:
-        id = s ? VM_K_le_s_i8 : VM_K_le_u_i8;
-        break;
+    case BC_ComparisonPredicate_less_than_or_equal: id = s ? VM_K_le_s_i8 : VM_K_le_u_i8; break;
     }
     if (kind == BC_I1 && s && id != VM_K_eq_i8 && id != VM_K_ne_i8) { /* -1 is below 0 */
         swap = !swap;
@@ -163,8 +156,7 @@ static void emit_float(vm_emit *e, const bc_op *op, vm_kernel_id f32, bool flush
 /* odd: the kernel for bf16, whose subnormals and fused results would show a second rounding. */
 static void emit_rounded(vm_emit *e, const bc_op *op, vm_kernel_id f32, vm_kernel_id odd, int mode_row, int flush_row)
 {
-    vm_map map = vm_map_float(e, f32, odd, kind_of(op), op->operand_count, rounding(op, mode_row),
-                              flag(op, flush_row));
+    vm_map map = vm_map_float(e, f32, odd, kind_of(op), op->operand_count, rounding(op, mode_row), flag(op, flush_row));
     vm_emit_map(e, op, &map);
 }
 
@@ -243,25 +235,18 @@ void vm_cmpf(vm_emit *e, const bc_op *op)
     bool ordered = bc_attr_u(op, F_cmpf_comparison_ordering) == BC_ComparisonOrdering_ordered, swap = false;
     vm_kernel_id id = ordered ? VM_K_oeq_f32 : VM_K_ueq_f32;
     switch ((bc_ComparisonPredicate)bc_attr_u(op, F_cmpf_comparison_predicate)) {
-    case BC_ComparisonPredicate_equal:
-        break;
-    case BC_ComparisonPredicate_not_equal:
-        id = ordered ? VM_K_one_f32 : VM_K_une_f32;
-        break;
+    case BC_ComparisonPredicate_equal: break;
+    case BC_ComparisonPredicate_not_equal: id = ordered ? VM_K_one_f32 : VM_K_une_f32; break;
     case BC_ComparisonPredicate_greater_than:
         swap = true;
         id = ordered ? VM_K_olt_f32 : VM_K_ult_f32;
         break;
-    case BC_ComparisonPredicate_less_than:
-        id = ordered ? VM_K_olt_f32 : VM_K_ult_f32;
-        break;
+    case BC_ComparisonPredicate_less_than: id = ordered ? VM_K_olt_f32 : VM_K_ult_f32; break;
     case BC_ComparisonPredicate_greater_than_or_equal:
         swap = true;
         id = ordered ? VM_K_ole_f32 : VM_K_ule_f32;
         break;
-    case BC_ComparisonPredicate_less_than_or_equal:
-        id = ordered ? VM_K_ole_f32 : VM_K_ule_f32;
-        break;
+    case BC_ComparisonPredicate_less_than_or_equal: id = ordered ? VM_K_ole_f32 : VM_K_ule_f32; break;
     }
     emit_compare(e, op, vm_map_compare(e, id, kind_of(op)), swap);
 }

@@ -12,10 +12,10 @@
 
 typedef struct vm_move {
     size_t from, to, temp;
-    size_t bytes;              /* of the whole */
-    const vm_layout *layout;   /* of the source; NULL: packed */
+    size_t bytes;            /* of the whole */
+    const vm_layout *layout; /* of the source; NULL: packed */
     uint8_t elem_bytes;
-    bool through_temp;         /* the source is the target of another move */
+    bool through_temp; /* the source is the target of another move */
 } vm_move;
 
 typedef struct vm_moves {
@@ -103,8 +103,7 @@ static void bind_move(vm_emit *e, vm_inst *inst, vm_moves *all, const bc_value *
     }
 }
 
-static void bind_moves(vm_emit *e, vm_inst *inst, vm_moves *all, bc_value *const *sources,
-                       const vm_target_slots *to)
+static void bind_moves(vm_emit *e, vm_inst *inst, vm_moves *all, bc_value *const *sources, const vm_target_slots *to)
 {
     all->moves = vm_code_bytes(e, (to->count + 1) * sizeof *all->moves);
     if (e->failed)
@@ -182,7 +181,7 @@ static const vm_inst *emit_branch(vm_emit *e, vm_inst *header, const bc_block *b
 void vm_if(vm_emit *e, const bc_op *op)
 {
     const bc_value *condition = bc_operands(op)[0];
-    vm_region_state region = { .outer = e->region, .op = op };
+    vm_region_state region = {.outer = e->region, .op = op};
     bool left = e->leaves;
     vm_ctx *cur = e->cur;
     vm_need_stored(e, condition);
@@ -277,7 +276,7 @@ void vm_for(vm_emit *e, const bc_op *op)
     bc_range inits = bc_operand_range(op, F_for_init_values);
     uint64_t flag = bc_attr_u(op, F_for_unsigned_cmp);
     vm_ctx *cur = e->cur, *body;
-    vm_region_state region = { .outer = e->region, .op = op, .is_loop = true };
+    vm_region_state region = {.outer = e->region, .op = op, .is_loop = true};
     for (unsigned i = 0; i < 3; i++)
         vm_need_stored(e, operands[i]);
     for_inst *inst = vm_new_inst(e, op, for_run, for_inst);
@@ -331,7 +330,7 @@ void vm_loop(vm_emit *e, const bc_op *op)
 {
     const bc_block *block = bc_regions(op)[0];
     vm_ctx *cur = e->cur;
-    vm_region_state region = { .outer = e->region, .op = op, .is_loop = true };
+    vm_region_state region = {.outer = e->region, .op = op, .is_loop = true};
     loop_inst *inst = vm_new_inst(e, op, loop_run, loop_inst);
     region.header = &inst->head;
     make_targets(e, &region.args, block->args, block->arg_count, cur);
@@ -356,8 +355,8 @@ void vm_loop(vm_emit *e, const bc_op *op)
 typedef struct jump_inst {
     vm_inst head;
     vm_moves moves;
-    const vm_inst *after;   /* goes on behind this one */
-    const vm_inst *to;      /* or, with after NULL, at this one; NULL: ends */
+    const vm_inst *after; /* goes on behind this one */
+    const vm_inst *to;    /* or, with after NULL, at this one; NULL: ends */
 } jump_inst;
 
 static const vm_inst *jump_run(vm_frame *f, const vm_inst *inst)

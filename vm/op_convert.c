@@ -21,9 +21,10 @@ void vm_exti(vm_emit *e, const bc_op *op)
     bc_kind from = from_kind(op), to = to_kind(op);
     bool s = bc_attr_u(op, F_exti_signedness) == BC_Signedness_signed, small = from == BC_I1 || from == BC_I4;
     unsigned bytes = vm_elem_bytes(to), from_bytes = vm_elem_bytes(from);
-    static const vm_kernel_id wider[2][2][3] = { /* signed, from 1 or 2 bytes, to 2, 4, 8 */
-        { { VM_K_zext_8_16, VM_K_zext_8_32, VM_K_zext_8_64 }, { VM_K_NONE, VM_K_zext_16_32, VM_K_zext_16_64 } },
-        { { VM_K_sext_8_16, VM_K_sext_8_32, VM_K_sext_8_64 }, { VM_K_NONE, VM_K_sext_16_32, VM_K_sext_16_64 } },
+    static const vm_kernel_id wider[2][2][3] = {
+        /* signed, from 1 or 2 bytes, to 2, 4, 8 */
+        {{VM_K_zext_8_16, VM_K_zext_8_32, VM_K_zext_8_64}, {VM_K_NONE, VM_K_zext_16_32, VM_K_zext_16_64}},
+        {{VM_K_sext_8_16, VM_K_sext_8_32, VM_K_sext_8_64}, {VM_K_NONE, VM_K_sext_16_32, VM_K_sext_16_64}},
     };
     vm_kernel_id id = VM_K_copy_i8;
     if (from_bytes == 4)
@@ -119,7 +120,8 @@ void vm_assume(vm_emit *e, const bc_op *op)
 
 /* ---- pointers ---- */
 
-/* Signed multiples of the element size, modulo 2^64; f4 moves by half bytes, of which only whole bytes have an address. */
+/* Signed multiples of the element size, modulo 2^64; f4 moves by half bytes, of which only whole bytes have an address.
+ */
 static void run_offset(const vm_map *map, void *out_, const void *a_, const void *b_, const void *c, size_t n)
 {
     enum { CHUNK = 256 };
@@ -144,7 +146,7 @@ void vm_offset(vm_emit *e, const bc_op *op)
 {
     bc_kind index = bc_elem_kind(bc_operands(op)[1]->type);
     bc_kind pointee = (bc_kind)bc_operands(op)[0]->type->elem->elem->kind;
-    vm_map map = { .custom = run_offset, .operands = 2, .out_bytes = 8, .scale = bc_kind_memory_bytes(pointee) };
+    vm_map map = {.custom = run_offset, .operands = 2, .out_bytes = 8, .scale = bc_kind_memory_bytes(pointee)};
     map.in_bytes[0] = 8;
     map.in_bytes[1] = (uint8_t)vm_elem_bytes(index);
     map.widen[1] = index == BC_I1 ? e->code->kernels->map[VM_K_sext_i1_i64] : vm_widen_int(e, index, 8, true);
@@ -156,8 +158,8 @@ void vm_offset(vm_emit *e, const bc_op *op)
 typedef struct pack_inst {
     vm_inst head;
     size_t from, to;
-    size_t bytes;        /* of the packed side */
-    uint8_t bits;        /* of an element; 8 and more: whole bytes, packed as they are */
+    size_t bytes; /* of the packed side */
+    uint8_t bits; /* of an element; 8 and more: whole bytes, packed as they are */
 } pack_inst;
 
 static const vm_inst *pack_run(vm_frame *f, const vm_inst *inst)

@@ -25,7 +25,7 @@ typedef struct ptr_access {
     vm_inst head;
     size_t pointers, mask, value, compare, out;
     size_t n;
-    uint8_t kind, bytes;       /* of an element in memory; bytes 0: f4 */
+    uint8_t kind, bytes; /* of an element in memory; bytes 0: f4 */
     uint8_t tile_bytes;
     uint8_t order, mode;
     bool has_mask, has_value, has_out;
@@ -314,7 +314,7 @@ typedef struct alloca_inst {
     vm_inst head;
     size_t out;
     uint64_t elements, align;
-    uint8_t bytes;           /* 0: two elements a byte */
+    uint8_t bytes; /* 0: two elements a byte */
 } alloca_inst;
 
 static const vm_inst *alloca_run(vm_frame *f, const vm_inst *inst)

@@ -45,7 +45,7 @@ typedef struct ids_inst {
     vm_inst head;
     size_t out[3];
     bool used[3];
-    bool count;          /* of the grid, not the block */
+    bool count; /* of the grid, not the block */
 } ids_inst;
 
 static const vm_inst *ids_run(vm_frame *f, const vm_inst *inst)
@@ -104,10 +104,10 @@ typedef struct assert_inst {
 
 static void describe_failure(vm_frame *f, const assert_inst *a, size_t i, bc_text *text)
 {
-    tv_str file = { "(unknown)", 9 };
+    tv_str file = {"(unknown)", 9};
     uint32_t line = 0, column = 0;
     if (!bc_source_place(f->code->module, a->head.op->loc, &file, &line, &column)) {
-        file = (tv_str){ "(unknown)", 9 };
+        file = (tv_str){"(unknown)", 9};
         line = 0;
     }
     bc_text_str(text, file);
@@ -149,7 +149,7 @@ void vm_assert(vm_emit *e, const bc_op *op)
     assert_inst *inst = vm_new_inst(e, op, assert_run, assert_inst);
     inst->n = vm_count(condition);
     inst->type = condition->type;
-    inst->message = message ? message->s : (tv_str){ "", 0 };
+    inst->message = message ? message->s : (tv_str){"", 0};
     if (inst->message.len > INT32_MAX)
         inst->message.len = INT32_MAX;
     vm_read_packed(e, &inst->head, &inst->condition, condition);
@@ -161,8 +161,8 @@ void vm_assert(vm_emit *e, const bc_op *op)
 /* Literal text, then a conversion with its argument (BC_PRINT_PERCENT: none). */
 typedef struct print_piece {
     bc_conversion conversion;
-    char spec[48];          /* for snprintf */
-    uint8_t kind;           /* bc_kind of the argument */
+    char spec[48]; /* for snprintf */
+    uint8_t kind;  /* bc_kind of the argument */
     const bc_type *type;
     size_t at;
 } print_piece;
@@ -202,22 +202,17 @@ static void print_element(bc_text *text, const print_piece *p, const unsigned ch
         snprintf(out, sizeof out, p->spec, p->conversion.wide ? (long long)bits : (long long)(int32_t)bits);
         break;
     case BC_PRINT_UNSIGNED:
-        snprintf(out, sizeof out, p->spec, p->conversion.wide ? (unsigned long long)bits : (unsigned long long)(uint32_t)bits);
+        snprintf(out, sizeof out, p->spec,
+                 p->conversion.wide ? (unsigned long long)bits : (unsigned long long)(uint32_t)bits);
         break;
     case BC_PRINT_FLOAT:
         memcpy(&x, &bits, sizeof x);
         snprintf(out, sizeof out, p->spec, x);
         break;
-    case BC_PRINT_CHAR:
-        snprintf(out, sizeof out, p->spec, (int)(bits & 0xff));
-        break;
-    case BC_PRINT_POINTER:
-        snprintf(out, sizeof out, "0x%llx", (unsigned long long)bits);
-        break;
+    case BC_PRINT_CHAR: snprintf(out, sizeof out, p->spec, (int)(bits & 0xff)); break;
+    case BC_PRINT_POINTER: snprintf(out, sizeof out, "0x%llx", (unsigned long long)bits); break;
     case BC_PRINT_TEXT:
-    case BC_PRINT_PERCENT:
-        bc_text_str(text, p->conversion.text);
-        return;
+    case BC_PRINT_PERCENT: bc_text_str(text, p->conversion.text); return;
     }
     bc_text_puts(text, out);
 }
@@ -336,7 +331,7 @@ void vm_print_tko(vm_emit *e, const bc_op *op)
     for (uint32_t i = 0; i < args.count; i++)
         vm_need_packed(e, bc_operands(op)[args.first + i]);
     print_inst *inst = vm_new_inst(e, op, print_run, print_inst);
-    parse_format(e, inst, format ? format->s : (tv_str){ "", 0 }, op, args);
+    parse_format(e, inst, format ? format->s : (tv_str){"", 0}, op, args);
     vm_append(e, &inst->head);
 }
 
@@ -356,12 +351,16 @@ static const vm_inst *trace_run(vm_frame *f, const vm_inst *inst)
     const bc_type *type = t->value->type;
     bc_kind kind = bc_elem_kind(type);
     size_t n = vm_count(t->value);
-    tv_trace trace = { .op = bc_str(bc_info(inst->op)->name), .op_index = t->position, .result = t->value->number };
+    tv_trace trace = {.op = bc_str(bc_info(inst->op)->name), .op_index = t->position, .result = t->value->number};
     uint32_t column;
     memcpy(trace.block, f->block, sizeof f->block);
     bc_source_place(f->code->module, inst->op->loc, &trace.file, &trace.line, &column);
-    trace.tile = (tv_tile){ .element = bc_kinds[kind].text, .shape = type->shape, .rank = type->rank, .count = n,
-                            .data = vm_at(f, t->at), .size = n * vm_elem_bytes(kind) };
+    trace.tile = (tv_tile){.element = bc_kinds[kind].text,
+                           .shape = type->shape,
+                           .rank = type->rank,
+                           .count = n,
+                           .data = vm_at(f, t->at),
+                           .size = n * vm_elem_bytes(kind)};
     pthread_mutex_lock(&f->run->lock);
     options->trace(options->user, &trace);
     pthread_mutex_unlock(&f->run->lock);

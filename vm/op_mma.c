@@ -20,22 +20,22 @@ enum { MAX_PANEL = 32 };
 /* How one operand becomes what the kernel wants. Steps are bytes from one row, column, matrix of the tile to the next;
    rows or columns are packed. */
 typedef struct mma_operand {
-    size_t from;               /* where the tile lies, or its vm_rows */
-    size_t staging;            /* rows: where a copy goes when rows of the matrix are not those in memory */
-    size_t wide;               /* where the kernel reads it, unless direct */
-    size_t turned;             /* transposed: where it is wide, but not turned yet */
-    size_t trail;              /* in_rows: a mma_trail */
+    size_t from;    /* where the tile lies, or its vm_rows */
+    size_t staging; /* rows: where a copy goes when rows of the matrix are not those in memory */
+    size_t wide;    /* where the kernel reads it, unless direct */
+    size_t turned;  /* transposed: where it is wide, but not turned yet */
+    size_t trail;   /* in_rows: a mma_trail */
     int64_t row_step, column_step, batch_step;
-    size_t rows, columns;      /* of one matrix */
-    uint32_t bits;             /* elements of the tile */
-    uint8_t row_bits;          /* in_rows: elements of a packed piece of memory */
+    size_t rows, columns; /* of one matrix */
+    uint32_t bits;        /* elements of the tile */
+    uint8_t row_bits;     /* in_rows: elements of a packed piece of memory */
     bool in_rows, direct, transposed;
     uint8_t bytes, wide_bytes; /* of an element */
     vm_widen_kernel *widen;
-    const void *table;         /* by pattern of an 8-bit element, instead */
-    bool is_wide;              /* neither is needed to compute with it */
+    const void *table; /* by pattern of an 8-bit element, instead */
+    bool is_wide;      /* neither is needed to compute with it */
     bool is_scaled;
-    size_t scale;              /* where the scales lie */
+    size_t scale; /* where the scales lie */
     const double *scale_table;
 } mma_operand;
 
@@ -44,10 +44,10 @@ typedef struct mma_inst {
     mma_operand lhs, rhs;
     size_t acc, out, wide_acc;
     size_t batch, m, n, k;
-    size_t blocks;             /* scaled: scales along k */
-    size_t pitch;              /* bytes of a row of k wide elements: pairs of i16 are rounded up */
-    size_t panel;              /* columns of one */
-    uint8_t kernel_bytes;      /* of what the kernel takes for an element: wide, or a pair of i16 */
+    size_t blocks;        /* scaled: scales along k */
+    size_t pitch;         /* bytes of a row of k wide elements: pairs of i16 are rounded up */
+    size_t panel;         /* columns of one */
+    uint8_t kernel_bytes; /* of what the kernel takes for an element: wide, or a pair of i16 */
     uint8_t acc_bytes;
     vm_kernel *widen_acc, *narrow_acc;
     uint8_t wide_acc_bytes;
@@ -58,7 +58,7 @@ typedef struct mma_inst {
 typedef struct matrix {
     const unsigned char *ptr;
     int64_t row_step, column_step;
-    int64_t ahead;             /* bytes to where the next one is expected; 0: unknown */
+    int64_t ahead; /* bytes to where the next one is expected; 0: unknown */
 } matrix;
 
 /* Where an operand lay last and how far that was from the time before: loops walk through memory in equal steps. */
@@ -98,17 +98,17 @@ static void clear_gaps(const mma_inst *u, unsigned char *to, size_t rows)
 static matrix matrix_of(vm_frame *f, const mma_operand *o, size_t batch)
 {
     if (!o->in_rows)
-        return (matrix){ f->base + o->from + (int64_t)batch * o->batch_step, o->row_step, o->column_step, 0 };
+        return (matrix){f->base + o->from + (int64_t)batch * o->batch_step, o->row_step, o->column_step, 0};
     vm_rows *rows = vm_at(f, o->from);
     int64_t packed = (int64_t)(o->columns * o->bytes), row = (int64_t)o->bytes << o->row_bits;
     if (rows->pitch != row && row != packed)
         vm_rows_copy(rows, (size_t)row, o->bits - o->row_bits, vm_at(f, o->staging));
     int64_t step = row == packed ? rows->pitch : packed;
-    matrix x = { rows->ptr + (int64_t)(batch * o->rows) * step, step, o->bytes, 0 };
+    matrix x = {rows->ptr + (int64_t)(batch * o->rows) * step, step, o->bytes, 0};
     mma_trail *trail = vm_at(f, o->trail);
     int64_t moved = (int64_t)((uintptr_t)x.ptr - trail->address);
     x.ahead = moved == trail->step ? moved : 0;
-    *trail = (mma_trail){ (uintptr_t)x.ptr, moved };
+    *trail = (mma_trail){(uintptr_t)x.ptr, moved};
     return x;
 }
 
@@ -193,7 +193,7 @@ static void scale_panel(vm_frame *f, const mma_inst *u, unsigned char *panel, si
 static void pair_rows(vm_frame *f, const mma_inst *u, unsigned char *to, const matrix *x, size_t column)
 {
     const mma_operand *o = &u->rhs;
-    uint16_t rows[2][MAX_PANEL] = { { 0 } };
+    uint16_t rows[2][MAX_PANEL] = {{0}};
     const unsigned char *from = x->ptr + column * o->bytes;
     for (size_t p = 0; p < u->k; p += 2, to += u->panel * u->kernel_bytes) {
         widen_rows(o, (unsigned char *)rows, sizeof rows[0], from + (int64_t)p * x->row_step, x->row_step,
@@ -243,7 +243,7 @@ static void multiply(vm_frame *f, const mma_inst *u, size_t batch, const unsigne
 {
     matrix a = matrix_of(f, &u->lhs, batch), b = matrix_of(f, &u->rhs, batch);
     size_t step = u->lhs.in_rows || !(u->lhs.direct || u->lhs.transposed) ? f->code->kernels->block_rows : u->m;
-    vm_mma mma = { .n = u->n, .k = u->pitch / u->kernel_bytes, .ldc = u->n };
+    vm_mma mma = {.n = u->n, .k = u->pitch / u->kernel_bytes, .ldc = u->n};
     if (u->rhs.direct) {
         mma.b = b.ptr;
         mma.ldb = b.row_step / u->kernel_bytes;
@@ -363,7 +363,7 @@ static void bind_operand(vm_emit *e, mma_inst *u, mma_operand *o, const bc_value
         o->direct = wide && (!o->in_rows || u->n <= u->panel);
     else
         o->direct = wide && (u->m <= block || (!o->in_rows && o->columns * o->bytes <= 512));
-    if (o->in_rows || find_steps(&x->layout, &(mma_operand){ .rows = o->rows, .columns = o->columns, .bytes = 1 }))
+    if (o->in_rows || find_steps(&x->layout, &(mma_operand){.rows = o->rows, .columns = o->columns, .bytes = 1}))
         vm_read(e, inst, &o->from, v);
     else
         vm_read_packed(e, inst, &o->from, v);
@@ -387,36 +387,20 @@ static void widen_to_f32(vm_emit *e, mma_operand *o, bc_kind kind)
     o->wide_bytes = kind == BC_F64 ? 8 : 4;
     o->is_wide = kind == BC_F32 || kind == BC_F64;
     switch (kind) {
-    case BC_F32:
-        o->widen = kernels->widen[VM_W_copy_4];
-        break;
-    case BC_F64:
-        o->widen = kernels->widen[VM_W_copy_8];
-        break;
-    case BC_TF32:
-        o->widen = kernels->widen[VM_W_tf32_to_f32];
-        break;
-    case BC_F16:
-        o->widen = kernels->widen[VM_W_f16_to_f32];
-        break;
-    case BC_BF16:
-        o->widen = kernels->widen[VM_W_bf16_to_f32];
-        break;
-    case BC_F8E4M3FN:
-        o->widen = kernels->widen[VM_W_e4m3_to_f32];
-        break;
-    case BC_F8E5M2:
-        o->widen = kernels->widen[VM_W_e5m2_to_f32];
-        break;
-    default:
-        o->table = make_table(e, kind, false);
-        break;
+    case BC_F32: o->widen = kernels->widen[VM_W_copy_4]; break;
+    case BC_F64: o->widen = kernels->widen[VM_W_copy_8]; break;
+    case BC_TF32: o->widen = kernels->widen[VM_W_tf32_to_f32]; break;
+    case BC_F16: o->widen = kernels->widen[VM_W_f16_to_f32]; break;
+    case BC_BF16: o->widen = kernels->widen[VM_W_bf16_to_f32]; break;
+    case BC_F8E4M3FN: o->widen = kernels->widen[VM_W_e4m3_to_f32]; break;
+    case BC_F8E5M2: o->widen = kernels->widen[VM_W_e5m2_to_f32]; break;
+    default: o->table = make_table(e, kind, false); break;
     }
 }
 
 static mma_inst *new_mma(vm_emit *e, const bc_op *op, const bc_value *lhs, const bc_value *rhs, const bc_value *acc)
 {
-    mma_operand a = { 0 }, b = { 0 };
+    mma_operand a = {0}, b = {0};
     need_operand(e, lhs, &a);
     need_operand(e, rhs, &b);
     vm_need_packed(e, acc);
@@ -443,8 +427,8 @@ static void finish_mma(vm_emit *e, const bc_op *op, mma_inst *inst, const bc_val
     bind_operand(e, inst, &inst->rhs, rhs, false);
     vm_read_packed(e, &inst->head, &inst->acc, acc);
     if (inst->widen_acc)
-        vm_bind(e, &inst->head, &inst->wide_acc,
-                vm_new_storage(e, inst->m * inst->n * inst->wide_acc_bytes, e->at), 0, VM_UPDATE);
+        vm_bind(e, &inst->head, &inst->wide_acc, vm_new_storage(e, inst->m * inst->n * inst->wide_acc_bytes, e->at), 0,
+                VM_UPDATE);
     const bc_value *result = vm_result(op, 0);
     vm_write(e, &inst->head, &inst->out, result);
     const vm_value *from = vm_value_of(e, acc);

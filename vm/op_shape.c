@@ -57,29 +57,21 @@ typedef struct iota_inst {
     uint8_t bytes;
 } iota_inst;
 
-#define IOTA_LOOP(T)                            \
-    do {                                        \
-        T *out = vm_at(f, iota->out);           \
-        for (size_t i = 0; i < iota->n; i++)    \
-            out[i] = (T)i;                      \
+#define IOTA_LOOP(T)                         \
+    do {                                     \
+        T *out = vm_at(f, iota->out);        \
+        for (size_t i = 0; i < iota->n; i++) \
+            out[i] = (T)i;                   \
     } while (0)
 
 static const vm_inst *iota_run(vm_frame *f, const vm_inst *inst)
 {
     const iota_inst *iota = (const iota_inst *)inst;
     switch (iota->bytes) {
-    case 1:
-        IOTA_LOOP(uint8_t);
-        break;
-    case 2:
-        IOTA_LOOP(uint16_t);
-        break;
-    case 4:
-        IOTA_LOOP(uint32_t);
-        break;
-    default:
-        IOTA_LOOP(uint64_t);
-        break;
+    case 1: IOTA_LOOP(uint8_t); break;
+    case 2: IOTA_LOOP(uint16_t); break;
+    case 4: IOTA_LOOP(uint32_t); break;
+    default: IOTA_LOOP(uint64_t); break;
     }
     return inst->next;
 }
@@ -105,7 +97,7 @@ static void box_of_layout(const vm_layout *layout, size_t bytes, const void *bas
         if (!goes_on)
             first[count++] = b;
     }
-    *box = (vm_box){ .base = (uintptr_t)base, .dims = count, .whole = true };
+    *box = (vm_box){.base = (uintptr_t)base, .dims = count, .whole = true};
     for (uint32_t d = 0; d < count; d++) { /* boxes have the innermost dimension last */
         uint32_t low = first[count - 1 - d], high = d ? first[count - d] : layout->bits;
         box->valid[d] = box->extent[d] = (uint32_t)1 << (high - low);
@@ -164,8 +156,8 @@ void vm_permute(vm_emit *e, const bc_op *op)
 {
     const bc_value *from = bc_operands(op)[0], *to = vm_result(op, 0);
     vm_need_stored(e, from);
-    vm_layout layout = vm_layout_permute(&vm_value_of(e, from)->layout, from->type,
-                                         bc_attr_of(op, F_permute_permutation)->ints->ptr);
+    vm_layout layout =
+        vm_layout_permute(&vm_value_of(e, from)->layout, from->type, bc_attr_of(op, F_permute_permutation)->ints->ptr);
     vm_alias(e, to, from, &layout, 0);
     settle(e, to);
 }
@@ -175,7 +167,7 @@ void vm_permute(vm_emit *e, const bc_op *op)
 typedef struct cat_inst {
     vm_inst head;
     size_t lhs, rhs, out;
-    size_t outer, chunk;   /* pieces of each side, bytes of one */
+    size_t outer, chunk; /* pieces of each side, bytes of one */
 } cat_inst;
 
 static const vm_inst *cat_run(vm_frame *f, const vm_inst *inst)
@@ -212,9 +204,9 @@ void vm_cat(vm_emit *e, const bc_op *op)
 
 /* One slice of a packed tile. */
 typedef struct slice_dim {
-    size_t index;       /* where its i32 index lies */
-    uint32_t slices;    /* that there are */
-    size_t stride;      /* elements of the large tile from one slice to the next */
+    size_t index;    /* where its i32 index lies */
+    uint32_t slices; /* that there are */
+    size_t stride;   /* elements of the large tile from one slice to the next */
 } slice_dim;
 
 typedef struct slice_inst {
@@ -224,7 +216,7 @@ typedef struct slice_inst {
     uint32_t rank;
     slice_dim *dims;
     uint8_t bytes;
-    vm_box box;         /* of the slice in the large tile; base is set when it runs */
+    vm_box box; /* of the slice in the large tile; base is set when it runs */
 } slice_inst;
 
 /* Sets the address of the slice; false: an index is too large. */
@@ -309,8 +301,8 @@ void vm_extract(vm_emit *e, const bc_op *op)
 {
     const bc_value *source = bc_operand(op, F_extract_source), *result = vm_result(op, 0);
     vm_need_packed(e, source);
-    slice_inst *inst = new_slice(e, op, extract_run, source->type, result->type,
-                                 bc_operand_range(op, F_extract_indices));
+    slice_inst *inst =
+        new_slice(e, op, extract_run, source->type, result->type, bc_operand_range(op, F_extract_indices));
     vm_read_packed(e, &inst->head, &inst->large, source);
     vm_write(e, &inst->head, &inst->out, result);
     vm_append(e, &inst->head);
@@ -322,8 +314,8 @@ void vm_insert(vm_emit *e, const bc_op *op)
     const bc_value *result = vm_result(op, 0);
     vm_need_packed(e, source);
     vm_need_packed(e, destination);
-    slice_inst *inst = new_slice(e, op, insert_run, destination->type, source->type,
-                                 bc_operand_range(op, F_insert_indices));
+    slice_inst *inst =
+        new_slice(e, op, insert_run, destination->type, source->type, bc_operand_range(op, F_insert_indices));
     vm_read_packed(e, &inst->head, &inst->small, source);
     vm_read_packed(e, &inst->head, &inst->large, destination);
     vm_write(e, &inst->head, &inst->out, result);

@@ -9,17 +9,17 @@
 /* ---- making views ---- */
 
 typedef struct view_field {
-    size_t from;         /* where the operand lies */
-    uint32_t to;         /* index into vm_record.dims */
+    size_t from; /* where the operand lies */
+    uint32_t to; /* index into vm_record.dims */
     uint8_t bytes;
-    uint8_t bits;        /* i1: only the low bit is there anyway */
+    uint8_t bits; /* i1: only the low bit is there anyway */
 } view_field;
 
 typedef struct tensor_view_inst {
     vm_inst head;
     size_t out, base;
     uint32_t rank, field_count;
-    const int64_t *fixed;      /* extents, then strides; dynamic ones are overwritten */
+    const int64_t *fixed; /* extents, then strides; dynamic ones are overwritten */
     view_field *fields;
 } tensor_view_inst;
 
@@ -96,10 +96,10 @@ void vm_make_gather_scatter_view(vm_emit *e, const bc_op *op)
 
 typedef struct shape_out {
     size_t out;
-    uint32_t dim;        /* of the tensor */
+    uint32_t dim; /* of the tensor */
     uint8_t bytes;
-    bool bit;            /* i1 */
-    int64_t step;        /* the extent is divided by it, rounding up */
+    bool bit;     /* i1 */
+    int64_t step; /* the extent is divided by it, rounding up */
     bool used;
 } shape_out;
 
@@ -130,12 +130,9 @@ static const vm_inst *shape_run(vm_frame *f, const vm_inst *inst)
 int64_t vm_view_step(const bc_type *view, uint32_t t)
 {
     switch (view->kind) {
-    case BC_PARTITION_VIEW:
-        return view->shape[t];
-    case BC_STRIDED_VIEW:
-        return view->strides[t];
-    default:
-        return 1; /* tensor views; gather_scatter_view counts elements */
+    case BC_PARTITION_VIEW: return view->shape[t];
+    case BC_STRIDED_VIEW: return view->strides[t];
+    default: return 1; /* tensor views; gather_scatter_view counts elements */
     }
 }
 
@@ -159,8 +156,11 @@ static void emit_shape(vm_emit *e, const bc_op *op)
         const bc_value *result = vm_result(op, i);
         bc_kind kind = bc_elem_kind(result->type);
         shape_out *o = &inst->outs[i];
-        *o = (shape_out){ .dim = vm_view_dim(view->type, i), .bytes = (uint8_t)vm_elem_bytes(kind),
-                          .bit = kind == BC_I1, .step = vm_view_step(view->type, i), .used = vm_used(e, result) };
+        *o = (shape_out){.dim = vm_view_dim(view->type, i),
+                         .bytes = (uint8_t)vm_elem_bytes(kind),
+                         .bit = kind == BC_I1,
+                         .step = vm_view_step(view->type, i),
+                         .used = vm_used(e, result)};
         if (o->used)
             vm_write(e, &inst->head, &o->out, result);
     }
@@ -196,10 +196,16 @@ void vm_bind_access(vm_emit *e, vm_inst *inst, vm_access_info *info, const bc_va
         return;
     }
     *info = (vm_access_info){
-        .dims = dims, .rank = type->rank, .bits = vm_type_bits(type), .row_bits = inner_bits(type),
+        .dims = dims,
+        .rank = type->rank,
+        .bits = vm_type_bits(type),
+        .row_bits = inner_bits(type),
         .sparse = type->kind == BC_GATHER_SCATTER_VIEW ? (int32_t)type->sparse_dim : -1,
-        .kind = (uint8_t)kind, .bytes = (uint8_t)bc_kind_memory_bytes(kind),
-        .tile_bytes = (uint8_t)vm_elem_bytes(kind), .order = (uint8_t)order, .padding = bc_padding_pattern(kind, type->padding),
+        .kind = (uint8_t)kind,
+        .bytes = (uint8_t)bc_kind_memory_bytes(kind),
+        .tile_bytes = (uint8_t)vm_elem_bytes(kind),
+        .order = (uint8_t)order,
+        .padding = bc_padding_pattern(kind, type->padding),
     };
     vm_read(e, inst, &info->record, view);
     for (uint32_t t = 0; t < type->rank; t++) {
@@ -222,8 +228,8 @@ void vm_need_indices(vm_emit *e, bc_value *const *indices, uint32_t count)
 typedef struct load_inst {
     vm_inst head;
     vm_access_info info;
-    size_t out;          /* the tile, or staging for it */
-    size_t rows;         /* lazy: the vm_rows */
+    size_t out;  /* the tile, or staging for it */
+    size_t rows; /* lazy: the vm_rows */
 } load_inst;
 
 static const vm_inst *load_run(vm_frame *f, const vm_inst *inst)
@@ -243,7 +249,7 @@ static const vm_inst *load_rows_run(vm_frame *f, const vm_inst *inst)
         f->bytes_loaded += (uint64_t)l->info.bytes << l->info.bits;
         return inst->next;
     }
-    *rows = (vm_rows){ vm_at(f, l->out), (int64_t)l->info.bytes << l->info.row_bits, false };
+    *rows = (vm_rows){vm_at(f, l->out), (int64_t)l->info.bytes << l->info.row_bits, false};
     return vm_view_load(f, inst, &l->info, vm_at(f, l->out)) ? inst->next : NULL;
 }
 

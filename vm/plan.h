@@ -7,12 +7,12 @@
 /* What the compiler wants to know of an op, apart from its hook. */
 typedef enum vm_op_class {
     VM_CLASS_OTHER,
-    VM_CLASS_MAP,      /* element by element, through vm_emit_map */
-    VM_CLASS_RESHAPE,  /* the same bits in the same row-major order: reshape, assume, casts */
-    VM_CLASS_LAYOUT,   /* other views of the same elements: broadcast, permute */
-    VM_CLASS_WRITES,   /* may change memory, or make a change visible */
-    VM_CLASS_READS,    /* only reads memory */
-    VM_CLASS_FIXED     /* runs where it stands, though it touches no memory: asserts, prints, traps */
+    VM_CLASS_MAP,     /* element by element, through vm_emit_map */
+    VM_CLASS_RESHAPE, /* the same bits in the same row-major order: reshape, assume, casts */
+    VM_CLASS_LAYOUT,  /* other views of the same elements: broadcast, permute */
+    VM_CLASS_WRITES,  /* may change memory, or make a change visible */
+    VM_CLASS_READS,   /* only reads memory */
+    VM_CLASS_FIXED    /* runs where it stands, though it touches no memory: asserts, prints, traps */
 } vm_op_class;
 
 vm_op_class vm_class_of(bc_opcode opcode);
@@ -23,9 +23,9 @@ bool vm_is_pure(const bc_op *op);
 bool vm_is_removable(const bc_op *op);
 
 typedef struct vm_plan {
-    const bc_op **ops;        /* in pre-order */
-    uint32_t *end;            /* position after the op and all in it */
-    uint32_t *next_write;     /* position of the next op of the same block that writes, or has one that does */
+    const bc_op **ops;    /* in pre-order */
+    uint32_t *end;        /* position after the op and all in it */
+    uint32_t *next_write; /* position of the next op of the same block that writes, or has one that does */
     uint32_t count;
 } vm_plan;
 

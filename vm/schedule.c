@@ -83,8 +83,8 @@ const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size)
 struct vm_held {
     vm_held *older;
     const vm_inst *maker;
-    void *memory;         /* as the allocator gave it */
-    size_t held;          /* bytes of it */
+    void *memory; /* as the allocator gave it */
+    size_t held;  /* bytes of it */
     uint64_t start;
 };
 
@@ -93,8 +93,8 @@ static bool add_alloca(vm_run *run, uint64_t start, size_t bytes, size_t held)
     bool added = false;
     pthread_mutex_lock(&run->lock);
     if (held <= run->alloca_limit - run->alloca_bytes) {
-        vm_region region = { .start = start, .end = start + bytes, .name = "alloca", .writable = true,
-                             .undefined = true };
+        vm_region region = {
+            .start = start, .end = start + bytes, .name = "alloca", .writable = true, .undefined = true};
         added = vm_regions_add(&run->allocas, &run->vm->allocator, region) == TV_OK;
         if (added)
             run->alloca_bytes += held;
@@ -142,7 +142,7 @@ void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t ali
     memset((void *)(uintptr_t)start, 0, bytes);
     if (f->run->check)
         vm_shadow_forget(&f->run->check->shadow, start, bytes);
-    *record = (vm_held){ f->allocas, maker, memory, held, start };
+    *record = (vm_held){f->allocas, maker, memory, held, start};
     f->allocas = record;
     return (void *)(uintptr_t)start;
 }
@@ -223,7 +223,7 @@ bool vm_worker_open(vm_worker *w, vm_run *run)
     if (!w->memory)
         return false;
     unsigned char *p = (unsigned char *)(((uintptr_t)w->memory + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN);
-    w->frame = (vm_frame){ .base = p, .scratch = p + code->frame_bytes, .code = code, .run = run };
+    w->frame = (vm_frame){.base = p, .scratch = p + code->frame_bytes, .code = code, .run = run};
     p += code->frame_bytes + code->scratch_bytes;
     w->frame.segment_counts = (uint64_t *)(void *)p;
     memset(p, 0, (size_t)(w->memory + w->memory_bytes - p) / 8 * 8);
@@ -332,15 +332,14 @@ tv_status vm_report_stop(const vm_run *run, tv_sink sink)
 {
     if (!run->stop.set)
         return TV_OK;
-    bc_place place = { .function = run->code->function, .op = run->stop.op, .offset = TV_NO_OFFSET,
-                       .row = BC_NO_ROW };
+    bc_place place = {.function = run->code->function, .op = run->stop.op, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     bc_report(run->vm->module, sink, &place, run->stop.rule, "%s", run->stop.message);
     return TV_TRAP;
 }
 
 tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink)
 {
-    bc_place place = { .function = run->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+    bc_place place = {.function = run->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     bc_report(run->vm->module, sink, &place, BC_RULE_X_RUN_02,
               "a tile block needs %zu bytes of tile storage, and the memory limit is %zu", bytes,
               run->vm->memory_limit);
@@ -407,7 +406,7 @@ static tv_status run_grid(vm_run *run, tv_sink sink)
 
 tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink)
 {
-    vm_run run = { .vm = vm, .code = code, .params = params, .order_seed = vm->options.order_seed };
+    vm_run run = {.vm = vm, .code = code, .params = params, .order_seed = vm->options.order_seed};
     memcpy(run.grid, grid, sizeof run.grid);
     run.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (pthread_mutex_init(&run.lock, NULL) != 0)

@@ -23,10 +23,10 @@ struct tv_vm {
     tv_vm_options options;
     tv_allocator allocator;
     const vm_kernels *kernels;
-    vm_regions regions;          /* buffers and globals */
-    vm_arrays arrays;            /* described by the caller */
+    vm_regions regions; /* buffers and globals */
+    vm_arrays arrays;   /* described by the caller */
     struct vm_global *globals;
-    struct vm_entry *entries;    /* compiled */
+    struct vm_entry *entries; /* compiled */
     size_t global_count, entry_count;
     size_t memory_limit;
     tv_vm_stats stats;
@@ -40,16 +40,16 @@ struct vm_run {
     uint32_t grid[3];
     uint64_t blocks;
     const void *const *params;
-    pthread_mutex_t lock;               /* for stop, output, allocas, progress */
+    pthread_mutex_t lock; /* for stop, output, allocas, progress */
     vm_stop stop;
-    vm_regions allocas;                 /* of all blocks */
+    vm_regions allocas; /* of all blocks */
     size_t alloca_bytes, alloca_limit;
     _Atomic uint64_t next_block, blocks_done, ops;
     _Atomic bool stopping;
     double next_progress;
-    struct vm_check *check;             /* with checks */
+    struct vm_check *check; /* with checks */
     uint64_t order_seed;
-    bool again;                         /* a run in another order: its output and figures are dropped */
+    bool again; /* a run in another order: its output and figures are dropped */
 };
 
 /* A frame and what is under way in it. */
@@ -77,8 +77,7 @@ tv_status vm_report_stop(const vm_run *run, tv_sink sink);
 tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink);
 
 /* Runs the whole grid and reports a trap. Fills in vm->stats. */
-tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params,
-                      tv_sink sink);
+tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink);
 
 /* Runs instructions until one ends the sequence. */
 void vm_execute(vm_frame *f, const vm_inst *inst);

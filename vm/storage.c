@@ -19,7 +19,7 @@ vm_storage vm_new_storage(vm_emit *e, size_t bytes, vm_ctx *home)
     if (s->slot_count == 0)
         s->slot_count = 1; /* 0 is VM_NO_STORAGE */
     vm_storage id = (vm_storage)s->slot_count++;
-    slots[id] = (vm_slot){ .bytes = bytes, .home = home, .merged = id };
+    slots[id] = (vm_slot){.bytes = bytes, .home = home, .merged = id};
     return id;
 }
 
@@ -45,8 +45,12 @@ void vm_bind(vm_emit *e, vm_inst *inst, size_t *field, vm_storage storage, size_
     }
     s->refs = refs;
     vm_slot *slot = &s->slots[storage];
-    refs[s->ref_count] = (vm_ref){ .inst = inst, .field = field, .offset = offset, .next = slot->first_ref,
-                                   .storage = storage, .access = (uint8_t)access };
+    refs[s->ref_count] = (vm_ref){.inst = inst,
+                                  .field = field,
+                                  .offset = offset,
+                                  .next = slot->first_ref,
+                                  .storage = storage,
+                                  .access = (uint8_t)access};
     slot->first_ref = (uint32_t)++s->ref_count;
 }
 
@@ -64,12 +68,12 @@ static void add_pair(vm_emit *e, vm_pair pair)
 
 void vm_affinity(vm_emit *e, vm_inst *inst, vm_storage from, vm_storage to)
 {
-    add_pair(e, (vm_pair){ .inst = inst, .from = from, .to = to });
+    add_pair(e, (vm_pair){.inst = inst, .from = from, .to = to});
 }
 
 void vm_allow_in_place(vm_emit *e, vm_inst *inst, vm_storage from, vm_storage to)
 {
-    add_pair(e, (vm_pair){ .inst = inst, .from = from, .to = to, .in_place = true });
+    add_pair(e, (vm_pair){.inst = inst, .from = from, .to = to, .in_place = true});
 }
 
 /* The references of an instruction are the newest when it is appended: hooks bind after they need. */
@@ -240,7 +244,7 @@ typedef struct vm_layout_state {
     size_t hole_count, hole_capacity;
     vm_storage *heap;
     size_t heap_count;
-    size_t top;        /* bytes so far */
+    size_t top; /* bytes so far */
 } vm_layout_state;
 
 static size_t rounded(size_t bytes)
@@ -365,13 +369,13 @@ static void place_temporary(vm_emit *e, vm_layout_state *l)
     size_t count = 0;
     for (size_t i = 1; i < s->slot_count; i++)
         if (s->slots[i].merged == i && s->slots[i].home != e->preamble && used(&s->slots[i]))
-            births[count++] = (vm_birth){ s->slots[i].lo, (vm_storage)i };
+            births[count++] = (vm_birth){s->slots[i].lo, (vm_storage)i};
     qsort(births, count, sizeof *births, by_birth);
     for (size_t i = 0; i < count && !e->failed; i++) {
         vm_slot *slot = &s->slots[births[i].id];
         while (l->heap_count && s->slots[l->heap[0]].hi < slot->lo) {
             const vm_slot *dead = &s->slots[heap_pop(s->slots, l)];
-            release_hole(e, l, (vm_hole){ dead->at, rounded(dead->bytes) });
+            release_hole(e, l, (vm_hole){dead->at, rounded(dead->bytes)});
         }
         slot->at = take_space(l, rounded(slot->bytes));
         heap_push(s->slots, l, births[i].id);
@@ -398,7 +402,7 @@ static void write_image(vm_emit *e, size_t bytes)
 void vm_assign_storage(vm_emit *e)
 {
     vm_storages *s = e->storages;
-    vm_layout_state l = { 0 };
+    vm_layout_state l = {0};
     compute_lives(e);
     share(e);
     place_permanent(e, &l, true);

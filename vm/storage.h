@@ -7,32 +7,32 @@
 /* One use of storage by an instruction. */
 typedef struct vm_ref {
     vm_inst *inst;
-    size_t *field;         /* becomes the offset in the frame; NULL: only keeps the storage alive */
-    size_t offset;         /* added to it */
-    vm_ctx *ctx;           /* that inst stands in; known when inst is appended */
-    uint32_t next;         /* next reference to the same storage, index + 1; 0 ends */
+    size_t *field; /* becomes the offset in the frame; NULL: only keeps the storage alive */
+    size_t offset; /* added to it */
+    vm_ctx *ctx;   /* that inst stands in; known when inst is appended */
+    uint32_t next; /* next reference to the same storage, index + 1; 0 ends */
     vm_storage storage;
-    uint8_t access;        /* vm_access */
+    uint8_t access; /* vm_access */
 } vm_ref;
 
 typedef struct vm_slot {
     size_t bytes;
-    vm_ctx *home;          /* its contents are made and used in here and inside */
-    vm_storage merged;     /* shares the storage of that one; itself when not */
-    uint32_t first_ref;    /* index + 1 */
-    uint32_t lo, hi;       /* positions of the first and last instruction that need it */
-    size_t at;             /* in the frame */
-    const void *image;     /* initial contents of what lives in the preamble, or NULL */
+    vm_ctx *home;       /* its contents are made and used in here and inside */
+    vm_storage merged;  /* shares the storage of that one; itself when not */
+    uint32_t first_ref; /* index + 1 */
+    uint32_t lo, hi;    /* positions of the first and last instruction that need it */
+    size_t at;          /* in the frame */
+    const void *image;  /* initial contents of what lives in the preamble, or NULL */
 } vm_slot;
 
 typedef struct vm_pair {
     vm_inst *inst;
     vm_storage from, to;
-    bool in_place;         /* inst may write `to` while it reads `from`, if they are the same */
+    bool in_place; /* inst may write `to` while it reads `from`, if they are the same */
 } vm_pair;
 
 typedef struct vm_storages {
-    vm_slot *slots;        /* [0] is unused */
+    vm_slot *slots; /* [0] is unused */
     vm_ref *refs;
     vm_pair *pairs;
     size_t slot_count, slot_capacity, ref_count, ref_capacity, pair_count, pair_capacity;

@@ -22,8 +22,7 @@ void vm_gather(const vm_kernels *kernels, const vm_layout *layout, size_t run_bi
     }
 }
 
-static const void *rows_strip(const vm_leaf *leaf, const vm_rows *rows, unsigned char *scratch, size_t first,
-                              size_t n)
+static const void *rows_strip(const vm_leaf *leaf, const vm_rows *rows, unsigned char *scratch, size_t first, size_t n)
 {
     size_t row = (size_t)1 << leaf->row_bits, bytes = leaf->bytes;
     int64_t row_bytes = (int64_t)(row * bytes);
@@ -60,19 +59,14 @@ static void bring_in(vm_frame *f, const vm_strips *s, unsigned char *scratch, si
         case VM_LEAF_DIRECT:
             node[i] = f->base + leaf->at + (first ? vm_layout_offset(&leaf->layout, first) * leaf->bytes : 0);
             break;
-        case VM_LEAF_ONCE:
-            break;
+        case VM_LEAF_ONCE: break;
         case VM_LEAF_EACH:
             vm_gather(f->code->kernels, &leaf->layout, leaf->run_bits, leaf->repeats, leaf->bytes, vm_at(f, leaf->at),
                       first, n, scratch + leaf->buffer);
             node[i] = scratch + leaf->buffer;
             break;
-        case VM_LEAF_ROWS:
-            node[i] = rows_strip(leaf, vm_at(f, leaf->at), scratch, first, n);
-            break;
-        case VM_LEAF_ARG:
-            node[i] = args[leaf->arg];
-            break;
+        case VM_LEAF_ROWS: node[i] = rows_strip(leaf, vm_at(f, leaf->at), scratch, first, n); break;
+        case VM_LEAF_ARG: node[i] = args[leaf->arg]; break;
         }
     }
 }
@@ -87,12 +81,10 @@ static unsigned char *target_of(vm_frame *f, const vm_step *step, unsigned char 
                                 const vm_target *targets)
 {
     switch ((vm_dest)step->dest) {
-    case VM_TO_SLOT:
-        return f->base + step->at + first * step->map.out_bytes;
+    case VM_TO_SLOT: return f->base + step->at + first * step->map.out_bytes;
     case VM_TO_SINK:
         return targets[step->at].streamed ? scratch + step->buffer : sink_strip(&targets[step->at], step, first);
-    case VM_TO_BUFFER:
-        break;
+    case VM_TO_BUFFER: break;
     }
     return scratch + step->at;
 }
@@ -101,7 +93,7 @@ static unsigned char *target_of(vm_frame *f, const vm_step *step, unsigned char 
 static void stream_strip(vm_frame *f, const vm_strips *s, void *to, const void *from, size_t bytes, size_t n,
                          const void *const node[])
 {
-    const void *next[2] = { NULL, NULL };
+    const void *next[2] = {NULL, NULL};
     unsigned count = 0;
     for (uint32_t i = 0; i < s->leaf_count && count < TV_COUNT(next); i++)
         if (s->leaves[i].kind == VM_LEAF_ROWS) /* an address to prefetch: it need not be there */

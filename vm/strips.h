@@ -17,24 +17,24 @@ enum {
 };
 
 typedef enum vm_leaf_kind {
-    VM_LEAF_DIRECT,  /* strips are packed where they lie */
-    VM_LEAF_ONCE,    /* every strip is the same: gathered before the first */
-    VM_LEAF_EACH,    /* gathered for every strip */
-    VM_LEAF_ROWS,    /* through a vm_rows */
-    VM_LEAF_ARG      /* an array that the caller gives */
+    VM_LEAF_DIRECT, /* strips are packed where they lie */
+    VM_LEAF_ONCE,   /* every strip is the same: gathered before the first */
+    VM_LEAF_EACH,   /* gathered for every strip */
+    VM_LEAF_ROWS,   /* through a vm_rows */
+    VM_LEAF_ARG     /* an array that the caller gives */
 } vm_leaf_kind;
 
 typedef struct vm_leaf {
     uint8_t kind;
-    uint8_t bytes;       /* of an element: 1, 2, 4, 8 */
-    uint8_t row_bits;    /* ROWS */
-    uint8_t run_bits;    /* ONCE, EACH: 2^run_bits elements are packed, or are one repeated element */
+    uint8_t bytes;    /* of an element: 1, 2, 4, 8 */
+    uint8_t row_bits; /* ROWS */
+    uint8_t run_bits; /* ONCE, EACH: 2^run_bits elements are packed, or are one repeated element */
     bool repeats;
-    uint32_t arg;        /* ARG */
-    uint32_t last_step;  /* that reads it */
-    size_t at;           /* in the frame: the elements, or the vm_rows */
-    size_t staging;      /* ROWS: where its copy would lie */
-    size_t buffer;       /* in scratch */
+    uint32_t arg;       /* ARG */
+    uint32_t last_step; /* that reads it */
+    size_t at;          /* in the frame: the elements, or the vm_rows */
+    size_t staging;     /* ROWS: where its copy would lie */
+    size_t buffer;      /* in scratch */
     vm_layout layout;
 } vm_leaf;
 
@@ -44,8 +44,8 @@ typedef struct vm_step {
     vm_map map;
     uint16_t in[3];
     uint8_t dest;
-    size_t at;           /* buffer in scratch, place in the frame, or index of the sink */
-    size_t buffer;       /* SINK: in scratch, where the strip is made when the sink is streamed to */
+    size_t at;     /* buffer in scratch, place in the frame, or index of the sink */
+    size_t buffer; /* SINK: in scratch, where the strip is made when the sink is streamed to */
 } vm_step;
 
 typedef struct vm_strips {
@@ -54,7 +54,7 @@ typedef struct vm_strips {
     uint32_t leaf_count, step_count;
     const vm_leaf *leaves;
     vm_step *steps;
-    size_t scratch;      /* bytes of buffers */
+    size_t scratch; /* bytes of buffers */
 } vm_strips;
 
 /* Where sinks write: rows of global memory, or packed staging. */
@@ -62,9 +62,9 @@ typedef struct vm_target {
     unsigned char *ptr;
     int64_t pitch;
     uint32_t row_bits;
-    const unsigned char *low;  /* first byte, when in memory */
+    const unsigned char *low; /* first byte, when in memory */
     bool in_memory;
-    bool streamed;             /* past the caches */
+    bool streamed; /* past the caches */
 } vm_target;
 
 /* Gathers what is the same for all strips. scratch: memory for the buffers. */
@@ -73,7 +73,6 @@ void vm_strips_begin(vm_frame *f, const vm_strips *s, unsigned char *scratch, co
    then holds where each node's elements are. */
 void vm_strips_run(vm_frame *f, const vm_strips *s, unsigned char *scratch, size_t first, size_t n,
                    const void *const *args, const vm_target *targets, const void *node[]);
-
 
 /* Elements [first, first + n) of a tile at base, packed into out. Runs of 2^run_bits elements are packed already, or
    (repeats) are one element that is repeated. */

@@ -42,8 +42,8 @@ void vm_box_make(const vm_frame *f, const vm_access_info *info, uint32_t slice, 
         bool sparse = (int32_t)t == info->sparse;
         size_t index_at = d->index + (sparse ? (size_t)slice * d->index_bytes : 0);
         uint64_t start, extent = sparse ? 1 : (uint64_t)d->extent;
-        uint32_t valid = valid_count(read_unsigned(f, index_at, d->index_bytes), (uint64_t)d->step, extent, size,
-                                     &start);
+        uint32_t valid =
+            valid_count(read_unsigned(f, index_at, d->index_bytes), (uint64_t)d->step, extent, size, &start);
         base += start * stride * unit;
         box->empty |= valid == 0;
         box->whole &= valid == extent;
@@ -142,16 +142,15 @@ void vm_rows_copy(vm_rows *rows, size_t row_bytes, uint32_t count_bits, unsigned
     const unsigned char *from = rows->ptr;
     for (size_t i = 0; i < (size_t)1 << count_bits; i++, from += rows->pitch)
         memcpy(staging + i * row_bytes, from, row_bytes);
-    *rows = (vm_rows){ staging, (int64_t)row_bytes, false };
+    *rows = (vm_rows){staging, (int64_t)row_bytes, false};
 }
 
-#define COPY_BLOCK(T)                                                                                     \
-    for (size_t i0 = 0; i0 < ni; i0 += 16)                                                                \
-        for (size_t j0 = 0; j0 < nj; j0 += 16)                                                            \
-            for (size_t i = i0; i < ni && i < i0 + 16; i++)                                               \
-                for (size_t j = j0; j < nj && j < j0 + 16; j++)                                           \
-                    memcpy(to + (int64_t)i * ti + (int64_t)j * tj, from + (int64_t)i * fi + (int64_t)j * fj, \
-                           sizeof(T))
+#define COPY_BLOCK(T)                                           \
+    for (size_t i0 = 0; i0 < ni; i0 += 16)                      \
+        for (size_t j0 = 0; j0 < nj; j0 += 16)                  \
+            for (size_t i = i0; i < ni && i < i0 + 16; i++)     \
+                for (size_t j = j0; j < nj && j < j0 + 16; j++) \
+    memcpy(to + (int64_t)i * ti + (int64_t)j * tj, from + (int64_t)i * fi + (int64_t)j * fj, sizeof(T))
 
 /* to[i][j] = from[i][j]; strides in bytes. Blocks keep both sides in the cache when one is walked across its rows. */
 static void copy_2d(const vm_kernels *kernels, unsigned char *to, int64_t ti, int64_t tj, const unsigned char *from,
@@ -172,25 +171,17 @@ static void copy_2d(const vm_kernels *kernels, unsigned char *to, int64_t ti, in
         return;
     }
     switch (bytes) {
-    case 1:
-        COPY_BLOCK(uint8_t);
-        break;
-    case 2:
-        COPY_BLOCK(uint16_t);
-        break;
-    case 4:
-        COPY_BLOCK(uint32_t);
-        break;
-    default:
-        COPY_BLOCK(uint64_t);
-        break;
+    case 1: COPY_BLOCK(uint8_t); break;
+    case 2: COPY_BLOCK(uint16_t); break;
+    case 4: COPY_BLOCK(uint32_t); break;
+    default: COPY_BLOCK(uint64_t); break;
     }
 }
 
 /* Steps through the outer dimensions of a box, all but the last two. */
 typedef struct vm_walk {
     uint32_t at[VM_MAX_BITS];
-    int64_t memory;   /* offsets of the current place */
+    int64_t memory; /* offsets of the current place */
     size_t tile;
 } vm_walk;
 
@@ -217,7 +208,7 @@ void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, uns
     int64_t mi = box->dims >= 2 ? box->step[i] : 0, mj = box->dims ? box->step[j] : (int64_t)bytes;
     int64_t ti = box->dims >= 2 ? (int64_t)(box->tile_step[i] * bytes) : 0;
     int64_t tj = box->dims ? (int64_t)(box->tile_step[j] * bytes) : (int64_t)bytes;
-    vm_walk w = { .memory = 0 };
+    vm_walk w = {.memory = 0};
     do {
         unsigned char *m = memory + w.memory, *t = tile + w.tile * bytes;
         if (to_memory)
@@ -230,7 +221,7 @@ void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, uns
 static bool each_in_box(vm_frame *f, const vm_inst *inst, const vm_box *box, size_t tile_base, vm_each *each,
                         void *user)
 {
-    vm_walk w = { .memory = 0 };
+    vm_walk w = {.memory = 0};
     if (box->empty)
         return true;
     do {
@@ -283,10 +274,17 @@ static memory_order store_order(bc_MemoryOrderingSemantics order)
     return order == BC_MemoryOrderingSemantics_relaxed ? memory_order_relaxed : memory_order_release;
 }
 
-#define ATOMIC_LOAD(T) do { T x = atomic_load_explicit((_Atomic(T) *)(uintptr_t)address, load_order(order)); \
-                            memcpy(out, &x, sizeof x); } while (0)
-#define ATOMIC_STORE(T) do { T x; memcpy(&x, from, sizeof x); \
-                             atomic_store_explicit((_Atomic(T) *)(uintptr_t)address, x, store_order(order)); } while (0)
+#define ATOMIC_LOAD(T)                                                                   \
+    do {                                                                                 \
+        T x = atomic_load_explicit((_Atomic(T) *)(uintptr_t)address, load_order(order)); \
+        memcpy(out, &x, sizeof x);                                                       \
+    } while (0)
+#define ATOMIC_STORE(T)                                                                 \
+    do {                                                                                \
+        T x;                                                                            \
+        memcpy(&x, from, sizeof x);                                                     \
+        atomic_store_explicit((_Atomic(T) *)(uintptr_t)address, x, store_order(order)); \
+    } while (0)
 
 void vm_load_element(void *out, uint64_t address, unsigned bytes, bc_MemoryOrderingSemantics order)
 {
@@ -295,18 +293,10 @@ void vm_load_element(void *out, uint64_t address, unsigned bytes, bc_MemoryOrder
         return;
     }
     switch (bytes) {
-    case 1:
-        ATOMIC_LOAD(uint8_t);
-        break;
-    case 2:
-        ATOMIC_LOAD(uint16_t);
-        break;
-    case 4:
-        ATOMIC_LOAD(uint32_t);
-        break;
-    default:
-        ATOMIC_LOAD(uint64_t);
-        break;
+    case 1: ATOMIC_LOAD(uint8_t); break;
+    case 2: ATOMIC_LOAD(uint16_t); break;
+    case 4: ATOMIC_LOAD(uint32_t); break;
+    default: ATOMIC_LOAD(uint64_t); break;
     }
 }
 
@@ -317,18 +307,10 @@ void vm_store_element(uint64_t address, const void *from, unsigned bytes, bc_Mem
         return;
     }
     switch (bytes) {
-    case 1:
-        ATOMIC_STORE(uint8_t);
-        break;
-    case 2:
-        ATOMIC_STORE(uint16_t);
-        break;
-    case 4:
-        ATOMIC_STORE(uint32_t);
-        break;
-    default:
-        ATOMIC_STORE(uint64_t);
-        break;
+    case 1: ATOMIC_STORE(uint8_t); break;
+    case 2: ATOMIC_STORE(uint16_t); break;
+    case 4: ATOMIC_STORE(uint32_t); break;
+    default: ATOMIC_STORE(uint64_t); break;
     }
 }
 
@@ -384,7 +366,7 @@ static bool move_box(vm_frame *f, const vm_inst *inst, const vm_access_info *inf
             return true;
         }
     }
-    vm_mover mover = { info, tile };
+    vm_mover mover = {info, tile};
     if (info->order != BC_MemoryOrderingSemantics_weak)
         vm_breathe(f);
     return each_in_box(f, inst, box, tile_base, write ? store_each : load_each, &mover);

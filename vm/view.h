@@ -9,7 +9,7 @@
    in elements, one each per dimension. */
 typedef struct vm_record {
     uint64_t base;
-    int64_t dims[];        /* extents, then strides */
+    int64_t dims[]; /* extents, then strides */
 } vm_record;
 
 static inline size_t vm_record_bytes(uint32_t rank)
@@ -19,11 +19,11 @@ static inline size_t vm_record_bytes(uint32_t rank)
 
 /* One dimension of a tile, as far as it is known when compiling. */
 typedef struct vm_tile_dim {
-    int64_t extent;        /* of the tile */
-    int64_t step;          /* elements per tile index */
-    uint32_t dim;          /* of the tensor */
-    size_t index;          /* where its index operand lies */
-    uint8_t index_bytes;   /* 1, 2, 4, 8 */
+    int64_t extent;      /* of the tile */
+    int64_t step;        /* elements per tile index */
+    uint32_t dim;        /* of the tensor */
+    size_t index;        /* where its index operand lies */
+    uint8_t index_bytes; /* 1, 2, 4, 8 */
 } vm_tile_dim;
 
 /* A load or store of one tile of a view. */
@@ -31,25 +31,25 @@ typedef struct vm_access_info {
     size_t record;
     const vm_tile_dim *dims;
     uint32_t rank;
-    int32_t sparse;        /* dimension that a tile of indices selects, or -1 */
-    uint32_t bits;         /* elements of the tile */
-    uint32_t row_bits;     /* of its innermost dimension with more than one element */
-    uint8_t kind;          /* bc_kind */
-    uint8_t bytes;         /* of an element in memory and in the tile; 0 for f4: two a byte in memory */
+    int32_t sparse;    /* dimension that a tile of indices selects, or -1 */
+    uint32_t bits;     /* elements of the tile */
+    uint32_t row_bits; /* of its innermost dimension with more than one element */
+    uint8_t kind;      /* bc_kind */
+    uint8_t bytes;     /* of an element in memory and in the tile; 0 for f4: two a byte in memory */
     uint8_t tile_bytes;
-    uint8_t order;         /* bc_MemoryOrderingSemantics */
-    uint64_t padding;      /* pattern of elements outside */
+    uint8_t order;    /* bc_MemoryOrderingSemantics */
+    uint64_t padding; /* pattern of elements outside */
 } vm_access_info;
 
 /* The elements a tile index means, in this tile block. Only dimensions of more than one element are kept. */
 typedef struct vm_box {
-    uint64_t base;         /* address of tile element 0, whether inside or not; f4: in half bytes */
+    uint64_t base; /* address of tile element 0, whether inside or not; f4: in half bytes */
     uint32_t dims;
     uint32_t valid[VM_MAX_BITS];   /* elements inside, from 0 on */
     uint32_t extent[VM_MAX_BITS];  /* of the tile */
     int64_t step[VM_MAX_BITS];     /* bytes from one to the next; f4: half bytes */
     size_t tile_step[VM_MAX_BITS]; /* elements of the tile */
-    bool empty, whole;     /* nothing, everything is inside */
+    bool empty, whole;             /* nothing, everything is inside */
 } vm_box;
 
 /* The box of one tile; with a sparse dimension, of its slice number `slice`. */

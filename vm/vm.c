@@ -12,7 +12,7 @@
 /* A global's storage; its region stands in vm->regions. */
 typedef struct vm_global {
     const bc_global *global;
-    void *memory;            /* as the allocator gave it */
+    void *memory; /* as the allocator gave it */
     size_t held;
     unsigned char *start;
     size_t bytes;
@@ -30,7 +30,7 @@ static tv_status wrong(const bc_module *m, tv_sink sink, const char *format, ...
 
 static tv_status wrong(const bc_module *m, tv_sink sink, const char *format, ...)
 {
-    bc_place place = { .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+    bc_place place = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     va_list args;
     va_start(args, format);
     bc_report_as(m, sink, &place, BC_RULE_X_RUN_01, TV_ERROR, NULL, format, args);
@@ -78,7 +78,7 @@ static tv_status make_global(tv_vm *vm, vm_global *g, tv_sink sink)
     memset(g->start, 0, g->bytes);
     init_global(g->global, g->start, count);
     uint64_t start = (uintptr_t)g->start;
-    vm_region region = { .start = start, .end = start + g->bytes, .name = "a global", .writable = !g->global->constant };
+    vm_region region = {.start = start, .end = start + g->bytes, .name = "a global", .writable = !g->global->constant};
     (void)sink;
     return vm_regions_add(&vm->regions, &vm->allocator, region);
 }
@@ -135,7 +135,7 @@ static size_t half_of_memory(void)
 
 tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_sink sink, tv_vm **out_vm)
 {
-    tv_vm_options o = options ? *options : (tv_vm_options){ 0 };
+    tv_vm_options o = options ? *options : (tv_vm_options){0};
     tv_allocator a = o.allocator ? *o.allocator : bc_default_allocator();
     if (!module->verified)
         return wrong(module, sink, "the module has not been verified: call tv_module_verify first");
@@ -219,7 +219,7 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
     if (size == 0 || start > UINT64_MAX - size)
         return wrong(vm->module, sink, "buffer '%s' has %zu bytes at address 0x%llx", shown, size,
                      (unsigned long long)start);
-    vm_region region = { .start = start, .end = start + size, .name = "a buffer", .writable = writable };
+    vm_region region = {.start = start, .end = start + size, .name = "a buffer", .writable = writable};
     if (name) {
         region.name = copy_name(vm, name);
         region.owned = true;
@@ -261,7 +261,10 @@ void tv_vm_clear_buffers(tv_vm *vm)
     for (size_t i = 0; i < vm->global_count; i++) {
         const vm_global *g = &vm->globals[i];
         uint64_t start = (uintptr_t)g->start;
-        vm_region region = { .start = start, .end = start + g->bytes, .name = "a global", .writable = !g->global->constant };
+        vm_region region = {.start = start,
+                            .end = start + g->bytes,
+                            .name = "a global",
+                            .writable = !g->global->constant};
         vm_regions_add(&vm->regions, &vm->allocator, region); /* there was room for it before */
     }
 }
@@ -302,7 +305,7 @@ static tv_status compile_entry(tv_vm *vm, vm_entry *entry, tv_sink sink)
     vm->stats.compile_seconds = vm_seconds() - start;
     entry->compiled = status == TV_OK;
     if (status == TV_NO_MEMORY) {
-        bc_place place = { .function = entry->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW };
+        bc_place place = {.function = entry->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
         bc_report(vm->module, sink, &place, BC_RULE_X_RUN_02, "the kernel could not be compiled within %zu bytes",
                   vm->memory_limit);
     }
@@ -319,7 +322,7 @@ tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const v
     if (count != wanted)
         return wrong(vm->module, sink, "'%.*s' takes %u parameters, and %zu were given",
                      (int)entry->function->name->s.len, entry->function->name->s.ptr, wanted, count);
-    vm->stats = (tv_vm_stats){ 0 };
+    vm->stats = (tv_vm_stats){0};
     memset(vm->op_counts, 0, sizeof vm->op_counts);
     memset(vm->op_seconds, 0, sizeof vm->op_seconds);
     TV_TRY(compile_entry(vm, entry, sink));
@@ -339,7 +342,7 @@ bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time)
 {
     for (unsigned i = 0; i < OP_LIMIT; i++)
         if (vm->op_counts[i] && index-- == 0) {
-            *out_time = (tv_vm_op_time){ bc_ops[i].name, vm->op_counts[i], vm->op_seconds[i] };
+            *out_time = (tv_vm_op_time){bc_ops[i].name, vm->op_counts[i], vm->op_seconds[i]};
             return true;
         }
     return false;

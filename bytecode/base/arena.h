@@ -12,10 +12,10 @@ typedef struct bc_arena_block bc_arena_block;
 
 typedef struct bc_arena {
     tv_allocator allocator;
-    bc_arena_block *blocks;      /* newest first */
-    unsigned char *next, *end;   /* free part of the newest block */
-    size_t held, limit;          /* bytes taken from the allocator; the most it may take (SIZE_MAX: no limit) */
-    bool failed;                 /* an allocation returned NULL; stays set */
+    bc_arena_block *blocks;    /* newest first */
+    unsigned char *next, *end; /* free part of the newest block */
+    size_t held, limit;        /* bytes taken from the allocator; the most it may take (SIZE_MAX: no limit) */
+    bool failed;               /* an allocation returned NULL; stays set */
 } bc_arena;
 
 /* allocator NULL: malloc and free. limit 0: none. Allocates nothing yet. */

@@ -19,8 +19,9 @@
 #endif
 
 /* Does this processor have the instructions, and the system their registers? TV_CPU_HAS(AVX2, "avx2"): the name in the
-   C library's table, which is filled anyway when a program starts, and the one of the compiler's, whose filling costs every
-   start a tenth of a millisecond under a hypervisor. The library's header shifts into the sign, which sanitizers report. */
+   C library's table, which is filled anyway when a program starts, and the one of the compiler's, whose filling costs
+   every start a tenth of a millisecond under a hypervisor. The library's header shifts into the sign, which sanitizers
+   report. */
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__has_include)
 #if defined(__SANITIZE_ADDRESS__)
 #define TV_SANITIZED 1
@@ -116,7 +117,7 @@ static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_hi
 #endif
 #endif
 #if !defined(TV_SHUFFLE) && defined(__GNUC__)
-#define TV_SHUFFLE(V, a, b, ...) __builtin_shuffle(a, b, (V){ __VA_ARGS__ })
+#define TV_SHUFFLE(V, a, b, ...) __builtin_shuffle(a, b, (V){__VA_ARGS__})
 #endif
 
 /* Orders stores past the caches (kernel `stream` of the virtual machine) before later stores. */
@@ -129,6 +130,11 @@ static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_hi
 #define TV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Leaves the calling function with the status of call unless it is TV_OK. */
-#define TV_TRY(call) do { tv_status st_ = (call); if (st_ != TV_OK) return st_; } while (0)
+#define TV_TRY(call)            \
+    do {                        \
+        tv_status st_ = (call); \
+        if (st_ != TV_OK)       \
+            return st_;         \
+    } while (0)
 
 #endif

@@ -11,9 +11,9 @@
 
 typedef struct bc_text {
     tv_allocator allocator;
-    char *ptr;         /* len bytes, then a zero byte; NULL while empty */
+    char *ptr; /* len bytes, then a zero byte; NULL while empty */
     size_t len, size;
-    bool failed;       /* out of memory at some point; further appends do nothing */
+    bool failed; /* out of memory at some point; further appends do nothing */
 } bc_text;
 
 /* allocator NULL: malloc and free. */

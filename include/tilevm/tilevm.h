@@ -59,17 +59,17 @@ typedef enum tv_severity { TV_ERROR, TV_WARNING, TV_NOTE } tv_severity;
 /* One finding. All strings are borrowed for the duration of the sink call; absent ones have len 0. */
 typedef struct tv_diag {
     tv_severity severity;
-    const char *rule;       /* stable id, for example "V-FLT-02"; see tv_rule_find */
-    tv_str message;         /* one sentence: operand by name, found and expected */
-    tv_str function;        /* entry the finding is in */
-    tv_str op;              /* mnemonic */
-    uint32_t op_index;      /* position of the op in the function, pre-order from 0 */
-    uint64_t offset;        /* file-absolute byte offset, or TV_NO_OFFSET */
-    tv_str file;            /* source place from the debug section; or of the text being parsed */
-    uint32_t line, column;  /* from 1; 0 unknown */
-    tv_str op_text;         /* the op as the disassembler prints it, without its regions */
-    uint32_t caret, caret_len; /* the part of op_text at fault, in bytes; caret_len 0 when not known */
-    tv_str help;            /* one thing to try */
+    const char *rule;            /* stable id, for example "V-FLT-02"; see tv_rule_find */
+    tv_str message;              /* one sentence: operand by name, found and expected */
+    tv_str function;             /* entry the finding is in */
+    tv_str op;                   /* mnemonic */
+    uint32_t op_index;           /* position of the op in the function, pre-order from 0 */
+    uint64_t offset;             /* file-absolute byte offset, or TV_NO_OFFSET */
+    tv_str file;                 /* source place from the debug section; or of the text being parsed */
+    uint32_t line, column;       /* from 1; 0 unknown */
+    tv_str op_text;              /* the op as the disassembler prints it, without its regions */
+    uint32_t caret, caret_len;   /* the part of op_text at fault, in bytes; caret_len 0 when not known */
+    tv_str help;                 /* one thing to try */
     const struct tv_diag *other; /* the second op that takes part, for findings about two of them; else NULL */
 } tv_diag;
 
@@ -81,12 +81,12 @@ typedef struct tv_sink {
 /* ---- rules ------------------------------------------------------------------------------------------------- */
 
 typedef struct tv_rule {
-    const char *id;      /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text,
-                            W- writing, C- calls */
+    const char *id; /* published id: F- container, T- types, V- ops, G- target, X- trap, A- assembly text,
+                       W- writing, C- calls */
     tv_severity severity;
-    const char *title;   /* a few words */
-    const char *text;    /* what the rule is for, one paragraph */
-    const char *help;    /* what usually mends it; may be empty */
+    const char *title; /* a few words */
+    const char *text;  /* what the rule is for, one paragraph */
+    const char *help;  /* what usually mends it; may be empty */
 } tv_rule;
 
 /* The rule with that id (exact spelling) or that other id, or NULL. */
@@ -113,8 +113,8 @@ tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *
 
 /* Parses the textual form (see docs/text.md). text is borrowed for the call only. Reports up to 20 errors.
    minor  13.minor is the version of the new module; 0 takes the lowest version that can express it. */
-tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const tv_open_options *options,
-                          tv_sink sink, tv_module **out_module);
+tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const tv_open_options *options, tv_sink sink,
+                          tv_module **out_module);
 
 void tv_module_close(tv_module *module);
 
@@ -125,10 +125,10 @@ unsigned tv_module_minor(const tv_module *module);
 void tv_module_memory(const tv_module *module, size_t *out_bytes, size_t *out_peak);
 
 typedef struct tv_verify_options {
-    bool strict;          /* refuse what known tools tolerate */
-    unsigned max_errors;  /* stop after that many; 0: 20 */
-    unsigned target;      /* 80 for sm_80 ...: also check that every op can run there (G rules); 0: any */
-    bool reference;       /* with target: what NVIDIA's compiler accepts there, instead of what can run at all */
+    bool strict;         /* refuse what known tools tolerate */
+    unsigned max_errors; /* stop after that many; 0: 20 */
+    unsigned target;     /* 80 for sm_80 ...: also check that every op can run there (G rules); 0: any */
+    bool reference;      /* with target: what NVIDIA's compiler accepts there, instead of what can run at all */
 } tv_verify_options;
 
 /* Checks every rule. TV_OK: the module is trusted from now on (warnings may still have been reported);
@@ -142,9 +142,9 @@ typedef struct tv_writer {
 } tv_writer;
 
 typedef struct tv_print_options {
-    bool debug_info;   /* locations, as tileirdisasm -g */
-    bool prefix;       /* mnemonics and types with the cuda_tile. prefix, wrapped in a module op */
-    bool offsets;      /* a comment with the byte offset before each op */
+    bool debug_info; /* locations, as tileirdisasm -g */
+    bool prefix;     /* mnemonics and types with the cuda_tile. prefix, wrapped in a module op */
+    bool offsets;    /* a comment with the byte offset before each op */
 } tv_print_options;
 
 /* Prints the module as text. Works on any module that opened, verified or not. */
@@ -160,9 +160,14 @@ tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
 
 /* ---- code generation ---------------------------------------------------------------------------------------- */
 
-/* What the code generator tells about what it made of an op: passed: it took a fast way; missed: it could not, and why; analysis:
-   figures. docs/codegen.md lists categories and names. */
-typedef enum tv_remark_kind { TV_REMARK_PASSED, TV_REMARK_MISSED, TV_REMARK_ANALYSIS, TV_REMARK_KIND_COUNT } tv_remark_kind;
+/* What the code generator tells about what it made of an op: passed: it took a fast way; missed: it could not, and why;
+   analysis: figures. docs/codegen.md lists categories and names. */
+typedef enum tv_remark_kind {
+    TV_REMARK_PASSED,
+    TV_REMARK_MISSED,
+    TV_REMARK_ANALYSIS,
+    TV_REMARK_KIND_COUNT
+} tv_remark_kind;
 
 /* A part of a remark's message: a value and what it is called, or, with an empty key, the words between. */
 typedef struct tv_remark_arg {
@@ -173,12 +178,12 @@ typedef struct tv_remark_arg {
 typedef struct tv_remark {
     tv_remark_kind kind;
     const char *category, *name; /* "memory", "VectorAccess" */
-    tv_str function;          /* the kernel's symbol */
-    tv_str op;                /* mnemonic; empty for a remark about the whole kernel */
-    uint64_t offset;          /* of the op in the file, or TV_NO_OFFSET */
-    tv_str file;              /* source place from the debug section */
-    uint32_t line, column;    /* from 1; 0 unknown */
-    tv_str message;           /* the values of args one after the other */
+    tv_str function;             /* the kernel's symbol */
+    tv_str op;                   /* mnemonic; empty for a remark about the whole kernel */
+    uint64_t offset;             /* of the op in the file, or TV_NO_OFFSET */
+    tv_str file;                 /* source place from the debug section */
+    uint32_t line, column;       /* from 1; 0 unknown */
+    tv_str message;              /* the values of args one after the other */
     const tv_remark_arg *args;
     size_t arg_count;
 } tv_remark;
@@ -190,23 +195,23 @@ typedef struct tv_remark_sink {
 
 /* All zero: sm_80, no optimisation, no line numbers, any PTX version, no dumps, no remarks. */
 typedef struct tv_compile_options {
-    const char *target;      /* "sm_90"; NULL: sm_80 */
-    unsigned opt_level;      /* 0 to 3, as tileiras */
-    bool line_info;          /* .loc lines from the debug information */
-    unsigned ptx_version;    /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
-    const char *dump_after;  /* names of passes, comma separated, or "all", and if only one kernel is meant @ and its symbol or
-                                function name: what they found goes to dump as text; NULL: nothing does */
+    const char *target;     /* "sm_90"; NULL: sm_80 */
+    unsigned opt_level;     /* 0 to 3, as tileiras */
+    bool line_info;         /* .loc lines from the debug information */
+    unsigned ptx_version;   /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
+    const char *dump_after; /* names of passes, comma separated, or "all", and if only one kernel is meant @ and its
+                               symbol or function name: what they found goes to dump as text; NULL: nothing does */
     tv_writer dump;
-    tv_remark_sink remarks;  /* zero: remarks are not even made */
+    tv_remark_sink remarks; /* zero: remarks are not even made */
 } tv_compile_options;
 
-/* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name itself where
-   there is none, or the target is not known. */
+/* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name
+   itself where there is none, or the target is not known. */
 const char *tv_target_exact(const char *target);
 
-/* The target to compile for when a device of compute capability sm (90: 9.0) runs the code and what takes the PTX knows versions up
-   to ptx_version (as in tv_compile_options; 0: any): the device's own, of which exact wants all that it has, or, where that is not
-   known, the nearest before it, whose code later devices run. NULL: too old. */
+/* The target to compile for when a device of compute capability sm (90: 9.0) runs the code and what takes the PTX knows
+   versions up to ptx_version (as in tv_compile_options; 0: any): the device's own, of which exact wants all that it
+   has, or, where that is not known, the nearest before it, whose code later devices run. NULL: too old. */
 const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version);
 
 /* Writes the kernels of a verified module as PTX text, without a zero byte at its end. Same module and options, same
@@ -217,12 +222,29 @@ tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *opti
 
 /* ---- signatures --------------------------------------------------------------------------------------------- */
 
-/* Number types as users of kernels name them; TV_BOOL to TV_I64 hold integers. Signedness is the user's: the IR has none. */
+/* Number types as users of kernels name them; TV_BOOL to TV_I64 hold integers. Signedness is the user's: the IR has
+   none. */
 typedef enum tv_dtype {
-    TV_BOOL, TV_U8, TV_U16, TV_U32, TV_U64, TV_I8, TV_I16, TV_I32, TV_I64,
-    TV_F16, TV_BF16, TV_F32, TV_TF32, TV_F64,
-    TV_F8E4M3FN, TV_F8E5M2, TV_F8E8M0FNU, TV_F8E5M3FNU,
-    TV_F4E2M1FN, TV_I4, /* two elements a byte: only behind pointers */
+    TV_BOOL,
+    TV_U8,
+    TV_U16,
+    TV_U32,
+    TV_U64,
+    TV_I8,
+    TV_I16,
+    TV_I32,
+    TV_I64,
+    TV_F16,
+    TV_BF16,
+    TV_F32,
+    TV_TF32,
+    TV_F64,
+    TV_F8E4M3FN,
+    TV_F8E5M2,
+    TV_F8E8M0FNU,
+    TV_F8E5M3FNU,
+    TV_F4E2M1FN,
+    TV_I4, /* two elements a byte: only behind pointers */
     TV_DTYPE_COUNT
 } tv_dtype;
 
@@ -239,9 +261,9 @@ size_t tv_module_entry_param_count(const tv_module *module, size_t entry);
 
 /* Type of an entry parameter: a number, or the address of numbers. */
 typedef struct tv_entry_param {
-    const char *element;  /* "f32", "i1": as the assembly writes it; "?" for what is neither number nor pointer */
+    const char *element; /* "f32", "i1": as the assembly writes it; "?" for what is neither number nor pointer */
     bool pointer;
-    unsigned size;        /* bytes that tv_vm_run and cuLaunchKernel read; 0 for "?" */
+    unsigned size; /* bytes that tv_vm_run and cuLaunchKernel read; 0 for "?" */
 } tv_entry_param;
 tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size_t param);
 
@@ -257,53 +279,58 @@ typedef struct tv_signature tv_signature;
 enum { TV_MAX_RANK = 32 }; /* axes of an array */
 
 typedef enum tv_param_kind {
-    TV_PARAM_SCALAR,      /* slot: the value */
-    TV_PARAM_ARRAY,       /* slots: address of element (0, ...), ndim extents, ndim strides, in elements */
-    TV_PARAM_LIST,        /* slots: address of the descriptors, i32 count; items[0] is what each array must be */
-    TV_PARAM_POINTER,     /* slot: an address; entries whose symbol tells nothing, and convention 3 */
-    TV_PARAM_TUPLE,       /* no slots of its own */
-    TV_PARAM_STRUCT,      /* convention 3: a frozen dataclass */
-    TV_PARAM_CONSTANT,    /* no slots: the value was compiled in */
-    TV_PARAM_TENSOR_MAP,  /* convention 3; how it is passed is not known */
-    TV_PARAM_STREAM       /* convention 3; no slots */
+    TV_PARAM_SCALAR,     /* slot: the value */
+    TV_PARAM_ARRAY,      /* slots: address of element (0, ...), ndim extents, ndim strides, in elements */
+    TV_PARAM_LIST,       /* slots: address of the descriptors, i32 count; items[0] is what each array must be */
+    TV_PARAM_POINTER,    /* slot: an address; entries whose symbol tells nothing, and convention 3 */
+    TV_PARAM_TUPLE,      /* no slots of its own */
+    TV_PARAM_STRUCT,     /* convention 3: a frozen dataclass */
+    TV_PARAM_CONSTANT,   /* no slots: the value was compiled in */
+    TV_PARAM_TENSOR_MAP, /* convention 3; how it is passed is not known */
+    TV_PARAM_STREAM      /* convention 3; no slots */
 } tv_param_kind;
 
 typedef enum tv_constant_kind {
-    TV_CONSTANT_BOOL, TV_CONSTANT_INT, TV_CONSTANT_FLOAT,
-    TV_CONSTANT_NONE, TV_CONSTANT_STRING, TV_CONSTANT_ENUM, TV_CONSTANT_DTYPE /* convention 3 */
+    TV_CONSTANT_BOOL,
+    TV_CONSTANT_INT,
+    TV_CONSTANT_FLOAT,
+    TV_CONSTANT_NONE,
+    TV_CONSTANT_STRING,
+    TV_CONSTANT_ENUM,
+    TV_CONSTANT_DTYPE /* convention 3 */
 } tv_constant_kind;
 
 typedef struct tv_constant {
     tv_constant_kind kind;
-    int64_t integer;  /* BOOL, INT; clamped when the symbol has a larger one, text has all digits */
-    double number;    /* FLOAT */
-    tv_dtype dtype;   /* DTYPE */
-    tv_str text;      /* as Python writes it: True, -1, 0.5, nan, 'UTF-8 text', mode.Color.RED */
+    int64_t integer; /* BOOL, INT; clamped when the symbol has a larger one, text has all digits */
+    double number;   /* FLOAT */
+    tv_dtype dtype;  /* DTYPE */
+    tv_str text;     /* as Python writes it: True, -1, 0.5, nan, 'UTF-8 text', mode.Color.RED */
 } tv_constant;
 
 /* What the kernel was promised about one axis of an array. */
 typedef struct tv_axis {
     bool has_extent, has_stride, has_stride_min;
-    int64_t extent;           /* the extent must be this (has_extent) */
-    int64_t stride;           /* the stride must be this (has_stride) */
-    int64_t stride_min;       /* the stride must be at least this (has_stride_min) */
-    int64_t extent_multiple;  /* the extent must be a multiple of this; 1: anything */
+    int64_t extent;          /* the extent must be this (has_extent) */
+    int64_t stride;          /* the stride must be this (has_stride) */
+    int64_t stride_min;      /* the stride must be at least this (has_stride_min) */
+    int64_t extent_multiple; /* the extent must be a multiple of this; 1: anything */
     int64_t stride_multiple;
 } tv_axis;
 
 typedef struct tv_param {
     tv_param_kind kind;
-    const char *name;         /* "a", "b", ... by position; in a tuple "b.0", "b.1" */
-    tv_dtype dtype;           /* SCALAR, ARRAY, LIST (of its arrays); POINTER: what it points to */
-    uint32_t ndim;            /* ARRAY, LIST */
-    const tv_axis *axes;      /* ARRAY: ndim of them */
-    tv_dtype index_dtype;     /* ARRAY: TV_I32, TV_U32 or TV_I64: extents and strides must fit */
-    int64_t base_multiple;    /* ARRAY: the address must be a multiple of this many bytes; 1: anything */
-    const uint32_t *groups;   /* ARRAY, LIST (its descriptors): may share memory with parameters of the same group only */
+    const char *name;       /* "a", "b", ... by position; in a tuple "b.0", "b.1" */
+    tv_dtype dtype;         /* SCALAR, ARRAY, LIST (of its arrays); POINTER: what it points to */
+    uint32_t ndim;          /* ARRAY, LIST */
+    const tv_axis *axes;    /* ARRAY: ndim of them */
+    tv_dtype index_dtype;   /* ARRAY: TV_I32, TV_U32 or TV_I64: extents and strides must fit */
+    int64_t base_multiple;  /* ARRAY: the address must be a multiple of this many bytes; 1: anything */
+    const uint32_t *groups; /* ARRAY, LIST (its descriptors): may share memory with parameters of the same group only */
     size_t group_count;
-    bool overlaps;            /* ARRAY: two of its indices, LIST: two of its arrays may share memory */
-    tv_constant constant;     /* CONSTANT */
-    tv_str type_name;         /* STRUCT: module.Class */
+    bool overlaps;                /* ARRAY: two of its indices, LIST: two of its arrays may share memory */
+    tv_constant constant;         /* CONSTANT */
+    tv_str type_name;             /* STRUCT: module.Class */
     const struct tv_param *items; /* TUPLE, STRUCT; LIST: the one array */
     size_t item_count;
     size_t first_slot, slot_count;
@@ -329,15 +356,20 @@ const tv_param *tv_signature_leaf(const tv_signature *signature, size_t index);
 size_t tv_signature_leaf_count(const tv_signature *signature);
 
 typedef enum tv_slot_role {
-    TV_SLOT_VALUE, TV_SLOT_ADDRESS, TV_SLOT_EXTENT, TV_SLOT_STRIDE, TV_SLOT_LIST_ADDRESS, TV_SLOT_LIST_COUNT
+    TV_SLOT_VALUE,
+    TV_SLOT_ADDRESS,
+    TV_SLOT_EXTENT,
+    TV_SLOT_STRIDE,
+    TV_SLOT_LIST_ADDRESS,
+    TV_SLOT_LIST_COUNT
 } tv_slot_role;
 
 typedef struct tv_slot {
     tv_slot_role role;
     const tv_param *leaf;
-    uint32_t axis;        /* EXTENT, STRIDE */
-    tv_dtype dtype;       /* of the value; ADDRESS: what is there */
-    unsigned size;        /* bytes passed: 1, 2, 4 or 8 */
+    uint32_t axis;  /* EXTENT, STRIDE */
+    tv_dtype dtype; /* of the value; ADDRESS: what is there */
+    unsigned size;  /* bytes passed: 1, 2, 4 or 8 */
 } tv_slot;
 
 size_t tv_signature_slot_count(const tv_signature *signature);
@@ -353,9 +385,9 @@ tv_status tv_param_print(const tv_param *param, tv_writer out);
 typedef struct tv_array {
     void *data;
     tv_dtype dtype;
-    uint32_t ndim;            /* at most TV_MAX_RANK */
-    const int64_t *shape;     /* elements */
-    const int64_t *strides;   /* elements, may be negative or zero; NULL: row-major */
+    uint32_t ndim;          /* at most TV_MAX_RANK */
+    const int64_t *shape;   /* elements */
+    const int64_t *strides; /* elements, may be negative or zero; NULL: row-major */
 } tv_array;
 
 /* Lowest and one past the highest byte that the array's elements take; both data when an extent is 0. False when the
@@ -365,11 +397,11 @@ bool tv_array_span(const tv_array *array, uintptr_t *out_low, uintptr_t *out_hig
 /* What is given for one leaf of a signature: for an ARRAY one array; for a POINTER one array, of which the kernel gets
    the address only; for a LIST item_count arrays; for a SCALAR its type and bits. */
 typedef struct tv_arg {
-    const char *name;         /* for messages; NULL: the leaf's own name */
+    const char *name; /* for messages; NULL: the leaf's own name */
     const tv_array *arrays;
     size_t array_count;
-    tv_dtype dtype;           /* SCALAR */
-    uint64_t bits;            /* SCALAR: the value's pattern in the low bits; a tf32 as its 32-bit cell */
+    tv_dtype dtype; /* SCALAR */
+    uint64_t bits;  /* SCALAR: the value's pattern in the low bits; a tf32 as its 32-bit cell */
 } tv_arg;
 
 /* Arguments that were checked against a signature and laid out as tv_vm_run and cuLaunchKernel take them. */
@@ -397,41 +429,41 @@ typedef struct tv_vm tv_vm;
 /* A tile as the hooks see it: count elements in row-major order, packed without gaps. i1 (0 or 1), i4 and f4E2M1FN
    take one byte each, tf32 four, pointers eight. */
 typedef struct tv_tile {
-    const char *element;   /* as the assembly writes it: "f32", "i1", "ptr" */
+    const char *element; /* as the assembly writes it: "f32", "i1", "ptr" */
     const int64_t *shape;
     uint32_t rank;
     uint64_t count;
-    const void *data;      /* borrowed for the call */
-    size_t size;           /* bytes */
+    const void *data; /* borrowed for the call */
+    size_t size;      /* bytes */
 } tv_tile;
 
 /* One result of one op of one tile block, for tv_vm_options.trace. Strings are borrowed for the call. */
 typedef struct tv_trace {
     uint32_t block[3];
-    tv_str op;             /* mnemonic */
-    uint32_t op_index;     /* position of the op in the function, pre-order from 0; as in tv_diag */
-    uint32_t result;       /* which result, from 0 */
-    tv_str file;           /* source place, empty when unknown */
+    tv_str op;         /* mnemonic */
+    uint32_t op_index; /* position of the op in the function, pre-order from 0; as in tv_diag */
+    uint32_t result;   /* which result, from 0 */
+    tv_str file;       /* source place, empty when unknown */
     uint32_t line;
     tv_tile tile;
 } tv_trace;
 
 /* What a machine can look for while a kernel runs: things that a GPU does not tell. docs/vm.md says how. */
 typedef enum tv_check {
-    TV_CHECK_BOUNDS = 1,   /* accesses between the elements of an array, indices outside a view */
-    TV_CHECK_UNINIT = 2,   /* reads of memory that nothing has written, results that use what a load leaves open */
-    TV_CHECK_RACES = 4,    /* conflicting accesses of two tile blocks, or of one op, that nothing orders */
-    TV_CHECK_TOKENS = 8,   /* conflicting accesses of one tile block that no token orders */
-    TV_CHECK_ASSUME = 16,  /* assume facts that are false */
-    TV_CHECK_VALUES = 32,  /* operands for which the result of an op is undefined */
-    TV_CHECK_ORDER = 64,   /* results that depend on the order of the tile blocks */
+    TV_CHECK_BOUNDS = 1,  /* accesses between the elements of an array, indices outside a view */
+    TV_CHECK_UNINIT = 2,  /* reads of memory that nothing has written, results that use what a load leaves open */
+    TV_CHECK_RACES = 4,   /* conflicting accesses of two tile blocks, or of one op, that nothing orders */
+    TV_CHECK_TOKENS = 8,  /* conflicting accesses of one tile block that no token orders */
+    TV_CHECK_ASSUME = 16, /* assume facts that are false */
+    TV_CHECK_VALUES = 32, /* operands for which the result of an op is undefined */
+    TV_CHECK_ORDER = 64,  /* results that depend on the order of the tile blocks */
     TV_CHECK_ALL = 127
 } tv_check;
 
 typedef struct tv_check_info {
-    const char *name;      /* "races" */
-    const char *summary;   /* a few words */
-    uint32_t check;        /* tv_check */
+    const char *name;    /* "races" */
+    const char *summary; /* a few words */
+    uint32_t check;      /* tv_check */
 } tv_check_info;
 /* The i-th check, or NULL past the end. */
 const tv_check_info *tv_check_at(size_t index);
@@ -449,24 +481,24 @@ typedef struct tv_vm_options {
     void (*trace)(void *user, const tv_trace *trace); /* every tile that a chosen op makes; slow; NULL: none */
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index); /* is the op chosen? Asked while a kernel is compiled;
                                       NULL: all are */
-    bool profile;                  /* also measure the time of each op for tv_vm_op_time */
-    uint32_t checks;               /* tv_check bits; 0: none, at no cost. With checks tile blocks take turns on one
-                                      thread, always in the same way, and a deadlock among them is a trap */
-    unsigned max_findings;         /* stop after so many findings of checks; 0: 20 */
-    unsigned check_orders;         /* TV_CHECK_ORDER: how many other orders to try; 0: 3 */
+    bool profile;                                               /* also measure the time of each op for tv_vm_op_time */
+    uint32_t checks;       /* tv_check bits; 0: none, at no cost. With checks tile blocks take turns on one
+                              thread, always in the same way, and a deadlock among them is a trap */
+    unsigned max_findings; /* stop after so many findings of checks; 0: 20 */
+    unsigned check_orders; /* TV_CHECK_ORDER: how many other orders to try; 0: 3 */
 } tv_vm_options;
 
 /* What the last tv_vm_run did. */
 typedef struct tv_vm_stats {
-    uint64_t blocks;         /* tile blocks that ran to their end */
-    uint64_t ops;            /* ops executed */
+    uint64_t blocks;                     /* tile blocks that ran to their end */
+    uint64_t ops;                        /* ops executed */
     uint64_t bytes_loaded, bytes_stored; /* global memory, atomics counted in both */
-    uint64_t flops;          /* floating-point operations of element-wise ops, reductions and mma (2 per product) */
-    size_t frame_bytes;      /* tile storage of one running block */
-    size_t memory_bytes;     /* most that was held at a time, all threads together */
-    unsigned threads;        /* that took part */
-    double seconds;          /* wall time of the blocks, without compiling */
-    double compile_seconds;  /* 0 when the entry had run before */
+    uint64_t flops;         /* floating-point operations of element-wise ops, reductions and mma (2 per product) */
+    size_t frame_bytes;     /* tile storage of one running block */
+    size_t memory_bytes;    /* most that was held at a time, all threads together */
+    unsigned threads;       /* that took part */
+    double seconds;         /* wall time of the blocks, without compiling */
+    double compile_seconds; /* 0 when the entry had run before */
 } tv_vm_stats;
 
 /* options may be NULL. TV_USAGE: the module has not been verified; TV_NO_MEMORY. Kernels are compiled when they
@@ -480,10 +512,9 @@ void tv_vm_free(tv_vm *vm);
    writable  false: stores and atomics to it trap
    TV_USAGE when the range is empty, wraps around or overlaps another one. */
 tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, bool writable, tv_sink sink);
-/* Tells what lies in a buffer that was added; several arrays may share one. Messages then name elements, and checks know
-   what lies between them. name is copied.
-   undefined   the elements hold nothing yet: to read one before it is written is a finding of TV_CHECK_UNINIT
-   TV_USAGE when a part of the array lies in no buffer. */
+/* Tells what lies in a buffer that was added; several arrays may share one. Messages then name elements, and checks
+   know what lies between them. name is copied. undefined   the elements hold nothing yet: to read one before it is
+   written is a finding of TV_CHECK_UNINIT TV_USAGE when a part of the array lies in no buffer. */
 tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *name, bool undefined, tv_sink sink);
 /* Forgets all buffers and arrays. */
 void tv_vm_clear_buffers(tv_vm *vm);
@@ -508,9 +539,9 @@ tv_status tv_vm_run(tv_vm *vm, const char *entry, const uint32_t grid[3], const 
 void tv_vm_get_stats(const tv_vm *vm, tv_vm_stats *out_stats);
 
 typedef struct tv_vm_op_time {
-    const char *op;      /* mnemonic */
-    uint64_t count;      /* times executed */
-    double seconds;      /* all threads together; 0 without options.profile */
+    const char *op; /* mnemonic */
+    uint64_t count; /* times executed */
+    double seconds; /* all threads together; 0 without options.profile */
 } tv_vm_op_time;
 
 /* Op kinds of the last run in table order: the i-th that was executed; false past the end. */

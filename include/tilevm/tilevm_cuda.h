@@ -38,10 +38,10 @@ typedef CUlibraryOption tvLibraryOption;
 typedef unsigned tvLibraryOption;
 #endif
 #else
-typedef int tvResult;                  /* a CUresult: 0 is success */
+typedef int tvResult; /* a CUresult: 0 is success */
 typedef unsigned long long tvDevicePtr;
-typedef unsigned tvJitOption;          /* a CUjit_option */
-typedef unsigned tvLibraryOption;      /* a CUlibraryOption */
+typedef unsigned tvJitOption;     /* a CUjit_option */
+typedef unsigned tvLibraryOption; /* a CUlibraryOption */
 
 /* A CUlaunchAttribute. The value is 64 bytes of which the attribute decides; clusters are three numbers. */
 typedef struct tvLaunchAttribute {
@@ -69,12 +69,11 @@ typedef struct tvLaunchConfig {
 /* ---- modules -------------------------------------------------------------------------------------------------- */
 
 /* As cuModuleLoad, cuModuleLoadData, cuModuleLoadDataEx and cuModuleLoadFatBinary. Bytecode is verified and compiled
-   for the device of the current context, or taken from the cache; the driver gets PTX or, where it keeps no code itself,
-   a cubin (docs/loader.md). Of the JIT options, those for the error log, the optimisation level and line information
-   count for bytecode.
-   Beside the driver's own codes, for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a rule),
-   CUDA_ERROR_NO_BINARY_FOR_GPU (it cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (there is
-   no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). */
+   for the device of the current context, or taken from the cache; the driver gets PTX or, where it keeps no code
+   itself, a cubin (docs/loader.md). Of the JIT options, those for the error log, the optimisation level and line
+   information count for bytecode. Beside the driver's own codes, for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a
+   rule), CUDA_ERROR_NO_BINARY_FOR_GPU (it cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
+   (there is no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). */
 tvResult tvModuleLoad(struct CUmod_st **module, const char *fname);
 tvResult tvModuleLoadData(struct CUmod_st **module, const void *image);
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
@@ -105,7 +104,8 @@ tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel)
 /* As cuLaunchKernel and cuLaunchKernelEx; f may be a CUkernel, as there. The grid counts tile blocks. A Tile IR kernel
    has no threads that its caller knows of: the block is 1, 1, 1 and the shared memory 0, and the kernel gets what it
    was compiled for. kernelParams points to the values of the entry's parameters, in order.
-   CUDA_ERROR_INVALID_VALUE: the grid, the block, the shared memory or the parameters cannot be; nothing was launched. */
+   CUDA_ERROR_INVALID_VALUE: the grid, the block, the shared memory or the parameters cannot be; nothing was launched.
+ */
 tvResult tvLaunchKernel(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
                         unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes,
                         struct CUstream_st *hStream, void **kernelParams, void **extra);

@@ -77,7 +77,8 @@ static tvResult ask(const char *symbol, void **out, int version, uint64_t flags,
         return code;
     code = driver->cuGetProcAddress(symbol, out, version, flags, status);
     any_fn *ours = code == LD_CUDA_SUCCESS && symbol && out && *out
-                         ? stand_in(symbol, (flags & THREAD_STREAM) != 0, version) : NULL;
+                       ? stand_in(symbol, (flags & THREAD_STREAM) != 0, version)
+                       : NULL;
     if (ours)
         memcpy(out, &ours, sizeof ours);
     return code;
@@ -162,8 +163,8 @@ void *dlsym(void *restrict handle, const char *restrict name)
 {
     dlsym_fn *real = real_dlsym();
     any_fn *ours;
-    if (TV_LIKELY(name[0] != 'c' || name[1] != 'u') || handle == RTLD_NEXT || handle == RTLD_DEFAULT ||
-        ld_driver_is_opening() || (ours = by_symbol(name)) == NULL)
+    if (TV_LIKELY(name[0] != 'c' || name[1] != 'u') || handle == RTLD_NEXT || handle == RTLD_DEFAULT
+        || ld_driver_is_opening() || (ours = by_symbol(name)) == NULL)
         return real(handle, name);
     void *found = real(handle, name);
     if (found && is_driver(real, handle, name, found))

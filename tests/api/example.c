@@ -1,5 +1,5 @@
-/* A kernel from text to result through libtilevm alone: what it takes, arguments, a run on the CPU, findings, figures and
-   the values of single ops. Built against the installed library:
+/* A kernel from text to result through libtilevm alone: what it takes, arguments, a run on the CPU, findings, figures
+   and the values of single ops. Built against the installed library:
 
      cc example.c $(pkg-config --cflags --libs tilevm) -o example && ./example */
 #include <stdalign.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <tilevm/tilevm.h>
 
-/* y = x * s, 32 elements in a tile block. What stands behind the name says, as cuTile Python writes it: two arrays of one
-   dimension whose stride is 1 and whose address is a multiple of 16 bytes, a number, and the constant 32. A file of
+/* y = x * s, 32 elements in a tile block. What stands behind the name says, as cuTile Python writes it: two arrays of
+   one dimension whose stride is 1 and whose address is a multiple of 16 bytes, a number, and the constant 32. A file of
    bytecode goes to tv_module_open instead. */
 static const char *const text =
     "entry @scale_Kt1_A1f32_1t1_p16_A1f32_1t1_p16_Sf32_I32(%x: tile<ptr<f32>>, %xn: tile<i32>, %xs: tile<i32>,\n"
@@ -87,7 +87,8 @@ static void list_parameters(const tv_signature *signature)
 }
 
 /* The arguments of one run: an array of `length` floats, another, and a factor. Constants take none. */
-static tv_status make_call(const tv_signature *signature, int64_t length, float factor, tv_sink sink, tv_call **out_call)
+static tv_status make_call(const tv_signature *signature, int64_t length, float factor, tv_sink sink,
+                           tv_call **out_call)
 {
     const int64_t shape[1] = {length}, all[1] = {N};
     const tv_array in = {.data = x, .dtype = TV_F32, .ndim = 1, .shape = shape};
@@ -154,7 +155,8 @@ static bool use(const tv_module *module, const tv_signature *signature, tv_sink 
 
     printf("an array that is longer than its memory stops the run:\n");
     *errors = 0;
-    good = good && make_call(signature, N + 1, 1, sink, &call) == TV_OK && run(vm, call, sink) == TV_TRAP && *errors == 1;
+    good = good && make_call(signature, N + 1, 1, sink, &call) == TV_OK && run(vm, call, sink) == TV_TRAP
+           && *errors == 1;
     tv_call_free(call);
     tv_vm_free(vm);
     return good;

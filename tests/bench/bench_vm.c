@@ -25,13 +25,13 @@ static void print_finding(void *user, const tv_diag *d)
     fprintf(stderr, "bench: %s: %.*s\n", d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static const tv_sink findings = { NULL, print_finding };
+static const tv_sink findings = {NULL, print_finding};
 
 /* The only entry of a file, ready to run; NULL after a message. */
 bench_kernel *bench_open(const char *path, unsigned threads)
 {
     size_t size;
-    tv_vm_options options = { .threads = threads };
+    tv_vm_options options = {.threads = threads};
     bench_kernel *k = calloc(1, sizeof *k);
     if (!k)
         return NULL;

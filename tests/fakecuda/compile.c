@@ -51,9 +51,18 @@ tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *opti
     }
     if (options->remarks.report) {
         tv_remark_arg args[] = {{bc_str("Bytes"), bc_str("16")}, {{0}, bc_str(" bytes it's")}};
-        tv_remark remark = {.kind = TV_REMARK_MISSED, .category = "memory", .name = "VectorAccess", .function = bc_str("first"),
-                            .op = bc_str("load_view_tko"), .offset = 0x80, .file = bc_str("kernel.py"), .line = 7, .column = 3,
-                            .message = bc_str("16 bytes it's"), .args = args, .arg_count = TV_COUNT(args)};
+        tv_remark remark = {.kind = TV_REMARK_MISSED,
+                            .category = "memory",
+                            .name = "VectorAccess",
+                            .function = bc_str("first"),
+                            .op = bc_str("load_view_tko"),
+                            .offset = 0x80,
+                            .file = bc_str("kernel.py"),
+                            .line = 7,
+                            .column = 3,
+                            .message = bc_str("16 bytes it's"),
+                            .args = args,
+                            .arg_count = TV_COUNT(args)};
         options->remarks.report(options->remarks.user, &remark);
     }
     bc_text text;

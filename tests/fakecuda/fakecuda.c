@@ -17,8 +17,9 @@
 #define CUBIN_MARK "\177ELF fake cubin\n"
 #define BAD_INSTRUCTION "bogus"
 enum {
-    MOST_LINKED_SHARED = 48 << 10,  /* static shared memory of a kernel that is linked; one that is loaded may have more */
-    ACCELERATED = 0x10000           /* in a CUjit_target: of that architecture alone, which the linker gives more, too */
+    MOST_LINKED_SHARED =
+        48 << 10,         /* static shared memory of a kernel that is linked; one that is loaded may have more */
+    ACCELERATED = 0x10000 /* in a CUjit_target: of that architecture alone, which the linker gives more, too */
 };
 
 typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVENT } object_kind;
@@ -26,24 +27,24 @@ typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVEN
 typedef struct object {
     object_kind kind;
     struct object *next, *owner;
-    char *ptx;                 /* modules, libraries, links */
-    char *cubin, *log;         /* links: the result; modules, libraries, links: the caller's buffer for what is wrong */
+    char *ptx;         /* modules, libraries, links */
+    char *cubin, *log; /* links: the result; modules, libraries, links: the caller's buffer for what is wrong */
     size_t log_size;
-    unsigned target;           /* a CUjit_target that the caller named, or 0 */
-    bool assembled;            /* modules, libraries: PTX is code now */
-    bc_arena arena;            /* of the records */
+    unsigned target; /* a CUjit_target that the caller named, or 0 */
+    bool assembled;  /* modules, libraries: PTX is code now */
+    bc_arena arena;  /* of the records */
     ld_record *records;
     size_t record_count;
-    const ld_record *record;   /* functions, kernels */
-    unsigned char *memory;     /* memory: host memory stands for the device's; its address is the same */
+    const ld_record *record; /* functions, kernels */
+    unsigned char *memory;   /* memory: host memory stands for the device's; its address is the same */
     size_t size;
 } object;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static object *objects;
 static int version, capabilities[8], device_count, lost;
-static int retained;                        /* primary contexts, all devices together */
-static _Thread_local int current = -1;      /* device of the current context */
+static int retained;                   /* primary contexts, all devices together */
+static _Thread_local int current = -1; /* device of the current context */
 static unsigned call_count, fail_at, link_count;
 static int fail_code;
 static const char *failed_name;
@@ -122,10 +123,10 @@ static tvResult leave(int code)
     return code;
 }
 
-#define ENTER(name) \
+#define ENTER(name)             \
     int injected = enter(name); \
-    if (injected) \
-        return leave(injected)
+    if (injected)               \
+    return leave(injected)
 
 /* ---- objects ---- */
 
@@ -208,8 +209,8 @@ static bool take_options(object *o, const char *how, unsigned count, const unsig
         return false;
     if (o->log)
         o->log[0] = 0;
-    snprintf(options_line, sizeof options_line, "%s: level %u, line info %u, target 0x%x, %s", how, level, line_info, o->target,
-             o->log ? "a log" : "no log");
+    snprintf(options_line, sizeof options_line, "%s: level %u, line info %u, target 0x%x, %s", how, level, line_info,
+             o->target, o->log ? "a log" : "no log");
     return true;
 }
 
@@ -222,11 +223,12 @@ static void say(object *o, const char *format, ...)
     va_end(args);
 }
 
-/* PTX to code, as linker and loader do it: a version that the driver takes, a target that the device runs, no instruction that there
-   is not. */
+/* PTX to code, as linker and loader do it: a version that the driver takes, a target that the device runs, no
+   instruction that there is not. */
 static int assemble(object *o)
 {
-    const char *isa = strstr(o->ptx, ".version "), *target = strstr(o->ptx, ".target sm_"), *bad = strstr(o->ptx, BAD_INSTRUCTION);
+    const char *isa = strstr(o->ptx, ".version "), *target = strstr(o->ptx, ".target sm_"),
+               *bad = strstr(o->ptx, BAD_INSTRUCTION);
     int major = 0, minor = 0;
     if (!isa || !target || sscanf(isa, ".version %d.%d", &major, &minor) != 2)
         return LD_CUDA_INVALID_PTX;
@@ -239,8 +241,10 @@ static int assemble(object *o)
     unsigned line = 1;
     for (const char *p = o->ptx; p < bad; p++)
         line += *p == '\n';
-    say(o, "ptxas application ptx input, line %u; error   : Not a name of any known instruction: '%s'\n"
-           "ptxas fatal   : Ptx assembly aborted due to errors", line, BAD_INSTRUCTION);
+    say(o,
+        "ptxas application ptx input, line %u; error   : Not a name of any known instruction: '%s'\n"
+        "ptxas fatal   : Ptx assembly aborted due to errors",
+        line, BAD_INSTRUCTION);
     return LD_CUDA_INVALID_PTX;
 }
 
@@ -255,8 +259,8 @@ static int assemble_in(object *o, const char *function)
     return code;
 }
 
-static int load(const char *function, const void *image, object_kind kind, unsigned count, const unsigned *options, void **values,
-                object **out)
+static int load(const char *function, const void *image, object_kind kind, unsigned count, const unsigned *options,
+                void **values, object **out)
 {
     const char *text = image;
     size_t mark = strlen(CUBIN_MARK);
@@ -273,8 +277,9 @@ static int load(const char *function, const void *image, object_kind kind, unsig
     o->assembled = cubin;
     o->ptx = strdup(text);
     int code = !take_options(o, function, count, options, values) ? LD_CUDA_INVALID_VALUE
-               : !o->ptx || !ld_records_from_ptx(&o->arena, bc_str(o->ptx), &o->records, &o->record_count) ? LD_CUDA_INVALID_IMAGE
-               : assemble_in(o, function);
+               : !o->ptx || !ld_records_from_ptx(&o->arena, bc_str(o->ptx), &o->records, &o->record_count)
+                   ? LD_CUDA_INVALID_IMAGE
+                   : assemble_in(o, function);
     if (code)
         drop(o);
     else
@@ -344,8 +349,8 @@ tvResult cuGetProcAddress_v2(const char *name, void **out, int wanted, unsigned 
         if (pass == 0 && !(flags & 2))
             continue;
         for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-            if (strcmp(table[i].name, pass == 0 ? threaded : name) == 0 && table[i].since <= wanted &&
-                table[i].since <= version)
+            if (strcmp(table[i].name, pass == 0 ? threaded : name) == 0 && table[i].since <= wanted
+                && table[i].since <= version)
                 memcpy(out, &table[i].function, sizeof *out);
     }
     if (status)
@@ -464,8 +469,8 @@ static size_t memory_used(void)
 static object *memory_at(unsigned long long address, size_t size)
 {
     for (object *o = objects; o; o = o->next)
-        if (o->kind == MEMORY && address >= (uintptr_t)o->memory && address - (uintptr_t)o->memory <= o->size &&
-            size <= o->size - (address - (uintptr_t)o->memory))
+        if (o->kind == MEMORY && address >= (uintptr_t)o->memory && address - (uintptr_t)o->memory <= o->size
+            && size <= o->size - (address - (uintptr_t)o->memory))
             return o;
     return NULL;
 }
@@ -631,8 +636,9 @@ static tvResult load_module(const char *function, struct CUmod_st **module, cons
                             const unsigned *options, void **values)
 {
     object *o;
-    int code = !module ? LD_CUDA_INVALID_VALUE
-               : current < 0 ? LD_CUDA_INVALID_CONTEXT : load(function, image, MODULE, count, options, values, &o);
+    int code = !module       ? LD_CUDA_INVALID_VALUE
+               : current < 0 ? LD_CUDA_INVALID_CONTEXT
+                             : load(function, image, MODULE, count, options, values, &o);
     if (!code)
         *module = (struct CUmod_st *)o;
     return leave(code);
@@ -687,7 +693,8 @@ tvResult cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *modul
 {
     ENTER("cuModuleGetFunction");
     object *owner = find(module, MODULE);
-    return leave(get_entry("cuModuleGetFunction", owner ? owner : find(module, LIBRARY), FUNCTION, name, (void **)function));
+    return leave(
+        get_entry("cuModuleGetFunction", owner ? owner : find(module, LIBRARY), FUNCTION, name, (void **)function));
 }
 
 tvResult cuModuleGetGlobal_v2(unsigned long long *address, size_t *size, struct CUmod_st *module, const char *name)
@@ -703,7 +710,8 @@ tvResult cuFuncSetAttribute(struct CUfunc_st *function, unsigned attribute, int 
 {
     ENTER("cuFuncSetAttribute");
     return leave(find(function, FUNCTION) && attribute == LD_FUNCTION_MAX_DYNAMIC_SHARED && value <= 227 << 10
-                     ? 0 : LD_CUDA_INVALID_VALUE);
+                     ? 0
+                     : LD_CUDA_INVALID_VALUE);
 }
 
 tvResult cuLibraryLoadData(struct CUlib_st **library, const void *code, unsigned *jit_options, void **jit_values,
@@ -767,8 +775,10 @@ tvResult cuKernelGetFunction(struct CUfunc_st **function, struct CUkern_st *kern
 tvResult cuKernelSetAttribute(unsigned attribute, int value, struct CUkern_st *kernel, int device)
 {
     ENTER("cuKernelSetAttribute");
-    return leave(find(kernel, KERNEL) && attribute == LD_FUNCTION_MAX_DYNAMIC_SHARED && value <= 227 << 10 &&
-                 device < device_count ? 0 : LD_CUDA_INVALID_VALUE);
+    return leave(find(kernel, KERNEL) && attribute == LD_FUNCTION_MAX_DYNAMIC_SHARED && value <= 227 << 10
+                         && device < device_count
+                     ? 0
+                     : LD_CUDA_INVALID_VALUE);
 }
 
 /* ---- launches ---- */
@@ -792,8 +802,8 @@ static bool breaks_now(void)
     return launches++ < (most ? strtoul(most, NULL, 10) : UINT_MAX);
 }
 
-/* FAKECUDA_BREAK=WORD:N:OTHER. The text with the N-th WORD made OTHER, as for a device whose WORD is broken. Owned by the
-   caller. */
+/* FAKECUDA_BREAK=WORD:N:OTHER. The text with the N-th WORD made OTHER, as for a device whose WORD is broken. Owned by
+   the caller. */
 static char *broken(const char *ptx)
 {
     const char *spec = getenv("FAKECUDA_BREAK");
@@ -820,7 +830,8 @@ static int lost_by(const ptxsim *sim)
     return LD_CUDA_LAUNCH_FAILED;
 }
 
-/* Runs the kernel on the simulator. What goes wrong loses the context, as on a device, and is told on standard error. */
+/* Runs the kernel on the simulator. What goes wrong loses the context, as on a device, and is told on standard error.
+ */
 static int execute(const object *o, const tvLaunchConfig *c, void **params)
 {
     char error[400];
@@ -856,9 +867,9 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
     if (!o)
         return leave(LD_CUDA_INVALID_HANDLE);
     const ld_record *r = o->record;
-    if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || c->gridDimY > 65535 || c->gridDimZ > 65535 ||
-        (r->block[0] && (c->blockDimX != r->block[0] || c->blockDimY != r->block[1] || c->blockDimZ != r->block[2])) ||
-        (!params && !extra && r->param_count))
+    if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || c->gridDimY > 65535 || c->gridDimZ > 65535
+        || (r->block[0] && (c->blockDimX != r->block[0] || c->blockDimY != r->block[1] || c->blockDimZ != r->block[2]))
+        || (!params && !extra && r->param_count))
         return leave(LD_CUDA_INVALID_VALUE);
     int code = assemble_in(o->owner, "cuLaunchKernel");
     if (code)
@@ -880,22 +891,27 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
     return leave(getenv("FAKECUDA_RUN") ? execute(o, c, params) : 0);
 }
 
-#define LAUNCH(symbol) \
+#define LAUNCH(symbol)                                                                                        \
     tvResult symbol(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-                    unsigned block_y, unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream, \
-                    void **params, void **extra) \
-    { \
-        ENTER(#symbol); \
-        tvLaunchConfig c = {.gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x, \
-                            .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, \
-                            .hStream = stream}; \
-        return launch(f, &c, #symbol, params, extra); \
+                    unsigned block_y, unsigned block_z, unsigned shared_bytes, struct CUstream_st *stream,    \
+                    void **params, void **extra)                                                              \
+    {                                                                                                         \
+        ENTER(#symbol);                                                                                       \
+        tvLaunchConfig c = {.gridDimX = grid_x,                                                               \
+                            .gridDimY = grid_y,                                                               \
+                            .gridDimZ = grid_z,                                                               \
+                            .blockDimX = block_x,                                                             \
+                            .blockDimY = block_y,                                                             \
+                            .blockDimZ = block_z,                                                             \
+                            .sharedMemBytes = shared_bytes,                                                   \
+                            .hStream = stream};                                                               \
+        return launch(f, &c, #symbol, params, extra);                                                         \
     }
-#define LAUNCH_EX(symbol) \
+#define LAUNCH_EX(symbol)                                                                           \
     tvResult symbol(const tvLaunchConfig *config, struct CUfunc_st *f, void **params, void **extra) \
-    { \
-        ENTER(#symbol); \
-        return launch(f, config, #symbol, params, extra); \
+    {                                                                                               \
+        ENTER(#symbol);                                                                             \
+        return launch(f, config, #symbol, params, extra);                                           \
     }
 
 LAUNCH(cuLaunchKernel)
@@ -958,7 +974,7 @@ static const char *last_options(void)
 const fake_control *fake_cuda(void);
 const fake_control *fake_cuda(void)
 {
-    static const fake_control control = {fail_call, calls, failed, live, lose_context, links, last_launch,
-                                         last_options};
+    static const fake_control control = {fail_call,    calls, failed,      live,
+                                         lose_context, links, last_launch, last_options};
     return &control;
 }

@@ -19,7 +19,7 @@
 #include "loader/cuda_api.def"
 
 static struct {
-#define CUDA(name, symbol, since, parameters) tvResult (*name) parameters;
+#define CUDA(name, symbol, since, parameters) tvResult(*name) parameters;
 #include "loader/cuda_api.def"
 } cu;
 
@@ -35,12 +35,12 @@ static void find_all(const char *way, void *library)
     tvResult (*get)(const char *, void **, int, unsigned long long, unsigned *);
     set(&get, dlsym(library, "cuGetProcAddress_v2"));
     void *found = NULL;
-#define CUDA(name, symbol, since, parameters) \
-    found = NULL; \
-    if (strcmp(way, "linked") == 0) \
-        cu.name = symbol; \
-    else if (!by_address) \
-        set(&cu.name, dlsym(library, #symbol)); \
+#define CUDA(name, symbol, since, parameters)             \
+    found = NULL;                                         \
+    if (strcmp(way, "linked") == 0)                       \
+        cu.name = symbol;                                 \
+    else if (!by_address)                                 \
+        set(&cu.name, dlsym(library, #symbol));           \
     else if (get(#name, &found, 12000, flags, NULL) == 0) \
         set(&cu.name, found);
 #include "loader/cuda_api.def"
@@ -53,13 +53,13 @@ static void find_all(const char *way, void *library)
     }
 }
 
-#define TRY(call) \
-    do { \
-        tvResult code = (call); \
-        if (code != 0) { \
+#define TRY(call)                                                             \
+    do {                                                                      \
+        tvResult code = (call);                                               \
+        if (code != 0) {                                                      \
             printf("%.*s: %d\n", (int)strcspn(#call, "("), #call, (int)code); \
-            return 1; \
-        } \
+            return 1;                                                         \
+        }                                                                     \
     } while (0)
 
 static int launch_all(const char *way, const char *path, char **names, const fake_control *fake)

@@ -93,7 +93,7 @@ static void mutate_body(section *s, unsigned seed)
     get_varint(&p, end);      /* signature */
     if (p >= end || *p++ & 4) /* flags: hints follow */
         return;
-    get_varint(&p, end);      /* debug index */
+    get_varint(&p, end); /* debug index */
     size_t head = (size_t)(p - s->bytes);
     size_t length = get_varint(&p, end);
     if (length > (size_t)(end - p))

@@ -14,12 +14,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Stops with a core: an invariant broke. */
-#define FUZZ_CHECK(condition) \
-    do { \
-        if (!(condition)) { \
+#define FUZZ_CHECK(condition)                                                       \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
             fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #condition); \
-            abort(); \
-        } \
+            abort();                                                                \
+        }                                                                           \
     } while (0)
 
 /* A sink that reads every byte of a diagnostic, so that a bad string shows under the sanitizers. */
@@ -57,7 +57,9 @@ enum { FUZZ_MEMORY = 256 << 20 };
 
 static inline bool fuzz_open(const uint8_t *data, size_t size, bool strict, tv_sink sink, tv_module **out_module)
 {
-    return tv_module_open(data, size, &(tv_open_options){.strict = strict, .memory_limit = FUZZ_MEMORY}, sink, out_module) == TV_OK;
+    return tv_module_open(data, size, &(tv_open_options){.strict = strict, .memory_limit = FUZZ_MEMORY}, sink,
+                          out_module)
+           == TV_OK;
 }
 
 /* What must hold for every module that opened: it prints, verifies without harm, and writes bytes that open again and

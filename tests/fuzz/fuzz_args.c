@@ -105,25 +105,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t grid[3];
     io_error error;
     switch (data[0]) {
-    case 'n':
-        read_array(&arena, "x.npy", data + 1, size - 1);
-        break;
-    case 'z':
-        read_array(&arena, "x.npz", data + 1, size - 1);
-        break;
-    case 't':
-        read_array(&arena, "x.safetensors", data + 1, size - 1);
-        break;
-    case 'j':
-        read_json(&arena, data + 1, size - 1);
-        break;
+    case 'n': read_array(&arena, "x.npy", data + 1, size - 1); break;
+    case 'z': read_array(&arena, "x.npz", data + 1, size - 1); break;
+    case 't': read_array(&arena, "x.safetensors", data + 1, size - 1); break;
+    case 'j': read_json(&arena, data + 1, size - 1); break;
     case 's':
         if (rest.len)
-            make(&arena, (tv_str){rest.ptr + 1, rest.len - 1}, (tv_dtype)((uint8_t)rest.ptr[0] % TV_DTYPE_COUNT), false);
+            make(&arena, (tv_str){rest.ptr + 1, rest.len - 1}, (tv_dtype)((uint8_t)rest.ptr[0] % TV_DTYPE_COUNT),
+                 false);
         break;
-    case 'g':
-        arg_parse_grid(rest, grid, &error);
-        break;
+    case 'g': arg_parse_grid(rest, grid, &error); break;
     }
     bc_arena_release(&arena);
     return 0;

@@ -1,5 +1,5 @@
-/* Modules that the verifier accepts compile, for a target and with options that a hash of the file chooses: there is text,
-   or the diagnostic says why not; and the text is the same when somebody listens to dumps and remarks. */
+/* Modules that the verifier accepts compile, for a target and with options that a hash of the file chooses: there is
+   text, or the diagnostic says why not; and the text is the same when somebody listens to dumps and remarks. */
 #include "tests/fuzz/body_mutator.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (tv_module_verify(m, NULL, sink) == TV_OK) {
         uint32_t h = hash(data, size);
-        tv_compile_options options = {.target = targets[h % (sizeof targets / sizeof *targets)], .opt_level = h >> 8 & 3,
+        tv_compile_options options = {.target = targets[h % (sizeof targets / sizeof *targets)],
+                                      .opt_level = h >> 8 & 3,
                                       .line_info = h >> 10 & 1};
         fuzz_bytes first = {0}, second = {0};
         tv_status status = compile(m, &options, &first);

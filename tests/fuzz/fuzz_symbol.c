@@ -40,16 +40,16 @@ static void call(const tv_signature *s, numbers *n, tv_sink sink)
         return;
     for (size_t i = 0; i < count; i++) {
         const tv_param *leaf = tv_signature_leaf(s, i), *array = leaf->kind == TV_PARAM_LIST ? leaf->items : leaf;
-        arrays[i] = (tv_array){place + (uint64_t)next_number(n) % PLACE, array->dtype, array->ndim, shapes[i], strides[i]};
+        arrays[i] =
+            (tv_array){place + (uint64_t)next_number(n) % PLACE, array->dtype, array->ndim, shapes[i], strides[i]};
         for (uint32_t axis = 0; axis < array->ndim; axis++) {
             shapes[i][axis] = next_number(n);
             strides[i][axis] = next_number(n);
         }
         if (next_number(n) % 4 == 0)
             arrays[i].strides = NULL;
-        args[i] = leaf->kind == TV_PARAM_SCALAR
-            ? (tv_arg){.dtype = leaf->dtype, .bits = (uint64_t)next_number(n)}
-            : (tv_arg){.arrays = &arrays[i], .array_count = 1};
+        args[i] = leaf->kind == TV_PARAM_SCALAR ? (tv_arg){.dtype = leaf->dtype, .bits = (uint64_t)next_number(n)}
+                                                : (tv_arg){.arrays = &arrays[i], .array_count = 1};
     }
     tv_call *made;
     if (tv_call_new(s, args, count, NULL, sink, &made) != TV_OK)

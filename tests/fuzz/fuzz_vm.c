@@ -1,5 +1,5 @@
-/* Modules that the verifier accepts run, with little memory and few steps, without checks and with: whatever they do, the
-   worst that may happen is a trap, or findings. */
+/* Modules that the verifier accepts run, with little memory and few steps, without checks and with: whatever they do,
+   the worst that may happen is a trap, or findings. */
 #include "tests/fuzz/body_mutator.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -48,8 +48,12 @@ static void run_machine(const tv_module *m, uint32_t checks, size_t *sum)
 {
     static _Alignas(64) unsigned char memory[GUARD + BUFFER + GUARD];
     tv_sink sink = {sum, fuzz_report};
-    const tv_vm_options options = {.threads = 1, .memory_limit = MEMORY, .step_limit = STEPS, .output = {sum, drop},
-                                   .checks = checks, .check_orders = 1};
+    const tv_vm_options options = {.threads = 1,
+                                   .memory_limit = MEMORY,
+                                   .step_limit = STEPS,
+                                   .output = {sum, drop},
+                                   .checks = checks,
+                                   .check_orders = 1};
     tv_vm *vm;
     if (tv_vm_new(m, &options, sink, &vm) != TV_OK)
         return;

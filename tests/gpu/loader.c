@@ -22,23 +22,23 @@ enum { COUNT = 100000, TILE = 256, LAUNCHES = 20000 };
 typedef unsigned long long address;
 
 /* FUNCTION(name, symbol, parameters): what the test needs beyond what the loader has. */
-#define FUNCTIONS \
-    FUNCTION(memory, "cuMemAlloc_v2", (address * out, size_t size)) \
-    FUNCTION(release, "cuMemFree_v2", (address at)) \
-    FUNCTION(upload, "cuMemcpyHtoD_v2", (address to, const void *from, size_t size)) \
-    FUNCTION(download, "cuMemcpyDtoH_v2", (void *to, address from, size_t size)) \
-    FUNCTION(clear, "cuMemsetD8_v2", (address at, unsigned char value, size_t size)) \
-    FUNCTION(wait, "cuCtxSynchronize", (void)) \
-    FUNCTION(stream, "cuStreamCreate", (struct CUstream_st * *out, unsigned flags)) \
-    FUNCTION(begin, "cuStreamBeginCapture_v2", (struct CUstream_st * stream, unsigned mode)) \
-    FUNCTION(end, "cuStreamEndCapture", (struct CUstream_st * stream, struct CUgraph_st * *out)) \
-    FUNCTION(instantiate, "cuGraphInstantiateWithFlags", \
-             (struct CUgraphExec_st * *out, struct CUgraph_st * graph, address flags)) \
-    FUNCTION(replay, "cuGraphLaunch", (struct CUgraphExec_st * graph, struct CUstream_st * stream)) \
-    FUNCTION(load, "cuModuleLoadData", (struct CUmod_st * *out, const void *image)) \
-    FUNCTION(unload, "cuModuleUnload", (struct CUmod_st * module)) \
-    FUNCTION(get, "cuModuleGetFunction", (struct CUfunc_st * *out, struct CUmod_st * module, const char *name)) \
-    FUNCTION(launch, "cuLaunchKernel", \
+#define FUNCTIONS                                                                                                 \
+    FUNCTION(memory, "cuMemAlloc_v2", (address * out, size_t size))                                               \
+    FUNCTION(release, "cuMemFree_v2", (address at))                                                               \
+    FUNCTION(upload, "cuMemcpyHtoD_v2", (address to, const void *from, size_t size))                              \
+    FUNCTION(download, "cuMemcpyDtoH_v2", (void *to, address from, size_t size))                                  \
+    FUNCTION(clear, "cuMemsetD8_v2", (address at, unsigned char value, size_t size))                              \
+    FUNCTION(wait, "cuCtxSynchronize", (void))                                                                    \
+    FUNCTION(stream, "cuStreamCreate", (struct CUstream_st * *out, unsigned flags))                               \
+    FUNCTION(begin, "cuStreamBeginCapture_v2", (struct CUstream_st * stream, unsigned mode))                      \
+    FUNCTION(end, "cuStreamEndCapture", (struct CUstream_st * stream, struct CUgraph_st * *out))                  \
+    FUNCTION(instantiate, "cuGraphInstantiateWithFlags",                                                          \
+             (struct CUgraphExec_st * *out, struct CUgraph_st * graph, address flags))                            \
+    FUNCTION(replay, "cuGraphLaunch", (struct CUgraphExec_st * graph, struct CUstream_st * stream))               \
+    FUNCTION(load, "cuModuleLoadData", (struct CUmod_st * *out, const void *image))                               \
+    FUNCTION(unload, "cuModuleUnload", (struct CUmod_st * module))                                                \
+    FUNCTION(get, "cuModuleGetFunction", (struct CUfunc_st * *out, struct CUmod_st * module, const char *name))   \
+    FUNCTION(launch, "cuLaunchKernel",                                                                            \
              (struct CUfunc_st * f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
               unsigned shared, struct CUstream_st *stream, void **params, void **extra))
 
@@ -46,7 +46,7 @@ struct CUgraph_st;
 struct CUgraphExec_st;
 
 static struct {
-#define FUNCTION(name, symbol, parameters) tvResult (*name) parameters;
+#define FUNCTION(name, symbol, parameters) tvResult(*name) parameters;
     FUNCTIONS
 #undef FUNCTION
 } cu;
@@ -54,10 +54,10 @@ static struct {
 static bool find_functions(bool own)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *found;
-#define FUNCTION(name, symbol, parameters) \
+#define FUNCTION(name, symbol, parameters)           \
     found = library ? dlsym(library, symbol) : NULL; \
-    if (!found) \
-        return false; \
+    if (!found)                                      \
+        return false;                                \
     memcpy(&cu.name, &found, sizeof found);
     FUNCTIONS
 #undef FUNCTION
@@ -77,12 +77,12 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-#define DO(call) \
-    do { \
-        tvResult code_ = (call); \
+#define DO(call)                                                             \
+    do {                                                                     \
+        tvResult code_ = (call);                                             \
         CHECK_MSG(code_ == 0, "%d %s", (int)code_, tvGetLastErrorMessage()); \
-        if (code_ != 0) \
-            return; \
+        if (code_ != 0)                                                      \
+            return;                                                          \
     } while (0)
 
 static float a[COUNT], b[COUNT], c[COUNT];
@@ -199,8 +199,8 @@ int main(int argc, char **argv)
     const ld_driver *driver;
     struct CUctx_st *context;
     bool client = strcmp(argv[1], "client") == 0;
-    if (!find_functions(!client) || ld_driver_open(&driver) != 0 || driver->cuInit(0) != 0 ||
-        driver->cuDevicePrimaryCtxRetain(&context, 0) != 0 || driver->cuCtxPushCurrent(context) != 0) {
+    if (!find_functions(!client) || ld_driver_open(&driver) != 0 || driver->cuInit(0) != 0
+        || driver->cuDevicePrimaryCtxRetain(&context, 0) != 0 || driver->cuCtxPushCurrent(context) != 0) {
         puts("there is no device: the loader is not tested on one");
         free(bytecode);
         return 77;

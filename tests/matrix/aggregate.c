@@ -48,10 +48,10 @@ static bool float_is_less(bc_kind kind, uint64_t a, uint64_t b)
     {                                                                                           \
         unsigned width = exact_bits(kinds[0]);                                                  \
         uint64_t x = a[0], y = b[0];                                                            \
-        out[0] = (value) & exact_mask(width);                                                   \
+        out[0] = (value)&exact_mask(width);                                                     \
     }
 INT_COMBINER(add_ints, x + y)
-INT_COMBINER(mul_ints, x * y)
+INT_COMBINER(mul_ints, x *y)
 INT_COMBINER(xor_ints, x ^ y)
 INT_COMBINER(sub_ints, x - y)
 INT_COMBINER(max_ints, exact_signed(x, width) > exact_signed(y, width) ? x : y)

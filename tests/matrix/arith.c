@@ -79,7 +79,7 @@ static uint64_t shift(const mx_map *m, uint64_t x, uint64_t y, unsigned width)
 
 static bool holds(int predicate, int order)
 {
-    const bool table[6] = {order == 0, order != 0, order < 0, order <= 0, order > 0, order >= 0};
+    const bool table[6] = {order == 0, order != 0, order<0, order <= 0, order> 0, order >= 0};
     return table[predicate];
 }
 
@@ -97,35 +97,20 @@ static uint64_t expect_int(const mx_map *m, const uint64_t *v)
     unsigned width = exact_bits(m->in[0]);
     uint64_t x = v[0], y = v[1], high, low;
     switch (m->what) {
-    case ADD:
-        return (x + y) & exact_mask(width);
-    case SUB:
-        return (x - y) & exact_mask(width);
-    case MUL:
-        long_product(x, y, &high, &low);
-        return low & exact_mask(width);
-    case MULHI:
-        long_product(x, y, &high, &low);
-        return width == 64 ? high : low >> width & exact_mask(width);
+    case ADD: return (x + y) & exact_mask(width);
+    case SUB: return (x - y) & exact_mask(width);
+    case MUL: long_product(x, y, &high, &low); return low & exact_mask(width);
+    case MULHI: long_product(x, y, &high, &low); return width == 64 ? high : low >> width & exact_mask(width);
     case DIV:
-    case REM:
-        return divide(m, x, y, width);
-    case NEG:
-        return (0 - x) & exact_mask(width);
-    case ABS:
-        return (x >> (width - 1) ? 0 - x : x) & exact_mask(width);
-    case MAX:
-        return order_of_ints(m, x, y, width) > 0 ? x : y;
-    case MIN:
-        return order_of_ints(m, x, y, width) < 0 ? x : y;
-    case AND:
-        return x & y;
-    case OR:
-        return x | y;
-    case XOR:
-        return x ^ y;
-    default:
-        return shift(m, x, y, width);
+    case REM: return divide(m, x, y, width);
+    case NEG: return (0 - x) & exact_mask(width);
+    case ABS: return (x >> (width - 1) ? 0 - x : x) & exact_mask(width);
+    case MAX: return order_of_ints(m, x, y, width) > 0 ? x : y;
+    case MIN: return order_of_ints(m, x, y, width) < 0 ? x : y;
+    case AND: return x & y;
+    case OR: return x | y;
+    case XOR: return x ^ y;
+    default: return shift(m, x, y, width);
     }
 }
 
@@ -181,13 +166,18 @@ static void signed_ints(mx_report *r, mx_effort effort, bc_kind kind)
     } ops[] = {{"maxi", MAX}, {"mini", MIN}, {"remi", REM}, {"shri", SHR}};
     for (int s = 0; s < 2; s++) {
         for (size_t i = 0; i < TV_COUNT(ops); i++) {
-            mx_map map = {.operands = 2, .what = ops[i].what, .is_signed = s,
+            mx_map map = {.operands = 2,
+                          .what = ops[i].what,
+                          .is_signed = s,
                           .undefined = ops[i].what == REM ? divides_by_zero : NULL};
             snprintf(map.text, sizeof map.text, "%s $0, $1 %s : #r", ops[i].name, sign_names[s]);
             one_int(r, effort, kind, map);
         }
         for (int mode = 1; mode < 4; mode++) {
-            mx_map map = {.operands = 2, .what = DIV, .is_signed = s, .mode = (bc_RoundingMode)mode,
+            mx_map map = {.operands = 2,
+                          .what = DIV,
+                          .is_signed = s,
+                          .mode = (bc_RoundingMode)mode,
                           .undefined = divides_by_zero};
             if (mode == BC_RoundingMode_negative_inf && !s)
                 continue; /* V-INT-04 */
@@ -197,8 +187,9 @@ static void signed_ints(mx_report *r, mx_effort effort, bc_kind kind)
     }
 }
 
-static const char *const predicates[] = {
-    "equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal"};
+static const char *const predicates[] = {"equal",        "not_equal",
+                                         "less_than",    "less_than_or_equal",
+                                         "greater_than", "greater_than_or_equal"};
 
 static void compared_ints(mx_report *r, mx_effort effort, bc_kind kind)
 {
@@ -221,30 +212,20 @@ static void compute(const mx_map *m, const exact *x, exact *out)
     exact t;
     bool down = m->mode == BC_RoundingMode_negative_inf;
     switch (m->what) {
-    case ADDF:
-        exact_add(out, &x[0], &x[1], down);
-        return;
+    case ADDF: exact_add(out, &x[0], &x[1], down); return;
     case SUBF:
         t = x[1];
         t.negative = !t.negative;
         exact_add(out, &x[0], &t, down);
         return;
-    case MULF:
-        exact_mul(out, &x[0], &x[1]);
-        return;
-    case DIVF:
-        exact_div(out, &x[0], &x[1]);
-        return;
+    case MULF: exact_mul(out, &x[0], &x[1]); return;
+    case DIVF: exact_div(out, &x[0], &x[1]); return;
     case FMA:
         exact_mul(&t, &x[0], &x[1]);
         exact_add(out, &t, &x[2], down);
         return;
-    case SQRT:
-        exact_sqrt(out, &x[0]);
-        return;
-    case REMF:
-        exact_remainder(out, &x[0], &x[1]);
-        return;
+    case SQRT: exact_sqrt(out, &x[0]); return;
+    case REMF: exact_remainder(out, &x[0], &x[1]); return;
     default:
         *out = x[0];
         if (m->what == ABSF)

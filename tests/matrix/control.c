@@ -299,12 +299,11 @@ static void put_op(program *p, const statement *s)
         mx_op(&p->k, "%%d%d = permute %%c%d [1, 0] : tile<4x2xi32> -> tile<2x4xi32>", r, r);
         mx_op(&p->k, "%%x%d = reshape %%d%d : tile<2x4xi32> -> tile<8xi32>", r, r);
     } else {
-        mx_op(
-            &p->k,
-            "%%c%d = reduce %%x%d dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>"
+        mx_op(&p->k,
+              "%%c%d = reduce %%x%d dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>"
               " (%%p: tile<i32>, %%q: tile<i32>) {"
-            " %%r = addi %%p, %%q : tile<i32> yield %%r : tile<i32> }",
-            r, a);
+              " %%r = addi %%p, %%q : tile<i32> yield %%r : tile<i32> }",
+              r, a);
         mx_op(&p->k, "%%d%d = reshape %%c%d : tile<i32> -> tile<1xi32>", r, r);
         mx_op(&p->k, "%%x%d = broadcast %%d%d : tile<1xi32> -> tile<8xi32>", r, r);
     }
@@ -555,7 +554,7 @@ static void carried(mx_report *r, bc_kind kind, mx_shape shape, unsigned trips, 
         mx_op(
             &k,
             "%%v%u, %%v%u, %%v%u = loop iter_values(%%a = %%v%u, %%b = %%v%u, %%c = %%v%u, %%n = %%zero) : %s, %s, %s,"
-              " tile<i32>"
+            " tile<i32>"
             " -> %s, %s, %s {",
             result[0], result[1], result[2], v[0], v[1], v[2], type, type, type, type, type, type);
         mx_op(&k, "%%done = cmpi equal %%n, %%hi, signed : tile<i32> -> tile<i1>");
@@ -563,12 +562,11 @@ static void carried(mx_report *r, bc_kind kind, mx_shape shape, unsigned trips, 
         mx_op(&k, "%%m = addi %%n, %%one : tile<i32>");
         mx_op(&k, "continue %%b, %%c, %%a, %%m : %s, %s, %s, tile<i32>\n  }", type, type, type);
     } else {
-        mx_op(
-            &k,
-            "%%v%u, %%v%u, %%v%u = for %%i in (%%zero to %%hi, step %%one) : tile<i32> iter_values(%%a = %%v%u,"
+        mx_op(&k,
+              "%%v%u, %%v%u, %%v%u = for %%i in (%%zero to %%hi, step %%one) : tile<i32> iter_values(%%a = %%v%u,"
               " %%b = %%v%u,"
-            " %%c = %%v%u) -> (%s, %s, %s) {",
-            result[0], result[1], result[2], v[0], v[1], v[2], type, type, type);
+              " %%c = %%v%u) -> (%s, %s, %s) {",
+              result[0], result[1], result[2], v[0], v[1], v[2], type, type, type);
         mx_op(&k, "continue %%b, %%c, %%a : %s, %s, %s\n  }", type, type, type);
     }
     for (unsigned j = 0; j < 3; j++)

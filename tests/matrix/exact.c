@@ -35,27 +35,21 @@ bool exact_is_float(bc_kind kind)
 unsigned exact_bits(bc_kind kind)
 {
     switch ((int)kind) {
-    case BC_I1:
-        return 1;
+    case BC_I1: return 1;
     case BC_I4:
-    case BC_F4E2M1FN:
-        return 4;
+    case BC_F4E2M1FN: return 4;
     case BC_I8:
     case BC_F8E4M3FN:
     case BC_F8E5M2:
     case BC_F8E8M0FNU:
-    case BC_FNV8E5M3FNU:
-        return 8;
+    case BC_FNV8E5M3FNU: return 8;
     case BC_I16:
     case BC_F16:
-    case BC_BF16:
-        return 16;
+    case BC_BF16: return 16;
     case BC_I32:
     case BC_F32:
-    case BC_TF32:
-        return 32;
-    default:
-        return 64;
+    case BC_TF32: return 32;
+    default: return 64;
     }
 }
 
@@ -407,16 +401,11 @@ static bool goes_up(bc_RoundingMode mode, bool negative, bool odd, bool half, bo
 {
     switch (mode) {
     case BC_RoundingMode_zero:
-    case BC_RoundingMode_nearest_int_to_zero:
-        return false;
-    case BC_RoundingMode_negative_inf:
-        return negative && (half || more);
-    case BC_RoundingMode_positive_inf:
-        return !negative && (half || more);
-    case BC_RoundingMode_nearest_away:
-        return half;
-    default:
-        return half && (more || odd);
+    case BC_RoundingMode_nearest_int_to_zero: return false;
+    case BC_RoundingMode_negative_inf: return negative && (half || more);
+    case BC_RoundingMode_positive_inf: return !negative && (half || more);
+    case BC_RoundingMode_nearest_away: return half;
+    default: return half && (more || odd);
     }
 }
 

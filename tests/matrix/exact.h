@@ -13,8 +13,8 @@
 #include "bytecode/op.h"
 
 enum {
-    EXACT_LIMBS = 136,  /* of 32 bits, the lowest first */
-    EXACT_LOW = -2208   /* bit 0 of limb 0 is worth 2^EXACT_LOW: below any product, quotient or root */
+    EXACT_LIMBS = 136, /* of 32 bits, the lowest first */
+    EXACT_LOW = -2208  /* bit 0 of limb 0 is worth 2^EXACT_LOW: below any product, quotient or root */
 };
 
 typedef enum exact_class { EXACT_FINITE, EXACT_INF, EXACT_NAN } exact_class;
@@ -72,7 +72,7 @@ typedef struct exact_format {
     uint8_t exponent, mantissa; /* bits */
     int16_t bias;
     bool has_sign, has_inf, has_nan, has_zero;
-    uint64_t max_finite, nan;   /* magnitudes, as patterns without the cell of tf32 */
+    uint64_t max_finite, nan; /* magnitudes, as patterns without the cell of tf32 */
 } exact_format;
 const exact_format *exact_format_of(bc_kind kind); /* NULL: not a float */
 

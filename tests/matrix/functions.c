@@ -49,8 +49,8 @@ typedef struct function_row {
     unsigned operands;
     double f32, f64;
     double ptx32, ptx64; /* of the code generator */
-    bool approx; /* f32 only */
-    bool flush;  /* has flush_to_zero (f32) */
+    bool approx;         /* f32 only */
+    bool flush;          /* has flush_to_zero (f32) */
 } function_row;
 
 static const function_row rows[] = {
@@ -129,8 +129,10 @@ static void run_powi(mx_report *r, bc_kind kind, bc_kind exponent, uint64_t coun
                   .function = ref_pow,
                   .text = "fpowi $0, $1 : #r, #1",
                   .ulps = kind == BC_F64 || kind == BC_F32 ? 1.5 : NARROW_PERCENT / 100.0};
-    mx_map_run run = {
-        .shape = mx_vector(1024), .form = {MX_VIEW, MX_VIEW}, .blocks = (uint32_t)(count / 1024 + 1), .seed = 3};
+    mx_map_run run = {.shape = mx_vector(1024),
+                      .form = {MX_VIEW, MX_VIEW},
+                      .blocks = (uint32_t)(count / 1024 + 1),
+                      .seed = 3};
     mx_map_check(r, &map, &run);
 }
 

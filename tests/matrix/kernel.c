@@ -545,7 +545,8 @@ static tv_status run_gpu(mx_kernel *k, bc_text *ptx)
     bool ok = gpu_open() && gpu_load(ptx->ptr, &module);
     for (unsigned i = 0; i < k->buffer_count && ok; i++) {
         params[i] = &addresses[i];
-        ok = gpu_alloc(k->buffers[i].size + 1, &addresses[i]) && gpu_write(addresses[i], k->buffers[i].bytes, k->buffers[i].size);
+        ok = gpu_alloc(k->buffers[i].size + 1, &addresses[i])
+             && gpu_write(addresses[i], k->buffers[i].bytes, k->buffers[i].size);
     }
     bool printing = ok && gpu_capture_begin();
     ok = ok && gpu_launch(module, "k", k->grid, params) && gpu_wait();
@@ -568,8 +569,8 @@ static tv_status run_ptx(mx_kernel *k, const tv_module *m)
 {
     bc_text text;
     bc_text_init(&text, NULL);
-    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = ptx_target, .opt_level = 3}, (tv_sink){&k->findings, keep_finding},
-                                      (tv_writer){&text, bc_text_append});
+    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = ptx_target, .opt_level = 3},
+                                      (tv_sink){&k->findings, keep_finding}, (tv_writer){&text, bc_text_append});
     if (status == TV_OK)
         status = on_gpu ? run_gpu(k, &text) : run_simulator(k, &text);
     bc_text_release(&text);
@@ -654,21 +655,15 @@ static uint64_t sample_float(const exact_format *f, uint64_t r)
                              exact_mask(f->mantissa) - 1};
     uint64_t bits = mx_random(r), field;
     switch (r % 8) {
-    case 0:
-        return (specials[(r >> 8) % 12] & exact_mask(sign_at)) | sign;
+    case 0: return (specials[(r >> 8) % 12] & exact_mask(sign_at)) | sign;
     case 1:
-    case 2: /* around one */
-        field = (uint64_t)f->bias - 2 + (r >> 8) % 5;
-        break;
+    case 2: /* around one */ field = (uint64_t)f->bias - 2 + (r >> 8) % 5; break;
     case 3: /* a few bits only */
         field = (uint64_t)f->bias - 4 + (r >> 8) % 9;
         bits = (bits & 3) << f->mantissa >> 2;
         break;
-    case 4: /* the smallest and the largest */
-        field = r >> 8 & 1 ? (r >> 9) % 3 : top - (r >> 9) % 3;
-        break;
-    default:
-        return bits & exact_mask(sign_at + f->has_sign);
+    case 4: /* the smallest and the largest */ field = r >> 8 & 1 ? (r >> 9) % 3 : top - (r >> 9) % 3; break;
+    default: return bits & exact_mask(sign_at + f->has_sign);
     }
     return sign | (field & top) << f->mantissa | (bits & exact_mask(f->mantissa));
 }

@@ -40,7 +40,7 @@ size_t mx_source(mx_form form, mx_shape shape, size_t i);
 
 typedef struct mx_buffer {
     bc_kind kind;
-    size_t count, size;  /* elements, bytes */
+    size_t count, size; /* elements, bytes */
     unsigned char *bytes;
     uint64_t *patterns;
 } mx_buffer;
@@ -50,9 +50,9 @@ typedef struct mx_kernel {
     mx_buffer buffers[MX_MAX_BUFFERS];
     unsigned buffer_count, values;
     uint32_t grid[3];
-    bc_text output;       /* what it printed */
-    bc_text findings;     /* rules and messages of the last run */
-    bool failed;          /* no memory */
+    bc_text output;   /* what it printed */
+    bc_text findings; /* rules and messages of the last run */
+    bool failed;      /* no memory */
 } mx_kernel;
 
 void mx_begin(mx_kernel *k);
@@ -101,7 +101,7 @@ unsigned mx_ptx_sm(void); /* 90 for sm_90a; 0: the virtual machine */
 typedef struct mx_report {
     const char *name;
     unsigned long passed, failed;
-    unsigned long verdicts;    /* of other processes, too */
+    unsigned long verdicts; /* of other processes, too */
     unsigned shown;
 } mx_report;
 
@@ -126,8 +126,8 @@ bool mx_same(bc_kind kind, uint64_t a, uint64_t b);
 
 /* Where the programs spend more or less time. */
 typedef struct mx_effort {
-    unsigned shift;  /* samples are divided by 2^shift */
-    bool quick;      /* sanitizers: fewer shapes */
+    unsigned shift; /* samples are divided by 2^shift */
+    bool quick;     /* sanitizers: fewer shapes */
 } mx_effort;
 
 #endif

@@ -4,8 +4,9 @@
      matrix [--quick] [--jobs=N] [--ptx=TARGET | --gpu=TARGET] [PART...]
      matrix [--ptx=TARGET | --gpu=TARGET] --measure N
 
-   --quick takes fewer shapes and samples, --jobs shares the kernels out among processes. --measure prints how far functions are from exact, over N operands each. --ptx
-   compiles the kernels for a target and runs them in the simulator of tests/ptxsim, --gpu on a GPU. */
+   --quick takes fewer shapes and samples, --jobs shares the kernels out among processes. --measure prints how far
+   functions are from exact, over N operands each. --ptx compiles the kernels for a target and runs them in the
+   simulator of tests/ptxsim, --gpu on a GPU. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,7 @@ static const struct {
 } parts[] = {
     {"coverage", mx_coverage}, {"arith", mx_arith},     {"convert", mx_convert}, {"functions", mx_functions},
     {"move", mx_move},         {"views", mx_views},     {"memory", mx_memory},   {"aggregate", mx_aggregate},
-    {"mma", mx_mma},           {"control", mx_control},
-    {"fuse", mx_fuse}, {"print", mx_print},
+    {"mma", mx_mma},           {"control", mx_control}, {"fuse", mx_fuse},       {"print", mx_print},
 };
 
 static double seconds(void)
@@ -61,7 +61,8 @@ static void run_part(size_t part, mx_effort effort, outcome *out)
 
 static unsigned long put_outcome(const outcome *o)
 {
-    printf("matrix %s: %lu passed, %lu failed (%.1f s)\n", o->report.name, o->report.passed, o->report.failed, o->seconds);
+    printf("matrix %s: %lu passed, %lu failed (%.1f s)\n", o->report.name, o->report.passed, o->report.failed,
+           o->seconds);
     fflush(stdout);
     return o->report.failed;
 }
@@ -74,9 +75,9 @@ static void stop(int signal_number)
     is_stopped = 1;
 }
 
-/* The parts in several processes, each with its share of the kernels; what they find comes back in memory that all of them
-   see. A process runs all parts: on a GPU it needs a context of its own. When the time is up (SIGTERM), what was found so
-   far is told. */
+/* The parts in several processes, each with its share of the kernels; what they find comes back in memory that all of
+   them see. A process runs all parts: on a GPU it needs a context of its own. When the time is up (SIGTERM), what was
+   found so far is told. */
 static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsigned jobs)
 {
     size_t bytes = jobs * PARTS * sizeof(outcome);

@@ -7,7 +7,7 @@
 
 /* One op on certain types with certain attributes. */
 typedef struct mx_map {
-    char text[160];      /* the op: $0 to $2 are the operands, #0 to #2 their types, #r the result's */
+    char text[160]; /* the op: $0 to $2 are the operands, #0 to #2 their types, #r the result's */
     unsigned operands;
     bc_kind in[3], out;
     /* What an element must be: a pattern, or a function's value. With ulps above 0 a result may be that far from it. */
@@ -30,7 +30,7 @@ typedef struct mx_map_run {
     uint32_t blocks;
     uint64_t seed;
     void (*make)(const mx_map *map, uint64_t number, uint64_t *x);
-    double *worst;  /* the largest distance found, with ulps; may be NULL */
+    double *worst; /* the largest distance found, with ulps; may be NULL */
 } mx_map_run;
 
 /* Counts one pass or one failure. */

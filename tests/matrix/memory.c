@@ -188,26 +188,16 @@ static uint64_t modify(bc_kind kind, unsigned mode, uint64_t old, uint64_t x)
     unsigned width = exact_bits(kind);
     int64_t s_old = exact_signed(old, width), s_x = exact_signed(x, width);
     switch (mode) {
-    case AND:
-        return old & x;
-    case OR:
-        return old | x;
-    case XOR:
-        return old ^ x;
-    case ADD:
-        return (old + x) & exact_mask(width);
-    case ADDF:
-        return sum_of_floats(kind, old, x);
-    case MAX:
-        return s_x > s_old ? x : old;
-    case MIN:
-        return s_x < s_old ? x : old;
-    case UMAX:
-        return x > old ? x : old;
-    case UMIN:
-        return x < old ? x : old;
-    default:
-        return x;
+    case AND: return old & x;
+    case OR: return old | x;
+    case XOR: return old ^ x;
+    case ADD: return (old + x) & exact_mask(width);
+    case ADDF: return sum_of_floats(kind, old, x);
+    case MAX: return s_x > s_old ? x : old;
+    case MIN: return s_x < s_old ? x : old;
+    case UMAX: return x > old ? x : old;
+    case UMIN: return x < old ? x : old;
+    default: return x;
     }
 }
 
@@ -279,11 +269,10 @@ static void refused_mode(mx_report *r, bc_kind kind, unsigned mode)
     mx_input(&k, kind, &zero, 1);
     unsigned v = mx_load(&k, 0, (mx_shape){0, {0}}, MX_PLAIN);
     if (mode > XCHG)
-        mx_op(
-            &k,
-            "%%old, %%t = atomic_cas_tko relaxed device %%p0, %%v%u, %%v%u : tile<ptr<%s>>, tile<%s>"
+        mx_op(&k,
+              "%%old, %%t = atomic_cas_tko relaxed device %%p0, %%v%u, %%v%u : tile<ptr<%s>>, tile<%s>"
               " -> tile<%s>, token",
-            v, v, mx_kind(kind), mx_kind(kind), mx_kind(kind));
+              v, v, mx_kind(kind), mx_kind(kind), mx_kind(kind));
     else
         mx_op(&k,
               "%%old, %%t = atomic_rmw_tko relaxed device %%p0, %s, %%v%u : tile<ptr<%s>>, tile<%s> -> tile<%s>, token",
@@ -325,11 +314,10 @@ static void atomic_contention(mx_report *r)
     mx_op(&k, "%%b = broadcast %%a : tile<1xptr<i32>> -> tile<%dxptr<i32>>", N);
     mx_op(&k, "%%one = constant <i32: 1> : tile<%dxi32>", N);
     unsigned v = mx_new(&k);
-    mx_op(
-        &k,
-        "%%v%u, %%t = atomic_rmw_tko relaxed device %%b, add, %%one : tile<%dxptr<i32>>, tile<%dxi32>"
+    mx_op(&k,
+          "%%v%u, %%t = atomic_rmw_tko relaxed device %%b, add, %%one : tile<%dxptr<i32>>, tile<%dxi32>"
           " -> tile<%dxi32>, token",
-        v, N, N, N);
+          v, N, N, N);
     mx_store(&k, out, mx_vector(N), v);
     tv_status status = mx_run(&k, NULL);
     bool seen[N * GRID] = {false};
@@ -413,12 +401,11 @@ static void alloca_case(mx_report *r, bc_kind kind, size_t n, bool global)
         "%%t0 = store_view_tko weak %%x, %%pv[%%lo] : %s, partition_view<tile=(%zu), tensor_view<%zux%s, strides=[1]>>,"
         " tile<i32> -> token",
         mx_tile(mx_vector(n), kind), n, n, type);
-    mx_op(
-        &k,
-        "%%y, %%t1 = load_view_tko weak %%pv[%%lo] token = %%t0 : partition_view<tile=(%zu),"
+    mx_op(&k,
+          "%%y, %%t1 = load_view_tko weak %%pv[%%lo] token = %%t0 : partition_view<tile=(%zu),"
           " tensor_view<%zux%s, strides=[1]>>,"
-        " tile<i32> -> %s, token",
-        n, n, type, mx_tile(mx_vector(n), kind));
+          " tile<i32> -> %s, token",
+          n, n, type, mx_tile(mx_vector(n), kind));
     mx_op(&k, "continue %%y : %s", mx_tile(mx_vector(n), kind));
     mx_op(&k, "}");
     mx_store(&k, out, mx_vector(n), v);

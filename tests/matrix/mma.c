@@ -12,9 +12,9 @@ typedef struct mma_shape {
     uint32_t batch, m, n, k; /* batch 0: rank 2 */
 } mma_shape;
 
-static const mma_shape shapes[] = {{0, 1, 1, 1},  {0, 2, 4, 8},  {0, 16, 16, 32}, {0, 1, 32, 4}, {0, 32, 1, 16},
-                                   {0, 8, 64, 2}, {2, 4, 8, 16}, {1, 16, 2, 4},   {4, 2, 2, 64}, {0, 64, 16, 16},
-                                   {2, 16, 32, 64}};
+static const mma_shape shapes[] = {{0, 1, 1, 1},   {0, 2, 4, 8},    {0, 16, 16, 32}, {0, 1, 32, 4},
+                                   {0, 32, 1, 16}, {0, 8, 64, 2},   {2, 4, 8, 16},   {1, 16, 2, 4},
+                                   {4, 2, 2, 64},  {0, 64, 16, 16}, {2, 16, 32, 64}};
 
 /* One mma: two factors, an accumulator, and scales for each factor where blocks of k have them. */
 typedef struct mma_case {
@@ -120,7 +120,8 @@ static bool is_rounded_freely(const mma_case *c)
 }
 
 /* Whether a result is as near to the sum of the products as docs/numerics.md says: k + 1 steps, each off by a unit in
-   the last place of the sum of all magnitudes. What has no finite sum, or none that any order keeps finite, is not looked at. */
+   the last place of the sum of all magnitudes. What has no finite sum, or none that any order keeps finite, is not
+   looked at. */
 static bool is_near(const mma_case *c, uint32_t b, uint32_t i, uint32_t j, uint64_t result)
 {
     const mma_shape *s = &c->s;

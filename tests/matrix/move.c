@@ -249,15 +249,9 @@ static void do_step(chain *c, unsigned op)
     if (!other)
         abort();
     switch (op) {
-    case 0:
-        do_reshape(c);
-        break;
-    case 1:
-        do_broadcast(c);
-        break;
-    case 2:
-        do_permute(c);
-        break;
+    case 0: do_reshape(c); break;
+    case 1: do_broadcast(c); break;
+    case 2: do_permute(c); break;
     case 3:
     case 6:
         load_other(c, other);
@@ -266,12 +260,8 @@ static void do_step(chain *c, unsigned op)
         else
             do_select(c, other);
         break;
-    case 4:
-        do_extract(c);
-        break;
-    default:
-        do_insert(c);
-        break;
+    case 4: do_extract(c); break;
+    default: do_insert(c); break;
     }
     free(other);
 }

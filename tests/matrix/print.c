@@ -83,7 +83,8 @@ static void print_case(mx_report *r, const char *conversion, bc_kind kind, mx_sh
         x[i] = mx_sample(kind, seed + i);
         if (conversion[strlen(conversion) - 1] == 'c')
             x[i] = 'A' + i % 26;
-        if (mx_is_gpu() && exact_is_float(kind) && exact_is_nan(kind, x[i])) /* a GPU shows the sign of a NaN, we do not */
+        if (mx_is_gpu() && exact_is_float(kind)
+            && exact_is_nan(kind, x[i])) /* a GPU shows the sign of a NaN, we do not */
             x[i] &= ~((uint64_t)1 << (exact_bits(kind) - 1));
     }
     bc_text_init(&want, NULL);

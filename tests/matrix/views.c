@@ -134,8 +134,8 @@ static void draw_indices(view_case *c)
     uint32_t length = c->tile.dim[c->sparse], extent = c->extent[c->sparse];
     for (unsigned b = 0; b < BLOCKS; b++)
         for (uint32_t i = 0; i < length; i++)
-            c->sparse_index[b * length + i] = fit(
-                c->index_kind, c->access == LOAD ? draw(c, extent + 2) : (i * 3 + draw(c, 3)) % (extent + 40));
+            c->sparse_index[b * length + i] =
+                fit(c->index_kind, c->access == LOAD ? draw(c, extent + 2) : (i * 3 + draw(c, 3)) % (extent + 40));
 }
 
 /* ---- its text ---- */
@@ -227,8 +227,8 @@ static void add_indices(view_case *c)
     for (unsigned t = 0; t < c->rank; t++) {
         bool is_sparse = c->view == GATHER && t == c->sparse;
         mx_shape shape = is_sparse ? mx_vector(c->tile.dim[t]) : (mx_shape){0, {0}};
-        unsigned b = mx_input(&c->k, c->index_kind, is_sparse ? c->sparse_index : c->index[t],
-                              BLOCKS * mx_count(shape));
+        unsigned b =
+            mx_input(&c->k, c->index_kind, is_sparse ? c->sparse_index : c->index[t], BLOCKS * mx_count(shape));
         values[t] = mx_load(&c->k, b, shape, MX_PLAIN);
         if (t == 0 || c->view == GATHER)
             types += sprintf(types, ", %s", mx_tile(shape, c->index_kind));
@@ -276,25 +276,13 @@ static uint64_t padding_of(const view_case *c)
 {
     uint64_t inf, nan, sign = (uint64_t)1 << (exact_bits(c->kind) - 1);
     switch ((int)c->kind) { /* operation references, section 2.3 */
-    case BC_F16:
-        inf = 0x7C00, nan = 0x7E00;
-        break;
-    case BC_BF16:
-        inf = 0x7F80, nan = 0x7FC0;
-        break;
+    case BC_F16: inf = 0x7C00, nan = 0x7E00; break;
+    case BC_BF16: inf = 0x7F80, nan = 0x7FC0; break;
     case BC_F32:
-    case BC_TF32:
-        inf = 0x7F800000, nan = 0x7FC00000;
-        break;
-    case BC_F64:
-        inf = 0x7FF0000000000000, nan = 0x7FF8000000000000;
-        break;
-    case BC_F8E5M2:
-        inf = 0x7C, nan = 0x7E;
-        break;
-    default:
-        inf = 0, nan = c->kind == BC_F8E4M3FN ? 0x7F : 0xFF;
-        break;
+    case BC_TF32: inf = 0x7F800000, nan = 0x7FC00000; break;
+    case BC_F64: inf = 0x7FF0000000000000, nan = 0x7FF8000000000000; break;
+    case BC_F8E5M2: inf = 0x7C, nan = 0x7E; break;
+    default: inf = 0, nan = c->kind == BC_F8E4M3FN ? 0x7F : 0xFF; break;
     }
     const uint64_t values[PADDINGS] = {0, 0, sign, nan, inf, inf | sign};
     return values[c->padding];

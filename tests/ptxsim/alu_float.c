@@ -19,11 +19,11 @@ static double value(const ps_insn *in, uint64_t x)
 {
     x = flush(in, x);
     switch (in->kind) {
-    case BC_F16:  return bc_f16_to_f32((uint16_t)x);
+    case BC_F16: return bc_f16_to_f32((uint16_t)x);
     case BC_BF16: return bc_bf16_to_f32((uint16_t)x);
-    case BC_F32:  return bc_f32_from_bits((uint32_t)x);
-    case BC_F64:  return bc_f64_from_bits(x);
-    default:      return bc_float_value((bc_kind)in->kind, x);
+    case BC_F32: return bc_f32_from_bits((uint32_t)x);
+    case BC_F64: return bc_f64_from_bits(x);
+    default: return bc_float_value((bc_kind)in->kind, x);
     }
 }
 
@@ -71,10 +71,10 @@ static uint64_t round_double(const ps_insn *in, double x)
     if (x != x)
         return finish(in, in->kind == BC_F64 ? bc_f64_bits(x) : canonical_nan((bc_kind)in->kind));
     switch (in->kind) {
-    case BC_F16:  return finish(in, bc_f64_to_f16(x));
+    case BC_F16: return finish(in, bc_f64_to_f16(x));
     case BC_BF16: return finish(in, bc_f64_to_bf16(x));
-    case BC_F32:  return finish(in, bc_f32_bits((float)x));
-    default:      return finish(in, bc_f64_bits(x));
+    case BC_F32: return finish(in, bc_f32_bits((float)x));
+    default: return finish(in, bc_f64_bits(x));
     }
 }
 
@@ -231,12 +231,12 @@ uint64_t ps_float_testp(const ps_insn *in, const uint64_t *v)
     const bc_float_format *f = bc_float_format_of((bc_kind)in->kind);
     uint64_t magnitude = v[0] & (sign_bit(in) - 1), smallest_normal = UINT64_C(1) << f->mantissa_bits;
     switch (in->mode) {
-    case PS_TESTP_FINITE:     return magnitude < f->infinity;
-    case PS_TESTP_INFINITE:   return magnitude == f->infinity;
-    case PS_TESTP_NUMBER:     return magnitude <= f->infinity;
+    case PS_TESTP_FINITE: return magnitude < f->infinity;
+    case PS_TESTP_INFINITE: return magnitude == f->infinity;
+    case PS_TESTP_NUMBER: return magnitude <= f->infinity;
     case PS_TESTP_NOTANUMBER: return magnitude > f->infinity;
-    case PS_TESTP_NORMAL:     return magnitude == 0 || (magnitude >= smallest_normal && magnitude < f->infinity);
-    default:                  return magnitude && magnitude < smallest_normal;
+    case PS_TESTP_NORMAL: return magnitude == 0 || (magnitude >= smallest_normal && magnitude < f->infinity);
+    default: return magnitude && magnitude < smallest_normal;
     }
 }
 
@@ -257,11 +257,16 @@ bool ps_float_compare(const ps_insn *in, uint64_t a, uint64_t b)
         return in->compare >= PS_EQU;
     double x = value(in, a), y = value(in, b);
     switch (in->compare) {
-    case PS_EQ: case PS_EQU: return x == y;
-    case PS_NE: case PS_NEU: return x != y;
-    case PS_LT: case PS_LTU: return x < y;
-    case PS_LE: case PS_LEU: return x <= y;
-    case PS_GT: case PS_GTU: return x > y;
-    default:                 return x >= y;
+    case PS_EQ:
+    case PS_EQU: return x == y;
+    case PS_NE:
+    case PS_NEU: return x != y;
+    case PS_LT:
+    case PS_LTU: return x < y;
+    case PS_LE:
+    case PS_LEU: return x <= y;
+    case PS_GT:
+    case PS_GTU: return x > y;
+    default: return x >= y;
     }
 }

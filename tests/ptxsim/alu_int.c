@@ -65,8 +65,8 @@ uint64_t ps_int_mad(const ps_insn *in, const uint64_t *v)
 
 static uint64_t multiply24(const ps_insn *in, const uint64_t *v)
 {
-    uint64_t product =
-        in->is_signed ? (uint64_t)(ps_signed(v[0], 24) * ps_signed(v[1], 24)) : (v[0] & 0xFFFFFF) * (v[1] & 0xFFFFFF);
+    uint64_t product = in->is_signed ? (uint64_t)(ps_signed(v[0], 24) * ps_signed(v[1], 24))
+                                     : (v[0] & 0xFFFFFF) * (v[1] & 0xFFFFFF);
     return in->high ? product >> 16 : product;
 }
 
@@ -224,13 +224,13 @@ static unsigned prmt_selector(const ps_insn *in, unsigned c, unsigned i)
 {
     unsigned k = c & 3;
     switch (in->mode) {
-    case PS_PRMT_F4E:  return k + i;
-    case PS_PRMT_B4E:  return (k + 8 - i) & 7;
-    case PS_PRMT_RC8:  return k;
-    case PS_PRMT_ECL:  return i > k ? i : k;
-    case PS_PRMT_ECR:  return i < k ? i : k;
+    case PS_PRMT_F4E: return k + i;
+    case PS_PRMT_B4E: return (k + 8 - i) & 7;
+    case PS_PRMT_RC8: return k;
+    case PS_PRMT_ECL: return i > k ? i : k;
+    case PS_PRMT_ECR: return i < k ? i : k;
     case PS_PRMT_RC16: return (k & 1) * 2 + (i & 1);
-    default:           return c >> 4 * i & 0xF;
+    default: return c >> 4 * i & 0xF;
     }
 }
 
@@ -316,8 +316,8 @@ uint64_t ps_int_slct(const ps_insn *in, const uint64_t *v)
 {
     bool nonnegative = (int32_t)v[2] >= 0;
     if (in->source_type[2] == PS_F32)
-        nonnegative = (v[2] & 0x7FFFFFFF) <= 0x7F800000 && ((int32_t)v[2] >= 0 || (v[2] & 0x7FFFFFFF) == 0
-                      || (in->ftz && (v[2] & 0x7F800000) == 0));
+        nonnegative = (v[2] & 0x7FFFFFFF) <= 0x7F800000
+                      && ((int32_t)v[2] >= 0 || (v[2] & 0x7FFFFFFF) == 0 || (in->ftz && (v[2] & 0x7F800000) == 0));
     return nonnegative ? v[0] : v[1];
 }
 
@@ -344,6 +344,6 @@ bool ps_int_compare(const ps_insn *in, uint64_t a, uint64_t b)
     case PS_LT: return less(in, a, b);
     case PS_LE: return !less(in, b, a);
     case PS_GT: return less(in, b, a);
-    default:    return !less(in, a, b);
+    default: return !less(in, a, b);
     }
 }

@@ -82,7 +82,7 @@ void ps_decode_mbarrier(ps_decoder *d)
     enum { ARRIVE, DROP, INIT, INVAL, EXPECT, COMPLETE, TEST, TRY };
     ps_insn *in = d->in;
     int op = ps_take_one(d, words);
-    in->wide = ps_take(d, "expect_tx");  /* arrive.expect_tx */
+    in->wide = ps_take(d, "expect_tx"); /* arrive.expect_tx */
     in->high = ps_take(d, "parity");
     in->low = ps_take(d, "noComplete");
     ps_take_order(d);
@@ -99,26 +99,27 @@ void ps_decode_mbarrier(ps_decoder *d)
         in->mode = 1;
         ps_want_count(d, 1, 1);
         break;
-    case EXPECT: case COMPLETE:
+    case EXPECT:
+    case COMPLETE:
         in->exec = ps_exec_mbarrier_tx;
         in->mode = op == COMPLETE;
         ps_want_count(d, 2, 2);
         break;
-    case ARRIVE: case DROP:
+    case ARRIVE:
+    case DROP:
         in->exec = ps_exec_mbarrier_arrive;
         in->mode = op == DROP ? MB_ARRIVE_DROP : MB_ARRIVE;
         first = in->count && in->operands[0].kind != PS_ADDRESS;
         ps_want_count(d, first + 1 + in->wide, first + 2);
         break;
-    case TEST: case TRY:
+    case TEST:
+    case TRY:
         in->exec = ps_exec_mbarrier_wait;
         in->mode = op == TRY ? MB_TRY : MB_TEST;
         first = 1;
         ps_want_count(d, 3, op == TRY ? 4 : 3);
         break;
-    default:
-        ps_decode_fail(d, "the simulator does not know this operation");
-        return;
+    default: ps_decode_fail(d, "the simulator does not know this operation"); return;
     }
     in->first_source = (uint8_t)first;
     if (first && op >= TEST)
@@ -143,7 +144,8 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
         ignored = ps_predicate(w, in, &in->operands[3], active);
     else if (in->count == 4)
         read = ps_source(w, in, &in->operands[3], active, scratch);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         ps_block *block;
         uint32_t offset, length = ignored >> l & 1 ? 0 : read ? (uint32_t)read[l] : bytes;
         if (length > bytes) {
@@ -157,8 +159,13 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
             continue;
         ps_shadow_begin(w, in, l, block, offset, bytes);
         w->copies = ps_grow(w->copies, w->copy_count, &w->copy_size, sizeof *w->copies);
-        w->copies[w->copy_count++] = (ps_copy){.in = in, .from = from[l], .to = offset, .bytes = bytes, .read = length,
-                                               .thread = (uint16_t)l, .group = w->copy_group[l]};
+        w->copies[w->copy_count++] = (ps_copy){.in = in,
+                                               .from = from[l],
+                                               .to = offset,
+                                               .bytes = bytes,
+                                               .read = length,
+                                               .thread = (uint16_t)l,
+                                               .group = w->copy_group[l]};
     }
     return PS_NEXT;
 }
@@ -206,7 +213,7 @@ ps_flow ps_exec_cp_commit(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     (void)in;
     PS_FOR_LANES(l, active)
-        w->copy_group[l]++;
+    w->copy_group[l]++;
     return PS_NEXT;
 }
 
@@ -287,7 +294,8 @@ ps_flow ps_exec_mbarrier_init(ps_warp *w, const ps_insn *in, uint32_t active)
     uint64_t address[PS_LANES], scratch[PS_LANES];
     ps_addresses(w, in, &in->operands[0], active, address);
     const uint64_t *count = in->mode ? NULL : ps_source(w, in, &in->operands[1], active, scratch);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         if (count) {
             init_mbarrier(w, in, l, address[l], count[l]);
         } else {
@@ -325,9 +333,10 @@ ps_flow ps_exec_mbarrier_arrive(ps_warp *w, const ps_insn *in, uint32_t active)
     unsigned first = in->first_source;
     uint64_t address[PS_LANES], scratch[PS_LANES], state[PS_LANES] = {0};
     ps_addresses(w, in, &in->operands[first], active, address);
-    const uint64_t *number =
-        in->count > first + 1u ? ps_source(w, in, &in->operands[first + 1], active, scratch) : NULL;
-    PS_FOR_LANES(l, active) {
+    const uint64_t *number = in->count > first + 1u ? ps_source(w, in, &in->operands[first + 1], active, scratch)
+                                                    : NULL;
+    PS_FOR_LANES(l, active)
+    {
         ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
         if (!b)
             continue;
@@ -350,7 +359,8 @@ ps_flow ps_exec_mbarrier_tx(ps_warp *w, const ps_insn *in, uint32_t active)
     uint64_t address[PS_LANES], scratch[PS_LANES];
     ps_addresses(w, in, &in->operands[0], active, address);
     const uint64_t *bytes = ps_source(w, in, &in->operands[1], active, scratch);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
         if (!b)
             continue;
@@ -379,7 +389,8 @@ ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
     uint32_t done = 0;
     ps_addresses(w, in, &in->operands[1], active, address);
     const uint64_t *state = ps_source(w, in, &in->operands[2], active, scratch);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
         if (b && (in->high ? (b->phase & 1) != (state[l] & 1) : b->phase > state[l])) {
             done |= (uint32_t)1 << l;
@@ -398,7 +409,8 @@ ps_flow ps_exec_cp_mbarrier(ps_warp *w, const ps_insn *in, uint32_t active)
     uint64_t address[PS_LANES];
     ps_addresses(w, in, &in->operands[0], active, address);
     finish_groups(w, active, 0, true);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
         if (!b)
             continue;

@@ -10,10 +10,10 @@ typedef struct ps_transfer {
     const ps_insn *in;
     ps_warp *w;
     unsigned lane;
-    uint64_t to, from;       /* global address, or offset in a block's shared memory */
+    uint64_t to, from; /* global address, or offset in a block's shared memory */
     ps_block *to_block, *from_block, *mbarrier_block;
     uint32_t bytes, mbarrier;
-    uint32_t group;          /* of the thread, for copies to global memory */
+    uint32_t group; /* of the thread, for copies to global memory */
 } ps_transfer;
 
 /* cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [from], bytes, [mbarrier]
@@ -89,7 +89,8 @@ ps_flow ps_exec_cp_bulk(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *bytes = ps_source(w, in, &in->operands[2], active, scratch);
     if (in->count == 4)
         ps_addresses(w, in, &in->operands[3], active, mbarrier);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         ps_transfer t = {.in = in, .w = w, .lane = l, .bytes = (uint32_t)bytes[l], .group = w->bulk_group[l]};
         if (t.bytes == 0 || t.bytes % 16)
             ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' copies %u bytes, not a multiple of 16", in->opcode,
@@ -146,7 +147,7 @@ ps_flow ps_exec_bulk_commit(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     (void)in;
     PS_FOR_LANES(l, active)
-        w->bulk_group[l]++;
+    w->bulk_group[l]++;
     return PS_NEXT;
 }
 
@@ -162,7 +163,7 @@ void ps_transfers_finish(ps_cluster *c)
 }
 
 /* Copies of groups older than the newest N of a thread happen now; .read, which is satisfied earlier, is taken the
- * same. */
+   same. */
 ps_flow ps_exec_bulk_wait(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     ps_cluster *c = w->block->cluster;

@@ -169,8 +169,8 @@ ps_flow ps_exec_brx(ps_warp *w, const ps_insn *in, uint32_t active)
         uint64_t which = index[lane];
         uint32_t together = 0;
         PS_FOR_LANES(l, left)
-            if (index[l] == which)
-                together |= (uint32_t)1 << l;
+        if (index[l] == which)
+            together |= (uint32_t)1 << l;
         left &= ~together;
         if (which < in->target_count) {
             ps_split(w, together, in->targets[which]);
@@ -193,15 +193,15 @@ static void pass(ps_warp *w, const ps_insn *in, const ps_operand *to, const ps_o
         uint64_t size = to->var->size < from->var->size ? to->var->size : from->var->size;
         uint64_t local = w->sim->module.local_bytes;
         PS_FOR_LANES(l, active)
-            memmove(w->local + l * local + (to->var->address - PS_LOCAL_START),
-                    w->local + l * local + (from->var->address - PS_LOCAL_START), (size_t)size);
+        memmove(w->local + l * local + (to->var->address - PS_LOCAL_START),
+                w->local + l * local + (from->var->address - PS_LOCAL_START), (size_t)size);
     } else if (to->kind == PS_REG || to->kind == PS_PREDICATE) {
         ps_result(w, to, (ps_type)to->type, active, ps_source(w, in, from, active, scratch));
     } else if (from->kind == PS_REG || from->kind == PS_IMMEDIATE) {
         const uint64_t *row = ps_source(w, in, from, active, scratch);
         PS_FOR_LANES(l, active)
-            memcpy(w->local + l * w->sim->module.local_bytes + (to->var->address - PS_LOCAL_START), &row[l],
-                   to->var->size < 8 ? (size_t)to->var->size : 8);
+        memcpy(w->local + l * w->sim->module.local_bytes + (to->var->address - PS_LOCAL_START), &row[l],
+               to->var->size < 8 ? (size_t)to->var->size : 8);
     }
 }
 
@@ -296,7 +296,8 @@ static void call_vprintf(ps_warp *w, const ps_insn *in, uint32_t active)
         ps_report(w, in, -1, PTXSIM_BAD_VALUE, "vprintf wants two .param arguments");
         return;
     }
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint64_t format, buffer;
         memcpy(&format, w->local + l * local + (arguments->sub[0].var->address - PS_LOCAL_START), 8);
         memcpy(&buffer, w->local + l * local + (arguments->sub[1].var->address - PS_LOCAL_START), 8);
@@ -318,7 +319,8 @@ static uint8_t *call_param(ps_warp *w, const ps_insn *in, const ps_operand *list
 
 static void call_malloc(ps_warp *w, const ps_insn *in, uint32_t active)
 {
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint8_t *size_at = call_param(w, in, &in->operands[1], l), *result_at = call_param(w, in, &in->operands[0], l);
         if (!size_at || !result_at)
             return;
@@ -331,14 +333,16 @@ static void call_malloc(ps_warp *w, const ps_insn *in, uint32_t active)
 
 static void call_free(ps_warp *w, const ps_insn *in, uint32_t active)
 {
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint8_t *at = call_param(w, in, &in->operands[1], l);
         uint64_t address;
         if (!at)
             return;
         memcpy(&address, at, 8);
         if (address && !ps_heap_delete(w->sim, address))
-            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "free of 0x%llx, which malloc did not give, or which is free already",
+            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE,
+                      "free of 0x%llx, which malloc did not give, or which is free already",
                       (unsigned long long)address);
     }
 }
@@ -366,7 +370,8 @@ ps_flow ps_exec_call(ps_warp *w, const ps_insn *in, uint32_t active)
     for (uint32_t i = 0; i < f->param_count; i++)
         pass(w, in, &f->params[i], &arguments->sub[i], active);
     uint32_t pc = ps_current(w)->pc;
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         if (w->return_pc[f->index][l]) {
             ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' calls itself, which the simulator does not support",
                       f->name);
@@ -405,10 +410,10 @@ ps_flow ps_exec_ret(ps_warp *w, const ps_insn *in, uint32_t active)
             lane++;
         uint32_t back = w->return_pc[f->index][lane], together = 0;
         PS_FOR_LANES(l, left)
-            if (w->return_pc[f->index][l] == back)
-                together |= (uint32_t)1 << l;
+        if (w->return_pc[f->index][l] == back)
+            together |= (uint32_t)1 << l;
         PS_FOR_LANES(l, together)
-            w->return_pc[f->index][l] = 0;
+        w->return_pc[f->index][l] = 0;
         left &= ~together;
         const ps_insn *call = &m->code[back - 1];
         for (uint32_t i = 0; i < f->result_count; i++)
@@ -490,7 +495,8 @@ static bool barrier_operands(ps_warp *w, const ps_insn *in, uint32_t active, uns
         uint64_t scratch[PS_LANES];
         const uint64_t *row = ps_source(w, in, &in->operands[first + i], active, scratch);
         bool seen = false;
-        PS_FOR_LANES(l, active) {
+        PS_FOR_LANES(l, active)
+        {
             if (seen && row[l] != values[i]) {
                 ps_report(w, in, (int)l, PTXSIM_BARRIER, "'%s': lanes of a warp give different numbers", in->opcode);
                 return false;
@@ -632,7 +638,7 @@ ps_flow ps_exec_warp_bar(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *mask = ps_source(w, in, &in->operands[0], active, scratch);
     uint32_t all = 0;
     PS_FOR_LANES(l, active)
-        all |= (uint32_t)mask[l];
+    all |= (uint32_t)mask[l];
     if (!ps_converged(w, in, active, all & w->live))
         return PS_WAIT;
     ps_tick(w);

@@ -57,10 +57,10 @@ static uint64_t int_to_float(const ps_insn *in, uint64_t x)
 static double round_to_integer(double x, bc_RoundingMode mode)
 {
     switch (mode) {
-    case BC_RoundingMode_zero:         return trunc(x);
+    case BC_RoundingMode_zero: return trunc(x);
     case BC_RoundingMode_negative_inf: return floor(x);
     case BC_RoundingMode_positive_inf: return ceil(x);
-    default:                           return rint(x);
+    default: return rint(x);
     }
 }
 
@@ -121,8 +121,8 @@ static bool wide_nan(const ps_insn *in, uint64_t x, uint64_t *out)
     }
     uint64_t narrow = top >> 32 & 0x80000000, payload = top >> 29 & 0x7FFFFF;
     switch (in->type) {
-    case PS_F64:  *out = top; return true;
-    case PS_F32:  *out = narrow | 0x7FC00000 | payload; return true;
+    case PS_F64: *out = top; return true;
+    case PS_F32: *out = narrow | 0x7FC00000 | payload; return true;
     case PS_TF32: *out = narrow | 0x7FC00000 | (payload & 0x7FE000); return true;
     default: return false;
     }

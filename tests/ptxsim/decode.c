@@ -78,8 +78,8 @@ void ps_take_order(ps_decoder *d)
 
 ps_space ps_take_space(ps_decoder *d)
 {
-    static const char *const words[] = {"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",
-                                        "param::entry", "param::func", NULL};
+    static const char *const words[] = {"global", "shared", "shared::cta",  "shared::cluster", "local",
+                                        "const",  "param",  "param::entry", "param::func",     NULL};
     static const uint8_t spaces[] = {PS_GLOBAL, PS_SHARED, PS_SHARED, PS_SHARED_CLUSTER, PS_LOCAL,
                                      PS_CONST,  PS_PARAM,  PS_PARAM,  PS_PARAM_FUNC};
     int i = ps_take_one(d, words);
@@ -89,10 +89,11 @@ ps_space ps_take_space(ps_decoder *d)
 void ps_take_rounding(ps_decoder *d)
 {
     static const char *const words[] = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", NULL};
-    static const uint8_t modes[] = {
-        BC_RoundingMode_nearest_even, BC_RoundingMode_zero,         BC_RoundingMode_negative_inf,
-        BC_RoundingMode_positive_inf, BC_RoundingMode_nearest_away, BC_RoundingMode_nearest_even,
-        BC_RoundingMode_zero,         BC_RoundingMode_negative_inf, BC_RoundingMode_positive_inf};
+    static const uint8_t modes[] = {BC_RoundingMode_nearest_even, BC_RoundingMode_zero,
+                                    BC_RoundingMode_negative_inf, BC_RoundingMode_positive_inf,
+                                    BC_RoundingMode_nearest_away, BC_RoundingMode_nearest_even,
+                                    BC_RoundingMode_zero,         BC_RoundingMode_negative_inf,
+                                    BC_RoundingMode_positive_inf};
     int i = ps_take_one(d, words);
     d->in->rounding = i < 0 ? BC_RoundingMode_nearest_even : modes[i];
     d->in->to_integer = i > 4;
@@ -133,16 +134,24 @@ static void want_operand(ps_decoder *d, const ps_operand *o, ps_type type, bool 
         if (!result)
             ps_decode_fail(d, "'_' stands where a source is wanted");
         break;
-    case PS_IMMEDIATE: case PS_VARIABLE: case PS_SREG:
+    case PS_IMMEDIATE:
+    case PS_VARIABLE:
+    case PS_SREG:
         if (result)
             ps_decode_fail(d, "the result must be a register");
         else if (o->kind == PS_IMMEDIATE && ps_types[type].class_ == PS_CLASS_FLOAT && !o->is_float && !o->exact_float)
             ps_decode_fail(d, "an integer stands where a .%s is wanted", ps_types[type].text);
         break;
     case PS_FUNCTION:
-    case PS_NONE: case PS_ADDRESS: case PS_VECTOR: case PS_LABEL:
+    case PS_NONE:
+    case PS_ADDRESS:
+    case PS_VECTOR:
+    case PS_LABEL:
         ps_decode_fail(d, "'%s' cannot stand where a .%s is wanted",
-                       o->kind == PS_LABEL ? o->name : o->kind == PS_VECTOR ? "{...}" : "[...]", ps_types[type].text);
+                       o->kind == PS_LABEL    ? o->name
+                       : o->kind == PS_VECTOR ? "{...}"
+                                              : "[...]",
+                       ps_types[type].text);
         break;
     }
 }
@@ -215,7 +224,7 @@ static ps_type widened(ps_type type)
     case PS_S16: return PS_S32;
     case PS_U32: return PS_U64;
     case PS_S32: return PS_S64;
-    default:     return PS_NO_TYPE;
+    default: return PS_NO_TYPE;
     }
 }
 
@@ -225,7 +234,7 @@ static ps_type signature_type(ps_decoder *d, char c, ps_type type)
     case 'u': return PS_U32;
     case 'p': return PS_PRED;
     case 'w': return d->in->wide ? widened(type) : type;
-    default:  return type;
+    default: return type;
     }
 }
 

@@ -10,9 +10,9 @@ typedef void ps_decode_fn(ps_decoder *d);
 
 /* A row of the table of opcodes. */
 typedef struct ps_opcode {
-    const char *name;         /* "add", "cp.async.wait_group": the longest that fits counts */
+    const char *name; /* "add", "cp.async.wait_group": the longest that fits counts */
     ps_decode_fn *decode;
-    const char *signature;    /* decode_lanes: result and sources */
+    const char *signature; /* decode_lanes: result and sources */
     ps_lane *integer, *floating;
     ps_exec *exec;
     uint8_t mode;
@@ -26,7 +26,7 @@ struct ps_decoder {
     char modifiers[PS_MAX_MODIFIERS][40];
     bool used[PS_MAX_MODIFIERS];
     unsigned count;
-    char *error;              /* empty: none */
+    char *error; /* empty: none */
     size_t error_size;
 };
 

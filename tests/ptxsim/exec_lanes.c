@@ -21,7 +21,8 @@ ps_flow ps_exec_lanes(ps_warp *w, const ps_insn *in, uint32_t active)
         mask[i] = ps_mask(ps_types[in->source_type[i]].bits);
     }
     if (in->packed == 1) {
-        PS_FOR_LANES(l, active) {
+        PS_FOR_LANES(l, active)
+        {
             uint64_t v[4];
             for (unsigned i = 0; i < count; i++)
                 v[i] = source[i][l] & mask[i];
@@ -30,13 +31,13 @@ ps_flow ps_exec_lanes(ps_warp *w, const ps_insn *in, uint32_t active)
     } else {
         uint64_t element = ps_mask(in->bits);
         PS_FOR_LANES(l, active)
-            for (unsigned k = 0; k < in->packed; k++) {
-                uint64_t v[4];
-                for (unsigned i = 0; i < count; i++)
-                    v[i] = ps_types[in->source_type[i]].count == in->packed ? source[i][l] >> k * in->bits & element
-                                                                          : source[i][l] & mask[i];
-                out[l] |= (in->lane(in, v) & element) << k * in->bits;
-            }
+        for (unsigned k = 0; k < in->packed; k++) {
+            uint64_t v[4];
+            for (unsigned i = 0; i < count; i++)
+                v[i] = ps_types[in->source_type[i]].count == in->packed ? source[i][l] >> k * in->bits & element
+                                                                        : source[i][l] & mask[i];
+            out[l] |= (in->lane(in, v) & element) << k * in->bits;
+        }
     }
     ps_result(w, &in->operands[0], (ps_type)in->type, active, out);
     return PS_NEXT;
@@ -50,7 +51,7 @@ static uint32_t combine(const ps_insn *in, uint32_t compared, uint32_t with)
     case 'a': return compared & with;
     case 'o': return compared | with;
     case 'x': return compared ^ with;
-    default:  return compared;
+    default: return compared;
     }
 }
 
@@ -62,7 +63,8 @@ static uint32_t compare(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
     const uint64_t *b = ps_source(w, in, &in->operands[2], active, scratch[1]);
     bool is_float = ps_types[in->from].class_ == PS_CLASS_FLOAT;
     uint32_t mask = 0;
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint64_t x = a[l] >> k * in->bits & element, y = b[l] >> k * in->bits & element;
         mask |= (uint32_t)(is_float ? ps_float_compare(in, x, y) : ps_int_compare(in, x, y)) << l;
     }
@@ -93,7 +95,7 @@ ps_flow ps_exec_set(ps_warp *w, const ps_insn *in, uint32_t active)
     for (unsigned k = 0; k < in->packed; k++) {
         uint32_t mask = combine(in, compare(w, in, active, k), with);
         PS_FOR_LANES(l, active & mask)
-            out[l] |= yes << k * bits;
+        out[l] |= yes << k * bits;
     }
     ps_result(w, &in->operands[0], (ps_type)in->type, active, out);
     return PS_NEXT;
@@ -118,7 +120,8 @@ ps_flow ps_exec_carry(ps_warp *w, const ps_insn *in, uint32_t active)
         source[i] = ps_source(w, in, &in->operands[i + 1], active, scratch[i]);
     uint64_t all = ps_mask(in->bits);
     uint32_t carries = w->carry;
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         unsigned given = in->mode ? w->carry >> l & 1 : 0, carry;
         uint64_t a = source[0][l] & all, b = source[1][l] & all;
         if (multiplies) {

@@ -59,11 +59,10 @@ static verdict ask_ptxas(const char *text, size_t size, const char *arch, bool q
     if (handle < 0)
         return REFUSED;
     close(handle);
-    snprintf(
-        command, sizeof command,
-        "out=$('%s' -arch=%s -O0 -w '%s' -o /dev/null 2>&1) && exit\n"
-        "case $out in *'Unsupported .version'*|*'not defined for option'*) exit 3;; esac\n%s\nexit 1",
-        ptxas, arch, file, quietly ? "" : "echo \"$out\" >&2");
+    snprintf(command, sizeof command,
+             "out=$('%s' -arch=%s -O0 -w '%s' -o /dev/null 2>&1) && exit\n"
+             "case $out in *'Unsupported .version'*|*'not defined for option'*) exit 3;; esac\n%s\nexit 1",
+             ptxas, arch, file, quietly ? "" : "echo \"$out\" >&2");
     int status = files_write(file, text, size) ? system(command) : 1;
     unlink(file);
     return status == 0 ? TAKEN : WIFEXITED(status) && WEXITSTATUS(status) == 3 ? TOO_OLD : REFUSED;

@@ -6,26 +6,31 @@
 #include "bytecode/base/text.h"
 
 typedef enum ps_token_kind {
-    PS_TOKEN_END, PS_TOKEN_WORD, PS_TOKEN_INTEGER, PS_TOKEN_FLOAT, PS_TOKEN_BITS /* 0f..., 0d... */, PS_TOKEN_STRING,
+    PS_TOKEN_END,
+    PS_TOKEN_WORD,
+    PS_TOKEN_INTEGER,
+    PS_TOKEN_FLOAT,
+    PS_TOKEN_BITS /* 0f..., 0d... */,
+    PS_TOKEN_STRING,
     PS_TOKEN_PUNCTUATION
 } ps_token_kind;
 
 typedef struct ps_token {
     ps_token_kind kind;
-    tv_str text;          /* WORD: the name; STRING: what is between the quotes */
+    tv_str text; /* WORD: the name; STRING: what is between the quotes */
     char punctuation;
-    uint64_t bits;        /* INTEGER, BITS */
-    bool is_double;       /* BITS: 0d */
-    double number;        /* FLOAT */
+    uint64_t bits;  /* INTEGER, BITS */
+    bool is_double; /* BITS: 0d */
+    double number;  /* FLOAT */
     uint32_t line;
 } ps_token;
 
 typedef struct ps_lexer {
     const char *at, *end;
     uint32_t line;
-    ps_token token;       /* the current one */
-    tv_str comment;       /* of the last line that holds a comment alone */
-    char error[200];      /* empty: none */
+    ps_token token;  /* the current one */
+    tv_str comment;  /* of the last line that holds a comment alone */
+    char error[200]; /* empty: none */
 } ps_lexer;
 
 void ps_lex_start(ps_lexer *lex, const char *text, size_t size);

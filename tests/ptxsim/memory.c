@@ -138,11 +138,9 @@ uint8_t *ps_place(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, 
                                 w->sim->entry->param_bytes, "the parameters");
         return place_global(w, in, lane, address, size, access);
     case PS_GLOBAL:
-    case PS_CONST:
-        return place_global(w, in, lane, address, size, access);
+    case PS_CONST: return place_global(w, in, lane, address, size, access);
     case PS_SHARED:
-    case PS_SHARED_CLUSTER:
-        return place_shared(w, in, lane, space, address, size, access);
+    case PS_SHARED_CLUSTER: return place_shared(w, in, lane, space, address, size, access);
     case PS_LOCAL:
     case PS_PARAM_FUNC:
         return place_window(w, in, lane, address, size, access, local, PS_LOCAL_START, m->local_bytes, "local memory");
@@ -355,7 +353,8 @@ ps_flow ps_exec_ld(ps_warp *w, const ps_insn *in, uint32_t active)
     if (in->order != PS_WEAK)
         ps_order_read(w, in);
     memset(out, 0, in->vector * sizeof out[0]);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         const uint8_t *bytes = ps_place(w, in, l, (ps_space)in->space, address[l], size, size, PS_LOADS | strength(in));
         for (unsigned i = 0; bytes && i < in->vector; i++)
             memcpy(&out[i][l], bytes + i * width, width < 8 ? width : 8);
@@ -379,7 +378,8 @@ ps_flow ps_exec_st(ps_warp *w, const ps_insn *in, uint32_t active)
         source[i] = ps_source(w, in, element(&in->operands[1], i), active, scratch[i]);
     if (width == 16)
         high = ps_source_high(w, &in->operands[1], scratch[8]);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint8_t data[64];
         for (unsigned i = 0; i < in->vector; i++)
             memcpy(data + i * width, &source[i][l], width < 8 ? width : 8);
@@ -411,7 +411,7 @@ static uint64_t atomic_float(int op, bc_kind kind, uint64_t a, uint64_t b, bool 
     switch (op) {
     case ATOM_MIN: return bc_float_min(kind, a, b, false, ftz);
     case ATOM_MAX: return bc_float_max(kind, a, b, false, ftz);
-    default:       return bc_float_add(kind, a, b, BC_RoundingMode_nearest_even, ftz);
+    default: return bc_float_add(kind, a, b, BC_RoundingMode_nearest_even, ftz);
     }
 }
 
@@ -421,15 +421,15 @@ static uint64_t atomic_int(int op, ps_type type, uint64_t a, uint64_t b)
     bool is_signed = ps_types[type].class_ == PS_CLASS_SINT;
     bool less = is_signed ? ps_signed(a, bits) < ps_signed(b, bits) : a < b;
     switch (op) {
-    case ATOM_AND:  return a & b;
-    case ATOM_OR:   return a | b;
-    case ATOM_XOR:  return a ^ b;
+    case ATOM_AND: return a & b;
+    case ATOM_OR: return a | b;
+    case ATOM_XOR: return a ^ b;
     case ATOM_EXCH: return b;
-    case ATOM_INC:  return a >= b ? 0 : a + 1;
-    case ATOM_DEC:  return a == 0 || a > b ? b : a - 1;
-    case ATOM_MIN:  return less ? a : b;
-    case ATOM_MAX:  return less ? b : a;
-    default:        return a + b;
+    case ATOM_INC: return a >= b ? 0 : a + 1;
+    case ATOM_DEC: return a == 0 || a > b ? b : a - 1;
+    case ATOM_MIN: return less ? a : b;
+    case ATOM_MAX: return less ? b : a;
+    default: return a + b;
     }
 }
 
@@ -461,7 +461,8 @@ static ps_flow atomic_wide(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *b_low = ps_source(w, in, b, active, scratch[0]), *b_high = ps_source_high(w, b, scratch[1]);
     const uint64_t *c_low = ps_source(w, in, c, active, scratch[2]), *c_high = ps_source_high(w, c, scratch[3]);
     ps_addresses(w, in, &in->operands[results], active, address);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint8_t *bytes = ps_place(w, in, l, (ps_space)in->space, address[l], 16, 16, PS_LOADS | PS_STORES | PS_ATOMIC);
         if (!bytes)
             continue;
@@ -495,7 +496,8 @@ ps_flow ps_exec_atom(ps_warp *w, const ps_insn *in, uint32_t active)
         if (in->mode == ATOM_CAS)
             c = ps_source(w, in, element(&in->operands[results + 2], i), active, scratch[1]);
         uint64_t keep = ps_mask(ps_types[in->type].bits);
-        PS_FOR_LANES(l, active) {
+        PS_FOR_LANES(l, active)
+        {
             uint64_t old = 0;
             uint8_t *bytes =
                 ps_place(w, in, l, (ps_space)in->space, address[l], size, size, PS_LOADS | PS_STORES | PS_ATOMIC);
@@ -521,10 +523,11 @@ ps_flow ps_exec_atom(ps_warp *w, const ps_insn *in, uint32_t active)
 static uint64_t window_of(ps_space space)
 {
     switch (space) {
-    case PS_SHARED: case PS_SHARED_CLUSTER: return PS_SHARED_WINDOW;
-    case PS_LOCAL:                          return PS_LOCAL_WINDOW;
-    case PS_PARAM:                          return PS_PARAM_WINDOW;
-    default:                                return 0;
+    case PS_SHARED:
+    case PS_SHARED_CLUSTER: return PS_SHARED_WINDOW;
+    case PS_LOCAL: return PS_LOCAL_WINDOW;
+    case PS_PARAM: return PS_PARAM_WINDOW;
+    default: return 0;
     }
 }
 
@@ -536,9 +539,9 @@ ps_flow ps_exec_cvta(ps_warp *w, const ps_insn *in, uint32_t active)
         out[l] = in->mode ? a[l] - window : a[l] + window;
     if (in->mode && window)
         PS_FOR_LANES(l, active)
-            if (out[l] >= PS_WINDOW_BYTES)
-                ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s': 0x%llx is no generic address of that space",
-                          in->opcode, (unsigned long long)a[l]);
+    if (out[l] >= PS_WINDOW_BYTES)
+        ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s': 0x%llx is no generic address of that space", in->opcode,
+                  (unsigned long long)a[l]);
     ps_result(w, &in->operands[0], (ps_type)in->type, active, out);
     return PS_NEXT;
 }

@@ -30,17 +30,17 @@ static double small_float(unsigned bits, unsigned exponent_bits, unsigned mantis
 double ps_mma_value(ps_type type, uint64_t bits)
 {
     switch (type) {
-    case PS_F16:  return bc_f16_to_f32((uint16_t)bits);
+    case PS_F16: return bc_f16_to_f32((uint16_t)bits);
     case PS_BF16: return bc_bf16_to_f32((uint16_t)bits);
     case PS_TF32: return bc_f32_from_bits((uint32_t)bits & 0xFFFFE000);
-    case PS_F32:  return bc_f32_from_bits((uint32_t)bits);
-    case PS_F64:  return bc_f64_from_bits(bits);
+    case PS_F32: return bc_f32_from_bits((uint32_t)bits);
+    case PS_F64: return bc_f64_from_bits(bits);
     case PS_E4M3: return bc_f8e4m3_to_f32((uint8_t)bits);
     case PS_E5M2: return bc_f8e5m2_to_f32((uint8_t)bits);
     case PS_E2M1: return bc_f4e2m1_to_f32((uint8_t)bits & 15);
     case PS_E3M2: return small_float((unsigned)bits & 63, 3, 2);
     case PS_E2M3: return small_float((unsigned)bits & 63, 2, 3);
-    default:      return 0;
+    default: return 0;
     }
 }
 
@@ -49,7 +49,7 @@ uint64_t ps_mma_round(ps_type type, double acc)
     switch (type) {
     case PS_F16: return bc_f64_to_f16(acc);
     case PS_F64: return bc_f64_bits(acc);
-    default:     return acc != acc ? (uint64_t)BC_F32_NAN : bc_f32_bits((float)acc);
+    default: return acc != acc ? (uint64_t)BC_F32_NAN : bc_f32_bits((float)acc);
     }
 }
 
@@ -109,16 +109,23 @@ static bool types_fit(const ps_mma *mma)
     bool accumulates_f32 = mma->d == PS_F32 && mma->c == PS_F32;
     bool accumulates_f16 = (mma->d == PS_F16 || mma->d == PS_F32) && (mma->c == PS_F16 || mma->c == PS_F32);
     switch (mma->a) {
-    case PS_F16:  return mma->b == PS_F16 && accumulates_f16;
-    case PS_BF16: case PS_TF32: return mma->b == mma->a && accumulates_f32;
-    case PS_F64:  return mma->b == PS_F64 && mma->c == PS_F64 && mma->d == PS_F64;
-    case PS_S8: case PS_U8: return (mma->b == PS_S8 || mma->b == PS_U8) && mma->c == PS_S32 && mma->d == PS_S32;
-    case PS_S4: case PS_U4: return (mma->b == PS_S4 || mma->b == PS_U4) && mma->c == PS_S32 && mma->d == PS_S32;
-    case PS_B1:   return mma->b == PS_B1 && mma->c == PS_S32 && mma->d == PS_S32 && mma->bit_op != PS_BIT_NONE;
-    case PS_E4M3: case PS_E5M2: case PS_E3M2: case PS_E2M3: case PS_E2M1:
+    case PS_F16: return mma->b == PS_F16 && accumulates_f16;
+    case PS_BF16:
+    case PS_TF32: return mma->b == mma->a && accumulates_f32;
+    case PS_F64: return mma->b == PS_F64 && mma->c == PS_F64 && mma->d == PS_F64;
+    case PS_S8:
+    case PS_U8: return (mma->b == PS_S8 || mma->b == PS_U8) && mma->c == PS_S32 && mma->d == PS_S32;
+    case PS_S4:
+    case PS_U4: return (mma->b == PS_S4 || mma->b == PS_U4) && mma->c == PS_S32 && mma->d == PS_S32;
+    case PS_B1: return mma->b == PS_B1 && mma->c == PS_S32 && mma->d == PS_S32 && mma->bit_op != PS_BIT_NONE;
+    case PS_E4M3:
+    case PS_E5M2:
+    case PS_E3M2:
+    case PS_E2M3:
+    case PS_E2M1:
         return is_float(mma->b) && mma->b_bits == mma->a_bits && mma->c == mma->d
                && (mma->d == PS_F32 || mma->d == PS_F16);
-    default:      return false;
+    default: return false;
     }
 }
 
@@ -157,15 +164,19 @@ static bool scales_exist(const ps_mma *mma, int kind)
         int kind;
         unsigned scale_vec;
         ps_type scale;
-    } all[] = {{KIND_MXF8F6F4, 1, PS_UE8M0}, {KIND_MXF4, 2, PS_UE8M0},      {KIND_MXF4NVF4, 2, PS_UE8M0},
-               {KIND_MXF4NVF4, 4, PS_UE8M0}, {KIND_MXF4NVF4, 4, PS_UE4M3}};
+    } all[] = {{KIND_MXF8F6F4, 1, PS_UE8M0},
+               {KIND_MXF4, 2, PS_UE8M0},
+               {KIND_MXF4NVF4, 2, PS_UE8M0},
+               {KIND_MXF4NVF4, 4, PS_UE8M0},
+               {KIND_MXF4NVF4, 4, PS_UE4M3}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].kind == kind && all[i].scale_vec == mma->scale_vec && all[i].scale == mma->scale)
             return kind == KIND_MXF8F6F4 || mma->a == PS_E2M1;
     return false;
 }
 
-/* {byte, thread}: which of the four bytes the first scale is, the others follow; which of four lanes has it, or which pair. */
+/* {byte, thread}: which of the four bytes the first scale is, the others follow; which of four lanes has it, or which
+   pair. */
 static bool selects(const ps_operand *selectors, const ps_mma *mma, unsigned threads)
 {
     const ps_operand *byte = &selectors->sub[0], *thread = &selectors->sub[1];
@@ -243,7 +254,9 @@ static unsigned part_count(const ps_operand *o)
 }
 
 /* Calls for every element of A (or of B, with columns for rows): row, k, bits. */
-typedef struct element_place { unsigned row, k; } element_place;
+typedef struct element_place {
+    unsigned row, k;
+} element_place;
 
 static element_place place_of(unsigned rows, unsigned bits, unsigned reg, unsigned lane, unsigned j)
 {
@@ -398,10 +411,10 @@ ps_flow ps_exec_mma(ps_warp *w, const ps_insn *in, uint32_t active)
         return PS_NEXT;
     read_accumulator(w, in, active, mma, c);
     if (is_float(mma->a))
-        multiply_floats(w, in, active, mma, (const uint64_t (*)[8])c, d);
+        multiply_floats(w, in, active, mma, (const uint64_t(*)[8])c, d);
     else
-        multiply_integers(w, in, active, mma, (const uint64_t (*)[8])c, d);
-    write_accumulator(w, in, active, mma, (const uint64_t (*)[8])d);
+        multiply_integers(w, in, active, mma, (const uint64_t(*)[8])c, d);
+    write_accumulator(w, in, active, mma, (const uint64_t(*)[8])d);
     return PS_NEXT;
 }
 
@@ -493,7 +506,7 @@ ps_flow ps_exec_ldmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
                 memcpy(matrix[row], bytes, 16);
         }
         for (unsigned l = 0; l < PS_LANES; l++)
-            out[l] = gather_pair((const uint16_t (*)[8])matrix, l, in->mode);
+            out[l] = gather_pair((const uint16_t(*)[8])matrix, l, in->mode);
         ps_result(w, part(&in->operands[0], i), PS_B32, active, out);
     }
     return PS_NEXT;
@@ -530,7 +543,7 @@ ps_flow ps_exec_movmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
     for (unsigned l = 0; l < PS_LANES; l++)
         scatter_pair(matrix, l, false, (uint32_t)source[l]);
     for (unsigned l = 0; l < PS_LANES; l++)
-        out[l] = gather_pair((const uint16_t (*)[8])matrix, l, true);
+        out[l] = gather_pair((const uint16_t(*)[8])matrix, l, true);
     ps_result(w, &in->operands[0], PS_B32, active, out);
     return PS_NEXT;
 }

@@ -9,10 +9,10 @@ typedef enum ps_bit_op { PS_BIT_NONE, PS_BIT_XOR, PS_BIT_AND } ps_bit_op;
 typedef struct ps_mma {
     uint16_t m, n, k;
     ps_type d, a, b, c;
-    unsigned a_bits, b_bits;         /* of an element in its register, or in memory */
+    unsigned a_bits, b_bits; /* of an element in its register, or in memory */
     bool satfinite;
     ps_bit_op bit_op;
-    unsigned scale_vec;              /* scales per row and instruction; 0: no block scaling */
+    unsigned scale_vec; /* scales per row and instruction; 0: no block scaling */
     ps_type scale;
     bool a_in_shared;                /* wgmma */
     bool a_transposed, b_transposed; /* wgmma: MN-major */

@@ -14,7 +14,7 @@ enum { MAX_RANGE = 1 << 20 };
 typedef struct fixup {
     size_t insn;
     tv_str name;
-    unsigned depth;          /* of the scope it stands in, as far as that is still open */
+    unsigned depth; /* of the scope it stands in, as far as that is still open */
     uint32_t line;
 } fixup;
 
@@ -24,8 +24,8 @@ typedef struct parser {
     ps_scopes scopes;
     fixup *fixups;
     size_t fixup_count, fixup_size;
-    ps_function *function;   /* the one whose body is being read */
-    tv_str comment_text;     /* the comment, and its copy */
+    ps_function *function; /* the one whose body is being read */
+    tv_str comment_text;   /* the comment, and its copy */
     const char *comment;
 } parser;
 
@@ -99,7 +99,7 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 }
 
 /* Entries do not run together, so each starts where the module's variables end; those of functions count as the
- * module's. */
+   module's. */
 static void place_shared(parser *p, ps_var *v)
 {
     ps_module *m = p->m;
@@ -144,8 +144,7 @@ static void place_variable(parser *p, ps_var *v)
         break;
     case PS_GENERIC:
     case PS_SHARED_CLUSTER:
-    case PS_PARAM:
-        break;
+    case PS_PARAM: break;
     }
 }
 
@@ -547,8 +546,8 @@ static void add_fixups(parser *p, size_t index, const ps_operand *operands, uint
         if (operands[i].kind != PS_LABEL)
             continue;
         p->fixups = ps_grow(p->fixups, p->fixup_count, &p->fixup_size, sizeof *p->fixups);
-        p->fixups[p->fixup_count++] = (fixup){.insn = index, .name = bc_str(operands[i].name), .depth = p->scopes.depth,
-                                              .line = line};
+        p->fixups[p->fixup_count++] =
+            (fixup){.insn = index, .name = bc_str(operands[i].name), .depth = p->scopes.depth, .line = line};
     }
 }
 
@@ -755,8 +754,10 @@ static void parse_formal(parser *p, ps_function *f, ps_operand *o)
         }
         ps_symbol *symbol = add_register(p, take_name(p), type);
         if (symbol)
-            *o = (ps_operand){.kind = type == PS_PRED ? PS_PREDICATE : PS_REG, .type = (uint8_t)type,
-                              .slot = register_slot(p, symbol), .name = symbol->name.ptr};
+            *o = (ps_operand){.kind = type == PS_PRED ? PS_PREDICATE : PS_REG,
+                              .type = (uint8_t)type,
+                              .slot = register_slot(p, symbol),
+                              .name = symbol->name.ptr};
         return;
     }
     if (!ps_lex_take_word(&p->lex, ".param"))

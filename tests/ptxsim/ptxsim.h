@@ -25,12 +25,12 @@ const char *ptxsim_check_name(ptxsim_check check);
 /* The first occurrence at one instruction. */
 typedef struct ptxsim_report {
     ptxsim_check check;
-    uint32_t line;          /* of the PTX text, from 1; 0: of none */
+    uint32_t line; /* of the PTX text, from 1; 0: of none */
     uint32_t block[3];
-    uint32_t thread;        /* within the block, linear */
-    uint64_t count;         /* occurrences at this instruction */
-    const char *text;       /* what was found, one line */
-    const char *comment;    /* text of the comment line above the instruction; "" if there is none */
+    uint32_t thread;     /* within the block, linear */
+    uint64_t count;      /* occurrences at this instruction */
+    const char *text;    /* what was found, one line */
+    const char *comment; /* text of the comment line above the instruction; "" if there is none */
 } ptxsim_report;
 
 typedef struct ptxsim_param {
@@ -42,8 +42,8 @@ typedef struct ptxsim_entry {
     const char *name;
     const ptxsim_param *params;
     size_t param_count;
-    uint32_t reqntid[3];    /* 0, 0, 0: not given */
-    uint32_t cluster[3];    /* .reqnctapercluster; 0, 0, 0: not given */
+    uint32_t reqntid[3]; /* 0, 0, 0: not given */
+    uint32_t cluster[3]; /* .reqnctapercluster; 0, 0, 0: not given */
 } ptxsim_entry;
 
 /* Parses a module. NULL when it cannot be understood; then error holds "line N: ...". The text may be released. */
@@ -62,14 +62,14 @@ void ptxsim_buffer_add_at(ptxsim *sim, uint64_t address, void *bytes, size_t siz
 void ptxsim_buffers_clear(ptxsim *sim);
 
 typedef struct ptxsim_launch {
-    const char *entry;             /* NULL: the only one */
-    uint32_t grid[3], block[3];    /* block 0, 0, 0: what .reqntid says */
-    uint32_t cluster[3];           /* 0, 0, 0: what .reqnctapercluster says, else no clusters */
-    uint32_t dynamic_shared;       /* bytes */
-    const void *const *params;     /* one pointer per parameter to its bytes, as for cuLaunchKernel */
-    uint64_t seed;                 /* of the order in which warps run and asynchronous copies complete */
-    uint64_t step_limit;           /* instructions of warps; 0: 2^30 */
-    size_t report_limit;           /* the launch stops at so many different reports; 0: 16 */
+    const char *entry;          /* NULL: the only one */
+    uint32_t grid[3], block[3]; /* block 0, 0, 0: what .reqntid says */
+    uint32_t cluster[3];        /* 0, 0, 0: what .reqnctapercluster says, else no clusters */
+    uint32_t dynamic_shared;    /* bytes */
+    const void *const *params;  /* one pointer per parameter to its bytes, as for cuLaunchKernel */
+    uint64_t seed;              /* of the order in which warps run and asynchronous copies complete */
+    uint64_t step_limit;        /* instructions of warps; 0: 2^30 */
+    size_t report_limit;        /* the launch stops at so many different reports; 0: 16 */
 } ptxsim_launch;
 
 /* Runs a kernel to its end. False when there were reports, or the launch makes no sense (a report too). Reports and

@@ -9,44 +9,44 @@
 enum { SPECIAL_X, SPECIAL_Y, SPECIAL_Z };
 
 /* Most special registers have no lane in them: SPECIAL(name, expression of w). */
-#define SPECIALS \
-    SPECIAL("%ntid.x", w->sim->block[0]) \
-    SPECIAL("%ntid.y", w->sim->block[1]) \
-    SPECIAL("%ntid.z", w->sim->block[2]) \
-    SPECIAL("%ctaid.x", w->block->id[0]) \
-    SPECIAL("%ctaid.y", w->block->id[1]) \
-    SPECIAL("%ctaid.z", w->block->id[2]) \
-    SPECIAL("%nctaid.x", w->sim->grid[0]) \
-    SPECIAL("%nctaid.y", w->sim->grid[1]) \
-    SPECIAL("%nctaid.z", w->sim->grid[2]) \
-    SPECIAL("%clusterid.x", w->block->id[0] / w->sim->cluster[0]) \
-    SPECIAL("%clusterid.y", w->block->id[1] / w->sim->cluster[1]) \
-    SPECIAL("%clusterid.z", w->block->id[2] / w->sim->cluster[2]) \
-    SPECIAL("%nclusterid.x", w->sim->grid[0] / w->sim->cluster[0]) \
-    SPECIAL("%nclusterid.y", w->sim->grid[1] / w->sim->cluster[1]) \
-    SPECIAL("%nclusterid.z", w->sim->grid[2] / w->sim->cluster[2]) \
+#define SPECIALS                                                      \
+    SPECIAL("%ntid.x", w->sim->block[0])                              \
+    SPECIAL("%ntid.y", w->sim->block[1])                              \
+    SPECIAL("%ntid.z", w->sim->block[2])                              \
+    SPECIAL("%ctaid.x", w->block->id[0])                              \
+    SPECIAL("%ctaid.y", w->block->id[1])                              \
+    SPECIAL("%ctaid.z", w->block->id[2])                              \
+    SPECIAL("%nctaid.x", w->sim->grid[0])                             \
+    SPECIAL("%nctaid.y", w->sim->grid[1])                             \
+    SPECIAL("%nctaid.z", w->sim->grid[2])                             \
+    SPECIAL("%clusterid.x", w->block->id[0] / w->sim->cluster[0])     \
+    SPECIAL("%clusterid.y", w->block->id[1] / w->sim->cluster[1])     \
+    SPECIAL("%clusterid.z", w->block->id[2] / w->sim->cluster[2])     \
+    SPECIAL("%nclusterid.x", w->sim->grid[0] / w->sim->cluster[0])    \
+    SPECIAL("%nclusterid.y", w->sim->grid[1] / w->sim->cluster[1])    \
+    SPECIAL("%nclusterid.z", w->sim->grid[2] / w->sim->cluster[2])    \
     SPECIAL("%cluster_ctaid.x", w->block->id[0] % w->sim->cluster[0]) \
     SPECIAL("%cluster_ctaid.y", w->block->id[1] % w->sim->cluster[1]) \
     SPECIAL("%cluster_ctaid.z", w->block->id[2] % w->sim->cluster[2]) \
-    SPECIAL("%cluster_nctaid.x", w->sim->cluster[0]) \
-    SPECIAL("%cluster_nctaid.y", w->sim->cluster[1]) \
-    SPECIAL("%cluster_nctaid.z", w->sim->cluster[2]) \
-    SPECIAL("%cluster_ctarank", w->block->rank) \
-    SPECIAL("%cluster_nctarank", w->block->cluster->size) \
-    SPECIAL("%is_explicit_cluster", w->block->cluster->size > 1) \
-    SPECIAL("%warpid", w->index) \
-    SPECIAL("%nwarpid", PS_MAX_WARPS) \
-    SPECIAL("%smid", 0) \
-    SPECIAL("%nsmid", 1) \
-    SPECIAL("%gridid", 0) \
-    SPECIAL("%clock", (uint32_t)w->sim->steps) \
-    SPECIAL("%clock_hi", w->sim->steps >> 32) \
-    SPECIAL("%clock64", w->sim->steps) \
-    SPECIAL("%globaltimer", w->sim->steps) \
-    SPECIAL("%globaltimer_lo", (uint32_t)w->sim->steps) \
-    SPECIAL("%globaltimer_hi", w->sim->steps >> 32) \
-    SPECIAL("%dynamic_smem_size", w->sim->launch->dynamic_shared) \
-    SPECIAL("%total_smem_size", w->block->shared_bytes) \
+    SPECIAL("%cluster_nctaid.x", w->sim->cluster[0])                  \
+    SPECIAL("%cluster_nctaid.y", w->sim->cluster[1])                  \
+    SPECIAL("%cluster_nctaid.z", w->sim->cluster[2])                  \
+    SPECIAL("%cluster_ctarank", w->block->rank)                       \
+    SPECIAL("%cluster_nctarank", w->block->cluster->size)             \
+    SPECIAL("%is_explicit_cluster", w->block->cluster->size > 1)      \
+    SPECIAL("%warpid", w->index)                                      \
+    SPECIAL("%nwarpid", PS_MAX_WARPS)                                 \
+    SPECIAL("%smid", 0)                                               \
+    SPECIAL("%nsmid", 1)                                              \
+    SPECIAL("%gridid", 0)                                             \
+    SPECIAL("%clock", (uint32_t)w->sim->steps)                        \
+    SPECIAL("%clock_hi", w->sim->steps >> 32)                         \
+    SPECIAL("%clock64", w->sim->steps)                                \
+    SPECIAL("%globaltimer", w->sim->steps)                            \
+    SPECIAL("%globaltimer_lo", (uint32_t)w->sim->steps)               \
+    SPECIAL("%globaltimer_hi", w->sim->steps >> 32)                   \
+    SPECIAL("%dynamic_smem_size", w->sim->launch->dynamic_shared)     \
+    SPECIAL("%total_smem_size", w->block->shared_bytes)               \
     SPECIAL("%aggr_smem_size", w->block->shared_bytes)
 
 /* Those that differ from lane to lane come first. */
@@ -82,15 +82,15 @@ static uint64_t lane_special(const ps_warp *w, uint32_t slot, uint32_t lane)
     uint32_t thread = w->index * PS_LANES + lane, x = w->sim->block[0], y = w->sim->block[1];
     uint32_t below = ((uint32_t)1 << lane) - 1, own = (uint32_t)1 << lane;
     switch (slot) {
-    case SPECIAL_X:      return thread % x;
-    case SPECIAL_Y:      return thread / x % y;
-    case SPECIAL_Z:      return thread / x / y;
+    case SPECIAL_X: return thread % x;
+    case SPECIAL_Y: return thread / x % y;
+    case SPECIAL_Z: return thread / x / y;
     case SPECIAL_LANEID: return lane;
-    case SPECIAL_EQ:     return own;
-    case SPECIAL_LT:     return below;
-    case SPECIAL_LE:     return below | own;
-    case SPECIAL_GT:     return (uint32_t)~(below | own);
-    default:             return (uint32_t)~below;
+    case SPECIAL_EQ: return own;
+    case SPECIAL_LT: return below;
+    case SPECIAL_LE: return below | own;
+    case SPECIAL_GT: return (uint32_t) ~(below | own);
+    default: return (uint32_t)~below;
     }
 }
 
@@ -140,11 +140,8 @@ const uint64_t *ps_source(ps_warp *w, const ps_insn *in, const ps_operand *o, ui
             uninitialised(w, in, o, active & ~w->row_known[o->slot]);
         return w->rows[o->slot];
     case PS_IMMEDIATE:
-    case PS_VARIABLE:
-        return o->row;
-    case PS_SREG:
-        ps_special(w, o->slot, scratch);
-        return scratch;
+    case PS_VARIABLE: return o->row;
+    case PS_SREG: ps_special(w, o->slot, scratch); return scratch;
     case PS_PREDICATE: {
         uint32_t mask = ps_predicate(w, in, o, active);
         for (unsigned l = 0; l < PS_LANES; l++)
@@ -155,8 +152,11 @@ const uint64_t *ps_source(ps_warp *w, const ps_insn *in, const ps_operand *o, ui
         for (unsigned l = 0; l < PS_LANES; l++)
             scratch[l] = o->slot;
         return scratch;
-    case PS_NONE: case PS_ADDRESS: case PS_VECTOR: case PS_SINK: case PS_LABEL:
-        break;
+    case PS_NONE:
+    case PS_ADDRESS:
+    case PS_VECTOR:
+    case PS_SINK:
+    case PS_LABEL: break;
     }
     memset(scratch, 0, PS_LANES * sizeof *scratch);
     return scratch;
@@ -198,13 +198,13 @@ void ps_result(ps_warp *w, const ps_operand *o, ps_type type, uint32_t active, c
     w->row_epoch[o->slot] = w->epoch;
     if (extend) {
         PS_FOR_LANES(l, active)
-            row[l] = (uint64_t)ps_signed(values[l], bits) & all;
+        row[l] = (uint64_t)ps_signed(values[l], bits) & all;
     } else if (active == PS_ALL) {
         for (unsigned l = 0; l < PS_LANES; l++)
             row[l] = values[l] & keep;
     } else {
         PS_FOR_LANES(l, active)
-            row[l] = values[l] & keep;
+        row[l] = values[l] & keep;
     }
 }
 
@@ -214,5 +214,5 @@ void ps_result_high(ps_warp *w, const ps_operand *o, uint32_t active, const uint
         return;
     w->row_known[o->slot + 1] |= active;
     PS_FOR_LANES(l, active)
-        w->rows[o->slot + 1][l] = values[l];
+    w->rows[o->slot + 1][l] = values[l];
 }

@@ -7,10 +7,10 @@
 #include "tests/ptxsim/sim.h"
 
 enum {
-    SLICE_STEPS = 1 << 18,    /* that a cluster gets before the next one's turn */
-    QUANTUM_STEPS = 96,       /* most that a warp gets before another's turn */
-    FAIR_AFTER = 4000,        /* steps of a divided warp until groups other than the first get a turn */
-    IDLE_YIELDS = 20000,      /* yields without progress that count as a deadlock */
+    SLICE_STEPS = 1 << 18, /* that a cluster gets before the next one's turn */
+    QUANTUM_STEPS = 96,    /* most that a warp gets before another's turn */
+    FAIR_AFTER = 4000,     /* steps of a divided warp until groups other than the first get a turn */
+    IDLE_YIELDS = 20000,   /* yields without progress that count as a deadlock */
     MAX_SHARED = 227 * 1024,
     POISON = 0xA5
 };
@@ -331,8 +331,12 @@ static ps_cluster *new_cluster(ptxsim *sim)
     c->blocks = ps_alloc(c->size, sizeof *c->blocks);
     for (uint32_t b = 0; b < c->size; b++) {
         ps_block *block = &c->blocks[b];
-        *block = (ps_block){.sim = sim, .cluster = c, .rank = b, .thread_count = threads,
-                            .warp_count = (threads + PS_LANES - 1) / PS_LANES, .shared_bytes = shared};
+        *block = (ps_block){.sim = sim,
+                            .cluster = c,
+                            .rank = b,
+                            .thread_count = threads,
+                            .warp_count = (threads + PS_LANES - 1) / PS_LANES,
+                            .shared_bytes = shared};
         block->warps = ps_alloc(block->warp_count, sizeof *block->warps);
         block->shared = ps_alloc((size_t)shared, 1);
         block->shadow = ps_alloc((size_t)(shared >> m->granule_log2) + 1, sizeof *block->shadow);
@@ -701,7 +705,8 @@ uint64_t ps_heap_new(ptxsim *sim, uint64_t size)
     uint8_t *bytes = ps_alloc((size_t)size + 1, 1);
     memset(bytes, POISON, (size_t)size);
     uint64_t address = sim->next_address;
-    insert_buffer(sim, (ps_buffer){.address = address, .size = size, .bytes = bytes, .name = "malloc", .is_heap = true});
+    insert_buffer(sim,
+                  (ps_buffer){.address = address, .size = size, .bytes = bytes, .name = "malloc", .is_heap = true});
     sim->next_address = (address + size + 4096 + 255) / 256 * 256;
     sim->heap_bytes += size;
     return address;

@@ -13,20 +13,20 @@ typedef enum ps_symbol_kind {
 
 typedef struct ps_symbol {
     tv_str name;
-    uint8_t kind;            /* ps_symbol_kind */
-    uint8_t type;            /* REGISTER */
-    bool has_slot;           /* REGISTER: rows are given out at the first use */
-    uint32_t slot;           /* REGISTER, FUNCTION; LABEL: instruction */
+    uint8_t kind;  /* ps_symbol_kind */
+    uint8_t type;  /* REGISTER */
+    bool has_slot; /* REGISTER: rows are given out at the first use */
+    uint32_t slot; /* REGISTER, FUNCTION; LABEL: instruction */
     ps_var *var;
-    uint32_t hash, next;     /* next older symbol of the bucket, plus 1 */
-    tv_str *targets;         /* LABEL of .branchtargets */
+    uint32_t hash, next; /* next older symbol of the bucket, plus 1 */
+    tv_str *targets;     /* LABEL of .branchtargets */
     uint32_t target_count;
 } ps_symbol;
 
 enum { PS_BUCKETS = 4096, PS_MAX_SCOPES = 64 };
 
 typedef struct ps_scopes {
-    ps_symbol *symbols;      /* oldest first; grows, so take no pointers along */
+    ps_symbol *symbols; /* oldest first; grows, so take no pointers along */
     size_t count, size;
     uint32_t buckets[PS_BUCKETS]; /* newest symbol, plus 1 */
     size_t starts[PS_MAX_SCOPES];

@@ -234,8 +234,8 @@ void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block
 enum { PAGE_LOG2 = 10, PAGE_GRANULES = 1 << PAGE_LOG2 };
 
 typedef struct ps_page {
-    uint64_t number;         /* of the page, plus 1; 0: free */
-    ps_shadow *granules;     /* PAGE_GRANULES, kept when the page is free */
+    uint64_t number;     /* of the page, plus 1; 0: free */
+    ps_shadow *granules; /* PAGE_GRANULES, kept when the page is free */
 } ps_page;
 
 static ps_page *page_slot(ps_cluster *cluster, uint64_t number)

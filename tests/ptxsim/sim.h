@@ -20,12 +20,12 @@
 
 enum {
     PS_LANES = 32,
-    PS_MAX_WARPS = 32,        /* of a block */
-    PS_MAX_CLUSTER = 16,      /* blocks */
+    PS_MAX_WARPS = 32,   /* of a block */
+    PS_MAX_CLUSTER = 16, /* blocks */
     PS_BARRIERS = 16,
     PS_MAX_OPERANDS = 12,
     PS_MAX_MODIFIERS = 20,
-    PS_MAX_RESIDENT = 64      /* clusters that run side by side when one waits for long */
+    PS_MAX_RESIDENT = 64 /* clusters that run side by side when one waits for long */
 };
 #define PS_ALL UINT32_MAX
 
@@ -42,9 +42,9 @@ typedef enum ps_class { PS_CLASS_PRED, PS_CLASS_BITS, PS_CLASS_UINT, PS_CLASS_SI
 
 typedef struct ps_type_info {
     const char *text;
-    uint16_t bits;          /* of a register */
-    uint8_t class_, count;  /* ps_class; elements in a register */
-    uint8_t kind;           /* bc_kind of an element; BC_KIND_COUNT: none */
+    uint16_t bits;         /* of a register */
+    uint8_t class_, count; /* ps_class; elements in a register */
+    uint8_t kind;          /* bc_kind of an element; BC_KIND_COUNT: none */
 } ps_type_info;
 
 extern const ps_type_info ps_types[PS_TYPE_COUNT];
@@ -58,7 +58,14 @@ static inline unsigned ps_element_bits(ps_type type)
 /* ---- memory ---- */
 
 typedef enum ps_space {
-    PS_GENERIC, PS_GLOBAL, PS_SHARED, PS_SHARED_CLUSTER, PS_LOCAL, PS_CONST, PS_PARAM, PS_PARAM_FUNC
+    PS_GENERIC,
+    PS_GLOBAL,
+    PS_SHARED,
+    PS_SHARED_CLUSTER,
+    PS_LOCAL,
+    PS_CONST,
+    PS_PARAM,
+    PS_PARAM_FUNC
 } ps_space;
 
 /* Windows of the generic address space. Addresses of .global and .const are generic ones. */
@@ -69,17 +76,17 @@ typedef enum ps_space {
 #define PS_VARIABLES UINT64_C(0x040000000000) /* .global and .const variables, then buffers */
 #define PS_BUFFERS UINT64_C(0x7f0000000000)
 enum {
-    PS_SHARED_START = 1024,      /* address of the first byte of shared memory of a block */
-    PS_RANK_SHIFT = 24,          /* shared::cluster: rank + 1 above this bit; 0 stands for the own block */
+    PS_SHARED_START = 1024, /* address of the first byte of shared memory of a block */
+    PS_RANK_SHIFT = 24,     /* shared::cluster: rank + 1 above this bit; 0 stands for the own block */
     PS_LOCAL_START = 64
 };
 
 typedef struct ps_var {
     const char *name;
     ps_space space;
-    ps_type type;           /* of an element */
-    uint64_t address;       /* within its space */
-    uint64_t size;          /* bytes */
+    ps_type type;     /* of an element */
+    uint64_t address; /* within its space */
+    uint64_t size;    /* bytes */
     uint32_t align;
     bool is_extern;
 } ps_var;
@@ -89,22 +96,23 @@ typedef struct ps_buffer {
     uint8_t *bytes;
     const char *name;
     bool read_only, is_variable;
-    bool is_heap;                    /* made by malloc of the kernel: bytes are ours */
+    bool is_heap; /* made by malloc of the kernel: bytes are ours */
 } ps_buffer;
 
 /* Who touched a granule of memory last. A time is a count of its warp's releases, a thread is warp * 32 + lane. */
 typedef struct ps_shadow {
     uint32_t write_time, read_time;
     uint16_t writer, reader;
-    uint32_t readers;       /* index of a row of times by warp, when several warps have read; 0: none */
-    uint32_t write_pc;      /* the instruction of the last write */
-    uint8_t state;          /* PS_WRITTEN, ... */
+    uint32_t readers;  /* index of a row of times by warp, when several warps have read; 0: none */
+    uint32_t write_pc; /* the instruction of the last write */
+    uint8_t state;     /* PS_WRITTEN, ... */
 } ps_shadow;
 enum {
-    PS_WRITTEN = 1, PS_READ = 2,
-    PS_PENDING = 4,  /* an asynchronous operation will write it */
-    PS_STRONG = 8,   /* the last write was atomic, or of another order than weak */
-    PS_WEAK_READ = 16, /* so was not every read since */
+    PS_WRITTEN = 1,
+    PS_READ = 2,
+    PS_PENDING = 4,     /* an asynchronous operation will write it */
+    PS_STRONG = 8,      /* the last write was atomic, or of another order than weak */
+    PS_WEAK_READ = 16,  /* so was not every read since */
     PS_ASYNC_PROXY = 32 /* the last write was a bulk copy's */
 };
 
@@ -145,9 +153,9 @@ typedef struct ps_operand {
 } ps_operand;
 
 typedef enum ps_flow {
-    PS_NEXT,     /* go on with the next instruction */
-    PS_JUMPED,   /* the group was changed */
-    PS_WAIT      /* not possible yet: run something else, then try again */
+    PS_NEXT,   /* go on with the next instruction */
+    PS_JUMPED, /* the group was changed */
+    PS_WAIT    /* not possible yet: run something else, then try again */
 } ps_flow;
 
 typedef ps_flow ps_exec(ps_warp *w, const ps_insn *in, uint32_t active);
@@ -156,36 +164,48 @@ typedef uint64_t ps_lane(const ps_insn *in, const uint64_t *v);
 
 typedef enum ps_order { PS_WEAK, PS_RELAXED, PS_ACQUIRE, PS_RELEASE, PS_ACQ_REL, PS_VOLATILE } ps_order;
 typedef enum ps_compare {
-    PS_EQ, PS_NE, PS_LT, PS_LE, PS_GT, PS_GE, PS_NUM, PS_NAN /* then the forms that are true for NaN */,
-    PS_EQU, PS_NEU, PS_LTU, PS_LEU, PS_GTU, PS_GEU
+    PS_EQ,
+    PS_NE,
+    PS_LT,
+    PS_LE,
+    PS_GT,
+    PS_GE,
+    PS_NUM,
+    PS_NAN /* then the forms that are true for NaN */,
+    PS_EQU,
+    PS_NEU,
+    PS_LTU,
+    PS_LEU,
+    PS_GTU,
+    PS_GEU
 } ps_compare;
 
 struct ps_insn {
     ps_exec *exec;
     ps_lane *lane;
     ps_operand *operands;
-    uint8_t count;              /* operands */
-    uint8_t first_source;       /* operands before it are results */
-    uint8_t type, from;         /* ps_type of the result, and the one the operation computes in */
-    uint8_t source_type[4];     /* of each source, for executors of lanes */
-    uint8_t packed;             /* elements that executors of lanes take one by one */
-    uint8_t bits;               /* of an element of `from` */
-    uint8_t kind;               /* bc_kind of an element of `from` */
+    uint8_t count;          /* operands */
+    uint8_t first_source;   /* operands before it are results */
+    uint8_t type, from;     /* ps_type of the result, and the one the operation computes in */
+    uint8_t source_type[4]; /* of each source, for executors of lanes */
+    uint8_t packed;         /* elements that executors of lanes take one by one */
+    uint8_t bits;           /* of an element of `from` */
+    uint8_t kind;           /* bc_kind of an element of `from` */
     bool is_signed;
-    uint8_t rounding;           /* bc_RoundingMode */
+    uint8_t rounding; /* bc_RoundingMode */
     bool ftz, sat, relu, nan, approx, xorsign, satfinite, to_integer, high, wide, low;
-    uint8_t compare, combine;   /* ps_compare; 0, 'a'nd, 'o'r, 'x'or */
+    uint8_t compare, combine; /* ps_compare; 0, 'a'nd, 'o'r, 'x'or */
     uint8_t space, order, vector;
-    uint8_t mode;               /* what the decoder and the executor of one opcode agree on */
-    uint8_t table;              /* lop3 */
-    bool aligned;               /* .aligned: all lanes of the warp must be there */
+    uint8_t mode;  /* what the decoder and the executor of one opcode agree on */
+    uint8_t table; /* lop3 */
+    bool aligned;  /* .aligned: all lanes of the warp must be there */
     bool guard_negated;
-    int32_t guard;              /* predicate; -1: none */
-    uint32_t target;            /* of a branch: instruction; of a call: function */
+    int32_t guard;   /* predicate; -1: none */
+    uint32_t target; /* of a branch: instruction; of a call: function */
     uint32_t line;
     const char *comment, *opcode;
-    const struct ps_mma *mma;   /* mma.h */
-    uint32_t *targets;          /* brx */
+    const struct ps_mma *mma; /* mma.h */
+    uint32_t *targets;        /* brx */
     uint32_t target_count;
 };
 
@@ -194,12 +214,12 @@ typedef struct ps_function {
     bool is_entry, is_defined;
     ps_operand *results, *params; /* registers or variables (PARAM_FUNC) */
     uint32_t result_count, param_count;
-    uint32_t entry;             /* first instruction */
-    uint32_t index;             /* slot of its return addresses */
+    uint32_t entry; /* first instruction */
+    uint32_t index; /* slot of its return addresses */
     uint32_t reqntid[3], maxntid[3], cluster[3];
-    uint64_t param_bytes;       /* of an entry */
-    uint64_t shared_bytes;      /* of an entry: static, with what the module declares */
-    uint32_t end;               /* behind its last instruction */
+    uint64_t param_bytes;  /* of an entry */
+    uint64_t shared_bytes; /* of an entry: static, with what the module declares */
+    uint32_t end;          /* behind its last instruction */
     ptxsim_entry info;
 } ps_function;
 
@@ -211,16 +231,16 @@ typedef struct ps_module {
     size_t function_count, function_size;
     ptxsim_entry *entries;
     size_t entry_count;
-    uint32_t rows, predicates;  /* registers of all functions together */
-    uint64_t local_bytes;       /* per lane, with the parameters of functions */
-    uint64_t shared_bytes;      /* static: declared outside entries */
-    uint64_t shared_end;        /* most that an entry has, with that */
-    uint32_t dynamic_align;     /* of .extern .shared */
+    uint32_t rows, predicates;                  /* registers of all functions together */
+    uint64_t local_bytes;                       /* per lane, with the parameters of functions */
+    uint64_t shared_bytes;                      /* static: declared outside entries */
+    uint64_t shared_end;                        /* most that an entry has, with that */
+    uint32_t dynamic_align;                     /* of .extern .shared */
     unsigned granule_log2, global_granule_log2; /* smallest access to shared, to global memory */
     ps_buffer *variables;
     size_t variable_count, variable_size;
     uint64_t variable_end;
-    unsigned sm;                /* .target sm_NN */
+    unsigned sm; /* .target sm_NN */
 } ps_module;
 
 /* Parses text into m (whose arena is ready). False after an error, "line N: ...". */
@@ -237,13 +257,13 @@ typedef struct ps_group {
     uint32_t mask, pc;
     uint8_t state;
     uint8_t barrier;
-    bool released;           /* the barrier has completed */
+    bool released; /* the barrier has completed */
 } ps_group;
 
 /* A copy to shared memory that has not happened yet. */
 typedef struct ps_copy {
     const ps_insn *in;
-    uint64_t from;           /* generic address; 0: zeros */
+    uint64_t from;            /* generic address; 0: zeros */
     uint32_t to, bytes, read; /* shared offset; bytes written, bytes of them read */
     uint16_t thread;
     uint32_t group;
@@ -252,50 +272,50 @@ typedef struct ps_copy {
 struct ps_warp {
     ptxsim *sim;
     ps_block *block;
-    uint32_t index;                  /* in the block */
-    uint32_t clock_index;            /* in the cluster */
-    uint32_t live;                   /* lanes that have not exited */
+    uint32_t index;       /* in the block */
+    uint32_t clock_index; /* in the cluster */
+    uint32_t live;        /* lanes that have not exited */
     uint32_t started;
-    ps_group groups[PS_LANES + 1];   /* one may be empty while a branch splits it */
+    ps_group groups[PS_LANES + 1]; /* one may be empty while a branch splits it */
     uint32_t group_count, current;
     uint64_t (*rows)[PS_LANES];
-    uint32_t *row_known;             /* lanes that have been written, by row */
+    uint32_t *row_known; /* lanes that have been written, by row */
     uint32_t *predicates, *predicate_known;
     uint32_t (*return_pc)[PS_LANES]; /* by function */
     uint32_t carry;
-    uint8_t *local;                  /* local_bytes per lane */
-    uint32_t *times;                 /* of each warp of the cluster, as far as known here; own: now */
-    uint32_t *proxied;               /* times at the last fence.proxy.async */
-    uint32_t *row_epoch, epoch;      /* of the last write of a row; wgmma.fence begins a new one */
-    uint32_t *fenced, *seen;         /* times at the last fence; read by relaxed loads, joined at the next fence */
+    uint8_t *local;             /* local_bytes per lane */
+    uint32_t *times;            /* of each warp of the cluster, as far as known here; own: now */
+    uint32_t *proxied;          /* times at the last fence.proxy.async */
+    uint32_t *row_epoch, epoch; /* of the last write of a row; wgmma.fence begins a new one */
+    uint32_t *fenced, *seen;    /* times at the last fence; read by relaxed loads, joined at the next fence */
     bool has_seen;
     ps_copy *copies;
     size_t copy_count, copy_size;
-    uint32_t copy_group[PS_LANES];   /* groups committed: cp.async, cp.async.bulk */
+    uint32_t copy_group[PS_LANES]; /* groups committed: cp.async, cp.async.bulk */
     uint32_t bulk_group[PS_LANES];
-    struct ps_wgmma *wgmma;          /* wgmma.c */
-    uint32_t cluster_phase;          /* of barrier.cluster: the last this warp has arrived for */
-    bool yielded;                    /* has found that it must wait */
-    bool forced;                     /* lanes that were waited for will not come */
-    bool moved;                      /* the current group has its new program counter already */
+    struct ps_wgmma *wgmma; /* wgmma.c */
+    uint32_t cluster_phase; /* of barrier.cluster: the last this warp has arrived for */
+    bool yielded;           /* has found that it must wait */
+    bool forced;            /* lanes that were waited for will not come */
+    bool moved;             /* the current group has its new program counter already */
     uint32_t since_switch;
 };
 
 typedef struct ps_barrier {
-    uint32_t expected, arrived;      /* threads; expected 0: idle */
+    uint32_t expected, arrived; /* threads; expected 0: idle */
     uint32_t line;
     uint32_t *times;
-    uint32_t any, all;               /* bar.red so far */
+    uint32_t any, all; /* bar.red so far */
     uint32_t popc;
-    uint32_t result[3];              /* of the last phase: popc, and, or */
+    uint32_t result[3]; /* of the last phase: popc, and, or */
 } ps_barrier;
 
 typedef struct ps_mbarrier {
-    uint32_t address;                /* shared offset */
+    uint32_t address; /* shared offset */
     bool live;
     uint64_t phase;
     int64_t expected, pending, tx;
-    uint32_t *times;                 /* of those who have arrived in this phase, then what waiting gives */
+    uint32_t *times; /* of those who have arrived in this phase, then what waiting gives */
     uint32_t *done_times;
 } ps_mbarrier;
 
@@ -318,31 +338,31 @@ struct ps_block {
 struct ps_cluster {
     uint32_t size;
     ps_block *blocks;
-    uint32_t warp_count;             /* of all blocks */
-    uint32_t *readers;               /* rows of times */
+    uint32_t warp_count; /* of all blocks */
+    uint32_t *readers;   /* rows of times */
     size_t reader_count, reader_size;
-    ps_barrier barrier;              /* barrier.cluster */
-    uint32_t *published;             /* times that releases outside barriers have made known */
-    struct ps_page *pages;           /* shadow of global memory: a hash table by address (shadow.c) */
+    ps_barrier barrier;    /* barrier.cluster */
+    uint32_t *published;   /* times that releases outside barriers have made known */
+    struct ps_page *pages; /* shadow of global memory: a hash table by address (shadow.c) */
     size_t page_count, page_size;
     uint32_t live_warps;
-    uint64_t yields, progress;       /* scheduling: yields since progress was made */
-    struct ps_transfer *transfers;   /* bulk copies on their way (bulk.c) */
+    uint64_t yields, progress;     /* scheduling: yields since progress was made */
+    struct ps_transfer *transfers; /* bulk copies on their way (bulk.c) */
     size_t transfer_count, transfer_size;
 };
 
 struct ptxsim {
     ps_module module;
-    ps_buffer *buffers;              /* by address; the module's variables first */
+    ps_buffer *buffers; /* by address; the module's variables first */
     size_t buffer_count, buffer_size, last_buffer;
     uint64_t next_address, heap_bytes;
     ptxsim_report *reports;
     size_t report_count, report_size, report_limit;
     bc_text report_text, output;
-    bc_arena run_arena;              /* of the reports' texts */
+    bc_arena run_arena; /* of the reports' texts */
     uint64_t random;
     uint64_t steps, step_limit;
-    uint64_t progress;               /* of what others may wait for: releases, stores, exits */
+    uint64_t progress; /* of what others may wait for: releases, stores, exits */
     bool stopped;
     const ptxsim_launch *launch;
     const ps_function *entry;
@@ -376,10 +396,11 @@ int ps_special_find(const char *name);
 void ps_addresses(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t active, uint64_t *out);
 
 enum {
-    PS_LOADS = 1, PS_STORES = 2,
-    PS_ATOMIC = 4,      /* no race with others of its kind */
-    PS_UNCHECKED = 8,   /* no check of order, nothing noted */
-    PS_SAME = 16        /* stores what is there already */
+    PS_LOADS = 1,
+    PS_STORES = 2,
+    PS_ATOMIC = 4,    /* no race with others of its kind */
+    PS_UNCHECKED = 8, /* no check of order, nothing noted */
+    PS_SAME = 16      /* stores what is there already */
 };
 
 /* The heap of kernels: zero when there is no memory left (8 MiB as on a GPU). The contents are poison. */
@@ -424,7 +445,7 @@ static inline ps_group *ps_current(ps_warp *w)
     return &w->groups[w->current];
 }
 /* Are the lanes of mask all here? If some are still on their way, false: return PS_WAIT. Reports lanes that will not
- * come. */
+   come. */
 bool ps_converged(ps_warp *w, const ps_insn *in, uint32_t active, uint32_t mask);
 /* For .aligned instructions: reports when not all lanes of the warp are active. */
 void ps_check_aligned(ps_warp *w, const ps_insn *in, uint32_t active);
@@ -464,7 +485,7 @@ static inline int64_t ps_signed(uint64_t value, unsigned bits)
 void *ps_alloc(size_t count, size_t size);
 void *ps_grow(void *items, size_t count, size_t *size, size_t item_bytes);
 
-#define PS_FOR_LANES(l, mask) \
+#define PS_FOR_LANES(l, mask)               \
     for (unsigned l = 0; l < PS_LANES; l++) \
         if ((mask) >> l & 1)
 

@@ -111,7 +111,8 @@ static bool gather(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t 
     const uint64_t *row = ps_source(w, in, o, active, scratch);
     bool first = true, agree = true;
     *out_mask = 0;
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         agree = agree && (first || (uint32_t)row[l] == *out_mask);
         *out_mask = first ? (uint32_t)row[l] : *out_mask;
         first = false;
@@ -119,7 +120,7 @@ static bool gather(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t 
     if (!agree) {
         uint32_t all = 0;
         PS_FOR_LANES(l, active)
-            all |= (uint32_t)row[l];
+        all |= (uint32_t)row[l];
         *out_mask = all; /* lanes that meet here for different exchanges: take them together */
     }
     return ps_converged(w, in, active, *out_mask);
@@ -134,7 +135,8 @@ ps_flow ps_exec_shfl(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *a = ps_source(w, in, &in->operands[1], active, scratch[0]);
     const uint64_t *b = ps_source(w, in, &in->operands[2], active, scratch[1]);
     const uint64_t *c = ps_source(w, in, &in->operands[3], active, scratch[2]);
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint32_t by = (uint32_t)b[l] & 31, clamp = (uint32_t)c[l] & 31, segment = (uint32_t)c[l] >> 8 & 31;
         uint32_t least = l & segment, most = least | (clamp & ~segment);
         int32_t from = 0;
@@ -182,7 +184,7 @@ ps_flow ps_exec_vote(ps_warp *w, const ps_insn *in, uint32_t active)
     switch (in->mode) {
     case VOTE_ALL: result = holds == taking_part; break;
     case VOTE_ANY: result = holds != 0; break;
-    default:       result = holds == 0 || holds == taking_part; break;
+    default: result = holds == 0 || holds == taking_part; break;
     }
     for (unsigned l = 0; l < PS_LANES; l++)
         out[l] = in->mode == VOTE_BALLOT ? holds : result;
@@ -199,10 +201,11 @@ ps_flow ps_exec_match(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *a = ps_source(w, in, &in->operands[1], active, scratch);
     uint32_t taking_part = active & members;
     bool all_equal = true;
-    PS_FOR_LANES(l, active) {
+    PS_FOR_LANES(l, active)
+    {
         uint32_t equal = 0;
         PS_FOR_LANES(k, taking_part)
-            equal |= (uint32_t)(a[k] == a[l]) << k;
+        equal |= (uint32_t)(a[k] == a[l]) << k;
         out[l] = equal;
         all_equal = all_equal && equal == taking_part;
     }
@@ -235,8 +238,8 @@ static uint64_t reduce(const ps_insn *in, uint64_t x, uint64_t y)
     case REDUX_MIN: return less ? x : y;
     case REDUX_MAX: return less ? y : x;
     case REDUX_AND: return x & y;
-    case REDUX_OR:  return x | y;
-    default:        return x ^ y;
+    case REDUX_OR: return x | y;
+    default: return x ^ y;
     }
 }
 
@@ -248,7 +251,8 @@ ps_flow ps_exec_redux(ps_warp *w, const ps_insn *in, uint32_t active)
     if (!gather(w, in, &in->operands[2], active, &members))
         return PS_WAIT;
     const uint64_t *a = ps_source(w, in, &in->operands[1], active, scratch);
-    PS_FOR_LANES(l, active & members) {
+    PS_FOR_LANES(l, active & members)
+    {
         uint64_t x = in->xorsign ? a[l] & 0x7FFFFFFF : a[l];
         result = first ? x : reduce(in, result, x);
         first = false;

@@ -14,12 +14,12 @@ enum { WARPGROUP = 4, ROWS = 16 };
 
 typedef struct pending_product {
     const ps_insn *in;
-    uint64_t a, b;           /* descriptors */
+    uint64_t a, b; /* descriptors */
     uint32_t group;
 } pending_product;
 
 typedef struct ps_wgmma {
-    uint32_t groups;         /* committed */
+    uint32_t groups; /* committed */
     pending_product *products;
     size_t count, size;
 } ps_wgmma;
@@ -57,11 +57,12 @@ static bool wgmma_types_fit(const ps_mma *mma)
 {
     bool f8 = mma->a == PS_E4M3 || mma->a == PS_E5M2, f8_b = mma->b == PS_E4M3 || mma->b == PS_E5M2;
     switch (mma->a) {
-    case PS_F16:  return mma->b == PS_F16 && mma->k == 16 && (mma->d == PS_F16 || mma->d == PS_F32);
+    case PS_F16: return mma->b == PS_F16 && mma->k == 16 && (mma->d == PS_F16 || mma->d == PS_F32);
     case PS_BF16: return mma->b == PS_BF16 && mma->k == 16 && mma->d == PS_F32;
     case PS_TF32: return mma->b == PS_TF32 && mma->k == 8 && mma->d == PS_F32;
-    case PS_S8: case PS_U8: return (mma->b == PS_S8 || mma->b == PS_U8) && mma->k == 32 && mma->d == PS_S32;
-    default:      return f8 && f8_b && mma->k == 32 && (mma->d == PS_F16 || mma->d == PS_F32);
+    case PS_S8:
+    case PS_U8: return (mma->b == PS_S8 || mma->b == PS_U8) && mma->k == 32 && mma->d == PS_S32;
+    default: return f8 && f8_b && mma->k == 32 && (mma->d == PS_F16 || mma->d == PS_F32);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Arguments of `run`: texts taken apart, generators, strides and guard zones, binding, comparing, saving, argument files. */
+/* Arguments of `run`: texts taken apart, generators, strides and guard zones, binding, comparing, saving, argument
+   files. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,8 @@ static void test_layouts(void)
     arg_array a;
     CHECK(make("zeros(f32,4,offset=3)", TV_F32, &a) && (uintptr_t)a.first % ARG_GUARD == 12 && a.storage->size == 28);
     arg_array_free(&a);
-    CHECK(make("arange(i32,[2,3],strides=[-4,1])", TV_I32, &a) && a.first == a.storage->data + 16 && a.storage->size == 28);
+    CHECK(make("arange(i32,[2,3],strides=[-4,1])", TV_I32, &a) && a.first == a.storage->data + 16
+          && a.storage->size == 28);
     arg_array_free(&a);
 }
 
@@ -120,10 +122,12 @@ static void test_refused(void)
     refused("zeros(f32,3,seed=4)", TV_F32, "'zeros(f32,3,seed=4)' takes no seed");
     refused("zeros(f32,[3,-1])", TV_F32, "extent 1 of the shape is negative");
     refused("zeros(f32,[3,x])", TV_F32, "the shape is 'x'; it must be a whole number");
-    refused("zeros(f32,3", TV_F32, "'zeros(f32,3' is neither a number, a file nor a generator such as zeros(f32,[4,4])");
+    refused("zeros(f32,3", TV_F32,
+            "'zeros(f32,3' is neither a number, a file nor a generator such as zeros(f32,[4,4])");
     refused("zeros(f32,[3)", TV_F32, "'f32,[3' lacks a closing bracket");
     refused("zeroes(f32,3)", TV_F32, "there is no generator 'zeroes'; did you mean 'zeros'?");
-    refused("zeros(f32,1048576)", TV_F32, "an array of 0.00419 GB does not fit: the arrays of a run may take 0.00105 GB here, and have 0 GB");
+    refused("zeros(f32,1048576)", TV_F32,
+            "an array of 0.00419 GB does not fit: the arrays of a run may take 0.00105 GB here, and have 0 GB");
     refused("zeros(f32,[4294967296,4294967296])", TV_F32, "the shape has more elements than memory has places");
     refused("zeros(f32,[2,2],strides=[4611686018427387904,1])", TV_F32, "the array is larger than the address space");
     refused("zeros(f32,[2,2],strides=[1])", TV_F32, "1 strides for 2 dimensions");
@@ -142,8 +146,9 @@ static void test_refused(void)
     refused("[1,2]", TV_F32, "'[1,2]' is a list, but one array is needed; for its elements say values([...])");
     refused("", TV_F32, "'' is no value");
     refused("f32:", TV_F32, "'f32:' is no value");
-    refused("x.dat", TV_F32, "'x.dat': known are files named .npy, .npz, .safetensors and .bin; for others say "
-                             "bin(DTYPE, SHAPE, PATH)");
+    refused("x.dat", TV_F32,
+            "'x.dat': known are files named .npy, .npz, .safetensors and .bin; for others say "
+            "bin(DTYPE, SHAPE, PATH)");
     refused("what", TV_F32, "'what' is neither a number, a file nor a generator such as zeros(f32,[4,4])");
 }
 
@@ -154,7 +159,8 @@ static void test_files(void)
     gives("file(tests/data/arrays/f32_fortran.npy,order=C)", TV_F32, "f32[2, 3]/3,1: 0 0.25 0.5 0.75 1 1.25");
     gives("file(\"tests/data/arrays/f32_c.npy\",strides=[4,1])", TV_F32, "f32[2, 3]/4,1: 0 0.25 0.5 0.75 1 1.25");
     gives("tests/data/arrays/f32_c.npy", TV_TF32, "tf32[2, 3]/3,1: 0 0.25 0.5 0.75 1 1.25");
-    gives("u32:tests/data/arrays/f32_c.npy", TV_F32, "u32[2, 3]/3,1: 0 1048576000 1056964608 1061158912 1065353216 1067450368");
+    gives("u32:tests/data/arrays/f32_c.npy", TV_F32,
+          "u32[2, 3]/3,1: 0 1048576000 1056964608 1061158912 1065353216 1067450368");
     gives("tests/data/arrays/bf16.npy", TV_BF16, "bf16[3]/1: 1.5 -2 0.25");
     gives("bf16:tests/data/arrays/bf16.npy", TV_F32, "bf16[3]/1: 1.5 -2 0.25");
     gives("file(tests/data/arrays/f8e4m3fn.npy,dtype=f8e4m3fn)", TV_F32, "f8e4m3fn[3]/1: 1.5 -2 0.25");
@@ -162,8 +168,10 @@ static void test_files(void)
     gives("file(tests/data/arrays/stored.npz,b)", TV_F64, "f64[1, 1]/1,1: 1.5");
     gives("tests/data/arrays/i64_scalar.npy", TV_I64, "i64[]/: -5");
     refused("tests/data/arrays/bf16.npy", TV_F32,
-            "tests/data/arrays/bf16.npy has raw elements of 2 bytes; say which type, as in bf16:tests/data/arrays/bf16.npy");
-    refused("f32:tests/data/arrays/bf16.npy", TV_F32, "tests/data/arrays/bf16.npy has elements of 2 bytes, which cannot be f32");
+            "tests/data/arrays/bf16.npy has raw elements of 2 bytes; say which type, as in "
+            "bf16:tests/data/arrays/bf16.npy");
+    refused("f32:tests/data/arrays/bf16.npy", TV_F32,
+            "tests/data/arrays/bf16.npy has elements of 2 bytes, which cannot be f32");
     refused("bin(u8,[3],tests/data/arrays/bf16.npy)", TV_U8,
             "tests/data/arrays/bf16.npy has 134 bytes, but 3 elements of u8 take 3");
     refused("file(absent.npy)", TV_U8, "absent.npy: No such file or directory");
@@ -267,7 +275,8 @@ static void binds(const char *symbol, const char *names, const char *arguments, 
     const arg_value *missing = good ? arg_set_missing(&b.set) : NULL;
     if (missing)
         snprintf(error.text, sizeof error.text, "%s is missing", missing->name);
-    CHECK_MSG(strcmp(error.text, message) == 0, "%s %s\n  found    %s\n  expected %s", symbol, arguments, error.text, message);
+    CHECK_MSG(strcmp(error.text, message) == 0, "%s %s\n  found    %s\n  expected %s", symbol, arguments, error.text,
+              message);
     close_set(&b);
 }
 
@@ -297,7 +306,8 @@ static void test_binding(void)
     binds(tuple, "", "(zeros(4),(5)) 1.5", "");
     binds(tuple, "", "(zeros(4),3,[5]) 1.5 b=true c=0.5", "");
     binds(tuple, "", "a.0=zeros(4) a.2.0=5 d=1e-3", "");
-    binds(tuple, "", "(zeros(4),4,[5]) 1.5", "parameter 'a.1' is the constant 3 in this kernel; for 4 it must be exported again");
+    binds(tuple, "", "(zeros(4),4,[5]) 1.5",
+          "parameter 'a.1' is the constant 3 in this kernel; for 4 it must be exported again");
     binds(tuple, "", "zeros(4)", "parameter 'a' is a tuple; write its items as (first, second)");
     binds(tuple, "", "(zeros(4))", "parameter 'a' is a tuple of 3, 2 of them no constants; 1 items were given");
     binds(tuple, "", "a.0=zeros(4) a.2.0=5.5 d=1", "argument 'a.2.0': i64: '5.5' is not a number");
@@ -393,7 +403,8 @@ static void test_saving(void)
 {
     char folder[] = "/tmp/tilevm-test-XXXXXX", first[128], second[128], spec[160];
     arg_array a, b, back;
-    CHECK(mkdtemp(folder) != NULL && make("arange(bf16,[2,3],order=F)", TV_BF16, &a) && make("ones(i32,2)", TV_I32, &b));
+    CHECK(mkdtemp(folder) != NULL && make("arange(bf16,[2,3],order=F)", TV_BF16, &a)
+          && make("ones(i32,2)", TV_I32, &b));
     snprintf(first, sizeof first, "%s/both.npz", folder);
     snprintf(second, sizeof second, "%s/a.npy", folder);
     snprintf(spec, sizeof spec, "%s:other", first);
@@ -428,7 +439,8 @@ static bool read_json(const char *json, arg_file *out)
 {
     char path[] = "/tmp/tilevm-test-XXXXXX";
     int fd = mkstemp(path);
-    bool good = fd >= 0 && write(fd, json, strlen(json)) == (ssize_t)strlen(json) && arg_file_read(&arena, path, out, &error);
+    bool good = fd >= 0 && write(fd, json, strlen(json)) == (ssize_t)strlen(json)
+                && arg_file_read(&arena, path, out, &error);
     if (fd >= 0)
         close(fd);
     unlink(path);
@@ -438,8 +450,10 @@ static bool read_json(const char *json, arg_file *out)
 static void test_argument_files(void)
 {
     arg_file f;
-    CHECK(read_json("{\"entry\":\"k\",\"grid\":[4,2],\"names\":[\"x\",\"y\"],\"args\":{\"x\":\"a.npy\",\"n\":5,\"s\":[1.5,true]},"
-                    "\"save\":{\"x\":\"o.npy\"},\"expect\":{\"x\":\"ones(f32,4)\"},\"rtol\":0.5,\"seed\":7}", &f));
+    CHECK(read_json(
+        "{\"entry\":\"k\",\"grid\":[4,2],\"names\":[\"x\",\"y\"],\"args\":{\"x\":\"a.npy\",\"n\":5,\"s\":[1.5,true]},"
+        "\"save\":{\"x\":\"o.npy\"},\"expect\":{\"x\":\"ones(f32,4)\"},\"rtol\":0.5,\"seed\":7}",
+        &f));
     CHECK(bc_str_is(f.entry, "k") && f.has_grid && f.grid[0] == 4 && f.grid[1] == 2 && f.grid[2] == 1);
     CHECK(bc_str_is(f.names, "[x, y]") && f.arg_count == 3 && bc_str_is(f.args[2].text, "[1.5, true]")
           && bc_str_is(f.args[1].text, "5") && bc_str_is(f.args[0].target, "x") && strcmp(f.folder, "/tmp") == 0);
@@ -447,15 +461,24 @@ static void test_argument_files(void)
     CHECK(read_json("{\"args\":[\"a.npy\", 3],\"grid\":128}", &f) && f.arg_count == 2 && f.args[0].target.len == 0
           && f.grid[0] == 128);
     CHECK(read_json("{\"grid\":\"3,4\"}", &f) && f.grid[1] == 4);
-    static const char *const bad[][2] = {
-        {"[1]", "not a JSON object"}, {"{\"grid\":1", ":1: not JSON"}, {"{\n\n\"grid\":x}", ":3: not JSON"},
-        {"{\"grid\":0}", "'0' is not a grid"}, {"{\"grid\":[1,2,3,4]}", "'1,2,3,4' is not a grid"}, {"{\"grid\":[]}", "is not a grid"},
-        {"{\"grid\":[1.5]}", "is not a grid"}, {"{\"gird\":1}", "unknown member 'gird'; did you mean 'grid'?"},
-        {"{\"args\":5}", "'args' must be an object or a list"}, {"{\"args\":{\"a\":{}}}", "the values of args are strings"},
-        {"{\"save\":[\"a\"]}", "'save' must be an object"}, {"{\"save\":{\"a\":1}}", "the values of 'save' must be strings"},
-        {"{\"rtol\":-1}", "'rtol' must be a number from 0 on"}, {"{\"seed\":1.5}", "'seed' must be a whole number"},
-        {"{\"entry\":1}", "'entry' must be a string"}, {"{\"grid\":1,\"grid\":2}", "'grid' is there twice"},
-        {"{\"args\":[[[[[[[[[[1]]]]]]]]]]}", "the values of args are strings"}, {"{} x", "not JSON"}};
+    static const char *const bad[][2] = {{"[1]", "not a JSON object"},
+                                         {"{\"grid\":1", ":1: not JSON"},
+                                         {"{\n\n\"grid\":x}", ":3: not JSON"},
+                                         {"{\"grid\":0}", "'0' is not a grid"},
+                                         {"{\"grid\":[1,2,3,4]}", "'1,2,3,4' is not a grid"},
+                                         {"{\"grid\":[]}", "is not a grid"},
+                                         {"{\"grid\":[1.5]}", "is not a grid"},
+                                         {"{\"gird\":1}", "unknown member 'gird'; did you mean 'grid'?"},
+                                         {"{\"args\":5}", "'args' must be an object or a list"},
+                                         {"{\"args\":{\"a\":{}}}", "the values of args are strings"},
+                                         {"{\"save\":[\"a\"]}", "'save' must be an object"},
+                                         {"{\"save\":{\"a\":1}}", "the values of 'save' must be strings"},
+                                         {"{\"rtol\":-1}", "'rtol' must be a number from 0 on"},
+                                         {"{\"seed\":1.5}", "'seed' must be a whole number"},
+                                         {"{\"entry\":1}", "'entry' must be a string"},
+                                         {"{\"grid\":1,\"grid\":2}", "'grid' is there twice"},
+                                         {"{\"args\":[[[[[[[[[[1]]]]]]]]]]}", "the values of args are strings"},
+                                         {"{} x", "not JSON"}};
     for (size_t i = 0; i < TV_COUNT(bad); i++)
         CHECK_MSG(!read_json(bad[i][0], &f) && strstr(error.text, bad[i][1]), "%s\n  %s", bad[i][0], error.text);
 }
@@ -465,7 +488,8 @@ static void test_grids(void)
     uint32_t g[3];
     CHECK(arg_parse_grid(bc_str("128"), g, &error) && g[0] == 128 && g[1] == 1 && g[2] == 1);
     CHECK(arg_parse_grid(bc_str("1,2,16777215"), g, &error) && g[1] == 2 && g[2] == 16777215);
-    static const char *const bad[] = {"", "0", "1,", "1,0", "1,2,3,4", "16777216", "x", "-1", "1 ", "99999999999999999999"};
+    static const char *const bad[] = {"",         "0", "1,", "1,0", "1,2,3,4",
+                                      "16777216", "x", "-1", "1 ",  "99999999999999999999"};
     for (size_t i = 0; i < TV_COUNT(bad); i++)
         CHECK_MSG(!arg_parse_grid(bc_str(bad[i]), g, &error), "%s", bad[i]);
 }
@@ -473,8 +497,10 @@ static void test_grids(void)
 /* Damaged specs are refused or understood; the sanitizers judge. */
 static void test_damage(void)
 {
-    static const char *const specs[] = {"randn(f32,[4,4],seed=7,strides=[8,1])", "[zeros(f32,3),@a(f32,[2],offset=1),(1,2)]",
-                                        "bf16:tests/data/arrays/stored.npz:a", "values(i8,[1,2,'3'],order=F,rtol=1e-3)"};
+    static const char *const specs[] = {"randn(f32,[4,4],seed=7,strides=[8,1])",
+                                        "[zeros(f32,3),@a(f32,[2],offset=1),(1,2)]",
+                                        "bf16:tests/data/arrays/stored.npz:a",
+                                        "values(i8,[1,2,'3'],order=F,rtol=1e-3)"};
     static const char letters[] = "[](),='\"@:.-+0129eEfinaxz _";
     uint32_t state = 3;
     for (int round = 0; round < 40000; round++) {
@@ -488,7 +514,8 @@ static void test_damage(void)
             return;
         memcpy(tight, from, len);
         for (uint32_t k = arg_hash(state + 1, (uint64_t)round) % 4; k > 0; k--)
-            tight[arg_hash(state + 2 + k, (uint64_t)round) % len] = letters[arg_hash(state + 9 + k, (uint64_t)round) % (sizeof letters - 1)];
+            tight[arg_hash(state + 2 + k, (uint64_t)round) % len] =
+                letters[arg_hash(state + 9 + k, (uint64_t)round) % (sizeof letters - 1)];
         if (arg_spec_parse(&arena, (tv_str){tight, len}, &spec, &error)) {
             uint64_t bits;
             arg_make_array(&c, &spec, TV_F32, 0, &a, &error);

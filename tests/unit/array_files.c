@@ -129,12 +129,15 @@ static void test_headers(void)
 {
     io_info info;
     CHECK(header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 1, 24, &info) && info.count == 6);
-    CHECK(header("{\"shape\":(4L,),\"fortran_order\":True,\"descr\":\"|u1\"}  \n", 1, 4, &info) && info.dtype == TV_U8 && info.fortran);
+    CHECK(header("{\"shape\":(4L,),\"fortran_order\":True,\"descr\":\"|u1\"}  \n", 1, 4, &info) && info.dtype == TV_U8
+          && info.fortran);
     CHECK(header("{'descr': 'bfloat16', 'fortran_order': False, 'shape': ()}", 2, 2, &info) && info.dtype == TV_BF16);
-    CHECK(header("{'descr': 'float8_e5m2', 'fortran_order': False, 'shape': (1,)}", 3, 1, &info) && info.dtype == TV_F8E5M2);
+    CHECK(header("{'descr': 'float8_e5m2', 'fortran_order': False, 'shape': (1,)}", 3, 1, &info)
+          && info.dtype == TV_F8E5M2);
     CHECK(header("{'descr': '=i2', 'fortran_order': False, 'shape': (1,)}", 1, 2, &info) && info.dtype == TV_I16);
     CHECK(header("{'descr': '>u1', 'fortran_order': False, 'shape': (1,)}", 1, 1, &info) && info.dtype == TV_U8);
-    CHECK(header("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", 1, 1, &info) && info.dtype == TV_F8E5M2); /* from ml_dtypes */
+    CHECK(header("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", 1, 1, &info)
+          && info.dtype == TV_F8E5M2); /* from ml_dtypes */
     refuse("", "not a Python dictionary");
     refuse("{'descr': '<f4', 'fortran_order': False}", "does not have just");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", "unknown key 'x'");
@@ -158,7 +161,8 @@ static void test_headers(void)
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "does not have just");
     refuse("{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}", "not a Python dictionary");
     refuse("{'descr': '<f4", "the element type in the header is not a string");
-    CHECK(header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 922337203685477580)}", 1, 0, &info) && info.size == 0);
+    CHECK(header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 922337203685477580)}", 1, 0, &info)
+          && info.size == 0);
     char many[512] = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
     for (int i = 0; i < 33; i++)
         strcat(many, "1,");
@@ -202,8 +206,8 @@ static void draw_set(set *s, unsigned count)
         bool random = draw(2);
         for (size_t b = 0; b < size; b++)
             s->data[i][b] = random ? (unsigned char)draw(256) : (unsigned char)(b / 16);
-        s->arrays[i] = (io_array){.key = keys[i], .dtype = dtype, .ndim = ndim, .shape = s->shapes[i], .data = s->data[i],
-                                  .size = size};
+        s->arrays[i] = (io_array){
+            .key = keys[i], .dtype = dtype, .ndim = ndim, .shape = s->shapes[i], .data = s->data[i], .size = size};
     }
 }
 
@@ -235,7 +239,8 @@ static void same(const io_array *a, const io_info *info, io_stream *stream)
     CHECK_MSG(type && info->ndim == a->ndim && info->size == a->size, "%s", tv_dtype_name(a->dtype));
     for (uint32_t i = 0; i < a->ndim; i++)
         CHECK(info->shape[i] == a->shape[i]);
-    CHECK(info->size <= sizeof bytes && io_stream_read(stream, bytes, a->size, &error) && memcmp(bytes, a->data, a->size) == 0);
+    CHECK(info->size <= sizeof bytes && io_stream_read(stream, bytes, a->size, &error)
+          && memcmp(bytes, a->data, a->size) == 0);
 }
 
 static void test_round_trips(void)
@@ -414,11 +419,16 @@ static void refuse_tensor(const char *json, const char *why)
 static void test_tensors(void)
 {
     io_info info;
-    CHECK(tensor("{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[8,16]}}", 16, "",
-                 &info) && info.dtype == TV_BF16 && info.ndim == 2 && info.count == 4);
-    CHECK(tensor("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, "a", &info) && info.dtype == TV_F8E4M3FN);
+    CHECK(
+        tensor(
+            "{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[8,16]}}",
+            16, "", &info)
+        && info.dtype == TV_BF16 && info.ndim == 2 && info.count == 4);
+    CHECK(tensor("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, "a", &info)
+          && info.dtype == TV_F8E4M3FN);
     CHECK(tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "a", &info) && info.count == 0);
-    refuse_tensor("{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", "no single tensor 'a' in it; there is b");
+    refuse_tensor("{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                  "no single tensor 'a' in it; there is b");
     refuse_tensor("[]", "not a JSON object");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]", "not a JSON object");
     refuse_tensor("{\"a\":{\"dtype\":\"C64\",\"shape\":[1],\"data_offsets\":[0,4]}}", "'C64' are not understood");
@@ -429,14 +439,18 @@ static void test_tensors(void)
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]}}", "not a list of at most 32");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1e300],\"data_offsets\":[0,4]}}", "not a list of at most 32");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":\"1\",\"data_offsets\":[0,4]}}", "not a list of at most 32");
-    refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}", "more elements");
+    refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]}}",
+                  "more elements");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[5],\"data_offsets\":[0,20]}}", "lies outside the file");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,4]}}", "lies outside the file");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", "lies outside the file");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", "lies outside the file");
-    refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", "has 4 bytes, but its shape asks for 8");
-    refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],"
-                  "\"data_offsets\":[0,4]}}", "no single tensor 'a'");
+    refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
+                  "has 4 bytes, but its shape asks for 8");
+    refuse_tensor(
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],"
+        "\"data_offsets\":[0,4]}}",
+        "no single tensor 'a'");
 }
 
 int main(void)

@@ -26,13 +26,14 @@ typedef struct given {
     int64_t shape[4], strides[4];
 } given;
 
-static tv_arg array_arg(given *g, size_t at, tv_dtype dtype, uint32_t ndim, const int64_t *shape, const int64_t *strides)
+static tv_arg array_arg(given *g, size_t at, tv_dtype dtype, uint32_t ndim, const int64_t *shape,
+                        const int64_t *strides)
 {
     memcpy(g->shape, shape, ndim * sizeof *shape);
     if (strides)
         memcpy(g->strides, strides, ndim * sizeof *strides);
-    g->array = (tv_array){.data = memory + at, .dtype = dtype, .ndim = ndim, .shape = g->shape,
-                          .strides = strides ? g->strides : NULL};
+    g->array = (tv_array){
+        .data = memory + at, .dtype = dtype, .ndim = ndim, .shape = g->shape, .strides = strides ? g->strides : NULL};
     return (tv_arg){.arrays = &g->array, .array_count = 1};
 }
 
@@ -54,7 +55,8 @@ static void refused(const char *symbol, const tv_arg *args, size_t count, const 
 {
     tv_signature *signature;
     tv_call *call = call_of(symbol, args, count, &signature);
-    CHECK_MSG((call == NULL) == (expected[0] != 0) && strcmp(messages, expected) == 0, "%s\n  found    %s\n  expected %s", symbol, messages, expected);
+    CHECK_MSG((call == NULL) == (expected[0] != 0) && strcmp(messages, expected) == 0,
+              "%s\n  found    %s\n  expected %s", symbol, messages, expected);
     tv_call_free(call);
     tv_signature_close(signature);
 }
@@ -64,7 +66,11 @@ static void accepted(const char *symbol, const tv_arg *args, size_t count)
     refused(symbol, args, count, "");
 }
 
-#define SHAPE(...) (const int64_t[]){__VA_ARGS__}
+#define SHAPE(...)    \
+    (const int64_t[]) \
+    {                 \
+        __VA_ARGS__   \
+    }
 
 /* One array against one promise each. */
 static void test_promises(void)
@@ -72,7 +78,8 @@ static void test_promises(void)
     given g;
     tv_arg a;
     a = array_arg(&g, 0, TV_F32, 1, SHAPE(100), NULL);
-    refused("k_Kt1_A1f32_1i16t1_p16", &a, 1, "C-ARG-04 argument 'a': extent 0 is 100, which is not a multiple of 16 as promised");
+    refused("k_Kt1_A1f32_1i16t1_p16", &a, 1,
+            "C-ARG-04 argument 'a': extent 0 is 100, which is not a multiple of 16 as promised");
     refused("k_Kt2_A1f32_1s64", &a, 1, "C-ARG-04 argument 'a': extent 0 is 100, but the kernel was compiled for 64");
     refused("k_Kt1_A1f32_1t2", &a, 1, "C-ARG-05 argument 'a': stride 0 is 1, but the kernel was compiled for 2");
     refused("k_Kt1_A1f32_1v4", &a, 1, "C-ARG-05 argument 'a': stride 0 is 1, which is not a multiple of 4 as promised");
@@ -97,8 +104,9 @@ static void test_addresses(void)
             "C-ARG-06 argument 'a' begins at an address % 16 = 8; it must be a multiple of 16 bytes as promised");
     a = array_arg(&g, 2, TV_F32, 1, SHAPE(16), NULL);
     a.name = "x";
-    refused("k_Kt1_A1f32", &a, 1,
-            "C-ARG-06 argument 'x' begins at an address % 4 = 2; it must be a multiple of 4 bytes, the size of an element");
+    refused(
+        "k_Kt1_A1f32", &a, 1,
+        "C-ARG-06 argument 'x' begins at an address % 4 = 2; it must be a multiple of 4 bytes, the size of an element");
 }
 
 static void test_ranges(void)
@@ -152,8 +160,8 @@ static void test_sharing(void)
     a[1] = array_arg(&g[1], 60, TV_F32, 1, SHAPE(16), NULL);
     refused("k_Kt1_A1f32_A1f32", a, 2, both);
     accepted("k_Kt1_A1f32_g0_A1f32_g0", a, 2);
-    refused("k_Kt1_A1f32_g0_A1f32_g1_A1f32_g0g1", (tv_arg[]){a[0], a[1], array_arg(&g[2], 4096, TV_F32, 1, SHAPE(1), NULL)}, 3,
-            both);
+    refused("k_Kt1_A1f32_g0_A1f32_g1_A1f32_g0g1",
+            (tv_arg[]){a[0], a[1], array_arg(&g[2], 4096, TV_F32, 1, SHAPE(1), NULL)}, 3, both);
     /* Even and odd columns of one matrix cross, but do not meet. */
     a[0] = array_arg(&g[0], 0, TV_F32, 2, SHAPE(4, 4), SHAPE(8, 2));
     a[1] = array_arg(&g[1], 4, TV_F32, 2, SHAPE(4, 4), SHAPE(8, 2));
@@ -181,12 +189,14 @@ static void test_lists(void)
     int64_t shape[3] = {4, 5, 6}, strides[3][1] = {{1}, {2}, {1}};
     tv_array arrays[3];
     for (int i = 0; i < 3; i++)
-        arrays[i] = (tv_array){.data = memory + 1024 * i, .dtype = TV_F32, .ndim = 1, .shape = &shape[i], .strides = strides[i]};
+        arrays[i] = (tv_array){
+            .data = memory + 1024 * i, .dtype = TV_F32, .ndim = 1, .shape = &shape[i], .strides = strides[i]};
     tv_arg list = {.name = "xs", .arrays = arrays, .array_count = 3};
     tv_call *call = call_of("k_Kt1_LA1f32_1l0", &list, 1, &s);
     void *ptr = NULL;
     size_t size = 0, count = 0;
-    CHECK(call && tv_call_storage(call, 0, &ptr, &size) && size == (9 + 1) * 8 && !tv_call_storage(call, 1, &ptr, &size));
+    CHECK(call && tv_call_storage(call, 0, &ptr, &size) && size == (9 + 1) * 8
+          && !tv_call_storage(call, 1, &ptr, &size));
     const void *const *params = call ? tv_call_params(call, &count) : NULL;
     CHECK(count == 2 && memcmp(params[0], &ptr, 8) == 0 && memcmp(params[1], &(int32_t){3}, 4) == 0);
     uint64_t want[9] = {(uintptr_t)memory, 4, 1, (uintptr_t)memory + 1024, 5, 2, (uintptr_t)memory + 2048, 6, 1};
@@ -194,10 +204,12 @@ static void test_lists(void)
     tv_call_free(call);
     tv_signature_close(s);
 
-    refused("k_Kt1_LA1f32_1t1", &list, 1, "C-ARG-05 argument 'xs[1]': stride 0 is 2, but the kernel was compiled for 1");
+    refused("k_Kt1_LA1f32_1t1", &list, 1,
+            "C-ARG-05 argument 'xs[1]': stride 0 is 2, but the kernel was compiled for 1");
     refused("k_Kt1_A1f32", &list, 1, "C-ARG-01 argument 'xs' is a list, but the kernel takes one array");
     arrays[2].data = arrays[0].data;
-    refused("k_Kt1_LA1f32_1l0", &list, 1, "C-ARG-08 arguments 'xs[0]' and 'xs[2]' share memory, but no alias group allows it");
+    refused("k_Kt1_LA1f32_1l0", &list, 1,
+            "C-ARG-08 arguments 'xs[0]' and 'xs[2]' share memory, but no alias group allows it");
     accepted("k_Kt1_LiA1f32_1l0", &list, 1);
     list.array_count = 0;
     accepted("k_Kt1_LA1f32_1l0", &list, 1);
@@ -207,8 +219,10 @@ static void test_layout(void)
 {
     tv_signature *s;
     given g[2];
-    tv_arg a[5] = {array_arg(&g[0], 0, TV_F32, 2, SHAPE(3, 5), NULL), {.dtype = TV_U8, .bits = 200},
-                   array_arg(&g[1], 1024, TV_I64, 1, SHAPE(7), SHAPE(-1)), {.dtype = TV_BOOL, .bits = 3},
+    tv_arg a[5] = {array_arg(&g[0], 0, TV_F32, 2, SHAPE(3, 5), NULL),
+                   {.dtype = TV_U8, .bits = 200},
+                   array_arg(&g[1], 1024, TV_I64, 1, SHAPE(7), SHAPE(-1)),
+                   {.dtype = TV_BOOL, .bits = 3},
                    {.dtype = TV_F64, .bits = 0x3ff0000000000000}};
     tv_call *call = call_of("k_Kt2_T2A2f32I7_Si8_A1i64_w_T1Sb8_Sf64", a, 5, &s);
     size_t count = 0;

@@ -54,7 +54,7 @@ static void run_op(history *h, bc_arena *arena, both *b, uint32_t op)
         return;
     uint32_t place = place_of(block, op, instance);
     h->instances[block][op]++;
-    h->events[place] = (vm_event){ block, op, instance, h->sequence[block]++ };
+    h->events[place] = (vm_event){block, op, instance, h->sequence[block]++};
     h->happened[place] = true;
     b->clock = vm_clock_with(arena, b->clock, &h->events[place]);
     b->set[place] = true;
@@ -70,8 +70,8 @@ static void check_clocks(void)
 {
     uint32_t state = 7;
     for (unsigned round = 0; round < 300; round++) {
-        history h = { 0 };
-        both clocks[CLOCKS] = { 0 };
+        history h = {0};
+        both clocks[CLOCKS] = {0};
         bc_arena arena;
         bc_arena_init(&arena, NULL, 0);
         bool good = true;
@@ -86,8 +86,8 @@ static void check_clocks(void)
                 a->clock = vm_clock_join(&arena, a->clock, b->clock);
                 add_set(a, b);
             } else if (what == 2 && a->block != b->block && b->clock) { /* a acquires what b releases */
-                const vm_clock *left = vm_clock_publish(&arena, b->clock, b->block, h.instances[b->block], OPS,
-                                                        h.sequence[b->block]);
+                const vm_clock *left =
+                    vm_clock_publish(&arena, b->clock, b->block, h.instances[b->block], OPS, h.sequence[b->block]);
                 a->clock = vm_clock_acquire(&arena, a->clock, left);
                 add_set(a, b);
             } else if (what == 3 && a->block == b->block) {
@@ -106,16 +106,16 @@ static void check_size(void)
     bc_arena arena;
     bc_arena_init(&arena, NULL, 0);
     const vm_clock *clock = NULL;
-    uint32_t instances[2] = { 0 }, sequence = 0;
+    uint32_t instances[2] = {0}, sequence = 0;
     for (unsigned i = 0; i < 1000; i++)
         for (uint32_t op = 0; op < 2; op++)
-            clock = vm_clock_with(&arena, clock, &(vm_event){ 5, op, instances[op]++, sequence++ });
+            clock = vm_clock_with(&arena, clock, &(vm_event){5, op, instances[op]++, sequence++});
     CHECK(clock && clock->count == 2);
     const vm_clock *left = vm_clock_publish(&arena, clock, 5, instances, 2, sequence);
     CHECK(left && left->count == 1);
-    CHECK(vm_clock_has(left, &(vm_event){ 5, 1, 999, 1999 }));
-    CHECK(!vm_clock_has(left, &(vm_event){ 5, 1, 1000, 2000 }));
-    CHECK(!vm_clock_has(left, &(vm_event){ 4, 1, 0, 0 }));
+    CHECK(vm_clock_has(left, &(vm_event){5, 1, 999, 1999}));
+    CHECK(!vm_clock_has(left, &(vm_event){5, 1, 1000, 2000}));
+    CHECK(!vm_clock_has(left, &(vm_event){4, 1, 0, 0}));
     bc_arena_release(&arena);
 }
 
@@ -126,7 +126,7 @@ enum { ROOM = 4096 };
 /* Marks the bytes of all elements with where they are; false: two elements share a byte. */
 static bool mark(const tv_array *a, const unsigned char *memory, int *marks)
 {
-    int64_t index[TV_MAX_RANK] = { 0 };
+    int64_t index[TV_MAX_RANK] = {0};
     size_t item = tv_dtype_bits(a->dtype) / 8, count = 1;
     bool distinct = true;
     for (uint32_t d = 0; d < a->ndim; d++)
@@ -159,7 +159,7 @@ static int place_of_index(const vm_array *a, const int64_t *index)
 static void check_array(const tv_array *a, const unsigned char *memory, unsigned round)
 {
     static int marks[ROOM];
-    vm_arrays arrays = { 0 };
+    vm_arrays arrays = {0};
     const tv_allocator allocator = bc_default_allocator();
     for (size_t i = 0; i < ROOM; i++)
         marks[i] = -1;
@@ -178,7 +178,7 @@ static void check_array(const tv_array *a, const unsigned char *memory, unsigned
             good &= found == (mine >= 0) && (!found || place_of_index(known, index) == mine) && is_element == found;
     }
     good &= !known->packed || !gaps;
-    good &= !vm_array_element(known, known->high, (int64_t[TV_MAX_RANK]){ 0 });
+    good &= !vm_array_element(known, known->high, (int64_t[TV_MAX_RANK]){0});
     CHECK_MSG(good, "round %u", round);
     vm_arrays_release(&arrays, &allocator);
 }
@@ -186,11 +186,11 @@ static void check_array(const tv_array *a, const unsigned char *memory, unsigned
 static void check_arrays(void)
 {
     static unsigned char memory[ROOM];
-    static const tv_dtype dtypes[] = { TV_I8, TV_F16, TV_F32, TV_F64 };
+    static const tv_dtype dtypes[] = {TV_I8, TV_F16, TV_F32, TV_F64};
     uint32_t state = 3;
     for (unsigned round = 0; round < 2000; round++) {
         int64_t shape[3], strides[3];
-        tv_array a = { memory + ROOM / 2, dtypes[below(&state, 4)], below(&state, 4), shape, strides };
+        tv_array a = {memory + ROOM / 2, dtypes[below(&state, 4)], below(&state, 4), shape, strides};
         for (uint32_t d = 0; d < a.ndim; d++) {
             shape[d] = 1 + below(&state, 5);
             strides[d] = (int64_t)below(&state, 33) - 16;
@@ -202,13 +202,12 @@ static void check_arrays(void)
 /* ---- the public interface ---- */
 
 /* Two tile blocks write to the same element of p, and element 0 of q is read before it is written. */
-static const char racy[] =
-    "entry @k(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>) {\n"
-    "  %x, %y, %z = get_tile_block_id : tile<i32>\n"
-    "  %v, %t0 = load_ptr_tko weak %q : tile<ptr<i32>> -> tile<i32>, token\n"
-    "  %t1 = store_ptr_tko weak %p, %v token=%t0 : tile<ptr<i32>>, tile<i32> -> token\n"
-    "  return\n"
-    "}\n";
+static const char racy[] = "entry @k(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>) {\n"
+                           "  %x, %y, %z = get_tile_block_id : tile<i32>\n"
+                           "  %v, %t0 = load_ptr_tko weak %q : tile<ptr<i32>> -> tile<i32>, token\n"
+                           "  %t1 = store_ptr_tko weak %p, %v token=%t0 : tile<ptr<i32>>, tile<i32> -> token\n"
+                           "  return\n"
+                           "}\n";
 
 typedef struct seen {
     unsigned races, unwritten, others;
@@ -230,22 +229,22 @@ static void note(void *user, const tv_diag *d)
 
 static tv_status run(const tv_module *m, const tv_vm_options *options, seen *s)
 {
-    int32_t p[4] = { 0 }, q[4] = { 5 }, *pp = p, *pq = q;
-    const void *params[] = { &pp, &pq };
+    int32_t p[4] = {0}, q[4] = {5}, *pp = p, *pq = q;
+    const void *params[] = {&pp, &pq};
     const int64_t four = 4;
-    tv_sink sink = { s, note };
+    tv_sink sink = {s, note};
     tv_vm *vm;
     tv_status status = tv_vm_new(m, options, sink, &vm);
     if (status != TV_OK)
         return status;
-    const tv_array array = { q, TV_I32, 1, &four, NULL };
+    const tv_array array = {q, TV_I32, 1, &four, NULL};
     status = tv_vm_add_buffer(vm, p, sizeof p, "p", true, sink);
     if (status == TV_OK)
         status = tv_vm_add_buffer(vm, q, sizeof q, "q", false, sink);
     if (status == TV_OK)
         status = tv_vm_describe_array(vm, &array, "q", true, sink);
     if (status == TV_OK)
-        status = tv_vm_run(vm, "k", (const uint32_t[]){ 2, 1, 1 }, params, 2, sink);
+        status = tv_vm_run(vm, "k", (const uint32_t[]){2, 1, 1}, params, 2, sink);
     CHECK(status != TV_INVALID || p[0] == 5); /* the results are those of the first run */
     tv_vm_free(vm);
     return status;
@@ -277,10 +276,10 @@ static void check_failing(const tv_module *m)
 {
     tv_status status = TV_NO_MEMORY;
     for (unsigned long n = 0; n < 1000 && status != TV_INVALID; n++) {
-        supply s = { n, 0 };
-        seen found = { 0 };
-        tv_allocator allocator = { &s, take, give_back };
-        status = run(m, &(tv_vm_options){ .allocator = &allocator, .checks = TV_CHECK_ALL, .check_orders = 1 }, &found);
+        supply s = {n, 0};
+        seen found = {0};
+        tv_allocator allocator = {&s, take, give_back};
+        status = run(m, &(tv_vm_options){.allocator = &allocator, .checks = TV_CHECK_ALL, .check_orders = 1}, &found);
         CHECK_MSG(status == TV_NO_MEMORY || status == TV_TRAP || status == TV_INVALID, "allocation %lu: %d", n,
                   (int)status);
         CHECK_MSG(s.held == 0, "allocation %lu leaves %lu", n, s.held);
@@ -291,19 +290,19 @@ static void check_failing(const tv_module *m)
 static void check_interface(void)
 {
     tv_module *m;
-    tv_sink none = { NULL, NULL };
+    tv_sink none = {NULL, NULL};
     CHECK(tv_module_parse(racy, sizeof racy - 1, 0, NULL, none, &m) == TV_OK);
     CHECK(tv_module_verify(m, NULL, none) == TV_OK);
-    seen s = { 0 };
-    CHECK(run(m, &(tv_vm_options){ .threads = 1 }, &s) == TV_OK && s.races + s.unwritten + s.others == 0);
-    CHECK(run(m, &(tv_vm_options){ .checks = TV_CHECK_ALL }, &s) == TV_INVALID);
+    seen s = {0};
+    CHECK(run(m, &(tv_vm_options){.threads = 1}, &s) == TV_OK && s.races + s.unwritten + s.others == 0);
+    CHECK(run(m, &(tv_vm_options){.checks = TV_CHECK_ALL}, &s) == TV_INVALID);
     CHECK(s.races == 1 && s.unwritten == 1 && s.others == 0 && s.second_op);
-    s = (seen){ 0 };
-    CHECK(run(m, &(tv_vm_options){ .checks = TV_CHECK_TOKENS | TV_CHECK_ASSUME }, &s) == TV_OK && s.races == 0);
-    CHECK(run(m, &(tv_vm_options){ .checks = TV_CHECK_ALL, .max_findings = 1 }, &s) == TV_INVALID);
+    s = (seen){0};
+    CHECK(run(m, &(tv_vm_options){.checks = TV_CHECK_TOKENS | TV_CHECK_ASSUME}, &s) == TV_OK && s.races == 0);
+    CHECK(run(m, &(tv_vm_options){.checks = TV_CHECK_ALL, .max_findings = 1}, &s) == TV_INVALID);
     CHECK(s.races + s.unwritten == 1);
-    s = (seen){ 0 };
-    CHECK(run(m, &(tv_vm_options){ .checks = TV_CHECK_ALL, .memory_limit = 3000 }, &s) != TV_OK && s.others == 1);
+    s = (seen){0};
+    CHECK(run(m, &(tv_vm_options){.checks = TV_CHECK_ALL, .memory_limit = 3000}, &s) != TV_OK && s.others == 1);
     check_failing(m);
     tv_module_close(m);
     uint32_t all = 0;

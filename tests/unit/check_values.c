@@ -17,46 +17,86 @@ static bool outside(int x)
 {
     return x < -128 || x > 127;
 }
-static bool add_signed(int a, int b) { return outside(s(a) + s(b)); }
-static bool add_unsigned(int a, int b) { return a + b > 255; }
-static bool sub_signed(int a, int b) { return outside(s(a) - s(b)); }
-static bool sub_unsigned(int a, int b) { return a - b < 0; }
-static bool mul_signed(int a, int b) { return outside(s(a) * s(b)); }
-static bool mul_unsigned(int a, int b) { return a * b > 255; }
-static bool shl_signed(int a, int b) { return b < 8 && outside(s(a) * (1 << b)); }
-static bool shl_unsigned(int a, int b) { return b < 8 && a * (1 << b) > 255; }
-static bool too_far(int a, int b) { (void)a; return b >= 8; }
-static bool by_zero(int a, int b) { (void)a; return b == 0; }
-static bool quotient(int a, int b) { return s(b) == -1 && s(a) == -128; }
-static bool never(int a, int b) { (void)a; (void)b; return false; }
+static bool add_signed(int a, int b)
+{
+    return outside(s(a) + s(b));
+}
+static bool add_unsigned(int a, int b)
+{
+    return a + b > 255;
+}
+static bool sub_signed(int a, int b)
+{
+    return outside(s(a) - s(b));
+}
+static bool sub_unsigned(int a, int b)
+{
+    return a - b < 0;
+}
+static bool mul_signed(int a, int b)
+{
+    return outside(s(a) * s(b));
+}
+static bool mul_unsigned(int a, int b)
+{
+    return a * b > 255;
+}
+static bool shl_signed(int a, int b)
+{
+    return b < 8 && outside(s(a) * (1 << b));
+}
+static bool shl_unsigned(int a, int b)
+{
+    return b < 8 && a * (1 << b) > 255;
+}
+static bool too_far(int a, int b)
+{
+    (void)a;
+    return b >= 8;
+}
+static bool by_zero(int a, int b)
+{
+    (void)a;
+    return b == 0;
+}
+static bool quotient(int a, int b)
+{
+    return s(b) == -1 && s(a) == -128;
+}
+static bool never(int a, int b)
+{
+    (void)a;
+    (void)b;
+    return false;
+}
 
 typedef struct binary_case {
-    const char *op;        /* between "%r =" and ": tile" */
+    const char *op; /* between "%r =" and ": tile" */
     const char *rule;
     wrong_fn *wrong;
 } binary_case;
 
 static const binary_case binary_cases[] = {
-    { "addi %i, %c overflow<no_signed_wrap>", "X-OVF-01", add_signed },
-    { "addi %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", add_unsigned },
-    { "addi %i, %c overflow<no_wrap>", "X-OVF-01", add_signed },
-    { "addi %i, %c overflow<no_wrap>", "X-OVF-02", add_unsigned },
-    { "addi %i, %c", "X-OVF-01", never },
-    { "subi %i, %c overflow<no_signed_wrap>", "X-OVF-01", sub_signed },
-    { "subi %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", sub_unsigned },
-    { "muli %i, %c overflow<no_signed_wrap>", "X-OVF-01", mul_signed },
-    { "muli %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", mul_unsigned },
-    { "shli %i, %c overflow<no_signed_wrap>", "X-OVF-01", shl_signed },
-    { "shli %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", shl_unsigned },
-    { "shli %i, %c", "X-SHF-01", too_far },
-    { "shri %i, %c signed", "X-SHF-01", too_far },
-    { "shri %i, %c unsigned", "X-SHF-01", too_far },
-    { "divi %i, %c signed", "X-DIV-01", by_zero },
-    { "divi %i, %c signed", "X-DIV-02", quotient },
-    { "divi %i, %c unsigned", "X-DIV-01", by_zero },
-    { "divi %i, %c unsigned", "X-DIV-02", never },
-    { "remi %i, %c signed", "X-DIV-01", by_zero },
-    { "remi %i, %c signed", "X-DIV-02", quotient },
+    {"addi %i, %c overflow<no_signed_wrap>", "X-OVF-01", add_signed},
+    {"addi %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", add_unsigned},
+    {"addi %i, %c overflow<no_wrap>", "X-OVF-01", add_signed},
+    {"addi %i, %c overflow<no_wrap>", "X-OVF-02", add_unsigned},
+    {"addi %i, %c", "X-OVF-01", never},
+    {"subi %i, %c overflow<no_signed_wrap>", "X-OVF-01", sub_signed},
+    {"subi %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", sub_unsigned},
+    {"muli %i, %c overflow<no_signed_wrap>", "X-OVF-01", mul_signed},
+    {"muli %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", mul_unsigned},
+    {"shli %i, %c overflow<no_signed_wrap>", "X-OVF-01", shl_signed},
+    {"shli %i, %c overflow<no_unsigned_wrap>", "X-OVF-02", shl_unsigned},
+    {"shli %i, %c", "X-SHF-01", too_far},
+    {"shri %i, %c signed", "X-SHF-01", too_far},
+    {"shri %i, %c unsigned", "X-SHF-01", too_far},
+    {"divi %i, %c signed", "X-DIV-01", by_zero},
+    {"divi %i, %c signed", "X-DIV-02", quotient},
+    {"divi %i, %c unsigned", "X-DIV-01", by_zero},
+    {"divi %i, %c unsigned", "X-DIV-02", never},
+    {"remi %i, %c signed", "X-DIV-01", by_zero},
+    {"remi %i, %c signed", "X-DIV-02", quotient},
 };
 
 /* ---- running ---- */
@@ -64,7 +104,7 @@ static const binary_case binary_cases[] = {
 typedef struct counter {
     const char *rule;
     unsigned long elements;
-    bool failed;             /* something else was reported */
+    bool failed; /* something else was reported */
 } counter;
 
 /* "..., for N of M elements"; without it, 1. */
@@ -83,7 +123,7 @@ static void count(void *user, const tv_diag *d)
 static tv_module *parse(const char *text, unsigned minor)
 {
     tv_module *m = NULL;
-    tv_sink none = { NULL, NULL };
+    tv_sink none = {NULL, NULL};
     CHECK_MSG(tv_module_parse(text, strlen(text), minor, NULL, none, &m) == TV_OK, "%s", text);
     if (m && tv_module_verify(m, NULL, none) != TV_OK) {
         CHECK_MSG(false, "%s", text);
@@ -95,9 +135,9 @@ static tv_module *parse(const char *text, unsigned minor)
 
 static unsigned long run(tv_vm *vm, const void *param, const char *rule)
 {
-    counter c = { rule, 0, false };
-    const void *params[] = { param };
-    tv_status status = tv_vm_run(vm, "k", (const uint32_t[]){ 1, 1, 1 }, params, 1, (tv_sink){ &c, count });
+    counter c = {rule, 0, false};
+    const void *params[] = {param};
+    tv_status status = tv_vm_run(vm, "k", (const uint32_t[]){1, 1, 1}, params, 1, (tv_sink){&c, count});
     CHECK_MSG(!c.failed && (status == TV_OK || status == TV_INVALID), "%s: %d", rule, (int)status);
     return c.elements;
 }
@@ -105,8 +145,8 @@ static unsigned long run(tv_vm *vm, const void *param, const char *rule)
 static tv_vm *machine(const tv_module *m)
 {
     tv_vm *vm = NULL;
-    tv_sink none = { NULL, NULL };
-    CHECK(tv_vm_new(m, &(tv_vm_options){ .checks = TV_CHECK_VALUES }, none, &vm) == TV_OK);
+    tv_sink none = {NULL, NULL};
+    CHECK(tv_vm_new(m, &(tv_vm_options){.checks = TV_CHECK_VALUES}, none, &vm) == TV_OK);
     return vm;
 }
 
@@ -120,7 +160,8 @@ static void check_binary(const binary_case *k)
              "  %%c = broadcast %%d : tile<1xi8> -> tile<256xi8>\n"
              "  %%r = %s : tile<256xi8>\n"
              "  return\n"
-             "}\n", k->op);
+             "}\n",
+             k->op);
     tv_module *m = parse(text, 0);
     tv_vm *vm = m ? machine(m) : NULL;
     for (int b = 0; b < 256 && vm; b++) {
@@ -141,7 +182,8 @@ static double f16_value(unsigned bits)
 {
     unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
     double x = exponent == 31 ? (fraction ? NAN : INFINITY)
-               : exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24);
+               : exponent     ? ldexp(1024 + fraction, (int)exponent - 25)
+                              : ldexp(fraction, -24);
     return bits >> 15 ? -x : x;
 }
 
@@ -160,7 +202,8 @@ static void check_ftoi(unsigned width, bool is_signed, bool saturating)
              "  %%x = bitcast %%i : tile<65536xi16> -> tile<65536xf16>\n"
              "  %%r = ftoi %%x %s%s : tile<65536xf16> -> tile<65536xi%u>\n"
              "  return\n"
-             "}\n", is_signed ? "signed" : "unsigned", saturating ? " saturating" : "", width);
+             "}\n",
+             is_signed ? "signed" : "unsigned", saturating ? " saturating" : "", width);
     tv_module *m = parse(text, 4);
     tv_vm *vm = m ? machine(m) : NULL;
     uint8_t param = 0;

@@ -67,9 +67,22 @@ static void make_tree(void)
 
 static void remove_tree(void)
 {
-    static const char *const names[] = {"sub/dangling.tbc", "sub/link.tbc", "sub/loop", "sub/deep/k.tilebc", "sub/z.cutile",
-                                        ".tbc", "llvm.bc", "text.txt", "short", "kernel", "a.tileirbc", "b.tbc",
-                                        "sub/deep", "sub", "empty", ""};
+    static const char *const names[] = {"sub/dangling.tbc",
+                                        "sub/link.tbc",
+                                        "sub/loop",
+                                        "sub/deep/k.tilebc",
+                                        "sub/z.cutile",
+                                        ".tbc",
+                                        "llvm.bc",
+                                        "text.txt",
+                                        "short",
+                                        "kernel",
+                                        "a.tileirbc",
+                                        "b.tbc",
+                                        "sub/deep",
+                                        "sub",
+                                        "empty",
+                                        ""};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         CHECK_MSG(remove(at(names[i])) == 0, "%s", names[i]);
 }
@@ -79,9 +92,11 @@ int main(void)
     bool failed;
     make_tree();
     const char *all = found("", &failed);
-    CHECK_MSG(strcmp(all, "a.tileirbc b.tbc kernel sub/deep/k.tilebc sub/link.tbc sub/z.cutile") == 0 && !failed, "%s", all);
+    CHECK_MSG(strcmp(all, "a.tileirbc b.tbc kernel sub/deep/k.tilebc sub/link.tbc sub/z.cutile") == 0 && !failed, "%s",
+              all);
     CHECK(strcmp(found("sub/deep", &failed), "sub/deep/k.tilebc") == 0 && !failed);
-    CHECK(strcmp(found("sub/loop", &failed), "sub/loop/deep/k.tilebc sub/loop/link.tbc sub/loop/z.cutile") == 0 && !failed);
+    CHECK(strcmp(found("sub/loop", &failed), "sub/loop/deep/k.tilebc sub/loop/link.tbc sub/loop/z.cutile") == 0
+          && !failed);
     CHECK(strcmp(found("empty", &failed), "") == 0 && failed);
     CHECK(strcmp(found("text.txt", &failed), "text.txt") == 0 && !failed); /* a file is taken as it is */
     CHECK(strcmp(found("missing", &failed), "missing") == 0 && !failed);   /* and reported when it is read */

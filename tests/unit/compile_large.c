@@ -1,5 +1,5 @@
-/* Tiles larger than the registers of a block, compiled to PTX: text and assembling time that do not grow with the tile, and on
-   the simulator what the virtual machine gives. All elements are integers, so results are the same bits. */
+/* Tiles larger than the registers of a block, compiled to PTX: text and assembling time that do not grow with the tile,
+   and on the simulator what the virtual machine gives. All elements are integers, so results are the same bits. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,8 +8,8 @@
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 
-/* The body of a kernel: from %x, loaded from %a, to %r, which goes to %b. $T is the tile's type, $P and $B those of pointers and
-   bits in its shape, $R and $C its rows and columns, $H half the rows. */
+/* The body of a kernel: from %x, loaded from %a, to %r, which goes to %b. $T is the tile's type, $P and $B those of
+   pointers and bits in its shape, $R and $C its rows and columns, $H half the rows. */
 typedef struct example {
     const char *name, *body;
 } example;
@@ -25,8 +25,9 @@ static const example examples[] = {
     {"columns", "%e = reduce %x dim=0 identities=[0 : i32] : $T -> tile<$Cxi32> " SUM
                 "%f = reshape %e : tile<$Cxi32> -> tile<1x$Cxi32>\n%g = broadcast %f : tile<1x$Cxi32> -> $T\n"
                 "%r = xori %x, %g : $T\n"},
-    {"all", "%v = reshape %x : $T -> tile<$Nxi32>\n%e = reduce %v dim=0 identities=[0 : i32] : tile<$Nxi32> -> tile<i32> " SUM
-            "%f = reshape %e : tile<i32> -> tile<1x1xi32>\n%g = broadcast %f : tile<1x1xi32> -> $T\n%r = addi %x, %g : $T\n"},
+    {"all",
+     "%v = reshape %x : $T -> tile<$Nxi32>\n%e = reduce %v dim=0 identities=[0 : i32] : tile<$Nxi32> -> tile<i32> " SUM
+     "%f = reshape %e : tile<i32> -> tile<1x1xi32>\n%g = broadcast %f : tile<1x1xi32> -> $T\n%r = addi %x, %g : $T\n"},
     {"scans", "%e = scan %x dim=1 reverse=false identities=[0 : i32] : $T -> $T " SUM
               "%r = scan %e dim=0 reverse=true identities=[0 : i32] : $T -> $T " SUM},
     {"long scan", "%v = reshape %x : $T -> tile<$Nxi32>\n"
@@ -37,23 +38,26 @@ static const example examples[] = {
                "%k = broadcast %j : tile<1x$Rxi32> -> tile<$Cx$Rxi32>\n%m = muli %p, %k : tile<$Cx$Rxi32>\n"
                "%q = permute %m [1, 0] : tile<$Cx$Rxi32> -> $T\n%s = reshape %m : tile<$Cx$Rxi32> -> $T\n"
                "%r = addi %q, %s : $T\n"},
-    {"parts", "%h = extract %x[%one, %zero] : $T -> tile<$Hx$Cxi32>\n%g = extract %x[%zero, %zero] : $T -> tile<$Hx$Cxi32>\n"
-              "%s = addi %h, %g : tile<$Hx$Cxi32>\n%r = cat %h, %s dim=0 : tile<$Hx$Cxi32>, tile<$Hx$Cxi32> -> $T\n"},
-    {"loops", "%three = constant <i32: 3> : tile<i32>\n%k = constant <i32: 5> : $T\n"
-              "%r, %o = for %i in (%zero to %three, step %one) : tile<i32> iter_values(%u = %x, %v = %k) -> ($T, $T) {\n"
-              "%w = muli %u, %k : $T\n%c = cmpi equal %i, %one, signed : tile<i32> -> tile<i1>\n"
-              "%y = if %c -> ($T) { %z = addi %w, %v : $T yield %z : $T } else { yield %w : $T }\n"
-              "continue %v, %y : $T, $T\n}\n"},
-    {"pointers", "%i = iota : tile<$Nxi32>\n%k = constant <i32: 7> : tile<$Nxi32>\n%j = muli %i, %k : tile<$Nxi32>\n"
-                 "%ones = constant <i32: $M> : tile<$Nxi32>\n%at = andi %j, %ones : tile<$Nxi32>\n"
-                 "%g = cmpi less_than %i, %at, signed : tile<$Nxi32> -> tile<$Nxi1>\n"
-                 "%e = reshape %a : tile<ptr<i32>> -> tile<1xptr<i32>>\n"
-                 "%f = broadcast %e : tile<1xptr<i32>> -> tile<$Nxptr<i32>>\n"
-                 "%p = offset %f, %at : tile<$Nxptr<i32>>, tile<$Nxi32> -> tile<$Nxptr<i32>>\n"
-                 "%s, %n = load_ptr_tko weak %p, %g, %i : tile<$Nxptr<i32>>, tile<$Nxi1>, tile<$Nxi32> -> tile<$Nxi32>, token\n"
-                 "%old, %m = atomic_rmw_tko relaxed device %p, add, %i token=%n : "
-                 "tile<$Nxptr<i32>>, tile<$Nxi32> -> tile<$Nxi32>, token\n"
-                 "%t = xori %s, %old : tile<$Nxi32>\n%r = reshape %t : tile<$Nxi32> -> $T\n"},
+    {"parts",
+     "%h = extract %x[%one, %zero] : $T -> tile<$Hx$Cxi32>\n%g = extract %x[%zero, %zero] : $T -> tile<$Hx$Cxi32>\n"
+     "%s = addi %h, %g : tile<$Hx$Cxi32>\n%r = cat %h, %s dim=0 : tile<$Hx$Cxi32>, tile<$Hx$Cxi32> -> $T\n"},
+    {"loops",
+     "%three = constant <i32: 3> : tile<i32>\n%k = constant <i32: 5> : $T\n"
+     "%r, %o = for %i in (%zero to %three, step %one) : tile<i32> iter_values(%u = %x, %v = %k) -> ($T, $T) {\n"
+     "%w = muli %u, %k : $T\n%c = cmpi equal %i, %one, signed : tile<i32> -> tile<i1>\n"
+     "%y = if %c -> ($T) { %z = addi %w, %v : $T yield %z : $T } else { yield %w : $T }\n"
+     "continue %v, %y : $T, $T\n}\n"},
+    {"pointers",
+     "%i = iota : tile<$Nxi32>\n%k = constant <i32: 7> : tile<$Nxi32>\n%j = muli %i, %k : tile<$Nxi32>\n"
+     "%ones = constant <i32: $M> : tile<$Nxi32>\n%at = andi %j, %ones : tile<$Nxi32>\n"
+     "%g = cmpi less_than %i, %at, signed : tile<$Nxi32> -> tile<$Nxi1>\n"
+     "%e = reshape %a : tile<ptr<i32>> -> tile<1xptr<i32>>\n"
+     "%f = broadcast %e : tile<1xptr<i32>> -> tile<$Nxptr<i32>>\n"
+     "%p = offset %f, %at : tile<$Nxptr<i32>>, tile<$Nxi32> -> tile<$Nxptr<i32>>\n"
+     "%s, %n = load_ptr_tko weak %p, %g, %i : tile<$Nxptr<i32>>, tile<$Nxi1>, tile<$Nxi32> -> tile<$Nxi32>, token\n"
+     "%old, %m = atomic_rmw_tko relaxed device %p, add, %i token=%n : "
+     "tile<$Nxptr<i32>>, tile<$Nxi32> -> tile<$Nxi32>, token\n"
+     "%t = xori %s, %old : tile<$Nxi32>\n%r = reshape %t : tile<$Nxi32> -> $T\n"},
     {"narrow", "%e = trunci %x : $T -> tile<$Rx$Cxi8>\n%p = permute %e [1, 0] : tile<$Rx$Cxi8> -> tile<$Cx$Rxi8>\n"
                "%f = exti %p signed : tile<$Cx$Rxi8> -> tile<$Cx$Rxi64>\n%g = muli %f, %f : tile<$Cx$Rxi64>\n"
                "%q = permute %g [1, 0] : tile<$Cx$Rxi64> -> tile<$Rx$Cxi64>\n%r = trunci %q : tile<$Rx$Cxi64> -> $T\n"},
@@ -95,17 +99,21 @@ static void put_kernel(bc_text *out, const example *e, size s)
                       "%zero = constant <i32: 0> : tile<i32>\n%one = constant <i32: 1> : tile<i32>\n");
     for (const char *x = "ab"; *x; x++) {
         bc_text_printf(out, "%%%c0 = assume div_by<16>, %%%c : tile<ptr<i32>>\n", *x, *x);
-        bc_text_printf(out, "%%%c1 = make_tensor_view %%%c0, shape = [%u, %u], strides = [%u, 1] : %s\n", *x, *x, s.rows,
-                       s.columns, s.columns, view);
-        bc_text_printf(out, "%%%cv = make_partition_view %%%c1 : partition_view<tile=(%ux%u), %s>\n", *x, *x, s.rows, s.columns,
-                       view);
+        bc_text_printf(out, "%%%c1 = make_tensor_view %%%c0, shape = [%u, %u], strides = [%u, 1] : %s\n", *x, *x,
+                       s.rows, s.columns, s.columns, view);
+        bc_text_printf(out, "%%%cv = make_partition_view %%%c1 : partition_view<tile=(%ux%u), %s>\n", *x, *x, s.rows,
+                       s.columns, view);
     }
-    bc_text_printf(out, "%%x, %%xt = load_view_tko weak %%av[%%zero, %%zero] token = %%tok : partition_view<tile=(%ux%u), %s>, "
-                        "tile<i32> -> tile<%ux%uxi32>, token\n", s.rows, s.columns, view, s.rows, s.columns);
+    bc_text_printf(
+        out,
+        "%%x, %%xt = load_view_tko weak %%av[%%zero, %%zero] token = %%tok : partition_view<tile=(%ux%u), %s>, "
+        "tile<i32> -> tile<%ux%uxi32>, token\n",
+        s.rows, s.columns, view, s.rows, s.columns);
     put_body(out, e->body, s);
-    bc_text_printf(out, "%%rt = store_view_tko weak %%r, %%bv[%%zero, %%zero] token = %%tok : tile<%ux%uxi32>, "
-                        "partition_view<tile=(%ux%u), %s>, tile<i32> -> token\nreturn\n}\n", s.rows, s.columns, s.rows, s.columns,
-                   view);
+    bc_text_printf(out,
+                   "%%rt = store_view_tko weak %%r, %%bv[%%zero, %%zero] token = %%tok : tile<%ux%uxi32>, "
+                   "partition_view<tile=(%ux%u), %s>, tile<i32> -> token\nreturn\n}\n",
+                   s.rows, s.columns, s.rows, s.columns, view);
 }
 
 /* ---- running it ---- */
@@ -132,7 +140,8 @@ static bool run_vm(const tv_module *module, tv_sink sink, uint32_t *a, uint32_t 
     const uint32_t grid[] = {1, 1, 1};
     const void *params[] = {&a, &b};
     bool ok = tv_vm_new(module, NULL, sink, &vm) == TV_OK && tv_vm_add_buffer(vm, a, bytes, "a", true, sink) == TV_OK
-           && tv_vm_add_buffer(vm, b, bytes, "b", true, sink) == TV_OK && tv_vm_run(vm, "k", grid, params, 2, sink) == TV_OK;
+              && tv_vm_add_buffer(vm, b, bytes, "b", true, sink) == TV_OK
+              && tv_vm_run(vm, "k", grid, params, 2, sink) == TV_OK;
     tv_vm_free(vm);
     return ok;
 }
@@ -170,9 +179,11 @@ static void compare(const char *name, const tv_module *module, tv_sink sink, con
 static bool compile(const char *name, const char *target, const bc_text *source, bc_text *text, tv_module **module)
 {
     tv_sink sink = {(void *)(uintptr_t)name, report};
-    bool ok = tv_module_parse(source->ptr, source->len, 0, NULL, sink, module) == TV_OK
-           && tv_module_verify(*module, NULL, sink) == TV_OK
-           && tv_compile_ptx(*module, &(tv_compile_options){.target = target}, sink, (tv_writer){text, bc_text_append}) == TV_OK;
+    bool ok =
+        tv_module_parse(source->ptr, source->len, 0, NULL, sink, module) == TV_OK
+        && tv_module_verify(*module, NULL, sink) == TV_OK
+        && tv_compile_ptx(*module, &(tv_compile_options){.target = target}, sink, (tv_writer){text, bc_text_append})
+               == TV_OK;
     CHECK_MSG(ok, "%s: is not compiled", name);
     return ok;
 }
@@ -256,7 +267,8 @@ static void check_memory(const example *e)
     bc_text source, text;
     bc_text_init(&source, NULL);
     put_kernel(&source, e, sizes[0]);
-    CHECK(tv_module_parse(source.ptr, source.len, 0, &(tv_open_options){.allocator = &limited}, sink, &module) == TV_OK);
+    CHECK(tv_module_parse(source.ptr, source.len, 0, &(tv_open_options){.allocator = &limited}, sink, &module)
+          == TV_OK);
     CHECK(tv_module_verify(module, NULL, sink) == TV_OK);
     for (tv_status status = TV_NO_MEMORY; status == TV_NO_MEMORY && n < 10000; n++) {
         bc_text_init(&text, NULL);

@@ -8,7 +8,8 @@
 static const char source[] =
     "#file = #cuda_tile.di_file<\"a\\22b.py\" in \"/src\">\n"
     "#unit = #cuda_tile.di_compile_unit<file = #file>\n"
-    "#k = #cuda_tile.di_subprogram<file = #file, line = 3, name = \"k\", linkageName = \"k\", compileUnit = #unit, scopeLine = 4>\n"
+    "#k = #cuda_tile.di_subprogram<file = #file, line = 3, name = \"k\", linkageName = \"k\", compileUnit = #unit, "
+    "scopeLine = 4>\n"
     "entry @k(%p: tile<ptr<i32>>, %a: tile<i32>) {\n"
     "  %0 = addi %a, %a : tile<i32> loc(#add)\n"
     "  %t = store_ptr_tko weak %p, %0 : tile<ptr<i32>>, tile<i32> -> token loc(#add)\n"
@@ -16,7 +17,8 @@ static const char source[] =
     "  %u = store_ptr_tko weak %p, %1 token = %t : tile<ptr<i32>>, tile<i32> -> token loc(#inlined)\n"
     "  return loc(#entry)\n"
     "} loc(#entry)\n"
-    "#h = #cuda_tile.di_subprogram<file = #file, line = 30, name = \"h\", linkageName = \"h\", compileUnit = #unit, scopeLine = 31>\n"
+    "#h = #cuda_tile.di_subprogram<file = #file, line = 30, name = \"h\", linkageName = \"h\", compileUnit = #unit, "
+    "scopeLine = 31>\n"
     "#helper = #cuda_tile.di_loc<loc(\"helper.py\":31:9) in #h>\n"
     "#inlined = loc(callsite(#helper at #add))\n"
     "#entry = #cuda_tile.di_loc<loc(\"a\\22b.py\":3:1) in #k>\n"
@@ -26,7 +28,8 @@ static void compile(const tv_module *m, bool line_info, bc_text *out)
 {
     bc_text_init(out, NULL);
     CHECK(tv_compile_ptx(m, &(tv_compile_options){.target = "sm_90", .line_info = line_info}, (tv_sink){0},
-                         (tv_writer){out, bc_text_append}) == TV_OK);
+                         (tv_writer){out, bc_text_append})
+          == TV_OK);
 }
 
 int main(void)

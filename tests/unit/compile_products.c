@@ -1,5 +1,6 @@
-/* Products in a loop, compiled to PTX and run on the simulator, with operands in every order in memory: as they are, transposed
-   by a permute, transposed by the view. The elements are small whole numbers, so that the result is exact in any order of sums. */
+/* Products in a loop, compiled to PTX and run on the simulator, with operands in every order in memory: as they are,
+   transposed by a permute, transposed by the view. The elements are small whole numbers, so that the result is exact in
+   any order of sums. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,21 +17,28 @@ static const double whole[MOST] = {-3, -2, -1, 0, 1, 2, 3}, powers[MOST] = {0.12
 typedef struct number_type {
     const char *name, *sum;
     uint32_t bytes;
-    uint32_t of[MOST];       /* the patterns of */
+    uint32_t of[MOST]; /* the patterns of */
     const double *values;
-    const char *memory;      /* its elements lie two to a byte there, in a tensor of this type; NULL: one for one, of its own */
+    const char
+        *memory; /* its elements lie two to a byte there, in a tensor of this type; NULL: one for one, of its own */
 } number_type;
 
 static const number_type f16 = {"f16", "f32", 2, {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200}, whole, NULL};
 static const number_type bf16 = {"bf16", "f32", 2, {0xC040, 0xC000, 0xBF80, 0, 0x3F80, 0x4000, 0x4040}, whole, NULL};
-static const number_type tf32 = {"tf32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}, whole, NULL};
-static const number_type f32 = {"f32", "f32", 4, {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000}, whole, NULL};
+static const number_type tf32 = {"tf32", "f32",
+                                 4,      {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000},
+                                 whole,  NULL};
+static const number_type f32 = {"f32", "f32",
+                                4,     {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000},
+                                whole, NULL};
 static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}, whole, NULL};
 static const number_type e5m2 = {"f8E5M2", "f32", 1, {0xC2, 0xC0, 0xBC, 0, 0x3C, 0x40, 0x42}, whole, NULL};
 static const number_type e8m0 = {"f8E8M0FNU", "f32", 1, {124, 125, 126, 127, 128, 129, 130}, powers, NULL};
-static const number_type ue4m3 = {"f8E4M3FN", "f32", 1, {0x80, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50}, powers_and_zero, NULL};
+static const number_type ue4m3 = {"f8E4M3FN",      "f32", 1, {0x80, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50},
+                                  powers_and_zero, NULL};
 static const number_type e2m1 = {"f4E2M1FN", "f32", 1, {13, 12, 10, 0, 2, 4, 5}, whole, "f4E2M1FN"};
-static const number_type e2m1_bytes = {"f4E2M1FN", "f32", 1, {13, 12, 10, 0, 2, 4, 5}, whole, "i8"}; /* unpacked once they are loaded */
+static const number_type e2m1_bytes = {"f4E2M1FN", "f32", 1, {13, 12, 10, 0, 2, 4, 5},
+                                       whole,      "i8"}; /* unpacked once they are loaded */
 static const number_type i8 = {"i8", "i32", 1, {0xFD, 0xFE, 0xFF, 0, 1, 2, 3}, whole, NULL};
 
 /* How an operand lies in memory. */
@@ -38,10 +46,11 @@ typedef enum order { AS_IS, PERMUTED, BY_VIEW } order;
 
 typedef struct example {
     const number_type *type;
-    uint32_t m, n, k;        /* of the tiles; K of the matrices is STEPS times as much */
+    uint32_t m, n, k; /* of the tiles; K of the matrices is STEPS times as much */
     order a, b;
     const char *target;
-    const char *has, *lacks; /* what the text must and must not hold (ld.global: a load that is not pipelined); NULL: nothing */
+    const char *has,
+        *lacks; /* what the text must and must not hold (ld.global: a load that is not pipelined); NULL: nothing */
     const number_type *scale; /* of blocks of K; NULL: there are none */
     uint32_t block;
 } example;
@@ -58,7 +67,8 @@ static const example examples[] = {
     {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync", NULL, 0},
     {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global", NULL, 0},
     {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL, NULL, 0},
-    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global", NULL, 0}, /* in parts of K: 48 KiB */
+    {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global", NULL,
+     0}, /* in parts of K: 48 KiB */
     {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global", NULL, 0},
     {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_120", "cp.async", "ld.global", NULL, 0},
     {&i8, 128, 128, 128, AS_IS, AS_IS, "sm_89", "prmt.b32", "ld.global", NULL, 0},
@@ -80,19 +90,23 @@ static const example examples[] = {
     {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &e8m0, 32},
     {&e5m2, 16, 8, 32, AS_IS, BY_VIEW, "sm_120a", "ue8m0", "mul.rn.f32", &e8m0, 32},
     {&e5m2, 128, 32, 128, PERMUTED, AS_IS, "sm_120a", "e5m2.e5m2", "mul.rn.f32", &e8m0, 32},
-    {&e5m2, 128, 128, 256, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &e8m0, 32}, /* in parts of K, by way of the ring */
+    {&e5m2, 128, 128, 256, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &e8m0,
+     32}, /* in parts of K, by way of the ring */
     {&e4m3, 128, 128, 512, BY_VIEW, AS_IS, "sm_120a", "block_scale", "cp.async", &e8m0, 32}, /* and of scratch */
     {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_100a", "m16n8k16", "block_scale", &e8m0, 32},
     {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_90a", "cp.async", "ld.global.v", &e8m0, 32},
     {&e5m2, 64, 32, 128, PERMUTED, AS_IS, "sm_80", "m16n8k16", "mul.rn.f16x2", &e8m0, 32},
-    {&e4m3, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "cp.async", "block_scale", &e8m0, 32}, /* in parts, beside scales in scratch */
+    {&e4m3, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "cp.async", "block_scale", &e8m0,
+     32}, /* in parts, beside scales in scratch */
     {&e4m3, 16, 8, 32, BY_VIEW, AS_IS, "sm_120", "m16n8k16", "block_scale", &e8m0, 32},
     {&e2m1, 64, 64, 128, AS_IS, PERMUTED, "sm_120a", "cp.async", "ld.global.v", &e8m0, 32},
     {&e2m1_bytes, 64, 64, 128, AS_IS, PERMUTED, "sm_121a", "cp.async", "ld.global.v", &e8m0, 32},
     {&e2m1, 32, 64, 64, BY_VIEW, BY_VIEW, "sm_120a", "kind::mxf4.block_scale.scale_vec::2X", "mul.rn.f32", &e8m0, 32},
-    {&e2m1_bytes, 32, 32, 128, PERMUTED, AS_IS, "sm_120a", "ldmatrix.sync.aligned.m8n8.x4.trans", "mul.rn.f32", &e8m0, 32},
+    {&e2m1_bytes, 32, 32, 128, PERMUTED, AS_IS, "sm_120a", "ldmatrix.sync.aligned.m8n8.x4.trans", "mul.rn.f32", &e8m0,
+     32},
     {&e2m1_bytes, 128, 128, 256, AS_IS, PERMUTED, "sm_120a", "scale_vec::4X", "mul.rn.f32", &ue4m3, 16},
-    {&e2m1, 64, 128, 512, AS_IS, PERMUTED, "sm_120a", "cp.async", "mul.rn.f32", &ue4m3, 16}, /* in parts of K, by way of the ring */
+    {&e2m1, 64, 128, 512, AS_IS, PERMUTED, "sm_120a", "cp.async", "mul.rn.f32", &ue4m3,
+     16}, /* in parts of K, by way of the ring */
     {&e2m1_bytes, 64, 128, 512, AS_IS, PERMUTED, "sm_121a", "cp.async", "mul.rn.f32", &ue4m3, 16},
     {&e2m1, 128, 128, 1024, PERMUTED, AS_IS, "sm_121a", "ue4m3", "cp.async", &ue4m3, 16}, /* and of scratch */
     {&e2m1, 16, 8, 64, AS_IS, AS_IS, "sm_120a", "ue4m3", "mul.rn.f32", &ue4m3, 16},
@@ -103,7 +117,8 @@ static const example examples[] = {
     {&e2m1_bytes, 64, 64, 128, AS_IS, PERMUTED, "sm_80", "cp.async", "block_scale", &e8m0, 32},
     {&e2m1_bytes, 128, 128, 256, AS_IS, PERMUTED, "sm_80", "m16n8k16", "block_scale", &ue4m3, 16},
     {&e2m1, 16, 8, 64, PERMUTED, AS_IS, "sm_120", "m16n8k16", "block_scale", &e8m0, 32},
-    {&e2m1, 32, 32, 32, AS_IS, AS_IS, "sm_120a", "mul.rn.f32", "mma.sync", &e8m0, 32}, /* half of what an instruction takes */
+    {&e2m1, 32, 32, 32, AS_IS, AS_IS, "sm_120a", "mul.rn.f32", "mma.sync", &e8m0,
+     32}, /* half of what an instruction takes */
 };
 
 static void report(void *user, const tv_diag *d)
@@ -119,7 +134,7 @@ typedef struct operand {
     const number_type *type;
     order how;
     uint32_t rows, columns, matrix_rows, matrix_columns;
-    const char *index;       /* of the tile as it lies in the view */
+    const char *index; /* of the tile as it lies in the view */
 } operand;
 
 static operand left_of(const example *e)
@@ -138,8 +153,11 @@ static operand scales_of(const example *e, const operand *o)
 {
     uint32_t block = e->block;
     if (o->name[0] == 'a')
-        return (operand){"s", e->scale, AS_IS, o->rows, o->columns / block, o->matrix_rows, o->matrix_columns / block, "%zero, %i"};
-    return (operand){"t", e->scale, AS_IS, o->rows / block, o->columns, o->matrix_rows / block, o->matrix_columns, "%i, %zero"};
+        return (operand){
+            "s", e->scale, AS_IS, o->rows, o->columns / block, o->matrix_rows, o->matrix_columns / block, "%zero, %i"};
+    return (
+        operand){"t",        e->scale, AS_IS, o->rows / block, o->columns, o->matrix_rows / block, o->matrix_columns,
+                 "%i, %zero"};
 }
 
 /* In memory. */
@@ -178,7 +196,8 @@ static void put_view(bc_text *out, const operand *o)
     uint32_t c = (turned ? o->matrix_rows : o->matrix_columns) / elements_in_one(o->type);
     bc_text_printf(out, "%%%s0 = assume div_by<16>, %%%s : tile<ptr<%s>>\n", x, x, t);
     bc_text_printf(out, "%%%s1 = make_tensor_view %%%s0, shape = [%u, %u], strides = [%u, 1] : ", x, x, r, c, c);
-    bc_text_printf(out, "tensor_view<%ux%ux%s, strides=[%u,1]>\n%%%s_m = make_partition_view %%%s1 : ", r, c, t, c, x, x);
+    bc_text_printf(out, "tensor_view<%ux%ux%s, strides=[%u,1]>\n%%%s_m = make_partition_view %%%s1 : ", r, c, t, c, x,
+                   x);
     put_view_type(out, o);
     bc_text_char(out, '\n');
 }
@@ -189,12 +208,15 @@ static void put_load(bc_text *out, const operand *o)
     const char *x = o->name, *t = o->type->name, *stored = stored_name(o->type);
     bool permuted = o->how == PERMUTED;
     uint32_t r = permuted ? o->columns : o->rows, c = permuted ? o->rows : o->columns, one = elements_in_one(o->type);
-    bc_text_printf(out, "%%%s%s, %%%s_t = load_view_tko weak %%%s_m[%s] token = %%0 : ", x, one > 1 ? "_b" : "2", x, x, o->index);
+    bc_text_printf(out, "%%%s%s, %%%s_t = load_view_tko weak %%%s_m[%s] token = %%0 : ", x, one > 1 ? "_b" : "2", x, x,
+                   o->index);
     put_view_type(out, o);
     bc_text_printf(out, ", tile<i32> -> tile<%ux%ux%s>, token\n", r, c / one, stored);
     if (one > 1) {
-        bc_text_printf(out, "%%%s_l = reshape %%%s_b : tile<%ux%ux%s> -> tile<%ux%s>\n", x, x, r, c / one, stored, r * c / one, stored);
-        bc_text_printf(out, "%%%s_u = unpack %%%s_l : tile<%ux%s> -> tile<%ux%s>\n", x, x, r * c / one, stored, r * c, t);
+        bc_text_printf(out, "%%%s_l = reshape %%%s_b : tile<%ux%ux%s> -> tile<%ux%s>\n", x, x, r, c / one, stored,
+                       r * c / one, stored);
+        bc_text_printf(out, "%%%s_u = unpack %%%s_l : tile<%ux%s> -> tile<%ux%s>\n", x, x, r * c / one, stored, r * c,
+                       t);
         bc_text_printf(out, "%%%s2 = reshape %%%s_u : tile<%ux%s> -> tile<%ux%ux%s>\n", x, x, r * c, t, r, c, t);
     }
     bc_text_printf(out, "%%%s_x = %s %%%s2 %s : ", x, permuted ? "permute" : "reshape", x, permuted ? "[1, 0]" : "");
@@ -205,8 +227,13 @@ static void put_load(bc_text *out, const operand *o)
 static void put_product(bc_text *out, const example *e, const operand *operands, uint32_t count, const char *tile)
 {
     bool integer = strcmp(e->type->sum, "i32") == 0;
-    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc%s : ", integer ? "mmai" : e->scale ? "mmaf_scaled" : "mmaf",
-                   integer ? " signed signed" : e->scale ? ", %s_x, %t_x" : "");
+    bc_text_printf(out, "%%d = %s %%a_x, %%b_x, %%acc%s : ",
+                   integer    ? "mmai"
+                   : e->scale ? "mmaf_scaled"
+                              : "mmaf",
+                   integer    ? " signed signed"
+                   : e->scale ? ", %s_x, %t_x"
+                              : "");
     for (uint32_t i = 0; i < count; i++) {
         if (i == 2)
             bc_text_printf(out, "%s, ", tile);
@@ -232,7 +259,8 @@ static void put_kernel(bc_text *out, const example *e)
     if (e->scale)
         bc_text_printf(out, ", %%s: tile<ptr<%s>>, %%t: tile<ptr<%s>>", e->scale->name, e->scale->name);
     bc_text_puts(out, ") {\n");
-    bc_text_puts(out, "%0 = make_token : token\n%zero = constant <i32: 0> : tile<i32>\n%one = constant <i32: 1> : tile<i32>\n");
+    bc_text_puts(
+        out, "%0 = make_token : token\n%zero = constant <i32: 0> : tile<i32>\n%one = constant <i32: 1> : tile<i32>\n");
     bc_text_printf(out, "%%steps = constant <i32: %d> : tile<i32>\n", STEPS);
     for (uint32_t i = 0; i < count; i++)
         put_view(out, &operands[i]);
@@ -242,7 +270,8 @@ static void put_kernel(bc_text *out, const example *e)
     for (uint32_t i = 0; i < count; i++)
         put_load(out, &operands[i]);
     put_product(out, e, operands, count, tile);
-    bc_text_printf(out, "%%c1 = make_tensor_view %%c, shape = [%u, %u], strides = [%u, 1] : %s\n", e->m, e->n, e->n, view);
+    bc_text_printf(out, "%%c1 = make_tensor_view %%c, shape = [%u, %u], strides = [%u, 1] : %s\n", e->m, e->n, e->n,
+                   view);
     bc_text_printf(out, "%%c_m = make_partition_view %%c1 : partition_view<tile=(%ux%u), %s>\n", e->m, e->n, view);
     bc_text_printf(out, "%%u = store_view_tko weak %%r, %%c_m[%%zero, %%zero] token = %%0 : %s, ", tile);
     bc_text_printf(out, "partition_view<tile=(%ux%u), %s>, tile<i32> -> token\nreturn\n} }\n", e->m, e->n, view);
@@ -292,7 +321,8 @@ static void compare(const example *e, const char *name, const unsigned char *res
             for (uint32_t k = 0; k < e->k * STEPS; k++) {
                 double product = whole[small(1, i, k)] * whole[small(2, k, j)];
                 if (e->scale)
-                    product *= e->scale->values[small(3, i, k / e->block)] * e->scale->values[small(4, k / e->block, j)];
+                    product *= e->scale->values[small(3, i, k / e->block)]
+                               * e->scale->values[small(4, k / e->block, j)];
                 sum += product;
             }
             float as_float;
@@ -349,8 +379,10 @@ static void check_example(const example *e)
     bc_text_init(&text, NULL);
     put_kernel(&source, e);
     bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
-           && tv_module_verify(module, NULL, sink) == TV_OK
-           && tv_compile_ptx(module, &(tv_compile_options){.target = e->target, .opt_level = 3}, sink, (tv_writer){&text, bc_text_append}) == TV_OK;
+              && tv_module_verify(module, NULL, sink) == TV_OK
+              && tv_compile_ptx(module, &(tv_compile_options){.target = e->target, .opt_level = 3}, sink,
+                                (tv_writer){&text, bc_text_append})
+                     == TV_OK;
     bc_text_char(&text, '\0');
     CHECK_MSG(ok, "%s", name);
     if (ok) {

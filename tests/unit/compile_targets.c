@@ -1,5 +1,5 @@
-/* The table of targets: each is as ptxas knows it, in the lowest PTX version that it names; and what a kernel's hints make of its
-   header. */
+/* The table of targets: each is as ptxas knows it, in the lowest PTX version that it names; and what a kernel's hints
+   make of its header. */
 #include <string.h>
 
 #include "bytecode/base/text.h"
@@ -18,8 +18,9 @@ typedef struct sample {
 static const sample samples[] = {
     {CG_HAS_CP_ASYNC, 70, "cp.async.cg.shared.global [%r1], [%rd1], 16;"},
     {CG_HAS_F8, 81, "cvt.rn.f16x2.e4m3x2 %r1, %h1;"},
-    {CG_HAS_F8_MMA, 84, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, "
-                        "{%f1, %f2, %f3, %f4};"},
+    {CG_HAS_F8_MMA, 84,
+     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, "
+     "{%f1, %f2, %f3, %f4};"},
     {CG_HAS_BF16_ARITH, 78, "add.rn.bf16 %h1, %h1, %h2;"},
     {CG_HAS_CLUSTERS, 78, "barrier.cluster.arrive; barrier.cluster.wait;"},
     {CG_HAS_WGMMA, 80, "wgmma.fence.sync.aligned; wgmma.commit_group.sync.aligned;"},
@@ -29,13 +30,16 @@ static const sample samples[] = {
     {CG_HAS_RED_VECTORS, 81, "red.relaxed.gpu.global.add.v2.f32 [%rd1], {%f1, %f2};"},
     {CG_HAS_F32_PAIRS, 86, "add.rn.f32x2 %rd1, %rd2, %rd3;"},
     {CG_HAS_BLOCK_SCALE, 87,
-     "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 {%f1, %f2, %f3, %f4}, "
+     "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 {%f1, %f2, "
+     "%f3, %f4}, "
      "{%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4}, %r1, {0, 0}, %r2, {0, 0};"},
     {CG_HAS_BLOCK_SCALE, 87,
-     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 {%f1, %f2, %f3, %f4}, "
+     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 {%f1, %f2, %f3, "
+     "%f4}, "
      "{%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4}, %r1, {0, 0}, %r2, {0, 0};"},
     {CG_HAS_BLOCK_SCALE, 87,
-     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%f1, %f2, %f3, %f4}, "
+     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%f1, %f2, "
+     "%f3, %f4}, "
      "{%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4}, %r1, {0, 0}, %r2, {0, 0};"},
     {CG_HAS_STMATRIX, 78, "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r1, %r2, %r3, %r4};"},
 };
@@ -111,10 +115,13 @@ static void check_header(const char *hints, unsigned minor, const char *target, 
 static void check_hints(void)
 {
     check_header("", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
-    check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_90a", ")\n.reqntid 32, 1, 1\n.minnctapersm 3\n{");
+    check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_90a",
+                 ")\n.reqntid 32, 1, 1\n.minnctapersm 3\n{");
     check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_80", ")\n.reqntid 32, 1, 1\n{");
-    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {occupancy = 4}>", 5, "sm_90", ".minnctapersm 4\n");
-    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {num_cta_in_cga = 2}>", 5, "sm_90", ".minnctapersm 2\n");
+    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {occupancy = 4}>", 5, "sm_90",
+                 ".minnctapersm 4\n");
+    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {num_cta_in_cga = 2}>", 5, "sm_90",
+                 ".minnctapersm 2\n");
     check_header("optimization_hints=<default = {occupancy = 33}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
     /* As many as there are threads for: ptxas ignores more. */
     check_header("optimization_hints=<default = {occupancy = 32, num_worker_warps_per_cta = 8}>", 5, "sm_90",
@@ -136,7 +143,8 @@ static void check_levels(void)
         "  %low = constant <i32: 0> : tile<i32>\n  %high = constant <i32: 8> : tile<i32>\n"
         "  %step = constant <i32: 1> : tile<i32>\n"
         "  %zero = constant <f32: 0.0> : tile<64x64xf32>\n  %pp = assume div_by<16>, %p : tile<ptr<f16>>\n"
-        "  %a = make_tensor_view %pp, shape = [64, 256], strides = [256, 1] : tensor_view<64x256xf16, strides=[256,1]>\n"
+        "  %a = make_tensor_view %pp, shape = [64, 256], strides = [256, 1] : tensor_view<64x256xf16, "
+        "strides=[256,1]>\n"
         "  %v = make_partition_view %a : partition_view<tile=(64x32), tensor_view<64x256xf16, strides=[256,1]>>\n"
         "  %b = make_tensor_view %pp, shape = [256, 64], strides = [64, 1] : tensor_view<256x64xf16, strides=[64,1]>\n"
         "  %w = make_partition_view %b : partition_view<tile=(32x64), tensor_view<256x64xf16, strides=[64,1]>>\n"

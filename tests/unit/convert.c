@@ -6,8 +6,8 @@
 #include "bytecode/base/text.h"
 #include "tests/unit/test.h"
 
-/* convert.c takes it that an op whose listed result is newer than the op itself has no other result, and that the result
-   is a token. */
+/* convert.c takes it that an op whose listed result is newer than the op itself has no other result, and that the
+   result is a token. */
 static void check_newer_results(void)
 {
     unsigned found = 0;
@@ -18,7 +18,8 @@ static void check_newer_results(void)
             if (row->since <= info->since)
                 continue;
             found++;
-            CHECK_MSG(info->result_rows == 1 && row->constraint == BC_IS_token && row->arity == BC_ONE, "%s", info->name);
+            CHECK_MSG(info->result_rows == 1 && row->constraint == BC_IS_token && row->arity == BC_ONE, "%s",
+                      info->name);
             CHECK_MSG(info->region_rows == 0, "%s", info->name);
         }
     }
@@ -34,11 +35,12 @@ static void count_report(void *user, const tv_diag *diag)
 /* entry k() { <ops> return }; gives the block to put ops into. */
 static bc_block *new_entry(bc_module *m)
 {
-    const bc_type *type = bc_type_add(m, &(bc_type){.kind = BC_FUNCTION, .padding = BC_NO_PADDING,
-                                                    .ptr_attr = BC_NO_PTR_ATTR});
+    const bc_type *type =
+        bc_type_add(m, &(bc_type){.kind = BC_FUNCTION, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR});
     m->functions = bc_new(&m->arena, bc_function, 1);
     m->function_count = 1;
-    m->functions[0] = (bc_function){.name = bc_string_add(m, bc_str("k"), false), .type = type, .flags = BC_FUNC_KERNEL};
+    m->functions[0] =
+        (bc_function){.name = bc_string_add(m, bc_str("k"), false), .type = type, .flags = BC_FUNC_KERNEL};
     return m->functions[0].body = bc_block_new(m, NULL, 0);
 }
 
@@ -111,14 +113,16 @@ static void check_properties(void)
 
     bc_global *g = m->globals = bc_new(&m->arena, bc_global, 1);
     m->global_count = 1;
-    *g = (bc_global){.name = bc_string_add(m, bc_str("g"), false), .type = bc_type_scalar(m, BC_I32),
-                     .value = bc_blob_add(m, "\0\0\0", 4, false), .constant = true};
+    *g = (bc_global){.name = bc_string_add(m, bc_str("g"), false),
+                     .type = bc_type_scalar(m, BC_I32),
+                     .value = bc_blob_add(m, "\0\0\0", 4, false),
+                     .constant = true};
     CHECK(bc_lowest_version(m) == BC_13_3);
     g->constant = false;
     CHECK(bc_lowest_version(m) == BC_13_1);
     const bc_type *number = bc_type_scalar(m, BC_F32);
-    g->type = bc_type_add(m, &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING,
-                                        .ptr_attr = BC_PtrAttr_multicast, .elem = number});
+    g->type = bc_type_add(
+        m, &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING, .ptr_attr = BC_PtrAttr_multicast, .elem = number});
     CHECK(bc_lowest_version(m) == BC_13_5);
     bc_type_scalar(m, BC_FNV8E5M3FNU); /* in the table, but nothing uses it */
     g->type = number;

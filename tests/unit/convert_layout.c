@@ -1,6 +1,6 @@
 /* Conversions between layouts, emitted as PTX and run on the simulator: random layouts, with copies, with images of
-   several bits, those of matrix fragments, of elements of every size. Thread t must hold in register r of the result what the second layout
-   says. */
+   several bits, those of matrix fragments, of elements of every size. Thread t must hold in register r of the result
+   what the second layout says. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,11 +64,13 @@ static cg_layout random_layout(uint32_t tile_bits, uint32_t warp_bits)
     return l;
 }
 
-/* The low three index bits as the columns of 8x8 matrices: in a register bit and the low lanes, or, transposed, in the high
-   lanes. Takes tiles of 2^8 elements on. */
+/* The low three index bits as the columns of 8x8 matrices: in a register bit and the low lanes, or, transposed, in the
+   high lanes. Takes tiles of 2^8 elements on. */
 static cg_layout matrix_layout(uint32_t tile_bits, uint32_t warp_bits)
 {
-    cg_layout l = {.tile_bits = (uint8_t)tile_bits, .reg_bits = (uint8_t)(tile_bits - CG_LANE_BITS), .warp_bits = (uint8_t)warp_bits};
+    cg_layout l = {.tile_bits = (uint8_t)tile_bits,
+                   .reg_bits = (uint8_t)(tile_bits - CG_LANE_BITS),
+                   .warp_bits = (uint8_t)warp_bits};
     bool transposed = below(2);
     uint32_t next = 3, first = tile_bits - 3 - below(tile_bits - 5); /* the other bits, from one of them on */
     if (!transposed)
@@ -143,10 +145,12 @@ static void emit_dump(cg_func *c, const cg_val *regs, uint32_t count)
 
 static void put_kernel(cg_func *c, bc_text *out)
 {
-    bc_text_printf(out, ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry k(.param .b64 tv_param_0)\n"
-                   ".reqntid %u, 1, 1\n{\n.reg .pred %%p<%u>;\n.reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n",
-                   cg_threads(c), c->registers[CG_PRED] + 1, c->registers[CG_B16] + 1, c->registers[CG_B32] + 1,
-                   c->registers[CG_B64] + 1);
+    bc_text_printf(
+        out,
+        ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry k(.param .b64 tv_param_0)\n"
+        ".reqntid %u, 1, 1\n{\n.reg .pred %%p<%u>;\n.reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n",
+        cg_threads(c), c->registers[CG_PRED] + 1, c->registers[CG_B16] + 1, c->registers[CG_B32] + 1,
+        c->registers[CG_B64] + 1);
     bc_text_printf(out, ".shared .align 128 .b8 tv_scratch[%u];\n", c->shared_bytes + 1);
     bc_text_str(out, bc_text_get(&c->prologue));
     bc_text_str(out, bc_text_get(&c->body));
@@ -162,7 +166,8 @@ static void run(uint32_t round, bc_kind kind, const bc_text *text, const cg_layo
     CHECK_MSG(sim && found, "round %u: %s", round, error);
     if (sim && found) {
         uint64_t address = ptxsim_buffer_add(sim, found, (size_t)threads * regs * sizeof *found, "found");
-        bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {1, 1, 1}, .params = (const void *[]){&address}, .seed = round});
+        bool ok =
+            ptxsim_run(sim, &(ptxsim_launch){.grid = {1, 1, 1}, .params = (const void *[]){&address}, .seed = round});
         CHECK_MSG(ok, "round %u: %s", round, ptxsim_report_text(sim));
         for (uint32_t t = 0; t < threads; t++)
             for (uint32_t r = 0; r < regs; r++)
@@ -183,7 +188,8 @@ static void check_round(uint32_t round)
     state = round * 7919 + 1;
     bc_kind kind = kinds[below(large ? 4 : 6)];
     uint32_t warp_bits = large ? 2 + below(2) : below(4), tile_bits = large ? 14 + below(2) : below(13);
-    cg_layout from = random_layout(tile_bits, warp_bits), to = below(3) ? random_layout(tile_bits, warp_bits) : other_lanes(&from);
+    cg_layout from = random_layout(tile_bits, warp_bits),
+              to = below(3) ? random_layout(tile_bits, warp_bits) : other_lanes(&from);
     if (kind == BC_F16 && tile_bits >= 8 && below(3))
         *(below(2) ? &from : &to) = matrix_layout(tile_bits, warp_bits);
     bc_module module = {.verified = true};

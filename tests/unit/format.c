@@ -35,7 +35,8 @@ static void test_formats(void)
         unsigned rows = 0u + info->result_rows + info->attr_rows + info->operand_rows + info->region_rows;
         for (unsigned i = 0; i < rows; i++) {
             int row = info->first_row + (int)i;
-            CHECK_MSG(speaks_of(f, row, bc_rows[row].kind == BC_RESULT), "%s: nothing says %s", info->name, bc_rows[row].name);
+            CHECK_MSG(speaks_of(f, row, bc_rows[row].kind == BC_RESULT), "%s: nothing says %s", info->name,
+                      bc_rows[row].name);
         }
     }
     bc_arena_release(&arena);

@@ -1,5 +1,6 @@
-/* Functions of f32 that give the bits of CUDA's own: compiled to PTX and run on the simulator, against results that were measured
-   on a GPU (torch on an H200). The simulator rounds what a GPU approximates, so rows where that shows are not among them. */
+/* Functions of f32 that give the bits of CUDA's own: compiled to PTX and run on the simulator, against results that
+   were measured on a GPU (torch on an H200). The simulator rounds what a GPU approximates, so rows where that shows are
+   not among them. */
 #include <string.h>
 
 #include "bytecode/base/text.h"
@@ -31,15 +32,19 @@ static void put_kernel(bc_text *out, const char *function, uint32_t count)
     snprintf(view, sizeof view, "tensor_view<%uxf32, strides=[1]>", count);
     snprintf(parts, sizeof parts, "partition_view<tile=(%u), %s>", (unsigned)TILE, view);
     snprintf(tile, sizeof tile, "tile<%uxf32>", (unsigned)TILE);
-    bc_text_puts(out, "cuda_tile.module @m { entry @k(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>) {\n%0 = make_token : token\n");
+    bc_text_puts(out,
+                 "cuda_tile.module @m { entry @k(%x: tile<ptr<f32>>, %y: tile<ptr<f32>>) {\n%0 = make_token : token\n");
     bc_text_puts(out, "%i, %j, %k = get_tile_block_id : tile<i32>\n");
     for (const char *name = "xy"; *name; name++) {
-        bc_text_printf(out, "%%%c1 = make_tensor_view %%%c, shape = [%u], strides = [1] : %s\n", *name, *name, count, view);
+        bc_text_printf(out, "%%%c1 = make_tensor_view %%%c, shape = [%u], strides = [1] : %s\n", *name, *name, count,
+                       view);
         bc_text_printf(out, "%%%c2 = make_partition_view %%%c1 : %s\n", *name, *name, parts);
     }
-    bc_text_printf(out, "%%a, %%t = load_view_tko weak %%x2[%%i] token = %%0 : %s, tile<i32> -> %s, token\n", parts, tile);
+    bc_text_printf(out, "%%a, %%t = load_view_tko weak %%x2[%%i] token = %%0 : %s, tile<i32> -> %s, token\n", parts,
+                   tile);
     bc_text_printf(out, "%%b = %s %%a : %s\n", function, tile);
-    bc_text_printf(out, "%%u = store_view_tko weak %%b, %%y2[%%i] token = %%0 : %s, %s, tile<i32> -> token\n", tile, parts);
+    bc_text_printf(out, "%%u = store_view_tko weak %%b, %%y2[%%i] token = %%0 : %s, %s, tile<i32> -> token\n", tile,
+                   parts);
     bc_text_puts(out, "return\n} }\n");
 }
 
@@ -53,7 +58,8 @@ static void run(const row *first, uint32_t count, const bc_text *text, const cha
         return;
     for (uint32_t i = 0; i < count; i++)
         x[i] = first[i].x;
-    uint64_t address[] = {ptxsim_buffer_add(sim, x, 4 * (size_t)count, "x"), ptxsim_buffer_add(sim, y, 4 * (size_t)count, "y")};
+    uint64_t address[] = {ptxsim_buffer_add(sim, x, 4 * (size_t)count, "x"),
+                          ptxsim_buffer_add(sim, y, 4 * (size_t)count, "y")};
     const void *params[] = {&address[0], &address[1]};
     bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {(count - 1) / TILE + 1, 1, 1}, .params = params});
     CHECK_MSG(ok, "%s: %s", name, ptxsim_report_text(sim));
@@ -74,8 +80,8 @@ static void check_function(const row *first, uint32_t count, const char *target)
     put_kernel(&source, first->function, count);
     tv_compile_options options = {.target = target, .opt_level = 3};
     bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
-           && tv_module_verify(module, NULL, sink) == TV_OK
-           && tv_compile_ptx(module, &options, sink, (tv_writer){&text, bc_text_append}) == TV_OK;
+              && tv_module_verify(module, NULL, sink) == TV_OK
+              && tv_compile_ptx(module, &options, sink, (tv_writer){&text, bc_text_append}) == TV_OK;
     CHECK_MSG(ok, "%s", name);
     if (ok) {
         CHECK_MSG(harness_ptxas(text.ptr, text.len, target), "%s", name);

@@ -1,5 +1,5 @@
-/* Programs that are too deep, too wide or too long for a text in a file: each is refused with a finding, or verifies, is
-   printed, written, read back and runs; nothing grows without end. */
+/* Programs that are too deep, too wide or too long for a text in a file: each is refused with a finding, or verifies,
+   is printed, written, read back and runs; nothing grows without end. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -56,8 +56,7 @@ static void make_panels(const void *b, void *out, size_t k, size_t n, size_t col
 {
     for (size_t j = 0; j < n; j += columns)
         for (size_t p = 0; p < k; p++)
-            memcpy((char *)out + (j * k + p * columns) * bytes, (const char *)b + (p * n + j) * bytes,
-                   columns * bytes);
+            memcpy((char *)out + (j * k + p * columns) * bytes, (const char *)b + (p * n + j) * bytes, columns * bytes);
 }
 
 static void plain_products(size_t m, size_t n, size_t k, bool fused)
@@ -87,8 +86,17 @@ static void check_product(const vm_kernels *set, vm_mma_kernel *kernel, size_t m
 {
     static unsigned char out[MAX_ELEMENTS * sizeof(double)];
     size_t columns = set->panel_bytes / bytes < n ? set->panel_bytes / bytes : n;
-    vm_mma mma = { .m = m, .n = n, .k = k, .a = a, .b = b, .acc = acc, .c = out, .lda = (int64_t)k,
-                   .ldb = (int64_t)n, .panel = (int64_t)columns, .ldc = n };
+    vm_mma mma = {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = a,
+                  .b = b,
+                  .acc = acc,
+                  .c = out,
+                  .lda = (int64_t)k,
+                  .ldb = (int64_t)n,
+                  .panel = (int64_t)columns,
+                  .ldc = n};
     memset(out, 0xAA, sizeof out);
     kernel(&mma);
     CHECK_MSG(memcmp(out, want, m * n * bytes) == 0, "%s: %zu x %zu x %zu of %zu bytes", set->isa, m, n, k, bytes);
@@ -162,7 +170,7 @@ static void test_stream(void)
                 set[s]->map[VM_K_stream](to + at, from, from, NULL, n);
                 TV_STREAM_FENCE();
                 CHECK_MSG(memcmp(to + at, from, n) == 0 && to[at + n] == 0 && (at == 0 || to[at - 1] == 0),
-                      "%s: %zu bytes at %zu", set[s]->isa, n, at);
+                          "%s: %zu bytes at %zu", set[s]->isa, n, at);
             }
 }
 

@@ -20,21 +20,20 @@ static bool read(bc_arena *arena, const char *ptx)
 
 static void test_records(bc_arena *arena)
 {
-    static const char ptx[] =
-        "// .entry in_a_comment() {\n"
-        ".version 8.0\n.target sm_90a\n.address_size 64\n"
-        "/* .entry in_another { */ .file 1 \"a//b.py\"\n"
-        ".visible .func (.param .b32 r) helper(.param .b64 p) { ret; }\n"
-        ".visible .entry none()\n.maxntid 256\n{ ret; }\n"
-        "// launch some shared 70000\n"
-        ".visible .entry some(\n"
-        "  .param .u64 .ptr .global .align 16 a, // the first\n"
-        "  .param .u32 n,\n"
-        "  .param .align 64 .b8 map[128],\n"
-        "  .param .u8 flag)\n"
-        ".reqntid 128, 2\n.minnctapersm 2\n{\n // .reqntid 7\n ret;\n}\n"
-        ".extern .entry declared(.param .u64 p);\n"
-        ".entry one(.param .f64 x).reqntid 32 { ret; }\n";
+    static const char ptx[] = "// .entry in_a_comment() {\n"
+                              ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                              "/* .entry in_another { */ .file 1 \"a//b.py\"\n"
+                              ".visible .func (.param .b32 r) helper(.param .b64 p) { ret; }\n"
+                              ".visible .entry none()\n.maxntid 256\n{ ret; }\n"
+                              "// launch some shared 70000\n"
+                              ".visible .entry some(\n"
+                              "  .param .u64 .ptr .global .align 16 a, // the first\n"
+                              "  .param .u32 n,\n"
+                              "  .param .align 64 .b8 map[128],\n"
+                              "  .param .u8 flag)\n"
+                              ".reqntid 128, 2\n.minnctapersm 2\n{\n // .reqntid 7\n ret;\n}\n"
+                              ".extern .entry declared(.param .u64 p);\n"
+                              ".entry one(.param .f64 x).reqntid 32 { ret; }\n";
     CHECK(read(arena, ptx) && record_count == 3);
     if (record_count != 3)
         return;
@@ -51,8 +50,8 @@ static void test_records(bc_arena *arena)
     ld_record *again = NULL;
     size_t count = 0;
     CHECK(ld_records_parse(arena, bc_text_get(&text), &again, &count) && count == 3);
-    CHECK(count == 3 && memcmp(again[1].block, some->block, sizeof some->block) == 0 && again[1].param_bytes == 193 &&
-          again[1].shared_bytes == 70000 && strcmp(again[1].name, "some") == 0);
+    CHECK(count == 3 && memcmp(again[1].block, some->block, sizeof some->block) == 0 && again[1].param_bytes == 193
+          && again[1].shared_bytes == 70000 && strcmp(again[1].name, "some") == 0);
     for (size_t cut = 1; cut + 1 < text.len; cut++) /* a line that ends early may only lose digits of its last number */
         if (text.ptr[cut] == ' ')
             CHECK(!ld_records_parse(arena, (tv_str){.ptr = text.ptr, .len = cut}, &again, &count));
@@ -121,8 +120,8 @@ static void test_jit(void)
     ld_jit *jit = ld_jit_new(&(ld_want){.line_info = true}, 0x1005a);
     CHECK(jit && jit->count == 5 && jit->options[4] == LD_JIT_TARGET && (uintptr_t)jit->values[4] == 0x1005a);
     free(jit);
-    CHECK(ld_jit_is_refusal(LD_CUDA_INVALID_PTX) && ld_jit_is_refusal(LD_CUDA_UNSUPPORTED_PTX_VERSION) &&
-          !ld_jit_is_refusal(LD_CUDA_OUT_OF_MEMORY) && !ld_jit_is_refusal(LD_CUDA_SUCCESS));
+    CHECK(ld_jit_is_refusal(LD_CUDA_INVALID_PTX) && ld_jit_is_refusal(LD_CUDA_UNSUPPORTED_PTX_VERSION)
+          && !ld_jit_is_refusal(LD_CUDA_OUT_OF_MEMORY) && !ld_jit_is_refusal(LD_CUDA_SUCCESS));
     const char elf[] = "\177ELF";
     CHECK(ld_image_form(&(ld_image){.bytes = (const unsigned char *)elf, .size = 4}) == LD_CUBIN);
     CHECK(ld_image_form(&(ld_image){.bytes = (const unsigned char *)elf, .size = 3}) == LD_PTX);
@@ -133,9 +132,9 @@ static void test_jit(void)
 static void test_sizes(void)
 {
     /* Sections: id 1, 3 bytes; id 2 aligned to 16; end. What follows is not looked at. */
-    static const unsigned char file[] = {0x7f, 'T', 'i', 'l', 'e', 'I', 'R', 0, 13, 1, 0, 0, 0x01, 0x03, 9, 9, 9,
-                                         0x82, 0x02, 0x10, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb,
-                                         7, 7, 0, 0xff};
+    static const unsigned char file[] = {0x7f, 'T',  'i',  'l',  'e',  'I',  'R',  0,    13,   1,    0,    0,
+                                         0x01, 0x03, 9,    9,    9,    0x82, 0x02, 0x10, 0xcb, 0xcb, 0xcb, 0xcb,
+                                         0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 7,    7,    0,    0xff};
     CHECK(ld_is_bytecode(file) && !ld_is_bytecode("\177Til") && !ld_is_bytecode(""));
     CHECK_MSG(ld_bytecode_size(file) == sizeof file - 1, "%zu", ld_bytecode_size(file));
     unsigned char bad[sizeof file];

@@ -122,8 +122,8 @@ static void test_examples(void)
          "a=list of f32[n0, n1]  stride0 >= 0, stride1 >= 0, alias group 1, alias group 0, arrays may overlap; "
          "b=list of f32[n0, n1]  stride0 >= 0, stride1 >= 0, alias group 1, alias group 0",
          "l8c4l8c4");
-    good("k_Kt2_T3A1f32_1l0I3T1Si64", "k", "a=tuple of 3 {a.0=f32[n0]  stride0 >= 0; a.1== 3; a.2=tuple of 1 {a.2.0=i64}}",
-         "a8e4s4v8");
+    good("k_Kt2_T3A1f32_1l0I3T1Si64", "k",
+         "a=tuple of 3 {a.0=f32[n0]  stride0 >= 0; a.1== 3; a.2=tuple of 1 {a.2.0=i64}}", "a8e4s4v8");
     good("k_Kt2_B1_B0_I0_I_1_F3fe0000000000000_F7ff8000000000000", "k",
          "a== True; b== False; c== 0; d== -1; e== 0.5; f== nan", "");
     good("my_K_kern_Kt2_I1", "my_K_kern", "a== 1", "");
@@ -134,8 +134,7 @@ static void test_more(void)
     good("k_Kt1", "k", "", "");
     good("_Kt1_Sb8", "", "a=bool", "v1");
     good("k_Kt1_Su8_Si16_Sf32_Sf64_Stf32_Sf8m3fn_Sf8m2_Sf8m0fnu_Sbf16_Sf16", "k",
-         "a=u8; b=i16; c=f32; d=f64; e=tf32; f=f8e4m3fn; g=f8e5m2; h=f8e8m0fnu; i=bf16; j=f16",
-         "v1v2v4v8v4v1v1v1v2v2");
+         "a=u8; b=i16; c=f32; d=f64; e=tf32; f=f8e4m3fn; g=f8e5m2; h=f8e8m0fnu; i=bf16; j=f16", "v1v2v4v8v4v1v1v1v2v2");
     good("k_Kt1_A1f32_1_p16u", "k", "a=f32[n0]  base % 16, u32 index", "a8e4s4"); /* a mask without predicates */
     good("k_Kt1_A1f32_01i0016", "k", "a=f32[n0]  n0 % 16", "a8e4s4");             /* leading zeros */
     good("k_Kt2_A1f32_1s32i16", "k", "a=f32[n0]  n0 = 32", "a8e4s4");
@@ -148,15 +147,16 @@ static void test_more(void)
     good("k_Kt1_I9223372036854775807_I_9223372036854775808_I123456789012345678901_I_00_I007", "k",
          "a== 9223372036854775807; b== -9223372036854775808; c== 123456789012345678901; d== 0; e== 7", "");
     good("k_Kt1_F0000000000000000_F8000000000000000_F40f86a0000000000_F7ff0000000000000_Ffff0000000000000"
-         "_F3fb999999999999a_F3f1a36e2eb1c432d_F4341c37937e08000_F0000000000000001_F4008000000000000", "k",
-         "a== 0.0; b== -0.0; c== 100000.0; d== inf; e== -inf; f== 0.1; g== 0.0001; h== 1e+16; i== 5e-324; j== 3.0", "");
+         "_F3fb999999999999a_F3f1a36e2eb1c432d_F4341c37937e08000_F0000000000000001_F4008000000000000",
+         "k", "a== 0.0; b== -0.0; c== 100000.0; d== inf; e== -inf; f== 0.1; g== 0.0001; h== 1e+16; i== 5e-324; j== 3.0",
+         "");
 }
 
 static void test_convention_3(void)
 {
     good("k_Kt3_Cs__0a_7fx_z", "k", "a== '\\x0a\\x7fx'", "");
-    good("k_Kt3_Cn__Cs_a_2cb_k___e9_u20ac_w0001f600_z", "k", "a== None; b== 'a,bK_\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80'",
-         "");
+    good("k_Kt3_Cn__Cs_a_2cb_k___e9_u20ac_w0001f600_z", "k",
+         "a== None; b== 'a,bK_\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80'", "");
     good("k_Kt3_Ce_my_2emod_zColor_zRED_z_Cd_f16", "k", "a== my.mod.Color.RED; b== float16", "");
     good("k_Kt3_Dm_zPoint_z2Sf32A1i32_1t1_Pf16_R", "k",
          "a=m.Point {a.0=f32; a.1=i32[n0]  stride0 = 1}; b=pointer to f16; c=stream", "v4a8e4s4a8");
@@ -186,7 +186,8 @@ static void test_bad(void)
     bad("k_Kt1_A99999999999999999999f32", 7, "the number of dimensions is larger than 32");
     bad("k_Kt1_A1f32_0i16", 12, "the axis mask is zero");
     bad("k_Kt1_A1f32_2i16", 12, "the axis mask names an axis that an array of rank 1 does not have");
-    bad("k_Kt1_A1f32_ffffffffffffffffffff1i16", 12, "the axis mask names an axis that an array of rank 1 does not have");
+    bad("k_Kt1_A1f32_ffffffffffffffffffff1i16", 12,
+        "the axis mask names an axis that an array of rank 1 does not have");
     bad("k_Kt1_A0f32_1i16", 12, "the axis mask names an axis that an array of rank 0 does not have");
     bad("k_Kt1_A1f32_1i1", 14, "a divisor must be larger than 1");
     bad("k_Kt1_A1f32_1i_16", 14, "a divisor must be larger than 1");
@@ -287,8 +288,10 @@ static uint32_t draw(uint32_t below)
 static const struct {
     const char *code;
     tv_dtype dtype;
-} codes[] = {{"b8", TV_BOOL}, {"u8", TV_U8}, {"i64", TV_I64}, {"f16", TV_F16}, {"bf16", TV_BF16}, {"f32", TV_F32},
-             {"tf32", TV_TF32}, {"f8m3fn", TV_F8E4M3FN}, {"f8m2", TV_F8E5M2}, {"f8m0fnu", TV_F8E8M0FNU}};
+} codes[] = {{"b8", TV_BOOL},          {"u8", TV_U8},           {"i64", TV_I64},
+             {"f16", TV_F16},          {"bf16", TV_BF16},       {"f32", TV_F32},
+             {"tf32", TV_TF32},        {"f8m3fn", TV_F8E4M3FN}, {"f8m2", TV_F8E5M2},
+             {"f8m0fnu", TV_F8E8M0FNU}};
 
 enum { AXES = 5 };
 
@@ -303,7 +306,10 @@ typedef struct array {
 
 static array draw_array(void)
 {
-    array a = {.type = draw(10), .ndim = draw(AXES + 1), .base = draw(2) ? 1 << (1 + draw(6)) : 1, .overlaps = draw(4) == 0,
+    array a = {.type = draw(10),
+               .ndim = draw(AXES + 1),
+               .base = draw(2) ? 1 << (1 + draw(6)) : 1,
+               .overlaps = draw(4) == 0,
                .index = (const tv_dtype[]){TV_I32, TV_U32, TV_I64}[draw(3)]};
     for (unsigned i = 0; i < a.ndim; i++) {
         tv_axis *x = &a.axes[i];
@@ -368,8 +374,9 @@ static bool same_axis(const tv_axis *a, const tv_axis *b)
 
 static bool same_array(const array *a, const tv_param *p)
 {
-    if (p->kind != TV_PARAM_ARRAY || p->dtype != codes[a->type].dtype || p->ndim != a->ndim || p->index_dtype != a->index
-        || p->base_multiple != a->base || p->overlaps != a->overlaps || p->slot_count != 1 + 2 * a->ndim)
+    if (p->kind != TV_PARAM_ARRAY || p->dtype != codes[a->type].dtype || p->ndim != a->ndim
+        || p->index_dtype != a->index || p->base_multiple != a->base || p->overlaps != a->overlaps
+        || p->slot_count != 1 + 2 * a->ndim)
         return false;
     for (unsigned i = 0; i < a->ndim; i++)
         if (!same_axis(&a->axes[i], &p->axes[i]))

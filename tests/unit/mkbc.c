@@ -36,10 +36,13 @@ static void test_words(void)
     BYTES("u8 255 u16 0x1234 u32 1 i32 -2", "\xff\x34\x12\x01\x00\x00\x00\xfe\xff\xff\xff");
     BYTES("u64 1 i64 min", "\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x80");
     BYTES("i32s [1 -1] i64s [] bools [0 1]", "\x02\x01\0\0\0\xff\xff\xff\xff\x00\x02\x00\x01");
-    BYTES("header 13.4", "\x7f" "TileIR\0\x0d\x04\0\0");
-    BYTES("header 13.5 tag 0x102", "\x7f" "TileIR\0\x0d\x05\x02\x01");
+    BYTES("header 13.4", "\x7f"
+                         "TileIR\0\x0d\x04\0\0");
+    BYTES("header 13.5 tag 0x102", "\x7f"
+                                   "TileIR\0\x0d\x05\x02\x01");
     BYTES("01 align 4 02 align 4 pad 00", "\x01\xcb\xcb\xcb\x02\x00\x00\x00");
-    BYTES("len { \"abc\" len 9 { 01 } }", "\x05" "abc\x09\x01");
+    BYTES("len { \"abc\" len 9 { 01 } }", "\x05"
+                                          "abc\x09\x01");
     BYTES("end", "\x00");
 }
 
@@ -50,7 +53,8 @@ static void test_tables(void)
     BYTES("section type align 8 pad 00 { 01 }", "\x85\x01\x08\x00\x00\x00\x00\x00\x01");
     BYTES("section type unaligned { 01 }", "\x05\x01\x01");
     BYTES("section string { table 4 { item { \"ab\" } item { } } }",
-          "\x81\x0e\x04\xcb\x02\xcb\xcb\xcb\0\0\0\0\x02\0\0\0" "ab");
+          "\x81\x0e\x04\xcb\x02\xcb\xcb\xcb\0\0\0\0\x02\0\0\0"
+          "ab");
     BYTES("table 8 count 3 { item at 7 { 05 } }", "\x03\xcb\xcb\xcb\xcb\xcb\xcb\xcb\x07\0\0\0\0\0\0\0\x05");
     BYTES("table 4 { }", "\x00");
     BYTES("@b varint @a+1 table 4 { item a { @b+200 } item b { @a } }",
@@ -98,7 +102,8 @@ static void test_whole_file(void)
     CHECK_MSG(r.size == 178, "%zu bytes", r.size);
     CHECK(r.size == 178 && memcmp(r.bytes + 0x0c, functions, sizeof functions - 1) == 0);
     CHECK(r.size == 178 && memcmp(r.bytes + 0x1e, "\x84\x08\x08\xcb\xcb\xcb\xcb\xcb\xcb\xcb\0\xcb", 12) == 0);
-    CHECK(r.size == 178 && memcmp(r.bytes + 0x30, "\x83\x31\x08\xcb\xcb\xcb\xcb\xcb\x01\xcb\xcb\xcb\0\0\0\0\x03", 17) == 0);
+    CHECK(r.size == 178
+          && memcmp(r.bytes + 0x30, "\x83\x31\x08\xcb\xcb\xcb\xcb\xcb\x01\xcb\xcb\xcb\0\0\0\0\x03", 17) == 0);
     CHECK(r.size == 178 && memcmp(r.bytes + 0x94, "\x00\x03\x04\x07\x11\x05\x01\x0d\x01\x00\x10\x01\x07\x00", 14) == 0);
     CHECK(r.size == 178 && memcmp(r.bytes + 0xa2, strings, sizeof strings - 1) == 0);
     free(r.bytes);

@@ -15,12 +15,12 @@
 #include "bytecode/number_fast.h"
 #include "tests/unit/test.h"
 
-static const bc_kind float_kinds[] = {BC_F16, BC_BF16, BC_TF32, BC_F32, BC_F64,
+static const bc_kind float_kinds[] = {BC_F16,      BC_BF16,   BC_TF32,      BC_F32,      BC_F64,
                                       BC_F8E4M3FN, BC_F8E5M2, BC_F8E8M0FNU, BC_F4E2M1FN, BC_FNV8E5M3FNU};
 enum { I1 = 1, MODES = 5 };
-static const bc_RoundingMode modes[MODES] = {
-    BC_RoundingMode_nearest_even, BC_RoundingMode_zero, BC_RoundingMode_negative_inf, BC_RoundingMode_positive_inf,
-    BC_RoundingMode_nearest_away};
+static const bc_RoundingMode modes[MODES] = {BC_RoundingMode_nearest_even, BC_RoundingMode_zero,
+                                             BC_RoundingMode_negative_inf, BC_RoundingMode_positive_inf,
+                                             BC_RoundingMode_nearest_away};
 
 /* ---- inputs, the same as in tools/gen_number_reference.py ---- */
 
@@ -45,8 +45,16 @@ static uint64_t sample(bc_kind kind, uint64_t index)
     uint64_t r = mix(index), pick = r & 7, one = (uint64_t)f->bias << m, bits;
     r >>= 3;
     if (pick == 0) {
-        const uint64_t specials[10] = {0, 1, bc_int_mask(m), (uint64_t)1 << m, one, one + 1, f->max_finite,
-                                       f->max_finite - 1, f->max_finite + 1, f->nan};
+        const uint64_t specials[10] = {0,
+                                       1,
+                                       bc_int_mask(m),
+                                       (uint64_t)1 << m,
+                                       one,
+                                       one + 1,
+                                       f->max_finite,
+                                       f->max_finite - 1,
+                                       f->max_finite + 1,
+                                       f->nan};
         bits = specials[r % 10] | (r >> 8 & 1) << sign;
     } else if (pick < 4) {
         uint64_t field = (uint64_t)f->bias - 4 + (r & 7);
@@ -234,20 +242,20 @@ static int print_values(int argc, char **argv)
 static const int machine_modes[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
 /* volatile keeps the operation between the two changes of the mode. */
-#define ON_MACHINE(T, op, x, y, z, mode, out) \
-    do { \
-        volatile T x_ = (x), y_ = (y), z_ = (z), result_; \
-        fesetround(machine_modes[mode]); \
-        switch (op) { \
-        case 0: result_ = x_ + y_; break; \
-        case 1: result_ = x_ - y_; break; \
-        case 2: result_ = x_ * y_; break; \
-        case 3: result_ = x_ / y_; break; \
+#define ON_MACHINE(T, op, x, y, z, mode, out)                                                                    \
+    do {                                                                                                         \
+        volatile T x_ = (x), y_ = (y), z_ = (z), result_;                                                        \
+        fesetround(machine_modes[mode]);                                                                         \
+        switch (op) {                                                                                            \
+        case 0: result_ = x_ + y_; break;                                                                        \
+        case 1: result_ = x_ - y_; break;                                                                        \
+        case 2: result_ = x_ * y_; break;                                                                        \
+        case 3: result_ = x_ / y_; break;                                                                        \
         case 4: result_ = sizeof(T) == 4 ? (T)fmaf((float)x_, (float)y_, (float)z_) : (T)fma(x_, y_, z_); break; \
-        default: result_ = sizeof(T) == 4 ? (T)sqrtf((float)x_) : (T)sqrt(x_); break; \
-        } \
-        fesetround(FE_TONEAREST); \
-        (out) = result_; \
+        default: result_ = sizeof(T) == 4 ? (T)sqrtf((float)x_) : (T)sqrt(x_); break;                            \
+        }                                                                                                        \
+        fesetround(FE_TONEAREST);                                                                                \
+        (out) = result_;                                                                                         \
     } while (0)
 
 static const char *const op_names[6] = {"add", "sub", "mul", "div", "fma", "sqrt"};
@@ -277,8 +285,10 @@ static void check_machine(bc_kind kind, unsigned op, unsigned mode, const uint64
 
 /* Quotients whose second digit, in divide_wide, is estimated one too large for 32 bits and two too large. */
 static const uint64_t hard_quotients[][2] = {
-    {0x3FF9E53A9541C3A8, 0x3FF9F767C45FFFFB}, {0x3FF1AB128CD0A480, 0x3FFBDE5C099FFFFB},
-    {0x3FF13277A8E5484C, 0x3FFCB91CE37FFFF5}, {0x3FFDB3A59C0BDCD5, 0x3FFF1446BEBFFFF3},
+    {0x3FF9E53A9541C3A8, 0x3FF9F767C45FFFFB},
+    {0x3FF1AB128CD0A480, 0x3FFBDE5C099FFFFB},
+    {0x3FF13277A8E5484C, 0x3FFCB91CE37FFFF5},
+    {0x3FFDB3A59C0BDCD5, 0x3FFF1446BEBFFFF3},
 };
 
 static void test_machine_hard(void)
@@ -455,8 +465,8 @@ static void test_fast_to_narrow(void)
         const bc_RoundingMode rn = BC_RoundingMode_nearest_even;
         uint64_t bits = sample(BC_F64, i);
         if (i % 3) /* f16 range, and near middles */
-            bits = (i & 1 ? 0xBE00000000000000 : 0x3E00000000000000) + (mix(i) >> (7 + i % 8)) +
-                   ((i % 5) - 2 + (mix(i) & 0x3FF) * 0x0000020000000000);
+            bits = (i & 1 ? 0xBE00000000000000 : 0x3E00000000000000) + (mix(i) >> (7 + i % 8))
+                   + ((i % 5) - 2 + (mix(i) & 0x3FF) * 0x0000020000000000);
         double x = bc_f64_from_bits(bits);
         CHECK_MSG(bc_f64_to_f16(x) == bc_float_convert(BC_F16, BC_F64, bits, rn), "f16 of %a", x);
         CHECK_MSG(bc_f64_to_bf16(x) == bc_float_convert(BC_BF16, BC_F64, bits, rn), "bf16 of %a", x);
@@ -482,8 +492,8 @@ static void test_fast_fma(void)
                   h[1], h[2]);
         for (unsigned k = 0; k < 3; k++)
             h[k] = (uint16_t)sample(BC_BF16, 3 * i + k);
-        CHECK_MSG(bc_bf16_fma(h[0], h[1], h[2]) == bc_float_fma(BC_BF16, h[0], h[1], h[2], rn, false), "%x %x %x",
-                  h[0], h[1], h[2]);
+        CHECK_MSG(bc_bf16_fma(h[0], h[1], h[2]) == bc_float_fma(BC_BF16, h[0], h[1], h[2], rn, false), "%x %x %x", h[0],
+                  h[1], h[2]);
     }
 }
 
@@ -495,24 +505,48 @@ static const struct {
     uint64_t bits;
     const char *text;
 } printed[] = {
-    {BC_F32, 0x00000000, "0.000000e+00"}, {BC_F32, 0x80000000, "-0.000000e+00"}, {BC_F32, 0x3F800000, "1.000000e+00"},
-    {BC_F32, 0x3DCCCCCD, "1.000000e-01"}, {BC_F32, 0x00000001, "1.401300e-45"}, {BC_F32, 0x40490FDB, "3.14159274"},
-    {BC_F32, 0xFF7FFFFF, "-3.40282347E+38"}, {BC_F32, 0x4B800000, "0x4B800000"}, {BC_F32, 0x7F800000, "0x7F800000"},
-    {BC_F32, 0xFF800000, "0xFF800000"}, {BC_F32, 0x7FC00000, "0x7FC00000"},
-    {BC_F64, 0x3FF3C0CA428C59FB, "1.2345678901234567"}, {BC_F64, 0x4005BF0A8B145769, "2.7182818284590451"},
-    {BC_F64, 0x0000000000000001, "4.940660e-324"}, {BC_F64, 0x7FEFFFFFFFFFFFFF, "1.7976931348623157E+308"},
-    {BC_F64, 0x419D6F3454000000, "0x419D6F3454000000"}, {BC_F64, 0x7FF0000000000000, "0x7FF0000000000000"},
+    {BC_F32, 0x00000000, "0.000000e+00"},
+    {BC_F32, 0x80000000, "-0.000000e+00"},
+    {BC_F32, 0x3F800000, "1.000000e+00"},
+    {BC_F32, 0x3DCCCCCD, "1.000000e-01"},
+    {BC_F32, 0x00000001, "1.401300e-45"},
+    {BC_F32, 0x40490FDB, "3.14159274"},
+    {BC_F32, 0xFF7FFFFF, "-3.40282347E+38"},
+    {BC_F32, 0x4B800000, "0x4B800000"},
+    {BC_F32, 0x7F800000, "0x7F800000"},
+    {BC_F32, 0xFF800000, "0xFF800000"},
+    {BC_F32, 0x7FC00000, "0x7FC00000"},
+    {BC_F64, 0x3FF3C0CA428C59FB, "1.2345678901234567"},
+    {BC_F64, 0x4005BF0A8B145769, "2.7182818284590451"},
+    {BC_F64, 0x0000000000000001, "4.940660e-324"},
+    {BC_F64, 0x7FEFFFFFFFFFFFFF, "1.7976931348623157E+308"},
+    {BC_F64, 0x419D6F3454000000, "0x419D6F3454000000"},
+    {BC_F64, 0x7FF0000000000000, "0x7FF0000000000000"},
     {BC_F64, 0x3F847AE147AE147B, "1.000000e-02"},
     /* half up in the last digit kept, short and long forms */
-    {BC_F16, 0x0004, "2.384190e-07"}, {BC_BF16, 0x000C, "1.102030e-39"}, {BC_F32, 0x21636369, "7.70421599E-19"},
-    {BC_F32, 0xD6225675, "-4.46230535E+13"}, {BC_F64, 0x000DF9079D5BBAA7, "1.9431531680572642E-308"},
-    {BC_F16, 0x7BFF, "6.550400e+04"}, {BC_F16, 0xFC00, "0xFC00"}, {BC_BF16, 0x7F7F, "3.389530e+38"},
-    {BC_TF32, 0x3FC00, "0x3FC00"}, {BC_TF32, 0x1FC00, "1.000000e+00"},
-    {BC_F8E4M3FN, 0x7E, "4.480000e+02"}, {BC_F8E4M3FN, 0xFF, "0xFF"}, {BC_F8E5M2, 0x7C, "0x7C"},
-    {BC_F8E8M0FNU, 0x00, "5.877470e-39"}, {BC_F8E8M0FNU, 0xFF, "0xFF"}, {BC_F4E2M1FN, 0xF, "-6.000000e+00"},
+    {BC_F16, 0x0004, "2.384190e-07"},
+    {BC_BF16, 0x000C, "1.102030e-39"},
+    {BC_F32, 0x21636369, "7.70421599E-19"},
+    {BC_F32, 0xD6225675, "-4.46230535E+13"},
+    {BC_F64, 0x000DF9079D5BBAA7, "1.9431531680572642E-308"},
+    {BC_F16, 0x7BFF, "6.550400e+04"},
+    {BC_F16, 0xFC00, "0xFC00"},
+    {BC_BF16, 0x7F7F, "3.389530e+38"},
+    {BC_TF32, 0x3FC00, "0x3FC00"},
+    {BC_TF32, 0x1FC00, "1.000000e+00"},
+    {BC_F8E4M3FN, 0x7E, "4.480000e+02"},
+    {BC_F8E4M3FN, 0xFF, "0xFF"},
+    {BC_F8E5M2, 0x7C, "0x7C"},
+    {BC_F8E8M0FNU, 0x00, "5.877470e-39"},
+    {BC_F8E8M0FNU, 0xFF, "0xFF"},
+    {BC_F4E2M1FN, 0xF, "-6.000000e+00"},
     {BC_FNV8E5M3FNU, 0x80, "2.000000e+00"},
-    {BC_I1, 1, "true"}, {BC_I1, 0, "false"}, {BC_I8, 0xFF, "-1"}, {BC_I4, 0x8, "-8"},
-    {BC_I64, 0x8000000000000000, "-9223372036854775808"}, {BC_I32, 0x7FFFFFFF, "2147483647"},
+    {BC_I1, 1, "true"},
+    {BC_I1, 0, "false"},
+    {BC_I8, 0xFF, "-1"},
+    {BC_I4, 0x8, "-8"},
+    {BC_I64, 0x8000000000000000, "-9223372036854775808"},
+    {BC_I32, 0x7FFFFFFF, "2147483647"},
 };
 
 static void test_print(void)
@@ -553,8 +587,8 @@ static void test_parse_random(void)
     for (uint64_t i = 0; i < 30000; i++) {
         uint64_t r = mix(i);
         if (i % 3 == 0) {
-            snprintf(text, sizeof text, "%llu.%llue%d", (unsigned long long)(r >> r % 60),
-                     (unsigned long long)mix(r), (int)(mix(~r) % 700) - 360);
+            snprintf(text, sizeof text, "%llu.%llue%d", (unsigned long long)(r >> r % 60), (unsigned long long)mix(r),
+                     (int)(mix(~r) % 700) - 360);
         } else if (i % 3 == 1) { /* exactly a middle of two f32 */
             float low = bc_f32_from_bits((uint32_t)(r % 0x7F700000));
             double middle = ((double)low + (double)bc_f32_from_bits(bc_f32_bits(low) + 1)) / 2;
@@ -573,11 +607,24 @@ static void test_parse_random(void)
 
 static void test_parse(void)
 {
-    static const char *const bad_floats[] = {"", "-", "+", ".", ".5", "1", "-1", "1e5", "1.0e", "1.0e+", "1.0f", "1.0 ",
-                                             " 1.0", "1..0", "1.0e1.0", "nan", "inf", "0x", "0xG", "-0x1", "+0x1", "1_0.0",
-                                             "--1.0", "1.0e1000", "0x1FFFFFFFF", "0x100000000", "0x10000000000000000"};
-    static const char *const bad_ints[] = {"", "-", "1.0", "256", "-129", "0x100", "x", "0x", "1 ", "true", "--1",
-                                           "99999999999999999999", "18446744073709551616", "0x10000000000000000"};
+    static const char *const bad_floats[] = {
+        "",      "-",    "+",    ".",     ".5",    "1",        "-1",          "1e5",         "1.0e",
+        "1.0e+", "1.0f", "1.0 ", " 1.0",  "1..0",  "1.0e1.0",  "nan",         "inf",         "0x",
+        "0xG",   "-0x1", "+0x1", "1_0.0", "--1.0", "1.0e1000", "0x1FFFFFFFF", "0x100000000", "0x10000000000000000"};
+    static const char *const bad_ints[] = {"",
+                                           "-",
+                                           "1.0",
+                                           "256",
+                                           "-129",
+                                           "0x100",
+                                           "x",
+                                           "0x",
+                                           "1 ",
+                                           "true",
+                                           "--1",
+                                           "99999999999999999999",
+                                           "18446744073709551616",
+                                           "0x10000000000000000"};
     for (size_t i = 0; i < TV_COUNT(bad_floats); i++) {
         CHECK_MSG(parsed(bad_floats[i], BC_F32) == 0xBAD, "%s", bad_floats[i]);
         CHECK(bc_parse_problem(bc_str(bad_floats[i]), BC_F32) != NULL);
@@ -696,8 +743,9 @@ static void test_wide_multiply(void)
         uint64_t a = mix(i) >> i % 64, b = mix(~i) >> i / 64 % 64, high, low = tv_multiply_wide(a, b, &high);
         uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
         CHECK(low == a * b);
-        CHECK(high == a1 * b1 + ((a1 * b0) >> 32) + ((a0 * b1) >> 32) +
-                          ((((a0 * b0) >> 32) + ((a1 * b0) & UINT32_MAX) + ((a0 * b1) & UINT32_MAX)) >> 32));
+        CHECK(high
+              == a1 * b1 + ((a1 * b0) >> 32) + ((a0 * b1) >> 32)
+                     + ((((a0 * b0) >> 32) + ((a1 * b0) & UINT32_MAX) + ((a0 * b1) & UINT32_MAX)) >> 32));
         CHECK(tv_leading_zeros((uint64_t)1 << i % 64) == 63 - i % 64);
         CHECK(a == 0 || a << tv_leading_zeros(a) >> 63 == 1);
     }

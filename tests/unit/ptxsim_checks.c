@@ -11,13 +11,13 @@ enum { BUFFER = 4096 };
 typedef struct example {
     const char *name;
     unsigned threads;
-    ptxsim_check expected;   /* CLEAN: no report */
-    const char *says;        /* part of the report's text */
+    ptxsim_check expected; /* CLEAN: no report */
+    const char *says;      /* part of the report's text */
     const char *body;
 } example;
 
-#define HEADER                                                                       \
-    ".version 8.6\n.target sm_90a\n.address_size 64\n"                               \
+#define HEADER                                         \
+    ".version 8.6\n.target sm_90a\n.address_size 64\n" \
     ".extern .func (.param .b64 result) malloc (.param .b64 bytes);\n.extern .func free (.param .b64 address);\n"
 /* %d0 is what malloc gives; free of it. */
 #define MALLOC(bytes) \
@@ -41,7 +41,8 @@ static const example examples[] = {
     {"a local variable", 1, PTXSIM_OUT_OF_BOUNDS, "local memory", ".local .b32 v[2]; st.local.u32 [v+8], %t;"},
     {"inside the local variable", 1, CLEAN, "", ".local .b32 v[2]; st.local.u32 [v+4], %t;"},
     {"memory of malloc", 1, CLEAN, "", MALLOC("24") "st.global.u64 [%d0+16], %d0; ld.global.u64 %d1, [%d0+16];\n" FREE},
-    {"a write behind it", 1, PTXSIM_OUT_OF_BOUNDS, "buffer 'malloc' (24 bytes)", MALLOC("24") "st.global.u32 [%d0+24], %t;"},
+    {"a write behind it", 1, PTXSIM_OUT_OF_BOUNDS, "buffer 'malloc' (24 bytes)",
+     MALLOC("24") "st.global.u32 [%d0+24], %t;"},
     {"a read of it after free", 1, PTXSIM_OUT_OF_BOUNDS, "", MALLOC("24") FREE "ld.global.u32 %r0, [%d0];"},
     {"two times free", 1, PTXSIM_BAD_VALUE, "free already", MALLOC("24") FREE FREE},
     {"more than there is", 1, CLEAN, "",
@@ -235,8 +236,10 @@ static void check_example(unsigned index, const example *e)
         ptxsim_buffers_clear(sim);
         memset(buffer, 0, sizeof buffer);
         uint64_t address = ptxsim_buffer_add(sim, buffer, sizeof buffer, "p");
-        ptxsim_launch launch = {
-            .grid = {1, 1, 1}, .params = (const void *const[]){&address}, .seed = seed, .step_limit = 200000};
+        ptxsim_launch launch = {.grid = {1, 1, 1},
+                                .params = (const void *const[]){&address},
+                                .seed = seed,
+                                .step_limit = 200000};
         bool clean = ptxsim_run(sim, &launch);
         const ptxsim_report *r = clean ? NULL : find_report(sim, e);
         bool right = e->expected == CLEAN ? clean : r != NULL;
@@ -284,8 +287,10 @@ static void check_refused(void)
         char error[256] = "";
         bc_text text;
         bc_text_init(&text, NULL);
-        bc_text_printf(&text, ".version 8.6 .target sm_90a .address_size 64\n.visible .entry k()\n{\n"
-                       ".reg .b64 %%d<4>; .reg .b32 %%r<4>; .reg .pred %%p<4>;\n%s\n}\n", refused[i].body);
+        bc_text_printf(&text,
+                       ".version 8.6 .target sm_90a .address_size 64\n.visible .entry k()\n{\n"
+                       ".reg .b64 %%d<4>; .reg .b32 %%r<4>; .reg .pred %%p<4>;\n%s\n}\n",
+                       refused[i].body);
         ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
         CHECK_MSG(!sim && strstr(error, refused[i].error) && strncmp(error, "line ", 5) == 0, "%s: '%s'",
                   refused[i].body, error);

@@ -1,5 +1,5 @@
 /* What is more than one block: ids, clusters, blocks that wait for each other; variables of the module; printing;
- * seeds. */
+   seeds. */
 #include <string.h>
 
 #include "tests/ptxsim/harness.h"

@@ -372,7 +372,8 @@ typedef struct row_set {
 } row_set;
 
 static const row_set sets[] = {
-    {rows, sizeof rows / sizeof *rows, "sm_90a"}, {rows_100, sizeof rows_100 / sizeof *rows_100, "sm_100a"},
+    {rows, sizeof rows / sizeof *rows, "sm_90a"},
+    {rows_100, sizeof rows_100 / sizeof *rows_100, "sm_100a"},
 };
 
 static const char module_head[] = ".func (.param .b32 r) twice (.param .b32 x)\n{\n.reg .b32 %a;\nld.param.b32 %a, "
@@ -386,8 +387,10 @@ static void write_row(bc_text *t, const row *r, unsigned index)
         ".reg .pred %%p<4>;\nld.param.u64 %%base, [p];\n",
         index);
     for (unsigned i = 1; i <= 3; i++)
-        bc_text_printf(t, "ld.global.u64 %%d%u, [%%base+%u];\ncvt.u32.u64 %%r%u, %%d%u;\ncvt.u16.u64 %%h%u, %%d%u;\n"
-                       "setp.ne.u64 %%p%u, %%d%u, 0;\n", i, 8 * (i - 1), i, i, i, i, i, i);
+        bc_text_printf(t,
+                       "ld.global.u64 %%d%u, [%%base+%u];\ncvt.u32.u64 %%r%u, %%d%u;\ncvt.u16.u64 %%h%u, %%d%u;\n"
+                       "setp.ne.u64 %%p%u, %%d%u, 0;\n",
+                       i, 8 * (i - 1), i, i, i, i, i, i);
     bc_text_puts(t, r->text);
     if (r->result == 'p')
         bc_text_puts(t, "\nselp.u32 %r0, 1, 0, %p0;");
@@ -417,8 +420,10 @@ static void check_set(const row_set *set)
         snprintf(name, sizeof name, "k%u", i);
         ptxsim_buffers_clear(sim);
         uint64_t address = ptxsim_buffer_add(sim, buffer, sizeof buffer, "p");
-        ptxsim_launch launch = {
-            .entry = name, .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = (const void *const[]){&address}};
+        ptxsim_launch launch = {.entry = name,
+                                .grid = {1, 1, 1},
+                                .block = {1, 1, 1},
+                                .params = (const void *const[]){&address}};
         bool clean = ptxsim_run(sim, &launch);
         CHECK_MSG(clean, "%s: %s", r->text, ptxsim_report_text(sim));
         CHECK_MSG(buffer[4] == r->expected, "%s gives 0x%llx instead of 0x%llx", r->text, (unsigned long long)buffer[4],

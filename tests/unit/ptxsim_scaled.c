@@ -1,5 +1,6 @@
-/* The simulator's mma with block scaling, on 4-bit floats. Fragments, scales and selectors are laid out here by the formulas of the
-   PTX ISA ("Matrix fragments for mma.m16n8k64", "Block scaling for mma.sync"); bytes that must not be read are NaN. */
+/* The simulator's mma with block scaling, on 4-bit floats. Fragments, scales and selectors are laid out here by the
+   formulas of the PTX ISA ("Matrix fragments for mma.m16n8k64", "Block scaling for mma.sync"); bytes that must not be
+   read are NaN. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,21 +8,29 @@
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 
-enum { LANES = 32, M = 16, N = 8, K = 64, MOST_BLOCKS = 4, WORDS = 16 /* of a lane: a0 to a3, b0, b1, scales, then c and d */ };
+enum {
+    LANES = 32,
+    M = 16,
+    N = 8,
+    K = 64,
+    MOST_BLOCKS = 4,
+    WORDS = 16 /* of a lane: a0 to a3, b0, b1, scales, then c and d */
+};
 
 typedef struct form {
     const char *text, *scale;
-    unsigned blocks;         /* of K with a scale */
+    unsigned blocks; /* of K with a scale */
     unsigned byte_a, thread_a, byte_b, thread_b;
-    bool taken;              /* by ptxas 13.0 */
+    bool taken; /* by ptxas 13.0 */
 } form;
 
 #define MXF4 "kind::mxf4.block_scale.scale_vec::2X"
 #define NVF4(n) "kind::mxf4nvf4.block_scale.scale_vec::" #n "X"
 
 static const form forms[] = {
-    {MXF4, "ue8m0", 2, 0, 0, 0, 0, true},      {MXF4, "ue8m0", 2, 2, 1, 2, 3, true}, {MXF4, "ue8m0", 2, 0, 1, 2, 2, true},
-    {NVF4(2), "ue8m0", 2, 2, 0, 0, 1, true},   {NVF4(4), "ue4m3", 4, 0, 0, 0, 0, true}, {NVF4(4), "ue4m3", 4, 0, 1, 0, 2, true},
+    {MXF4, "ue8m0", 2, 0, 0, 0, 0, true},     {MXF4, "ue8m0", 2, 2, 1, 2, 3, true},
+    {MXF4, "ue8m0", 2, 0, 1, 2, 2, true},     {NVF4(2), "ue8m0", 2, 2, 0, 0, 1, true},
+    {NVF4(4), "ue4m3", 4, 0, 0, 0, 0, true},  {NVF4(4), "ue4m3", 4, 0, 1, 0, 2, true},
     {NVF4(4), "ue8m0", 4, 0, 1, 0, 3, false}, /* PTX 9.1 */
 };
 
@@ -116,9 +125,11 @@ static void write_kernel(const form *f, bc_text *t)
                     "mul.wide.u32 %mine, %t, 64;\nadd.u64 %mine, %mine, %base;\n");
     for (unsigned i = 0; i < 12; i++)
         bc_text_printf(t, "ld.global.u32 %%r%u, [%%mine+%u];\n", i, 4 * i);
-    bc_text_printf(t, "mma.sync.aligned.m16n8k64.row.col.%s.f32.e2m1.e2m1.f32.%s {%%r12,%%r13,%%r14,%%r15}, {%%r0,%%r1,%%r2,%%r3}, "
-                      "{%%r4,%%r5}, {%%r8,%%r9,%%r10,%%r11}, %%r6, {%u, %u}, %%r7, {%u, %u};\n",
-                   f->text, f->scale, f->byte_a, f->thread_a, f->byte_b, f->thread_b);
+    bc_text_printf(
+        t,
+        "mma.sync.aligned.m16n8k64.row.col.%s.f32.e2m1.e2m1.f32.%s {%%r12,%%r13,%%r14,%%r15}, {%%r0,%%r1,%%r2,%%r3}, "
+        "{%%r4,%%r5}, {%%r8,%%r9,%%r10,%%r11}, %%r6, {%u, %u}, %%r7, {%u, %u};\n",
+        f->text, f->scale, f->byte_a, f->thread_a, f->byte_b, f->thread_b);
     for (unsigned i = 12; i < WORDS; i++)
         bc_text_printf(t, "st.global.u32 [%%mine+%u], %%r%u;\n", 4 * i, i);
     bc_text_puts(t, "ret;\n}\n");
@@ -145,7 +156,8 @@ static void check_form(const form *f, uint32_t seed)
         for (unsigned column = 0; column < N; column++) {
             unsigned lane = row % 8 * 4 + column / 2, word = 12 + row / 8 * 2 + column % 2;
             double is = bc_float_value(BC_F32, words[lane][word]), wanted = expected(f, &p, row, column);
-            CHECK_MSG(is == (double)(float)wanted, "%s.%s, element %u, %u: %g instead of %g", f->text, f->scale, row, column, is, wanted);
+            CHECK_MSG(is == (double)(float)wanted, "%s.%s, element %u, %u: %g instead of %g", f->text, f->scale, row,
+                      column, is, wanted);
         }
     ptxsim_free(sim);
     bc_text_release(&text);
@@ -158,8 +170,10 @@ static void check_wrong(const form *f)
     bc_text_init(&text, NULL);
     write_kernel(f, &text);
     ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
-    CHECK_MSG(!sim && error[0], "%s.%s {%u, %u}, {%u, %u} is taken", f->text, f->scale, f->byte_a, f->thread_a, f->byte_b, f->thread_b);
-    CHECK_MSG(!harness_has_ptxas() || !harness_ptxas_quietly(text.ptr, text.len, "sm_120a"), "ptxas takes %s.%s", f->text, f->scale);
+    CHECK_MSG(!sim && error[0], "%s.%s {%u, %u}, {%u, %u} is taken", f->text, f->scale, f->byte_a, f->thread_a,
+              f->byte_b, f->thread_b);
+    CHECK_MSG(!harness_has_ptxas() || !harness_ptxas_quietly(text.ptr, text.len, "sm_120a"), "ptxas takes %s.%s",
+              f->text, f->scale);
     ptxsim_free(sim);
     bc_text_release(&text);
 }

@@ -25,8 +25,10 @@ typedef struct row {
 #define C2 "{%r8,%r9}"
 #define D4 "{%o0,%o1,%o2,%o3}"
 #define D2 "{%o0,%o1}"
-#define MMA(kinds, shape, types, d, a, b, c, expected) \
-    {kinds, "mma.sync.aligned." shape ".row.col." types " " d ", " a ", " b ", " c ";", expected}
+#define MMA(kinds, shape, types, d, a, b, c, expected)                                              \
+    {                                                                                               \
+        kinds, "mma.sync.aligned." shape ".row.col." types " " d ", " a ", " b ", " c ";", expected \
+    }
 
 #define TO64(n, low, high) "mov.b64 %a" #n ", {%r" #low ", %r" #high "}; "
 
@@ -208,7 +210,7 @@ static uint32_t input(char kind, uint32_t *state)
     case 'f': return small(BC_F32, state);
     case '4': return packed(BC_F8E4M3FN, 8, state);
     case '5': return packed(BC_F8E5M2, 8, state);
-    default:  return next_random(state) ^ next_random(state) << 12;
+    default: return next_random(state) ^ next_random(state) << 12;
     }
 }
 
@@ -271,7 +273,7 @@ static uint32_t checksum(const uint32_t *words)
 }
 
 /* Block scaling: row r of A is scaled by 2^(r % 4), column c of B by 2^-(c % 2); without scales the product is the
- * plain one. */
+   plain one. */
 static void check_block_scale(void)
 {
     static uint32_t words[WORDS];

@@ -15,12 +15,12 @@ typedef struct place {
 } place;
 
 typedef struct row {
-    char kind;               /* of the elements: h f16, b bf16, t tf32, 4 e4m3, 5 e5m2, w any bytes */
+    char kind; /* of the elements: h f16, b bf16, t tf32, 4 e4m3, 5 e5m2, w any bytes */
     const char *shape, *types;
     unsigned d_registers;
     bool a_in_registers, keep;
     place a, b;
-    const char *immediates;  /* after scale-d */
+    const char *immediates; /* after scale-d */
     uint32_t expected;
 } row;
 

@@ -1,4 +1,5 @@
-/* Ranges of integers (codegen/ranges.c) against every pair of values: of i8, for operands that are assumed to lie between bounds. */
+/* Ranges of integers (codegen/ranges.c) against every pair of values: of i8, for operands that are assumed to lie
+   between bounds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,8 @@
 #include "codegen/facts.h"
 #include "tests/unit/test.h"
 
-static const int bounds[][2] = {{-128, 127}, {0, 127}, {0, 15}, {15, 20}, {1, 7}, {-5, 3}, {-128, -1}, {100, 127}, {0, 0}, {8, 8}, {-1, 1}};
+static const int bounds[][2] = {{-128, 127}, {0, 127},   {0, 15}, {15, 20}, {1, 7}, {-5, 3},
+                                {-128, -1},  {100, 127}, {0, 0},  {8, 8},   {-1, 1}};
 
 enum { UNDEFINED = 1000 };
 
@@ -15,23 +17,74 @@ static int wrapped(int x)
     return (int8_t)(uint8_t)(unsigned)x;
 }
 
-static int add(int a, int b) { return wrapped(a + b); }
-static int subtract(int a, int b) { return wrapped(a - b); }
-static int multiply(int a, int b) { return wrapped(a * b); }
-static int both(int a, int b) { return a & b; }
-static int either(int a, int b) { return a | b; }
-static int one(int a, int b) { return a ^ b; }
-static int largest(int a, int b) { return a > b ? a : b; }
-static int smallest(int a, int b) { return a < b ? a : b; }
-static int largest_u(int a, int b) { return (a & 255) > (b & 255) ? a : b; }
-static int smallest_u(int a, int b) { return (a & 255) < (b & 255) ? a : b; }
-static int to_left(int a, int b) { return b < 0 || b > 7 ? UNDEFINED : wrapped(a * (1 << b)); }
-static int to_right(int a, int b) { return b < 0 || b > 7 ? UNDEFINED : (a - (a & ((1 << b) - 1))) / (1 << b); }
-static int to_right_u(int a, int b) { return b < 0 || b > 7 ? UNDEFINED : wrapped((a & 255) >> b); }
-static int remainder_of(int a, int b) { return b ? a % b : UNDEFINED; }
-static int remainder_u(int a, int b) { return b ? wrapped((a & 255) % (b & 255)) : UNDEFINED; }
-static int divide(int a, int b) { return b && a / b < 128 ? a / b : UNDEFINED; }
-static int divide_u(int a, int b) { return b ? wrapped((a & 255) / (b & 255)) : UNDEFINED; }
+static int add(int a, int b)
+{
+    return wrapped(a + b);
+}
+static int subtract(int a, int b)
+{
+    return wrapped(a - b);
+}
+static int multiply(int a, int b)
+{
+    return wrapped(a * b);
+}
+static int both(int a, int b)
+{
+    return a & b;
+}
+static int either(int a, int b)
+{
+    return a | b;
+}
+static int one(int a, int b)
+{
+    return a ^ b;
+}
+static int largest(int a, int b)
+{
+    return a > b ? a : b;
+}
+static int smallest(int a, int b)
+{
+    return a < b ? a : b;
+}
+static int largest_u(int a, int b)
+{
+    return (a & 255) > (b & 255) ? a : b;
+}
+static int smallest_u(int a, int b)
+{
+    return (a & 255) < (b & 255) ? a : b;
+}
+static int to_left(int a, int b)
+{
+    return b < 0 || b > 7 ? UNDEFINED : wrapped(a * (1 << b));
+}
+static int to_right(int a, int b)
+{
+    return b < 0 || b > 7 ? UNDEFINED : (a - (a & ((1 << b) - 1))) / (1 << b);
+}
+static int to_right_u(int a, int b)
+{
+    return b < 0 || b > 7 ? UNDEFINED : wrapped((a & 255) >> b);
+}
+static int remainder_of(int a, int b)
+{
+    return b ? a % b : UNDEFINED;
+}
+static int remainder_u(int a, int b)
+{
+    return b ? wrapped((a & 255) % (b & 255)) : UNDEFINED;
+}
+static int divide(int a, int b)
+{
+    return b && a / b < 128 ? a / b : UNDEFINED;
+}
+static int divide_u(int a, int b)
+{
+    return b ? wrapped((a & 255) / (b & 255)) : UNDEFINED;
+}
 static int divide_down(int a, int b)
 {
     int q = divide(a, b);
@@ -46,18 +99,45 @@ static int divide_up_u(int a, int b)
 {
     return b ? wrapped(((a & 255) + (b & 255) - 1) / (b & 255)) : UNDEFINED;
 }
-static int is_less(int a, int b) { return a < b ? -1 : 0; }
-static int is_less_u(int a, int b) { return (a & 255) < (b & 255) ? -1 : 0; }
-static int is_at_most(int a, int b) { return a <= b ? -1 : 0; }
-static int is_more(int a, int b) { return a > b ? -1 : 0; }
-static int is_at_least(int a, int b) { return a >= b ? -1 : 0; }
-static int is_same(int a, int b) { return a == b ? -1 : 0; }
-static int is_other(int a, int b) { return a != b ? -1 : 0; }
-static int widen(int a, int b) { return b ? a : a; }
-static int widen_u(int a, int b) { return b ? a & 255 : a & 255; }
+static int is_less(int a, int b)
+{
+    return a < b ? -1 : 0;
+}
+static int is_less_u(int a, int b)
+{
+    return (a & 255) < (b & 255) ? -1 : 0;
+}
+static int is_at_most(int a, int b)
+{
+    return a <= b ? -1 : 0;
+}
+static int is_more(int a, int b)
+{
+    return a > b ? -1 : 0;
+}
+static int is_at_least(int a, int b)
+{
+    return a >= b ? -1 : 0;
+}
+static int is_same(int a, int b)
+{
+    return a == b ? -1 : 0;
+}
+static int is_other(int a, int b)
+{
+    return a != b ? -1 : 0;
+}
+static int widen(int a, int b)
+{
+    return b ? a : a;
+}
+static int widen_u(int a, int b)
+{
+    return b ? a & 255 : a & 255;
+}
 
 static const struct {
-    const char *text;                /* after "%r = " */
+    const char *text; /* after "%r = " */
     int (*result)(int a, int b);
 } ops[] = {
     {"addi %a, %b : tile<i8>", add},
@@ -98,10 +178,12 @@ static bool find_range(const char *op, const int *a, const int *b, cg_range *out
     tv_module *m = NULL;
     bc_arena arena;
     bc_text_init(&source, NULL);
-    bc_text_printf(&source, "entry @k(%%x: tile<i8>, %%y: tile<i8>) {\n  %%a = assume bounded<%d, %d>, %%x : tile<i8>\n"
-                            "  %%b = assume bounded<%d, %d>, %%y : tile<i8>\n  %%r = %s\n  return\n}\n", a[0], a[1], b[0], b[1], op);
+    bc_text_printf(&source,
+                   "entry @k(%%x: tile<i8>, %%y: tile<i8>) {\n  %%a = assume bounded<%d, %d>, %%x : tile<i8>\n"
+                   "  %%b = assume bounded<%d, %d>, %%y : tile<i8>\n  %%r = %s\n  return\n}\n",
+                   a[0], a[1], b[0], b[1], op);
     bool fine = tv_module_parse(source.ptr, source.len, 0, NULL, (tv_sink){0}, &m) == TV_OK
-             && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK;
+                && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK;
     bc_arena_init(&arena, NULL, 0);
     cg_fact *facts = fine ? cg_find_facts(m, &m->functions[0], &arena) : NULL;
     if (facts) {
@@ -131,8 +213,8 @@ static void check_op(size_t i)
                     int r = ops[i].result(a, b);
                     fine = fine && (r == UNDEFINED || (r >= range.low && r <= range.high));
                 }
-            CHECK_MSG(fine, "%s: %d..%d, %d..%d: %lld..%lld", ops[i].text, bounds[x][0], bounds[x][1], bounds[y][0], bounds[y][1],
-                      (long long)range.low, (long long)range.high);
+            CHECK_MSG(fine, "%s: %d..%d, %d..%d: %lld..%lld", ops[i].text, bounds[x][0], bounds[x][1], bounds[y][0],
+                      bounds[y][1], (long long)range.low, (long long)range.high);
         }
 }
 
@@ -141,20 +223,20 @@ static void check_tight(size_t op, int low, int high)
 {
     cg_range range;
     const int a[] = {0, 15}, b[] = {1, 7};
-    CHECK_MSG(find_range(ops[op].text, a, b, &range) && range.low == low && range.high == high, "%s: %lld..%lld", ops[op].text,
-              (long long)range.low, (long long)range.high);
+    CHECK_MSG(find_range(ops[op].text, a, b, &range) && range.low == low && range.high == high, "%s: %lld..%lld",
+              ops[op].text, (long long)range.low, (long long)range.high);
 }
 
 int main(void)
 {
     for (size_t i = 0; i < TV_COUNT(ops); i++)
         check_op(i);
-    check_tight(0, 1, 22);   /* addi */
-    check_tight(1, -7, 14);  /* subi */
-    check_tight(2, 0, 105);  /* muli */
-    check_tight(3, 0, 7);    /* andi */
-    check_tight(6, 1, 15);   /* maxi */
-    check_tight(13, 0, 6);   /* remi */
-    check_tight(15, 0, 15);  /* divi */
+    check_tight(0, 1, 22);  /* addi */
+    check_tight(1, -7, 14); /* subi */
+    check_tight(2, 0, 105); /* muli */
+    check_tight(3, 0, 7);   /* andi */
+    check_tight(6, 1, 15);  /* maxi */
+    check_tight(13, 0, 6);  /* remi */
+    check_tight(15, 0, 15); /* divi */
     return TEST_END("ranges");
 }

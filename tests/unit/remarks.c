@@ -1,5 +1,5 @@
-/* Remarks as the commands write them, from records with names that try to get out of their quotes; what of ptxas's figures is
-   understood; choosing; and that the code generator's own remarks add up to their message. */
+/* Remarks as the commands write them, from records with names that try to get out of their quotes; what of ptxas's
+   figures is understood; choosing; and that the code generator's own remarks add up to their message. */
 #include <string.h>
 
 #include "tests/unit/test.h"
@@ -7,9 +7,18 @@
 
 static tv_remark example(const tv_remark_arg *args)
 {
-    return (tv_remark){.kind = TV_REMARK_MISSED, .category = "memory", .name = "VectorAccess", .function = bc_str("k'\n...\n--- !x"),
-                       .op = bc_str("load_view_tko"), .offset = 0x80, .file = bc_str("a'b.py"), .line = 7, .column = 3,
-                       .message = bc_str("16 bytes\n, it's"), .args = args, .arg_count = 2};
+    return (tv_remark){.kind = TV_REMARK_MISSED,
+                       .category = "memory",
+                       .name = "VectorAccess",
+                       .function = bc_str("k'\n...\n--- !x"),
+                       .op = bc_str("load_view_tko"),
+                       .offset = 0x80,
+                       .file = bc_str("a'b.py"),
+                       .line = 7,
+                       .column = 3,
+                       .message = bc_str("16 bytes\n, it's"),
+                       .args = args,
+                       .arg_count = 2};
 }
 
 static void check_forms(void)
@@ -40,14 +49,18 @@ static void check_forms(void)
     CHECK(yaml.ptr && strncmp(yaml.ptr, document, strlen(document)) == 0);
     CHECK(yaml.len == 2 * strlen(document));
     remarks_summary(&r);
-    CHECK(summary.ptr && strcmp(summary.ptr, "@k'?...?--- !x\n  loads and stores\n"
-                                             "    a'b.py:7:3 load_view_tko: 16 bytes?, it's (2 times)\n") == 0);
+    CHECK(summary.ptr
+          && strcmp(summary.ptr, "@k'?...?--- !x\n  loads and stores\n"
+                                 "    a'b.py:7:3 load_view_tko: 16 bytes?, it's (2 times)\n")
+                 == 0);
     r.yaml = false;
     r.summary = NULL;
     r.out = &text;
     remark.line = 0;
     sink.report(sink.user, &remark);
-    CHECK(text.ptr && strcmp(text.ptr, "k.tbc:0x0080: remark: [missed memory/VectorAccess] load_view_tko: 16 bytes?, it's\n") == 0);
+    CHECK(text.ptr
+          && strcmp(text.ptr, "k.tbc:0x0080: remark: [missed memory/VectorAccess] load_view_tko: 16 bytes?, it's\n")
+                 == 0);
     bc_text_release(&text);
     bc_text_release(&yaml);
     bc_text_release(&summary);
@@ -95,26 +108,28 @@ static seen new_seen(void)
 
 static void check_ptxas(void)
 {
-    static const char words[] =
-        "ptxas info    : 0 bytes gmem\n"
-        "ptxas info    : Compiling entry function 'a' for 'sm_90a'\n"
-        "ptxas info    : Function properties for a\n"
-        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-        "ptxas info    : Used 24 registers, used 0 barriers\n"
-        "ptxas info    : Compiling entry function 'b' for 'sm_90a'\n"
-        "ptxas info    : Function properties for helper\n"
-        "    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n"
-        "ptxas info    : Function properties for b\n"
-        "    48 bytes stack frame, 40 bytes spill stores, 44 bytes spill loads\n"
-        "ptxas info    : Used 255 registers";
+    static const char words[] = "ptxas info    : 0 bytes gmem\n"
+                                "ptxas info    : Compiling entry function 'a' for 'sm_90a'\n"
+                                "ptxas info    : Function properties for a\n"
+                                "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                                "ptxas info    : Used 24 registers, used 0 barriers\n"
+                                "ptxas info    : Compiling entry function 'b' for 'sm_90a'\n"
+                                "ptxas info    : Function properties for helper\n"
+                                "    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n"
+                                "ptxas info    : Function properties for b\n"
+                                "    48 bytes stack frame, 40 bytes spill stores, 44 bytes spill loads\n"
+                                "ptxas info    : Used 255 registers";
     seen s = new_seen();
     remarks_of_ptxas(bc_str(words), (tv_remark_sink){&s, see});
     CHECK(s.adds_up && s.messages.ptr
-          && strcmp(s.messages.ptr, "a 2 24 registers of a thread, 0 bytes of spill stores, 0 bytes of spill loads\n"
-                                    "b 1 255 registers of a thread, 44 bytes of spill stores, 52 bytes of spill loads\n") == 0);
+          && strcmp(s.messages.ptr,
+                    "a 2 24 registers of a thread, 0 bytes of spill stores, 0 bytes of spill loads\n"
+                    "b 1 255 registers of a thread, 44 bytes of spill stores, 52 bytes of spill loads\n")
+                 == 0);
     bc_text_release(&s.messages);
     s = new_seen();
-    remarks_of_ptxas(bc_str("ptxas info    : Used 24 registers\nptxas info    : Compiling entry function 'a"), (tv_remark_sink){&s, see});
+    remarks_of_ptxas(bc_str("ptxas info    : Used 24 registers\nptxas info    : Compiling entry function 'a"),
+                     (tv_remark_sink){&s, see});
     CHECK(s.count == 0);
     remarks_of_ptxas((tv_str){0}, (tv_remark_sink){&s, see});
     CHECK(s.count == 0);
@@ -142,7 +157,9 @@ static void check_generator(void)
     seen s = new_seen();
     tv_compile_options options = {.remarks = {&s, see}};
     CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) == TV_OK && s.count == 2 && s.adds_up);
-    CHECK(s.messages.ptr && strstr(s.messages.ptr, "k 1 tile<ptr<i32>>: 1 x 4 bytes a thread, not masked; limited by a single element\n"));
+    CHECK(s.messages.ptr
+          && strstr(s.messages.ptr,
+                    "k 1 tile<ptr<i32>>: 1 x 4 bytes a thread, not masked; limited by a single element\n"));
     options = (tv_compile_options){.dump_after = "facts", .dump = {NULL, refuse}};
     CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) == TV_IO);
     options.dump_after = "facts@other";

@@ -6,27 +6,27 @@
 
 static int test_passed, test_failed;
 
-#define CHECK(condition) \
-    do { \
-        if (condition) { \
-            test_passed++; \
-        } else { \
-            test_failed++; \
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (condition) {                                                            \
+            test_passed++;                                                          \
+        } else {                                                                    \
+            test_failed++;                                                          \
             fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
-        } \
+        }                                                                           \
     } while (0)
 
 /* The same, with a message for the values involved. */
-#define CHECK_MSG(condition, ...) \
-    do { \
-        if (condition) { \
-            test_passed++; \
-        } else { \
-            test_failed++; \
+#define CHECK_MSG(condition, ...)                                                   \
+    do {                                                                            \
+        if (condition) {                                                            \
+            test_passed++;                                                          \
+        } else {                                                                    \
+            test_failed++;                                                          \
             fprintf(stderr, "%s:%d: failed: %s: ", __FILE__, __LINE__, #condition); \
-            fprintf(stderr, __VA_ARGS__); \
-            fputc('\n', stderr); \
-        } \
+            fprintf(stderr, __VA_ARGS__);                                           \
+            fputc('\n', stderr);                                                    \
+        }                                                                           \
     } while (0)
 
 #define TEST_END(name) (printf("%s: %d passed, %d failed\n", (name), test_passed, test_failed), test_failed != 0)

@@ -1,4 +1,5 @@
-/* The verifier's manners: limits, silence about consequences, options, memory. What each rule says is in tests/rules. */
+/* The verifier's manners: limits, silence about consequences, options, memory. What each rule says is in tests/rules.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,22 +48,27 @@ static void one_mistake_one_report(void)
         {"entry @k(%n: tile<i32>) {\n"
          "  %a = addi %n, %n : tile<8xi32>\n" /* wrong result type */
          "  %b = addi %a, %n : tile<i32>\n"
-         "  %c = muli %b, %n : tile<i32>\n  return\n}\n", "V-INT-02"},
+         "  %c = muli %b, %n : tile<i32>\n  return\n}\n",
+         "V-INT-02"},
         {"entry @k(%n: tile<i32>) {\n"
          "  %a = iota : tile<3xi32>\n" /* no such type */
          "  %b = iota : tile<3xi32>\n"
          "  %c = addi %a, %b : tile<3xi32>\n"
-         "  %d = reshape %c : tile<3xi32> -> tile<4xi32>\n  return\n}\n", "T-03"},
+         "  %d = reshape %c : tile<3xi32> -> tile<4xi32>\n  return\n}\n",
+         "T-03"},
         {"entry @k(%n: tile<i32>) {\n"
          "  %a = constant <i64: 1> : tile<i64>\n"
          "  %r = for %i in (%n to %a, step %n) : tile<i32> iter_values(%x = %n) -> (tile<i32>) {\n" /* bounds differ */
          "    continue %a : tile<i64>\n  }\n"
-         "  %s = addi %r, %a : tile<i32>\n  return\n}\n", "V-FOR-01"},
+         "  %s = addi %r, %a : tile<i32>\n  return\n}\n",
+         "V-FOR-01"},
         {"entry @k(%n: tile<i32>) {\n"
          "  %a = addf %n, %n : tile<i32>\n" /* one type, wrong three times */
-         "  return\n}\n", "V-FLT-01"},
+         "  return\n}\n",
+         "V-FLT-01"},
         {"entry @k(%n: i32, %m: i32) {\n" /* two parameters of one wrong type */
-         "  %a = assume div_by<4>, %n : i32\n  return\n}\n", "V-ENT-02"},
+         "  %a = assume div_by<4>, %n : i32\n  return\n}\n",
+         "V-ENT-02"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tv_module *m = parse(cases[i].text, 0);
@@ -85,7 +91,8 @@ static void every_mistake_is_reported(void)
                          "  %c = constant <i1: true> : tile<i1>\n"
                          "  if %c {\n    %d = ftof %x : tile<f16> -> tile<f16>\n  }\n"
                          "  break\n}\n"
-                         "entry @other(%n: tile<8xi32>) {\n  return\n}\n", 0);
+                         "entry @other(%n: tile<8xi32>) {\n  return\n}\n",
+                         0);
     seen s;
     CHECK(verify(m, NULL, &s) == TV_INVALID);
     CHECK_MSG(s.errors == 5 && strcmp(s.first, "V-INT-04") == 0 && strcmp(s.last, "V-ENT-02") == 0,
@@ -141,7 +148,8 @@ static void limits(void)
 static void options_do_not_stick(void)
 {
     tv_module *m = parse("entry @\"a-b\"() {\n  %c = constant <f8E5M2: 1.0> : tile<8xf8E5M2>\n"
-                         "  %d = ftof %c : tile<8xf8E5M2> -> tile<8xf32>\n  return\n}\n", 0);
+                         "  %d = ftof %c : tile<8xf8E5M2> -> tile<8xf32>\n  return\n}\n",
+                         0);
     seen s;
     for (int round = 0; round < 2; round++) {
         CHECK(verify(m, NULL, &s) == TV_OK && s.warnings == 1 && strcmp(s.first, "V-ENT-08") == 0);
@@ -155,7 +163,8 @@ static void options_do_not_stick(void)
     tv_module_close(m);
 }
 
-/* Newer things in a module that claims to be older. Files and text are refused earlier; modules made in memory are not. */
+/* Newer things in a module that claims to be older. Files and text are refused earlier; modules made in memory are not.
+ */
 static void versions(void)
 {
     static const struct {
@@ -231,7 +240,8 @@ static void out_of_memory(void)
             tv_module *m = NULL;
             seen s = {0};
             CHECK(tv_module_parse(texts[i], strlen(texts[i]), 0, &(tv_open_options){.allocator = &allocator},
-                                  (tv_sink){&s, see}, &m) == TV_OK);
+                                  (tv_sink){&s, see}, &m)
+                  == TV_OK);
             purse.left = n;
             tv_status status = verify(m, NULL, &s);
             finished = purse.left > 0;

@@ -17,8 +17,23 @@
 enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_OPTIONS = 2, EXIT_BYTECODE = 3, EXIT_COMPILE = 5 };
 
 typedef enum option_id {
-    GPU, OUTPUT, LEVEL, LINES, DEBUG, VERSIONS, VERSION, HELP, IGNORED, FORMAT, REMARKS, REMARKS_PASSED, REMARKS_MISSED,
-    REMARKS_ANALYSIS, REMARKS_FILE, LIBRARY, CONTROLS
+    GPU,
+    OUTPUT,
+    LEVEL,
+    LINES,
+    DEBUG,
+    VERSIONS,
+    VERSION,
+    HELP,
+    IGNORED,
+    FORMAT,
+    REMARKS,
+    REMARKS_PASSED,
+    REMARKS_MISSED,
+    REMARKS_ANALYSIS,
+    REMARKS_FILE,
+    LIBRARY,
+    CONTROLS
 } option_id;
 typedef enum option_kind { FLAG, VALUE, CHOICE, PREFIX, TARGET } option_kind;
 
@@ -34,12 +49,12 @@ static const struct option {
 
 typedef struct settings {
     const char *input, *output, *remarks_file;
-    char target[16];             /* empty: none was given */
+    char target[16]; /* empty: none was given */
     unsigned opt_level;
     bool line_info, debug, has_library, has_controls;
-    option_id action;            /* HELP, VERSION, VERSIONS; else GPU */
+    option_id action; /* HELP, VERSION, VERSIONS; else GPU */
     remarks remarks;
-    bool has_remarks;            /* some are wanted */
+    bool has_remarks; /* some are wanted */
 } settings;
 
 /* ---- options ---- */
@@ -106,9 +121,13 @@ static int bad_value(const struct option *o, const char *format, const char *val
 /* Remarks of a category, "none", "all" or a name, of the kinds from first to last. */
 static void choose_remarks(settings *s, const char *category, tv_remark_kind first, tv_remark_kind last)
 {
-    static const struct { const char *name; uint32_t bits; } categories[] = {
-        {"none", 0}, {"all", REMARK_ALL}, {"memory", (uint32_t)1 << REMARK_memory},
-        {"tensorcore", (uint32_t)1 << REMARK_tensorcore}};
+    static const struct {
+        const char *name;
+        uint32_t bits;
+    } categories[] = {{"none", 0},
+                      {"all", REMARK_ALL},
+                      {"memory", (uint32_t)1 << REMARK_memory},
+                      {"tensorcore", (uint32_t)1 << REMARK_tensorcore}};
     for (size_t i = 0; i < TV_COUNT(categories); i++)
         for (tv_remark_kind kind = first; strcmp(category, categories[i].name) == 0 && kind <= last; kind++)
             s->remarks.wanted[kind] = categories[i].bits;
@@ -218,9 +237,9 @@ static int say(int code, const char *format, ...)
     return code;
 }
 
-/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken apart by cuTile
-   Python, which then fails to print it: docs/drop-in.md.) What has no place in a source is placed in the input of the settings,
-   which user is. Control characters of the input do not reach the terminal. */
+/* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken
+   apart by cuTile Python, which then fails to print it: docs/drop-in.md.) What has no place in a source is placed in
+   the input of the settings, which user is. Control characters of the input do not reach the terminal. */
 static void print_diag(void *user, const tv_diag *diag)
 {
     static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
@@ -282,11 +301,13 @@ static int finish(settings *s, bc_text *ptx)
     bc_text cubin, log;
     bc_text_init(&cubin, NULL);
     bc_text_init(&log, NULL);
-    assemble_options how = {.opt_level = s->opt_level, .line_info = s->line_info || s->debug, .figures = s->has_remarks};
+    assemble_options how = {.opt_level = s->opt_level,
+                            .line_info = s->line_info || s->debug,
+                            .figures = s->has_remarks};
     bool fine = assemble_with_ptxas(ptxas, bc_text_get(ptx), &how, &cubin, &log);
     int code = fine ? write_output(path, bc_text_get(&cubin), EXIT_OPTIONS)
-                    : say(EXIT_COMPILE, "[%s] %s does not assemble the kernel:\n%.*s", bc_rules[BC_RULE_L_ASM_01].id, ptxas,
-                          (int)log.len - (log.len > 0), log.len ? log.ptr : "");
+                    : say(EXIT_COMPILE, "[%s] %s does not assemble the kernel:\n%.*s", bc_rules[BC_RULE_L_ASM_01].id,
+                          ptxas, (int)log.len - (log.len > 0), log.len ? log.ptr : "");
     if (code == EXIT_DONE && how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&s->remarks));
     bc_text_release(&cubin);
@@ -301,7 +322,8 @@ static int write_remarks(const settings *s, const bc_text *text)
     if (text->failed)
         return say(EXIT_COMPILE, "out of memory");
     if (s->remarks.yaml)
-        return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text), EXIT_BYTECODE);
+        return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text),
+                            EXIT_BYTECODE);
     fwrite(text->ptr ? text->ptr : "", 1, text->len, stderr);
     return EXIT_DONE;
 }
@@ -312,7 +334,9 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     if (tv_module_verify(module, &verify, sink) != TV_OK)
         return say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
     verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
-    tv_compile_options how = {.target = tv_target_exact(s->target), .opt_level = s->opt_level, .line_info = s->line_info || s->debug};
+    tv_compile_options how = {.target = tv_target_exact(s->target),
+                              .opt_level = s->opt_level,
+                              .line_info = s->line_info || s->debug};
     bc_text ptx, remark_text;
     bc_text_init(&ptx, NULL);
     bc_text_init(&remark_text, NULL);
@@ -320,8 +344,8 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     s->remarks.out = s->has_remarks ? &remark_text : NULL;
     how.remarks = remarks_sink(&s->remarks);
     int code = EXIT_DONE;
-    if (tv_module_verify(module, &verify, (tv_sink){s, print_error}) != TV_OK ||
-        tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = bc_text_append}) != TV_OK)
+    if (tv_module_verify(module, &verify, (tv_sink){s, print_error}) != TV_OK
+        || tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = bc_text_append}) != TV_OK)
         code = say(EXIT_COMPILE, "failed to compile Tile IR program%s", ptx.failed ? ": out of memory" : "");
     if (code == EXIT_DONE)
         code = finish(s, &ptx);

@@ -25,7 +25,7 @@
 
 /* What the arrays of a run may take together. */
 typedef struct arg_budget {
-    uint64_t limit, used;        /* bytes; limit 0: any */
+    uint64_t limit, used; /* bytes; limit 0: any */
 } arg_budget;
 /* Half of the memory that can be had now. */
 uint64_t arg_memory_limit(void);
@@ -34,34 +34,34 @@ uint64_t arg_memory_limit(void);
 typedef struct arg_storage {
     unsigned char *block;
     size_t block_size;
-    unsigned char *data;         /* between the guard zones */
+    unsigned char *data; /* between the guard zones */
     size_t size;
     unsigned users;
-    arg_budget *budget;          /* borrowed; NULL: none */
+    arg_budget *budget; /* borrowed; NULL: none */
 } arg_storage;
 
 typedef struct arg_array {
-    arg_storage *storage;        /* NULL: a null pointer */
+    arg_storage *storage; /* NULL: a null pointer */
     tv_dtype dtype;
-    unsigned item;               /* bytes of an element */
+    unsigned item; /* bytes of an element */
     uint32_t ndim;
     int64_t shape[TV_MAX_RANK], strides[TV_MAX_RANK]; /* elements */
-    unsigned char *first;        /* element (0, ..., 0) */
+    unsigned char *first;                             /* element (0, ..., 0) */
     uint64_t count;
-    bool packed;                 /* row-major without gaps */
+    bool packed; /* row-major without gaps */
 } arg_array;
 
 enum {
-    ARG_GUARD = 4096,            /* bytes of a guard zone; also the alignment of the data */
-    ARG_GAP = 0xa5               /* what gaps and guard zones hold */
+    ARG_GUARD = 4096, /* bytes of a guard zone; also the alignment of the data */
+    ARG_GAP = 0xa5    /* what gaps and guard zones hold */
 };
 
 /* How an array lies in memory. */
 typedef struct arg_layout {
-    bool fortran;                /* first axis fastest; when strides are not given */
-    const int64_t *strides;      /* NULL: packed */
-    uint64_t offset;             /* elements between the beginning of the memory and the lowest element */
-    arg_budget *budget;          /* NULL: no limit */
+    bool fortran;           /* first axis fastest; when strides are not given */
+    const int64_t *strides; /* NULL: packed */
+    uint64_t offset;        /* elements between the beginning of the memory and the lowest element */
+    arg_budget *budget;     /* NULL: no limit */
 } arg_layout;
 
 /* Allocates an array. Its elements hold anything, gaps between them ARG_GAP. shape is copied. */
@@ -76,10 +76,10 @@ tv_array arg_array_view(const arg_array *array);
 /* Walks the elements in row-major order of the indices, in runs of equal steps. */
 typedef struct arg_walk {
     const arg_array *array;
-    unsigned char *at;           /* first element of the run */
-    int64_t step;                /* bytes to the next one */
-    uint64_t run;                /* elements in the run */
-    uint64_t done;               /* elements in earlier runs */
+    unsigned char *at; /* first element of the run */
+    int64_t step;      /* bytes to the next one */
+    uint64_t run;      /* elements in the run */
+    uint64_t done;     /* elements in earlier runs */
     int64_t index[TV_MAX_RANK];
 } arg_walk;
 void arg_walk_start(arg_walk *walk, const arg_array *array);
@@ -105,11 +105,11 @@ unsigned char *arg_array_packed(const arg_array *array);
 bool arg_array_guards(const arg_array *array, int64_t *out_offset, io_error *error);
 
 typedef struct arg_summary {
-    uint64_t checksum;           /* 64-bit FNV-1a of the packed elements */
+    uint64_t checksum; /* 64-bit FNV-1a of the packed elements */
     uint64_t nan_count, inf_count;
-    bool has_range;              /* some element is a number */
-    uint64_t min, max;           /* patterns */
-    double mean;                 /* of the finite elements */
+    bool has_range;    /* some element is a number */
+    uint64_t min, max; /* patterns */
+    double mean;       /* of the finite elements */
 } arg_summary;
 void arg_array_summary(const arg_array *array, arg_summary *out);
 uint64_t arg_array_checksum(const arg_array *array);
@@ -133,15 +133,15 @@ typedef enum arg_maker {
 /* The text of an argument, taken apart. Strings point into the text; it must live as long. */
 typedef struct arg_spec {
     arg_form form;
-    tv_str text;                 /* all of it */
-    bool has_dtype;              /* prefix "bf16:" */
+    tv_str text;    /* all of it */
+    bool has_dtype; /* prefix "bf16:" */
     tv_dtype dtype;
-    bool pointer;                /* prefix "ptr:" */
-    tv_str word;                 /* NUMBER: the digits; FILE: the path; ALIAS: the name */
-    tv_str member;               /* FILE: after ".npz:" */
-    arg_maker maker;             /* CALL */
-    tv_str keys[ARG_KEY_COUNT];  /* CALL, ALIAS: values by name; ptr NULL when not given */
-    const struct arg_spec *items;/* LIST */
+    bool pointer;                 /* prefix "ptr:" */
+    tv_str word;                  /* NUMBER: the digits; FILE: the path; ALIAS: the name */
+    tv_str member;                /* FILE: after ".npz:" */
+    arg_maker maker;              /* CALL */
+    tv_str keys[ARG_KEY_COUNT];   /* CALL, ALIAS: values by name; ptr NULL when not given */
+    const struct arg_spec *items; /* LIST */
     size_t item_count;
 } arg_spec;
 
@@ -158,23 +158,23 @@ const char *arg_maker_summary(arg_maker maker);
 
 typedef struct arg_context {
     bc_arena *arena;
-    uint64_t seed;               /* --seed: added to the seed of every generator */
-    const char *folder;          /* paths in specs are relative to it; NULL: the current one */
-    arg_budget *budget;          /* of all arrays; must outlive them; NULL: no limit */
+    uint64_t seed;      /* --seed: added to the seed of every generator */
+    const char *folder; /* paths in specs are relative to it; NULL: the current one */
+    arg_budget *budget; /* of all arrays; must outlive them; NULL: no limit */
 } arg_context;
 
 /* What a kernel gets for one leaf of its signature. */
 typedef struct arg_value {
     const tv_param *leaf;
-    const char *name;            /* as the user calls it */
+    const char *name; /* as the user calls it */
     bool given;
     arg_spec spec;
-    const char *folder;          /* of the file the spec stood in; NULL: the current one */
-    arg_array *arrays;           /* ARRAY, POINTER: one; LIST: some */
+    const char *folder; /* of the file the spec stood in; NULL: the current one */
+    arg_array *arrays;  /* ARRAY, POINTER: one; LIST: some */
     size_t array_count;
-    tv_dtype dtype;              /* SCALAR */
+    tv_dtype dtype; /* SCALAR */
     uint64_t bits;
-    uint64_t before;             /* fingerprint when the kernel started */
+    uint64_t before; /* fingerprint when the kernel started */
 } arg_value;
 
 /* An array from a spec. wanted: the element type when the spec tells none; TV_DTYPE_COUNT: it must. ordinal: which
@@ -182,7 +182,8 @@ typedef struct arg_value {
 bool arg_make_array(const arg_context *context, const arg_spec *spec, tv_dtype wanted, unsigned ordinal, arg_array *out,
                     io_error *error);
 /* A view of the memory of another array, with dtype, shape, strides and offset of its own if the spec gives them. */
-bool arg_make_alias(const arg_context *context, const arg_spec *spec, const arg_array *of, arg_array *out, io_error *error);
+bool arg_make_alias(const arg_context *context, const arg_spec *spec, const arg_array *of, arg_array *out,
+                    io_error *error);
 bool arg_make_scalar(const arg_spec *spec, tv_dtype dtype, uint64_t *out_bits, io_error *error);
 
 /* A number as users write it (5, -1.5e3, nan, true, 0x7fc0 for a pattern) as bits in memory. */
@@ -197,18 +198,24 @@ bool arg_parse_value(tv_str text, tv_dtype dtype, uint64_t *out_bits, io_error *
      BITS      the low bits of h(2i) + 2^32 h(2i + 1)
    with h(i) = h(seed, i) below. Values are rounded once to the type. The results depend on nothing else: not on the
    machine, its mathematical library or the number of threads. */
-typedef enum arg_fill_kind { ARG_FILL_BITS, ARG_FILL_ARANGE, ARG_FILL_UNIFORM, ARG_FILL_RANDINT, ARG_FILL_RANDN,
-                             ARG_FILL_RANDOM_BITS } arg_fill_kind;
+typedef enum arg_fill_kind {
+    ARG_FILL_BITS,
+    ARG_FILL_ARANGE,
+    ARG_FILL_UNIFORM,
+    ARG_FILL_RANDINT,
+    ARG_FILL_RANDN,
+    ARG_FILL_RANDOM_BITS
+} arg_fill_kind;
 typedef struct arg_filler {
     arg_fill_kind kind;
     uint32_t seed;
-    uint64_t bits;               /* FILL */
-    double start, step;          /* ARANGE, for floats */
+    uint64_t bits;      /* FILL */
+    double start, step; /* ARANGE, for floats */
     int64_t int_start, int_step, mod;
-    double low, high;            /* UNIFORM */
-    int64_t int_low, int_high;   /* RANDINT; int_low < int_high */
+    double low, high;          /* UNIFORM */
+    int64_t int_low, int_high; /* RANDINT; int_low < int_high */
     double den;
-    double mean, std;            /* RANDN */
+    double mean, std; /* RANDN */
 } arg_filler;
 uint32_t arg_hash(uint32_t seed, uint64_t i);
 void arg_fill(arg_array *array, const arg_filler *filler);
@@ -218,12 +225,12 @@ void arg_fill(arg_array *array, const arg_filler *filler);
 typedef struct arg_set {
     bc_arena *arena;
     const tv_signature *signature;
-    tv_str *names;               /* of the parameters, by --names */
+    tv_str *names; /* of the parameters, by --names */
     size_t name_count;
-    arg_value *values;           /* one a leaf */
+    arg_value *values; /* one a leaf */
     size_t count;
-    size_t next;                 /* parameter that the next argument without a name is for */
-    bool any;                    /* an argument was given */
+    size_t next; /* parameter that the next argument without a name is for */
+    bool any;    /* an argument was given */
 } arg_set;
 
 bool arg_set_init(arg_set *set, bc_arena *arena, const tv_signature *signature, io_error *error);
@@ -250,41 +257,41 @@ const arg_value *arg_set_missing(const arg_set *set);
 
 /* What a kernel does with one of its pointers, for one grid. */
 typedef struct arg_demand {
-    uint32_t ndim;                       /* of the tensor views over it; 0: none */
-    int64_t size[TV_MAX_RANK];           /* extents that the types of the views fix; BC_DYNAMIC: others */
+    uint32_t ndim;             /* of the tensor views over it; 0: none */
+    int64_t size[TV_MAX_RANK]; /* extents that the types of the views fix; BC_DYNAMIC: others */
     int64_t stride[TV_MAX_RANK];
-    uint32_t size_slot[TV_MAX_RANK];     /* entry parameter that is the extent, or ARG_NO_SLOT */
+    uint32_t size_slot[TV_MAX_RANK]; /* entry parameter that is the extent, or ARG_NO_SLOT */
     uint32_t stride_slot[TV_MAX_RANK];
-    int64_t reach[TV_MAX_RANK];          /* one past the largest coordinate known to be touched */
-    bool open[TV_MAX_RANK];              /* others are touched at places that only the run shows */
-    int64_t bytes;                       /* through pointers: one past the last byte known to be touched */
+    int64_t reach[TV_MAX_RANK]; /* one past the largest coordinate known to be touched */
+    bool open[TV_MAX_RANK];     /* others are touched at places that only the run shows */
+    int64_t bytes;              /* through pointers: one past the last byte known to be touched */
     bool bytes_open;
-    bool sliced;                         /* some views begin inside the array: nothing is known of their place */
-    bool shared;                         /* reached by atomics or ordered accesses: a lock or a counter, probably */
-    bool places;                         /* its elements become addresses, indices, extents or strides */
+    bool sliced; /* some views begin inside the array: nothing is known of their place */
+    bool shared; /* reached by atomics or ordered accesses: a lock or a counter, probably */
+    bool places; /* its elements become addresses, indices, extents or strides */
 } arg_demand;
 
 typedef struct arg_study {
-    arg_demand *demands;                 /* one an entry parameter; only those of pointers mean something */
-    bool *compared;                      /* the parameter is an operand of comparisons: a bound, probably */
+    arg_demand *demands; /* one an entry parameter; only those of pointers mean something */
+    bool *compared;      /* the parameter is an operand of comparisons: a bound, probably */
     size_t count;
 } arg_study;
 
 /* values: of the entry parameters that are known numbers; known[i] false for others. False: out of memory. */
-bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3], const int64_t *values,
-                     const bool *known, arg_study *out);
+bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3],
+                     const int64_t *values, const bool *known, arg_study *out);
 
 /* Makes up every argument that was not given or is ARG_AUTO. */
-bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry, const uint32_t grid[3],
-                    io_error *error);
+bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
+                    const uint32_t grid[3], io_error *error);
 
 /* ---- comparing ---- */
 
 typedef enum arg_mode {
-    ARG_CLOSE,   /* |got - want| <= atol + rtol * |want|; NaN matches NaN, infinities must be equal */
-    ARG_EQUAL,   /* the same number; NaN matches NaN, -0 matches 0 */
-    ARG_SAME,    /* the same bits */
-    ARG_SORTED   /* equal after sorting both */
+    ARG_CLOSE, /* |got - want| <= atol + rtol * |want|; NaN matches NaN, infinities must be equal */
+    ARG_EQUAL, /* the same number; NaN matches NaN, -0 matches 0 */
+    ARG_SAME,  /* the same bits */
+    ARG_SORTED /* equal after sorting both */
 } arg_mode;
 
 typedef struct arg_tolerance {
@@ -301,19 +308,19 @@ const char *arg_mode_name(arg_mode mode);
 enum { ARG_WORST = 5 };
 
 typedef struct arg_difference {
-    uint64_t place;              /* of the element in row-major order */
-    uint64_t got, want;          /* patterns, of the type of the result */
-    double excess;               /* |got - want| over what is allowed; infinite for NaN and infinities */
-    uint64_t ulp;                /* steps between the two; UINT64_MAX when that means nothing */
+    uint64_t place;     /* of the element in row-major order */
+    uint64_t got, want; /* patterns, of the type of the result */
+    double excess;      /* |got - want| over what is allowed; infinite for NaN and infinities */
+    uint64_t ulp;       /* steps between the two; UINT64_MAX when that means nothing */
 } arg_difference;
 
 typedef struct arg_comparison {
     arg_tolerance tolerance;
     uint64_t count, wrong;
-    arg_difference first;        /* in row-major order, when some are wrong */
+    arg_difference first; /* in row-major order, when some are wrong */
     arg_difference worst[ARG_WORST];
     unsigned worst_count;
-    unsigned char *wrong_bits;   /* bit per element; owned */
+    unsigned char *wrong_bits; /* bit per element; owned */
 } arg_comparison;
 
 /* The shapes must agree, and the types must both be floats, or the same. A want of another float type is rounded. */
@@ -327,7 +334,8 @@ void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, 
 void arg_index_of(const arg_array *array, uint64_t place, int64_t *out_index);
 /* Appends "[3, 17]  got 1  want 2  (0x3f800000, 0x40000000)  off by 1, 8388608 ulp", with the words given for got and
    want. */
-void arg_print_difference(bc_text *out, const arg_array *array, const arg_difference *d, const char *got, const char *want);
+void arg_print_difference(bc_text *out, const arg_array *array, const arg_difference *d, const char *got,
+                          const char *want);
 /* "[3, 17]" */
 void arg_print_index(bc_text *out, const arg_array *array, uint64_t place);
 /* "f32[64, 64]" */
@@ -336,9 +344,9 @@ void arg_print_type(bc_text *out, const arg_array *array);
 /* ---- saving ---- */
 
 typedef struct arg_save {
-    const char *name;            /* of the array, and in the file unless member tells another */
+    const char *name; /* of the array, and in the file unless member tells another */
     const arg_array *array;
-    tv_str path;                 /* x.npy, x.npz[:member], x.safetensors[:member], x.bin */
+    tv_str path; /* x.npy, x.npz[:member], x.safetensors[:member], x.bin */
 } arg_save;
 
 /* Are there such kinds of files, folders for them, and a place of its own for every array? For before the run. */
@@ -354,8 +362,8 @@ typedef struct arg_pair {
 
 /* What a file given to --args says; strings live in the arena. docs/run.md describes the form. */
 typedef struct arg_file {
-    const char *folder;          /* of the file; NULL: the current one */
-    tv_str entry, names;         /* empty when not given */
+    const char *folder;  /* of the file; NULL: the current one */
+    tv_str entry, names; /* empty when not given */
     bool has_grid, has_rtol, has_atol, has_seed;
     uint32_t grid[3];
     double rtol, atol;

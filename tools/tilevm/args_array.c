@@ -184,8 +184,8 @@ bool arg_array_alias(const arg_array *of, tv_dtype dtype, uint32_t ndim, const i
     if (!describe(dtype, ndim, shape, layout, &a, &below, &total, error))
         return false;
     if (layout->offset > of->storage->size / a.item || total > of->storage->size / a.item - layout->offset)
-        return io_fail(error, "%llu elements from %llu on do not fit the %zu bytes that are shared", (unsigned long long)total,
-                       (unsigned long long)layout->offset, of->storage->size);
+        return io_fail(error, "%llu elements from %llu on do not fit the %zu bytes that are shared",
+                       (unsigned long long)total, (unsigned long long)layout->offset, of->storage->size);
     a.storage = of->storage;
     a.storage->users++;
     a.first = a.storage->data + (layout->offset + below) * a.item;
@@ -195,7 +195,10 @@ bool arg_array_alias(const arg_array *of, tv_dtype dtype, uint32_t ndim, const i
 
 tv_array arg_array_view(const arg_array *array)
 {
-    return (tv_array){.data = array->first, .dtype = array->dtype, .ndim = array->ndim, .shape = array->shape,
+    return (tv_array){.data = array->first,
+                      .dtype = array->dtype,
+                      .ndim = array->ndim,
+                      .shape = array->shape,
                       .strides = array->strides};
 }
 
@@ -241,17 +244,10 @@ uint64_t arg_load(const unsigned char *at, unsigned item)
     uint32_t v32;
     uint64_t v64;
     switch (item) {
-    case 1:
-        return *at;
-    case 2:
-        memcpy(&v16, at, sizeof v16);
-        return v16;
-    case 4:
-        memcpy(&v32, at, sizeof v32);
-        return v32;
-    default:
-        memcpy(&v64, at, sizeof v64);
-        return v64;
+    case 1: return *at;
+    case 2: memcpy(&v16, at, sizeof v16); return v16;
+    case 4: memcpy(&v32, at, sizeof v32); return v32;
+    default: memcpy(&v64, at, sizeof v64); return v64;
     }
 }
 
@@ -260,18 +256,10 @@ void arg_store(unsigned char *at, unsigned item, uint64_t bits)
     uint16_t v16 = (uint16_t)bits;
     uint32_t v32 = (uint32_t)bits;
     switch (item) {
-    case 1:
-        *at = (unsigned char)bits;
-        break;
-    case 2:
-        memcpy(at, &v16, sizeof v16);
-        break;
-    case 4:
-        memcpy(at, &v32, sizeof v32);
-        break;
-    default:
-        memcpy(at, &bits, sizeof bits);
-        break;
+    case 1: *at = (unsigned char)bits; break;
+    case 2: memcpy(at, &v16, sizeof v16); break;
+    case 4: memcpy(at, &v32, sizeof v32); break;
+    default: memcpy(at, &bits, sizeof bits); break;
     }
 }
 

@@ -1,5 +1,5 @@
-/* Which spec belongs to which parameter, and what becomes of it. Targets are "a", "0", a name from --names, "b.1" for an
-   item of a tuple, "xs[2]" for an array of a list. */
+/* Which spec belongs to which parameter, and what becomes of it. Targets are "a", "0", a name from --names, "b.1" for
+   an item of a tuple, "xs[2]" for an array of a list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +59,8 @@ static bool unknown_target(const arg_set *set, tv_str target, io_error *error)
     bc_text list;
     bc_text_init(&list, NULL);
     list_params(set, &list);
-    io_fail(error, "the kernel has no parameter '%.*s'; it has %s", shown(target), target.ptr, list.ptr ? list.ptr : "none");
+    io_fail(error, "the kernel has no parameter '%.*s'; it has %s", shown(target), target.ptr,
+            list.ptr ? list.ptr : "none");
     bc_text_release(&list);
     return false;
 }
@@ -180,8 +181,9 @@ static bool check_constant(const tv_param *param, const arg_spec *spec, io_error
         same = arg_parse_value(spec->word, TV_BOOL, &bits, &inner) && (int64_t)bits == c->integer;
     if (!same && spec->form == ARG_NUMBER && c->kind == TV_CONSTANT_FLOAT)
         same = arg_parse_value(spec->word, TV_F64, &bits, &inner) && memcmp(&bits, &c->number, sizeof bits) == 0;
-    return same || io_fail(error, "parameter '%s' is the constant %.*s in this kernel; for %.*s it must be exported again",
-                           param->name, shown(c->text), c->text.ptr, shown(spec->text), spec->text.ptr);
+    return same
+           || io_fail(error, "parameter '%s' is the constant %.*s in this kernel; for %.*s it must be exported again",
+                      param->name, shown(c->text), c->text.ptr, shown(spec->text), spec->text.ptr);
 }
 
 static bool assign(arg_set *set, const tv_param *param, const arg_spec *spec, const char *folder, bool override,
@@ -198,8 +200,8 @@ static bool assign_items(arg_set *set, const tv_param *param, const arg_spec *sp
         return io_fail(error, "parameter '%s' is a tuple; write its items as (first, second)", param->name);
     bool all = spec->item_count == param->item_count;
     if (!all && spec->item_count != wanted)
-        return io_fail(error, "parameter '%s' is a tuple of %zu, %zu of them no constants; %zu items were given", param->name,
-                       param->item_count, wanted, spec->item_count);
+        return io_fail(error, "parameter '%s' is a tuple of %zu, %zu of them no constants; %zu items were given",
+                       param->name, param->item_count, wanted, spec->item_count);
     for (size_t i = 0; i < param->item_count; i++)
         if ((all || param->items[i].slot_count > 0)
             && !assign(set, &param->items[i], &spec->items[next++], folder, override, error))
@@ -212,18 +214,14 @@ static bool assign(arg_set *set, const tv_param *param, const arg_spec *spec, co
 {
     switch (param->kind) {
     case TV_PARAM_TUPLE:
-    case TV_PARAM_STRUCT:
-        return assign_items(set, param, spec, folder, override, error);
-    case TV_PARAM_CONSTANT:
-        return check_constant(param, spec, error);
+    case TV_PARAM_STRUCT: return assign_items(set, param, spec, folder, override, error);
+    case TV_PARAM_CONSTANT: return check_constant(param, spec, error);
     case TV_PARAM_TENSOR_MAP:
-    case TV_PARAM_STREAM:
-        return io_fail(error, "parameter '%s' takes no value", param->name);
+    case TV_PARAM_STREAM: return io_fail(error, "parameter '%s' takes no value", param->name);
     case TV_PARAM_SCALAR:
     case TV_PARAM_ARRAY:
     case TV_PARAM_LIST:
-    case TV_PARAM_POINTER:
-        break;
+    case TV_PARAM_POINTER: break;
     }
     arg_value *value = value_of(set, param);
     if (!value)
@@ -323,8 +321,8 @@ static bool make_arrays(const arg_set *set, const arg_context *context, arg_valu
 }
 
 /* An array that shares the memory of another. */
-static bool make_alias(const arg_set *set, const arg_context *context, const arg_spec *spec, arg_array *out, bool *out_done,
-                       io_error *error)
+static bool make_alias(const arg_set *set, const arg_context *context, const arg_spec *spec, arg_array *out,
+                       bool *out_done, io_error *error)
 {
     arg_value *value;
     size_t index;
@@ -340,7 +338,8 @@ static bool make_alias(const arg_set *set, const arg_context *context, const arg
 }
 
 /* One round over the aliases; true while some were made. */
-static bool make_aliases(const arg_set *set, const arg_context *context, bool *out_left, bool *out_made, io_error *error)
+static bool make_aliases(const arg_set *set, const arg_context *context, bool *out_left, bool *out_made,
+                         io_error *error)
 {
     *out_left = *out_made = false;
     for (size_t i = 0; i < set->count; i++) {

@@ -21,9 +21,9 @@ arg_tolerance arg_tolerance_default(tv_dtype dtype)
     static const struct {
         tv_dtype dtype;
         double rtol, atol;
-    } table[] = {{TV_F64, 1e-7, 1e-7},      {TV_F32, 1.3e-6, 1e-5},     {TV_TF32, 1e-3, 1e-5},
-                 {TV_F16, 1e-3, 1e-5},      {TV_BF16, 1.6e-2, 1e-5},    {TV_F8E4M3FN, 0.125, 1e-3},
-                 {TV_F8E5M2, 0.25, 1e-3},   {TV_F8E8M0FNU, 0, 0},       {TV_F8E5M3FNU, 0.125, 1e-3}};
+    } table[] = {{TV_F64, 1e-7, 1e-7},    {TV_F32, 1.3e-6, 1e-5},  {TV_TF32, 1e-3, 1e-5},
+                 {TV_F16, 1e-3, 1e-5},    {TV_BF16, 1.6e-2, 1e-5}, {TV_F8E4M3FN, 0.125, 1e-3},
+                 {TV_F8E5M2, 0.25, 1e-3}, {TV_F8E8M0FNU, 0, 0},    {TV_F8E5M3FNU, 0.125, 1e-3}};
     for (size_t i = 0; i < TV_COUNT(table); i++)
         if (table[i].dtype == dtype)
             return (arg_tolerance){ARG_CLOSE, table[i].rtol, table[i].atol};
@@ -56,7 +56,8 @@ bool arg_tolerance_keys(const arg_spec *spec, arg_tolerance *tolerance, io_error
             tolerance->mode = (arg_mode)i;
             return true;
         }
-    return io_fail(error, "mode is '%.*s'; it is close, equal, bits or sorted", mode.len < 60 ? (int)mode.len : 60, mode.ptr);
+    return io_fail(error, "mode is '%.*s'; it is close, equal, bits or sorted", mode.len < 60 ? (int)mode.len : 60,
+                   mode.ptr);
 }
 
 /* ---- elements ---- */
@@ -66,7 +67,8 @@ static bool ordered(tv_dtype dtype, uint64_t bits, int64_t *out)
 {
     bc_kind kind = bc_dtypes[dtype].kind;
     if (!bc_dtype_is_float(dtype)) {
-        *out = bc_dtypes[dtype].is_signed ? bc_int_sign_extend(bits, bc_kind_bits(kind)) : (int64_t)(bits ^ (uint64_t)1 << 63);
+        *out = bc_dtypes[dtype].is_signed ? bc_int_sign_extend(bits, bc_kind_bits(kind))
+                                          : (int64_t)(bits ^ (uint64_t)1 << 63);
         return true;
     }
     if (isnan(arg_value_of(dtype, bits)))
@@ -271,14 +273,16 @@ static void print_values(bc_text *out, tv_dtype dtype, const arg_difference *d, 
     arg_print_value(out, dtype, d->got);
     bc_text_printf(out, "  %s ", want);
     arg_print_value(out, dtype, d->want);
-    bc_text_printf(out, "  (0x%0*llx, 0x%0*llx)", digits, (unsigned long long)d->got, digits, (unsigned long long)d->want);
+    bc_text_printf(out, "  (0x%0*llx, 0x%0*llx)", digits, (unsigned long long)d->got, digits,
+                   (unsigned long long)d->want);
     if (isfinite(g) && isfinite(w))
         bc_text_printf(out, "  off by %.3g", fabs(g - w));
     if (d->ulp != UINT64_MAX && bc_dtype_is_float(dtype))
         bc_text_printf(out, ", %llu ulp", (unsigned long long)d->ulp);
 }
 
-void arg_print_difference(bc_text *out, const arg_array *array, const arg_difference *d, const char *got, const char *want)
+void arg_print_difference(bc_text *out, const arg_array *array, const arg_difference *d, const char *got,
+                          const char *want)
 {
     arg_print_index(out, array, d->place);
     bc_text_puts(out, "  ");
@@ -322,8 +326,8 @@ static void print_picture(bc_text *out, const arg_array *got, const arg_comparis
     uint64_t high = (rows + PICTURE_ROWS - 1) / PICTURE_ROWS, wide = (columns + PICTURE_COLUMNS - 1) / PICTURE_COLUMNS;
     if (got->count == 1)
         return;
-    bc_text_printf(out, "  where (a mark is %llu x %llu elements; . none, + some, # all wrong):\n", (unsigned long long)high,
-                   (unsigned long long)wide);
+    bc_text_printf(out, "  where (a mark is %llu x %llu elements; . none, + some, # all wrong):\n",
+                   (unsigned long long)high, (unsigned long long)wide);
     for (uint64_t row = 0; row < rows; row += high) {
         bc_text_puts(out, "    ");
         for (uint64_t column = 0; column < columns; column += wide) {

@@ -50,7 +50,8 @@ static bool put_value(reader *r, const cJSON *value, unsigned depth, bc_text *ou
             bc_text_printf(out, "%.17g", n);
     } else if (cJSON_IsArray(value) && depth < MAX_LISTS) {
         bc_text_char(out, '[');
-        cJSON_ArrayForEach(item, value) {
+        cJSON_ArrayForEach(item, value)
+        {
             if (item != value->child)
                 bc_text_puts(out, ", ");
             if (!put_value(r, item, depth + 1, out))
@@ -84,7 +85,8 @@ static bool read_pairs(reader *r, const cJSON *list, bool in_order, arg_pair **o
     *out = bc_new(r->arena, arg_pair, count);
     if (!*out)
         return no_memory(r);
-    cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(item, list)
+    {
         arg_pair *pair = &(*out)[used++];
         if (!keep(r, item->string ? item->string : "", &pair->target) || !value_text(r, item, &pair->text))
             return false;
@@ -96,7 +98,8 @@ static bool read_pairs(reader *r, const cJSON *list, bool in_order, arg_pair **o
 static bool read_strings(reader *r, const cJSON *list, bool in_order, arg_pair **out, size_t *out_count)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(item, list)
+    {
         if (!cJSON_IsString(item))
             return io_fail(r->error, "%s: the values of '%s' must be strings", r->path, list->string);
     }
@@ -193,7 +196,8 @@ static bool read_root(reader *r, const cJSON *root)
     const cJSON *item;
     if (!cJSON_IsObject(root))
         return io_fail(r->error, "%s: not a JSON object", r->path);
-    cJSON_ArrayForEach(item, root) {
+    cJSON_ArrayForEach(item, root)
+    {
         if (cJSON_GetObjectItemCaseSensitive(root, item->string) != item)
             return io_fail(r->error, "%s: '%.60s' is there twice", r->path, item->string);
         if (!read_member(r, item))
@@ -223,7 +227,8 @@ bool arg_file_read(bc_arena *arena, const char *path, arg_file *out, io_error *e
         free(problem);
         return false;
     }
-    bool good = file.size <= MAX_SIZE || io_fail(error, "%s: has %zu bytes; up to %d are read", path, file.size, MAX_SIZE);
+    bool good = file.size <= MAX_SIZE
+                || io_fail(error, "%s: has %zu bytes; up to %d are read", path, file.size, MAX_SIZE);
     if (good && slash) {
         out->folder = bc_arena_dup(arena, (tv_str){path, (size_t)(slash - path) + (slash == path)}).ptr;
         good = out->folder || no_memory(&r);

@@ -173,7 +173,8 @@ static bool get_layout(const arg_context *context, const arg_spec *spec, uint32_
 {
     tv_str order = spec->keys[ARG_KEY_ORDER], strides = spec->keys[ARG_KEY_STRIDES];
     int64_t offset = 0;
-    *out = (place){.layout = {.budget = context->budget}, .given = order.ptr || strides.ptr || spec->keys[ARG_KEY_OFFSET].ptr};
+    *out = (place){.layout = {.budget = context->budget},
+                   .given = order.ptr || strides.ptr || spec->keys[ARG_KEY_OFFSET].ptr};
     if (order.ptr && !bc_str_is(order, "C") && !bc_str_is(order, "F"))
         return io_fail(error, "order is '%.*s'; it is C (last axis fastest) or F", shown(order), order.ptr);
     out->layout.fortran = order.ptr && order.ptr[0] == 'F';
@@ -242,12 +243,14 @@ static bool choose_dtype(const arg_spec *spec, const io_info *info, tv_dtype wan
         if (!get_dtype(spec, wanted, out, error))
             return false;
         return tv_dtype_bits(*out) == info->item * 8
-               || io_fail(error, "%s has elements of %u bytes, which cannot be %s", path, info->item, tv_dtype_name(*out));
+               || io_fail(error, "%s has elements of %u bytes, which cannot be %s", path, info->item,
+                          tv_dtype_name(*out));
     }
     if (info->raw) {
         *out = wanted;
         return (wanted < TV_DTYPE_COUNT && tv_dtype_bits(wanted) == info->item * 8)
-               || io_fail(error, "%s has raw elements of %u bytes; say which type, as in bf16:%s", path, info->item, path);
+               || io_fail(error, "%s has raw elements of %u bytes; say which type, as in bf16:%s", path, info->item,
+                          path);
     }
     *out = info->dtype == TV_F32 && wanted == TV_TF32 ? TV_TF32 : info->dtype;
     return true;
@@ -356,14 +359,12 @@ static bool read_format(const arg_context *context, const arg_spec *spec, io_for
     case IO_NPY:
         io_stream_open(&stream, source, 0, source->size);
         return io_npy_header(&stream, &info, error) && read_payload(context, spec, wanted, &stream, &info, out, error);
-    case IO_NPZ:
-        return read_npz(context, spec, member, wanted, source, out, error);
+    case IO_NPZ: return read_npz(context, spec, member, wanted, source, out, error);
     case IO_TENSORS:
         return io_tensor_open(source, member, &stream, &info, error)
                && read_payload(context, spec, wanted, &stream, &info, out, error);
     case IO_BIN:
-    case IO_UNKNOWN:
-        break;
+    case IO_UNKNOWN: break;
     }
     return read_bin(context, spec, wanted, source, out, error);
 }
@@ -400,7 +401,8 @@ static bool get_arange(const arg_spec *spec, tv_dtype dtype, arg_filler *f, io_e
     if (!get_int(spec, ARG_KEY_MOD, "mod", &f->mod, error))
         return false;
     if (bc_dtype_is_float(dtype))
-        return get_real(spec, ARG_KEY_START, "start", &f->start, error) && get_real(spec, ARG_KEY_STEP, "step", &f->step, error);
+        return get_real(spec, ARG_KEY_START, "start", &f->start, error)
+               && get_real(spec, ARG_KEY_STEP, "step", &f->step, error);
     return get_int(spec, ARG_KEY_START, "start", &f->int_start, error)
            && get_int(spec, ARG_KEY_STEP, "step", &f->int_step, error);
 }
@@ -414,7 +416,8 @@ static bool get_randint(const arg_spec *spec, arg_filler *f, io_error *error)
     if (spec->keys[ARG_KEY_LOW].ptr && !spec->keys[ARG_KEY_HIGH].ptr)
         return get_int(spec, ARG_KEY_LOW, "high", &f->int_high, error)
                && (f->int_high > 0 || io_fail(error, "high must be above low"));
-    return get_int(spec, ARG_KEY_LOW, "low", &f->int_low, error) && get_int(spec, ARG_KEY_HIGH, "high", &f->int_high, error)
+    return get_int(spec, ARG_KEY_LOW, "low", &f->int_low, error)
+           && get_int(spec, ARG_KEY_HIGH, "high", &f->int_high, error)
            && get_real(spec, ARG_KEY_DEN, "den", &f->den, error)
            && (f->int_high > f->int_low || io_fail(error, "high must be above low"));
 }
@@ -427,39 +430,35 @@ static bool get_filler(const arg_spec *spec, tv_dtype dtype, uint64_t seed, arg_
         return false;
     f->seed = (uint32_t)given;
     switch (spec->maker) {
-    case ARG_MAKE_ZEROS:
-        return arg_parse_value(bc_str(dtype == TV_F8E8M0FNU ? "0x00" : "0"), dtype, &f->bits, error);
-    case ARG_MAKE_ONES:
-        return arg_parse_value(bc_str("1"), dtype, &f->bits, error);
+    case ARG_MAKE_ZEROS: return arg_parse_value(bc_str(dtype == TV_F8E8M0FNU ? "0x00" : "0"), dtype, &f->bits, error);
+    case ARG_MAKE_ONES: return arg_parse_value(bc_str("1"), dtype, &f->bits, error);
     case ARG_MAKE_FULL:
         if (!spec->keys[ARG_KEY_VALUE].ptr)
             return io_fail(error, "'%.*s': which value?", shown(spec->text), spec->text.ptr);
         return arg_parse_value(spec->keys[ARG_KEY_VALUE], dtype, &f->bits, error);
-    case ARG_MAKE_ARANGE:
-        return get_arange(spec, dtype, f, error);
+    case ARG_MAKE_ARANGE: return get_arange(spec, dtype, f, error);
     case ARG_MAKE_UNIFORM:
         f->kind = ARG_FILL_UNIFORM;
-        return get_real(spec, ARG_KEY_LOW, "low", &f->low, error) && get_real(spec, ARG_KEY_HIGH, "high", &f->high, error);
+        return get_real(spec, ARG_KEY_LOW, "low", &f->low, error)
+               && get_real(spec, ARG_KEY_HIGH, "high", &f->high, error);
     case ARG_MAKE_RANDN:
         f->kind = ARG_FILL_RANDN;
-        return get_real(spec, ARG_KEY_MEAN, "mean", &f->mean, error) && get_real(spec, ARG_KEY_STD, "std", &f->std, error);
-    case ARG_MAKE_RANDINT:
-        return get_randint(spec, f, error);
-    case ARG_MAKE_BITS:
-        f->kind = ARG_FILL_RANDOM_BITS;
-        return true;
+        return get_real(spec, ARG_KEY_MEAN, "mean", &f->mean, error)
+               && get_real(spec, ARG_KEY_STD, "std", &f->std, error);
+    case ARG_MAKE_RANDINT: return get_randint(spec, f, error);
+    case ARG_MAKE_BITS: f->kind = ARG_FILL_RANDOM_BITS; return true;
     case ARG_MAKE_EMPTY:
     case ARG_MAKE_VALUES:
     case ARG_MAKE_FILE:
     case ARG_MAKE_BIN:
-    case ARG_MAKER_COUNT:
-        break;
+    case ARG_MAKER_COUNT: break;
     }
     return true;
 }
 
 /* values(f32, [1, 2, 3]): one dimension unless a shape is given; the numbers are used over and over. */
-static bool make_values(const arg_context *context, const arg_spec *spec, tv_dtype dtype, arg_array *out, io_error *error)
+static bool make_values(const arg_context *context, const arg_spec *spec, tv_dtype dtype, arg_array *out,
+                        io_error *error)
 {
     size_t count = 0;
     tv_str *pieces = arg_split(context->arena, spec->keys[ARG_KEY_VALUES], &count, error);
@@ -489,14 +488,14 @@ static bool make_values(const arg_context *context, const arg_spec *spec, tv_dty
     return true;
 }
 
-static bool make_call(const arg_context *context, const arg_spec *spec, tv_dtype wanted, unsigned ordinal, arg_array *out,
-                      io_error *error)
+static bool make_call(const arg_context *context, const arg_spec *spec, tv_dtype wanted, unsigned ordinal,
+                      arg_array *out, io_error *error)
 {
     tv_dtype dtype;
     arg_filler filler;
     if (spec->maker == ARG_MAKE_FILE || spec->maker == ARG_MAKE_BIN)
-        return read_file(context, spec, spec->keys[ARG_KEY_PATH], spec->keys[ARG_KEY_MEMBER], spec->maker == ARG_MAKE_BIN,
-                         wanted, out, error);
+        return read_file(context, spec, spec->keys[ARG_KEY_PATH], spec->keys[ARG_KEY_MEMBER],
+                         spec->maker == ARG_MAKE_BIN, wanted, out, error);
     if (!get_dtype(spec, wanted, &dtype, error))
         return false;
     if (spec->maker == ARG_MAKE_VALUES)
@@ -518,23 +517,21 @@ bool arg_make_array(const arg_context *context, const arg_spec *spec, tv_dtype w
     case ARG_NULL:
         *out = (arg_array){.dtype = wanted < TV_DTYPE_COUNT ? wanted : TV_U8, .item = 1, .ndim = 1};
         return true;
-    case ARG_FILE:
-        return read_file(context, spec, spec->word, spec->member, false, wanted, out, error);
-    case ARG_CALL:
-        return make_call(context, spec, wanted, ordinal, out, error);
+    case ARG_FILE: return read_file(context, spec, spec->word, spec->member, false, wanted, out, error);
+    case ARG_CALL: return make_call(context, spec, wanted, ordinal, out, error);
     case ARG_NUMBER:
         return io_fail(error, "'%.*s' is a number, but an array is needed", shown(spec->text), spec->text.ptr);
     case ARG_LIST:
         return io_fail(error, "'%.*s' is a list, but one array is needed; for its elements say values([...])",
                        shown(spec->text), spec->text.ptr);
     case ARG_ALIAS:
-    case ARG_AUTO:
-        break;
+    case ARG_AUTO: break;
     }
     return io_fail(error, "'%.*s' cannot stand here", shown(spec->text), spec->text.ptr);
 }
 
-bool arg_make_alias(const arg_context *context, const arg_spec *spec, const arg_array *of, arg_array *out, io_error *error)
+bool arg_make_alias(const arg_context *context, const arg_spec *spec, const arg_array *of, arg_array *out,
+                    io_error *error)
 {
     int64_t shape[TV_MAX_RANK];
     uint32_t ndim = of->ndim;

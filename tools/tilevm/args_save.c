@@ -6,7 +6,7 @@
 
 #include "tools/tilevm/args.h"
 
-typedef struct target {          /* one file */
+typedef struct target { /* one file */
     char *path;
     io_format format;
     cli_out out;
@@ -62,8 +62,8 @@ static bool check_one(const arg_save *saves, size_t i, io_error *error)
     split_path(saves[i].path, &path, &member);
     io_format format = io_format_of(path.ptr, path.len);
     if (format == IO_UNKNOWN)
-        return io_fail(error, "%.*s: files are saved as .npy, .npz, .safetensors or .bin", path.len < 200 ? (int)path.len : 200,
-                       path.ptr);
+        return io_fail(error, "%.*s: files are saved as .npy, .npz, .safetensors or .bin",
+                       path.len < 200 ? (int)path.len : 200, path.ptr);
     if (!check_folder(path, error))
         return false;
     if (!member.len)
@@ -93,15 +93,11 @@ bool arg_save_check(const arg_save *saves, size_t count, io_error *error)
 static bool write_arrays(target *t, const io_array *arrays, size_t count, io_error *error)
 {
     switch (t->format) {
-    case IO_NPY:
-        return io_npy_write(&t->out, arrays, error);
-    case IO_NPZ:
-        return io_npz_write(&t->out, arrays, count, error);
-    case IO_TENSORS:
-        return io_tensors_write(&t->out, arrays, count, error);
+    case IO_NPY: return io_npy_write(&t->out, arrays, error);
+    case IO_NPZ: return io_npz_write(&t->out, arrays, count, error);
+    case IO_TENSORS: return io_tensors_write(&t->out, arrays, count, error);
     case IO_BIN:
-    case IO_UNKNOWN:
-        break;
+    case IO_UNKNOWN: break;
     }
     cli_out_write(&t->out, arrays->data, arrays->size);
     return true;
@@ -124,8 +120,12 @@ static bool write_target(target *t, const arg_save *saves, size_t count, tv_str 
         memory[used] = arg_array_packed(a);
         keys[used] = member.len ? strndup(member.ptr, member.len) : strdup(saves[i].name);
         good = (memory[used] && keys[used]) || io_fail(error, "out of memory");
-        arrays[used] = (io_array){.key = keys[used], .dtype = a->dtype, .ndim = a->ndim, .shape = a->shape,
-                                  .data = memory[used], .size = (size_t)a->count * a->item};
+        arrays[used] = (io_array){.key = keys[used],
+                                  .dtype = a->dtype,
+                                  .ndim = a->ndim,
+                                  .shape = a->shape,
+                                  .data = memory[used],
+                                  .size = (size_t)a->count * a->item};
         used++;
     }
     good = good && write_arrays(t, arrays, used, error);

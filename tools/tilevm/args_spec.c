@@ -174,7 +174,8 @@ static bool set_key(arg_spec *out, arg_key key, tv_str value, io_error *error)
 static bool skips_dtype(const char *keys, unsigned index, tv_str piece)
 {
     arg_key key;
-    return index == 0 && key_at(keys, 0, &key) && key == ARG_KEY_DTYPE && piece.len && !isalpha((unsigned char)piece.ptr[0]);
+    return index == 0 && key_at(keys, 0, &key) && key == ARG_KEY_DTYPE && piece.len
+           && !isalpha((unsigned char)piece.ptr[0]);
 }
 
 /* Values in parentheses: those without a name take the keys in order. */
@@ -216,8 +217,8 @@ static bool unknown_maker(tv_str word, io_error *error)
     char name[32];
     snprintf(name, sizeof name, "%.*s", word.len < 31 ? (int)word.len : 31, word.ptr);
     const char *closest = cli_closest(name, maker_at, NULL);
-    return io_fail(error, "there is no generator '%s'%s%s%s", name, closest ? "; did you mean '" : "", closest ? closest : "",
-                   closest ? "'?" : "");
+    return io_fail(error, "there is no generator '%s'%s%s%s", name, closest ? "; did you mean '" : "",
+                   closest ? closest : "", closest ? "'?" : "");
 }
 
 /* word(...), which fills the whole text. */
@@ -349,9 +350,12 @@ static bool parse_spec(bc_arena *arena, tv_str text, unsigned depth, arg_spec *o
     if (bc_str_is(s, "auto") || bc_str_is(s, "null"))
         return true;
     if (memchr(s.ptr, '.', s.len) || memchr(s.ptr, '/', s.len))
-        return io_fail(error, "'%.*s': known are files named .npy, .npz, .safetensors and .bin; for others say "
-                       "bin(DTYPE, SHAPE, PATH)", shown(s), s.ptr);
-    return io_fail(error, "'%.*s' is neither a number, a file nor a generator such as zeros(f32,[4,4])", shown(s), s.ptr);
+        return io_fail(error,
+                       "'%.*s': known are files named .npy, .npz, .safetensors and .bin; for others say "
+                       "bin(DTYPE, SHAPE, PATH)",
+                       shown(s), s.ptr);
+    return io_fail(error, "'%.*s' is neither a number, a file nor a generator such as zeros(f32,[4,4])", shown(s),
+                   s.ptr);
 }
 
 bool arg_spec_parse(bc_arena *arena, tv_str text, arg_spec *out, io_error *error)
@@ -362,7 +366,8 @@ bool arg_spec_parse(bc_arena *arena, tv_str text, arg_spec *out, io_error *error
 void arg_cut_target(tv_str text, tv_str *out_target, tv_str *out_rest)
 {
     size_t n = 0;
-    while (n < text.len && (is_word_char(text.ptr[n]) || text.ptr[n] == '.' || (n && (text.ptr[n] == '[' || text.ptr[n] == ']'))))
+    while (n < text.len
+           && (is_word_char(text.ptr[n]) || text.ptr[n] == '.' || (n && (text.ptr[n] == '[' || text.ptr[n] == ']'))))
         n++;
     bool named = n > 0 && n < text.len && text.ptr[n] == '=';
     *out_target = named ? (tv_str){text.ptr, n} : (tv_str){text.ptr, 0};

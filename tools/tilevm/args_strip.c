@@ -10,12 +10,12 @@
 
 /* ---- reading ---- */
 
-#define EACH(type, value) \
+#define EACH(type, value)                        \
     for (size_t i = 0; i < n; i++, at += step) { \
-        type x; \
-        memcpy(&x, at, sizeof x); \
-        out[i] = (double)(value); \
-    } \
+        type x;                                  \
+        memcpy(&x, at, sizeof x);                \
+        out[i] = (double)(value);                \
+    }                                            \
     break
 
 void arg_get_reals(tv_dtype dtype, const unsigned char *at, int64_t step, size_t n, double *out)
@@ -48,12 +48,12 @@ void arg_get_reals(tv_dtype dtype, const unsigned char *at, int64_t step, size_t
 
 /* ---- writing: rounded once, to nearest even ---- */
 
-#define EACH(type, value) \
+#define EACH(type, value)                        \
     for (size_t i = 0; i < n; i++, at += step) { \
-        double d = in[i]; \
-        type x = (value); \
-        memcpy(at, &x, sizeof x); \
-    } \
+        double d = in[i];                        \
+        type x = (value);                        \
+        memcpy(at, &x, sizeof x);                \
+    }                                            \
     break
 
 void arg_put_reals(tv_dtype dtype, unsigned char *at, int64_t step, size_t n, const double *in)
@@ -69,8 +69,18 @@ void arg_put_reals(tv_dtype dtype, unsigned char *at, int64_t step, size_t n, co
     case TV_F8E5M2: EACH(uint8_t, bc_f32_to_f8e5m2(bc_f64_to_f32_odd(d)));
     case TV_F8E8M0FNU: EACH(uint8_t, (uint8_t)bc_float_round(BC_F8E8M0FNU, d, nearest));
     case TV_F8E5M3FNU: EACH(uint8_t, (uint8_t)bc_float_round(BC_FNV8E5M3FNU, d, nearest));
-    case TV_BOOL: case TV_U8: case TV_U16: case TV_U32: case TV_U64: case TV_I8: case TV_I16: case TV_I32: case TV_I64:
-    case TV_F4E2M1FN: case TV_I4: case TV_DTYPE_COUNT: break; /* integers are written as such */
+    case TV_BOOL:
+    case TV_U8:
+    case TV_U16:
+    case TV_U32:
+    case TV_U64:
+    case TV_I8:
+    case TV_I16:
+    case TV_I32:
+    case TV_I64:
+    case TV_F4E2M1FN:
+    case TV_I4:
+    case TV_DTYPE_COUNT: break; /* integers are written as such */
     }
 }
 #undef EACH

@@ -1,23 +1,24 @@
-/* What the accesses of a kernel tell about the extents of its arrays: every value is followed as a range of integers, or
-   as an offset from a pointer parameter, for one grid. One pass over the ops in order; what loops carry is unknown. The
-   result is advice for made-up arguments, never a proof. The module has been verified. */
+/* What the accesses of a kernel tell about the extents of its arrays: every value is followed as a range of integers,
+   or as an offset from a pointer parameter, for one grid. One pass over the ops in order; what loops carry is unknown.
+   The result is advice for made-up arguments, never a proof. The module has been verified. */
 #include <string.h>
 
 #include "bytecode/module.h"
 #include "tools/tilevm/args.h"
 
-/* An integer (or all elements of a tile of them) in [low, high]; or an address: bytes in [low, high] from a parameter. */
+/* An integer (or all elements of a tile of them) in [low, high]; or an address: bytes in [low, high] from a parameter.
+ */
 typedef struct range {
     bool known;
     int64_t low, high;
-    uint32_t root;           /* slot of the pointer parameter, plus 1; 0: an integer */
-    uint32_t from;           /* an integer: slot, plus 1, of the array that it was read from or made of; 0: none */
+    uint32_t root; /* slot of the pointer parameter, plus 1; 0: an integer */
+    uint32_t from; /* an integer: slot, plus 1, of the array that it was read from or made of; 0: none */
 } range;
 
 typedef struct student {
     const bc_function *f;
     const uint32_t *grid;
-    range *ranges;           /* by value id */
+    range *ranges; /* by value id */
     arg_study *study;
 } student;
 
@@ -85,22 +86,15 @@ static range arithmetic(bc_opcode opcode, range a, range b)
     if (!a.known || !b.known || a.root || b.root)
         return unknown();
     switch ((int)opcode) {
-    case OP_addi:
-        return between(a.low + b.low, a.high + b.high);
-    case OP_subi:
-        return between(a.low - b.high, a.high - b.low);
-    case OP_muli:
-        return product(a, b);
+    case OP_addi: return between(a.low + b.low, a.high + b.high);
+    case OP_subi: return between(a.low - b.high, a.high - b.low);
+    case OP_muli: return product(a, b);
     case OP_divi: /* one more for those that round up */
         return a.low >= 0 && b.low > 0 ? between(a.low / b.high, a.high / b.low + (a.high % b.low != 0)) : unknown();
-    case OP_remi:
-        return a.low >= 0 && b.low > 0 ? between(0, smaller(a.high, b.high - 1)) : unknown();
-    case OP_mini:
-        return between(smaller(a.low, b.low), smaller(a.high, b.high));
-    case OP_maxi:
-        return between(larger(a.low, b.low), larger(a.high, b.high));
-    default:
-        return unknown();
+    case OP_remi: return a.low >= 0 && b.low > 0 ? between(0, smaller(a.high, b.high - 1)) : unknown();
+    case OP_mini: return between(smaller(a.low, b.low), smaller(a.high, b.high));
+    case OP_maxi: return between(larger(a.low, b.low), larger(a.high, b.high));
+    default: return unknown();
     }
 }
 
@@ -211,12 +205,9 @@ static int64_t reach(const bc_type *view, uint32_t t, range index)
         return 0;
     int64_t tile = view->shape[t];
     switch ((int)view->kind) {
-    case BC_PARTITION_VIEW:
-        return (index.high + 1) * tile;
-    case BC_STRIDED_VIEW:
-        return index.high * view->strides[t] + tile;
-    default:
-        return index.high + (t == view->sparse_dim ? 1 : tile);
+    case BC_PARTITION_VIEW: return (index.high + 1) * tile;
+    case BC_STRIDED_VIEW: return index.high * view->strides[t] + tile;
+    default: return index.high + (t == view->sparse_dim ? 1 : tile);
     }
 }
 
@@ -300,24 +291,21 @@ static bool see_access(student *s, const bc_op *op)
         touch_view(s, op, bc_operand(op, F_store_view_tko_view), bc_operand_range(op, F_store_view_tko_index));
         return true;
     case OP_atomic_red_view_tko:
-        touch_view(s, op, bc_operand(op, F_atomic_red_view_tko_view), bc_operand_range(op, F_atomic_red_view_tko_index));
+        touch_view(s, op, bc_operand(op, F_atomic_red_view_tko_view),
+                   bc_operand_range(op, F_atomic_red_view_tko_index));
         return true;
     case OP_load_ptr_tko:
-        touch(s, bc_operand(op, F_load_ptr_tko_source), bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) != weak);
+        touch(s, bc_operand(op, F_load_ptr_tko_source),
+              bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) != weak);
         note_loaded(s, op, bc_operand(op, F_load_ptr_tko_source));
         return true;
     case OP_store_ptr_tko:
         touch(s, bc_operand(op, F_store_ptr_tko_destination),
               bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) != weak);
         return true;
-    case OP_atomic_rmw_tko:
-        touch(s, bc_operand(op, F_atomic_rmw_tko_pointers), true);
-        return true;
-    case OP_atomic_cas_tko:
-        touch(s, bc_operand(op, F_atomic_cas_tko_pointers), true);
-        return true;
-    default:
-        return false;
+    case OP_atomic_rmw_tko: touch(s, bc_operand(op, F_atomic_rmw_tko_pointers), true); return true;
+    case OP_atomic_cas_tko: touch(s, bc_operand(op, F_atomic_cas_tko_pointers), true); return true;
+    default: return false;
     }
 }
 
@@ -334,12 +322,8 @@ static void see(student *s, const bc_op *op)
             *of(s, &results[i]) = op->opcode == OP_get_tile_block_id ? between(0, n - 1) : between(n, n);
         }
         break;
-    case OP_constant:
-        *of(s, results) = constant(results->type, bc_attr_of(op, F_constant_value)->blob);
-        break;
-    case OP_iota:
-        *of(s, results) = between(0, bc_shape_elems(results->type->shape, results->type->rank) - 1);
-        break;
+    case OP_constant: *of(s, results) = constant(results->type, bc_attr_of(op, F_constant_value)->blob); break;
+    case OP_iota: *of(s, results) = between(0, bc_shape_elems(results->type->shape, results->type->rank) - 1); break;
     case OP_assume:
     case OP_exti:
     case OP_trunci:
@@ -349,48 +333,33 @@ static void see(student *s, const bc_op *op)
     case OP_ptr_to_ptr:
     case OP_make_partition_view:
     case OP_make_strided_view:
-    case OP_make_gather_scatter_view:
-        *of(s, results) = *of(s, operands[0]);
-        break;
+    case OP_make_gather_scatter_view: *of(s, results) = *of(s, operands[0]); break;
     case OP_addi:
     case OP_subi:
     case OP_muli:
     case OP_divi:
     case OP_remi:
     case OP_mini:
-    case OP_maxi:
-        *of(s, results) = arithmetic((bc_opcode)op->opcode, *of(s, operands[0]), *of(s, operands[1]));
-        break;
-    case OP_select:
-        *of(s, results) = united(*of(s, operands[1]), *of(s, operands[2]));
-        break;
-    case OP_offset:
-        *of(s, results) = offset(s, op);
-        break;
-    case OP_make_tensor_view:
-        see_view(s, op);
-        break;
-    case OP_for:
-        see_for(s, op);
-        break;
-    case OP_loop:
-        see_loop(s, op);
-        break;
-    case OP_cmpi:
-        see_compare(s, op);
-        break;
-    default:
-        break;
+    case OP_maxi: *of(s, results) = arithmetic((bc_opcode)op->opcode, *of(s, operands[0]), *of(s, operands[1])); break;
+    case OP_select: *of(s, results) = united(*of(s, operands[1]), *of(s, operands[2])); break;
+    case OP_offset: *of(s, results) = offset(s, op); break;
+    case OP_make_tensor_view: see_view(s, op); break;
+    case OP_for: see_for(s, op); break;
+    case OP_loop: see_loop(s, op); break;
+    case OP_cmpi: see_compare(s, op); break;
+    default: break;
     }
     pass_on(s, op);
 }
 
-bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3], const int64_t *values,
-                     const bool *known, arg_study *out)
+bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3],
+                     const int64_t *values, const bool *known, arg_study *out)
 {
     student s = {.f = bc_entry_at(module, entry), .grid = grid, .study = out};
     size_t count = s.f->type->rank;
-    *out = (arg_study){.count = count, .demands = bc_new(arena, arg_demand, count), .compared = bc_new(arena, bool, count)};
+    *out = (arg_study){.count = count,
+                       .demands = bc_new(arena, arg_demand, count),
+                       .compared = bc_new(arena, bool, count)};
     s.ranges = bc_new(arena, range, s.f->value_count);
     if (!out->demands || !out->compared || !s.ranges)
         return false;

@@ -1,5 +1,5 @@
-/* Checksums and figures of arrays. Arrays are taken in pieces of fixed size, so that the results do not depend on how many
-   processors work on them. */
+/* Checksums and figures of arrays. Arrays are taken in pieces of fixed size, so that the results do not depend on how
+   many processors work on them. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ uint64_t arg_value_fingerprint(const arg_value *value)
 /* Of one piece. Integers have low and high of their own, because a double does not hold all of them. */
 typedef struct figures {
     double sum, low, high;
-    uint64_t low_int, high_int;  /* in the order of unsigned numbers */
+    uint64_t low_int, high_int; /* in the order of unsigned numbers */
     uint64_t finite, nan, inf;
 } figures;
 
@@ -152,7 +152,7 @@ static void merge(figures *f, const figures *more)
 typedef struct summary_job {
     const arg_array *array;
     figures *pieces;
-    uint64_t count;              /* of pieces */
+    uint64_t count; /* of pieces */
     uint64_t checksum;
 } summary_job;
 

@@ -7,7 +7,7 @@
 
 enum {
     DEFAULT_EXTENT = 1024,
-    MAX_ELEMENTS = 1 << 20,  /* of one made-up array; extents that nothing shows are halved until it fits */
+    MAX_ELEMENTS = 1 << 20, /* of one made-up array; extents that nothing shows are halved until it fits */
     LIST_LENGTH = 2
 };
 
@@ -15,7 +15,7 @@ typedef struct maker {
     arg_set *set;
     const arg_context *context;
     arg_study study;
-    int64_t *values;         /* of entry parameters that are numbers */
+    int64_t *values; /* of entry parameters that are numbers */
     bool *known;
     unsigned ordinal;
     io_error *error;
@@ -37,7 +37,7 @@ static int64_t round_up(int64_t n, int64_t multiple)
 typedef struct plan {
     uint32_t ndim;
     int64_t shape[TV_MAX_RANK], strides[TV_MAX_RANK];
-    bool soft[TV_MAX_RANK];  /* the extent is a guess, which may shrink */
+    bool soft[TV_MAX_RANK]; /* the extent is a guess, which may shrink */
     int64_t multiple[TV_MAX_RANK];
 } plan;
 
@@ -68,8 +68,7 @@ static void shrink(plan *p)
         uint32_t largest = p->ndim;
         for (uint32_t i = 0; i < p->ndim; i++) {
             int64_t half = round_up(p->shape[i] / 2, p->multiple[i]);
-            if (p->soft[i] && half > 0 && half < p->shape[i]
-                && (largest == p->ndim || p->shape[i] > p->shape[largest]))
+            if (p->soft[i] && half > 0 && half < p->shape[i] && (largest == p->ndim || p->shape[i] > p->shape[largest]))
                 largest = i;
         }
         if (largest == p->ndim)
@@ -110,8 +109,8 @@ static void plan_strides(plan *p, const tv_axis *axes, const int64_t *fixed)
 /* ---- data ---- */
 
 /* Floats of either sign; integers from 1 to 99, which also do as divisors and counts. Where integers say places, they
-   ascend from 0, so that the end of a piece lies behind its beginning. Locks and counters begin at zero, or the kernel might
-   wait forever. */
+   ascend from 0, so that the end of a piece lies behind its beginning. Locks and counters begin at zero, or the kernel
+   might wait forever. */
 static void fill(arg_array *array, uint32_t seed, const arg_demand *demand)
 {
     arg_filler f = {.kind = ARG_FILL_RANDINT, .seed = seed, .int_low = 1, .int_high = 100, .den = 1};
@@ -206,8 +205,9 @@ static bool make_arrays(maker *m, arg_value *value)
     value->arrays = bc_new(m->set->arena, arg_array, count);
     if (!value->arrays)
         return io_fail(m->error, "out of memory");
-    plan p = leaf->kind == TV_PARAM_POINTER ? plan_pointer(m, leaf, d) : list ? plan_array(&leaf->items[0], NULL)
-                                                                                : plan_array(leaf, d);
+    plan p = leaf->kind == TV_PARAM_POINTER ? plan_pointer(m, leaf, d)
+             : list                         ? plan_array(&leaf->items[0], NULL)
+                                            : plan_array(leaf, d);
     for (size_t i = 0; i < count; i++) {
         if (!make_array(m, stored(leaf->dtype), &p, list ? NULL : d, &value->arrays[i])) {
             io_error inner = *m->error;
@@ -245,13 +245,16 @@ static void note_given(maker *m)
     }
 }
 
-bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry, const uint32_t grid[3],
-                    io_error *error)
+bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
+                    const uint32_t grid[3], io_error *error)
 {
     size_t slots = tv_signature_slot_count(set->signature);
     uint64_t bound = DEFAULT_EXTENT;
     bool sized = false;
-    maker m = {.set = set, .context = context, .error = error, .values = bc_new(set->arena, int64_t, slots),
+    maker m = {.set = set,
+               .context = context,
+               .error = error,
+               .values = bc_new(set->arena, int64_t, slots),
                .known = bc_new(set->arena, bool, slots)};
     if (!m.values || !m.known)
         return io_fail(error, "out of memory");

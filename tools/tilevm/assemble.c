@@ -142,8 +142,15 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
     bc_text_puts(&target, "-arch=");
     bc_text_str(&target, ld_ptx_target(ptx));
     /* An option that is not wanted is replaced by one that changes nothing. */
-    char *argv[] = {strdup(ptxas), target.ptr, level, options->line_info ? (char[]){"-lineinfo"} : level,
-                    options->figures ? (char[]){"-v"} : level, input, (char[]){"-o"}, output, NULL};
+    char *argv[] = {strdup(ptxas),
+                    target.ptr,
+                    level,
+                    options->line_info ? (char[]){"-lineinfo"} : level,
+                    options->figures ? (char[]){"-v"} : level,
+                    input,
+                    (char[]){"-o"},
+                    output,
+                    NULL};
     bool fine = false;
     int status;
     char *problem = NULL;
@@ -157,7 +164,8 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
         if (!words.len)
             bc_text_printf(log, "   it says nothing, and its exit code is %d\n", status);
         if (is_too_old(bc_text_get(&words)))
-            bc_text_puts(log, "   help: this ptxas is too old for the kernel; name a newer one with TILEVM_PTXAS, or 'none'\n");
+            bc_text_puts(
+                log, "   help: this ptxas is too old for the kernel; name a newer one with TILEVM_PTXAS, or 'none'\n");
     } else if (!cli_read(output, &made, &problem))
         bc_text_printf(log, "   %s\n", problem ? problem : "out of memory");
     else {
@@ -215,8 +223,9 @@ bool assemble_with_driver(tv_str ptx, const assemble_options *options, bc_text *
         step = "cuCtxPushCurrent";
         code = driver->cuCtxPushCurrent(context);
         if (code == LD_CUDA_SUCCESS) {
-            ld_want want = {
-                .target = options->target, .opt_level = options->opt_level, .line_info = options->line_info};
+            ld_want want = {.target = options->target,
+                            .opt_level = options->opt_level,
+                            .line_info = options->line_info};
             step = "cuLinkComplete";
             code = ld_link(driver, ptx, &want, &arena, log, &bytes, &size);
             driver->cuCtxPopCurrent(&context);

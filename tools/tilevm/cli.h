@@ -31,10 +31,10 @@ struct cli_args;
 
 typedef struct cli_command {
     const char *name;
-    const char *operands;          /* as in the usage line: "FILE|DIR..." */
-    const char *summary;           /* a few words, lower case, for the list of commands */
-    const char *text;              /* the paragraph of `tilevm help NAME`; lines up to 100 columns; may be "" */
-    const cli_option *options;     /* up to an entry with id 0 */
+    const char *operands;              /* as in the usage line: "FILE|DIR..." */
+    const char *summary;               /* a few words, lower case, for the list of commands */
+    const char *text;                  /* the paragraph of `tilevm help NAME`; lines up to 100 columns; may be "" */
+    const cli_option *options;         /* up to an entry with id 0 */
     int (*run)(struct cli_args *args); /* gives the exit code */
 } cli_command;
 
@@ -44,11 +44,11 @@ typedef struct cli_args {
     const cli_command *command;
     int argc;
     char **argv;
-    int next;              /* argv index to look at next */
-    const char *cluster;   /* rest of "-abc" */
-    bool only_operands;    /* after "--" */
-    cli_when color;        /* --color */
-    int exit_code;         /* after CLI_STOP */
+    int next;            /* argv index to look at next */
+    const char *cluster; /* rest of "-abc" */
+    bool only_operands;  /* after "--" */
+    cli_when color;      /* --color */
+    int exit_code;       /* after CLI_STOP */
 } cli_args;
 
 enum { CLI_OPERAND = 0, CLI_END = -1, CLI_STOP = -2 };

@@ -53,9 +53,10 @@ const cli_command command_asm = {
     .name = "asm",
     .operands = "FILE",
     .summary = "make bytecode from text",
-    .text = "Assembles what `tilevm disasm` prints, and the published assembly of the cuda_tile dialect: with or without\n"
-            "the prefix cuda_tile., in the form of each op or in MLIR's generic form, with aliases and locations. The\n"
-            "result is not verified.",
+    .text =
+        "Assembles what `tilevm disasm` prints, and the published assembly of the cuda_tile dialect: with or without\n"
+        "the prefix cuda_tile., in the form of each op or in MLIR's generic form, with aliases and locations. The\n"
+        "result is not verified.",
     .options = options,
     .run = run,
 };

@@ -11,14 +11,16 @@ enum { OPT_SIZE = 1 };
 #define ACTIONS "list|verify|prune|clear|path"
 enum { ACTION_LIST, ACTION_VERIFY, ACTION_PRUNE, ACTION_CLEAR, ACTION_PATH };
 
-static const cli_option options[] = {
-    {OPT_SIZE, 's', "size", "N", "with prune: bytes that may stay, like 500M (default: the cache's limit)"},
-    {0}};
+static const cli_option options[] = {{OPT_SIZE, 's', "size", "N",
+                                      "with prune: bytes that may stay, like 500M (default: the cache's limit)"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_cache = {
-    "cache", ACTIONS, "show, check or empty the cache of compiled kernels",
+    "cache",
+    ACTIONS,
+    "show, check or empty the cache of compiled kernels",
     "The loader keeps compiled kernels below $TILEVM_CACHE_DIR, else $XDG_CACHE_HOME/tilevm, else\n"
     "~/.cache/tilevm, and no more than TILEVM_CACHE_SIZE bytes of them (default 1G; 0: none).\n"
     "  list    each entry: bytes, last use, target, driver, kernels\n"
@@ -26,7 +28,8 @@ const cli_command command_cache = {
     "  prune   removes damaged entries, then those not used for longest\n"
     "  clear   removes all entries\n"
     "  path    prints the folder",
-    options, run};
+    options,
+    run};
 
 /* The value of a line "NAME VALUE" of a key. */
 static tv_str field(tv_str head, const char *name)
@@ -153,9 +156,8 @@ static int run(cli_args *args)
         return cli_usage(args, "--size belongs to prune");
     ld_cache cache;
     ld_cache_init(&cache);
-    int code = cache.path
-                   ? act(&cache, chosen, limit)
-                   : no_folder("there is no cache", cache.problem ? cache.problem : "TILEVM_CACHE_SIZE is 0");
+    int code = cache.path ? act(&cache, chosen, limit)
+                          : no_folder("there is no cache", cache.problem ? cache.problem : "TILEVM_CACHE_SIZE is 0");
     ld_cache_release(&cache);
     return code;
 }

@@ -26,7 +26,9 @@ static const cli_option options[] = {
 static int run(cli_args *args);
 
 const cli_command command_check = {
-    "check", "FILE --grid X[,Y[,Z]] [NAME=VALUE...]", "run a kernel and look for races and other mistakes",
+    "check",
+    "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
+    "run a kernel and look for races and other mistakes",
     "Runs a kernel on the CPU, with arguments as 'tilevm run' takes them, and looks for\n"
     "\n"
     "  bounds   accesses outside the arrays or between their elements, indices outside a view\n"
@@ -42,7 +44,8 @@ const cli_command command_check = {
     "places. Tile blocks take turns on one thread, the same way every time. A run stops after 200 million\n"
     "ops unless --max-steps says otherwise. Nothing is saved.\n"
     "Exit codes: 0 nothing was found, 1 something was, 2 wrong usage or a file that cannot be read.",
-    options, run};
+    options,
+    run};
 
 typedef struct check_settings {
     unsigned format;
@@ -174,8 +177,8 @@ static int run(cli_args *args)
     if (!job)
         return cli_error("out of memory");
     job->args = args;
-    job->options.vm = (tv_vm_options){.checks = TV_CHECK_ALL, .max_findings = DEFAULT_MAX_ERRORS,
-                                      .step_limit = DEFAULT_STEPS};
+    job->options.vm =
+        (tv_vm_options){.checks = TV_CHECK_ALL, .max_findings = DEFAULT_MAX_ERRORS, .step_limit = DEFAULT_STEPS};
     if (!parse_options(args, &job->options, &settings)) {
         free(job);
         return args->exit_code;

@@ -9,8 +9,19 @@
 #include "tools/tilevm/cli.h"
 #include "tools/tilevm/remarks.h"
 
-enum { OPT_TARGET = 1, OPT_OUTPUT, OPT_EMIT, OPT_LEVEL, OPT_LINES, OPT_PTX_VERSION, OPT_DUMP, OPT_REMARKS, OPT_REMARK_FORMAT,
-       OPT_REMARKS_OUTPUT, OPT_EXPLAIN };
+enum {
+    OPT_TARGET = 1,
+    OPT_OUTPUT,
+    OPT_EMIT,
+    OPT_LEVEL,
+    OPT_LINES,
+    OPT_PTX_VERSION,
+    OPT_DUMP,
+    OPT_REMARKS,
+    OPT_REMARK_FORMAT,
+    OPT_REMARKS_OUTPUT,
+    OPT_EXPLAIN
+};
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
 enum { MAX_TARGETS = 16 };
 
@@ -37,7 +48,8 @@ static const cli_option options[] = {
     {OPT_LEVEL, 'O', "opt-level", "N", "0 to 3 (default 3)"},
     {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
     {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
-    {OPT_EXPLAIN, 0, "explain", NULL, "print a summary of each kernel to standard error: what was vectorised, pipelined,\nconverted"},
+    {OPT_EXPLAIN, 0, "explain", NULL,
+     "print a summary of each kernel to standard error: what was vectorised, pipelined,\nconverted"},
     {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
     {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
@@ -47,11 +59,14 @@ static const cli_option options[] = {
 static int run(cli_args *args);
 
 const cli_command command_compile = {
-    "compile", "FILE", "compile bytecode to PTX or cubins",
+    "compile",
+    "FILE",
+    "compile bytecode to PTX or cubins",
     "Checks the file and compiles its kernels. PTX runs on the target and all later GPUs, through any driver\n"
     "that knows its version; a cubin runs on the target only and loads faster. Cubins are made by ptxas\n"
     "(beside this program, in CUDA_HOME/bin or PATH), or by the driver where there is no ptxas.",
-    options, run};
+    options,
+    run};
 
 typedef struct compile_job {
     cli_args *args;
@@ -233,8 +248,10 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
 {
     bc_text log;
     bc_text_init(&log, NULL);
-    assemble_options how = {.opt_level = job->compile.opt_level, .line_info = job->compile.line_info,
-                            .target = (unsigned)strtoul(target + 3, NULL, 10), .figures = remarks_wanted(&job->remarks)};
+    assemble_options how = {.opt_level = job->compile.opt_level,
+                            .line_info = job->compile.line_info,
+                            .target = (unsigned)strtoul(target + 3, NULL, 10),
+                            .figures = remarks_wanted(&job->remarks)};
     bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
                            : assemble_with_driver(ptx, &how, cubin, &log);
     tv_str words = bc_text_get(&log);
@@ -242,11 +259,14 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
         cli_error("[%s] %s: cannot be assembled for %s by %s\n%.*s%s", bc_rules[BC_RULE_L_ASM_01].id,
                   cli_shown_path(job->input), target, job->ptxas ? job->ptxas : "the driver",
                   (int)words.len - (words.len > 0), words.len ? words.ptr : "",
-                  job->ptxas ? ""
-                             : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+                  job->ptxas
+                      ? ""
+                      : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
     else if (!job->ptxas)
-        fprintf(stderr, "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
-                cli_shown_path(job->input), target);
+        fprintf(
+            stderr,
+            "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
+            cli_shown_path(job->input), target);
     else if (how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
     bc_text_release(&log);
@@ -258,13 +278,14 @@ static int compile_for(compile_job *job, const char *target)
     bc_text ptx, cubin;
     bc_text_init(&ptx, NULL);
     bc_text_init(&cubin, NULL);
-    job->compile.target = job->emit == EMIT_CUBIN ? tv_target_exact(target) : target; /* a cubin runs nowhere else anyway */
+    job->compile.target = job->emit == EMIT_CUBIN ? tv_target_exact(target)
+                                                  : target; /* a cubin runs nowhere else anyway */
     tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
     if (code == CLI_OK)
-        code = cli_exit_of(
-            tv_compile_ptx(job->module, &job->compile, job->sink, (tv_writer){.user = &ptx, .write = bc_text_append}),
-            job->input);
+        code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink,
+                                          (tv_writer){.user = &ptx, .write = bc_text_append}),
+                           job->input);
     if (code == CLI_OK && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
     if (code == CLI_OK)

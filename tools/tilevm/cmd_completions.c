@@ -11,13 +11,16 @@ static const cli_option options[] = {{0}};
 static int run(cli_args *args);
 
 const cli_command command_completions = {
-    "completions", SHELLS, "print a completion script for a shell",
+    "completions",
+    SHELLS,
+    "print a completion script for a shell",
     "Prints a script that completes commands, options and their values. For the running shell:\n"
     "  bash:  source <(tilevm completions bash)\n"
     "  zsh:   source <(tilevm completions zsh)\n"
     "  fish:  tilevm completions fish | source\n"
     "'make install' puts them where the shells look.",
-    options, run};
+    options,
+    run};
 
 /* Values that are a choice, "a|b|c", are completed as words; others as file names. */
 static bool is_choice(const char *value)
@@ -81,18 +84,21 @@ static void put_bash(void)
           "    if [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
           "    if [[ $word == = ]]; then word=; fi\n"
           "    if [[ $COMP_CWORD == 1 || ( $COMP_CWORD == 2 && $before == help ) ]]; then\n"
-          "        words='", stdout);
+          "        words='",
+          stdout);
     const cli_command *command;
     for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
         printf("%s ", command->name);
     fputs("help --help --version'\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n        return\n    fi\n"
-          "    case ${COMP_WORDS[1]} in\n", stdout);
+          "    case ${COMP_WORDS[1]} in\n",
+          stdout);
     for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
         put_bash_command(command);
     fputs("    esac\n"
           "    if [[ $words ]]; then COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
           "    else COMPREPLY=($(compgen -f -- \"$word\")); fi\n"
-          "}\ncomplete -o filenames -F _tilevm tilevm\n", stdout);
+          "}\ncomplete -o filenames -F _tilevm tilevm\n",
+          stdout);
 }
 
 /* ---- zsh ---- */
@@ -162,10 +168,12 @@ static void put_zsh(void)
     fputs("        'help:show the options of a command'\n    )\n"
           "    if (( CURRENT == 2 )) || [[ $CURRENT == 3 && $words[2] == help ]]; then\n"
           "        _describe command commands\n        return\n    fi\n"
-          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n", stdout);
+          "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n",
+          stdout);
     for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
         put_zsh_command(command);
-    fputs("    esac\n}\nif [[ $funcstack[1] == _tilevm ]]; then _tilevm \"$@\"; else compdef _tilevm tilevm; fi\n", stdout);
+    fputs("    esac\n}\nif [[ $funcstack[1] == _tilevm ]]; then _tilevm \"$@\"; else compdef _tilevm tilevm; fi\n",
+          stdout);
 }
 
 /* ---- fish ---- */

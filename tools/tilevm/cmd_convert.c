@@ -3,18 +3,20 @@
 
 enum { OPT_TO = 1, OPT_OUTPUT };
 
-static const cli_option options[] = {
-    {OPT_TO, 't', "to", "13.N", "the version to write, 13.1 to 13.5"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE (default: standard output)"},
-    {0}};
+static const cli_option options[] = {{OPT_TO, 't', "to", "13.N", "the version to write, 13.1 to 13.5"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE (default: standard output)"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_convert = {
-    "convert", "--to 13.N FILE", "write a file as another version of the format",
+    "convert",
+    "--to 13.N FILE",
+    "write a file as another version of the format",
     "Raises or lowers the bytecode version. Where a lower version cannot hold something, every op, type\n"
     "and attribute that stands in the way is named, nothing is written, and the exit code is 1.",
-    options, run};
+    options,
+    run};
 
 static int convert(cli_args *args, const char *path, unsigned minor, const char *output)
 {

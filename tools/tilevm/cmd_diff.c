@@ -9,25 +9,28 @@
 
 enum { OPT_TEXT = 1, OPT_DEBUG, OPT_BYTES, OPT_JSON, OPT_IGNORE_DEBUG, OPT_IGNORE_VERSION, OPT_MAX, OPT_QUIET };
 
-static const cli_option options[] = {
-    {OPT_TEXT, 't', "text", NULL, "compare the assembly, as diff -u does"},
-    {OPT_DEBUG, 'g', "debug-info", NULL, "with --text: show source locations too"},
-    {OPT_BYTES, 'b', "bytes", NULL, "compare byte by byte"},
-    {OPT_JSON, 'J', "json", NULL, "print the differences as JSON"},
-    {OPT_IGNORE_DEBUG, 0, "ignore-debug", NULL, "do not compare source locations"},
-    {OPT_IGNORE_VERSION, 0, "ignore-version", NULL, "do not compare version and producer"},
-    {OPT_MAX, 'm', "max", "N", "show at most N differences (default 100; 0: all)"},
-    {OPT_QUIET, 'q', "quiet", NULL, "print nothing; the exit code tells"},
-    {0}};
+static const cli_option options[] = {{OPT_TEXT, 't', "text", NULL, "compare the assembly, as diff -u does"},
+                                     {OPT_DEBUG, 'g', "debug-info", NULL, "with --text: show source locations too"},
+                                     {OPT_BYTES, 'b', "bytes", NULL, "compare byte by byte"},
+                                     {OPT_JSON, 'J', "json", NULL, "print the differences as JSON"},
+                                     {OPT_IGNORE_DEBUG, 0, "ignore-debug", NULL, "do not compare source locations"},
+                                     {OPT_IGNORE_VERSION, 0, "ignore-version", NULL,
+                                      "do not compare version and producer"},
+                                     {OPT_MAX, 'm', "max", "N", "show at most N differences (default 100; 0: all)"},
+                                     {OPT_QUIET, 'q', "quiet", NULL, "print nothing; the exit code tells"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_diff = {
-    "diff", "FILE FILE", "show how two files differ",
+    "diff",
+    "FILE FILE",
+    "show how two files differ",
     "Compares what two files say, whatever the order of their tables: entries and globals by name, ops\n"
     "aligned with each other and compared field by field. Exit codes: 0 the same, 1 different, 2 wrong\n"
     "usage or a file that cannot be read.",
-    options, run};
+    options,
+    run};
 
 typedef struct diff_settings {
     bool text, bytes, json, locations, quiet, color;
@@ -76,7 +79,8 @@ static void put_fields(bc_text *out, const compare_change *change, const char *i
     }
 }
 
-static void put_op(bc_text *out, const bc_module *m, op_texts *texts, const bc_function *f, const bc_op *op, uint32_t index)
+static void put_op(bc_text *out, const bc_module *m, op_texts *texts, const bc_function *f, const bc_op *op,
+                   uint32_t index)
 {
     if (texts->f != f) {
         bc_op_printer_free(texts->printer);
@@ -122,7 +126,8 @@ static void put_entry_line(bc_text *out, const compare_change *change, tv_str *c
     bc_text_puts(out, ":\n");
 }
 
-static void put_change(bc_text *out, const diff_settings *s, diff_side *sides, const compare_change *change, tv_str *entry)
+static void put_change(bc_text *out, const diff_settings *s, diff_side *sides, const compare_change *change,
+                       tv_str *entry)
 {
     static const char *const nouns[] = {
         [COMPARE_MODULE] = "module", [COMPARE_GLOBAL] = "global ", [COMPARE_ENTRY] = "entry ", [COMPARE_OP] = ""};
@@ -137,8 +142,10 @@ static void put_change(bc_text *out, const diff_settings *s, diff_side *sides, c
     } else {
         bc_text_printf(out, "%s%s", paint(s, change->kind), nouns[change->scope]);
         bc_text_str(out, change->name);
-        bc_text_printf(out, "%s\n", change->kind == COMPARE_REMOVED ? ": only in the first file"
-                                    : change->kind == COMPARE_ADDED ? ": only in the second file" : ":");
+        bc_text_printf(out, "%s\n",
+                       change->kind == COMPARE_REMOVED ? ": only in the first file"
+                       : change->kind == COMPARE_ADDED ? ": only in the second file"
+                                                       : ":");
     }
     put_fields(out, change, "  ");
     bc_text_puts(out, unpaint(s));
@@ -157,8 +164,8 @@ static void put_counts(bc_text *out, const compare_result *result)
             size_t n = counts[scope][kind];
             if (!n)
                 continue;
-            bc_text_printf(out, "%s%zu %s%s %s", separator, n, scope == COMPARE_ENTRY && n > 1 ? "entrie" : scopes[scope],
-                           n > 1 ? "s" : "", kinds[kind]);
+            bc_text_printf(out, "%s%zu %s%s %s", separator, n,
+                           scope == COMPARE_ENTRY && n > 1 ? "entrie" : scopes[scope], n > 1 ? "s" : "", kinds[kind]);
             separator = ", ";
         }
     if (result->moved_locations)
@@ -236,7 +243,7 @@ static int diff_structure(const diff_settings *s, diff_side *sides)
     compare_result result = {0};
     cli_out out;
     bool ok = cli_out_open(&out, NULL)
-           && compare_modules(sides[0].module, sides[1].module, &s->compare, &result) == TV_OK;
+              && compare_modules(sides[0].module, sides[1].module, &s->compare, &result) == TV_OK;
     int code = !ok ? cli_error("out of memory") : compare_same(&result) ? CLI_OK : CLI_FAILED;
     if (ok && s->json && !s->quiet) {
         ok = write_json(sides, &result, &out);
@@ -270,8 +277,9 @@ static int diff_text(const diff_settings *s, const diff_side *sides)
         tv_writer writer = {.user = &texts[i], .write = append_to_text};
         ok = ok && tv_module_print(sides[i].module, &print, writer) == TV_OK;
     }
-    ok = ok && unified_diff(&difference, cli_shown_path(sides[0].path), bc_text_get(&texts[0]),
-                            cli_shown_path(sides[1].path), bc_text_get(&texts[1]), s->color, &same);
+    ok = ok
+         && unified_diff(&difference, cli_shown_path(sides[0].path), bc_text_get(&texts[0]),
+                         cli_shown_path(sides[1].path), bc_text_get(&texts[1]), s->color, &same);
     if (ok && !s->quiet)
         fwrite(difference.ptr ? difference.ptr : "", 1, difference.len, stdout);
     for (unsigned i = 0; i < 2; i++)
@@ -308,7 +316,8 @@ static int diff_bytes(const diff_settings *s, const diff_side *sides)
     printf("%s and %s differ", cli_shown_path(sides[0].path), cli_shown_path(sides[1].path));
     if (first < common)
         printf(" first at byte 0x%04zx (%s): %02x, %02x; %zu byte%s of the first %zu", first,
-               section_at(&sides[0], first), a->bytes[first], b->bytes[first], differing, differing == 1 ? "" : "s", common);
+               section_at(&sides[0], first), a->bytes[first], b->bytes[first], differing, differing == 1 ? "" : "s",
+               common);
     if (a->size != b->size)
         printf("%s %zu bytes, %zu bytes", first < common ? "; sizes" : " in size:", a->size, b->size);
     putchar('\n');

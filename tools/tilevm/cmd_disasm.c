@@ -56,8 +56,9 @@ const cli_command command_disasm = {
     .name = "disasm",
     .operands = "FILE",
     .summary = "print bytecode as text",
-    .text = "Prints the module as the textual assembly of Tile IR, which `tilevm asm` reads back. The module need not be\n"
-            "valid, only readable; what an op's own form cannot say is printed in MLIR's generic form.",
+    .text =
+        "Prints the module as the textual assembly of Tile IR, which `tilevm asm` reads back. The module need not be\n"
+        "valid, only readable; what an op's own form cannot say is printed in MLIR's generic form.",
     .options = options,
     .run = run,
 };

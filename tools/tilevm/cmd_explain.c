@@ -10,20 +10,22 @@ enum { FORMAT_TEXT, FORMAT_MARKDOWN };
 
 #define FORMATS "text|markdown"
 
-static const cli_option options[] = {
-    {OPT_LIST, 'l', "list", NULL, "list every rule with its title"},
-    {OPT_ALL, 'a', "all", NULL, "explain every rule"},
-    {OPT_FORMAT, 'f', "format", FORMATS, "form of the explanation (default text)"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE"},
-    {0}};
+static const cli_option options[] = {{OPT_LIST, 'l', "list", NULL, "list every rule with its title"},
+                                     {OPT_ALL, 'a', "all", NULL, "explain every rule"},
+                                     {OPT_FORMAT, 'f', "format", FORMATS, "form of the explanation (default text)"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_explain = {
-    "explain", "RULE...", "say what a rule is for, with examples",
+    "explain",
+    "RULE...",
+    "say what a rule is for, with examples",
     "Says what a rule is for and what usually mends it, with an example that breaks it and one that\n"
     "does not. RULE is an id as other commands print it in brackets, in upper or lower case.",
-    options, run};
+    options,
+    run};
 
 /* ---- finding ---- */
 

@@ -6,23 +6,26 @@
 
 enum { OPT_SEED = 1, OPT_TO, OPT_FUNCTIONS, OPT_OPS, OPT_DEPTH, OPT_OUTPUT, OPT_COUNT };
 
-static const cli_option options[] = {
-    {OPT_SEED, 's', "seed", "N", "what decides everything (default 1)"},
-    {OPT_TO, 0, "to", "13.N", "bytecode version (default 13.5)"},
-    {OPT_FUNCTIONS, 0, "entries", "N", "entries in the module (default 1)"},
-    {OPT_OPS, 0, "ops", "N", "about how many ops an entry has (default 40)"},
-    {OPT_DEPTH, 0, "depth", "N", "nested regions at most (default 3)"},
-    {OPT_COUNT, 'n', "count", "N", "write N modules, with seeds from --seed on; FILE needs a %d for the seed"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "where to (default standard output)"},
-    {0}};
+static const cli_option options[] = {{OPT_SEED, 's', "seed", "N", "what decides everything (default 1)"},
+                                     {OPT_TO, 0, "to", "13.N", "bytecode version (default 13.5)"},
+                                     {OPT_FUNCTIONS, 0, "entries", "N", "entries in the module (default 1)"},
+                                     {OPT_OPS, 0, "ops", "N", "about how many ops an entry has (default 40)"},
+                                     {OPT_DEPTH, 0, "depth", "N", "nested regions at most (default 3)"},
+                                     {OPT_COUNT, 'n', "count", "N",
+                                      "write N modules, with seeds from --seed on; FILE needs a %d for the seed"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "where to (default standard output)"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_gen = {
-    "gen", "", "make random valid modules",
+    "gen",
+    "",
+    "make random valid modules",
     "Writes a random module that verifies, for testing whatever reads Tile IR. The same options give the\n"
     "same bytes. Ops are drawn from the op table of the version; entries take pointers and scalars.",
-    options, run};
+    options,
+    run};
 
 /* The path with %d replaced by the seed. */
 static bool expand(const char *pattern, uint64_t seed, char *out, size_t size)
@@ -58,8 +61,7 @@ static int run(cli_args *args)
     unsigned minor;
     for (int id; (id = cli_next(args, &value)) != CLI_END;) {
         switch (id) {
-        case CLI_STOP:
-            return args->exit_code;
+        case CLI_STOP: return args->exit_code;
         case OPT_SEED:
             if (!cli_number(args, "--seed", value, 0, UINT64_MAX, &gen.seed))
                 return args->exit_code;
@@ -88,11 +90,8 @@ static int run(cli_args *args)
             if (!cli_number(args, "--count", value, 1, 1000000, &count))
                 return args->exit_code;
             break;
-        case OPT_OUTPUT:
-            path = value;
-            break;
-        default:
-            return cli_usage(args, "takes no operand '%s'", value);
+        case OPT_OUTPUT: path = value; break;
+        default: return cli_usage(args, "takes no operand '%s'", value);
         }
     }
     if (count > 1 && (!path || !strstr(path, "%d")))

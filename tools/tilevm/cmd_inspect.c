@@ -8,19 +8,21 @@
 
 enum { OPT_JSON = 1, OPT_OUTPUT };
 
-static const cli_option options[] = {
-    {OPT_JSON, 'J', "json", NULL, "print JSON"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE"},
-    {0}};
+static const cli_option options[] = {{OPT_JSON, 'J', "json", NULL, "print JSON"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_inspect = {
-    "inspect", "FILE", "show entries, parameters, promises and what takes the space",
+    "inspect",
+    "FILE",
+    "show entries, parameters, promises and what takes the space",
     "Shows the entries with the signatures their authors wrote (decoded from their symbols), what was\n"
     "promised about the arguments, hints, sizes of sections, ops and constants, and which version of the\n"
     "format the file needs. The file is read but not verified.",
-    options, run};
+    options,
+    run};
 
 static const char *const type_word[] = {"value", "address", "extent", "stride", "list", "count"};
 
@@ -109,9 +111,9 @@ static void put_entry(bc_text *out, const inspect_info *info, size_t entry, tv_s
         bc_print_hints(out, e->f->hints);
         bc_text_char(out, '\n');
     }
-    bc_text_printf(out, "  %u op%s, %u of them on memory, nested %u deep; %llu bytes (%.1f %%)\n", (unsigned)e->f->op_count,
-                   plural(e->f->op_count), e->memory_ops, e->depth, (unsigned long long)e->bytes,
-                   percent(e->bytes, info->m->size));
+    bc_text_printf(out, "  %u op%s, %u of them on memory, nested %u deep; %llu bytes (%.1f %%)\n",
+                   (unsigned)e->f->op_count, plural(e->f->op_count), e->memory_ops, e->depth,
+                   (unsigned long long)e->bytes, percent(e->bytes, info->m->size));
 }
 
 static void put_sections(bc_text *out, const inspect_info *info)
@@ -182,8 +184,8 @@ static void put_constants(bc_text *out, const inspect_info *info)
 static void put_debug(bc_text *out, const inspect_info *info)
 {
     if (info->m->has_debug_section && info->located_ops)
-        bc_text_printf(out, "\n%zu of %u ops have a source location, in %zu file%s\n", info->located_ops, info->op_count,
-                       info->source_files, plural(info->source_files));
+        bc_text_printf(out, "\n%zu of %u ops have a source location, in %zu file%s\n", info->located_ops,
+                       info->op_count, info->source_files, plural(info->source_files));
     else
         bc_text_puts(out, "\nno source locations\n");
 }
@@ -196,7 +198,8 @@ static void put_globals(bc_text *out, const inspect_info *info)
         bc_text_printf(out, "%sglobal ", i ? "" : "\n");
         bc_text_str(out, g->name->s);
         bc_text_printf(out, ": %zu bytes, aligned to %llu%s%s\n", g->value->len, (unsigned long long)g->alignment,
-                       g->visibility == BC_SymbolVisibility_private ? ", private" : "", g->constant ? ", constant" : "");
+                       g->visibility == BC_SymbolVisibility_private ? ", private" : "",
+                       g->constant ? ", constant" : "");
     }
 }
 
@@ -255,16 +258,16 @@ static void json_axes(json_doc *doc, cJSON *item, const tv_param *param)
 static void json_param(json_doc *doc, cJSON *list, const tv_param *param, bc_text *text)
 {
     static const char *const kinds[] = {
-        [TV_PARAM_SCALAR] = "scalar", [TV_PARAM_ARRAY] = "array", [TV_PARAM_LIST] = "list", [TV_PARAM_POINTER] = "pointer",
-        [TV_PARAM_TUPLE] = "tuple", [TV_PARAM_STRUCT] = "struct", [TV_PARAM_CONSTANT] = "constant",
-        [TV_PARAM_TENSOR_MAP] = "tensor_map", [TV_PARAM_STREAM] = "stream"};
+        [TV_PARAM_SCALAR] = "scalar",     [TV_PARAM_ARRAY] = "array",           [TV_PARAM_LIST] = "list",
+        [TV_PARAM_POINTER] = "pointer",   [TV_PARAM_TUPLE] = "tuple",           [TV_PARAM_STRUCT] = "struct",
+        [TV_PARAM_CONSTANT] = "constant", [TV_PARAM_TENSOR_MAP] = "tensor_map", [TV_PARAM_STREAM] = "stream"};
     cJSON *item = json_object(doc, list, NULL);
     json_text(doc, item, "name", param->name ? param->name : "");
     json_text(doc, item, "kind", kinds[param->kind]);
     put_param_text(text, param);
     json_made_text(doc, item, "text", text);
     bool typed = param->kind == TV_PARAM_SCALAR || param->kind == TV_PARAM_ARRAY || param->kind == TV_PARAM_LIST
-              || param->kind == TV_PARAM_POINTER;
+                 || param->kind == TV_PARAM_POINTER;
     if (typed)
         json_text(doc, item, "dtype", tv_dtype_name(param->dtype));
     if (param->kind == TV_PARAM_CONSTANT)

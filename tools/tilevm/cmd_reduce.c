@@ -12,31 +12,35 @@
 
 enum { OPT_TEST = 1, OPT_OUTPUT, OPT_TIMEOUT, OPT_QUIET };
 
-static const cli_option options[] = {
-    {OPT_TEST, 't', "test", "CMD", "shell command; {} is the candidate's path (appended when there is no {})"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "where to (default FILE.reduced.tbc)"},
-    {OPT_TIMEOUT, 0, "timeout", "SECONDS", "a run longer than this counts as passing (default 60)"},
-    {OPT_QUIET, 'q', "quiet", NULL, "no progress"},
-    {0}};
+static const cli_option options[] = {{OPT_TEST, 't', "test", "CMD",
+                                      "shell command; {} is the candidate's path (appended when there is no {})"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "where to (default FILE.reduced.tbc)"},
+                                     {OPT_TIMEOUT, 0, "timeout", "SECONDS",
+                                      "a run longer than this counts as passing (default 60)"},
+                                     {OPT_QUIET, 'q', "quiet", NULL, "no progress"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_reduce = {
-    "reduce", "FILE", "shrink a module while a command keeps failing",
+    "reduce",
+    "FILE",
+    "shrink a module while a command keeps failing",
     "Looks for a smaller module, of fewer ops and parameters, then of fewer bytes, on which the command still\n"
     "fails (exits with a code other than 0, or is killed). Tries to leave out entries, globals, parameters,\n"
     "debug information, hints and ops, to put loops and branches down to their bodies, and to make\n"
     "constants zero; every candidate verifies if FILE does.\n"
     "The command runs in a shell with its output thrown away. Its exit code must not depend on chance.",
-    options, run};
+    options,
+    run};
 
 typedef struct reducer {
     const char *command;
     unsigned timeout;
     bool quiet, valid;
-    bc_text best;         /* bytes of the smallest failing module */
-    uint64_t best_parts;  /* of it; bytes alone would not do, because tables are padded */
-    char candidate[64];   /* path that the command is given */
+    bc_text best;        /* bytes of the smallest failing module */
+    uint64_t best_parts; /* of it; bytes alone would not do, because tables are padded */
+    char candidate[64];  /* path that the command is given */
     unsigned runs, kept;
 } reducer;
 
@@ -97,10 +101,10 @@ static bool consider(reducer *r, tv_module *m, bool edited)
     uint64_t parts = count_parts(m);
     bc_text_init(&bytes, NULL);
     bool keep = edited && bc_module_compact(m) == TV_OK
-        && (!r->valid || tv_module_verify(m, &(tv_verify_options){.max_errors = 1}, (tv_sink){0}) == TV_OK)
-        && tv_module_write(m, (tv_sink){0}, (tv_writer){&bytes, append}) == TV_OK
-        && (parts < r->best_parts || (parts == r->best_parts && bytes.len < r->best.len))
-        && still_fails(r, &bytes);
+                && (!r->valid || tv_module_verify(m, &(tv_verify_options){.max_errors = 1}, (tv_sink){0}) == TV_OK)
+                && tv_module_write(m, (tv_sink){0}, (tv_writer){&bytes, append}) == TV_OK
+                && (parts < r->best_parts || (parts == r->best_parts && bytes.len < r->best.len))
+                && still_fails(r, &bytes);
     tv_module_close(m);
     if (!keep) {
         bc_text_release(&bytes);
@@ -233,8 +237,8 @@ static int reduce_file(reducer *r, const char *path, const char *output, size_t 
     reduce(r);
     int code = save(r, output);
     if (code == CLI_OK && !r->quiet)
-        fprintf(stderr, "%s%s: %zu bytes, from %zu, after %u runs\n", isatty(2) ? "\r" : "", output, r->best.len, original,
-                r->runs);
+        fprintf(stderr, "%s%s: %zu bytes, from %zu, after %u runs\n", isatty(2) ? "\r" : "", output, r->best.len,
+                original, r->runs);
     return code;
 }
 
@@ -245,22 +249,15 @@ static int run(cli_args *args)
     uint64_t n;
     for (int id; (id = cli_next(args, &value)) != CLI_END;) {
         switch (id) {
-        case CLI_STOP:
-            return args->exit_code;
-        case OPT_TEST:
-            command = value;
-            break;
-        case OPT_OUTPUT:
-            output = value;
-            break;
+        case CLI_STOP: return args->exit_code;
+        case OPT_TEST: command = value; break;
+        case OPT_OUTPUT: output = value; break;
         case OPT_TIMEOUT:
             if (!cli_number(args, "--timeout", value, 1, 86400, &n))
                 return args->exit_code;
             r.timeout = (unsigned)n;
             break;
-        case OPT_QUIET:
-            r.quiet = true;
-            break;
+        case OPT_QUIET: r.quiet = true; break;
         default:
             if (path)
                 return cli_usage(args, "takes one FILE");

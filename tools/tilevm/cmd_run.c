@@ -4,35 +4,58 @@
 
 #include "tools/tilevm/run_against.h"
 
-enum { OPT_DEVICE = RUN_OPT_COUNT, OPT_AGAINST, OPT_PARAMS, OPT_SAVE, OPT_EXPECT, OPT_RTOL, OPT_ATOL, OPT_ORDER, OPT_STATS,
-       OPT_PROFILE, OPT_TRACE, OPT_TRACE_BLOCK, OPT_TRACE_MAX, OPT_DUMP, OPT_CHECK, OPT_JSON, OPT_QUIET };
+enum {
+    OPT_DEVICE = RUN_OPT_COUNT,
+    OPT_AGAINST,
+    OPT_PARAMS,
+    OPT_SAVE,
+    OPT_EXPECT,
+    OPT_RTOL,
+    OPT_ATOL,
+    OPT_ORDER,
+    OPT_STATS,
+    OPT_PROFILE,
+    OPT_TRACE,
+    OPT_TRACE_BLOCK,
+    OPT_TRACE_MAX,
+    OPT_DUMP,
+    OPT_CHECK,
+    OPT_JSON,
+    OPT_QUIET
+};
 
 enum { TRACE_MAX = 1000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run_options.def"
-    {OPT_DEVICE, 'd', "device", "auto|cpu|cuda", "where to run: cuda or cuda:N is the first or the N-th GPU, from 0\n"
-                                                "(default auto: a GPU where there is one, unless an option is for the\n"
-                                                "CPU only)"},
-    {OPT_AGAINST, 0, "against", "cpu|FILE", "run on the GPU, then on the CPU or from another .tbc, .ptx or .cubin\n"
-                                           "file, and show the first element that differs; against the CPU, also\n"
-                                           "the op that made it differ"},
+    {OPT_DEVICE, 'd', "device", "auto|cpu|cuda",
+     "where to run: cuda or cuda:N is the first or the N-th GPU, from 0\n"
+     "(default auto: a GPU where there is one, unless an option is for the\n"
+     "CPU only)"},
+    {OPT_AGAINST, 0, "against", "cpu|FILE",
+     "run on the GPU, then on the CPU or from another .tbc, .ptx or .cubin\n"
+     "file, and show the first element that differs; against the CPU, also\n"
+     "the op that made it differ"},
     {OPT_PARAMS, 'p', "params", NULL, "list the kernels with their parameters, and stop"},
     {OPT_SAVE, 's', "save", "NAME=FILE", "write an array to a .npy, .npz, .safetensors or .bin file"},
-    {OPT_EXPECT, 'x', "expect", "NAME=VALUE", "compare an array with a file or a generator; exit code 1 if they differ"},
+    {OPT_EXPECT, 'x', "expect", "NAME=VALUE",
+     "compare an array with a file or a generator; exit code 1 if they differ"},
     {OPT_RTOL, 0, "rtol", "R", "allowed difference, relative to the expected value (default: by element type)"},
     {OPT_ATOL, 0, "atol", "A", "allowed difference, absolute"},
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
     {OPT_STATS, 0, "stats", NULL, "show what was executed"},
     {OPT_PROFILE, 0, "profile", NULL, "show the time of every kind of op, too"},
-    {OPT_TRACE, 0, "trace", "OPS", "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
+    {OPT_TRACE, 0, "trace", "OPS",
+     "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
     {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most so many values (default 1000; 0: all)"},
-    {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE", "save a value that an op makes in one tile block (default: the first);\n"
-                                                 "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
-                                                 "in a loop (default: the last)"},
-    {OPT_CHECK, 0, "check", "LIST", "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
+    {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE",
+     "save a value that an op makes in one tile block (default: the first);\n"
+     "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
+     "in a loop (default: the last)"},
+    {OPT_CHECK, 0, "check", "LIST",
+     "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
     {OPT_JSON, 0, "json", NULL, "one JSON document on standard output"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list the arrays"},
     {0}};
@@ -40,7 +63,9 @@ static const cli_option options[] = {
 static int run(cli_args *args);
 
 const cli_command command_run = {
-    "run", "FILE --grid X[,Y[,Z]] [NAME=VALUE...]", "run a kernel on a GPU or the CPU",
+    "run",
+    "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
+    "run a kernel on a GPU or the CPU",
     "Checks the file, runs one of its kernels, and prints a line for every array. Where there is a GPU the kernel\n"
     "runs there, compiled on the way; --against cpu shows whether it does there what it does on the CPU.\n"
     "\n"
@@ -64,7 +89,8 @@ const cli_command command_run = {
     "\n"
     "Every array is checked against what the kernel's symbol promises about it before anything runs, and\n"
     "the memory around it afterwards. Files are saved only after a run without errors.",
-    options, run};
+    options,
+    run};
 
 /* ---- options ---- */
 
@@ -130,7 +156,8 @@ static bool check_options(cli_args *args, run_options *o)
     if (o->against && o->where == RUN_ON_CPU)
         cli_usage(args, "--against compares a GPU with something; say --device cuda");
     else if (only && (o->against || o->where == RUN_ON_CUDA))
-        cli_usage(args, "%s is for the CPU only, and so is not for %s", only, o->against ? "--against" : "--device cuda");
+        cli_usage(args, "%s is for the CPU only, and so is not for %s", only,
+                  o->against ? "--against" : "--device cuda");
     else if (o->params && o->json)
         cli_usage(args, "--params is text; 'tilevm inspect --json' tells the same and more");
     else
@@ -158,8 +185,8 @@ static bool parse_options(cli_args *args, run_options *o)
 
 /* ---- running ---- */
 
-/* Looks whether the kernel wrote outside its arrays: the machine checks addresses, but gaps inside an array's memory and
-   memory shared by arrays are seen only here, and a GPU checks nothing. */
+/* Looks whether the kernel wrote outside its arrays: the machine checks addresses, but gaps inside an array's memory
+   and memory shared by arrays are seen only here, and a GPU checks nothing. */
 static bool check_guards(run_job *job, io_error *error)
 {
     for (size_t i = 0; i < job->set.count; i++)

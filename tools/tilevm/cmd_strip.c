@@ -4,18 +4,21 @@
 
 enum { OPT_ALL = 1, OPT_OUTPUT };
 
-static const cli_option options[] = {
-    {OPT_ALL, 'a', "all", NULL, "leave out the producer's name too"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE (default: standard output); may be the input itself"},
-    {0}};
+static const cli_option options[] = {{OPT_ALL, 'a', "all", NULL, "leave out the producer's name too"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE",
+                                      "write to FILE (default: standard output); may be the input itself"},
+                                     {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_strip = {
-    "strip", "FILE", "remove debug information",
+    "strip",
+    "FILE",
+    "remove debug information",
     "Removes source locations, and the strings, types and constants that nothing uses then. What the\n"
     "kernels compute does not change.",
-    options, run};
+    options,
+    run};
 
 static int run(cli_args *args)
 {

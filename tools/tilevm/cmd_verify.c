@@ -33,11 +33,14 @@ static const cli_option options[] = {
 static int run(cli_args *args);
 
 const cli_command command_verify = {
-    "verify", "FILE|DIR...", "check files against every rule",
+    "verify",
+    "FILE|DIR...",
+    "check files against every rule",
     "Checks Tile IR bytecode against every rule and reports each violation with its rule, place, op,\n"
     "source line and a hint. Directories are searched for bytecode files. 'tilevm explain RULE' says\n"
     "more about a rule. Exit codes: 0 all files are valid, 1 one is not, 2 wrong usage or unreadable.",
-    options, run};
+    options,
+    run};
 
 typedef struct verify_settings {
     tv_verify_options verify;
@@ -51,11 +54,11 @@ typedef struct verify_job {
     const verify_settings *settings;
     report_file *files;
     size_t count;
-    atomic_size_t next;       /* file to take next */
-    pthread_mutex_t lock;     /* guards done and finished */
+    atomic_size_t next;   /* file to take next */
+    pthread_mutex_t lock; /* guards done and finished */
     pthread_cond_t changed;
-    bool *done;               /* by file */
-    bool color_errors;        /* on stderr */
+    bool *done;        /* by file */
+    bool color_errors; /* on stderr */
     size_t finished;
 } verify_job;
 
@@ -184,8 +187,11 @@ static bool write_report(const verify_job *job, const report_totals *totals, cli
 
 static int verify_paths(cli_args *args, const cli_paths *paths, const verify_settings *settings)
 {
-    verify_job job = {.settings = settings, .count = paths->count, .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .changed = PTHREAD_COND_INITIALIZER, .color_errors = cli_use_color(args->color, stderr)};
+    verify_job job = {.settings = settings,
+                      .count = paths->count,
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .changed = PTHREAD_COND_INITIALIZER,
+                      .color_errors = cli_use_color(args->color, stderr)};
     job.files = calloc(paths->count, sizeof *job.files);
     job.done = calloc(paths->count, sizeof *job.done);
     cli_out out;

@@ -5,10 +5,10 @@
 #include "bytecode/base/arena.h"
 
 typedef struct cli_paths {
-    const char **items;  /* in the arena */
+    const char **items; /* in the arena */
     size_t count, capacity;
     bc_arena arena;
-    bool failed;         /* a message was printed: a directory that cannot be read or holds no bytecode */
+    bool failed; /* a message was printed: a directory that cannot be read or holds no bytecode */
 } cli_paths;
 
 void cli_paths_init(cli_paths *paths);

@@ -1,7 +1,7 @@
-/* Compares modules. Ops are aligned in three passes over what is not aligned yet: first ops with the same data flow (the
-   op, its fields and all that leads to its operands), then ops with the same fields, then ops with the same mnemonic.
-   What is aligned is compared field by field, with values matched through the alignment; what is not was added or
-   removed. */
+/* Compares modules. Ops are aligned in three passes over what is not aligned yet: first ops with the same data flow
+   (the op, its fields and all that leads to its operands), then ops with the same fields, then ops with the same
+   mnemonic. What is aligned is compared field by field, with values matched through the alignment; what is not was
+   added or removed. */
 #include "tools/tilevm/compare.h"
 
 #include <stdio.h>
@@ -37,7 +37,8 @@ static void add_field(field_list *list, const char *name, tv_str a, tv_str b)
     if (!grown)
         return;
     list->items = grown;
-    grown[list->count++] = (compare_field){bc_arena_dup(arena, bc_str(name)), bc_arena_dup(arena, a), bc_arena_dup(arena, b)};
+    grown[list->count++] =
+        (compare_field){bc_arena_dup(arena, bc_str(name)), bc_arena_dup(arena, a), bc_arena_dup(arena, b)};
 }
 
 static void add_number_field(field_list *list, const char *name, uint64_t a, uint64_t b)
@@ -95,8 +96,7 @@ static bool same_tagged(const bc_tagged *a, const bc_tagged *b)
         || a->b != b->b || !same_type(a->type, b->type))
         return false;
     switch ((bc_tag)a->tag) {
-    case BC_TAG_STRING:
-        return bc_str_eq(a->u.string->s, b->u.string->s);
+    case BC_TAG_STRING: return bc_str_eq(a->u.string->s, b->u.string->s);
     case BC_TAG_ARRAY:
         for (uint32_t i = 0; i < a->u.array.count && a->u.array.count == b->u.array.count; i++)
             if (!same_tagged(&a->u.array.items[i], &b->u.array.items[i]))
@@ -114,12 +114,10 @@ static bool same_tagged(const bc_tagged *a, const bc_tagged *b)
     case BC_TAG_INTEGER:
     case BC_TAG_FLOAT:
     case BC_TAG_BOOL:
-    case BC_TAG_DIV_BY:
-        return a->u.bits == b->u.bits;
+    case BC_TAG_DIV_BY: return a->u.bits == b->u.bits;
     case BC_TAG_TYPE:
     case BC_TAG_DENSE:
-    case BC_TAG_BOUNDED:
-        return true;
+    case BC_TAG_BOUNDED: return true;
     }
     return false;
 }
@@ -135,28 +133,22 @@ static bool all_zero(const bc_ints *ints)
 static bool same_attr(const bc_row *row, const bc_attr *a, const bc_attr *b)
 {
     switch ((bc_encoding)row->encoding) {
-    case BC_ENC_STRING:
-        return bc_str_eq(a->string->s, b->string->s);
-    case BC_ENC_CONST:
-        return a->blob->len == b->blob->len && memcmp(a->blob->ptr, b->blob->ptr, a->blob->len) == 0;
+    case BC_ENC_STRING: return bc_str_eq(a->string->s, b->string->s);
+    case BC_ENC_CONST: return a->blob->len == b->blob->len && memcmp(a->blob->ptr, b->blob->ptr, a->blob->len) == 0;
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-        return same_tagged(a->tagged, b->tagged);
+    case BC_ENC_ATTRS: return same_tagged(a->tagged, b->tagged);
     case BC_ENC_BOOLS: /* absent means all false */
         if (!a->ints || !b->ints)
             return all_zero(a->ints) && all_zero(b->ints);
         return a->ints->count == b->ints->count && same_ints(a->ints->ptr, b->ints->ptr, a->ints->count);
-    case BC_ENC_I32S:
-        return a->ints->count == b->ints->count && same_ints(a->ints->ptr, b->ints->ptr, a->ints->count);
+    case BC_ENC_I32S: return a->ints->count == b->ints->count && same_ints(a->ints->ptr, b->ints->ptr, a->ints->count);
     case BC_ENC_UNIT:
     case BC_ENC_ENUM:
     case BC_ENC_VARINT32:
     case BC_ENC_VARINT64:
-    case BC_ENC_BOOL:
-        return a->u == b->u;
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_BOOL: return a->u == b->u;
+    case BC_ENC_NONE: break;
     }
     return true;
 }
@@ -221,16 +213,12 @@ static uint64_t mix_tagged(uint64_t h, const bc_tagged *a)
 static uint64_t mix_attr(uint64_t h, const bc_row *row, const bc_attr *a)
 {
     switch ((bc_encoding)row->encoding) {
-    case BC_ENC_STRING:
-        return mix_bytes(h, a->string->s.ptr, a->string->s.len);
-    case BC_ENC_CONST:
-        return mix_bytes(h, a->blob->ptr, a->blob->len);
+    case BC_ENC_STRING: return mix_bytes(h, a->string->s.ptr, a->string->s.len);
+    case BC_ENC_CONST: return mix_bytes(h, a->blob->ptr, a->blob->len);
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
-    case BC_ENC_ATTRS:
-        return mix_tagged(h, a->tagged);
-    case BC_ENC_I32S:
-        return mix_ints(h, a->ints->ptr, a->ints->count);
+    case BC_ENC_ATTRS: return mix_tagged(h, a->tagged);
+    case BC_ENC_I32S: return mix_ints(h, a->ints->ptr, a->ints->count);
     case BC_ENC_BOOLS: /* trailing and absent false count for nothing */
         for (uint32_t i = 0; a->ints && i < a->ints->count; i++)
             if (a->ints->ptr[i])
@@ -240,10 +228,8 @@ static uint64_t mix_attr(uint64_t h, const bc_row *row, const bc_attr *a)
     case BC_ENC_ENUM:
     case BC_ENC_VARINT32:
     case BC_ENC_VARINT64:
-    case BC_ENC_BOOL:
-        return mix(h, a->u);
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_BOOL: return mix(h, a->u);
+    case BC_ENC_NONE: break;
     }
     return h;
 }
@@ -347,8 +333,8 @@ static uint64_t key_of(const flat_function *flat, uint32_t at, unsigned pass)
 }
 
 /* Pairs what is unpaired inside a gap between pairs. scratch has room for the keys and marks of both sides. */
-static bool align_gap(flat_function *a, uint32_t a0, uint32_t a1, flat_function *b, uint32_t b0, uint32_t b1, unsigned pass,
-                      uint64_t *keys, uint8_t *marks)
+static bool align_gap(flat_function *a, uint32_t a0, uint32_t a1, flat_function *b, uint32_t b0, uint32_t b1,
+                      unsigned pass, uint64_t *keys, uint8_t *marks)
 {
     uint32_t n = a1 - a0, m = b1 - b0;
     if (!n || !m)
@@ -461,7 +447,8 @@ static void put_value(bc_text *out, const flat_function *flat, const bc_value *v
     else if (at == NONE)
         bc_text_printf(out, "entry argument %u", (unsigned)v->number);
     else
-        bc_text_printf(out, "argument %u of op %u (%s)", (unsigned)v->number, (unsigned)at, bc_info(flat->ops[at])->name);
+        bc_text_printf(out, "argument %u of op %u (%s)", (unsigned)v->number, (unsigned)at,
+                       bc_info(flat->ops[at])->name);
 }
 
 static void compare_operand_rows(op_pair *p)
@@ -602,8 +589,8 @@ static void compare_pair(op_pair *p, uint32_t at, bool ignore_debug, tv_str name
     }
 }
 
-static void add_lone_op(compare_result *r, compare_kind kind, const flat_function *fa, const flat_function *fb, uint32_t at,
-                        tv_str name)
+static void add_lone_op(compare_result *r, compare_kind kind, const flat_function *fa, const flat_function *fb,
+                        uint32_t at, tv_str name)
 {
     compare_change *change = add_change(r, COMPARE_OP, kind, name);
     if (!change)
@@ -656,7 +643,8 @@ static bool is_empty(const bc_tagged *a)
     return !a || (a->tag == BC_TAG_ARRAY ? a->u.array.count : a->u.dict.count) == 0;
 }
 
-static void compare_optional_tagged(op_pair *p, const char *name, const bc_tagged *a, const bc_tagged *b, print_fn *print)
+static void compare_optional_tagged(op_pair *p, const char *name, const bc_tagged *a, const bc_tagged *b,
+                                    print_fn *print)
 {
     bool a_empty = is_empty(a), b_empty = is_empty(b);
     if ((a_empty && b_empty) || (!a_empty && !b_empty && same_tagged(a, b)))
@@ -732,7 +720,8 @@ static tv_status compare_all_functions(const bc_module *a, const bc_module *b, c
     }
     for (size_t i = 0; i < b->function_count; i++) {
         const bc_function *fb = &b->functions[i];
-        compare_change *change = partner(b, a, fb->name->s) ? NULL : add_change(r, COMPARE_ENTRY, COMPARE_ADDED, fb->name->s);
+        compare_change *change = partner(b, a, fb->name->s) ? NULL
+                                                            : add_change(r, COMPARE_ENTRY, COMPARE_ADDED, fb->name->s);
         if (change)
             change->fb = fb;
     }

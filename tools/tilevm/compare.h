@@ -25,15 +25,15 @@ typedef struct compare_change {
 } compare_change;
 
 typedef struct compare_options {
-    bool ignore_debug;     /* source locations */
-    bool ignore_version;   /* the version number and the producer */
+    bool ignore_debug;   /* source locations */
+    bool ignore_version; /* the version number and the producer */
 } compare_options;
 
 typedef struct compare_result {
     bc_arena arena;
     compare_change *changes; /* module, globals, then entries with their ops in order */
     size_t count, capacity;
-    size_t moved_locations;  /* ops that are the same but for their source location: not in the list one by one */
+    size_t moved_locations; /* ops that are the same but for their source location: not in the list one by one */
 } compare_result;
 
 /* TV_OK, or TV_NO_MEMORY. Release the result in any case. The modules must outlive it. */

@@ -109,7 +109,8 @@ static bc_value *fresh_value(bc_module *m, const bc_type *type, bc_op *before)
         static const uint8_t zero[8];
         op = bc_op_new(m, OP_constant, 1, 0);
         if (op)
-            bc_attr_of(op, F_constant_value)->blob = bc_blob_add(m, zero, bc_kind_constant_bytes(bc_elem_kind(type)), true);
+            bc_attr_of(op, F_constant_value)->blob =
+                bc_blob_add(m, zero, bc_kind_constant_bytes(bc_elem_kind(type)), true);
     }
     if (!op)
         return NULL;

@@ -12,7 +12,7 @@ typedef struct builder {
     bc_module *m;
     bc_block *block;
     bc_op *after;
-    bool failed;                 /* out of memory */
+    bool failed; /* out of memory */
 } builder;
 
 static bc_op *place(builder *b, bc_opcode opcode, uint32_t results, bc_value *const *operands, uint32_t count)
@@ -66,8 +66,9 @@ static const bc_type *scalar_of(builder *b, bc_kind kind)
 static const bc_type *ptr_to(builder *b, bc_kind kind)
 {
     const bc_type *elem = bc_type_scalar(b->m, kind);
-    return elem ? bc_type_add(b->m, &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR,
-                                               .elem = elem}) : NULL;
+    return elem ? bc_type_add(
+               b->m, &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .elem = elem})
+                : NULL;
 }
 
 static bc_value *number(builder *b, bc_kind kind, uint64_t value)
@@ -169,7 +170,10 @@ bool expose_describe(const bc_op *op, uint32_t result, expose_source *out)
     if (!bc_is_tile(type) || type->rank > TV_MAX_RANK)
         return false;
     bc_kind kind = bc_elem_kind(type);
-    *out = (expose_source){.result = result, .is_pointer = kind == BC_PTR, .rank = type->rank, .shape = type->shape,
+    *out = (expose_source){.result = result,
+                           .is_pointer = kind == BC_PTR,
+                           .rank = type->rank,
+                           .shape = type->shape,
                            .count = (uint64_t)bc_shape_elems(type->shape, type->rank)};
     if (!bc_dtype_from_kind(logged_kind(kind), &out->dtype))
         return false;
@@ -197,9 +201,9 @@ static bc_value *logged(builder *b, bc_value *value)
 
 /* Values that the beginning of the kernel computes for all records. */
 typedef struct log_values {
-    bc_value *inside;            /* i1: the tile block is one of the window */
-    bc_value *clock;             /* ptr<i64> */
-    bc_value *stretch;           /* ptr<i8> */
+    bc_value *inside;  /* i1: the tile block is one of the window */
+    bc_value *clock;   /* ptr<i64> */
+    bc_value *stretch; /* ptr<i8> */
     const expose_window *window;
 } log_values;
 
@@ -381,7 +385,7 @@ static void expose_results(builder *b, const log_values *log, const chosen_op *c
         if (!expose_describe(c->op, i, s))
             continue;
         s->op_index = c->index;
-        put_record(b, log, (uint32_t)++*count, s, &bc_results(c->op)[i]);
+        put_record(b, log, (uint32_t)++ * count, s, &bc_results(c->op)[i]);
     }
 }
 

@@ -169,7 +169,8 @@ static combiner draw_combiner(generator *g, bc_kind kind)
     static const bc_opcode of_floats[] = {OP_maxf, OP_minf};
     static const bc_opcode of_integers[] = {OP_addi, OP_muli, OP_andi, OP_ori, OP_xori, OP_maxi, OP_mini};
     bool is_float = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
-    return (combiner){is_float ? of_floats[gen_below(g, TV_COUNT(of_floats))] : of_integers[gen_below(g, TV_COUNT(of_integers))],
+    return (combiner){is_float ? of_floats[gen_below(g, TV_COUNT(of_floats))]
+                               : of_integers[gen_below(g, TV_COUNT(of_integers))],
                       gen_chance(g, 50) ? BC_Signedness_signed : BC_Signedness_unsigned};
 }
 
@@ -179,24 +180,18 @@ static uint64_t identity_for(const combiner *c, bc_kind kind)
     uint64_t all = bc_int_mask(bc_kind_bits(kind)), top = all ^ all >> 1;
     bool is_signed = c->sign == BC_Signedness_signed;
     switch ((int)c->opcode) {
-    case OP_maxf:
-        return bc_float_format_of(kind)->infinity | top;
-    case OP_minf:
-        return bc_float_format_of(kind)->infinity;
-    case OP_muli:
-        return 1;
-    case OP_andi:
-        return all;
-    case OP_maxi:
-        return is_signed ? top : 0;
-    case OP_mini:
-        return is_signed ? top - 1 : all;
-    default:
-        return 0;
+    case OP_maxf: return bc_float_format_of(kind)->infinity | top;
+    case OP_minf: return bc_float_format_of(kind)->infinity;
+    case OP_muli: return 1;
+    case OP_andi: return all;
+    case OP_maxi: return is_signed ? top : 0;
+    case OP_mini: return is_signed ? top - 1 : all;
+    default: return 0;
     }
 }
 
-static const bc_tagged *identities_of(generator *g, const combiner *combiners, const bc_type *const *types, uint32_t count)
+static const bc_tagged *identities_of(generator *g, const combiner *combiners, const bc_type *const *types,
+                                      uint32_t count)
 {
     bc_tagged *array = bc_new(&g->m->arena, bc_tagged, 1), *items = bc_new(&g->m->arena, bc_tagged, count);
     if (!array || !items)
@@ -204,17 +199,22 @@ static const bc_tagged *identities_of(generator *g, const combiner *combiners, c
     for (uint32_t i = 0; i < count; i++) {
         bc_kind kind = (bc_kind)types[i]->elem->kind;
         bool is_float = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
-        uint64_t bits = combiners ? identity_for(&combiners[i], kind)
-                      : is_float ? 0 : gen_draw(g) & bc_int_mask(bc_kind_bits(kind));
-        items[i] = (bc_tagged){.tag = kind == BC_I1 ? BC_TAG_BOOL : is_float ? BC_TAG_FLOAT : BC_TAG_INTEGER,
-                               .type = kind == BC_I1 ? NULL : types[i]->elem, .u.bits = bits};
+        uint64_t bits = combiners  ? identity_for(&combiners[i], kind)
+                        : is_float ? 0
+                                   : gen_draw(g) & bc_int_mask(bc_kind_bits(kind));
+        items[i] = (bc_tagged){.tag = kind == BC_I1 ? BC_TAG_BOOL
+                                      : is_float    ? BC_TAG_FLOAT
+                                                    : BC_TAG_INTEGER,
+                               .type = kind == BC_I1 ? NULL : types[i]->elem,
+                               .u.bits = bits};
     }
     *array = (bc_tagged){.tag = BC_TAG_ARRAY, .u.array = {items, count}};
     return array;
 }
 
 /* The region of a calm reduction: yields each pair of arguments combined. */
-static bool fill_combining(generator *g, bc_op *parent, const combiner *combiners, const bc_type *const *scalars, uint32_t count)
+static bool fill_combining(generator *g, bc_op *parent, const combiner *combiners, const bc_type *const *scalars,
+                           uint32_t count)
 {
     bc_block *outer = g->block, *block = bc_block_new(g->m, parent, 2 * count);
     bc_value *values[2];
@@ -254,7 +254,8 @@ static bc_op *gen_aggregate(generator *g, bc_opcode opcode, unsigned ops)
     while (shape->rank == 0);
     unsigned dim = gen_below(g, shape->rank);
     for (uint32_t i = 0; i < count; i++) {
-        types[i] = i ? gen_with_elem(g, shape, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT))) : shape;
+        types[i] = i ? gen_with_elem(g, shape, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT)))
+                     : shape;
         scalars[i] = bc_type_tile(g->m, types[i]->elem, shape->shape, 0);
         args[2 * i] = args[2 * i + 1] = scalars[i];
         if (g->options->calm)
@@ -278,7 +279,8 @@ static bc_op *gen_aggregate(generator *g, bc_opcode opcode, unsigned ops)
         bc_attr_of(op, F_scan_reverse)->u = gen_below(g, 2);
     if (g->options->calm)
         return identities && fill_combining(g, op, combiners, scalars, count) ? op : NULL;
-    return identities && fill_region(g, op, 0, args, 2 * count, ops > 4 ? 4 : ops, OP_yield, scalars, count) ? op : NULL;
+    return identities && fill_region(g, op, 0, args, 2 * count, ops > 4 ? 4 : ops, OP_yield, scalars, count) ? op
+                                                                                                             : NULL;
 }
 
 /* ---- bodies ---- */
@@ -296,14 +298,10 @@ static bc_op *gen_region_op(generator *g, bc_opcode opcode, unsigned ops)
     if (g->depth >= g->options->depth || g->depth >= 8)
         return NULL;
     switch ((int)opcode) {
-    case OP_if:
-        return gen_if(g, ops);
-    case OP_for:
-        return gen_for(g, ops);
-    case OP_loop:
-        return gen_loop(g, ops);
-    default:
-        return gen_aggregate(g, opcode, ops);
+    case OP_if: return gen_if(g, ops);
+    case OP_for: return gen_for(g, ops);
+    case OP_loop: return gen_loop(g, ops);
+    default: return gen_aggregate(g, opcode, ops);
     }
 }
 
@@ -357,23 +355,36 @@ static void gen_ops(generator *g, unsigned count)
 static uint32_t gen_scope(generator *g, bc_function *f)
 {
     bc_module *m = g->m;
-    uint32_t file = bc_di_add(m, &(bc_di){.tag = BC_DI_FILE, .name = bc_string_add(m, bc_str("random.py"), false),
+    uint32_t file = bc_di_add(m, &(bc_di){.tag = BC_DI_FILE,
+                                          .name = bc_string_add(m, bc_str("random.py"), false),
                                           .other = bc_string_add(m, bc_str("/kernels"), false)});
     uint32_t unit = bc_di_add(m, &(bc_di){.tag = BC_DI_COMPILE_UNIT, .a = file});
     uint32_t line = 1 + gen_below(g, 100);
-    uint32_t scope = bc_di_add(m, &(bc_di){.tag = BC_DI_SUBPROGRAM, .a = file, .b = unit, .name = f->name,
-                                           .other = f->name, .line = line, .column = line});
-    f->loc = bc_di_add(m, &(bc_di){.tag = BC_DI_LOC, .a = scope, .name = bc_string_add(m, bc_str("random.py"), false),
-                                   .line = line, .column = 1});
+    uint32_t scope = bc_di_add(m, &(bc_di){.tag = BC_DI_SUBPROGRAM,
+                                           .a = file,
+                                           .b = unit,
+                                           .name = f->name,
+                                           .other = f->name,
+                                           .line = line,
+                                           .column = line});
+    f->loc = bc_di_add(m, &(bc_di){.tag = BC_DI_LOC,
+                                   .a = scope,
+                                   .name = bc_string_add(m, bc_str("random.py"), false),
+                                   .line = line,
+                                   .column = 1});
     if (gen_chance(g, 30))
-        scope = bc_di_add(m, &(bc_di){.tag = BC_DI_LEXICAL_BLOCK, .a = scope, .b = file, .line = line + 1, .column = 5});
+        scope =
+            bc_di_add(m, &(bc_di){.tag = BC_DI_LEXICAL_BLOCK, .a = scope, .b = file, .line = line + 1, .column = 5});
     f->has_debug = m->has_debug_section = true;
     return f->loc ? scope : 0;
 }
 
 static uint32_t gen_location(generator *g, uint32_t scope, uint32_t line)
 {
-    return bc_di_add(g->m, &(bc_di){.tag = BC_DI_LOC, .a = scope, .line = line, .column = 1 + gen_below(g, 40),
+    return bc_di_add(g->m, &(bc_di){.tag = BC_DI_LOC,
+                                    .a = scope,
+                                    .line = line,
+                                    .column = 1 + gen_below(g, 40),
                                     .name = bc_string_add(g->m, bc_str("random.py"), false)});
 }
 
@@ -388,7 +399,8 @@ static bool gen_debug(generator *g, bc_function *f)
         if (kind < 6)
             loc = gen_location(g, scope, ++line);
         else if (kind == 6)
-            loc = bc_di_add(g->m, &(bc_di){.tag = BC_DI_CALL_SITE, .a = gen_location(g, scope, line + 50),
+            loc = bc_di_add(g->m, &(bc_di){.tag = BC_DI_CALL_SITE,
+                                           .a = gen_location(g, scope, line + 50),
                                            .b = gen_location(g, scope, line)});
         op->loc = kind == 7 ? 0 : loc;
     }
@@ -420,8 +432,11 @@ static bool gen_function(generator *g, unsigned number)
     snprintf(name, sizeof name, "kernel_%u", number);
     bc_function *f = &g->m->functions[g->m->function_count++];
     *f = (bc_function){.flags = BC_FUNC_KERNEL, .name = bc_string_add(g->m, bc_str(name), true)};
-    f->type = bc_type_add(g->m, &(bc_type){.kind = BC_FUNCTION, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR,
-                                           .rank = count, .members = params});
+    f->type = bc_type_add(g->m, &(bc_type){.kind = BC_FUNCTION,
+                                           .padding = BC_NO_PADDING,
+                                           .ptr_attr = BC_NO_PTR_ATTR,
+                                           .rank = count,
+                                           .members = params});
     f->body = g->block = bc_block_new(g->m, NULL, count);
     if (!f->name || !f->type || !f->body)
         return false;
@@ -441,7 +456,8 @@ static bool gen_function(generator *g, unsigned number)
 static bool gen_global(generator *g)
 {
     int64_t shape = 1 << gen_below(g, 5);
-    const bc_type *type = bc_type_tile(g->m, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT)), &shape, 1);
+    const bc_type *type =
+        bc_type_tile(g->m, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT)), &shape, 1);
     const bc_blob *value = type ? gen_draw_blob(g, type) : NULL;
     const bc_string *name = bc_string_add(g->m, bc_str("table"), false);
     if (!value || !name)

@@ -6,12 +6,12 @@
 
 typedef struct gen_options {
     uint64_t seed;
-    bc_version version;  /* of the module */
-    unsigned functions;  /* entries, at least 1 */
-    unsigned ops;        /* about how many ops an entry has */
-    unsigned depth;      /* nested regions, at most 8 */
-    bool calm;           /* to be run: most numbers are small, loops go round a few times, and what reduces or scans gives the same
-                            in whatever order it is done */
+    bc_version version; /* of the module */
+    unsigned functions; /* entries, at least 1 */
+    unsigned ops;       /* about how many ops an entry has */
+    unsigned depth;     /* nested regions, at most 8 */
+    bool calm; /* to be run: most numbers are small, loops go round a few times, and what reduces or scans gives the
+                  same in whatever order it is done */
     bool (*keep)(const bc_op *op); /* is an op wanted that is about to be placed? NULL: every one is */
 } gen_options;
 

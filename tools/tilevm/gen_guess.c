@@ -79,7 +79,8 @@ static const bc_type *guess_view(generator *g, const bc_constraint_info *c, cons
         if (!source || source->kind != BC_TENSOR_VIEW || source->rank == 0 || source->rank > 3)
             return NULL;
         t.kind = (uint8_t)(c->form == BC_FORM_PARTITION_VIEW ? BC_PARTITION_VIEW
-                           : c->form == BC_FORM_STRIDED_VIEW ? BC_STRIDED_VIEW : BC_GATHER_SCATTER_VIEW);
+                           : c->form == BC_FORM_STRIDED_VIEW ? BC_STRIDED_VIEW
+                                                             : BC_GATHER_SCATTER_VIEW);
         t.elem = source;
         t.rank = t.result_count = t.stride_count = source->rank;
         t.sparse_dim = t.kind == BC_GATHER_SCATTER_VIEW ? gen_below(g, t.rank) : 0;
@@ -112,11 +113,11 @@ static bc_value *need_view(generator *g, const bc_constraint_info *c, bool multi
     static const bc_opcode makers[] = {OP_make_partition_view, OP_make_strided_view, OP_make_gather_scatter_view};
     bc_value *found = gen_chance(g, 75) ? gen_find_fitting(g, c, multicast) : NULL;
     for (unsigned tries = 0; tries < 8 && !found; tries++) {
-        bc_opcode maker = c->form == BC_FORM_TENSOR_VIEW         ? OP_make_tensor_view
-                        : c->form == BC_FORM_PARTITION_VIEW      ? OP_make_partition_view
-                        : c->form == BC_FORM_STRIDED_VIEW        ? OP_make_strided_view
-                        : c->form == BC_FORM_GATHER_SCATTER_VIEW ? OP_make_gather_scatter_view
-                                                                 : makers[gen_below(g, TV_COUNT(makers))];
+        bc_opcode maker = c->form == BC_FORM_TENSOR_VIEW           ? OP_make_tensor_view
+                          : c->form == BC_FORM_PARTITION_VIEW      ? OP_make_partition_view
+                          : c->form == BC_FORM_STRIDED_VIEW        ? OP_make_strided_view
+                          : c->form == BC_FORM_GATHER_SCATTER_VIEW ? OP_make_gather_scatter_view
+                                                                   : makers[gen_below(g, TV_COUNT(makers))];
         bc_op *op = bc_ops[maker].since <= g->m->version ? guess_op(g, maker, multicast) : NULL;
         if (op && bc_op_is_valid(g->m, op)) {
             gen_place(g, op);
@@ -194,8 +195,10 @@ static const bc_type *guess_result(generator *g, const guess *k, const bc_row *r
     if (k->opcode == OP_pack || k->opcode == OP_unpack)
         return guess_packed(g, c, k->lead);
     if (k->opcode == OP_alloca)
-        return bc_type_tile(g->m, gen_ptr_type(g, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT)),
-                                               BC_NO_PTR_ATTR), NULL, 0);
+        return bc_type_tile(g->m,
+                            gen_ptr_type(g, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT)),
+                                         BC_NO_PTR_ATTR),
+                            NULL, 0);
     if (k->lead && c->form == BC_FORM_ANY)
         return k->lead;
     const bc_type *pointee = k->lead ? pointee_for(c, k->lead) : NULL;
@@ -249,10 +252,13 @@ const bc_tagged *gen_hints(generator *g, unsigned opcode)
     if (!hints || !target || !entry)
         return NULL;
     bool tma = (opcode == OP_load_view_tko || opcode == OP_store_view_tko) && gen_chance(g, 50);
-    const char *name = tma ? "allow_tma" : opcode == OP_LIMIT ? of_entries[gen_below(g, TV_COUNT(of_entries))] : "latency";
+    const char *name = tma                  ? "allow_tma"
+                       : opcode == OP_LIMIT ? of_entries[gen_below(g, TV_COUNT(of_entries))]
+                                            : "latency";
     entry->key = bc_string_add(g->m, bc_str(name), false);
     entry->value = tma ? (bc_tagged){.tag = BC_TAG_BOOL, .u.bits = gen_below(g, 2)}
-                       : (bc_tagged){.tag = BC_TAG_INTEGER, .type = gen_scalar_type(g, BC_I32),
+                       : (bc_tagged){.tag = BC_TAG_INTEGER,
+                                     .type = gen_scalar_type(g, BC_I32),
                                      .u.bits = (uint64_t)1 << gen_below(g, 4)};
     target->key = bc_string_add(g->m, bc_str(targets[gen_below(g, TV_COUNT(targets))]), false);
     target->value = (bc_tagged){.tag = BC_TAG_DICTIONARY, .u.dict = {entry, gen_below(g, 4) ? 1 : 0}};
@@ -278,9 +284,7 @@ static void guess_attr(generator *g, bc_op *op, const bc_row *row, bc_attr *a, c
         return; /* as the defaults have it */
     switch ((bc_encoding)row->encoding) {
     case BC_ENC_UNIT:
-    case BC_ENC_BOOL:
-        a->u = gen_below(g, 2);
-        break;
+    case BC_ENC_BOOL: a->u = gen_below(g, 2); break;
     case BC_ENC_ENUM: {
         const bc_enum_value *value = NULL;
         for (unsigned tries = 0; tries < 20 && (!value || value->since > g->m->version); tries++)
@@ -290,32 +294,21 @@ static void guess_attr(generator *g, bc_op *op, const bc_row *row, bc_attr *a, c
         break;
     }
     case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-        a->u = gen_chance(g, 70) ? gen_below(g, 3) : (uint64_t)1 << gen_below(g, 8);
-        break;
-    case BC_ENC_STRING:
-        a->string = bc_string_add(g->m, bc_str("plain text\n"), false);
-        break;
+    case BC_ENC_VARINT64: a->u = gen_chance(g, 70) ? gen_below(g, 3) : (uint64_t)1 << gen_below(g, 8); break;
+    case BC_ENC_STRING: a->string = bc_string_add(g->m, bc_str("plain text\n"), false); break;
     case BC_ENC_CONST:
         if (op->result_count && bc_is_tile(bc_results(op)->type))
             a->blob = gen_draw_blob(g, bc_results(op)->type);
         break;
-    case BC_ENC_TAGGED:
-        a->tagged = guess_tagged(g, lead);
-        break;
-    case BC_ENC_I32S:
-        a->ints = guess_ints(g, lead && bc_is_tile(lead) ? lead->rank : 2, false);
-        break;
+    case BC_ENC_TAGGED: a->tagged = guess_tagged(g, lead); break;
+    case BC_ENC_I32S: a->ints = guess_ints(g, lead && bc_is_tile(lead) ? lead->rank : 2, false); break;
     case BC_ENC_BOOLS:
         if (gen_chance(g, 30))
             a->ints = guess_ints(g, bc_get_segments(op).count[0], true);
         break;
-    case BC_ENC_HINTS:
-        a->tagged = gen_hints(g, op->opcode);
-        break;
+    case BC_ENC_HINTS: a->tagged = gen_hints(g, op->opcode); break;
     case BC_ENC_ATTRS: /* ops with regions */
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
 }
 
@@ -325,7 +318,8 @@ static void guess_attr(generator *g, bc_op *op, const bc_row *row, bc_attr *a, c
 static bool begin(generator *g, guess *k)
 {
     const bc_row *rows = bc_operand_rows(k->info);
-    k->index = bc_type_tile(g->m, gen_scalar_type(g, gen_chance(g, 80) ? BC_I32 : gen_draw_kind(g, BC_SET_INT)), NULL, 0);
+    k->index =
+        bc_type_tile(g->m, gen_scalar_type(g, gen_chance(g, 80) ? BC_I32 : gen_draw_kind(g, BC_SET_INT)), NULL, 0);
     for (unsigned r = 0; r < k->info->operand_rows; r++)
         if (is_view_form(&rows[r])) {
             k->view = need_view(g, &bc_constraints[rows[r].constraint], k->multicast);
@@ -434,18 +428,20 @@ static bc_op *make_mmaf_scaled(generator *g)
     static const struct {
         bc_kind factor, scale;
         uint8_t length;
-    } some[] = {{BC_F8E4M3FN, BC_F8E8M0FNU, 32}, {BC_F8E5M2, BC_F8E8M0FNU, 32},   {BC_F4E2M1FN, BC_F8E8M0FNU, 16},
-                {BC_F4E2M1FN, BC_F8E4M3FN, 16},  {BC_F4E2M1FN, BC_FNV8E5M3FNU, 32}};
+    } some[] = {{BC_F8E4M3FN, BC_F8E8M0FNU, 32},
+                {BC_F8E5M2, BC_F8E8M0FNU, 32},
+                {BC_F4E2M1FN, BC_F8E8M0FNU, 16},
+                {BC_F4E2M1FN, BC_F8E4M3FN, 16},
+                {BC_F4E2M1FN, BC_FNV8E5M3FNU, 32}};
     unsigned i = gen_below(g, TV_COUNT(some)), skip = gen_below(g, 2); /* skip the batch */
     const bc_type *factor = gen_scalar_type(g, some[i].factor), *scale = gen_scalar_type(g, some[i].scale);
     int64_t batch = 1 << gen_below(g, 2), m = 1 << gen_below(g, 5), n = 1 << gen_below(g, 5);
     int64_t scales = 1 << gen_below(g, 2), k = scales * some[i].length;
     const bc_type *acc = bc_type_tile(g->m, gen_scalar_type(g, BC_F32), (int64_t[]){batch, m, n} + skip, 3 - skip);
-    const bc_type *types[] = {
-        bc_type_tile(g->m, factor, (int64_t[]){batch, m, k} + skip, 3 - skip),
-        bc_type_tile(g->m, factor, (int64_t[]){batch, k, n} + skip, 3 - skip), acc,
-        bc_type_tile(g->m, scale, (int64_t[]){batch, m, scales} + skip, 3 - skip),
-        bc_type_tile(g->m, scale, (int64_t[]){batch, scales, n} + skip, 3 - skip)};
+    const bc_type *types[] = {bc_type_tile(g->m, factor, (int64_t[]){batch, m, k} + skip, 3 - skip),
+                              bc_type_tile(g->m, factor, (int64_t[]){batch, k, n} + skip, 3 - skip), acc,
+                              bc_type_tile(g->m, scale, (int64_t[]){batch, m, scales} + skip, 3 - skip),
+                              bc_type_tile(g->m, scale, (int64_t[]){batch, scales, n} + skip, 3 - skip)};
     bc_op *op = bc_op_new(g->m, OP_mmaf_scaled, 1, TV_COUNT(types));
     if (!op)
         return NULL;
@@ -459,15 +455,11 @@ static bc_op *make_mmaf_scaled(generator *g)
 bc_op *gen_guess(generator *g, bc_opcode opcode)
 {
     switch ((int)opcode) {
-    case OP_get_global:
-        return make_get_global(g);
-    case OP_mmaf_scaled:
-        return make_mmaf_scaled(g);
+    case OP_get_global: return make_get_global(g);
+    case OP_mmaf_scaled: return make_mmaf_scaled(g);
     case OP_multimem_load_reduce_view_tko:
     case OP_multimem_reduce_view_tko:
-    case OP_multimem_store_view_tko:
-        return guess_op(g, opcode, true);
-    default:
-        return guess_op(g, opcode, false);
+    case OP_multimem_store_view_tko: return guess_op(g, opcode, true);
+    default: return guess_op(g, opcode, false);
     }
 }

@@ -14,7 +14,7 @@ typedef struct generator {
     bc_value *visible[GEN_MAX_VISIBLE]; /* values that the next op may take */
     uint32_t visible_count;
     unsigned depth;
-    bool debug;                         /* functions have debug information: all of a module, or none */
+    bool debug; /* functions have debug information: all of a module, or none */
     const bc_type *token, *i32, *i1;
 } generator;
 

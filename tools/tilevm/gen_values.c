@@ -34,7 +34,8 @@ const bc_type *gen_scalar_type(generator *g, bc_kind kind)
 
 const bc_type *gen_ptr_type(generator *g, const bc_type *pointee, uint8_t ptr_attr)
 {
-    return bc_type_add(g->m, &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING, .ptr_attr = ptr_attr, .elem = pointee});
+    return bc_type_add(g->m,
+                       &(bc_type){.kind = BC_PTR, .padding = BC_NO_PADDING, .ptr_attr = ptr_attr, .elem = pointee});
 }
 
 bc_kind gen_draw_kind(generator *g, bc_kind_set set)
@@ -73,8 +74,8 @@ const bc_type *gen_draw_tile(generator *g, bc_kind_set elements, int rank)
     }
     bc_kind kind = gen_draw_kind(g, elements);
     const bc_type *elem = kind == BC_PTR
-        ? gen_ptr_type(g, gen_scalar_type(g, gen_draw_kind(g, BC_SET_NUMBER)), BC_NO_PTR_ATTR)
-        : gen_scalar_type(g, kind);
+                              ? gen_ptr_type(g, gen_scalar_type(g, gen_draw_kind(g, BC_SET_NUMBER)), BC_NO_PTR_ATTR)
+                              : gen_scalar_type(g, kind);
     const bc_type *like = n && gen_chance(g, 70) ? draw_visible_tile(g) : NULL;
     return like ? gen_with_elem(g, like, elem) : bc_type_tile(g->m, elem, shape, n);
 }
@@ -208,7 +209,8 @@ static const bc_blob *draw_bits(generator *g, size_t elems, bool full)
 uint64_t gen_small(generator *g, bc_kind kind)
 {
     int64_t number = (int64_t)gen_below(g, 16) - 3;
-    return bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, (uint64_t)number, 64, true) : (uint64_t)number;
+    return bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, (uint64_t)number, 64, true)
+                                                       : (uint64_t)number;
 }
 
 const bc_blob *gen_draw_blob(generator *g, const bc_type *tile)

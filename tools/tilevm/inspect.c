@@ -14,8 +14,8 @@
 static void find_sections(inspect_info *info)
 {
     static const char *const names[BC_SECTION_COUNT] = {
-        [BC_SECTION_STRING] = "strings", [BC_SECTION_FUNC] = "functions",   [BC_SECTION_DEBUG] = "debug",
-        [BC_SECTION_CONSTANT] = "constants", [BC_SECTION_TYPE] = "types", [BC_SECTION_GLOBAL] = "globals",
+        [BC_SECTION_STRING] = "strings",     [BC_SECTION_FUNC] = "functions", [BC_SECTION_DEBUG] = "debug",
+        [BC_SECTION_CONSTANT] = "constants", [BC_SECTION_TYPE] = "types",     [BC_SECTION_GLOBAL] = "globals",
         [BC_SECTION_PRODUCER] = "producer"};
     enum { HEADER = 12 };
     const bc_module *m = info->m;
@@ -66,8 +66,8 @@ static unsigned depth_of(const bc_op *op)
     return depth;
 }
 
-/* The last op of a body ends the record. Known writers make it a `return` of three bytes; up to seven bytes of padding may
-   follow it, and count for the section only. */
+/* The last op of a body ends the record. Known writers make it a `return` of three bytes; up to seven bytes of padding
+   may follow it, and count for the section only. */
 static uint64_t last_op_bytes(const bc_op *op, uint64_t record_end)
 {
     enum { PLAIN_RETURN = 3 };
@@ -124,8 +124,8 @@ static void add_feature(void *user, const bc_newer *newer)
         }
     if (info->feature_count == MAX_FEATURES)
         return;
-    inspect_feature *grown = bc_grow(&info->arena, info->features, info->feature_count, &info->feature_capacity,
-                                     inspect_feature);
+    inspect_feature *grown =
+        bc_grow(&info->arena, info->features, info->feature_count, &info->feature_capacity, inspect_feature);
     if (!grown)
         return;
     info->features = grown;

@@ -16,8 +16,8 @@ typedef struct inspect_op {
 
 typedef struct inspect_entry {
     const bc_function *f;
-    uint64_t bytes;  /* of the whole record */
-    unsigned depth;  /* of nesting; 0: no regions */
+    uint64_t bytes; /* of the whole record */
+    unsigned depth; /* of nesting; 0: no regions */
     unsigned memory_ops;
 } inspect_entry;
 
@@ -43,11 +43,11 @@ typedef struct inspect_info {
     uint64_t overhead; /* bytes of the file outside every payload: header, section heads, padding, end mark */
     inspect_op ops[OP_LIMIT];
     unsigned op_count;
-    inspect_entry *entries;       /* function_count of the module */
-    inspect_feature *features;    /* newest first */
+    inspect_entry *entries;    /* function_count of the module */
+    inspect_feature *features; /* newest first */
     size_t feature_count, feature_capacity;
     bc_version lowest;
-    inspect_constant *constants;  /* constant_count of the module, largest first */
+    inspect_constant *constants; /* constant_count of the module, largest first */
     uint64_t constant_bytes;
     size_t source_files, located_ops; /* distinct files in debug information; ops with a place in one */
 } inspect_info;

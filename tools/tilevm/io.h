@@ -19,10 +19,10 @@ bool io_fail(io_error *error, const char *format, ...) TV_PRINTF(2, 3);
 
 /* A file or a piece of memory that can be read at any place. */
 typedef struct io_source {
-    const char *path;            /* for messages, borrowed */
-    const unsigned char *bytes;  /* memory, borrowed; or NULL */
-    unsigned char *owned;        /* what was read from a pipe */
-    int fd;                      /* when bytes is NULL */
+    const char *path;           /* for messages, borrowed */
+    const unsigned char *bytes; /* memory, borrowed; or NULL */
+    unsigned char *owned;       /* what was read from a pipe */
+    int fd;                     /* when bytes is NULL */
     uint64_t size;
 } io_source;
 
@@ -35,11 +35,11 @@ bool io_source_read(const io_source *source, uint64_t offset, void *out, size_t 
 /* A part of a source, read from its beginning to its end; deflated parts are inflated. */
 typedef struct io_stream {
     const io_source *source;
-    uint64_t at, end;            /* the part of the source that was not read yet */
-    uint64_t left;               /* bytes that still come out */
-    struct io_inflater *inflater;/* NULL: stored */
-    bool summed;                 /* keep crc up to date */
-    uint32_t crc;                /* of what came out */
+    uint64_t at, end;             /* the part of the source that was not read yet */
+    uint64_t left;                /* bytes that still come out */
+    struct io_inflater *inflater; /* NULL: stored */
+    bool summed;                  /* keep crc up to date */
+    uint32_t crc;                 /* of what came out */
 } io_stream;
 
 void io_stream_open(io_stream *stream, const io_source *source, uint64_t at, uint64_t size);
@@ -52,13 +52,13 @@ bool io_stream_read(io_stream *stream, void *out, size_t size, io_error *error);
 /* ---- what a file says of an array ---- */
 
 typedef struct io_info {
-    bool raw;                    /* elements of `item` bytes whose type the file does not tell */
+    bool raw; /* elements of `item` bytes whose type the file does not tell */
     tv_dtype dtype;
-    unsigned item;               /* bytes of an element */
+    unsigned item; /* bytes of an element */
     uint32_t ndim;
     int64_t shape[TV_MAX_RANK];
-    bool fortran;                /* first axis fastest */
-    uint64_t count, size;        /* elements, bytes; both fit size_t and int64_t */
+    bool fortran;         /* first axis fastest */
+    uint64_t count, size; /* elements, bytes; both fit size_t and int64_t */
 } io_info;
 
 /* Sets count and size from shape and item. False when an extent is negative or the product too large. */
@@ -85,16 +85,16 @@ bool io_tensor_open(const io_source *source, const char *key, io_stream *out, io
 
 /* An array for writing: row-major and packed. */
 typedef struct io_array {
-    const char *key;             /* in .npz and .safetensors */
+    const char *key; /* in .npz and .safetensors */
     tv_dtype dtype;
     uint32_t ndim;
     const int64_t *shape;
     const void *data;
-    size_t size;                 /* bytes */
+    size_t size; /* bytes */
 } io_array;
 
-/* All of them append to out; a failed write shows in cli_out_commit. False: the arrays cannot be held by such a file, or
-   out of memory; error says so. */
+/* All of them append to out; a failed write shows in cli_out_commit. False: the arrays cannot be held by such a file,
+   or out of memory; error says so. */
 bool io_npy_write(cli_out *out, const io_array *array, io_error *error);
 bool io_npz_write(cli_out *out, const io_array *arrays, size_t count, io_error *error);
 bool io_tensors_write(cli_out *out, const io_array *arrays, size_t count, io_error *error);

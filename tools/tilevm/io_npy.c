@@ -61,7 +61,8 @@ bool io_info_descr(io_info *info, tv_str descr, io_error *error)
         rest.ptr++, rest.len--;
     unsigned size = 0;
     if (rest.len < 2 || !is_number((tv_str){rest.ptr + 1, rest.len - 1}, &size) || size == 0)
-        return io_fail(error, "elements of type '%.*s' are not understood", descr.len < 60 ? (int)descr.len : 60, descr.ptr);
+        return io_fail(error, "elements of type '%.*s' are not understood", descr.len < 60 ? (int)descr.len : 60,
+                       descr.ptr);
     if (rest.ptr[0] == 'V' && (size == 1 || size == 2 || size == 4 || size == 8)) {
         info->raw = true;
         info->item = size;
@@ -77,13 +78,14 @@ bool io_info_descr(io_info *info, tv_str descr, io_error *error)
         if (!known[0] || strlen(known + 1) != rest.len || memcmp(known + 1, rest.ptr, rest.len) != 0)
             continue;
         if (big && size > 1)
-            return io_fail(error, "the elements are big-endian ('%.*s'); save them as '<%.*s'", (int)descr.len, descr.ptr,
-                           (int)rest.len, rest.ptr);
+            return io_fail(error, "the elements are big-endian ('%.*s'); save them as '<%.*s'", (int)descr.len,
+                           descr.ptr, (int)rest.len, rest.ptr);
         info->dtype = (tv_dtype)i;
         info->item = size;
         return true;
     }
-    return io_fail(error, "elements of type '%.*s' are not understood", descr.len < 60 ? (int)descr.len : 60, descr.ptr);
+    return io_fail(error, "elements of type '%.*s' are not understood", descr.len < 60 ? (int)descr.len : 60,
+                   descr.ptr);
 }
 
 /* ---- the header ---- */
@@ -250,8 +252,8 @@ bool io_npy_header(io_stream *stream, io_info *out, io_error *error)
         good = with_path(stream, error);
     free(text);
     if (good && out->size > stream->left)
-        return io_fail(error, "%s: the file is cut off: %llu bytes of elements should follow, %llu do", stream->source->path,
-                       (unsigned long long)out->size, (unsigned long long)stream->left);
+        return io_fail(error, "%s: the file is cut off: %llu bytes of elements should follow, %llu do",
+                       stream->source->path, (unsigned long long)out->size, (unsigned long long)stream->left);
     return good;
 }
 
@@ -272,8 +274,8 @@ bool io_npy_write(cli_out *out, const io_array *array, io_error *error)
         bc_text_char(&header, ' ');
     bc_text_char(&header, '\n');
     /* TV_MAX_RANK extents of 20 characters stay far below what version 1 holds. */
-    unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)header.len,
-                               (unsigned char)(header.len >> 8)};
+    unsigned char start[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)header.len, (unsigned char)(header.len >> 8)};
     bool good = !header.failed || io_fail(error, "out of memory");
     if (good) {
         cli_out_write(out, start, sizeof start);

@@ -7,17 +7,22 @@
 #include "tools/tilevm/io.h"
 
 enum {
-    END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, ENTRY_SIZE = 46, LOCAL_SIZE = 30,
+    END_SIZE = 22,
+    END64_SIZE = 56,
+    LOCATOR_SIZE = 20,
+    ENTRY_SIZE = 46,
+    LOCAL_SIZE = 30,
     MAX_DIRECTORY = 1 << 26,
     FLAG_ENCRYPTED = 1,
-    METHOD_STORED = 0, METHOD_DEFLATED = 8
+    METHOD_STORED = 0,
+    METHOD_DEFLATED = 8
 };
 
 static const uint32_t NONE32 = 0xffffffff; /* "see the zip64 record" */
 
 /* A member as the central directory tells it. */
 typedef struct npz_member {
-    tv_str name;             /* with ".npy" */
+    tv_str name; /* with ".npy" */
     unsigned flags, method;
     uint32_t crc;
     uint64_t packed, size, local;
@@ -151,8 +156,13 @@ static bool next_member(const archive *a, size_t *at, npz_member *out, io_error 
     size_t name = get16(p + 28), extra = get16(p + 30), comment = get16(p + 32);
     if (name + extra + comment > left - ENTRY_SIZE)
         return io_fail(error, "%s: the directory of the archive is damaged", a->source->path);
-    *out = (npz_member){.name = {(const char *)p + ENTRY_SIZE, name}, .flags = get16(p + 8), .method = get16(p + 10),
-                    .crc = get32(p + 16), .packed = get32(p + 20), .size = get32(p + 24), .local = get32(p + 42)};
+    *out = (npz_member){.name = {(const char *)p + ENTRY_SIZE, name},
+                        .flags = get16(p + 8),
+                        .method = get16(p + 10),
+                        .crc = get32(p + 16),
+                        .packed = get32(p + 20),
+                        .size = get32(p + 24),
+                        .local = get32(p + 42)};
     if ((out->size == NONE32 || out->packed == NONE32 || out->local == NONE32)
         && !read_zip64(p + ENTRY_SIZE + name, extra, out))
         return io_fail(error, "%s: the zip64 field of a member is damaged", a->source->path);
@@ -215,7 +225,8 @@ static bool find_data(const io_source *source, const npz_member *m, uint64_t *ou
     return true;
 }
 
-static bool open_member(const io_source *source, const npz_member *m, io_member *out, io_info *out_info, io_error *error)
+static bool open_member(const io_source *source, const npz_member *m, io_member *out, io_info *out_info,
+                        io_error *error)
 {
     uint64_t at = 0;
     if (m->flags & FLAG_ENCRYPTED)
@@ -261,9 +272,9 @@ bool io_npz_check(const io_member *member, io_error *error)
 
 /* ---- writing ---- */
 
-typedef struct packed {          /* a member on its way out */
+typedef struct packed { /* a member on its way out */
     char *name;
-    bc_text bytes;               /* of the .npy file, or what it was deflated to */
+    bc_text bytes; /* of the .npy file, or what it was deflated to */
     bool deflated;
     uint32_t crc;
     uint64_t size, at;

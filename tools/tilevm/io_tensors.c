@@ -57,7 +57,8 @@ static bool get_shape(const cJSON *shape, io_info *out)
     uint64_t extent;
     if (!cJSON_IsArray(shape))
         return false;
-    cJSON_ArrayForEach(item, shape) {
+    cJSON_ArrayForEach(item, shape)
+    {
         if (out->ndim == TV_MAX_RANK || !get_count(item, &extent))
             return false;
         out->shape[out->ndim++] = (int64_t)extent;
@@ -97,9 +98,11 @@ static bool is_alone(const io_source *source, const cJSON *root, const cJSON *te
 {
     const cJSON *other;
     uint64_t from, to;
-    cJSON_ArrayForEach(other, root) {
+    cJSON_ArrayForEach(other, root)
+    {
         if (other != tensor && !is_metadata(other) && get_range(other, &from, &to) && from < end && begin < to)
-            return io_fail(error, "%s: '%.80s' and '%.80s' have bytes in common", source->path, tensor->string, other->string);
+            return io_fail(error, "%s: '%.80s' and '%.80s' have bytes in common", source->path, tensor->string,
+                           other->string);
     }
     return true;
 }
@@ -114,8 +117,8 @@ static bool read_tensor(const io_source *source, const cJSON *root, const cJSON 
         return io_fail(error, "%s: elements of type '%.40s' are not understood", source->path,
                        cJSON_IsString(dtype) ? dtype->valuestring : "?");
     if (!get_shape(cJSON_GetObjectItemCaseSensitive(tensor, "shape"), info))
-        return io_fail(error, "%s: the shape of '%.80s' is not a list of at most %d numbers", source->path, tensor->string,
-                       TV_MAX_RANK);
+        return io_fail(error, "%s: the shape of '%.80s' is not a list of at most %d numbers", source->path,
+                       tensor->string, TV_MAX_RANK);
     io_error inner;
     if (!io_info_measure(info, &inner))
         return io_fail(error, "%s: '%.80s': %.200s", source->path, tensor->string, inner.text);
@@ -134,7 +137,8 @@ static bool read_tensor(const io_source *source, const cJSON *root, const cJSON 
 static const cJSON *find_tensor(const cJSON *root, const char *key)
 {
     const cJSON *item, *found = NULL;
-    cJSON_ArrayForEach(item, root) {
+    cJSON_ArrayForEach(item, root)
+    {
         if (is_metadata(item) || (key && key[0] && strcmp(item->string, key) != 0))
             continue;
         if (found)
@@ -149,12 +153,14 @@ static bool no_tensor(const io_source *source, const cJSON *root, const char *ke
     bc_text names;
     const cJSON *item;
     bc_text_init(&names, NULL);
-    cJSON_ArrayForEach(item, root) {
+    cJSON_ArrayForEach(item, root)
+    {
         if (!is_metadata(item) && names.len < 150)
             bc_text_printf(&names, "%s%.40s", names.len ? ", " : "", item->string);
     }
     if (key && key[0])
-        io_fail(error, "%s: no single tensor '%s' in it; there is %s", source->path, key, names.ptr ? names.ptr : "none");
+        io_fail(error, "%s: no single tensor '%s' in it; there is %s", source->path, key,
+                names.ptr ? names.ptr : "none");
     else
         io_fail(error, "%s: which of its tensors? say %s:NAME; there is %s", source->path, source->path,
                 names.ptr ? names.ptr : "none");
@@ -169,7 +175,8 @@ bool io_tensor_open(const io_source *source, const char *key, io_stream *out, io
     if (!read_header(source, &root, &data, error))
         return false;
     const cJSON *tensor = find_tensor(root, key);
-    bool good = tensor ? read_tensor(source, root, tensor, data, out, out_info, error) : no_tensor(source, root, key, error);
+    bool good = tensor ? read_tensor(source, root, tensor, data, out, out_info, error)
+                       : no_tensor(source, root, key, error);
     cJSON_Delete(root);
     return good;
 }
@@ -208,7 +215,8 @@ bool io_tensors_write(cli_out *out, const io_array *arrays, size_t count, io_err
         bc_text_printf(&header, ":{\"dtype\":\"%s\",\"shape\":[", dtype);
         for (uint32_t d = 0; d < a->ndim; d++)
             bc_text_printf(&header, "%s%lld", d ? "," : "", (long long)a->shape[d]);
-        bc_text_printf(&header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at, (unsigned long long)(at + a->size));
+        bc_text_printf(&header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at,
+                       (unsigned long long)(at + a->size));
         at += a->size;
     }
     bc_text_char(&header, '}');

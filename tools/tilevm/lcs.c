@@ -71,7 +71,8 @@ static bool go_backward(lcs_search *s, const lcs_box *box, ptrdiff_t d, lcs_spli
         v[k] = x;
         ptrdiff_t opposite = delta - k;
         *out_meeting = (lcs_split){n - x, m - (x - k)};
-        if (x >= 0 && !(delta & 1) && opposite >= -d && opposite <= d && other[opposite] >= 0 && x + other[opposite] >= n)
+        if (x >= 0 && !(delta & 1) && opposite >= -d && opposite <= d && other[opposite] >= 0
+            && x + other[opposite] >= n)
             return true;
     }
     return false;
@@ -124,7 +125,12 @@ bool lcs_mark(const uint64_t *a, size_t n, const uint64_t *b, size_t m, uint8_t 
     ptrdiff_t *memory = calloc(2 * width, sizeof *memory);
     if (!memory)
         return false;
-    lcs_search s = {.a = a, .b = b, .keep_a = keep_a, .keep_b = keep_b, .forward = memory, .backward = memory + width,
+    lcs_search s = {.a = a,
+                    .b = b,
+                    .keep_a = keep_a,
+                    .keep_b = keep_b,
+                    .forward = memory,
+                    .backward = memory + width,
                     .offset = COST_LIMIT + 3};
     mark(&s, 0, n, 0, m);
     free(memory);

@@ -29,13 +29,15 @@ static void print_overview(FILE *out)
 {
     fputs("usage: tilevm COMMAND [options] ...\n\n"
           "Reads, checks, prints, assembles, runs and compiles CUDA Tile IR bytecode, versions 13.1 to 13.5.\n\n"
-          "commands:\n", out);
+          "commands:\n",
+          out);
     for (size_t i = 0; commands[i]; i++)
         fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     fputs("  help        show the options of a command\n\n"
           "'tilevm help COMMAND' or 'tilevm COMMAND --help' shows more. 'tilevm --version' shows the version.\n"
           "Files are bytecode; '-' is standard input. Exit codes: 0 valid or done, 1 invalid or different,\n"
-          "2 wrong usage or a file that cannot be read or written.\n", out);
+          "2 wrong usage or a file that cannot be read or written.\n",
+          out);
 }
 
 static const char *command_name_at(const void *user, size_t index)

@@ -9,10 +9,10 @@
 enum { OPTION_HELP = 1000, OPTION_COLOR };
 
 /* Every command has these. */
-static const cli_option common_options[] = {
-    {OPTION_COLOR, 0, "color", "auto|always|never", "colour the output (default auto: on a terminal)"},
-    {OPTION_HELP, 'h', "help", NULL, "show this help"},
-    {0}};
+static const cli_option common_options[] = {{OPTION_COLOR, 0, "color", "auto|always|never",
+                                             "colour the output (default auto: on a terminal)"},
+                                            {OPTION_HELP, 'h', "help", NULL, "show this help"},
+                                            {0}};
 
 /* ---- messages ---- */
 
@@ -334,7 +334,8 @@ static void print_option(const cli_option *option, FILE *out)
 
 void cli_print_help(const cli_command *command, FILE *out)
 {
-    fprintf(out, "usage: tilevm %s [options]%s%s\n\n", command->name, command->operands[0] ? " " : "", command->operands);
+    fprintf(out, "usage: tilevm %s [options]%s%s\n\n", command->name, command->operands[0] ? " " : "",
+            command->operands);
     if (command->text && command->text[0])
         fprintf(out, "%s\n\n", command->text);
     fputs("options:\n", out);

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 typedef struct cli_progress {
-    const char *noun;    /* "files" */
+    const char *noun; /* "files" */
     size_t total;
     bool terminal, shown;
-    uint64_t next_ns;    /* when to draw next */
+    uint64_t next_ns; /* when to draw next */
 } cli_progress;
 
 void cli_progress_start(cli_progress *progress, const char *noun, size_t total);

@@ -124,7 +124,8 @@ static void put_quoted(bc_text *out, tv_str s)
 static void put_yaml(bc_text *out, const tv_remark *remark)
 {
     static const char *const tags[TV_REMARK_KIND_COUNT] = {"Passed", "Missed", "Analysis"};
-    bc_text_printf(out, "--- !%s\nPass:            %s\nName:            %s\n", tags[remark->kind], remark->category, remark->name);
+    bc_text_printf(out, "--- !%s\nPass:            %s\nName:            %s\n", tags[remark->kind], remark->category,
+                   remark->name);
     if (remark->line) {
         bc_text_puts(out, "DebugLoc:        { File: ");
         put_quoted(out, remark->file);
@@ -134,7 +135,8 @@ static void put_yaml(bc_text *out, const tv_remark *remark)
     put_quoted(out, remark->function);
     bc_text_puts(out, "\nArgs:\n");
     if (remark->op.len)
-        bc_text_printf(out, "  - Op:              '%.*s'\n  - String:          ': '\n", (int)remark->op.len, remark->op.ptr);
+        bc_text_printf(out, "  - Op:              '%.*s'\n  - String:          ': '\n", (int)remark->op.len,
+                       remark->op.ptr);
     for (size_t i = 0; i < remark->arg_count; i++) {
         const tv_remark_arg *arg = &remark->args[i];
         tv_str key = arg->key.len ? arg->key : bc_str("String");
@@ -285,14 +287,19 @@ static void report_registers(tv_str kernel, const unsigned long figures[3], tv_r
     for (size_t i = 0; i < count; i++)
         bc_text_str(&message, args[i].value);
     tv_remark remark = {.kind = figures[1] || figures[2] ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
-                        .category = categories[REMARK_kernel].name, .name = "Registers", .function = kernel,
-                        .offset = TV_NO_OFFSET, .message = bc_text_get(&message), .args = args, .arg_count = count};
+                        .category = categories[REMARK_kernel].name,
+                        .name = "Registers",
+                        .function = kernel,
+                        .offset = TV_NO_OFFSET,
+                        .message = bc_text_get(&message),
+                        .args = args,
+                        .arg_count = count};
     sink.report(sink.user, &remark);
     bc_text_release(&message);
 }
 
-/* "ptxas info    : Compiling entry function 'k' for 'sm_90'", "Function properties for f" followed by a line of bytes for each
-   function, and, last of an entry, "ptxas info    : Used 24 registers, ...". */
+/* "ptxas info    : Compiling entry function 'k' for 'sm_90'", "Function properties for f" followed by a line of bytes
+   for each function, and, last of an entry, "ptxas info    : Used 24 registers, ...". */
 void remarks_of_ptxas(tv_str words, tv_remark_sink sink)
 {
     static const char entry[] = "Compiling entry function '", used[] = "ptxas info    : Used ";

@@ -17,16 +17,16 @@ typedef enum remark_category {
 typedef struct remarks {
     uint32_t wanted[TV_REMARK_KIND_COUNT]; /* bits of the categories, for each kind */
     bool yaml;
-    const char *path;        /* of the kernels, in text where a remark has no source place */
-    bc_text *out;            /* NULL: remarks are not written */
-    bc_text *summary;        /* NULL: no summary is written */
+    const char *path;          /* of the kernels, in text where a remark has no source place */
+    bc_text *out;              /* NULL: remarks are not written */
+    bc_text *summary;          /* NULL: no summary is written */
     struct remark_line *lines; /* of the summary of the kernel that is being compiled */
     size_t line_count, line_capacity;
-    bool failed;             /* out of memory */
+    bool failed; /* out of memory */
 } remarks;
 
-/* "all", or names of kinds (passed, missed, analysis) and categories with commas between: kinds alone mean every category,
-   categories alone every kind. False: out_bad is a name that is none. */
+/* "all", or names of kinds (passed, missed, analysis) and categories with commas between: kinds alone mean every
+   category, categories alone every kind. False: out_bad is a name that is none. */
 bool remarks_choose(remarks *r, const char *list, tv_str *out_bad);
 
 /* Does anybody want them? */

@@ -1,5 +1,5 @@
-/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each report_<form>.c writes one form; all of them give
-   the same bytes for the same findings, whatever the order in which threads made them. */
+/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each report_<form>.c writes one
+   form; all of them give the same bytes for the same findings, whatever the order in which threads made them. */
 #ifndef TILEVM_TOOLS_REPORT_H
 #define TILEVM_TOOLS_REPORT_H
 
@@ -11,16 +11,16 @@ typedef enum report_outcome { REPORT_VALID, REPORT_INVALID, REPORT_UNREADABLE } 
 
 /* One file. */
 typedef struct report_file {
-    const char *path;      /* as given, or as found in a directory; borrowed */
+    const char *path; /* as given, or as found in a directory; borrowed */
     report_outcome outcome;
-    char *problem;         /* why it is unreadable; owned (free) */
-    size_t size;           /* bytes */
-    unsigned minor;        /* of its version; 0 when the reader did not get that far */
-    bc_arena arena;        /* holds the strings of diags */
-    tv_diag *diags;        /* in the order they were reported */
+    char *problem;  /* why it is unreadable; owned (free) */
+    size_t size;    /* bytes */
+    unsigned minor; /* of its version; 0 when the reader did not get that far */
+    bc_arena arena; /* holds the strings of diags */
+    tv_diag *diags; /* in the order they were reported */
     size_t count, capacity;
     unsigned errors, warnings;
-    bool lost;             /* a diagnostic did not fit into memory */
+    bool lost; /* a diagnostic did not fit into memory */
 } report_file;
 
 typedef struct report_totals {
@@ -36,7 +36,8 @@ void report_count(const report_file *files, size_t count, report_totals *out);
 const char *report_severity(tv_severity severity);
 const char *report_outcome_name(report_outcome outcome);
 
-/* Text: the diagnostics of one file, with a remark when there were as many errors as were asked for; and the last line. */
+/* Text: the diagnostics of one file, with a remark when there were as many errors as were asked for; and the last line.
+ */
 void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out);
 void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 

@@ -1,4 +1,5 @@
-/* The findings as JUnit XML: one test case a file, failed when the file is invalid, in error when it could not be read. */
+/* The findings as JUnit XML: one test case a file, failed when the file is invalid, in error when it could not be read.
+ */
 #include <string.h>
 
 #include "tools/tilevm/json.h"

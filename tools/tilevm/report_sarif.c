@@ -207,8 +207,9 @@ bool report_sarif(const report_file *files, size_t count, cli_out *out)
     if (!find_rules(files, count, &map))
         return false;
     cJSON *root = json_object(&doc, NULL, NULL);
-    json_text(&doc, root, "$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
-                                     "sarif-schema-2.1.0.json");
+    json_text(&doc, root, "$schema",
+              "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+              "sarif-schema-2.1.0.json");
     json_text(&doc, root, "version", "2.1.0");
     cJSON *run = json_object(&doc, json_array(&doc, root, "runs"), NULL);
     cJSON *driver = json_object(&doc, json_object(&doc, run, "tool"), "driver");

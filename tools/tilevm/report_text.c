@@ -16,8 +16,8 @@ bool cli_use_color(cli_when when, FILE *stream)
 }
 
 static const char *const severity_names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
-static const char *const severity_colors[] = {[TV_ERROR] = "\033[1;31m", [TV_WARNING] = "\033[1;35m",
-                                              [TV_NOTE] = "\033[1;36m"};
+static const char *const severity_colors[] = {
+    [TV_ERROR] = "\033[1;31m", [TV_WARNING] = "\033[1;35m", [TV_NOTE] = "\033[1;36m"};
 #define BOLD "\033[1m"
 #define GREEN "\033[1;32m"
 #define PLAIN "\033[0m"

@@ -17,7 +17,7 @@
 #include "tools/tilevm/args.h"
 #include "tools/tilevm/report.h"
 
-enum { RUN_MAX_PAIRS = 256 };    /* of --save, of --expect */
+enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
 
 /* Ids of the options that every command has that runs a kernel; its own begin at RUN_OPT_COUNT. */
 enum {
@@ -30,10 +30,10 @@ enum {
 /* An expected result. */
 typedef struct run_expect {
     const char *name;
-    const arg_array *got;        /* borrowed from the argument */
-    arg_array want;              /* owned */
+    const arg_array *got; /* borrowed from the argument */
+    arg_array want;       /* owned */
     arg_tolerance tolerance;
-    arg_comparison comparison;   /* owned; count 0 until compared */
+    arg_comparison comparison; /* owned; count 0 until compared */
     bool compared;
 } run_expect;
 
@@ -42,9 +42,9 @@ typedef enum run_where { RUN_ON_AUTO, RUN_ON_CPU, RUN_ON_CUDA } run_where;
 typedef enum run_outcome { RUN_OK, RUN_DIFFERENT, RUN_TRAPPED, RUN_FINDINGS, RUN_OUTSIDE, RUN_INVALID } run_outcome;
 
 typedef struct run_options {
-    const char *path;            /* of the bytecode */
+    const char *path; /* of the bytecode */
     const char *entry;
-    const char *args_path;       /* --args; "none": not even the one beside the bytecode */
+    const char *args_path; /* --args; "none": not even the one beside the bytecode */
     const char *names;
     bool has_grid, json, quiet, stats, profile, params;
     uint32_t grid[3];
@@ -53,17 +53,17 @@ typedef struct run_options {
     bool has_seed, has_rtol, has_atol;
     double rtol, atol;
     run_where where;
-    bool says_where;             /* --device was given */
-    int ordinal;                 /* of the GPU */
-    const char *against;         /* "cpu", a file, or NULL */
-    const char *trace;           /* which ops: mnemonics, indices, "all" */
-    const char *trace_block;     /* which tile blocks; NULL: all */
-    uint64_t trace_max;          /* values to show; 0: all */
+    bool says_where;         /* --device was given */
+    int ordinal;             /* of the GPU */
+    const char *against;     /* "cpu", a file, or NULL */
+    const char *trace;       /* which ops: mnemonics, indices, "all" */
+    const char *trace_block; /* which tile blocks; NULL: all */
+    uint64_t trace_max;      /* values to show; 0: all */
     const char *given[RUN_MAX_PAIRS], *saves[RUN_MAX_PAIRS], *expects[RUN_MAX_PAIRS], *dumps[RUN_MAX_PAIRS];
     size_t given_count, save_count, expect_count, dump_count;
 } run_options;
 
-enum { RUN_TRACE_SHOWN = 8 };    /* elements of a traced value */
+enum { RUN_TRACE_SHOWN = 8 }; /* elements of a traced value */
 
 /* A value that was traced, for --json. */
 typedef struct run_traced run_traced;
@@ -71,8 +71,8 @@ struct run_traced {
     run_traced *next;
     uint32_t block[3], op_index, result, line;
     tv_str op, file;
-    const char *element;         /* type of the elements, as the assembly writes it */
-    tv_dtype dtype;              /* that they are shown as */
+    const char *element; /* type of the elements, as the assembly writes it */
+    tv_dtype dtype;      /* that they are shown as */
     uint32_t rank;
     const int64_t *shape;
     uint64_t count;
@@ -83,20 +83,20 @@ struct run_traced {
 
 /* A value to save. */
 typedef struct run_dump {
-    const char *text;            /* the option's value, for messages */
+    const char *text; /* the option's value, for messages */
     uint32_t op_index, result, block[3];
-    bool has_time;               /* the time-th run of the op in its block, from 0; else the last one */
+    bool has_time; /* the time-th run of the op in its block, from 0; else the last one */
     uint64_t time, seen;
-    arg_array value;             /* owned; no storage until the op ran */
-    const char *problem;         /* why there is none */
+    arg_array value;     /* owned; no storage until the op ran */
+    const char *problem; /* why there is none */
 } run_dump;
 
 typedef struct run_trace {
-    uint8_t *ops;                /* by op index: RUN_TRACED, RUN_DUMPED */
+    uint8_t *ops; /* by op index: RUN_TRACED, RUN_DUMPED */
     uint32_t op_count;
-    uint32_t low[3], high[3];    /* tile blocks to show */
+    uint32_t low[3], high[3]; /* tile blocks to show */
     uint64_t shown, hidden;
-    bc_arena arena;              /* of the list */
+    bc_arena arena; /* of the list */
     run_traced *first, *last;
     run_dump *dumps;
     size_t dump_count;
@@ -106,16 +106,16 @@ typedef struct run_job {
     cli_args *args;
     run_options options;
     bc_arena arena;
-    report_file report;          /* diagnostics, for --json; path shown in text */
+    report_file report; /* diagnostics, for --json; path shown in text */
     cli_printer printer;
     tv_sink sink;
     cli_file file;
     tv_module *module;
     size_t entry;
-    const char *symbol;          /* of the entry */
+    const char *symbol; /* of the entry */
     tv_signature *signature;
     arg_file arg_file;
-    arg_budget budget;           /* of all arrays below */
+    arg_budget budget; /* of all arrays below */
     arg_set set;
     tv_call *call;
     tv_vm *vm;
@@ -126,9 +126,9 @@ typedef struct run_job {
     size_t save_count;
     run_trace trace;
     struct cli_progress *progress; /* while the kernel runs */
-    bc_text output;              /* of print_tko and assert, for --json */
+    bc_text output;                /* of print_tko and assert, for --json */
     bool output_cut;
-    bool synthesised;            /* some arguments were made up */
+    bool synthesised; /* some arguments were made up */
     bool ran;
     run_outcome outcome;
     char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */
@@ -171,7 +171,8 @@ arg_tolerance run_tolerance(const run_options *options, tv_dtype dtype);
 
 /* Is there something among the options that only the CPU does? Its name, or NULL. */
 const char *run_only_on_cpu(const run_options *options);
-/* Runs the kernel where the options say, with --against on both sides. Gives CLI_OK, or the exit code after a message. */
+/* Runs the kernel where the options say, with --against on both sides. Gives CLI_OK, or the exit code after a message.
+ */
 int run_backend_kernel(run_job *job);
 
 /* The parameters of one entry, or of all (entry SIZE_MAX). */
@@ -181,7 +182,8 @@ void run_report_text(const run_job *job);
 /* The same, and the diagnostics, as one JSON document on standard output. */
 bool run_report_json(const run_job *job);
 
-/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option makes no sense. */
+/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option makes no sense.
+ */
 bool run_trace_prepare(run_job *job, io_error *error);
 /* Adds the hooks to the machine's options, whose user must be the job. */
 void run_trace_hook(const run_job *job, tv_vm_options *vm);

@@ -7,18 +7,18 @@
 /* One array of the kernel on both sides. */
 typedef struct run_pair {
     char name[96];
-    arg_array got, want;         /* views of the copies below */
-    arg_comparison comparison;   /* owned */
+    arg_array got, want;       /* views of the copies below */
+    arg_comparison comparison; /* owned */
 } run_pair;
 
 typedef struct run_against {
     bool is_cpu;
-    const char *other;           /* "the CPU", or the file */
-    run_copy here, there;        /* what the arrays held after the run on the GPU, and after the other */
+    const char *other;    /* "the CPU", or the file */
+    run_copy here, there; /* what the arrays held after the run on the GPU, and after the other */
     run_pair *pairs;
     size_t pair_count;
     bool differs;
-    run_blame blame;             /* when it differs from the CPU */
+    run_blame blame; /* when it differs from the CPU */
 } run_against;
 
 /* Runs the other side with what the arrays held before, and compares. The arrays are left as the GPU made them. Gives

@@ -56,9 +56,16 @@ static int run_on_cpu(run_job *job)
 const char *run_only_on_cpu(const run_options *o)
 {
     bool is_limit = !o->against && (o->vm.threads || o->vm.memory_limit || o->vm.step_limit);
-    return o->trace || o->trace_block ? "--trace" : o->dump_count ? "--dump-tile" : o->vm.checks ? "--check"
-         : o->profile ? "--profile" : o->stats ? "--stats" : o->vm.order_seed ? "--order"
-         : !is_limit ? NULL : o->vm.threads ? "--threads" : o->vm.memory_limit ? "--memory" : "--max-steps";
+    return o->trace || o->trace_block ? "--trace"
+           : o->dump_count            ? "--dump-tile"
+           : o->vm.checks             ? "--check"
+           : o->profile               ? "--profile"
+           : o->stats                 ? "--stats"
+           : o->vm.order_seed         ? "--order"
+           : !is_limit                ? NULL
+           : o->vm.threads            ? "--threads"
+           : o->vm.memory_limit       ? "--memory"
+                                      : "--max-steps";
 }
 
 /* Did the kernel itself fail, after it was launched? CUresult has these codes for it. */

@@ -1,6 +1,6 @@
 /* The search for an op: first the tile block, by what goes into the stores; then the ops in batches, in program order.
-   Every batch is a module of its own, so that the code between stays much as it was; rounds of loops are logged in each,
-   and place what one batch finds before or after what another does. */
+   Every batch is a module of its own, so that the code between stays much as it was; rounds of loops are logged in
+   each, and place what one batch finds before or after what another does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +22,8 @@ static bool writes_memory(const bc_op *op)
     case OP_atomic_rmw_tko:
     case OP_atomic_red_view_tko:
     case OP_multimem_reduce_view_tko:
-    case OP_multimem_store_view_tko:
-        return true;
-    default:
-        return false;
+    case OP_multimem_store_view_tko: return true;
+    default: return false;
     }
 }
 
@@ -133,7 +131,8 @@ static uint64_t block_count(const run_study *s)
     return (uint64_t)grid[0] * grid[1] * grid[2];
 }
 
-/* How many of so many tile blocks can be looked at together, if each writes that many bytes; and how much each may write. */
+/* How many of so many tile blocks can be looked at together, if each writes that many bytes; and how much each may
+   write. */
 static uint32_t window_size(uint64_t blocks, uint64_t bytes, uint64_t *out_capacity)
 {
     uint64_t count = LOG_LIMIT / bytes;
@@ -184,8 +183,8 @@ static bool is_before(const run_study *s, const run_finding *a, const run_findin
     return a->op_index != b->op_index ? a->op_index < b->op_index : a->result < b->result;
 }
 
-/* Every op that can be exposed, `batch` at a time. False: a batch is too much; a single op that cannot be looked at is left
-   out. */
+/* Every op that can be exposed, `batch` at a time. False: a batch is too much; a single op that cannot be looked at is
+   left out. */
 static bool find_op(run_study *s, uint32_t *ops, size_t batch, uint64_t first, uint32_t count, run_finding *best)
 {
     uint32_t next = 0;
@@ -247,8 +246,9 @@ static void search(run_study *s, uint32_t *ops, run_blame *out)
         search_all(s, ops, true, &block, &best);
     if (!best.found && s->problem[0])
         return;
-    out->kind = !best.found ? s->persists ? RUN_BLAME_STORE : RUN_BLAME_HIDDEN
-              : best.is_control ? RUN_BLAME_CONTROL : RUN_BLAME_VALUE;
+    out->kind = !best.found       ? s->persists ? RUN_BLAME_STORE : RUN_BLAME_HIDDEN
+                : best.is_control ? RUN_BLAME_CONTROL
+                                  : RUN_BLAME_VALUE;
     out->block = block + best.slot;
     if (best.found)
         look_closer(s, ops, out->block, &best);
@@ -267,7 +267,8 @@ static void search(run_study *s, uint32_t *ops, run_blame *out)
 
 void run_blame_find(run_job *job, run_device *device, const run_copy *before, const run_copy *cpu, run_blame *out)
 {
-    run_study s = {.job = job, .device = device, .before = before, .cpu = cpu, .f = bc_entry_at(job->module, job->entry)};
+    run_study s = {
+        .job = job, .device = device, .before = before, .cpu = cpu, .f = bc_entry_at(job->module, job->entry)};
     *out = (run_blame){0};
     s.ops = bc_new(&job->arena, bc_op *, s.f->op_count);
     uint32_t *chosen = bc_new(&job->arena, uint32_t, (size_t)s.f->op_count + BC_MAX_OPERANDS + 1);
@@ -327,7 +328,8 @@ static void put_op_text(bc_text *out, const run_job *job, uint32_t index)
 {
     uint32_t caret, caret_len;
     bc_text_puts(out, "  ");
-    bc_print_op_text(job->module, bc_entry_at(job->module, job->entry), op_at(job, index), -1, 0, out, &caret, &caret_len);
+    bc_print_op_text(job->module, bc_entry_at(job->module, job->entry), op_at(job, index), -1, 0, out, &caret,
+                     &caret_len);
     bc_text_char(out, '\n');
 }
 
@@ -353,11 +355,10 @@ static void put_operands(bc_text *out, const run_job *job, const run_blame *b)
 void run_blame_print(bc_text *out, const run_job *job, const run_blame *b)
 {
     switch (b->kind) {
-    case RUN_BLAME_NONE:
-        bc_text_puts(out, "which op it was could not be found");
-        break;
+    case RUN_BLAME_NONE: bc_text_puts(out, "which op it was could not be found"); break;
     case RUN_BLAME_HIDDEN:
-        bc_text_puts(out, "with the values of ops exposed there is no difference: look at what the compiler does between them");
+        bc_text_puts(
+            out, "with the values of ops exposed there is no difference: look at what the compiler does between them");
         break;
     case RUN_BLAME_VALUE:
     case RUN_BLAME_CONTROL:
@@ -368,7 +369,8 @@ void run_blame_print(bc_text *out, const run_job *job, const run_blame *b)
         if (b->kind == RUN_BLAME_VALUE) {
             bc_text_puts(out, "  ");
             arg_print_difference(out, &b->shape, &b->first, "cuda", "cpu");
-            bc_text_printf(out, "; %llu of %llu differ\n", (unsigned long long)b->wrong, (unsigned long long)b->shape.count);
+            bc_text_printf(out, "; %llu of %llu differ\n", (unsigned long long)b->wrong,
+                           (unsigned long long)b->shape.count);
         }
         put_operands(out, job, b);
         return;

@@ -65,8 +65,9 @@ static tvResult make_call(run_device *d)
     tv_status status = run_job_call(d->job, address_there, d, &d->call);
     if (status == TV_NO_MEMORY)
         return run_device_no_memory();
-    return status == TV_OK ? copy_lists(d) : ld_fail(LD_RULE_L_LAUNCH_03, LD_CUDA_INVALID_VALUE,
-                                                     "the arguments do not fit the device's addresses");
+    return status == TV_OK
+               ? copy_lists(d)
+               : ld_fail(LD_RULE_L_LAUNCH_03, LD_CUDA_INVALID_VALUE, "the arguments do not fit the device's addresses");
 }
 
 tvResult run_device_open(run_job *job, int ordinal, run_device *out)
@@ -178,7 +179,8 @@ static tvResult copy_there(const run_device *d)
 {
     tvResult code = LD_CUDA_SUCCESS;
     for (size_t i = 0; code == LD_CUDA_SUCCESS && i < d->memory.count; i++)
-        code = ld_device_write(&d->gpu, d->pieces[i].block, d->memory.pieces[i]->block, d->memory.pieces[i]->block_size);
+        code =
+            ld_device_write(&d->gpu, d->pieces[i].block, d->memory.pieces[i]->block, d->memory.pieces[i]->block_size);
     return code;
 }
 

@@ -9,19 +9,19 @@
 #include "tools/tilevm/run_memory.h"
 
 typedef struct run_piece {
-    tvDevicePtr given;           /* as the driver gave it */
-    tvDevicePtr block;           /* where the piece's block lies; a multiple of ARG_GUARD, as on the CPU */
+    tvDevicePtr given; /* as the driver gave it */
+    tvDevicePtr block; /* where the piece's block lies; a multiple of ARG_GUARD, as on the CPU */
 } run_piece;
 
 typedef struct run_device {
     run_job *job;
     run_memory memory;
     ld_device gpu;
-    run_piece *pieces;           /* one for each piece of memory */
-    tv_call *call;               /* the job's, with addresses of the device */
-    tvDevicePtr *lists;          /* descriptors of its lists */
+    run_piece *pieces;  /* one for each piece of memory */
+    tv_call *call;      /* the job's, with addresses of the device */
+    tvDevicePtr *lists; /* descriptors of its lists */
     size_t list_count;
-    bc_text *output;             /* gets what kernels print; NULL: that goes to standard output */
+    bc_text *output; /* gets what kernels print; NULL: that goes to standard output */
 } run_device;
 
 /* Opens the device and takes memory there for everything that the job's arguments need. The caller closes it in any
@@ -39,8 +39,8 @@ typedef struct run_kernel {
 tvResult run_device_load(const void *bytes, const char *entry, run_kernel *out);
 void run_device_unload(run_kernel *kernel);
 
-/* Copies the arrays to the device, runs the kernel and copies them back. extra (NULL: none): memory whose address on the
-   device is the last parameter; it is copied both ways, too. After an error the arrays are as they were. */
+/* Copies the arrays to the device, runs the kernel and copies them back. extra (NULL: none): memory whose address on
+   the device is the last parameter; it is copied both ways, too. After an error the arrays are as they were. */
 tvResult run_device_run(run_device *device, const run_kernel *kernel, void *extra, size_t extra_size, double *out_ms);
 
 /* Reports that the host has no memory left. */

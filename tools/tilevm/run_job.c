@@ -1,5 +1,5 @@
-/* A run up to the moment the kernel starts: the file, the entry, the arguments, what is expected and saved. What `tilevm
-   run` and `tilevm check` share. */
+/* A run up to the moment the kernel starts: the file, the entry, the arguments, what is expected and saved. What
+   `tilevm run` and `tilevm check` share. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +74,9 @@ bool run_take_checks(cli_args *args, const char *what, const char *value, uint32
     for (const char *p = value;; p++) {
         size_t len = strcspn(p, ",");
         if (!add_check((tv_str){p, len}, out_checks)) {
-            cli_usage(args, "%s: '%.*s' is no check; there are bounds, uninit, races, tokens, assume, values, order and all", what,
-                      (int)len, p);
+            cli_usage(args,
+                      "%s: '%.*s' is no check; there are bounds, uninit, races, tokens, assume, values, order and all",
+                      what, (int)len, p);
             return false;
         }
         p += len;
@@ -216,8 +217,7 @@ static bool make_all(run_job *job, const arg_context *context, io_error *error)
     if (!arg_set_make(&job->set, context, error))
         return false;
     job->synthesised = missing || any_auto(&job->set);
-    return !job->synthesised
-           || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, error);
+    return !job->synthesised || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, error);
 }
 
 /* ---- expectations and saves ---- */
@@ -226,7 +226,8 @@ arg_tolerance run_tolerance(const run_options *o, tv_dtype dtype)
 {
     arg_tolerance tolerance = arg_tolerance_default(dtype);
     if (o->has_rtol || o->has_atol)
-        tolerance = (arg_tolerance){.mode = ARG_CLOSE, .rtol = o->has_rtol ? o->rtol : tolerance.rtol,
+        tolerance = (arg_tolerance){.mode = ARG_CLOSE,
+                                    .rtol = o->has_rtol ? o->rtol : tolerance.rtol,
                                     .atol = o->has_atol ? o->atol : tolerance.atol};
     return tolerance;
 }
@@ -242,7 +243,8 @@ static bool add_expect(run_job *job, const arg_context *context, tv_str target, 
     io_error inner;
     here.folder = folder;
     if (!target.len)
-        return io_fail(error, "--expect %.*s: which array? write NAME=VALUE", text.len < 80 ? (int)text.len : 80, text.ptr);
+        return io_fail(error, "--expect %.*s: which array? write NAME=VALUE", text.len < 80 ? (int)text.len : 80,
+                       text.ptr);
     if (!arg_set_find(&job->set, target, &value, &array, error))
         return false;
     *e = (run_expect){.got = &value->arrays[array]};
@@ -253,7 +255,8 @@ static bool add_expect(run_job *job, const arg_context *context, tv_str target, 
         return io_fail(error, "out of memory");
     if (!arg_spec_parse(&job->arena, text, &spec, &inner)
         || !arg_make_array(&here, &spec, e->got->dtype, 0, &e->want, &inner)
-        || !arg_tolerance_keys(&spec, &e->tolerance, &inner) || !arg_comparable(e->got, &e->want, &e->tolerance, &inner))
+        || !arg_tolerance_keys(&spec, &e->tolerance, &inner)
+        || !arg_comparable(e->got, &e->want, &e->tolerance, &inner))
         return io_fail(error, "expected '%s': %.400s", e->name, inner.text);
     return true;
 }
@@ -263,7 +266,8 @@ static bool add_save(run_job *job, tv_str target, tv_str text, const char *folde
     arg_value *value;
     size_t array;
     if (!target.len)
-        return io_fail(error, "--save %.*s: which array? write NAME=FILE", text.len < 80 ? (int)text.len : 80, text.ptr);
+        return io_fail(error, "--save %.*s: which array? write NAME=FILE", text.len < 80 ? (int)text.len : 80,
+                       text.ptr);
     if (!arg_set_find(&job->set, target, &value, &array, error))
         return false;
     if (!value->arrays[array].storage)
@@ -274,7 +278,8 @@ static bool add_save(run_job *job, tv_str target, tv_str text, const char *folde
         bc_text_printf(&path, "%s/", folder);
     bc_text_str(&path, text);
     arg_save *save = &job->saves[job->save_count++];
-    *save = (arg_save){.array = &value->arrays[array], .name = bc_arena_dup(&job->arena, target).ptr,
+    *save = (arg_save){.array = &value->arrays[array],
+                       .name = bc_arena_dup(&job->arena, target).ptr,
                        .path = bc_arena_dup(&job->arena, bc_text_get(&path))};
     bool good = !path.failed && save->name && save->path.ptr;
     bc_text_release(&path);
@@ -323,8 +328,11 @@ tv_status run_job_call(run_job *job, void *(*address)(const void *user, const ar
         return TV_NO_MEMORY;
     for (size_t i = 0; i < job->set.count; i++) {
         const arg_value *value = &job->set.values[i];
-        args[i] = (tv_arg){.name = value->name, .arrays = views + used, .array_count = value->array_count,
-                           .dtype = value->dtype, .bits = value->bits};
+        args[i] = (tv_arg){.name = value->name,
+                           .arrays = views + used,
+                           .array_count = value->array_count,
+                           .dtype = value->dtype,
+                           .bits = value->bits};
         for (size_t k = 0; k < value->array_count; k++, used++) {
             views[used] = arg_array_view(&value->arrays[k]);
             views[used].data = address(user, &value->arrays[k]);
@@ -383,7 +391,8 @@ static tv_status add_array(const run_job *job, tv_vm *vm, const arg_value *value
 static tv_status describe_array(const run_job *job, tv_vm *vm, const arg_value *value, size_t k)
 {
     const arg_array *array = &value->arrays[k];
-    const arg_spec *spec = value->spec.form == ARG_LIST && k < value->spec.item_count ? &value->spec.items[k] : &value->spec;
+    const arg_spec *spec = value->spec.form == ARG_LIST && k < value->spec.item_count ? &value->spec.items[k]
+                                                                                      : &value->spec;
     char name[96];
     tv_array view = arg_array_view(array);
     if (!array->storage)
@@ -479,4 +488,3 @@ void run_job_release(run_job *job)
     bc_text_release(&job->output);
     bc_arena_release(&job->arena);
 }
-

@@ -5,7 +5,7 @@
 #include "tools/tilevm/args.h"
 
 typedef struct run_memory {
-    arg_storage **pieces;        /* in the arena it was collected into */
+    arg_storage **pieces; /* in the arena it was collected into */
     size_t count;
 } run_memory;
 

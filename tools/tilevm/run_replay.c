@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WINDOWS = 64 };      /* of a log; what comes after is not looked at */
+enum { MOST_WINDOWS = 64 }; /* of a log; what comes after is not looked at */
 
 /* A changed module, and what both sides have written into its log. */
 typedef struct replay {
@@ -13,15 +13,15 @@ typedef struct replay {
     tv_module *module;
     const expose_source *sources;
     size_t source_count;
-    bc_text bytes;               /* of the module */
+    bc_text bytes; /* of the module */
     unsigned char *gpu, *cpu;
 } replay;
 
 /* How far the records of a tile block are compared. */
 typedef struct reader {
-    uint64_t position;           /* in its log, bytes */
+    uint64_t position; /* in its log, bytes */
     uint64_t rounds;
-    uint64_t *times;             /* records of each source so far */
+    uint64_t *times;                  /* records of each source so far */
     const unsigned char **gpu, **cpu; /* the last of each source, in this window; NULL: none */
     bool done;
 } reader;
@@ -57,7 +57,8 @@ static bool make_module(run_study *s, replay *r, const uint32_t *ops, size_t cou
         return fail(s, "out of memory");
     if (tv_module_verify(r->module, NULL, nobody) != TV_OK)
         return fail(s, "the changed module is not valid; please report this with the bytecode");
-    return tv_module_write(r->module, nobody, (tv_writer){&r->bytes, bc_text_append}) == TV_OK || fail(s, "out of memory");
+    return tv_module_write(r->module, nobody, (tv_writer){&r->bytes, bc_text_append}) == TV_OK
+           || fail(s, "out of memory");
 }
 
 static bool replay_on_gpu(run_study *s, replay *r, size_t size)
@@ -162,8 +163,11 @@ static void translate(const run_study *s, const expose_source *source, unsigned 
 /* Of the elements of a record; without memory. */
 static arg_array array_of(const expose_source *source)
 {
-    arg_array a = {.dtype = source->dtype, .item = tv_dtype_bits(source->dtype) / 8, .ndim = source->rank,
-                   .count = source->count, .packed = true};
+    arg_array a = {.dtype = source->dtype,
+                   .item = tv_dtype_bits(source->dtype) / 8,
+                   .ndim = source->rank,
+                   .count = source->count,
+                   .packed = true};
     if (source->rank)
         memcpy(a.shape, source->shape, source->rank * sizeof *a.shape);
     return a;
@@ -185,8 +189,8 @@ static arg_tolerance tolerance_of(const run_study *s, const arg_array *want)
 }
 
 /* bits: the same bits are asked for. False: out of memory. */
-static bool compare_record(run_study *s, const expose_source *source, const unsigned char *gpu, const unsigned char *cpu,
-                           bool bits, arg_comparison *out)
+static bool compare_record(run_study *s, const expose_source *source, const unsigned char *gpu,
+                           const unsigned char *cpu, bool bits, arg_comparison *out)
 {
     io_error error;
     arg_array got = array_of(source), want = got;
@@ -206,7 +210,8 @@ static void note_operand(run_study *s, const replay *r, const reader *at, const 
 {
     size_t i = 0;
     while (i < r->source_count
-           && (s->ops[r->sources[i].op_index] != value->op || r->sources[i].result != value->number || r->sources[i].is_round))
+           && (s->ops[r->sources[i].op_index] != value->op || r->sources[i].result != value->number
+               || r->sources[i].is_round))
         i++;
     if (i == r->source_count || !at->gpu[i] || out->operand_count == RUN_BLAME_OPERANDS)
         return;
@@ -214,7 +219,9 @@ static void note_operand(run_study *s, const replay *r, const reader *at, const 
     arg_comparison c;
     if (!compare_record(s, source, at->gpu[i], at->cpu[i], true, &c))
         return;
-    run_blame_operand o = {.op_index = source->op_index, .result = source->result, .same_bits = c.wrong == 0,
+    run_blame_operand o = {.op_index = source->op_index,
+                           .result = source->result,
+                           .same_bits = c.wrong == 0,
                            .dtype = source->dtype,
                            .has_element = !out->is_control && same_shape(source, &out->shape)};
     o.ulp = c.worst_count ? c.worst[0].ulp : 0;
@@ -309,8 +316,8 @@ static bool reached_end(const replay *r, uint32_t slot, const reader *at)
     return at->position >= there && at->position >= here;
 }
 
-/* All tile blocks of the window. out: the finding of the first block that has one. next_skip: where the next window is to
-   begin; UINT64_MAX when all is read. */
+/* All tile blocks of the window. out: the finding of the first block that has one. next_skip: where the next window is
+   to begin; UINT64_MAX when all is read. */
 static bool read_window(run_study *s, replay *r, reader *readers, run_finding *out, uint64_t *out_next_skip)
 {
     *out_next_skip = UINT64_MAX;
@@ -346,7 +353,7 @@ static reader *make_readers(bc_arena *arena, uint32_t count, size_t sources)
 }
 
 bool run_look_at(run_study *s, const uint32_t *ops, size_t op_count, uint64_t first, uint32_t count, uint64_t capacity,
-                    run_finding *out)
+                 run_finding *out)
 {
     replay r = {.window = {.first = first, .count = count, .capacity = capacity}};
     bc_arena arena;

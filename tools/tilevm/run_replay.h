@@ -1,4 +1,5 @@
-/* A kernel once more on a GPU and on the CPU, with the results of some of its ops exposed (expose.h): where they differ. */
+/* A kernel once more on a GPU and on the CPU, with the results of some of its ops exposed (expose.h): where they
+   differ. */
 #ifndef TILEVM_TOOLS_RUN_REPLAY_H
 #define TILEVM_TOOLS_RUN_REPLAY_H
 
@@ -8,11 +9,11 @@
 /* The first record of a tile block that differs. */
 typedef struct run_finding {
     bool found, is_control;
-    uint32_t slot;               /* tile block of the window */
-    uint64_t rounds;             /* of loops, begun before it: with op_index its place in the order of execution */
+    uint32_t slot;   /* tile block of the window */
+    uint64_t rounds; /* of loops, begun before it: with op_index its place in the order of execution */
     uint32_t op_index, result;
     uint64_t time;
-    arg_array shape;             /* of the result; without memory */
+    arg_array shape; /* of the result; without memory */
     arg_difference first;
     uint64_t wrong;
     run_blame_operand operands[RUN_BLAME_OPERANDS];
@@ -24,12 +25,12 @@ typedef struct run_study {
     run_device *device;
     const run_copy *before, *cpu;
     const bc_function *f;
-    bc_op **ops;                 /* all of the function, in pre-order */
+    bc_op **ops; /* all of the function, in pre-order */
     uint32_t op_count;
-    bool strict;                 /* rtol is of each element; else of the largest in the tile, so that the rounding of sums
-                                    that nearly cancel is not taken for a fault */
-    bool persists;               /* some replay gave other results than the CPU's */
-    char problem[400];           /* the last one; empty: none */
+    bool strict;       /* rtol is of each element; else of the largest in the tile, so that the rounding of sums
+                          that nearly cancel is not taken for a fault */
+    bool persists;     /* some replay gave other results than the CPU's */
+    char problem[400]; /* the last one; empty: none */
 } run_study;
 
 /* Exposes the ops in the tile blocks [first, first + count), with a log of so many bytes for each, and gives the first

@@ -396,8 +396,10 @@ static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
 /* The op that made the difference. */
 static void add_blame(json_doc *doc, cJSON *root, const run_job *job, const run_blame *b)
 {
-    static const char *const kinds[] = {[RUN_BLAME_NONE] = "not found", [RUN_BLAME_VALUE] = "value",
-                                        [RUN_BLAME_CONTROL] = "control", [RUN_BLAME_STORE] = "store",
+    static const char *const kinds[] = {[RUN_BLAME_NONE] = "not found",
+                                        [RUN_BLAME_VALUE] = "value",
+                                        [RUN_BLAME_CONTROL] = "control",
+                                        [RUN_BLAME_STORE] = "store",
                                         [RUN_BLAME_HIDDEN] = "hidden"};
     const bc_op *op = run_blame_op(job, b);
     const uint32_t *grid = job->options.grid;
@@ -516,9 +518,9 @@ static void add_device(json_doc *doc, cJSON *root, const run_job *job)
 
 bool run_report_json(const run_job *job)
 {
-    static const char *const outcomes[] = {[RUN_OK] = "ok", [RUN_DIFFERENT] = "different", [RUN_TRAPPED] = "trapped",
-                                           [RUN_FINDINGS] = "findings", [RUN_OUTSIDE] = "outside",
-                                           [RUN_INVALID] = "invalid"};
+    static const char *const outcomes[] = {[RUN_OK] = "ok",           [RUN_DIFFERENT] = "different",
+                                           [RUN_TRAPPED] = "trapped", [RUN_FINDINGS] = "findings",
+                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid"};
     json_doc doc = {0};
     cJSON *root = json_object(&doc, NULL, NULL);
     json_text(&doc, root, "file", cli_shown_path(job->options.path));

@@ -153,16 +153,18 @@ static bool parse_blocks(const run_job *job, tv_str s, uint32_t *low, uint32_t *
             return io_fail(error, "--trace-block %.*s: the grid has tile blocks 0 to %u in %c", shown(all), all.ptr,
                            grid[axis] - 1, "xyz"[axis]);
     }
-    return good || io_fail(error, "--trace-block: '%.*s' is not of the form X[,Y[,Z]], each a number, a range such as 0-3 or *",
-                           shown(all), all.ptr);
+    return good
+           || io_fail(error,
+                      "--trace-block: '%.*s' is not of the form X[,Y[,Z]], each a number, a range such as 0-3 or *",
+                      shown(all), all.ptr);
 }
 
 /* ---- what to dump ---- */
 
 static bool bad_dump(const run_dump *d, const char *what, io_error *error)
 {
-    return io_fail(error, "--dump-tile %.100s: %s; write OP[#RESULT][:TIME][@X[,Y[,Z]]]=FILE, as in mmaf@1,0=tile.npy", d->text,
-                   what);
+    return io_fail(error, "--dump-tile %.100s: %s; write OP[#RESULT][:TIME][@X[,Y[,Z]]]=FILE, as in mmaf@1,0=tile.npy",
+                   d->text, what);
 }
 
 /* The op that a mnemonic or an index means. */
@@ -233,8 +235,8 @@ static bool add_dump(run_job *job, const char *text, io_error *error)
         return false;
     const bc_op *op = op_at(job, d->op_index);
     if (d->result >= op->result_count || !bc_is_tile(bc_results(op)[d->result].type))
-        return io_fail(error, "--dump-tile %.100s: op %u, %s, makes no tile as result %u", text, d->op_index, bc_info(op)->name,
-                       d->result);
+        return io_fail(error, "--dump-tile %.100s: op %u, %s, makes no tile as result %u", text, d->op_index,
+                       bc_info(op)->name, d->result);
     job->trace.ops[d->op_index] |= RUN_DUMPED;
     tv_str key = bc_arena_dup(&job->arena, all);
     job->saves[job->save_count++] = (arg_save){.name = key.ptr, .array = &d->value, .path = bc_str(equals + 1)};
@@ -320,8 +322,8 @@ static void put_line(const run_traced *r)
     bc_text text;
     bool is_pointer = strcmp(r->element, bc_kinds[BC_PTR].text) == 0;
     bc_text_init(&text, NULL);
-    bc_text_printf(&text, "block (%u,%u,%u) op %u ", (unsigned)r->block[0], (unsigned)r->block[1], (unsigned)r->block[2],
-                   (unsigned)r->op_index);
+    bc_text_printf(&text, "block (%u,%u,%u) op %u ", (unsigned)r->block[0], (unsigned)r->block[1],
+                   (unsigned)r->block[2], (unsigned)r->op_index);
     bc_text_str(&text, r->op);
     if (r->result)
         bc_text_printf(&text, "#%u", (unsigned)r->result);
@@ -376,9 +378,16 @@ static bool keep(run_trace *t, const run_traced *r, const tv_trace *from)
 static void show(run_job *job, const tv_trace *from, const arg_array *array)
 {
     run_trace *t = &job->trace;
-    run_traced r = {.op_index = from->op_index, .result = from->result, .line = from->line, .op = from->op, .file = from->file,
-                    .element = from->tile.element, .dtype = array->dtype, .rank = from->tile.rank,
-                    .shape = from->tile.shape, .count = array->count};
+    run_traced r = {.op_index = from->op_index,
+                    .result = from->result,
+                    .line = from->line,
+                    .op = from->op,
+                    .file = from->file,
+                    .element = from->tile.element,
+                    .dtype = array->dtype,
+                    .rank = from->tile.rank,
+                    .shape = from->tile.shape,
+                    .count = array->count};
     memcpy(r.block, from->block, sizeof r.block);
     for (; r.shown < RUN_TRACE_SHOWN && r.shown < array->count; r.shown++)
         r.first[r.shown] = arg_load(array->first + r.shown * array->item, array->item);
@@ -404,7 +413,8 @@ static bool is_shown(const run_job *job, const tv_trace *from)
 static void take_dump(run_dump *d, const tv_trace *from)
 {
     io_error error;
-    if (d->op_index != from->op_index || d->result != from->result || memcmp(d->block, from->block, sizeof d->block) != 0)
+    if (d->op_index != from->op_index || d->result != from->result
+        || memcmp(d->block, from->block, sizeof d->block) != 0)
         return;
     if (d->seen++ != d->time && d->has_time)
         return;
@@ -454,15 +464,17 @@ static bool check_dump(const run_dump *d, io_error *error)
 {
     if (d->problem)
         return io_fail(error, "--dump-tile %.100s: %s", d->text, d->problem);
-    return d->value.storage || io_fail(error, "--dump-tile %.100s: op %u ran %llu times in tile block (%u,%u,%u); nothing was saved",
-                                       d->text, d->op_index, (unsigned long long)d->seen, d->block[0], d->block[1], d->block[2]);
+    return d->value.storage
+           || io_fail(error, "--dump-tile %.100s: op %u ran %llu times in tile block (%u,%u,%u); nothing was saved",
+                      d->text, d->op_index, (unsigned long long)d->seen, d->block[0], d->block[1], d->block[2]);
 }
 
 bool run_trace_finish(run_job *job, io_error *error)
 {
     run_trace *t = &job->trace;
     if (t->hidden && !job->options.json)
-        fprintf(stderr, "%llu more values were not shown; --trace-max raises the limit\n", (unsigned long long)t->hidden);
+        fprintf(stderr, "%llu more values were not shown; --trace-max raises the limit\n",
+                (unsigned long long)t->hidden);
     for (size_t i = 0; i < t->dump_count; i++)
         if (!check_dump(&t->dumps[i], error))
             return false;

@@ -73,7 +73,7 @@ static bool split_both(bc_arena *arena, tv_str a, tv_str b, line_list *la, line_
     table.slots = bc_new(arena, size_t, table.size);
     table.seen = bc_new(arena, tv_str, total);
     return !arena->failed && split(arena, a, &table, la) && split(arena, b, &table, lb)
-        && lcs_mark(la->numbers, la->count, lb->numbers, lb->count, la->keep, lb->keep);
+           && lcs_mark(la->numbers, la->count, lb->numbers, lb->count, la->keep, lb->keep);
 }
 
 /* ---- hunks ---- */

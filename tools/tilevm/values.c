@@ -33,19 +33,11 @@ void value_attr_text(bc_text *out, const bc_row *row, const bc_attr *a)
     case BC_ENC_BOOL:
     case BC_ENC_ENUM:
     case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-        put_scalar(out, row, a->u);
-        break;
-    case BC_ENC_STRING:
-        bc_print_string(out, a->string->s);
-        break;
-    case BC_ENC_CONST:
-        value_blob_text(out, a->blob);
-        break;
+    case BC_ENC_VARINT64: put_scalar(out, row, a->u); break;
+    case BC_ENC_STRING: bc_print_string(out, a->string->s); break;
+    case BC_ENC_CONST: value_blob_text(out, a->blob); break;
     case BC_ENC_TAGGED:
-    case BC_ENC_ATTRS:
-        bc_print_tagged(out, a->tagged);
-        break;
+    case BC_ENC_ATTRS: bc_print_tagged(out, a->tagged); break;
     case BC_ENC_HINTS:
         if (a->tagged)
             bc_print_hints(out, a->tagged);
@@ -63,7 +55,6 @@ void value_attr_text(bc_text *out, const bc_row *row, const bc_attr *a)
             bc_print_bools(out, a->ints);
         bc_text_puts(out, a->ints ? "]" : "all false]");
         break;
-    case BC_ENC_NONE:
-        break;
+    case BC_ENC_NONE: break;
     }
 }
