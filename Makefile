@@ -77,7 +77,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -222,7 +222,8 @@ check-fixtures: all $(OUT)/run_fixtures ## the .test files
 	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
 	$(Q)$(FIXTURES) tests
 
-golden: all $(OUT)/run_fixtures ## rewrite what the .test files and the example expect, and docs/rules.md; read the difference before you commit it
+golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## rewrite what the .test files and the example expect, sums of PTX, docs/rules.md; read the difference before you commit it
+	$(Q)$(PTX_SUMS) --update
 	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && \
 	    $(MAKE) --no-print-directory -s check-api UPDATE=1 && exit $$status
 
@@ -244,6 +245,11 @@ check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through 
 # PTXAS_SHARE: every so many-th pair of kernel and target.
 PTXAS_SHARE ?= 1
 .PHONY: check-ptxas
+PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BUILD)/ptx-sums
+.PHONY: check-ptx-sums
+check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## has the PTX of any kernel changed? (`make golden` takes it as it is)
+	$(Q)$(PTX_SUMS)
+
 check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for every target through ptxas, where it is installed
 	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 

@@ -58,6 +58,7 @@ if build build tests corpus; then
     run property check-property
     run corpus check-corpus
     run matrix check-matrix
+    run ptx-sums check-ptx-sums
     run ptx check-ptx
     run matrix-ptx check-matrix-ptx
     run strips check-strips
