@@ -70,7 +70,7 @@ CFLAGS_vm_kernels_avx512 := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c -mavx5
 CFLAGS_loader_preload_preload := -O2 -foptimize-sibling-calls
 
 # ---- sources: every .c of a folder belongs to it ----
-LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c loader/*.c)
+LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c codegen/*/*.c loader/*.c)
 TOOL_SRC  := $(wildcard tools/tilevm/*.c)
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
@@ -118,7 +118,7 @@ $(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 
 # A checksum over the sources of the library, for tv_build_id.
-LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm bytecode/base bytecode vm codegen loader)))
+LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm bytecode/base bytecode vm codegen codegen/* loader)))
 $(OUT)/gen/build_id.c: $(LIB_TEXT) $(OUT)/libtilevm.list
 	@mkdir -p $(@D)
 	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
@@ -369,7 +369,7 @@ FUZZ_AREA_body := $(wildcard bytecode/read_body.c bytecode/verify*.c bytecode/pr
 FUZZ_AREA_text := $(wildcard bytecode/parse*.c)
 FUZZ_AREA_symbol := bytecode/mangle.c bytecode/signature.c bytecode/call.c
 FUZZ_AREA_args := $(addprefix tools/tilevm/,args_spec.c args_make.c args_json.c io_npy.c io_npz.c io_tensors.c io_stream.c)
-FUZZ_AREA_ptx := $(wildcard codegen/*.c)
+FUZZ_AREA_ptx := $(wildcard codegen/*.c codegen/*/*.c)
 FUZZ_AREA_vm := $(wildcard vm/*.c)
 
 # ---- figures ----

@@ -3,7 +3,7 @@
    (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
 #include "codegen/assign.h"
 
-void cg_set_home(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t weight)
+void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
 {
     cg_value *x = cg_value_of(c, v);
     x->form = CG_TILE;
@@ -13,20 +13,20 @@ void cg_set_home(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t wei
     cg_want(c, v, l);
 }
 
-void cg_set_scalars(cg_func *c, const bc_op *op)
+void cg_set_scalars(cg_func *c, const ct_op *op)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (uint32_t i = 0; i < op->result_count; i++)
         cg_set_home(c, cg_result(op, i), &scalar, 0);
 }
 
-static void set_lazy(cg_func *c, const bc_value *v)
+static void set_lazy(cg_func *c, const ct_value *v)
 {
     cg_value *x = cg_value_of(c, v);
     *x = (cg_value){.form = CG_LAZY};
 }
 
-bool cg_wish(cg_func *c, const bc_value *v, cg_layout *out_layout, uint32_t *out_weight)
+bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight)
 {
     const cg_value *x = cg_value_of(c, v);
     if (!x->weight)
@@ -45,10 +45,10 @@ cg_layout cg_default_layout(cg_func *c, const bc_type *tile)
 
 /* ---- lazy values ---- */
 
-void cg_want_through(cg_func *c, const bc_value *v, const cg_layout *l)
+void cg_want_through(cg_func *c, const ct_value *v, const cg_layout *l)
 {
-    const bc_op *op = v->op;
-    bc_value **operands = bc_operands(op);
+    const ct_op *op = v->op;
+    ct_value **operands = ct_operands(op);
     cg_layout from = *l;
     switch ((int)op->opcode) {
     case OP_constant:
@@ -62,7 +62,7 @@ void cg_want_through(cg_func *c, const bc_value *v, const cg_layout *l)
     }
     case OP_permute: {
         cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(v->type);
-        from = cg_layout_unpermute(l, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+        from = cg_layout_unpermute(l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
         cg_want(c, operands[0], &from);
         break;
     }
@@ -73,9 +73,9 @@ void cg_want_through(cg_func *c, const bc_value *v, const cg_layout *l)
     }
 }
 
-void cg_pass_wish(cg_func *c, const bc_op *op)
+void cg_pass_wish(cg_func *c, const ct_op *op)
 {
-    const bc_value *from = bc_operands(op)[0], *v = cg_result(op, 0);
+    const ct_value *from = ct_operands(op)[0], *v = cg_result(op, 0);
     cg_value *x = cg_value_of(c, v);
     uint32_t weight = 0;
     set_lazy(c, v);
@@ -83,17 +83,17 @@ void cg_pass_wish(cg_func *c, const bc_op *op)
         return;
     if (op->opcode == OP_permute) {
         cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
-        x->home = cg_layout_permute(&x->home, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+        x->home = cg_layout_permute(&x->home, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
     }
     x->weight = (uint8_t)weight;
 }
 
 /* ---- maps ---- */
 
-static void assign_map(cg_func *c, const bc_op *op)
+static void assign_map(cg_func *c, const ct_op *op)
 {
-    const bc_value *v = cg_result(op, 0);
-    bc_value **operands = bc_operands(op);
+    const ct_value *v = cg_result(op, 0);
+    ct_value **operands = ct_operands(op);
     if (v->type->rank == 0) {
         cg_layout scalar = cg_layout_scalar(c->warp_bits);
         cg_set_home(c, v, &scalar, 0);
@@ -133,7 +133,7 @@ static cg_hook *const hooks[OP_LIMIT] = {
 #include "codegen/hooks.def"
 };
 
-static void assign_op(cg_func *c, const bc_op *op)
+static void assign_op(cg_func *c, const ct_op *op)
 {
     switch ((int)op->opcode) {
     case OP_constant:
@@ -152,7 +152,7 @@ static void assign_op(cg_func *c, const bc_op *op)
             cg_pass_wish(c, op);
         if (cg_result(op, 0)->type->rank == 0) { /* a reshape to a scalar */
             cg_layout scalar = cg_layout_scalar(c->warp_bits);
-            cg_want(c, bc_operands(op)[0], &scalar);
+            cg_want(c, ct_operands(op)[0], &scalar);
             cg_want(c, cg_result(op, 0), &scalar);
         }
         break;
@@ -162,13 +162,13 @@ static void assign_op(cg_func *c, const bc_op *op)
         else if (hooks[op->opcode])
             hooks[op->opcode](c, op);
         else
-            cg_unsupported(c, op, "'%s' cannot be compiled yet", bc_info(op)->name);
+            cg_unsupported(c, op, "'%s' cannot be compiled yet", ct_op_name(op));
         break;
     }
 }
 
-void cg_assign_block(cg_func *c, const bc_block *block)
+void cg_assign_block(cg_func *c, const ct_block *block)
 {
-    for (const bc_op *op = block->first; op && !c->failed; op = op->next)
+    for (const ct_op *op = block->first; op && !c->failed; op = op->next)
         assign_op(c, op);
 }

@@ -83,9 +83,9 @@ static cg_axis scaled(const cg_fact *fa, uint8_t factor, uint32_t d)
 }
 
 /* x < n: where a run of x and n are aligned alike, its elements are all below or none. */
-static cg_axis compared(const bc_op *op, const cg_fact *x, const cg_fact *n, uint32_t d)
+static cg_axis compared(const ct_op *op, const cg_fact *x, const cg_fact *n, uint32_t d)
 {
-    uint64_t predicate = bc_attr_u(op, F_cmpi_comparison_predicate);
+    uint64_t predicate = ct_attr_u(op, F_cmpi_comparison_predicate);
     cg_axis r = {.same = least(axis_of(x, d).same, axis_of(n, d).same)};
     if (predicate == BC_ComparisonPredicate_greater_than || predicate == BC_ComparisonPredicate_less_than_or_equal) {
         const cg_fact *t = x;
@@ -101,10 +101,10 @@ static cg_axis compared(const bc_op *op, const cg_fact *x, const cg_fact *n, uin
     return r;
 }
 
-static bool is_splat(const bc_op *op)
+static bool is_splat(const ct_op *op)
 {
-    const bc_type *type = bc_results(op)[0].type;
-    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
+    const bc_type *type = ct_results(op)[0].type;
+    const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
     bc_kind kind = bc_elem_kind(type);
     return kind == BC_I1 ? bc_shape_elems(type->shape, type->rank) > 8 && blob->len == 1
                          : blob->len == bc_kind_constant_bytes(kind);
@@ -146,10 +146,10 @@ static void reshape(const bc_type *from, const cg_fact *fact, const bc_type *to,
     out[t].same = least(last.same, most_bits);
 }
 
-static void assumed(const bc_op *op, const cg_fact *fact, uint32_t rank, cg_axis *out)
+static void assumed(const ct_op *op, const cg_fact *fact, uint32_t rank, cg_axis *out)
 {
-    const bc_tagged *predicate = bc_attr_of(op, F_assume_predicate)->tagged;
-    int unit = unit_of(bc_results(op)[0].type);
+    const bc_tagged *predicate = ct_attr_of(op, F_assume_predicate)->tagged;
+    int unit = unit_of(ct_results(op)[0].type);
     for (uint32_t d = 0; d < rank; d++)
         out[d] = axis_of(fact, d);
     if (predicate->tag == BC_TAG_DIV_BY) {
@@ -173,9 +173,9 @@ static void assumed(const bc_op *op, const cg_fact *fact, uint32_t rank, cg_axis
 
 /* ---- the walk ---- */
 
-static void map(const bc_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
+static void map(const ct_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
 {
-    bc_value **operands = bc_operands(op);
+    ct_value **operands = ct_operands(op);
     const cg_fact *a = &facts[operands[0]->id], *b = op->operand_count > 1 ? &facts[operands[1]->id] : a;
     switch ((int)op->opcode) {
     case OP_addi:
@@ -202,7 +202,7 @@ static void map(const bc_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
     case OP_trunci: *out = axis_of(a, d); break;
     case OP_ptr_to_ptr:
         *out = axis_of(a, d);
-        if (unit_of(operands[0]->type) != unit_of(bc_results(op)[0].type))
+        if (unit_of(operands[0]->type) != unit_of(ct_results(op)[0].type))
             *out = cut(*out, 0, unit_of(operands[0]->type));
         break;
     case OP_cmpi: *out = compared(op, a, b, d); break;
@@ -214,12 +214,12 @@ static void map(const bc_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
     }
 }
 
-const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *arena)
+const cg_axis *cg_find_axes(const ct_op *op, const cg_fact *facts, bc_arena *arena)
 {
-    const bc_type *type = bc_results(op)[0].type;
+    const bc_type *type = ct_results(op)[0].type;
     if (!bc_is_tile(type) || type->rank == 0)
         return NULL;
-    const bc_value *from = op->operand_count ? bc_operands(op)[0] : NULL;
+    const ct_value *from = op->operand_count ? ct_operands(op)[0] : NULL;
     const cg_fact *fact = from ? &facts[from->id] : NULL;
     bool known = op->opcode == OP_constant
                      ? is_splat(op)
@@ -235,11 +235,11 @@ const cg_axis *cg_find_axes(const bc_op *op, const cg_fact *facts, bc_arena *are
     for (uint32_t d = 0; d < type->rank; d++) {
         uint8_t bits = log2_of((uint64_t)type->shape[d]);
         if (op->opcode == OP_constant)
-            out[d] = (cg_axis){.start = facts[bc_results(op)[0].id].divisor, .same = bits};
+            out[d] = (cg_axis){.start = facts[ct_results(op)[0].id].divisor, .same = bits};
         else if (op->opcode == OP_iota)
             out[d] = (cg_axis){.run = bits, .start = CG_DIVISOR_OF_ZERO};
         else if (op->opcode == OP_permute)
-            out[d] = axis_of(fact, (uint32_t)bc_attr_of(op, F_permute_permutation)->ints->ptr[d]);
+            out[d] = axis_of(fact, (uint32_t)ct_attr_of(op, F_permute_permutation)->ints->ptr[d]);
         else if (op->opcode == OP_broadcast)
             out[d] = from->type->shape[d] == type->shape[d]
                          ? axis_of(fact, d)

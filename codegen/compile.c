@@ -18,14 +18,14 @@ void cg_no_memory(cg_func *c)
     c->status = TV_NO_MEMORY;
 }
 
-void cg_unsupported(cg_func *c, const bc_op *op, const char *format, ...)
+void cg_unsupported(cg_func *c, const ct_op *op, const char *format, ...)
 {
     if (c->failed)
         return;
     va_list args;
     va_start(args, format);
-    bc_report_as(c->m, c->sink, &(bc_place){.function = c->f, .op = op, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR,
-                 NULL, format, args);
+    bc_report_as(c->m, c->sink, &(bc_place){.function = c->f, .op = op ? op->from : NULL, .row = BC_NO_ROW},
+                 BC_RULE_G_GEN_01, TV_ERROR, NULL, format, args);
     va_end(args);
     c->failed = true;
     c->status = TV_UNSUPPORTED;
@@ -39,7 +39,7 @@ static const char *param_type(bc_kind kind)
     return by_bytes[bc_kind_memory_bytes(kind)];
 }
 
-static void load_params(cg_func *c, const bc_block *body)
+static void load_params(cg_func *c, const ct_block *body)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (uint32_t i = 0; i < body->arg_count; i++) {
@@ -90,16 +90,16 @@ enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
    matrices are multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory
    for each mma. Tiles of more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that
    a kernel without loops and reductions passes through once; products keep theirs in registers. */
-static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, uint32_t *out_most)
+static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint32_t *out_most)
 {
     uint32_t most = 0, product = 0;
     bool multiplies = false, reduces = false, once = true; /* no element is wanted later on */
-    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         reduces = reduces || op->opcode == OP_reduce;
         once = once && op->opcode != OP_for && op->opcode != OP_loop && !reduces;
         for (unsigned i = 0; i < op->result_count; i++)
-            if (bc_is_tile(bc_results(op)[i].type)) {
-                cg_shape s = cg_shape_of(bc_results(op)[i].type);
+            if (bc_is_tile(ct_results(op)[i].type)) {
+                cg_shape s = cg_shape_of(ct_results(op)[i].type);
                 most = s.tile_bits > most ? s.tile_bits : most;
                 multiplies = multiplies || cg_is_product(op);
                 if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)
@@ -123,7 +123,7 @@ static uint32_t warps_that_suit(const bc_function *f, uint32_t *out_strip_bits, 
 static uint32_t choose_warps(const cg_func *c, uint32_t *out_strip_bits)
 {
     enum { MOST_OF_A_THREAD = 8 }; /* log2 */
-    uint32_t most, suiting = warps_that_suit(c->f, out_strip_bits, &most);
+    uint32_t most, suiting = warps_that_suit(c->ir, out_strip_bits, &most);
     int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
     if (hint && c->m->version < BC_13_5)
         hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
@@ -148,11 +148,11 @@ static uint32_t shared_bytes(const cg_func *c)
 static void remark_kernel(cg_func *c)
 {
     enum { LIKELY_TO_SPILL = 128 }; /* 32-bit registers of one tile in a thread; there are 255 */
-    const bc_value *largest = NULL;
+    const ct_value *largest = NULL;
     uint32_t most = 0;
-    for (const bc_op *op = c->f->body->first; op; op = bc_next_op(op, c->f->body))
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         for (unsigned i = 0; i < op->result_count; i++) {
-            const bc_value *v = cg_result(op, i);
+            const ct_value *v = cg_result(op, i);
             const cg_value *x = cg_value_of(c, v);
             if (!bc_is_tile(v->type) || x->form != CG_TILE || !v->type->rank)
                 continue;
@@ -183,9 +183,9 @@ static void put_signature(cg_func *c, bc_text *out)
     bc_text_puts(out, ".visible .entry ");
     bc_text_str(out, c->f->name->s);
     bc_text_puts(out, "(");
-    for (uint32_t i = 0; i < c->f->body->arg_count; i++)
+    for (uint32_t i = 0; i < c->ir->body->arg_count; i++)
         bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
-                       param_type(bc_elem_kind(c->f->body->args[i].type)), i);
+                       param_type(bc_elem_kind(c->ir->body->args[i].type)), i);
     bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_threads(c));
     int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_threads(c);
     if (blocks)
@@ -202,15 +202,15 @@ static void put_signature(cg_func *c, bc_text *out)
 
 void cg_pass_facts(cg_func *c)
 {
-    c->facts = cg_find_facts(c->m, c->f, &c->arena);
+    c->facts = cg_find_facts(c->m, c->ir, &c->arena);
     if (!c->facts)
         cg_no_memory(c);
 }
 
 void cg_pass_layouts(cg_func *c)
 {
-    const bc_block *body = c->f->body;
-    size_t size = c->f->value_count * sizeof *c->values;
+    const ct_block *body = c->ir->body;
+    size_t size = c->ir->value_count * sizeof *c->values;
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (c->deciding = true;; c->deciding = false) {
         memset(c->values, 0, size);
@@ -224,8 +224,8 @@ void cg_pass_layouts(cg_func *c)
 
 void cg_pass_lower(cg_func *c)
 {
-    load_params(c, c->f->body);
-    cg_block(c, c->f->body);
+    load_params(c, c->ir->body);
+    cg_block(c, c->ir->body);
     if (c->ring.id) {
         cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
         cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, ring_offset(c));
@@ -245,17 +245,20 @@ void cg_put_kernel(cg_func *c, bc_text *out)
 
 static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *out)
 {
-    const bc_function *f = c->f;
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
     bc_text *const texts[] = {&c->prologue, &c->body, &c->module_text};
     for (int i = 0; i < 3; i++)
         bc_text_init(texts[i], &c->m->arena.allocator);
-    c->values = bc_new(&c->arena, cg_value, f->value_count + 1u);
-    c->decided = bc_new(&c->arena, cg_layout *, f->value_count + 1u);
+    if (!(c->ir = ct_import(c->f, &c->arena))) {
+        bc_arena_release(&c->arena);
+        return c->status = TV_NO_MEMORY;
+    }
+    c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
+    c->decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u);
     uint32_t strip_bits;
     c->warp_bits = choose_warps(c, &strip_bits);
     cg_strips_begin(c, strip_bits);
-    c->params_apart = arrays_are_apart(c->m, f);
+    c->params_apart = arrays_are_apart(c->m, c->f);
     if (!c->values || !c->decided)
         cg_no_memory(c);
     cg_run_passes(c, dumps);

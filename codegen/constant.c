@@ -21,12 +21,12 @@ static uint64_t element(const bc_blob *blob, bc_kind kind, uint64_t i)
 /* ---- tables, one for an op ---- */
 
 typedef struct cg_tables {
-    const bc_op *op;
+    const ct_op *op;
     uint32_t number;
     struct cg_tables *next;
 } cg_tables;
 
-static const cg_tables *table_of(cg_func *c, const bc_op *op, bool *out_first)
+static const cg_tables *table_of(cg_func *c, const ct_op *op, bool *out_first)
 {
     for (const cg_tables *t = c->tables; t; t = t->next)
         if (t->op == op)
@@ -42,9 +42,9 @@ static const cg_tables *table_of(cg_func *c, const bc_op *op, bool *out_first)
     return t;
 }
 
-static void put_table(cg_func *c, const bc_op *op, const char *name)
+static void put_table(cg_func *c, const ct_op *op, const char *name)
 {
-    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
+    const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     uint32_t bytes = cg_memory_bytes(kind);
     uint64_t count = (uint64_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits;
@@ -59,7 +59,7 @@ static void put_table(cg_func *c, const bc_op *op, const char *name)
     bc_text_puts(out, "};\n\n");
 }
 
-static void read_table(cg_func *c, const bc_op *op, const cg_layout *l, cg_val *out)
+static void read_table(cg_func *c, const ct_op *op, const cg_layout *l, cg_val *out)
 {
     char name[64];
     bool first = false;
@@ -74,9 +74,9 @@ static void read_table(cg_func *c, const bc_op *op, const cg_layout *l, cg_val *
     cg_flat_load(c, bc_elem_kind(cg_result(op, 0)->type), base, l, out);
 }
 
-cg_val *cg_constant_regs(cg_func *c, const bc_op *op, const cg_layout *l)
+cg_val *cg_constant_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
-    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
+    const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     uint64_t elements = (uint64_t)1 << l->tile_bits;
     bool splat = kind == BC_I1 ? elements > 8 && blob->len == 1 : blob->len == bc_kind_constant_bytes(kind);

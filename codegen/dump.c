@@ -2,7 +2,12 @@
 #include "bytecode/print.h"
 #include "codegen/pass.h"
 
-static void dump_value(cg_func *c, const bc_op_printer *printer, const bc_value *v, uint32_t depth,
+static const bc_value *source_of(const ct_value *v)
+{
+    return v->op ? &bc_results(v->op->from)[v->number] : &v->block->from->args[v->number];
+}
+
+static void dump_value(cg_func *c, const bc_op_printer *printer, const ct_value *v, uint32_t depth,
                        cg_describe_fn *describe, bc_text *words, bc_text *out)
 {
     bc_text_clear(words);
@@ -10,7 +15,7 @@ static void dump_value(cg_func *c, const bc_op_printer *printer, const bc_value 
     if (!words->len)
         return;
     bc_text_printf(out, "%*s", (int)(2 * depth + 6), "");
-    bc_op_printer_value(printer, v, out);
+    bc_op_printer_value(printer, source_of(v), out);
     bc_text_puts(out, ": ");
     bc_text_str(out, bc_text_get(words));
     bc_text_char(out, '\n');
@@ -18,7 +23,7 @@ static void dump_value(cg_func *c, const bc_op_printer *printer, const bc_value 
 
 void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
 {
-    const bc_block *body = c->f->body;
+    const ct_block *body = c->ir->body;
     bc_text words;
     bc_op_printer *printer = bc_op_printer_new(c->m, c->f);
     bc_text_init(&words, &c->m->arena.allocator);
@@ -26,18 +31,18 @@ void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
         out->failed = true;
     for (uint32_t i = 0; printer && i < body->arg_count; i++)
         dump_value(c, printer, &body->args[i], 0, describe, &words, out);
-    for (const bc_op *op = body->first; printer && op; op = bc_next_op(op, body)) {
+    for (const ct_op *op = body->first; printer && op; op = ct_next_op(op, body)) {
         uint32_t depth = 0;
-        for (const bc_op *p = op->block->parent; p; p = p->block->parent)
+        for (const ct_op *p = op->block->parent; p; p = p->block->parent)
             depth++;
         bc_text_printf(out, "%*s", (int)(2 * depth + 2), "");
-        bc_op_printer_print(printer, op, out);
+        bc_op_printer_print(printer, op->from, out);
         bc_text_char(out, '\n');
         for (uint32_t i = 0; i < op->result_count; i++)
-            dump_value(c, printer, &bc_results(op)[i], depth, describe, &words, out);
+            dump_value(c, printer, &ct_results(op)[i], depth, describe, &words, out);
         for (uint32_t r = 0; r < op->region_count; r++)
-            for (uint32_t i = 0; bc_regions(op)[r] && i < bc_regions(op)[r]->arg_count; i++)
-                dump_value(c, printer, &bc_regions(op)[r]->args[i], depth, describe, &words, out);
+            for (uint32_t i = 0; ct_regions(op)[r] && i < ct_regions(op)[r]->arg_count; i++)
+                dump_value(c, printer, &ct_regions(op)[r]->args[i], depth, describe, &words, out);
     }
     out->failed = out->failed || words.failed;
     bc_text_release(&words);

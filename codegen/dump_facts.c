@@ -24,7 +24,7 @@ static void describe_axis(const cg_axis *axis, uint32_t d, uint8_t divisor, bc_t
         bc_text_printf(out, " from multiples of %llu", 1ull << axis->start);
 }
 
-static void describe(cg_func *c, const bc_value *v, bc_text *out)
+static void describe(cg_func *c, const ct_value *v, bc_text *out)
 {
     const cg_fact *f = &c->facts[v->id];
     if (f->constant)

@@ -34,7 +34,7 @@ static void put_layout(const cg_shape *s, const cg_layout *l, bc_text *out)
     }
 }
 
-static void describe(cg_func *c, const bc_value *v, bc_text *out)
+static void describe(cg_func *c, const ct_value *v, bc_text *out)
 {
     const cg_value *x = cg_value_of(c, v);
     if (!bc_is_tile(v->type) || !v->type->rank || (x->form != CG_TILE && x->form != CG_LAZY))

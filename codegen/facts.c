@@ -24,10 +24,10 @@ void cg_set_constant(cg_fact *fact, int64_t value)
     fact->divisor = cg_divisor_of((uint64_t)value);
 }
 
-static cg_fact of_constant(const bc_op *op)
+static cg_fact of_constant(const ct_op *op)
 {
-    const bc_blob *blob = bc_attr_of(op, F_constant_value)->blob;
-    bc_kind kind = bc_elem_kind(bc_results(op)[0].type);
+    const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
+    bc_kind kind = bc_elem_kind(ct_results(op)[0].type);
     if (!bc_kind_in(kind, BC_SET_INT) || kind == BC_I1 || blob->len != bc_kind_constant_bytes(kind))
         return (cg_fact){0};
     unsigned bytes = bc_kind_constant_bytes(kind);
@@ -40,9 +40,9 @@ static cg_fact of_constant(const bc_op *op)
     return fact;
 }
 
-static cg_fact of_assume(const bc_op *op, cg_fact f)
+static cg_fact of_assume(const ct_op *op, cg_fact f)
 {
-    const bc_tagged *predicate = bc_attr_of(op, F_assume_predicate)->tagged;
+    const bc_tagged *predicate = ct_attr_of(op, F_assume_predicate)->tagged;
     if (predicate->tag == BC_TAG_DIV_BY && !predicate->has_a) {
         uint8_t divisor = cg_divisor_of(predicate->u.bits);
         f.divisor = divisor > f.divisor ? divisor : f.divisor;
@@ -50,15 +50,15 @@ static cg_fact of_assume(const bc_op *op, cg_fact f)
     return f;
 }
 
-static cg_fact of_op(const bc_op *op, const cg_fact *facts)
+static cg_fact of_op(const ct_op *op, const cg_fact *facts)
 {
-    bc_value **operands = bc_operands(op);
+    ct_value **operands = ct_operands(op);
     cg_fact a = op->operand_count > 0 ? facts[operands[0]->id] : (cg_fact){0};
     cg_fact b = op->operand_count > 1 ? facts[operands[1]->id] : (cg_fact){0};
     switch ((int)op->opcode) {
     case OP_constant: return of_constant(op);
     case OP_assume: return of_assume(op, a);
-    case OP_alloca: return (cg_fact){.divisor = cg_divisor_of(bc_attr_u(op, F_alloca_alignment))};
+    case OP_alloca: return (cg_fact){.divisor = cg_divisor_of(ct_attr_u(op, F_alloca_alignment))};
     case OP_muli: /* wrapping keeps powers of two */
         if (a.constant && b.constant)
             return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};
@@ -88,25 +88,25 @@ static cg_fact of_op(const bc_op *op, const cg_fact *facts)
     }
 }
 
-cg_fact *cg_find_facts(const bc_module *m, const bc_function *f, bc_arena *arena)
+cg_fact *cg_find_facts(const bc_module *m, const ct_func *f, bc_arena *arena)
 {
     (void)m;
     cg_fact *facts = bc_new(arena, cg_fact, f->value_count + 1u);
     if (!facts)
         return NULL;
-    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         for (uint32_t i = 0; i < op->operand_count; i++)
-            facts[bc_operands(op)[i]->id].used = true;
+            facts[ct_operands(op)[i]->id].used = true;
         if (op->result_count) {
-            cg_fact *fact = &facts[bc_results(op)[0].id];
+            cg_fact *fact = &facts[ct_results(op)[0].id];
             *fact = of_op(op, facts);
             cg_find_ranges(op, facts);
             fact->axes = cg_find_axes(op, facts, arena);
         }
         if (op->opcode == OP_for) {
-            const bc_block *body = bc_regions(op)[0];
-            uint8_t low = facts[bc_operand(op, F_for_lower_bound)->id].divisor;
-            facts[body->args[0].id].divisor = least(low, facts[bc_operand(op, F_for_step)->id].divisor);
+            const ct_block *body = ct_regions(op)[0];
+            uint8_t low = facts[ct_operand(op, F_for_lower_bound)->id].divisor;
+            facts[body->args[0].id].divisor = least(low, facts[ct_operand(op, F_for_step)->id].divisor);
             cg_find_counter_range(op, facts);
         }
     }

@@ -27,24 +27,12 @@ static uint32_t file_number(cg_func *c, tv_str name)
     return (uint32_t)files->count;
 }
 
-/* The number that the disassembler and diagnostics give the op: pre-order from 0. Goes on from the last one asked for.
- */
-static uint32_t number_of(cg_func *c, const bc_op *op)
-{
-    while (c->numbered != op) {
-        c->numbered = c->numbered ? bc_next_op(c->numbered, c->f->body) : NULL;
-        c->number = c->numbered ? c->number + 1 : 0;
-        c->numbered = c->numbered ? c->numbered : c->f->body->first;
-    }
-    return c->number;
-}
-
-static void comment(cg_func *c, const bc_op *op)
+static void comment(cg_func *c, const ct_op *op)
 {
     tv_str file;
     uint32_t line, column;
-    bc_text_printf(&c->body, "\t// op %u %s @0x%x", number_of(c, op), bc_info(op)->name, op->offset);
-    if (bc_source_place(c->m, op->loc, &file, &line, &column)) {
+    bc_text_printf(&c->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
+    if (bc_source_place(c->m, op->from->loc, &file, &line, &column)) {
         bc_text_char(&c->body, ' ');
         for (size_t i = 0; i < file.len && i < 200; i++) /* a name may hold anything; a comment ends with its line */
             bc_text_char(&c->body, file.ptr[i] < ' ' || file.ptr[i] == '\\' ? '?' : file.ptr[i]);
@@ -57,9 +45,9 @@ static void comment(cg_func *c, const bc_op *op)
 
 /* ---- lazy values ---- */
 
-static cg_val *lazy_broadcast(cg_func *c, const bc_op *op, const cg_layout *l)
+static cg_val *lazy_broadcast(cg_func *c, const ct_op *op, const cg_layout *l)
 {
-    const bc_value *from = bc_operands(op)[0];
+    const ct_value *from = ct_operands(op)[0];
     cg_shape source = cg_shape_of(from->type), result = cg_shape_of(cg_result(op, 0)->type);
     cg_layout wide = cg_layout_unbroadcast(l, &source, &result);
     uint32_t kept;
@@ -70,7 +58,7 @@ static cg_val *lazy_broadcast(cg_func *c, const bc_op *op, const cg_layout *l)
     return out;
 }
 
-static cg_val *lazy_iota(cg_func *c, const bc_op *op, const cg_layout *l)
+static cg_val *lazy_iota(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const bc_type *type = cg_result(op, 0)->type;
     bc_kind kind = bc_elem_kind(type);
@@ -88,9 +76,9 @@ static cg_val *lazy_iota(cg_func *c, const bc_op *op, const cg_layout *l)
     return out;
 }
 
-cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l)
+cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
-    bc_value **operands = bc_operands(op);
+    ct_value **operands = ct_operands(op);
     switch ((int)op->opcode) {
     case OP_constant: return cg_constant_regs(c, op, l);
     case OP_iota: return lazy_iota(c, op, l);
@@ -99,7 +87,7 @@ cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l)
     case OP_assume: return cg_get(c, operands[0], l);
     case OP_permute: {
         cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(cg_result(op, 0)->type);
-        cg_layout from = cg_layout_unpermute(l, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+        cg_layout from = cg_layout_unpermute(l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
         return cg_get(c, operands[0], &from);
     }
     default: return cg_map_regs(c, op, l);
@@ -108,9 +96,9 @@ cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l)
 
 /* ---- the walk ---- */
 
-static void lower_op(cg_func *c, const bc_op *op)
+static void lower_op(cg_func *c, const ct_op *op)
 {
-    const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
+    const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
     cg_value *x = result ? cg_value_of(c, result) : NULL;
     if (x && x->form == CG_LAZY && cg_stage_of(c, result))
         return;
@@ -128,7 +116,7 @@ static void lower_op(cg_func *c, const bc_op *op)
     }
 }
 
-void cg_lower_op(cg_func *c, const bc_op *op)
+void cg_lower_op(cg_func *c, const ct_op *op)
 {
     if (!c->strips) {
         lower_op(c, op);
@@ -140,9 +128,9 @@ void cg_lower_op(cg_func *c, const bc_op *op)
     cg_strip_end_op(c);
 }
 
-void cg_block(cg_func *c, const bc_block *block)
+void cg_block(cg_func *c, const ct_block *block)
 {
-    for (const bc_op *op = block->first; op && !c->failed; op = op->next) {
+    for (const ct_op *op = block->first; op && !c->failed; op = op->next) {
         if (!op->next) {
             if (c->allocas)
                 cg_strip_close(c);
@@ -152,7 +140,7 @@ void cg_block(cg_func *c, const bc_block *block)
     }
 }
 
-void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_val *out_results)
+void cg_inline_region(cg_func *c, const ct_block *block, const cg_val *args, cg_val *out_results)
 {
     for (uint32_t i = 0; i < block->arg_count; i++) {
         cg_val *regs = cg_vals(c, 1);
@@ -162,9 +150,9 @@ void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_
         cg_set(c, &block->args[i], regs);
     }
     cg_strip_inline(c, true);
-    for (const bc_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
+    for (const ct_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
         lower_op(c, op);
     cg_strip_inline(c, false);
     for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
-        out_results[i] = cg_scalar(c, bc_operands(block->last)[i]);
+        out_results[i] = cg_scalar(c, ct_operands(block->last)[i]);
 }

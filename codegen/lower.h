@@ -10,6 +10,7 @@
 #include "bytecode/module.h"
 #include "bytecode/report.h"
 #include "codegen/layout.h"
+#include "codegen/tile/ir.h"
 
 /* ---- targets ---- */
 
@@ -132,6 +133,7 @@ enum { CG_MAX_THREAD_BITS = 10 };
 typedef struct cg_func {
     const bc_module *m;
     const bc_function *f;
+    ct_func *ir; /* as passes have rewritten it */
     const cg_target *target;
     const tv_compile_options *options;
     cg_files *files;
@@ -145,13 +147,11 @@ typedef struct cg_func {
     uint32_t warp_bits;       /* of layouts */
     uint32_t strip_bits;      /* of these, the upper ones that are trips of a loop, not warps (codegen/strips.h) */
     struct cg_strips *strips; /* NULL: strip_bits is 0 */
-    cg_value *values;         /* by bc_value.id */
-    const bc_op *op;          /* being lowered */
-    const bc_op *numbered;    /* an op, and its number */
-    uint32_t number;
-    cg_layout **decided;   /* by value id: layouts of carried values that the first walk settled */
-    bool deciding;         /* that walk */
-    struct cg_fact *facts; /* by value id */
+    cg_value *values;         /* by ct_value.id */
+    const ct_op *op;          /* being lowered */
+    cg_layout **decided;      /* by value id: layouts of carried values that the first walk settled */
+    bool deciding;            /* that walk */
+    struct cg_fact *facts;    /* by value id */
     struct cg_constants *constants;
     struct cg_coords *coords;
     size_t text_before;           /* bytes of the kernels before this one */
@@ -180,13 +180,13 @@ typedef struct cg_func {
     tv_status status;
 } cg_func;
 
-static inline cg_value *cg_value_of(cg_func *c, const bc_value *v)
+static inline cg_value *cg_value_of(cg_func *c, const ct_value *v)
 {
     return &c->values[v->id];
 }
-static inline const bc_value *cg_result(const bc_op *op, unsigned i)
+static inline const ct_value *cg_result(const ct_op *op, unsigned i)
 {
-    return &bc_results(op)[i];
+    return &ct_results(op)[i];
 }
 /* Warps that a block has, as bits. */
 static inline uint32_t cg_real_warp_bits(const cg_func *c)
@@ -199,7 +199,7 @@ static inline uint32_t cg_threads(const cg_func *c)
 }
 
 /* Reports that the op cannot be compiled for the target, and stops. */
-void cg_unsupported(cg_func *c, const bc_op *op, const char *format, ...) TV_PRINTF(3, 4);
+void cg_unsupported(cg_func *c, const ct_op *op, const char *format, ...) TV_PRINTF(3, 4);
 void cg_no_memory(cg_func *c);
 /* What is emitted needs at least this ISA version. */
 static inline void cg_need_ptx(cg_func *c, uint8_t version)
@@ -243,11 +243,11 @@ void cg_put_registers(const cg_func *c, bc_text *out);
 /* ---- values in layouts ---- */
 
 /* layouts pass: v will be read in this layout. */
-void cg_want(cg_func *c, const bc_value *v, const cg_layout *l);
+void cg_want(cg_func *c, const ct_value *v, const cg_layout *l);
 /* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
-cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l);
+cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l);
 /* A rank-0 value. */
-cg_val cg_scalar(cg_func *c, const bc_value *v);
+cg_val cg_scalar(cg_func *c, const ct_value *v);
 /* condition ? a : b, any class. */
 cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b);
 /* to = from, a register or a constant of its class. */
@@ -257,7 +257,7 @@ cg_val cg_and(cg_func *c, cg_val a, cg_val b);
 /* An array of registers in the arena. */
 cg_val *cg_vals(cg_func *c, size_t count);
 /* The result of the op being lowered, in its home; further wanted layouts are made from it. */
-void cg_set(cg_func *c, const bc_value *v, cg_val *regs);
+void cg_set(cg_func *c, const ct_value *v, cg_val *regs);
 /* Another layout of the same elements (codegen/convert_layout.c). */
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
 /* Both layouts with places in shared memory for indices: an order of the elements without bank conflicts. The upper
@@ -265,7 +265,7 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
 void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to,
                        cg_layout *out_stored, cg_layout *out_loaded);
 /* A lazy value in a layout (codegen/lower.c). */
-cg_val *cg_lazy_regs(cg_func *c, const bc_op *op, const cg_layout *l);
+cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 
 /* How that is done. */
 typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES } cg_way;
@@ -308,18 +308,18 @@ void cg_scratch_apart_read(cg_func *c, const cg_span *span);
 /* ---- regions ---- */
 
 /* Sets the induction variable of a `for` body to a 64-bit counter. */
-void cg_set_counter(cg_func *c, const bc_block *body, cg_val counter);
-void cg_lower_op(cg_func *c, const bc_op *op);
+void cg_set_counter(cg_func *c, const ct_block *body, cg_val counter);
+void cg_lower_op(cg_func *c, const ct_op *op);
 /* Lowers the ops of a block; its arguments are set. */
-void cg_block(cg_func *c, const bc_block *block);
+void cg_block(cg_func *c, const ct_block *block);
 /* Before a terminator: storage of the blocks that it leaves goes back (codegen/op_alloca.c). */
-void cg_leave_block(cg_func *c, const bc_op *terminator);
+void cg_leave_block(cg_func *c, const ct_op *terminator);
 /* The body of a reduce or scan on scalars: args and results are registers. */
-void cg_inline_region(cg_func *c, const bc_block *block, const cg_val *args, cg_val *out_results);
+void cg_inline_region(cg_func *c, const ct_block *block, const cg_val *args, cg_val *out_results);
 
 /* ---- hooks ---- */
 
-typedef void cg_hook(cg_func *c, const bc_op *op);
+typedef void cg_hook(cg_func *c, const ct_op *op);
 #define HOOK(name) cg_hook cg_lower_##name;
 #include "codegen/hooks.def"
 

@@ -30,7 +30,7 @@ typedef struct cg_scaling {
 typedef struct cg_product {
     uint32_t m, n, k, batch;     /* bits; k of bytes where elements are packed */
     bc_kind in, acc, scale_kind; /* of scales, when scaled */
-    const bc_value *lhs, *rhs, *c, *result;
+    const ct_value *lhs, *rhs, *c, *result;
     bool scaled;               /* every block of K of a row of A and of a column of B has a scale */
     const cg_scaling *scaling; /* by the atom; NULL: it does not */
     uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
@@ -49,7 +49,7 @@ typedef struct cg_product {
 /* Where fragments of an operand come from. */
 typedef struct cg_operand {
     bool left;
-    const bc_value *v;
+    const ct_value *v;
     const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
     const cg_val *fragments; /* in registers, as fragments; else */
     bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
@@ -65,10 +65,10 @@ const uint8_t *cg_column_bits(const cg_product *p);
 /* ---- codegen/op_mma_scaled.c ---- */
 
 /* How the target scales the product, whose k counts elements; NULL: it does not. */
-const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_product *p);
+const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_product *p);
 /* The layout in which scales of A (left, side 0) or B (side 1) are wanted; and they, to p->scales. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
-void cg_take_scales(cg_func *c, const bc_op *op, cg_product *p, uint32_t side);
+void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side);
 /* d += a * b, with the scales of that step along K, and the instruction's rows and columns of that number. a and b as
    they are for all blocks of the step: groups of four registers, of A for even blocks and then for odd ones where they
    alternate; of those, where scales come after, of the first two instructions for one half of K, then of the next two.
@@ -100,7 +100,7 @@ void cg_widen_halves(cg_func *c, bool left, const cg_val *words, cg_val *out);
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d);
 
 /* Is the op a matrix product? NULL is not. */
-bool cg_is_product(const bc_op *op);
+bool cg_is_product(const ct_op *op);
 
 /* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
 void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
@@ -108,25 +108,25 @@ void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *o
 /* May the operands be read by wgmma? In a ring they may lie in pieces for which it has no description. */
 bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
 /* The product by wgmma: acc holds the accumulator, then the result. */
-void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
+void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
 /* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of
    K. */
-uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k);
+uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
 /* Is the op such a product? */
-bool cg_mma_is_async(const cg_func *c, const bc_op *op);
+bool cg_mma_is_async(const cg_func *c, const ct_op *op);
 
 /* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk
    there. CG_NO_FEED: it does not. */
-cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout *run);
+cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run);
 
 /* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has
    none. */
-uint32_t cg_mma_chain_warps(const bc_function *f);
+uint32_t cg_mma_chain_warps(const ct_func *f);
 
 /* The layout of the result of a product without an instruction. */
 cg_layout cg_plain_layout(const cg_func *c, const cg_product *p);
 /* Such a product: acc holds the accumulator in that layout, then the result. read: the layouts in which its operands
    are wanted: lhs, rhs, scales of lhs and rhs. */
-void cg_multiply_plain(cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *read, cg_val *acc);
+void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *read, cg_val *acc);
 
 #endif

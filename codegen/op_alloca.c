@@ -8,11 +8,11 @@
 
 typedef struct cg_alloca {
     struct cg_alloca *outer;
-    const bc_block *block;
+    const ct_block *block;
     cg_val address; /* as the heap gave it, in the first thread */
 } cg_alloca;
 
-static void assign_pointer(cg_func *c, const bc_op *op)
+static void assign_pointer(cg_func *c, const ct_op *op)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     cg_set_home(c, cg_result(op, 0), &scalar, 0);
@@ -20,17 +20,17 @@ static void assign_pointer(cg_func *c, const bc_op *op)
 
 /* ---- alloca ---- */
 
-void cg_assign_alloca(cg_func *c, const bc_op *op)
+void cg_assign_alloca(cg_func *c, const ct_op *op)
 {
     assign_pointer(c, op);
 }
 
-void cg_lower_alloca(cg_func *c, const bc_op *op)
+void cg_lower_alloca(cg_func *c, const ct_op *op)
 {
     enum { HEAP_ALIGNMENT = 16 };
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     int shift = cg_pointee_shift(cg_result(op, 0)->type);
-    uint64_t count = bc_attr_u(op, F_alloca_num_elem), align = bc_attr_u(op, F_alloca_alignment);
+    uint64_t count = ct_attr_u(op, F_alloca_num_elem), align = ct_attr_u(op, F_alloca_alignment);
     uint64_t spare = align > HEAP_ALIGNMENT ? align - HEAP_ALIGNMENT : 0;
     uint64_t bytes = shift < 0                           ? count / 2 + count % 2
                      : count > UINT64_MAX >> (shift + 1) ? UINT64_MAX >> 1
@@ -59,9 +59,9 @@ void cg_lower_alloca(cg_func *c, const bc_op *op)
 }
 
 /* The outermost block of ops that a terminator leaves. */
-static const bc_block *left_by(const bc_op *op)
+static const ct_block *left_by(const ct_op *op)
 {
-    const bc_block *block = op->block;
+    const ct_block *block = op->block;
     if (op->opcode == OP_yield)
         return block;
     while (block->parent
@@ -70,17 +70,17 @@ static const bc_block *left_by(const bc_op *op)
     return block;
 }
 
-static bool is_inside(const bc_block *block, const bc_block *outer)
+static bool is_inside(const ct_block *block, const ct_block *outer)
 {
     while (block != outer && block->parent)
         block = block->parent->block;
     return block == outer;
 }
 
-void cg_leave_block(cg_func *c, const bc_op *terminator)
+void cg_leave_block(cg_func *c, const ct_op *terminator)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
-    const bc_block *outer = left_by(terminator);
+    const ct_block *outer = left_by(terminator);
     if (!c->allocas || !is_inside(c->allocas->block, outer))
         return;
     uint32_t others = cg_label(c);
@@ -95,14 +95,14 @@ void cg_leave_block(cg_func *c, const bc_op *terminator)
 
 /* ---- globals ---- */
 
-void cg_assign_get_global(cg_func *c, const bc_op *op)
+void cg_assign_get_global(cg_func *c, const ct_op *op)
 {
     assign_pointer(c, op);
 }
 
-void cg_lower_get_global(cg_func *c, const bc_op *op)
+void cg_lower_get_global(cg_func *c, const ct_op *op)
 {
-    tv_str name = bc_attr_of(op, F_get_global_name)->string->s;
+    tv_str name = ct_attr_of(op, F_get_global_name)->string->s;
     cg_val *regs = cg_vals(c, 1);
     for (size_t i = 0; regs && i < c->m->global_count; i++) {
         if (!bc_str_eq(c->m->globals[i].name->s, name))

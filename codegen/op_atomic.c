@@ -23,7 +23,7 @@ enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81, VECTOR_BITS = 2 };
 
 /* Atomics of one op, while its elements are emitted. */
 typedef struct atomic {
-    const bc_op *op;
+    const ct_op *op;
     const char *order;
     bc_kind kind;
     uint64_t mode;
@@ -95,7 +95,7 @@ static bool is_acquire(uint64_t order)
     return order == BC_MemoryOrderingSemantics_acquire || order == BC_MemoryOrderingSemantics_acq_rel;
 }
 
-static bool has_bf16(cg_func *c, const bc_op *op, bc_kind kind, uint64_t mode)
+static bool has_bf16(cg_func *c, const ct_op *op, bc_kind kind, uint64_t mode)
 {
     if (kind != BC_BF16 || mode != BC_AtomicRMWMode_addf || (c->target->features & CG_HAS_BF16_ARITH))
         return true;
@@ -113,22 +113,22 @@ static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
 /* ---- through pointers ---- */
 
 /* Nobody reads what was there before, and an instruction without a result exists. */
-static bool is_red(const cg_func *c, const bc_op *op, uint64_t order)
+static bool is_red(const cg_func *c, const ct_op *op, uint64_t order)
 {
     return op->opcode == OP_atomic_rmw_tko && !c->facts[cg_result(op, 0)->id].used && !is_acquire(order)
-           && bc_attr_u(op, F_atomic_rmw_tko_mode) != BC_AtomicRMWMode_xchg;
+           && ct_attr_u(op, F_atomic_rmw_tko_mode) != BC_AtomicRMWMode_xchg;
 }
 
-static cg_ptr_op atomic_op_of(const cg_func *c, const bc_op *op)
+static cg_ptr_op atomic_op_of(const cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
-    if (is_red(c, op, p.order) && has_vectors(c, kind, bc_attr_u(op, F_atomic_rmw_tko_mode)))
+    if (is_red(c, op, p.order) && has_vectors(c, kind, ct_attr_u(op, F_atomic_rmw_tko_mode)))
         p.most_bits = VECTOR_BITS;
     return p;
 }
 
-static void assign_atomic(cg_func *c, const bc_op *op)
+static void assign_atomic(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = atomic_op_of(c, op);
     cg_layout l = cg_pointer_layout(c, &p);
@@ -141,10 +141,10 @@ static void emit_part(cg_func *c, void *user, const cg_pointer_part *part)
     emit(c, user, &part->access, part->count, part->reg);
 }
 
-static void lower_atomic(cg_func *c, const bc_op *op, atomic *a)
+static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
 {
     cg_ptr_op p = atomic_op_of(c, op);
-    const bc_value *result = cg_result(op, 0);
+    const ct_value *result = cg_result(op, 0);
     const cg_layout *l = &cg_value_of(c, result)->home;
     bool used = c->facts[result->id].used, red = is_red(c, op, p.order);
     a->order = cg_order_suffix(p.order, p.scope);
@@ -164,31 +164,31 @@ static void lower_atomic(cg_func *c, const bc_op *op, atomic *a)
         cg_set(c, result, a->result);
 }
 
-void cg_assign_atomic_rmw_tko(cg_func *c, const bc_op *op)
+void cg_assign_atomic_rmw_tko(cg_func *c, const ct_op *op)
 {
     assign_atomic(c, op);
 }
 
-void cg_lower_atomic_rmw_tko(cg_func *c, const bc_op *op)
+void cg_lower_atomic_rmw_tko(cg_func *c, const ct_op *op)
 {
-    lower_atomic(c, op, &(atomic){.op = op, .mode = bc_attr_u(op, F_atomic_rmw_tko_mode)});
+    lower_atomic(c, op, &(atomic){.op = op, .mode = ct_attr_u(op, F_atomic_rmw_tko_mode)});
 }
 
-void cg_assign_atomic_cas_tko(cg_func *c, const bc_op *op)
+void cg_assign_atomic_cas_tko(cg_func *c, const ct_op *op)
 {
     assign_atomic(c, op);
-    cg_want(c, bc_operand(op, F_atomic_cas_tko_cmp), &cg_value_of(c, cg_result(op, 0))->home);
+    cg_want(c, ct_operand(op, F_atomic_cas_tko_cmp), &cg_value_of(c, cg_result(op, 0))->home);
 }
 
-void cg_lower_atomic_cas_tko(cg_func *c, const bc_op *op)
+void cg_lower_atomic_cas_tko(cg_func *c, const ct_op *op)
 {
-    const bc_value *compare = bc_operand(op, F_atomic_cas_tko_cmp);
+    const ct_value *compare = ct_operand(op, F_atomic_cas_tko_cmp);
     lower_atomic(c, op, &(atomic){.op = op, .compare = cg_get(c, compare, &cg_value_of(c, cg_result(op, 0))->home)});
 }
 
 /* ---- through views ---- */
 
-void cg_assign_atomic_red_view_tko(cg_func *c, const bc_op *op)
+void cg_assign_atomic_red_view_tko(cg_func *c, const ct_op *op)
 {
     cg_assign_view_write(c, op);
 }
@@ -199,15 +199,15 @@ static void emit_tile_part(cg_func *c, void *user, const cg_tile_part *part)
     emit(c, user, &access, part->count, part->reg);
 }
 
-void cg_lower_atomic_red_view_tko(cg_func *c, const bc_op *op)
+void cg_lower_atomic_red_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
     atomic a = {.op = op,
                 .kind = bc_elem_kind(v.tile_type),
-                .mode = bc_attr_u(op, F_atomic_red_view_tko_mode),
-                .order = cg_order_suffix(bc_attr_u(op, F_atomic_red_view_tko_memory_ordering_semantics),
-                                         bc_attr_u(op, F_atomic_red_view_tko_memory_scope)),
+                .mode = ct_attr_u(op, F_atomic_red_view_tko_mode),
+                .order = cg_order_suffix(ct_attr_u(op, F_atomic_red_view_tko_memory_ordering_semantics),
+                                         ct_attr_u(op, F_atomic_red_view_tko_memory_scope)),
                 .value = cg_get(c, v.tile, l)};
     if (c->failed || !has_bf16(c, op, a.kind, a.mode))
         return;

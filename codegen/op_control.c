@@ -8,7 +8,7 @@
 
 typedef struct cg_loop {
     struct cg_loop *outer;
-    const bc_op *op;
+    const ct_op *op;
     uint32_t next_label, end_label;
     cg_val **carried; /* registers of the carried values, in the home of the block arguments */
     cg_val **results; /* of a `loop`: where break puts values */
@@ -16,7 +16,7 @@ typedef struct cg_loop {
 
 /* ---- layouts ---- */
 
-static cg_layout wish_or_default(cg_func *c, const bc_value *v, uint32_t *out_weight)
+static cg_layout wish_or_default(cg_func *c, const ct_value *v, uint32_t *out_weight)
 {
     cg_layout l;
     if (!cg_wish(c, v, &l, out_weight)) {
@@ -27,13 +27,13 @@ static cg_layout wish_or_default(cg_func *c, const bc_value *v, uint32_t *out_we
 }
 
 /* v is to be read where `home` lies: tokens and views need nothing. */
-static void want_like(cg_func *c, const bc_value *v, const bc_value *home)
+static void want_like(cg_func *c, const ct_value *v, const ct_value *home)
 {
     if (bc_is_tile(home->type))
         cg_want(c, v, &cg_value_of(c, home)->home);
 }
 
-static void settle(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t weight)
+static void settle(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
 {
     if (bc_is_tile(v->type))
         cg_set_home(c, v, l, weight);
@@ -41,7 +41,7 @@ static void settle(cg_func *c, const bc_value *v, const cg_layout *l, uint32_t w
 
 /* Homes of the block arguments `args` that start as inits: those of the first walk's last look, else what the init
    would like. */
-static void settle_carried(cg_func *c, bc_value *args, bc_value *const *inits, uint32_t count)
+static void settle_carried(cg_func *c, ct_value *args, ct_value *const *inits, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (!bc_is_tile(args[i].type))
@@ -59,7 +59,7 @@ static void settle_carried(cg_func *c, bc_value *args, bc_value *const *inits, u
 }
 
 /* During the first walk: what the loop gives back may know better. True when something changed. */
-static bool learn(cg_func *c, bc_value *args, bc_value *const *next, uint32_t count)
+static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t count)
 {
     bool changed = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -81,82 +81,82 @@ static bool learn(cg_func *c, bc_value *args, bc_value *const *next, uint32_t co
     return changed;
 }
 
-void cg_assign_for(cg_func *c, const bc_op *op)
+void cg_assign_for(cg_func *c, const ct_op *op)
 {
-    const bc_block *body = bc_regions(op)[0];
-    bc_range inits = bc_operand_range(op, F_for_init_values);
+    const ct_block *body = ct_regions(op)[0];
+    bc_range inits = ct_operand_range(op, F_for_init_values);
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (int round = 0; round < 2; round++) {
         cg_set_home(c, &body->args[0], &scalar, 0);
-        settle_carried(c, body->args + 1, bc_operands(op) + inits.first, inits.count);
+        settle_carried(c, body->args + 1, ct_operands(op) + inits.first, inits.count);
         cg_assign_block(c, body);
-        if (c->failed || !c->deciding || !learn(c, body->args + 1, bc_operands(body->last), inits.count))
+        if (c->failed || !c->deciding || !learn(c, body->args + 1, ct_operands(body->last), inits.count))
             break;
     }
     for (uint32_t i = 0; i < inits.count && !c->failed; i++) {
         const cg_value *arg = cg_value_of(c, &body->args[i + 1]);
-        want_like(c, bc_operands(body->last)[i], &body->args[i + 1]);
+        want_like(c, ct_operands(body->last)[i], &body->args[i + 1]);
         settle(c, cg_result(op, i), &arg->home, arg->weight);
     }
 }
 
-void cg_assign_loop(cg_func *c, const bc_op *op)
+void cg_assign_loop(cg_func *c, const ct_op *op)
 {
-    const bc_block *body = bc_regions(op)[0];
+    const ct_block *body = ct_regions(op)[0];
     for (uint32_t i = 0; i < op->result_count; i++) { /* breaks inside want them */
-        const bc_value *v = cg_result(op, i);
+        const ct_value *v = cg_result(op, i);
         cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type)
                                                            : cg_layout_scalar(c->warp_bits);
         if (c->decided[v->id])
             l = *c->decided[v->id];
         settle(c, v, &l, bc_is_tile(v->type) && v->type->rank ? CG_WEIGHT_DEFAULT : 0);
     }
-    settle_carried(c, body->args, bc_operands(op), op->operand_count);
+    settle_carried(c, body->args, ct_operands(op), op->operand_count);
     cg_assign_block(c, body);
 }
 
-static const bc_op *loop_of(const bc_op *op)
+static const ct_op *loop_of(const ct_op *op)
 {
-    const bc_op *p = op->block->parent;
+    const ct_op *p = op->block->parent;
     while (p && p->opcode != OP_for && p->opcode != OP_loop)
         p = p->block->parent;
     return p;
 }
 
-void cg_assign_continue(cg_func *c, const bc_op *op)
+void cg_assign_continue(cg_func *c, const ct_op *op)
 {
-    const bc_op *loop = loop_of(op);
-    if (loop->opcode == OP_for && op->block == bc_regions(loop)[0])
+    const ct_op *loop = loop_of(op);
+    if (loop->opcode == OP_for && op->block == ct_regions(loop)[0])
         return; /* the for looks at it itself */
-    const bc_block *body = bc_regions(loop)[0];
-    bc_value *args = body->args + (loop->opcode == OP_for);
+    const ct_block *body = ct_regions(loop)[0];
+    ct_value *args = body->args + (loop->opcode == OP_for);
     if (c->deciding)
-        learn(c, args, bc_operands(op), op->operand_count);
+        learn(c, args, ct_operands(op), op->operand_count);
     for (uint32_t i = 0; i < op->operand_count; i++)
-        want_like(c, bc_operands(op)[i], &args[i]);
+        want_like(c, ct_operands(op)[i], &args[i]);
 }
 
-void cg_assign_break(cg_func *c, const bc_op *op)
+void cg_assign_break(cg_func *c, const ct_op *op)
 {
-    const bc_op *loop = loop_of(op);
+    const ct_op *loop = loop_of(op);
     if (c->deciding)
-        learn(c, bc_results(loop), bc_operands(op), op->operand_count);
+        learn(c, ct_results(loop), ct_operands(op), op->operand_count);
     for (uint32_t i = 0; i < op->operand_count; i++)
-        want_like(c, bc_operands(op)[i], cg_result(loop, i));
+        want_like(c, ct_operands(op)[i], cg_result(loop, i));
 }
 
-void cg_assign_if(cg_func *c, const bc_op *op)
+void cg_assign_if(cg_func *c, const ct_op *op)
 {
     bool settled = false;
     for (unsigned r = 0; r < op->region_count; r++) {
-        const bc_block *block = bc_regions(op)[r];
+        const ct_block *block = ct_regions(op)[r];
         if (!block)
             continue;
         cg_assign_block(c, block);
         if (block->last->opcode != OP_yield || c->failed)
             continue;
         for (uint32_t i = 0; i < op->result_count; i++) {
-            const bc_value *from = bc_operands(block->last)[i], *to = cg_result(op, i);
+            const ct_value *from = ct_operands(block->last)[i], *to = cg_result(op, i);
             if (!settled && bc_is_tile(to->type)) {
                 uint32_t weight;
                 cg_layout l = wish_or_default(c, from, &weight);
@@ -167,19 +167,19 @@ void cg_assign_if(cg_func *c, const bc_op *op)
         settled = true;
     }
     for (uint32_t i = 0; i < op->result_count && !settled; i++) { /* both branches leave */
-        const bc_value *to = cg_result(op, i);
+        const ct_value *to = cg_result(op, i);
         cg_layout l = bc_is_tile(to->type) && to->type->rank ? cg_default_layout(c, to->type)
                                                              : cg_layout_scalar(c->warp_bits);
         settle(c, to, &l, 0);
     }
 }
 
-void cg_assign_yield(cg_func *c, const bc_op *op)
+void cg_assign_yield(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op; /* the if looks at it */
 }
 
-void cg_assign_return(cg_func *c, const bc_op *op)
+void cg_assign_return(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
 }
@@ -187,7 +187,7 @@ void cg_assign_return(cg_func *c, const bc_op *op)
 /* ---- moves ---- */
 
 /* New registers for a tile value in its home; NULL for what needs none. Tiles in strips lie in local memory. */
-static cg_val *slots_for(cg_func *c, const bc_value *v)
+static cg_val *slots_for(cg_func *c, const ct_value *v)
 {
     if (!bc_is_tile(v->type) || cg_strip_varies(c, &cg_value_of(c, v)->home))
         return NULL;
@@ -206,7 +206,7 @@ static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
 
 /* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh
    registers. */
-static void move_carried(cg_func *c, bc_value *const *values, const bc_value *homes, cg_val *const *slots,
+static void move_carried(cg_func *c, ct_value *const *values, const ct_value *homes, cg_val *const *slots,
                          uint32_t count)
 {
     cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
@@ -239,7 +239,7 @@ static void move_carried(cg_func *c, bc_value *const *values, const bc_value *ho
                 cg_move(c, slots[i][r], from[i][r]);
 }
 
-static cg_val **new_slots(cg_func *c, const bc_value *values, uint32_t count)
+static cg_val **new_slots(cg_func *c, const ct_value *values, uint32_t count)
 {
     cg_val **slots = bc_new(&c->arena, cg_val *, count + 1u);
     if (!slots)
@@ -253,7 +253,7 @@ static cg_val **new_slots(cg_func *c, const bc_value *values, uint32_t count)
 }
 
 /* like: the values that the slots were made for. */
-static void set_all(cg_func *c, const bc_value *values, const bc_value *like, cg_val *const *slots, uint32_t count)
+static void set_all(cg_func *c, const ct_value *values, const ct_value *like, cg_val *const *slots, uint32_t count)
 {
     for (uint32_t i = 0; i < count && !c->failed; i++)
         if (slots[i])
@@ -268,7 +268,7 @@ static void set_all(cg_func *c, const bc_value *values, const bc_value *like, cg
 
 /* ---- loops ---- */
 
-void cg_set_counter(cg_func *c, const bc_block *body, cg_val counter)
+void cg_set_counter(cg_func *c, const ct_block *body, cg_val counter)
 {
     bc_kind kind = bc_elem_kind(body->args[0].type);
     cg_val *iv = cg_vals(c, 1);
@@ -283,22 +283,22 @@ void cg_set_counter(cg_func *c, const bc_block *body, cg_val counter)
     cg_set(c, &body->args[0], iv);
 }
 
-void cg_lower_for(cg_func *c, const bc_op *op)
+void cg_lower_for(cg_func *c, const ct_op *op)
 {
-    const bc_block *body = bc_regions(op)[0];
-    bc_range inits = bc_operand_range(op, F_for_init_values);
+    const ct_block *body = ct_regions(op)[0];
+    bc_range inits = ct_operand_range(op, F_for_init_values);
     bc_kind kind = bc_elem_kind(body->args[0].type);
-    bool is_unsigned = bc_attr_u(op, F_for_unsigned_cmp) != 0;
+    bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
     cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
     uint32_t head = cg_label(c);
     loop.carried = new_slots(c, body->args + 1, inits.count);
     if (!loop.carried)
         return;
-    move_carried(c, bc_operands(op) + inits.first, body->args + 1, loop.carried, inits.count);
+    move_carried(c, ct_operands(op) + inits.first, body->args + 1, loop.carried, inits.count);
     /* Bounds and counter in 64 bits, so that no step overflows. */
-    cg_val low = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_lower_bound)));
-    cg_val high = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_upper_bound)));
-    cg_val step = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, bc_operand(op, F_for_step)));
+    cg_val low = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_lower_bound)));
+    cg_val high = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_upper_bound)));
+    cg_val step = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_step)));
     cg_val i = cg_new(c, CG_B64), out = cg_new(c, CG_PRED);
     cg_ins(c, "mov.b64 %v, %v", i, low);
     const char *sign = is_unsigned ? "u" : "s";
@@ -329,18 +329,18 @@ void cg_lower_for(cg_func *c, const bc_op *op)
     if (pipeline)
         cg_pipeline_end(c, pipeline);
     cg_order_loop(c, body);
-    set_all(c, bc_results(op), body->args + 1, loop.carried, inits.count);
+    set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
 }
 
-void cg_lower_loop(cg_func *c, const bc_op *op)
+void cg_lower_loop(cg_func *c, const ct_op *op)
 {
-    const bc_block *body = bc_regions(op)[0];
+    const ct_block *body = ct_regions(op)[0];
     cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
     loop.carried = new_slots(c, body->args, op->operand_count);
-    loop.results = new_slots(c, bc_results(op), op->result_count);
+    loop.results = new_slots(c, ct_results(op), op->result_count);
     if (!loop.carried || !loop.results)
         return;
-    move_carried(c, bc_operands(op), body->args, loop.carried, op->operand_count);
+    move_carried(c, ct_operands(op), body->args, loop.carried, op->operand_count);
     cg_order_loop(c, body);
     cg_place_label(c, loop.next_label);
     set_all(c, body->args, body->args, loop.carried, op->operand_count);
@@ -349,26 +349,26 @@ void cg_lower_loop(cg_func *c, const bc_op *op)
     c->loop = loop.outer;
     cg_place_label(c, loop.end_label);
     cg_order_loop(c, body);
-    set_all(c, bc_results(op), bc_results(op), loop.results, op->result_count);
+    set_all(c, ct_results(op), ct_results(op), loop.results, op->result_count);
 }
 
-void cg_lower_continue(cg_func *c, const bc_op *op)
+void cg_lower_continue(cg_func *c, const ct_op *op)
 {
     cg_loop *loop = c->loop;
-    const bc_block *body = bc_regions(loop->op)[0];
+    const ct_block *body = ct_regions(loop->op)[0];
     bool is_for = loop->op->opcode == OP_for;
-    move_carried(c, bc_operands(op), body->args + is_for, loop->carried, op->operand_count);
+    move_carried(c, ct_operands(op), body->args + is_for, loop->carried, op->operand_count);
     if (!is_for || op->block != body)
         cg_ins(c, "bra.uni %l", loop->next_label);
 }
 
-void cg_lower_break(cg_func *c, const bc_op *op)
+void cg_lower_break(cg_func *c, const ct_op *op)
 {
-    move_carried(c, bc_operands(op), bc_results(c->loop->op), c->loop->results, op->operand_count);
+    move_carried(c, ct_operands(op), ct_results(c->loop->op), c->loop->results, op->operand_count);
     cg_ins(c, "bra.uni %l", c->loop->end_label);
 }
 
-void cg_lower_return(cg_func *c, const bc_op *op)
+void cg_lower_return(cg_func *c, const ct_op *op)
 {
     (void)op;
     cg_ins(c, "ret");
@@ -376,17 +376,17 @@ void cg_lower_return(cg_func *c, const bc_op *op)
 
 /* ---- if ---- */
 
-void cg_lower_if(cg_func *c, const bc_op *op)
+void cg_lower_if(cg_func *c, const ct_op *op)
 {
     uint32_t else_label = cg_label(c), end_label = cg_label(c);
-    cg_val condition = cg_reg(c, cg_scalar(c, bc_operand(op, F_if_condition)));
-    const bc_block *then = bc_regions(op)[0], *otherwise = op->region_count > 1 ? bc_regions(op)[1] : NULL;
-    cg_val **slots = new_slots(c, bc_results(op), op->result_count);
+    cg_val condition = cg_reg(c, cg_scalar(c, ct_operand(op, F_if_condition)));
+    const ct_block *then = ct_regions(op)[0], *otherwise = op->region_count > 1 ? ct_regions(op)[1] : NULL;
+    cg_val **slots = new_slots(c, ct_results(op), op->result_count);
     if (!slots)
         return;
     cg_order before = cg_order_save(c);
     cg_ins(c, "@!%v bra %l", condition, else_label);
-    const bc_block *const blocks[] = {then, otherwise};
+    const ct_block *const blocks[] = {then, otherwise};
     for (int i = 0; i < 2 && !c->failed; i++) {
         if (i == 1)
             cg_place_label(c, else_label);
@@ -397,7 +397,7 @@ void cg_lower_if(cg_func *c, const bc_op *op)
             cg_order_restore(c, before);
         cg_block(c, blocks[i]);
         if (blocks[i]->last->opcode == OP_yield)
-            move_carried(c, bc_operands(blocks[i]->last), bc_results(op), slots, op->result_count);
+            move_carried(c, ct_operands(blocks[i]->last), ct_results(op), slots, op->result_count);
         if (i == 0)
             cg_ins(c, "bra.uni %l", end_label);
         else
@@ -405,10 +405,10 @@ void cg_lower_if(cg_func *c, const bc_op *op)
     }
     cg_order_join(c, before);
     cg_place_label(c, end_label);
-    set_all(c, bc_results(op), bc_results(op), slots, op->result_count);
+    set_all(c, ct_results(op), ct_results(op), slots, op->result_count);
 }
 
-void cg_lower_yield(cg_func *c, const bc_op *op)
+void cg_lower_yield(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op; /* the if moves the values */
 }

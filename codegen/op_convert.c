@@ -48,9 +48,9 @@ static cg_val magnitude(cg_func *c, cg_val x)
 
 /* ---- integers ---- */
 
-static cg_val extend(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
+static cg_val extend(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    bool is_signed = bc_attr_u(op, F_exti_signedness) == BC_Signedness_signed;
+    bool is_signed = ct_attr_u(op, F_exti_signedness) == BC_Signedness_signed;
     return to == BC_I64 ? cg_to_b64(c, from, is_signed, x) : cg_from_b32(c, to, cg_to_b32(c, from, is_signed, x));
 }
 
@@ -264,9 +264,9 @@ static cg_val from_f32(cg_func *c, bc_kind kind, bc_RoundingMode mode, cg_val x)
 
 /* ---- integer and float ---- */
 
-static cg_val integer_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
+static cg_val integer_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    bool is_signed = bc_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
+    bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
     cg_val wide = cg_reg(c, from == BC_I64 ? x : cg_to_b32(c, from, is_signed, x));
     if (to == BC_F64 || to == BC_F32 || to == BC_F16) {
         cg_val result = cg_new(c, cg_class_of(to));
@@ -279,10 +279,10 @@ static cg_val integer_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kin
 
 /* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in
    every form where `saturating` says so. */
-static cg_val float_to_integer(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
+static cg_val float_to_integer(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    bool is_signed = bc_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed,
-         saturating = bc_attr_u(op, F_ftoi_saturating);
+    bool is_signed = ct_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed,
+         saturating = ct_attr_u(op, F_ftoi_saturating);
     cg_val f = from == BC_F64 ? cg_reg(c, x) : cg_any_to_f32(c, from, x);
     const char *type = from == BC_F64 ? "f64" : "f32", *sign = is_signed ? "s" : "u";
     if (to == BC_I1) {
@@ -307,9 +307,9 @@ static cg_val float_to_integer(cg_func *c, const bc_op *op, bc_kind from, bc_kin
 
 /* ---- floats ---- */
 
-static cg_val float_to_float(cg_func *c, const bc_op *op, bc_kind from, bc_kind to, cg_val x)
+static cg_val float_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
 {
-    bc_RoundingMode mode = (bc_RoundingMode)bc_attr_u(op, F_ftof_rounding_mode);
+    bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     if (from != BC_F64)
         return from_f32(c, to, mode, cg_any_to_f32(c, from, x));
     if (to != BC_F32 && to != BC_F16)
@@ -341,10 +341,10 @@ static void pair_to_f8(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out)
     cg_split(c, kind, bytes, 2, 8, out);
 }
 
-bool cg_convert_pair(cg_func *c, const bc_op *op, const cg_val *x, cg_val *out)
+bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
-    bc_kind from = bc_elem_kind(bc_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
-    bc_RoundingMode mode = (bc_RoundingMode)bc_attr_u(op, F_ftof_rounding_mode);
+    bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
     bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero);
     cg_val wide[2] = {x[0], x[1]};
@@ -374,9 +374,9 @@ bool cg_convert_pair(cg_func *c, const bc_op *op, const cg_val *x, cg_val *out)
     return true;
 }
 
-cg_val cg_convert_element(cg_func *c, const bc_op *op, cg_val x)
+cg_val cg_convert_element(cg_func *c, const ct_op *op, cg_val x)
 {
-    bc_kind from = bc_elem_kind(bc_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     switch ((int)op->opcode) {
     case OP_exti: return extend(c, op, from, to, x);
     case OP_trunci: return truncate(c, from, to, x);

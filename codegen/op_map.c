@@ -261,17 +261,17 @@ static const char *rounding_text(uint64_t mode)
 }
 
 /* An attribute of the op by the name of its row; `absent` when it has none. */
-static uint64_t attribute(const bc_op *op, const char *name, uint64_t absent)
+static uint64_t attribute(const ct_op *op, const char *name, uint64_t absent)
 {
-    const bc_op_info *info = bc_info(op);
+    const bc_op_info *info = bc_info(op->from);
     const bc_row *attrs = bc_attr_rows(info);
     for (unsigned i = 0; i < info->attr_rows; i++)
         if (strcmp(attrs[i].name, name) == 0)
-            return bc_attrs(op)[i].u;
+            return bc_attrs(op->from)[i].u;
     return absent;
 }
 
-static modifiers modifiers_of(const bc_op *op)
+static modifiers modifiers_of(const ct_op *op)
 {
     static const char *const widths[] = {[1] = "1", [8] = "8", [16] = "16"};
     uint32_t bits = bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type));
@@ -292,13 +292,13 @@ static modifiers modifiers_of(const bc_op *op)
 }
 
 /* Which of an op's templates; "" is the ordinary one. */
-static const char *variant_of(const bc_op *op, map_type type)
+static const char *variant_of(const ct_op *op, map_type type)
 {
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
     switch ((int)op->opcode) {
     case OP_divi: {
         bool is_signed = attribute(op, "signedness", 0) == BC_Signedness_signed;
-        rounding = bc_attr_u(op, F_divi_rounding);
+        rounding = ct_attr_u(op, F_divi_rounding);
         return rounding == BC_RoundingMode_negative_inf   ? "_floor"
                : rounding != BC_RoundingMode_positive_inf ? ""
                : is_signed                                ? "_ceil"
@@ -318,12 +318,12 @@ static const char *variant_of(const bc_op *op, map_type type)
     }
 }
 
-static bool is_signed_op(const bc_op *op)
+static bool is_signed_op(const ct_op *op)
 {
     return op->opcode == OP_absi || attribute(op, "signedness", 0) == BC_Signedness_signed;
 }
 
-static cg_val integer_map(cg_func *c, const bc_op *op, bc_kind kind, const char *text, const modifiers *m,
+static cg_val integer_map(cg_func *c, const ct_op *op, bc_kind kind, const char *text, const modifiers *m,
                           const cg_val *operands)
 {
     cg_val wide[4], result = cg_new(c, kind == BC_I64 ? CG_B64 : CG_B32);
@@ -345,9 +345,9 @@ static const char *predicate_text(uint64_t predicate)
     return texts[predicate];
 }
 
-static cg_val compare(cg_func *c, const bc_op *op, const cg_val *operands)
+static cg_val compare(cg_func *c, const ct_op *op, const cg_val *operands)
 {
-    bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
+    bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
     cg_val result = cg_new(c, CG_PRED), x[2];
     const char *predicate = predicate_text(attribute(op, "comparison_predicate", 0));
     if (op->opcode == OP_cmpi) {
@@ -367,10 +367,10 @@ static cg_val compare(cg_func *c, const bc_op *op, const cg_val *operands)
     return result;
 }
 
-static cg_val pointer_offset(cg_func *c, const bc_op *op, const cg_val *operands)
+static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands)
 {
     const bc_type *pointer = cg_result(op, 0)->type->elem;
-    bc_kind pointee = (bc_kind)pointer->elem->kind, kind = bc_elem_kind(bc_operands(op)[1]->type);
+    bc_kind pointee = (bc_kind)pointer->elem->kind, kind = bc_elem_kind(ct_operands(op)[1]->type);
     uint32_t size = bc_kind_memory_bytes(pointee);
     cg_val result = cg_new(c, CG_B64);
     if (size && kind != BC_I64 && !operands[1].known) {
@@ -405,14 +405,14 @@ static bool invert_power_of_two(map_type type, cg_val *x)
 }
 
 /* By a template, or a function of codegen/math.def; false: by neither. Integers among the operands come in 32 bits. */
-static bool float_map(cg_func *c, const bc_op *op, map_type type, const modifiers *m, const cg_val *operands,
+static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifiers *m, const cg_val *operands,
                       cg_val *out_result)
 {
-    const char *name = bc_info(op)->name, *variant = variant_of(op, type), *text = find_template(name, variant, type);
+    const char *name = ct_op_name(op), *variant = variant_of(op, type), *text = find_template(name, variant, type);
     modifiers modified = *m;
     cg_val x[4];
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
-        bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
+        bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
         x[i] = type_of(kind) == TYPE_I32 ? cg_to_b32(c, kind, true, operands[i]) : operands[i];
     }
     if (op->opcode == OP_divf && (type == TYPE_F32 || type == TYPE_F64) && invert_power_of_two(type, &x[1])) {
@@ -433,7 +433,7 @@ static bool is_bitwise(uint8_t opcode)
     return opcode == OP_andi || opcode == OP_ori || opcode == OP_xori;
 }
 
-cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
+cg_val cg_map_element(cg_func *c, const ct_op *op, const cg_val *operands)
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     switch ((int)op->opcode) {
@@ -453,7 +453,7 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     default: break;
     }
     map_type type = type_of(kind);
-    const char *name = bc_info(op)->name;
+    const char *name = ct_op_name(op);
     modifiers m = modifiers_of(op);
     cg_val result;
     if (kind == BC_I1 && is_bitwise(op->opcode)) {
@@ -474,7 +474,7 @@ cg_val cg_map_element(cg_func *c, const bc_op *op, const cg_val *operands)
     } else if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
         cg_val wide[4];
         for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
-            wide[i] = bc_elem_kind(bc_operands(op)[i]->type) != kind ? operands[i]
+            wide[i] = bc_elem_kind(ct_operands(op)[i]->type) != kind ? operands[i]
                       : kind == BC_BF16 && operands[i].known         ? cg_const(CG_B32, operands[i].bits << 16)
                                                                      : cg_to_f32(c, kind, operands[i]);
         uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
@@ -507,7 +507,7 @@ static void split_pair(cg_func *c, bc_kind kind, cg_val wide, cg_val *out)
 }
 
 /* Two elements by one instruction; false: there is none. x[i]: the two of operand i. */
-static bool map_pair(cg_func *c, const bc_op *op, const cg_val *const *x, cg_val *out)
+static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out)
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     map_type one = type_of(kind), two = one == TYPE_F16 ? TYPE_F16X2 : one == TYPE_BF16 ? TYPE_BF16X2 : TYPE_F32X2;
@@ -515,7 +515,7 @@ static bool map_pair(cg_func *c, const bc_op *op, const cg_val *const *x, cg_val
         return cg_convert_pair(c, op, x[0], out);
     if (one != TYPE_F16 && one != TYPE_BF16 && !(one == TYPE_F32 && c->target->features & CG_HAS_F32_PAIRS))
         return false;
-    const char *text = find_template(bc_info(op)->name, variant_of(op, one), two);
+    const char *text = find_template(ct_op_name(op), variant_of(op, one), two);
     if (!text)
         return false;
     cg_val words[4], result = cg_new(c, one == TYPE_F32 ? CG_B64 : CG_B32);
@@ -542,7 +542,7 @@ static bool is_same(const cg_val *a, const cg_val *b)
 
 /* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the
    result. */
-static uint32_t idle_bits(const bc_op *op, const cg_layout *l, const cg_val *const *operands)
+static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *const *operands)
 {
     uint32_t idle = cg_layout_regs(l) - 1;
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
@@ -555,7 +555,7 @@ static uint32_t idle_bits(const bc_op *op, const cg_layout *l, const cg_val *con
     return idle;
 }
 
-cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
+cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
     const cg_fact *fact = &c->facts[cg_result(op, 0)->id];
@@ -568,7 +568,7 @@ cg_val *cg_map_regs(cg_func *c, const bc_op *op, const cg_layout *l)
         return out;
     }
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
-        operands[i] = cg_get(c, bc_operands(op)[i], l);
+        operands[i] = cg_get(c, ct_operands(op)[i], l);
         if (!operands[i])
             return NULL;
     }

@@ -3,18 +3,18 @@
 #include "codegen/order.h"
 #include "codegen/pointers.h"
 
-void cg_assign_load_ptr_tko(cg_func *c, const bc_op *op)
+void cg_assign_load_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     cg_layout l = cg_pointer_layout(c, &p);
-    const bc_value *padding = bc_operand(op, F_load_ptr_tko_padding_value);
+    const ct_value *padding = ct_operand(op, F_load_ptr_tko_padding_value);
     cg_set_home(c, cg_result(op, 0), &l, p.pointers->type->rank ? CG_WEIGHT_MEMORY : 0);
     cg_want_pointers(c, &p, &l);
     if (padding)
         cg_want(c, padding, &l);
 }
 
-void cg_assign_store_ptr_tko(cg_func *c, const bc_op *op)
+void cg_assign_store_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     cg_layout l = cg_pointer_layout(c, &p);
@@ -47,10 +47,10 @@ static void store_part(cg_func *c, void *user, const cg_pointer_part *part)
     cg_store_vector(c, &part->access, part->count, stored);
 }
 
-void cg_lower_load_ptr_tko(cg_func *c, const bc_op *op)
+void cg_lower_load_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
-    const bc_value *result = cg_result(op, 0), *padding = bc_operand(op, F_load_ptr_tko_padding_value);
+    const ct_value *result = cg_result(op, 0), *padding = ct_operand(op, F_load_ptr_tko_padding_value);
     const cg_layout *l = &cg_value_of(c, result)->home;
     bool weak = p.order == BC_MemoryOrderingSemantics_weak;
     move m = {.regs = cg_vals(c, cg_layout_regs(l)), .padding = padding && p.mask ? cg_get(c, padding, l) : NULL};
@@ -67,7 +67,7 @@ void cg_lower_load_ptr_tko(cg_func *c, const bc_op *op)
         cg_set(c, result, m.regs);
 }
 
-void cg_lower_store_ptr_tko(cg_func *c, const bc_op *op)
+void cg_lower_store_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;

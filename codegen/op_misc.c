@@ -3,7 +3,7 @@
 
 /* ---- block numbers ---- */
 
-static void lower_special(cg_func *c, const bc_op *op, const char *name)
+static void lower_special(cg_func *c, const ct_op *op, const char *name)
 {
     for (uint32_t i = 0; i < op->result_count; i++) {
         cg_val *regs = cg_vals(c, 1);
@@ -15,22 +15,22 @@ static void lower_special(cg_func *c, const bc_op *op, const char *name)
     }
 }
 
-void cg_assign_get_tile_block_id(cg_func *c, const bc_op *op)
+void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
 {
     cg_set_scalars(c, op);
 }
 
-void cg_lower_get_tile_block_id(cg_func *c, const bc_op *op)
+void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
 {
     lower_special(c, op, "ctaid");
 }
 
-void cg_assign_get_num_tile_blocks(cg_func *c, const bc_op *op)
+void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
 {
     cg_set_scalars(c, op);
 }
 
-void cg_lower_get_num_tile_blocks(cg_func *c, const bc_op *op)
+void cg_lower_get_num_tile_blocks(cg_func *c, const ct_op *op)
 {
     lower_special(c, op, "nctaid");
 }
@@ -38,11 +38,11 @@ void cg_lower_get_num_tile_blocks(cg_func *c, const bc_op *op)
 /* ---- tokens: order.c looks at the ops themselves ---- */
 
 #define NOTHING(name)                                  \
-    void cg_assign_##name(cg_func *c, const bc_op *op) \
+    void cg_assign_##name(cg_func *c, const ct_op *op) \
     {                                                  \
         (void)c, (void)op;                             \
     }                                                  \
-    void cg_lower_##name(cg_func *c, const bc_op *op)  \
+    void cg_lower_##name(cg_func *c, const ct_op *op)  \
     {                                                  \
         (void)c, (void)op;                             \
     }
@@ -58,35 +58,35 @@ static void lower_fence(cg_func *c, const char *instruction)
     cg_barrier(c);
 }
 
-void cg_assign_memory_fence_alias_tko(cg_func *c, const bc_op *op)
+void cg_assign_memory_fence_alias_tko(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
 }
 
-void cg_lower_memory_fence_alias_tko(cg_func *c, const bc_op *op)
+void cg_lower_memory_fence_alias_tko(cg_func *c, const ct_op *op)
 {
     (void)op;
     lower_fence(c, "fence.proxy.alias");
 }
 
-void cg_assign_gdc_wait_tko(cg_func *c, const bc_op *op)
+void cg_assign_gdc_wait_tko(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
 }
 
-void cg_lower_gdc_wait_tko(cg_func *c, const bc_op *op)
+void cg_lower_gdc_wait_tko(cg_func *c, const ct_op *op)
 {
     (void)op;
     if (c->target->features & CG_HAS_GDC)
         lower_fence(c, "griddepcontrol.wait");
 }
 
-void cg_assign_gdc_launch_dependents_tko(cg_func *c, const bc_op *op)
+void cg_assign_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
 }
 
-void cg_lower_gdc_launch_dependents_tko(cg_func *c, const bc_op *op)
+void cg_lower_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
 {
     (void)op;
     if (c->target->features & CG_HAS_GDC)
@@ -96,13 +96,13 @@ void cg_lower_gdc_launch_dependents_tko(cg_func *c, const bc_op *op)
 /* ---- multimem ---- */
 
 #define MULTIMEM(name)                                                                                                \
-    void cg_assign_##name(cg_func *c, const bc_op *op)                                                                \
+    void cg_assign_##name(cg_func *c, const ct_op *op)                                                                \
     {                                                                                                                 \
         cg_unsupported(c, op,                                                                                         \
                        "'" #name "' cannot be compiled: memory behind a multicast address needs several GPUs of one " \
                        "NVSwitch fabric, which nothing here sets up");                                                \
     }                                                                                                                 \
-    void cg_lower_##name(cg_func *c, const bc_op *op)                                                                 \
+    void cg_lower_##name(cg_func *c, const ct_op *op)                                                                 \
     {                                                                                                                 \
         (void)c, (void)op;                                                                                            \
     }
@@ -112,9 +112,9 @@ MULTIMEM(multimem_store_view_tko)
 
 /* ---- assume: facts.c looks at the predicate ---- */
 
-void cg_assign_assume(cg_func *c, const bc_op *op)
+void cg_assign_assume(cg_func *c, const ct_op *op)
 {
-    const bc_value *v = cg_result(op, 0), *from = bc_operand(op, F_assume_value);
+    const ct_value *v = cg_result(op, 0), *from = ct_operand(op, F_assume_value);
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     if (!bc_is_tile(v->type)) {
         cg_value_of(c, v)->form = CG_VIEW;
@@ -126,10 +126,10 @@ void cg_assign_assume(cg_func *c, const bc_op *op)
     }
 }
 
-void cg_lower_assume(cg_func *c, const bc_op *op)
+void cg_lower_assume(cg_func *c, const ct_op *op)
 {
-    const bc_value *v = cg_result(op, 0);
+    const ct_value *v = cg_result(op, 0);
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     if (bc_is_tile(v->type))
-        cg_set(c, v, cg_get(c, bc_operand(op, F_assume_value), &scalar));
+        cg_set(c, v, cg_get(c, ct_operand(op, F_assume_value), &scalar));
 }

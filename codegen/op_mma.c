@@ -21,7 +21,7 @@ static uint32_t log2_of(int64_t x)
     return n;
 }
 
-static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
+static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
 {
     static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false, NULL};
     static const cg_atom f16_f16 = {"m16n8k16.row.col.f16.f16.f16.f16", 4, 1, true, NULL};
@@ -52,8 +52,8 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
     else if (p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) /* f16 accumulators are widened */
         a = &f8_f32[(has & CG_HAS_F8_MMA) != 0][p->in == BC_F8E5M2];
     else if (op->opcode == OP_mmai)
-        a = &integer[bc_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
-                    [bc_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
+        a = &integer[ct_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
+                    [ct_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
     uint32_t packed = p->scaling ? p->scaling->packed : 0;
     if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
@@ -65,51 +65,51 @@ static bool find_atom(const cg_func *c, const bc_op *op, cg_product *p)
 
 /* ---- products that feed products ---- */
 
-bool cg_is_product(const bc_op *op)
+bool cg_is_product(const ct_op *op)
 {
     return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
 }
 
 /* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
-static const bc_op *product_behind(const bc_value *v, uint32_t *budget)
+static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
 {
-    const bc_op *op = v->op;
+    const ct_op *op = v->op;
     if (cg_is_product(op) || !op || *budget == 0)
         return cg_is_product(op) ? op : NULL;
     --*budget;
     if (!cg_is_map((bc_opcode)op->opcode))
         return NULL;
-    const bc_op *found = NULL;
+    const ct_op *found = NULL;
     for (uint32_t i = 0; i < op->operand_count && !found; i++)
-        found = product_behind(bc_operands(op)[i], budget);
+        found = product_behind(ct_operands(op)[i], budget);
     return found;
 }
 
-static const bc_op *product_before(const bc_op *op)
+static const ct_op *product_before(const ct_op *op)
 {
     uint32_t budget = 64;
-    return product_behind(bc_operands(op)[0], &budget);
+    return product_behind(ct_operands(op)[0], &budget);
 }
 
-static bool is_chained(const bc_op *op)
+static bool is_chained(const ct_op *op)
 {
     enum { MOST_OPS = 256 }; /* that are looked at for one that takes the result */
     if (product_before(op))
         return true;
     uint32_t count = 0;
-    for (const bc_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
+    for (const ct_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
         if (cg_is_product(next) && product_before(next) == op)
             return true;
     return false;
 }
 
-uint32_t cg_mma_chain_warps(const bc_function *f)
+uint32_t cg_mma_chain_warps(const ct_func *f)
 {
     enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
     uint32_t warps = 0;
-    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body)) {
-        const bc_op *before = cg_is_product(op) ? product_before(op) : NULL;
-        if (!before || cg_memory_bytes(bc_elem_kind(bc_operands(op)[0]->type)) != 2)
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        const ct_op *before = cg_is_product(op) ? product_before(op) : NULL;
+        if (!before || cg_memory_bytes(bc_elem_kind(ct_operands(op)[0]->type)) != 2)
             continue;
         const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
         uint32_t m = log2_of(result->shape[result->rank - 2]);
@@ -121,9 +121,9 @@ uint32_t cg_mma_chain_warps(const bc_function *f)
     return warps < 2 ? 0 : warps;
 }
 
-static cg_product product_of(const cg_func *c, const bc_op *op)
+static cg_product product_of(const cg_func *c, const ct_op *op)
 {
-    bc_value **operands = bc_operands(op);
+    ct_value **operands = ct_operands(op);
     const bc_type *a = operands[0]->type, *b = operands[1]->type;
     uint32_t r = a->rank;
     cg_product p = {.m = log2_of(a->shape[r - 2]),
@@ -167,14 +167,14 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
     return p->atom.element_bits == 2 && p->n >= 4 && runs_along_last(&l, p->n);
 }
 
-uint32_t cg_mma_part_bits(const cg_func *c, const bc_op *op, uint32_t *out_k)
+uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k)
 {
     cg_product p = product_of(c, op);
     *out_k = p.k + p.packed;
     return p.has_atom ? p.k - p.atom.k_bits : 0;
 }
 
-bool cg_mma_is_async(const cg_func *c, const bc_op *op)
+bool cg_mma_is_async(const cg_func *c, const ct_op *op)
 {
     return cg_is_product(op) && product_of(c, op).async;
 }
@@ -269,18 +269,18 @@ static bool same_threads(const cg_layout *from, const cg_layout *to)
 }
 
 /* The innermost loop around an op; NULL: none. */
-static const bc_op *loop_around(const bc_op *op)
+static const ct_op *loop_around(const ct_op *op)
 {
-    const bc_op *parent = op->block->parent;
+    const ct_op *parent = op->block->parent;
     while (parent && parent->opcode != OP_for && parent->opcode != OP_loop)
         parent = parent->block->parent;
     return parent;
 }
 
 /* Is v, an operand of the op, the same in every iteration of the loop around the op? */
-static bool is_made_before(const bc_value *v, const bc_op *op, const bc_op *loop)
+static bool is_made_before(const ct_value *v, const ct_op *op, const ct_op *loop)
 {
-    for (const bc_block *b = op->block; b != loop->block; b = b->parent->block) {
+    for (const ct_block *b = op->block; b != loop->block; b = b->parent->block) {
         if (v->op && v->op->block == b)
             return false;
         for (uint32_t i = 0; i < b->arg_count; i++)
@@ -291,18 +291,18 @@ static bool is_made_before(const bc_value *v, const bc_op *op, const bc_op *loop
 }
 
 /* Registers of accumulators that the products of a block hold in a thread. */
-static uint32_t accumulators_of(const cg_func *c, const bc_block *block)
+static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
 {
     uint32_t sum = 0;
-    for (const bc_op *op = block->first; op; op = op->next)
-        if (cg_is_product(op) && !cg_is_product(bc_operands(op)[2]->op))
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (cg_is_product(op) && !cg_is_product(ct_operands(op)[2]->op))
             sum += ((uint32_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits) / cg_threads(c);
     return sum;
 }
 
 /* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop?
  */
-static bool wants_fragments(const cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *home)
+static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     if (p->atom.element_bits != 1)
@@ -310,20 +310,20 @@ static bool wants_fragments(const cg_func *c, const bc_op *op, const cg_product 
     cg_layout l = fragment_layout(c, p);
     if (same_threads(home, &l))
         return true;
-    const bc_op *loop = loop_around(op);
+    const ct_op *loop = loop_around(op);
     uint32_t registers = cg_layout_regs(&l) / 2;
     return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
            && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
 }
 
-static cg_layout operand_home(cg_func *c, const bc_value *v)
+static cg_layout operand_home(cg_func *c, const ct_value *v)
 {
     cg_layout l;
     uint32_t weight;
     return cg_wish(c, v, &l, &weight) ? l : cg_default_layout(c, v->type);
 }
 
-static void assign_product(cg_func *c, const bc_op *op)
+static void assign_product(cg_func *c, const ct_op *op)
 {
     cg_product p = product_of(c, op);
     cg_layout *read = bc_new(&c->arena, cg_layout, 4), result;
@@ -334,7 +334,7 @@ static void assign_product(cg_func *c, const bc_op *op)
     read[0] = operand_home(c, p.lhs);
     read[1] = operand_home(c, p.rhs);
     for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
-        read[i - 1] = operand_home(c, bc_operands(op)[i]);
+        read[i - 1] = operand_home(c, ct_operands(op)[i]);
     if (p.has_atom) {
         read[0] = cg_with_halves(&p, true, &read[0]);
         read[1] = cg_with_halves(&p, false, &read[1]);
@@ -349,28 +349,28 @@ static void assign_product(cg_func *c, const bc_op *op)
     }
     cg_set_home(c, p.result, &result, CG_WEIGHT_MMA);
     for (uint32_t i = 0; i < op->operand_count; i++)
-        cg_want(c, bc_operands(op)[i], i == 2 ? &result : &read[i < 2 ? i : i - 1]);
+        cg_want(c, ct_operands(op)[i], i == 2 ? &result : &read[i < 2 ? i : i - 1]);
     cg_value_of(c, p.result)->source = read;
 }
 
-void cg_assign_mmaf(cg_func *c, const bc_op *op)
+void cg_assign_mmaf(cg_func *c, const ct_op *op)
 {
     assign_product(c, op);
 }
 
-void cg_assign_mmai(cg_func *c, const bc_op *op)
+void cg_assign_mmai(cg_func *c, const ct_op *op)
 {
     assign_product(c, op);
 }
 
-void cg_assign_mmaf_scaled(cg_func *c, const bc_op *op)
+void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
 {
     assign_product(c, op);
 }
 
 /* ---- operands ---- */
 
-cg_feed cg_mma_feed(cg_func *c, const bc_op *op, uint32_t index, const cg_layout *run)
+cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
     if (!cg_is_product(op) || index > 1)
         return CG_NO_FEED;
@@ -668,7 +668,7 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
         }
 }
 
-static void multiply_with_atom(cg_func *c, const bc_op *op, const cg_product *p, cg_val *acc)
+static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
 {
     cg_operand operands[2];
     uint32_t in_ring = cg_pipeline_parts(c, op), parts = in_ring ? in_ring : find_operands(c, p, operands);
@@ -700,7 +700,7 @@ static const char *why_plain(const cg_product *p)
     return "no instruction takes these types, or as few elements along k";
 }
 
-static void lower_product(cg_func *c, const bc_op *op)
+static void lower_product(cg_func *c, const ct_op *op)
 {
     cg_product p = product_of(c, op);
     const cg_layout *l = &cg_value_of(c, p.result)->home;
@@ -733,17 +733,17 @@ static void lower_product(cg_func *c, const bc_op *op)
         cg_set(c, p.result, acc);
 }
 
-void cg_lower_mmaf(cg_func *c, const bc_op *op)
+void cg_lower_mmaf(cg_func *c, const ct_op *op)
 {
     lower_product(c, op);
 }
 
-void cg_lower_mmai(cg_func *c, const bc_op *op)
+void cg_lower_mmai(cg_func *c, const ct_op *op)
 {
     lower_product(c, op);
 }
 
-void cg_lower_mmaf_scaled(cg_func *c, const bc_op *op)
+void cg_lower_mmaf_scaled(cg_func *c, const ct_op *op)
 {
     lower_product(c, op);
 }

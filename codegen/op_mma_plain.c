@@ -24,7 +24,7 @@ typedef struct side {
 } side;
 
 typedef struct plain {
-    const bc_op *op;
+    const ct_op *op;
     const cg_product *p;
     const cg_layout *layout; /* of the result */
     bc_kind scale_kind;
@@ -57,7 +57,7 @@ cg_layout cg_plain_layout(const cg_func *c, const cg_product *p)
 
 /* ---- operands in shared memory ---- */
 
-static uint32_t padded_bytes(bc_kind kind, const bc_value *v)
+static uint32_t padded_bytes(bc_kind kind, const ct_value *v)
 {
     return ((cg_memory_bytes(kind) << cg_shape_of(v->type).tile_bits) + 15) & ~15u;
 }
@@ -68,8 +68,8 @@ static uint32_t bytes_of(const plain *m, uint32_t parts)
     uint32_t all = 0;
     for (uint32_t i = 0; i < m->op->operand_count; i++)
         if (i != 2)
-            all += i < 2 ? ((padded_bytes(m->p->in, bc_operands(m->op)[i]) >> parts) + 15) & ~15u
-                         : padded_bytes(m->scale_kind, bc_operands(m->op)[i]);
+            all += i < 2 ? ((padded_bytes(m->p->in, ct_operands(m->op)[i]) >> parts) + 15) & ~15u
+                         : padded_bytes(m->scale_kind, ct_operands(m->op)[i]);
     return all;
 }
 
@@ -91,7 +91,7 @@ static cg_layout in_words(const cg_product *p, const cg_layout *l)
 static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_layout *read, uint32_t parts,
                           uint32_t part, cg_val scratch, uint32_t *offset)
 {
-    const bc_value *v = bc_operands(m->op)[index];
+    const ct_value *v = ct_operands(m->op)[index];
     bc_kind kind = index < 2 ? m->p->in : m->scale_kind;
     const cg_val *regs = cg_get(c, v, read);
     uint32_t bits = cg_shape_of(v->type).tile_bits, first = m->p->k - parts + (index == 1 ? m->p->n : 0);
@@ -119,7 +119,7 @@ static void put_operands(cg_func *c, plain *m, const cg_layout *read, uint32_t p
 
 static void describe_scales(plain *m)
 {
-    const bc_type *type = bc_operands(m->op)[3]->type;
+    const bc_type *type = ct_operands(m->op)[3]->type;
     uint32_t k = (uint32_t)tv_trailing_zeros((uint32_t)type->shape[type->rank - 1]);
     m->scale_kind = bc_elem_kind(type);
     m->block = m->p->k - k;
@@ -218,7 +218,7 @@ static void find_lines(cg_func *c, const plain *m, side *s)
 
 static bool is_signed_side(const plain *m, const side *s)
 {
-    return bc_attr_u(m->op, s->left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
+    return ct_attr_u(m->op, s->left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
 }
 
 /* The element at the address, or as many as are taken at once. */
@@ -327,7 +327,7 @@ static void add_part(cg_func *c, plain *m, cg_val k, uint32_t last)
     cg_scratch_read(c);
 }
 
-void cg_multiply_plain(cg_func *c, const bc_op *op, const cg_product *p, const cg_layout *read, cg_val *acc)
+void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *read, cg_val *acc)
 {
     plain m = {.op = op, .p = p, .layout = &cg_value_of(c, p->result)->home, .cls = p->acc == BC_F64 ? CG_B64 : CG_B32};
     uint32_t count = cg_layout_regs(m.layout);

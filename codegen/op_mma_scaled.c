@@ -7,7 +7,7 @@
 #include "codegen/memory.h"
 #include "codegen/mma.h"
 
-const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_product *p)
+const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     static const cg_scaling all[] = {
         {BC_F8E4M3FN,
@@ -56,7 +56,7 @@ const cg_scaling *cg_find_scaling(const cg_func *c, const bc_op *op, const cg_pr
         {BC_F4E2M1FN, 0, 5, 1, 1, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e2m1x2"}},
         {BC_F4E2M1FN, 0, 4, 1, 2, 1, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e2m1x2"}},
     };
-    const bc_type *scale = bc_operands(op)[3]->type;
+    const bc_type *scale = ct_operands(op)[3]->type;
     bool native = c->target->features & CG_HAS_BLOCK_SCALE;
     int64_t scales = scale->shape[scale->rank - 1];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -132,11 +132,11 @@ static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_
     return cut;
 }
 
-void cg_take_scales(cg_func *c, const bc_op *op, cg_product *p, uint32_t side)
+void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side)
 {
     const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
     uint32_t bits = word_bits(p), alternate = p->scaling->alternate, words = cg_layout_regs(l) >> bits;
-    const cg_val *scales = cg_get(c, bc_operands(op)[3 + side], l);
+    const cg_val *scales = cg_get(c, ct_operands(op)[3 + side], l);
     cg_val *out = cg_vals(c, cg_layout_regs(l)), some[4];
     if (p->scaling->after) {
         p->scales[side] = scales;

@@ -11,7 +11,7 @@
 /* ---- both ---- */
 
 /* Where a value is read that is looked at from outside. */
-static cg_layout layout_of(cg_func *c, const bc_value *v)
+static cg_layout layout_of(cg_func *c, const ct_value *v)
 {
     cg_layout l;
     uint32_t weight;
@@ -21,7 +21,7 @@ static cg_layout layout_of(cg_func *c, const bc_value *v)
 }
 
 /* Ops whose operands are only looked at note the layouts with the first op that asks. */
-static void want(cg_func *c, const bc_value *v)
+static void want(cg_func *c, const ct_value *v)
 {
     cg_layout l = layout_of(c, v);
     cg_want(c, v, &l);
@@ -73,22 +73,22 @@ static cg_val load_element(cg_func *c, const walk *w, bc_kind kind)
 
 /* ---- assert ---- */
 
-void cg_assign_assert(cg_func *c, const bc_op *op)
+void cg_assign_assert(cg_func *c, const ct_op *op)
 {
-    want(c, bc_operand(op, F_assert_condition));
+    want(c, ct_operand(op, F_assert_condition));
 }
 
 /* Prints the line of element `i` (32 bits; unused for a scalar). */
-static void print_failure(cg_func *c, const bc_op *op, cg_val i)
+static void print_failure(cg_func *c, const ct_op *op, cg_val i)
 {
-    const bc_string *message = bc_attr_of(op, F_assert_message)->string;
-    cg_shape s = cg_shape_of(bc_operand(op, F_assert_condition)->type);
+    const bc_string *message = ct_attr_of(op, F_assert_message)->string;
+    cg_shape s = cg_shape_of(ct_operand(op, F_assert_condition)->type);
     cg_val args[CG_MAX_PRINT_ARGS];
     uint32_t count = 0, line = 0, column;
     tv_str file;
     bc_text format;
     bc_text_init(&format, &c->m->arena.allocator);
-    if (bc_source_place(c->m, op->loc, &file, &line, &column)) {
+    if (bc_source_place(c->m, op->from->loc, &file, &line, &column)) {
         cg_put_literal(&format, file);
     } else {
         bc_text_puts(&format, "(unknown)");
@@ -119,7 +119,7 @@ static void print_failure(cg_func *c, const bc_op *op, cg_val i)
 }
 
 /* Whether the condition holds for all elements that the thread has. */
-static cg_val holds_here(cg_func *c, const bc_value *condition, const cg_layout *l)
+static cg_val holds_here(cg_func *c, const ct_value *condition, const cg_layout *l)
 {
     bool strips = cg_strip_varies(c, l);
     cg_val fails = cg_const(CG_PRED, 0), all = cg_const(CG_PRED, 1);
@@ -139,9 +139,9 @@ static cg_val holds_here(cg_func *c, const bc_value *condition, const cg_layout 
     return all;
 }
 
-void cg_lower_assert(cg_func *c, const bc_op *op)
+void cg_lower_assert(cg_func *c, const ct_op *op)
 {
-    const bc_value *condition = bc_operand(op, F_assert_condition);
+    const ct_value *condition = ct_operand(op, F_assert_condition);
     cg_layout l = layout_of(c, condition);
     uint32_t holds = cg_label(c);
     cg_val all = holds_here(c, condition, &l);
@@ -176,11 +176,11 @@ void cg_lower_assert(cg_func *c, const bc_op *op)
 
 /* ---- print ---- */
 
-void cg_assign_print_tko(cg_func *c, const bc_op *op)
+void cg_assign_print_tko(cg_func *c, const ct_op *op)
 {
-    bc_range args = bc_operand_range(op, F_print_tko_args);
+    bc_range args = ct_operand_range(op, F_print_tko_args);
     for (uint32_t i = 0; i < args.count; i++)
-        want(c, bc_operands(op)[args.first + i]);
+        want(c, ct_operands(op)[args.first + i]);
 }
 
 /* An element as device printf takes it: i1 and i4 zero-extended, i8 and i16 sign-extended, floats as double. */
@@ -249,7 +249,7 @@ static void print_brackets(cg_func *c, const cg_shape *s, cg_val i, const char *
     }
 }
 
-static void print_tile(cg_func *c, const bc_value *v, const bc_conversion *k, pending *p)
+static void print_tile(cg_func *c, const ct_value *v, const bc_conversion *k, pending *p)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_shape s = cg_shape_of(v->type);
@@ -275,18 +275,18 @@ static void print_tile(cg_func *c, const bc_value *v, const bc_conversion *k, pe
     cg_end_pieces(c, &pieces);
 }
 
-void cg_lower_print_tko(cg_func *c, const bc_op *op)
+void cg_lower_print_tko(cg_func *c, const ct_op *op)
 {
-    const bc_string *string = bc_attr_of(op, F_print_tko_str)->string;
+    const bc_string *string = ct_attr_of(op, F_print_tko_str)->string;
     tv_str format = string ? string->s : bc_str("");
-    bc_range args = bc_operand_range(op, F_print_tko_args);
+    bc_range args = ct_operand_range(op, F_print_tko_args);
     pending p = {.count = 0};
     bc_conversion k;
     size_t at = 0;
     uint32_t arg = 0;
     bool pieces = args.count > CG_MAX_PRINT_ARGS; /* more than one call */
     for (uint32_t i = 0; i < args.count; i++)
-        pieces = pieces || bc_operands(op)[args.first + i]->type->rank > 0;
+        pieces = pieces || ct_operands(op)[args.first + i]->type->rank > 0;
     if (pieces)
         cg_take_print_lock(c, is_first(c));
     bc_text_init(&p.format, &c->m->arena.allocator);
@@ -296,7 +296,7 @@ void cg_lower_print_tko(cg_func *c, const bc_op *op)
         if (more && k.as == BC_PRINT_PERCENT) {
             bc_text_puts(&p.format, "%%");
         } else if (more && arg < args.count) {
-            const bc_value *v = bc_operands(op)[args.first + arg++];
+            const ct_value *v = ct_operands(op)[args.first + arg++];
             if (p.count == CG_MAX_PRINT_ARGS)
                 flush_first(c, &p);
             if (v->type->rank)

@@ -12,10 +12,10 @@
 enum { MAX_OPERANDS = 16 };
 
 /* Mask of the element index bits of the dimension. */
-static uint32_t dim_mask(const bc_op *op, int row)
+static uint32_t dim_mask(const ct_op *op, int row)
 {
-    cg_shape s = cg_shape_of(bc_operands(op)[0]->type);
-    return cg_dim_mask(&s, (uint32_t)bc_attr_u(op, row));
+    cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
+    return cg_dim_mask(&s, (uint32_t)ct_attr_u(op, row));
 }
 
 /* ---- moving single registers between threads ---- */
@@ -68,26 +68,26 @@ static void shuffled_pair(cg_func *c, bc_kind kind, const char *how, const cg_va
 }
 
 /* out[i] = body(first[i], second[i]) for the operands of the op. */
-static void combine(cg_func *c, const bc_op *op, const cg_val *first, const cg_val *second, cg_val *out)
+static void combine(cg_func *c, const ct_op *op, const cg_val *first, const cg_val *second, cg_val *out)
 {
     cg_val args[2 * MAX_OPERANDS];
     for (uint32_t i = 0; i < op->operand_count; i++) {
         args[2 * i] = first[i];
         args[2 * i + 1] = second[i];
     }
-    cg_inline_region(c, bc_regions(op)[0], args, out);
+    cg_inline_region(c, ct_regions(op)[0], args, out);
 }
 
-static bool too_many(cg_func *c, const bc_op *op)
+static bool too_many(cg_func *c, const ct_op *op)
 {
     if (op->operand_count > MAX_OPERANDS)
-        cg_unsupported(c, op, "'%s' of %u tiles; %d at most", bc_info(op)->name, op->operand_count, MAX_OPERANDS);
+        cg_unsupported(c, op, "'%s' of %u tiles; %d at most", ct_op_name(op), op->operand_count, MAX_OPERANDS);
     return op->operand_count > MAX_OPERANDS;
 }
 
-static void assign_body(cg_func *c, const bc_op *op)
+static void assign_body(cg_func *c, const ct_op *op)
 {
-    const bc_block *body = bc_regions(op)[0];
+    const ct_block *body = ct_regions(op)[0];
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (uint32_t i = 0; i < body->arg_count; i++)
         cg_set_home(c, &body->args[i], &scalar, 0);
@@ -97,12 +97,12 @@ static void assign_body(cg_func *c, const bc_op *op)
 /* ---- reduce ---- */
 
 /* All operands are read in one layout: the wish that weighs most. */
-static cg_layout source_layout(cg_func *c, const bc_op *op)
+static cg_layout source_layout(cg_func *c, const ct_op *op)
 {
-    cg_layout best = cg_default_layout(c, bc_operands(op)[0]->type), l;
+    cg_layout best = cg_default_layout(c, ct_operands(op)[0]->type), l;
     uint32_t best_weight = 0, weight;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (cg_wish(c, bc_operands(op)[i], &l, &weight) && weight > best_weight) {
+        if (cg_wish(c, ct_operands(op)[i], &l, &weight) && weight > best_weight) {
             best = l;
             best_weight = weight;
         }
@@ -117,14 +117,14 @@ static cg_layout reduced_layout(const cg_layout *source, uint32_t mask, uint32_t
     return cg_layout_drop_copies(&l, out_kept);
 }
 
-void cg_assign_reduce(cg_func *c, const bc_op *op)
+void cg_assign_reduce(cg_func *c, const ct_op *op)
 {
     if (too_many(c, op))
         return;
     uint32_t mask = dim_mask(op, F_reduce_dim);
     cg_layout source = source_layout(c, op), result = reduced_layout(&source, mask, NULL);
     for (uint32_t i = 0; i < op->operand_count; i++) {
-        cg_want(c, bc_operands(op)[i], &source);
+        cg_want(c, ct_operands(op)[i], &source);
         cg_set_home(c, cg_result(op, i), &result, CG_WEIGHT_REDUCED);
     }
     cg_layout *kept = bc_new(&c->arena, cg_layout, 1);
@@ -137,7 +137,7 @@ void cg_assign_reduce(cg_func *c, const bc_op *op)
 }
 
 /* values[r][i]: partial results by register of the result's layout. */
-static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept,
+static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept,
                              cg_val (*values)[MAX_OPERANDS])
 {
     uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept, zero = 0;
@@ -147,7 +147,7 @@ static void reduce_registers(cg_func *c, const bc_op *op, const cg_layout *sourc
     uint32_t rest = cg_layout_regs(source) - 1;
     const cg_val *regs[MAX_OPERANDS];
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (!(regs[i] = cg_get(c, bc_operands(op)[i], source)))
+        if (!(regs[i] = cg_get(c, ct_operands(op)[i], source)))
             return;
     for (uint32_t k = 0; k <= cg_gather_bits(rest, kept); k++) {
         /* A balanced tree over the registers that fold into result register k. */
@@ -175,15 +175,15 @@ typedef struct redux {
 } redux;
 
 /* text NULL: the body is not one op on two integers of 32 bits at most that has such an instruction. */
-static redux redux_of(const bc_op *op)
+static redux redux_of(const ct_op *op)
 {
-    const bc_block *body = bc_regions(op)[0];
-    const bc_op *only = body->first;
-    bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
-    if (op->operand_count != 1 || only->next != body->last || bc_operands(body->last)[0]->op != only
+    const ct_block *body = ct_regions(op)[0];
+    const ct_op *only = body->first;
+    bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
+    if (op->operand_count != 1 || only->next != body->last || ct_operands(body->last)[0]->op != only
         || only->operand_count != 2 || (kind != BC_I1 && kind != BC_I8 && kind != BC_I16 && kind != BC_I32))
         return (redux){0};
-    const bc_value *a = bc_operands(only)[0], *b = bc_operands(only)[1], *args = body->args;
+    const ct_value *a = ct_operands(only)[0], *b = ct_operands(only)[1], *args = body->args;
     if (!(a == &args[0] && b == &args[1]) && !(a == &args[1] && b == &args[0]))
         return (redux){0};
     switch ((int)only->opcode) {
@@ -192,21 +192,21 @@ static redux redux_of(const bc_op *op)
     case OP_ori: return (redux){"or.b32", false};
     case OP_xori: return (redux){"xor.b32", false};
     case OP_mini:
-        return bc_attr_u(only, F_mini_signedness) == BC_Signedness_signed ? (redux){"min.s32", true}
+        return ct_attr_u(only, F_mini_signedness) == BC_Signedness_signed ? (redux){"min.s32", true}
                                                                           : (redux){"min.u32", false};
     case OP_maxi:
-        return bc_attr_u(only, F_maxi_signedness) == BC_Signedness_signed ? (redux){"max.s32", true}
+        return ct_attr_u(only, F_maxi_signedness) == BC_Signedness_signed ? (redux){"max.s32", true}
                                                                           : (redux){"max.u32", false};
     default: return (redux){0};
     }
 }
 
 /* Over all lanes by one instruction, where they hold different elements along the dimension. */
-static bool reduce_whole_warp(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
+static bool reduce_whole_warp(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
                               cg_val (*values)[MAX_OPERANDS])
 {
     redux by = redux_of(op);
-    bc_kind kind = bc_elem_kind(bc_operands(op)[0]->type);
+    bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
     for (uint32_t bit = 0; bit < CG_LANE_BITS; bit++)
         if (!by.text || !(source->lane[bit] & mask))
             return false;
@@ -219,14 +219,14 @@ static bool reduce_whole_warp(cg_func *c, const bc_op *op, const cg_layout *sour
 }
 
 /* One step of one or two neighbouring results. */
-static void reduce_lane_pair(cg_func *c, const bc_op *op, cg_val by, uint32_t count, cg_val (*values)[MAX_OPERANDS])
+static void reduce_lane_pair(cg_func *c, const ct_op *op, cg_val by, uint32_t count, cg_val (*values)[MAX_OPERANDS])
 {
     cg_val other[2][MAX_OPERANDS], pair[2];
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (count == 1) {
             other[0][i] = shuffled(c, "bfly", values[0][i], by);
         } else {
-            bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
+            bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
             shuffled_pair(c, kind, "bfly", (cg_val[]){values[0][i], values[1][i]}, by, pair);
             other[0][i] = pair[0];
             other[1][i] = pair[1];
@@ -235,7 +235,7 @@ static void reduce_lane_pair(cg_func *c, const bc_op *op, cg_val by, uint32_t co
         combine(c, op, values[k], other[k], values[k]);
 }
 
-static void reduce_lanes(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
+static void reduce_lanes(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
                          cg_val (*values)[MAX_OPERANDS])
 {
     if (reduce_whole_warp(c, op, source, mask, count, values))
@@ -250,7 +250,7 @@ static void reduce_lanes(cg_func *c, const bc_op *op, const cg_layout *source, u
 /* The partial results of all warps along the dimension, through shared memory. A partial result is an element of a
    tile: the index of the result, and above it the number of the warp, `warps` bits of it. parts[i]: of operand i,
    register k of warp n at k | n << register bits of the result. */
-static void exchange(cg_func *c, const bc_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
+static void exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
                      cg_val (*values)[MAX_OPERANDS], cg_val **parts)
 {
     uint32_t bytes = 0, offset = 0, count = cg_layout_regs(slots);
@@ -260,11 +260,11 @@ static void exchange(cg_func *c, const bc_op *op, const cg_layout *result, const
     all.tile_bits = slots->tile_bits;
     cg_val addresses[MAX_OPERANDS], *regs = cg_vals(c, count);
     for (uint32_t i = 0; i < op->operand_count; i++)
-        bytes += ((cg_memory_bytes(bc_elem_kind(bc_operands(op)[i]->type)) << slots->tile_bits) + 15) & ~15u;
+        bytes += ((cg_memory_bytes(bc_elem_kind(ct_operands(op)[i]->type)) << slots->tile_bits) + 15) & ~15u;
     cg_span span;
     cg_val base = cg_scratch_apart(c, bytes, &span);
     for (uint32_t i = 0; i < op->operand_count && regs; i++) {
-        bc_kind kind = bc_elem_kind(bc_operands(op)[i]->type);
+        bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
         addresses[i] = base;
         if (offset) {
             addresses[i] = cg_new(c, CG_B32);
@@ -279,12 +279,12 @@ static void exchange(cg_func *c, const bc_op *op, const cg_layout *result, const
     for (uint32_t i = 0; i < op->operand_count; i++) {
         parts[i] = cg_vals(c, cg_layout_regs(&all));
         if (parts[i])
-            cg_flat_load(c, bc_elem_kind(bc_operands(op)[i]->type), addresses[i], &all, parts[i]);
+            cg_flat_load(c, bc_elem_kind(ct_operands(op)[i]->type), addresses[i], &all, parts[i]);
     }
     cg_scratch_apart_read(c, &span);
 }
 
-static void reduce_warps(cg_func *c, const bc_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
+static void reduce_warps(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
                          cg_val (*values)[MAX_OPERANDS])
 {
     uint32_t warps = 0, count = cg_layout_regs(result);
@@ -317,7 +317,7 @@ static cg_val (*new_values(cg_func *c, uint32_t count))[MAX_OPERANDS]
     return values;
 }
 
-static void set_results(cg_func *c, const bc_op *op, uint32_t count, cg_val (*values)[MAX_OPERANDS])
+static void set_results(cg_func *c, const ct_op *op, uint32_t count, cg_val (*values)[MAX_OPERANDS])
 {
     for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
         cg_val *regs = cg_vals(c, count);
@@ -329,7 +329,7 @@ static void set_results(cg_func *c, const bc_op *op, uint32_t count, cg_val (*va
 }
 
 /* How many elements of the dimension meet where. */
-static void remark_reduce(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t mask)
+static void remark_reduce(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask)
 {
     uint32_t regs = 1, lanes = 1, warps = 1;
     for (uint32_t i = 0; i < source->reg_bits; i++)
@@ -351,7 +351,7 @@ static uint32_t strips_along(const cg_func *c, const cg_layout *source, uint32_t
     return cg_strip_mask(c, source) & ~*out_others;
 }
 
-bool cg_reduce_in_one_loop(cg_func *c, const bc_op *op)
+bool cg_reduce_in_one_loop(cg_func *c, const ct_op *op)
 {
     uint32_t others, all = ((uint32_t)1 << c->strip_bits) - 1;
     uint32_t along = strips_along(c, cg_value_of(c, cg_result(op, 0))->source, dim_mask(op, F_reduce_dim), &others);
@@ -360,7 +360,7 @@ bool cg_reduce_in_one_loop(cg_func *c, const bc_op *op)
 
 /* The registers of every strip along the dimension: values become their sums. The loop is the open one, if that has all
    strips; it ends. */
-static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, uint32_t kept, uint32_t along,
+static void reduce_along(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, uint32_t along,
                          uint32_t count, cg_val (*values)[MAX_OPERANDS])
 {
     if (!cg_strip_now(c) || cg_strip_now(c)->mask != along)
@@ -372,7 +372,7 @@ static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, u
     cg_ins(c, "setp.eq.u32 %v, %v, 0", first, cg_strip_now(c)->counter);
     for (uint32_t k = 0; k < count && !c->failed; k++) {
         for (uint32_t i = 0; i < op->operand_count; i++)
-            sums[k][i] = cg_strip_carried(c, cg_elem_class(bc_operands(op)[i]->type));
+            sums[k][i] = cg_strip_carried(c, cg_elem_class(ct_operands(op)[i]->type));
         cg_val next[MAX_OPERANDS];
         combine(c, op, sums[k], values[k], next);
         for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
@@ -384,7 +384,7 @@ static void reduce_along(cg_func *c, const bc_op *op, const cg_layout *source, u
     cg_strip_close(c);
 }
 
-static void reduce_in_strips(cg_func *c, const bc_op *op, const cg_layout *source, const cg_layout *result,
+static void reduce_in_strips(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result,
                              uint32_t mask, uint32_t kept, cg_val (*values)[MAX_OPERANDS])
 {
     uint32_t others, along = strips_along(c, source, mask, &others), count = cg_layout_regs(result);
@@ -402,7 +402,7 @@ static void reduce_in_strips(cg_func *c, const bc_op *op, const cg_layout *sourc
         cg_strip_close(c);
 }
 
-void cg_lower_reduce(cg_func *c, const bc_op *op)
+void cg_lower_reduce(cg_func *c, const ct_op *op)
 {
     uint32_t mask = dim_mask(op, F_reduce_dim), kept;
     const cg_layout source = *cg_value_of(c, cg_result(op, 0))->source;
@@ -430,10 +430,10 @@ typedef struct scan_shape {
     cg_layout layout;
 } scan_shape;
 
-static scan_shape scan_shape_of(const cg_func *c, const bc_op *op)
+static scan_shape scan_shape_of(const cg_func *c, const ct_op *op)
 {
-    cg_shape s = cg_shape_of(bc_operands(op)[0]->type);
-    uint32_t d = (uint32_t)bc_attr_u(op, F_scan_dim), bits = s.bits[d], count = 0;
+    cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
+    uint32_t d = (uint32_t)ct_attr_u(op, F_scan_dim), bits = s.bits[d], count = 0;
     uint8_t order[CG_MAX_TILE_BITS];
     scan_shape scan = {.shift = s.shift[d]};
     for (uint32_t k = 0; k < bits; k++)
@@ -452,13 +452,13 @@ static scan_shape scan_shape_of(const cg_func *c, const bc_op *op)
     return scan;
 }
 
-void cg_assign_scan(cg_func *c, const bc_op *op)
+void cg_assign_scan(cg_func *c, const ct_op *op)
 {
     if (too_many(c, op))
         return;
     scan_shape scan = scan_shape_of(c, op);
     for (uint32_t i = 0; i < op->operand_count; i++) {
-        cg_want(c, bc_operands(op)[i], &scan.layout);
+        cg_want(c, ct_operands(op)[i], &scan.layout);
         cg_set_home(c, cg_result(op, i), &scan.layout, CG_WEIGHT_DEFAULT);
     }
     assign_body(c, op);
@@ -466,7 +466,7 @@ void cg_assign_scan(cg_func *c, const bc_op *op)
 
 typedef struct scanner {
     cg_func *c;
-    const bc_op *op;
+    const ct_op *op;
     scan_shape shape;
     bool reverse;
 } scanner;
@@ -541,7 +541,7 @@ static void scan_registers(const scanner *s, scan_row *values, scan_row *totals,
     uint32_t steps = (uint32_t)1 << s->shape.regs, lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count;
     const cg_val *regs[MAX_OPERANDS];
     for (uint32_t i = 0; i < n; i++)
-        if (!(regs[i] = cg_get(c, bc_operands(s->op)[i], l)))
+        if (!(regs[i] = cg_get(c, ct_operands(s->op)[i], l)))
             return;
     cg_remark(c, s->op, CG_REMARK_Reduction, s->shape.warps ? TV_REMARK_MISSED : TV_REMARK_PASSED,
               "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", steps,
@@ -619,7 +619,7 @@ static cg_val scan_strips(const scanner *s, cg_val has, scan_row *totals, scan_r
     for (uint32_t k = 0; k < lines && !c->failed; k++) {
         cg_val carried[MAX_OPERANDS], joined[MAX_OPERANDS], sum[MAX_OPERANDS];
         for (uint32_t i = 0; i < n; i++)
-            carried[i] = cg_strip_carried(c, cg_elem_class(bc_operands(s->op)[i]->type));
+            carried[i] = cg_strip_carried(c, cg_elem_class(ct_operands(s->op)[i]->type));
         combine(c, s->op, carried, before[k], joined);
         combine(c, s->op, carried, totals[k], sum);
         for (uint32_t i = 0; i < n && !c->failed; i++) {
@@ -652,9 +652,9 @@ static void scan_lines(const scanner *s)
     set_results(c, s->op, cg_layout_regs(l), values);
 }
 
-void cg_lower_scan(cg_func *c, const bc_op *op)
+void cg_lower_scan(cg_func *c, const ct_op *op)
 {
-    scanner s = {.c = c, .op = op, .shape = scan_shape_of(c, op), .reverse = bc_attr_u(op, F_scan_reverse) != 0};
+    scanner s = {.c = c, .op = op, .shape = scan_shape_of(c, op), .reverse = ct_attr_u(op, F_scan_reverse) != 0};
     uint32_t others = 0, along = 0;
     if (cg_strip_varies(c, &s.shape.layout))
         along = strips_along(c, &s.shape.layout, dim_mask(op, F_scan_dim), &others);

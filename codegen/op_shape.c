@@ -8,14 +8,14 @@
 #include "codegen/stage.h"
 #include "codegen/strips.h"
 
-static cg_layout wish_or_default(cg_func *c, const bc_value *v)
+static cg_layout wish_or_default(cg_func *c, const ct_value *v)
 {
     cg_layout l;
     uint32_t weight;
     return cg_wish(c, v, &l, &weight) ? l : cg_default_layout(c, v->type);
 }
 
-static uint32_t weight_of(cg_func *c, const bc_value *v)
+static uint32_t weight_of(cg_func *c, const ct_value *v)
 {
     cg_layout l;
     uint32_t weight;
@@ -25,11 +25,11 @@ static uint32_t weight_of(cg_func *c, const bc_value *v)
 /* ---- slices ---- */
 
 /* Which slice an op means: index bits of the large tile. Known where all indices are constants, else computed. */
-static cg_val slice_index(cg_func *c, const bc_op *op, bc_range indices, const cg_shape *small, const cg_shape *large)
+static cg_val slice_index(cg_func *c, const ct_op *op, bc_range indices, const cg_shape *small, const cg_shape *large)
 {
     cg_val sum = cg_const(CG_B32, 0);
     for (uint32_t d = 0; d < indices.count; d++) {
-        const bc_value *index = bc_operands(op)[indices.first + d];
+        const ct_value *index = ct_operands(op)[indices.first + d];
         uint32_t bits = large->bits[d] - small->bits[d], shift = large->shift[d] + small->bits[d];
         if (!bits)
             continue;
@@ -51,10 +51,10 @@ static cg_val slice_index(cg_func *c, const bc_op *op, bc_range indices, const c
     return sum;
 }
 
-static bool is_constant(cg_func *c, const bc_op *op, bc_range indices)
+static bool is_constant(cg_func *c, const ct_op *op, bc_range indices)
 {
     for (uint32_t d = 0; d < indices.count; d++)
-        if (!c->facts[bc_operands(op)[indices.first + d]->id].constant)
+        if (!c->facts[ct_operands(op)[indices.first + d]->id].constant)
             return false;
     return true;
 }
@@ -93,12 +93,12 @@ static bool only_in_registers(const cg_layout *l, uint32_t mask)
     return apart;
 }
 
-static extract_plan plan_extract(cg_func *c, const bc_op *op)
+static extract_plan plan_extract(cg_func *c, const ct_op *op)
 {
     enum { MOST_CHOICES = 3 }; /* log2 of the slices among which registers are chosen one by one */
-    const bc_value *source = bc_operand(op, F_extract_source);
+    const ct_value *source = ct_operand(op, F_extract_source);
     const bc_type *result = cg_result(op, 0)->type;
-    bc_range indices = bc_operand_range(op, F_extract_indices);
+    bc_range indices = ct_operand_range(op, F_extract_indices);
     extract_plan p = {.small = cg_shape_of(result), .large = cg_shape_of(source->type)};
     uint32_t bytes = cg_memory_bytes(bc_elem_kind(result)) << p.large.tile_bits;
     p.mask = cg_slice_mask(&p.small, &p.large);
@@ -124,15 +124,15 @@ static extract_plan plan_extract(cg_func *c, const bc_op *op)
     return p;
 }
 
-bool cg_extract_in_registers(cg_func *c, const bc_op *op)
+bool cg_extract_in_registers(cg_func *c, const ct_op *op)
 {
     return plan_extract(c, op).in_registers;
 }
 
-void cg_assign_extract(cg_func *c, const bc_op *op)
+void cg_assign_extract(cg_func *c, const ct_op *op)
 {
     extract_plan p = plan_extract(c, op);
-    const bc_value *source = bc_operand(op, F_extract_source), *result = cg_result(op, 0);
+    const ct_value *source = ct_operand(op, F_extract_source), *result = cg_result(op, 0);
     cg_set_home(c, result, &p.result, result->type->rank ? weight_of(c, source) : 0);
     cg_want(c, source, &p.source);
 }
@@ -161,12 +161,12 @@ static cg_val *choose(cg_func *c, const extract_plan *p, const cg_val *regs, cg_
     return out;
 }
 
-void cg_lower_extract(cg_func *c, const bc_op *op)
+void cg_lower_extract(cg_func *c, const ct_op *op)
 {
     extract_plan p = plan_extract(c, op);
-    const bc_value *source = bc_operand(op, F_extract_source), *result = cg_result(op, 0);
+    const ct_value *source = ct_operand(op, F_extract_source), *result = cg_result(op, 0);
     bc_kind kind = bc_elem_kind(result->type);
-    cg_val slice = slice_index(c, op, bc_operand_range(op, F_extract_indices), &p.small, &p.large);
+    cg_val slice = slice_index(c, op, ct_operand_range(op, F_extract_indices), &p.small, &p.large);
     if (p.in_strips) {
         cg_strip_extract(c, source, &p.source, &(cg_slice){p.mask, cg_reg(c, slice)}, result);
         return;
@@ -214,9 +214,9 @@ static cg_val *merge(cg_func *c, const cg_layout *l, uint32_t mask, cg_val slice
     return out;
 }
 
-void cg_assign_insert(cg_func *c, const bc_op *op)
+void cg_assign_insert(cg_func *c, const ct_op *op)
 {
-    const bc_value *source = bc_operand(op, F_insert_source), *destination = bc_operand(op, F_insert_destination);
+    const ct_value *source = ct_operand(op, F_insert_source), *destination = ct_operand(op, F_insert_destination);
     cg_shape small = cg_shape_of(source->type), large = cg_shape_of(destination->type);
     cg_layout l = wish_or_default(c, destination), part = cg_layout_unembed(&l, &small, &large);
     part = cg_layout_drop_copies(&part, NULL);
@@ -225,26 +225,26 @@ void cg_assign_insert(cg_func *c, const bc_op *op)
     cg_want(c, source, &part);
 }
 
-void cg_lower_insert(cg_func *c, const bc_op *op)
+void cg_lower_insert(cg_func *c, const ct_op *op)
 {
-    const bc_value *source = bc_operand(op, F_insert_source), *destination = bc_operand(op, F_insert_destination);
+    const ct_value *source = ct_operand(op, F_insert_source), *destination = ct_operand(op, F_insert_destination);
     cg_shape small = cg_shape_of(source->type), large = cg_shape_of(destination->type);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept;
     part = cg_layout_drop_copies(&part, &kept);
-    cg_val slice = slice_index(c, op, bc_operand_range(op, F_insert_indices), &small, &large);
+    cg_val slice = slice_index(c, op, ct_operand_range(op, F_insert_indices), &small, &large);
     cg_val *out = merge(c, l, cg_slice_mask(&small, &large), slice, kept, cg_get(c, source, &part),
                         cg_get(c, destination, l), false);
     if (out && !c->failed)
         cg_set(c, cg_result(op, 0), out);
 }
 
-void cg_assign_cat(cg_func *c, const bc_op *op)
+void cg_assign_cat(cg_func *c, const ct_op *op)
 {
-    const bc_value *lhs = bc_operand(op, F_cat_lhs), *rhs = bc_operand(op, F_cat_rhs), *result = cg_result(op, 0);
+    const ct_value *lhs = ct_operand(op, F_cat_lhs), *rhs = ct_operand(op, F_cat_rhs), *result = cg_result(op, 0);
     cg_shape small = cg_shape_of(lhs->type), large = cg_shape_of(result->type);
-    const bc_value *like = weight_of(c, rhs) > weight_of(c, lhs) ? rhs : lhs;
+    const ct_value *like = weight_of(c, rhs) > weight_of(c, lhs) ? rhs : lhs;
     cg_layout part = wish_or_default(c, like);
     part = cg_layout_drop_copies(&part, NULL);
     cg_layout l = cg_layout_embed(&part, &small, &large);
@@ -258,9 +258,9 @@ void cg_assign_cat(cg_func *c, const bc_op *op)
     cg_want(c, rhs, &part);
 }
 
-void cg_lower_cat(cg_func *c, const bc_op *op)
+void cg_lower_cat(cg_func *c, const ct_op *op)
 {
-    const bc_value *lhs = bc_operand(op, F_cat_lhs), *rhs = bc_operand(op, F_cat_rhs), *result = cg_result(op, 0);
+    const ct_value *lhs = ct_operand(op, F_cat_lhs), *rhs = ct_operand(op, F_cat_rhs), *result = cg_result(op, 0);
     cg_shape small = cg_shape_of(lhs->type), large = cg_shape_of(result->type);
     const cg_layout *l = &cg_value_of(c, result)->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
@@ -289,18 +289,18 @@ typedef struct repack {
     bool split; /* large to small */
 } repack;
 
-static repack repack_of(const bc_op *op)
+static repack repack_of(const ct_op *op)
 {
-    repack p = {.from = bc_elem_kind(bc_operands(op)[0]->type), .to = bc_elem_kind(cg_result(op, 0)->type)};
+    repack p = {.from = bc_elem_kind(ct_operands(op)[0]->type), .to = bc_elem_kind(cg_result(op, 0)->type)};
     uint32_t from = packed_bits(p.from), to = packed_bits(p.to);
     p.split = from > to;
     p.n = p.split ? log2_of(from / to) : log2_of(to / from);
     return p;
 }
 
-static void assign_repack(cg_func *c, const bc_op *op)
+static void assign_repack(cg_func *c, const ct_op *op)
 {
-    const bc_value *source = bc_operands(op)[0], *result = cg_result(op, 0);
+    const ct_value *source = ct_operands(op)[0], *result = cg_result(op, 0);
     repack p = repack_of(op);
     cg_layout l = wish_or_default(c, source), home;
     uint8_t bits[8];
@@ -389,9 +389,9 @@ static cg_val join_elements(cg_func *c, const repack *p, const cg_val *x)
     return from_words(c, p->to, sums[0], sums[1]);
 }
 
-static void lower_repack(cg_func *c, const bc_op *op)
+static void lower_repack(cg_func *c, const ct_op *op)
 {
-    const bc_value *source = bc_operands(op)[0], *result = cg_result(op, 0);
+    const ct_value *source = ct_operands(op)[0], *result = cg_result(op, 0);
     if (cg_stage_of(c, result))
         return;
     repack p = repack_of(op);
@@ -416,22 +416,22 @@ static void lower_repack(cg_func *c, const bc_op *op)
         cg_set(c, result, out);
 }
 
-void cg_assign_pack(cg_func *c, const bc_op *op)
+void cg_assign_pack(cg_func *c, const ct_op *op)
 {
     assign_repack(c, op);
 }
 
-void cg_lower_pack(cg_func *c, const bc_op *op)
+void cg_lower_pack(cg_func *c, const ct_op *op)
 {
     lower_repack(c, op);
 }
 
-void cg_assign_unpack(cg_func *c, const bc_op *op)
+void cg_assign_unpack(cg_func *c, const ct_op *op)
 {
     assign_repack(c, op);
 }
 
-void cg_lower_unpack(cg_func *c, const bc_op *op)
+void cg_lower_unpack(cg_func *c, const ct_op *op)
 {
     lower_repack(c, op);
 }

@@ -8,15 +8,15 @@
 
 /* ---- making views ---- */
 
-void cg_assign_make_tensor_view(cg_func *c, const bc_op *op)
+void cg_assign_make_tensor_view(cg_func *c, const ct_op *op)
 {
-    const bc_value *v = cg_result(op, 0);
+    const ct_value *v = cg_result(op, 0);
     cg_value *x = cg_value_of(c, v);
     uint32_t rank = v->type->rank;
-    bc_range extents = bc_operand_range(op, F_make_tensor_view_dynamic_shape);
-    bc_range strides = bc_operand_range(op, F_make_tensor_view_dynamic_strides);
+    bc_range extents = ct_operand_range(op, F_make_tensor_view_dynamic_shape);
+    bc_range strides = ct_operand_range(op, F_make_tensor_view_dynamic_strides);
     cg_view *view = bc_new(&c->arena, cg_view, 1);
-    const bc_value **values = bc_new(&c->arena, const bc_value *, 2 * rank + 1u);
+    const ct_value **values = bc_new(&c->arena, const ct_value *, 2 * rank + 1u);
     cg_val *regs = bc_new(&c->arena, cg_val, 2 * rank + 1u);
     if (!view || !values || !regs) {
         cg_no_memory(c);
@@ -24,28 +24,28 @@ void cg_assign_make_tensor_view(cg_func *c, const bc_op *op)
     }
     *view = (cg_view){.tensor = v->type,
                       .maker = op,
-                      .base = bc_operand(op, F_make_tensor_view_base),
+                      .base = ct_operand(op, F_make_tensor_view_base),
                       .extents = values,
                       .strides = values + rank,
                       .extent = regs,
                       .stride = regs + rank};
     for (uint32_t d = 0, e = 0, s = 0; d < rank; d++) {
         if (v->type->shape[d] == BC_DYNAMIC)
-            view->extents[d] = bc_operands(op)[extents.first + e++];
+            view->extents[d] = ct_operands(op)[extents.first + e++];
         if (v->type->strides[d] == BC_DYNAMIC)
-            view->strides[d] = bc_operands(op)[strides.first + s++];
+            view->strides[d] = ct_operands(op)[strides.first + s++];
     }
     x->form = CG_VIEW;
     x->view = view;
 }
 
-static cg_val dimension(cg_func *c, int64_t fixed, const bc_value *dynamic)
+static cg_val dimension(cg_func *c, int64_t fixed, const ct_value *dynamic)
 {
     return dynamic ? cg_to_b64(c, bc_elem_kind(dynamic->type), false, cg_scalar(c, dynamic))
                    : cg_const(CG_B64, (uint64_t)fixed);
 }
 
-void cg_lower_make_tensor_view(cg_func *c, const bc_op *op)
+void cg_lower_make_tensor_view(cg_func *c, const ct_op *op)
 {
     cg_view *view = cg_value_of(c, cg_result(op, 0))->view;
     view->address = cg_scalar(c, view->base);
@@ -55,19 +55,19 @@ void cg_lower_make_tensor_view(cg_func *c, const bc_op *op)
     }
 }
 
-static void same_view(cg_func *c, const bc_op *op)
+static void same_view(cg_func *c, const ct_op *op)
 {
     cg_value *x = cg_value_of(c, cg_result(op, 0));
     x->form = CG_VIEW;
-    x->view = cg_value_of(c, bc_operands(op)[0])->view;
+    x->view = cg_value_of(c, ct_operands(op)[0])->view;
 }
 
 #define TILE_VIEW(name)                                                \
-    void cg_assign_##name(cg_func *c, const bc_op *op)                 \
+    void cg_assign_##name(cg_func *c, const ct_op *op)                 \
     {                                                                  \
         same_view(c, op);                                              \
     }                                                                  \
-    void cg_lower_##name(cg_func *c, const bc_op *op)                  \
+    void cg_lower_##name(cg_func *c, const ct_op *op)                  \
     {                                                                  \
         (void)c, (void)op; /* the tensor's registers are the view's */ \
     }
@@ -77,18 +77,18 @@ TILE_VIEW(make_gather_scatter_view)
 
 /* ---- asking for sizes ---- */
 
-void cg_assign_get_tensor_shape(cg_func *c, const bc_op *op)
+void cg_assign_get_tensor_shape(cg_func *c, const ct_op *op)
 {
     cg_set_scalars(c, op);
 }
 
-void cg_assign_get_index_space_shape(cg_func *c, const bc_op *op)
+void cg_assign_get_index_space_shape(cg_func *c, const ct_op *op)
 {
     cg_set_scalars(c, op);
 }
 
 /* A 64-bit number as the integer scalar v. */
-static void set_size(cg_func *c, const bc_value *v, cg_val size)
+static void set_size(cg_func *c, const ct_value *v, cg_val size)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_val *regs = cg_vals(c, 1);
@@ -103,17 +103,17 @@ static void set_size(cg_func *c, const bc_value *v, cg_val size)
     cg_set(c, v, regs);
 }
 
-void cg_lower_get_tensor_shape(cg_func *c, const bc_op *op)
+void cg_lower_get_tensor_shape(cg_func *c, const ct_op *op)
 {
-    const cg_view *view = cg_value_of(c, bc_operands(op)[0])->view;
+    const cg_view *view = cg_value_of(c, ct_operands(op)[0])->view;
     for (uint32_t d = 0; d < op->result_count; d++)
         set_size(c, cg_result(op, d), view->extent[d]);
 }
 
-void cg_lower_get_index_space_shape(cg_func *c, const bc_op *op)
+void cg_lower_get_index_space_shape(cg_func *c, const ct_op *op)
 {
-    const bc_type *type = bc_operands(op)[0]->type;
-    const cg_view *view = cg_value_of(c, bc_operands(op)[0])->view;
+    const bc_type *type = ct_operands(op)[0]->type;
+    const cg_view *view = cg_value_of(c, ct_operands(op)[0])->view;
     for (uint32_t t = 0; t < op->result_count; t++) {
         bool gather = type->kind == BC_GATHER_SCATTER_VIEW;
         cg_val extent = view->extent[gather ? t : (uint32_t)type->dim_map[t]];
@@ -140,7 +140,7 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_want(c, v->index[v->view->type->sparse_dim], &sparse);
 }
 
-void cg_assign_load_view_tko(cg_func *c, const bc_op *op)
+void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     cg_layout l = cg_view_layout(c, &v);
@@ -148,7 +148,7 @@ void cg_assign_load_view_tko(cg_func *c, const bc_op *op)
     want_indices(c, &v, &l);
 }
 
-void cg_assign_view_write(cg_func *c, const bc_op *op)
+void cg_assign_view_write(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     cg_layout l = cg_view_layout(c, &v), wish;
@@ -162,7 +162,7 @@ void cg_assign_view_write(cg_func *c, const bc_op *op)
     want_indices(c, &v, &l);
 }
 
-void cg_assign_store_view_tko(cg_func *c, const bc_op *op)
+void cg_assign_store_view_tko(cg_func *c, const ct_op *op)
 {
     cg_assign_view_write(c, op);
 }
@@ -207,14 +207,14 @@ static void store_part(cg_func *c, void *user, const cg_tile_part *part)
     cg_store_vector(c, &access, part->count, stored);
 }
 
-void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
+void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = &cg_value_of(c, v.tile)->home;
     bc_kind kind = bc_elem_kind(v.tile_type);
-    uint64_t order = bc_attr_u(op, F_load_view_tko_memory_ordering_semantics);
+    uint64_t order = ct_attr_u(op, F_load_view_tko_memory_ordering_semantics);
     move m = {.kind = kind,
-              .order = cg_order_suffix(order, bc_attr_u(op, F_load_view_tko_memory_scope)),
+              .order = cg_order_suffix(order, ct_attr_u(op, F_load_view_tko_memory_scope)),
               .regs = cg_vals(c, cg_layout_regs(l)),
               .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding))};
     if (!m.regs)
@@ -233,13 +233,13 @@ void cg_lower_load_view_tko(cg_func *c, const bc_op *op)
         cg_set(c, v.tile, m.regs);
 }
 
-void cg_lower_store_view_tko(cg_func *c, const bc_op *op)
+void cg_lower_store_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
-    uint64_t order = bc_attr_u(op, F_store_view_tko_memory_ordering_semantics);
+    uint64_t order = ct_attr_u(op, F_store_view_tko_memory_ordering_semantics);
     move m = {.kind = bc_elem_kind(v.tile_type),
-              .order = cg_order_suffix(order, bc_attr_u(op, F_store_view_tko_memory_scope)),
+              .order = cg_order_suffix(order, ct_attr_u(op, F_store_view_tko_memory_scope)),
               .regs = cg_get(c, v.tile, l)};
     if (!m.regs)
         return;

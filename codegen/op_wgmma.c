@@ -106,7 +106,7 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t st
     return d;
 }
 
-void cg_multiply_async(cg_func *c, const bc_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
 {
     uint32_t k_bits = p->k - K_BITS, m_bits = p->m - 4 - p->along_m, n_bits = p->n - p->along_n - width_of(p, false);
     uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);

@@ -8,9 +8,9 @@
 /* ---- which memory ---- */
 
 /* The value that an address comes from: a parameter, or what loaded or made the pointer. */
-static const bc_value *origin_of(const bc_value *v)
+static const ct_value *origin_of(const ct_value *v)
 {
-    for (const bc_op *op = v->op; op; op = v->op) {
+    for (const ct_op *op = v->op; op; op = v->op) {
         switch ((int)op->opcode) {
         case OP_make_partition_view:
         case OP_make_strided_view:
@@ -21,7 +21,7 @@ static const bc_value *origin_of(const bc_value *v)
         case OP_broadcast:
         case OP_reshape:
         case OP_permute:
-        case OP_ptr_to_ptr: v = op->opcode == OP_assume ? bc_operand(op, F_assume_value) : bc_operands(op)[0]; break;
+        case OP_ptr_to_ptr: v = op->opcode == OP_assume ? ct_operand(op, F_assume_value) : ct_operands(op)[0]; break;
         default: return v;
         }
     }
@@ -29,15 +29,15 @@ static const bc_value *origin_of(const bc_value *v)
 }
 
 /* Arrays of a cuTile signature without alias groups do not overlap (memory reference, 11.3); nothing else is known. */
-static uint32_t root_of(const cg_func *c, const bc_value *memory)
+static uint32_t root_of(const cg_func *c, const ct_value *memory)
 {
-    const bc_value *v = origin_of(memory);
-    return c->params_apart && !v->op && v->id < c->f->body->arg_count ? v->id + 1 : 0;
+    const ct_value *v = origin_of(memory);
+    return c->params_apart && !v->op && v->id < c->ir->body->arg_count ? v->id + 1 : 0;
 }
 
 /* ---- conflicts ---- */
 
-static bool is_view_op(const bc_op *op)
+static bool is_view_op(const ct_op *op)
 {
     return op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko;
 }
@@ -55,7 +55,7 @@ static bool has_copies(const cg_layout *l)
 }
 
 /* Do both ops touch element i of the tile at the same address, each element from the same thread? */
-static bool same_elements(const cg_note *a, const bc_op *b, const cg_layout *layout)
+static bool same_elements(const cg_note *a, const ct_op *b, const cg_layout *layout)
 {
     if (!a->op || !a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_copies(layout)
         || !is_view_op(a->op) || !is_view_op(b))
@@ -91,12 +91,12 @@ enum { MOST_EDGES = 64 };
 
 /* The ops that an op's tokens come from. */
 typedef struct edges {
-    const bc_op *ops[MOST_EDGES];
+    const ct_op *ops[MOST_EDGES];
     uint32_t count;
     bool all; /* they may come from any op: through a loop or branch, or from too many */
 } edges;
 
-static void add_edge(edges *e, const bc_op *op)
+static void add_edge(edges *e, const ct_op *op)
 {
     for (uint32_t i = 0; i < e->count; i++)
         if (e->ops[i] == op)
@@ -108,12 +108,12 @@ static void add_edge(edges *e, const bc_op *op)
 }
 
 /* Without a path of tokens two ops have no order (memory reference, 3.4). */
-static edges edges_to(const bc_op *op)
+static edges edges_to(const ct_op *op)
 {
     edges e = {.count = 0};
     for (uint32_t next = 0; op && !e.all; op = next < e.count ? e.ops[next++] : NULL)
         for (uint32_t i = 0; i < op->operand_count && !e.all; i++) {
-            const bc_value *v = bc_operands(op)[i];
+            const ct_value *v = ct_operands(op)[i];
             if (v->type->kind != BC_TOKEN)
                 continue;
             e.all = !v->op;
@@ -123,7 +123,7 @@ static edges edges_to(const bc_op *op)
     return e;
 }
 
-static bool comes_from(const edges *e, const bc_op *op)
+static bool comes_from(const edges *e, const ct_op *op)
 {
     for (uint32_t i = 0; i < e->count; i++)
         if (e->ops[i] == op)
@@ -144,7 +144,7 @@ static bool conflicts(const cg_func *c, const cg_note *access)
     return false;
 }
 
-void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout)
+void cg_order_access(cg_func *c, const ct_op *op, const ct_value *memory, bool write, const cg_layout *layout)
 {
     cg_note access = {
         .origin = origin_of(memory), .root = root_of(c, memory), .write = write, .op = op, .layout = layout};
@@ -156,25 +156,25 @@ void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool w
 /* ---- loops and branches ---- */
 
 /* The operand that says where a memory op goes; NULL: not one. */
-static const bc_value *memory_of(const bc_op *op, bool *out_write)
+static const ct_value *memory_of(const ct_op *op, bool *out_write)
 {
     *out_write = true;
     switch ((int)op->opcode) {
-    case OP_load_view_tko: *out_write = false; return bc_operand(op, F_load_view_tko_view);
-    case OP_store_view_tko: return bc_operand(op, F_store_view_tko_view);
-    case OP_load_ptr_tko: *out_write = false; return bc_operand(op, F_load_ptr_tko_source);
-    case OP_store_ptr_tko: return bc_operand(op, F_store_ptr_tko_destination);
-    case OP_atomic_rmw_tko: return bc_operand(op, F_atomic_rmw_tko_pointers);
-    case OP_atomic_cas_tko: return bc_operand(op, F_atomic_cas_tko_pointers);
-    case OP_atomic_red_view_tko: return bc_operand(op, F_atomic_red_view_tko_view);
+    case OP_load_view_tko: *out_write = false; return ct_operand(op, F_load_view_tko_view);
+    case OP_store_view_tko: return ct_operand(op, F_store_view_tko_view);
+    case OP_load_ptr_tko: *out_write = false; return ct_operand(op, F_load_ptr_tko_source);
+    case OP_store_ptr_tko: return ct_operand(op, F_store_ptr_tko_destination);
+    case OP_atomic_rmw_tko: return ct_operand(op, F_atomic_rmw_tko_pointers);
+    case OP_atomic_cas_tko: return ct_operand(op, F_atomic_cas_tko_pointers);
+    case OP_atomic_red_view_tko: return ct_operand(op, F_atomic_red_view_tko_view);
     default: return NULL;
     }
 }
 
-bool cg_order_conflicts(cg_func *c, const bc_op *op)
+bool cg_order_conflicts(cg_func *c, const ct_op *op)
 {
     bool write;
-    const bc_value *memory = memory_of(op, &write);
+    const ct_value *memory = memory_of(op, &write);
     return memory
            && conflicts(c, &(cg_note){.origin = origin_of(memory),
                                       .root = root_of(c, memory),
@@ -183,23 +183,23 @@ bool cg_order_conflicts(cg_func *c, const bc_op *op)
                                       .layout = &cg_value_of(c, cg_result(op, 0))->home});
 }
 
-bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory)
+bool cg_order_is_written(const cg_func *c, const ct_block *block, const ct_value *memory)
 {
     uint32_t root = root_of(c, memory);
-    for (const bc_op *op = block->first; op; op = bc_next_op(op, block)) {
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block)) {
         bool write;
-        const bc_value *other = memory_of(op, &write);
+        const ct_value *other = memory_of(op, &write);
         if (other && write && (!root || !root_of(c, other) || root_of(c, other) == root))
             return true;
     }
     return false;
 }
 
-void cg_order_loop(cg_func *c, const bc_block *body)
+void cg_order_loop(cg_func *c, const ct_block *body)
 {
-    for (const bc_op *op = body->first; op; op = bc_next_op(op, body)) {
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         bool write;
-        const bc_value *memory = memory_of(op, &write);
+        const ct_value *memory = memory_of(op, &write);
         if (memory)
             add_note(c, (cg_note){.origin = origin_of(memory), .root = root_of(c, memory), .write = write});
     }
@@ -290,7 +290,7 @@ cg_val cg_scratch(cg_func *c, uint32_t bytes)
             c->failed = c->is_tight = true;
         else
             cg_unsupported(c, c->op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u",
-                           bc_info(c->op)->name, bytes, c->target->name, cg_static_shared(c->target));
+                           ct_op_name(c->op), bytes, c->target->name, cg_static_shared(c->target));
     }
     if (cg_strip_needs_barrier(c) || c->order.read.from != c->order.read.to)
         cg_barrier(c);

@@ -10,22 +10,22 @@
 
 typedef struct cg_note {
     const struct cg_note *next;
-    const bc_value *origin; /* what its address comes from */
+    const ct_value *origin; /* what its address comes from */
     uint32_t root;          /* memory that it reaches: 0 unknown, else one of those that do not overlap */
     bool write;
-    const bc_op *op;         /* NULL: of a loop body, in another iteration */
+    const ct_op *op;         /* NULL: of a loop body, in another iteration */
     const cg_layout *layout; /* of the elements over threads; NULL: unknown */
 } cg_note;
 
 /* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the
    elements lie over threads, kept by the caller as long as the function; may be NULL. */
-void cg_order_access(cg_func *c, const bc_op *op, const bc_value *memory, bool write, const cg_layout *layout);
+void cg_order_access(cg_func *c, const ct_op *op, const ct_value *memory, bool write, const cg_layout *layout);
 /* Would cg_order_access place a barrier before this op? */
-bool cg_order_conflicts(cg_func *c, const bc_op *op);
+bool cg_order_conflicts(cg_func *c, const ct_op *op);
 /* May the ops of a block write what `memory` reaches? */
-bool cg_order_is_written(const cg_func *c, const bc_block *block, const bc_value *memory);
+bool cg_order_is_written(const cg_func *c, const ct_block *block, const ct_value *memory);
 /* At the head of a loop and after it: the accesses of its body may have happened. */
-void cg_order_loop(cg_func *c, const bc_block *body);
+void cg_order_loop(cg_func *c, const ct_block *body);
 
 cg_order cg_order_save(const cg_func *c);
 void cg_order_restore(cg_func *c, cg_order order);

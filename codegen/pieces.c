@@ -58,7 +58,7 @@ static void skip_strip(cg_func *c, const cg_pieces *p, const cg_layout *l)
 }
 
 /* The registers of v to their places. l: how v lies; places: where its elements go. */
-static void put_piece(cg_func *c, const cg_pieces *p, const bc_value *v, const cg_layout *l, const cg_layout *places,
+static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l, const cg_layout *places,
                       const cg_slice *slice)
 {
     bc_kind kind = bc_elem_kind(v->type);
@@ -92,7 +92,7 @@ static void put_piece(cg_func *c, const cg_pieces *p, const bc_value *v, const c
 }
 
 /* What of the copy lies in the piece. regs: of a copy that is the same in all strips. */
-static void get_piece(cg_func *c, const cg_pieces *p, const bc_value *v, cg_copy *copy, const cg_layout *places,
+static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy *copy, const cg_layout *places,
                       cg_val *regs)
 {
     bc_kind kind = bc_elem_kind(v->type);
@@ -167,8 +167,8 @@ void cg_end_pieces(cg_func *c, const cg_pieces *p)
     cg_ins(c, "@%v bra.uni %l", more, p->head);
 }
 
-void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
-                       const bc_value *result, cg_copy *copy)
+void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
+                       const ct_value *result, cg_copy *copy)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_layout source = *from, stored, loaded;
@@ -190,8 +190,8 @@ void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, con
     copy->strip = 0;
 }
 
-void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
-                      const bc_value *result)
+void cg_strip_extract(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
+                      const ct_value *result)
 {
     cg_copy *copy = cg_strip_home(c, result);
     cg_strip_transfer(c, v, from, slice, result, copy);
@@ -203,7 +203,7 @@ void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, cons
         cg_strip_adopt(c, result, result);
 }
 
-void cg_put_piece(cg_func *c, const cg_pieces *p, const bc_value *v, const cg_layout *l)
+void cg_put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l)
 {
     put_piece(c, p, v, l, l, NULL);
     cg_barrier(c);

@@ -24,7 +24,7 @@ enum {
 };
 
 typedef struct piped {
-    const bc_op *op;
+    const ct_op *op;
     cg_view_op view;
     uint32_t fast; /* dimension of the tile that is contiguous in memory */
     cg_feed feed;
@@ -35,8 +35,8 @@ typedef struct piped {
 } piped;
 
 struct cg_pipeline {
-    const bc_op *loop;
-    const bc_block *body;
+    const ct_op *loop;
+    const ct_block *body;
     piped loads[MAX_LOADS];
     uint32_t load_count, stages, slot_bytes;
     bool *in_slice;     /* by value id: made by an op that the indices need */
@@ -49,16 +49,16 @@ struct cg_pipeline {
 
 /* ---- which loads ---- */
 
-static bool is_inside(const bc_op *op, const bc_block *body)
+static bool is_inside(const ct_op *op, const ct_block *body)
 {
-    for (const bc_block *b = op->block; b; b = b->parent ? b->parent->block : NULL)
+    for (const ct_block *b = op->block; b; b = b->parent ? b->parent->block : NULL)
         if (b == body)
             return true;
     return false;
 }
 
 /* Is v made only from the induction variable and values from outside, by scalar arithmetic? Marks what makes it. */
-static bool is_slice(const cg_pipeline *p, const bc_value *v, uint32_t depth)
+static bool is_slice(const cg_pipeline *p, const ct_value *v, uint32_t depth)
 {
     if (!v->op) {
         if (v == &p->body->args[0])
@@ -74,7 +74,7 @@ static bool is_slice(const cg_pipeline *p, const bc_value *v, uint32_t depth)
         || !(cg_is_map((bc_opcode)v->op->opcode) || v->op->opcode == OP_assume))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
-        if (!is_slice(p, bc_operands(v->op)[i], depth - 1))
+        if (!is_slice(p, ct_operands(v->op)[i], depth - 1))
             return false;
     p->in_slice[v->id] = true;
     return true;
@@ -82,12 +82,12 @@ static bool is_slice(const cg_pipeline *p, const bc_value *v, uint32_t depth)
 
 /* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
    16-byte chunk of it. CG_NO_FEED: not all are operands of products that do. */
-static cg_feed feed_of(cg_func *c, const bc_block *body, const bc_value *v, const cg_layout *run, uint32_t depth)
+static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
 {
     cg_feed feed = CG_NO_FEED;
-    for (const bc_op *op = body->first; op; op = bc_next_op(op, body))
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         for (uint32_t i = 0; i < op->operand_count; i++) {
-            if (bc_operands(op)[i] != v)
+            if (ct_operands(op)[i] != v)
                 continue;
             if (op->block != body || depth == 0)
                 return CG_NO_FEED;
@@ -130,9 +130,9 @@ static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_f
 }
 
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
-static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *out)
+static const char *obstacle(cg_func *c, cg_pipeline *p, const ct_op *op, piped *out)
 {
-    if (bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
+    if (ct_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
         return "its memory order keeps it in its place";
     cg_view_op v = cg_view_op_of(op);
     cg_shape s = cg_shape_of(v.tile_type);
@@ -173,20 +173,20 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const bc_op *op, piped *
 }
 
 /* Is there a product in the body that wgmma computes? And does every iteration come by it? */
-static bool is_async(cg_func *c, const bc_block *body, bool *out_always)
+static bool is_async(cg_func *c, const ct_block *body, bool *out_always)
 {
     bool found = false;
     *out_always = true;
-    for (const bc_op *op = body->first; op; op = bc_next_op(op, body)) {
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         found = found || (op->block == body && cg_mma_is_async(c, op));
         *out_always = *out_always && (op->opcode != OP_continue || op->block == body);
     }
     return found;
 }
 
-static bool has_products(const bc_block *body)
+static bool has_products(const ct_block *body)
 {
-    for (const bc_op *op = body->first; op; op = op->next)
+    for (const ct_op *op = body->first; op; op = op->next)
         if (cg_is_product(op))
             return true;
     return false;
@@ -195,13 +195,13 @@ static bool has_products(const bc_block *body)
 /* ---- tiles in parts ---- */
 
 /* The one product of the body, when every iteration comes by it and multiplies all loads of the pipeline; else NULL. */
-static const bc_op *only_product(cg_func *c, const cg_pipeline *p)
+static const ct_op *only_product(cg_func *c, const cg_pipeline *p)
 {
-    const bc_op *found = NULL;
+    const ct_op *found = NULL;
     bool always;
     if (is_async(c, p->body, &always) || !always || p->load_count != 2)
         return NULL;
-    for (const bc_op *op = p->body->first; op; op = bc_next_op(op, p->body))
+    for (const ct_op *op = p->body->first; op; op = ct_next_op(op, p->body))
         if (cg_is_product(op)) {
             if (found || op->block != p->body)
                 return NULL;
@@ -212,7 +212,7 @@ static const bc_op *only_product(cg_func *c, const cg_pipeline *p)
 
 /* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
    False: the threads would not have whole vectors of a part. */
-static bool cut_load(cg_func *c, piped *load, const bc_value *operand, uint32_t low, uint32_t parts)
+static bool cut_load(cg_func *c, piped *load, const ct_value *operand, uint32_t low, uint32_t parts)
 {
     const bc_type *type = load->view.tile_type;
     cg_shape s = cg_shape_of(type);
@@ -250,7 +250,7 @@ static uint32_t place_loads(cg_pipeline *p)
 /* Tiles of which three do not fit: in as few parts as do, for loops that do nothing else. */
 static void take_parts(cg_func *c, cg_pipeline *p)
 {
-    const bc_op *product = only_product(c, p);
+    const ct_op *product = only_product(c, p);
     uint32_t all = cg_static_shared(c->target);
     if (!product || 3 * p->slot_bytes <= all)
         return;
@@ -259,9 +259,9 @@ static void take_parts(cg_func *c, cg_pipeline *p)
     for (p->parts = 1; p->parts <= most && p->parts <= MAX_PART_BITS; p->parts++) {
         bool fits = true;
         for (uint32_t i = 0; i < 2; i++) {
-            const bc_value *operand = bc_operands(product)[i];
+            const ct_value *operand = ct_operands(product)[i];
             uint32_t low = k - p->parts + (i ? cg_shape_of(operand->type).bits[operand->type->rank - 1] : 0);
-            const bc_value *tile = cg_stage_source(operand);
+            const ct_value *tile = cg_stage_source(operand);
             piped *load = &p->loads[p->loads[0].view.tile != tile];
             fits = fits && load->view.tile == tile && cut_load(c, load, operand, low, p->parts);
         }
@@ -273,19 +273,19 @@ static void take_parts(cg_func *c, cg_pipeline *p)
     place_loads(p);
 }
 
-cg_pipeline *cg_pipeline_of(cg_func *c, const bc_op *loop)
+cg_pipeline *cg_pipeline_of(cg_func *c, const ct_op *loop)
 {
-    if (!has_products(bc_regions(loop)[0]))
+    if (!has_products(ct_regions(loop)[0]))
         return NULL;
     cg_pipeline *p = bc_new(&c->arena, cg_pipeline, 1);
-    if (!p || !(p->in_slice = bc_new(&c->arena, bool, c->f->value_count + 1u))) {
+    if (!p || !(p->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
         cg_no_memory(c);
         return NULL;
     }
     p->loop = loop;
-    p->body = bc_regions(loop)[0];
+    p->body = ct_regions(loop)[0];
     bool other_loads = false;
-    for (const bc_op *op = p->body->first; op; op = op->next) {
+    for (const ct_op *op = p->body->first; op; op = op->next) {
         piped *load = &p->loads[p->load_count];
         if (op->opcode != OP_load_view_tko || p->load_count == MAX_LOADS)
             continue;
@@ -360,10 +360,10 @@ static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
 static void copy_next(cg_func *c, cg_pipeline *p, cg_val slot)
 {
     cg_val valid = cg_new(c, CG_PRED);
-    bool is_unsigned = bc_attr_u(p->loop, F_for_unsigned_cmp) != 0;
+    bool is_unsigned = ct_attr_u(p->loop, F_for_unsigned_cmp) != 0;
     cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, p->ahead, p->high);
     cg_set_counter(c, p->body, p->ahead);
-    for (const bc_op *op = p->body->first; op && !c->failed; op = op->next)
+    for (const ct_op *op = p->body->first; op && !c->failed; op = op->next)
         if (op->result_count && p->in_slice[cg_result(op, 0)->id])
             cg_lower_op(c, op);
     for (uint32_t i = 0; i < p->load_count && !c->failed; i++) {
@@ -391,7 +391,7 @@ typedef struct kept {
     cg_val *regs;
 } kept;
 
-static kept *keep(cg_func *c, const bc_value *v, kept *list)
+static kept *keep(cg_func *c, const ct_value *v, kept *list)
 {
     for (cg_copy *copy = cg_value_of(c, v)->copies; copy; copy = copy->next) {
         kept *k = bc_new(&c->arena, kept, 1);
@@ -408,9 +408,9 @@ static kept *keep(cg_func *c, const bc_value *v, kept *list)
 /* The copies of a later iteration, within the body; the indices of this one stay. */
 static void copy_ahead(cg_func *c, cg_pipeline *p)
 {
-    const bc_op *op_being_lowered = c->op;
+    const ct_op *op_being_lowered = c->op;
     kept *list = keep(c, &p->body->args[0], NULL);
-    for (const bc_op *op = p->body->first; op; op = op->next)
+    for (const ct_op *op = p->body->first; op; op = op->next)
         if (op->result_count && p->in_slice[cg_result(op, 0)->id])
             list = keep(c, cg_result(op, 0), list);
     copy_next(c, p, p->write);
@@ -420,7 +420,7 @@ static void copy_ahead(cg_func *c, cg_pipeline *p)
     c->op = op_being_lowered;
 }
 
-void cg_pipeline_ahead(cg_func *c, const bc_op *op)
+void cg_pipeline_ahead(cg_func *c, const ct_op *op)
 {
     cg_pipeline *p = c->pipeline;
     if (p && p->pending && op->block == p->body)
@@ -479,7 +479,7 @@ void cg_pipeline_step(cg_func *c, cg_pipeline *p)
         cg_value_of(c, p->loads[i].view.tile)->stage = &p->loads[i].stage;
 }
 
-uint32_t cg_pipeline_parts(const cg_func *c, const bc_op *op)
+uint32_t cg_pipeline_parts(const cg_func *c, const ct_op *op)
 {
     return c->pipeline && op->block == c->pipeline->body ? c->pipeline->parts : 0;
 }

@@ -14,22 +14,22 @@
 #define PTR_OP(name, where, what, single_)                                                                             \
     (cg_ptr_op)                                                                                                        \
     {                                                                                                                  \
-        .pointers = bc_operand(op, F_##name##_##where), .value = what, .mask = bc_operand(op, F_##name##_mask),        \
-        .single = single_, .order = bc_attr_u(op, F_##name##_memory_ordering_semantics),                               \
-        .scope = bc_attr_u(op, F_##name##_memory_scope),                                                               \
+        .pointers = ct_operand(op, F_##name##_##where), .value = what, .mask = ct_operand(op, F_##name##_mask),        \
+        .single = single_, .order = ct_attr_u(op, F_##name##_memory_ordering_semantics),                               \
+        .scope = ct_attr_u(op, F_##name##_memory_scope),                                                               \
         .most_bits = (single_)                                                                                         \
-                             || bc_attr_u(op, F_##name##_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak \
+                             || ct_attr_u(op, F_##name##_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak \
                          ? 0                                                                                           \
                          : CG_MAX_VECTOR_BITS                                                                          \
     }
 
-cg_ptr_op cg_ptr_op_of(const bc_op *op)
+cg_ptr_op cg_ptr_op_of(const ct_op *op)
 {
     switch ((int)op->opcode) {
     case OP_load_ptr_tko: return PTR_OP(load_ptr_tko, source, NULL, false);
-    case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, bc_operand(op, F_store_ptr_tko_value), false);
-    case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, bc_operand(op, F_atomic_rmw_tko_arg), true);
-    default: /* atomic_cas_tko */ return PTR_OP(atomic_cas_tko, pointers, bc_operand(op, F_atomic_cas_tko_val), true);
+    case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, ct_operand(op, F_store_ptr_tko_value), false);
+    case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, ct_operand(op, F_atomic_rmw_tko_arg), true);
+    default: /* atomic_cas_tko */ return PTR_OP(atomic_cas_tko, pointers, ct_operand(op, F_atomic_cas_tko_val), true);
     }
 }
 
@@ -109,7 +109,7 @@ void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
         cg_want(c, p->mask, l);
 }
 
-void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg_layout *l)
+void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg_layout *l)
 {
     if (!cg_remarks_wanted(c))
         return;

@@ -6,16 +6,16 @@
 
 /* What load_ptr_tko, store_ptr_tko, atomic_rmw_tko and atomic_cas_tko have in common. */
 typedef struct cg_ptr_op {
-    const bc_value *pointers;
-    const bc_value *value; /* stored, added, ...; NULL for a load */
-    const bc_value *mask;  /* NULL: none */
+    const ct_value *pointers;
+    const ct_value *value; /* stored, added, ...; NULL for a load */
+    const ct_value *mask;  /* NULL: none */
     uint64_t order, scope;
     bool single;        /* every element just once: atomics */
     uint32_t most_bits; /* log2 of the elements that one access may have */
 } cg_ptr_op;
 
 /* Atomics: one element to an access, unless the caller knows better. */
-cg_ptr_op cg_ptr_op_of(const bc_op *op);
+cg_ptr_op cg_ptr_op_of(const ct_op *op);
 
 /* The layout in which the elements of the op reach memory best. */
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
@@ -23,7 +23,7 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
 void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l);
 
 /* A remark on how they are reached in l. */
-void cg_pointer_remark(cg_func *c, const bc_op *op, const cg_ptr_op *p, const cg_layout *l);
+void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg_layout *l);
 
 /* One vector of the tile as the op moves it. */
 typedef struct cg_pointer_part {

@@ -37,13 +37,13 @@ static bool is_integer(const bc_type *type)
     return bc_is_tile(type) && bc_kind_in(bc_elem_kind(type), BC_SET_INT);
 }
 
-cg_range cg_range_of(const cg_fact *facts, const bc_value *v)
+cg_range cg_range_of(const cg_fact *facts, const ct_value *v)
 {
     const cg_fact *f = &facts[v->id];
     return f->ranged ? f->range : f->constant ? (cg_range){f->value, f->value} : all_of(bc_elem_kind(v->type));
 }
 
-bool cg_size_range(const cg_fact *facts, int64_t stated, const bc_value *dynamic, cg_range *out_range)
+bool cg_size_range(const cg_fact *facts, int64_t stated, const ct_value *dynamic, cg_range *out_range)
 {
     if (stated != BC_DYNAMIC) {
         *out_range = (cg_range){stated, stated};
@@ -57,25 +57,25 @@ bool cg_size_range(const cg_fact *facts, int64_t stated, const bc_value *dynamic
 }
 
 /* The size of a view's tensor along a dimension. */
-static bool extent_range(const cg_fact *facts, const bc_value *view, uint32_t dim, cg_range *out_range)
+static bool extent_range(const cg_fact *facts, const ct_value *view, uint32_t dim, cg_range *out_range)
 {
     if (view->op && bc_is_tile_view(view->type))
-        view = bc_operands(view->op)[0];
+        view = ct_operands(view->op)[0];
     if (!view->op || view->op->opcode != OP_make_tensor_view)
         return false;
-    uint32_t operand = bc_operand_range(view->op, F_make_tensor_view_dynamic_shape).first;
+    uint32_t operand = ct_operand_range(view->op, F_make_tensor_view_dynamic_shape).first;
     for (uint32_t d = 0; d < dim; d++)
         operand += view->type->shape[d] == BC_DYNAMIC;
     bool dynamic = view->type->shape[dim] == BC_DYNAMIC;
-    return cg_size_range(facts, view->type->shape[dim], dynamic ? bc_operands(view->op)[operand] : NULL, out_range);
+    return cg_size_range(facts, view->type->shape[dim], dynamic ? ct_operands(view->op)[operand] : NULL, out_range);
 }
 
 /* get_tensor_shape, get_index_space_shape: result i. */
-static cg_range of_shape(const bc_op *op, uint32_t i, const cg_fact *facts)
+static cg_range of_shape(const ct_op *op, uint32_t i, const cg_fact *facts)
 {
-    const bc_value *view = bc_operands(op)[0];
+    const ct_value *view = ct_operands(op)[0];
     const bc_type *type = view->type;
-    bc_kind kind = bc_elem_kind(bc_results(op)[i].type);
+    bc_kind kind = bc_elem_kind(ct_results(op)[i].type);
     bool mapped = type->kind == BC_PARTITION_VIEW || type->kind == BC_STRIDED_VIEW;
     cg_range extent;
     if (!extent_range(facts, view, mapped ? (uint32_t)type->dim_map[i] : i, &extent))
@@ -84,9 +84,9 @@ static cg_range of_shape(const bc_op *op, uint32_t i, const cg_fact *facts)
     return fitting(kind, extent.low / step + (extent.low % step != 0), extent.high / step + (extent.high % step != 0));
 }
 
-static cg_range of_assume(const bc_op *op, cg_range r)
+static cg_range of_assume(const ct_op *op, cg_range r)
 {
-    const bc_tagged *predicate = bc_attr_of(op, F_assume_predicate)->tagged;
+    const bc_tagged *predicate = ct_attr_of(op, F_assume_predicate)->tagged;
     if (predicate->tag != BC_TAG_BOUNDED)
         return r;
     cg_range cut = {predicate->has_a ? higher(r.low, predicate->a) : r.low,
@@ -118,7 +118,7 @@ static cg_range quotient(bc_kind kind, cg_range a, cg_range b)
 }
 
 /* Of two operands that are manageable. */
-static cg_range of_binary(const bc_op *op, bc_kind kind, cg_range a, cg_range b)
+static cg_range of_binary(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 {
     bool positive = a.low >= 0 && b.low >= 0;
     switch ((int)op->opcode) {
@@ -126,7 +126,7 @@ static cg_range of_binary(const bc_op *op, bc_kind kind, cg_range a, cg_range b)
     case OP_subi: return fitting(kind, a.low - b.high, a.high - b.low);
     case OP_muli: return product(kind, a, b);
     case OP_divi:
-        if (b.low > 0 && (a.low >= 0 || bc_attr_u(op, F_divi_signedness) == BC_Signedness_signed))
+        if (b.low > 0 && (a.low >= 0 || ct_attr_u(op, F_divi_signedness) == BC_Signedness_signed))
             return quotient(kind, a, b);
         break;
     case OP_remi:
@@ -153,11 +153,11 @@ static cg_range of_binary(const bc_op *op, bc_kind kind, cg_range a, cg_range b)
             return (cg_range){a.low >> b.high, a.high >> b.low};
         break;
     case OP_maxi:
-        if (positive || bc_attr_u(op, F_maxi_signedness) == BC_Signedness_signed)
+        if (positive || ct_attr_u(op, F_maxi_signedness) == BC_Signedness_signed)
             return (cg_range){higher(a.low, b.low), higher(a.high, b.high)};
         break;
     case OP_mini:
-        if (positive || bc_attr_u(op, F_mini_signedness) == BC_Signedness_signed)
+        if (positive || ct_attr_u(op, F_mini_signedness) == BC_Signedness_signed)
             return (cg_range){lower(a.low, b.low), lower(a.high, b.high)};
         break;
     default: break;
@@ -174,11 +174,11 @@ static int is_less(cg_range a, cg_range b, bool or_equal)
 }
 
 /* True is -1, read as signed. */
-static cg_range of_comparison(const bc_op *op, cg_range a, cg_range b)
+static cg_range of_comparison(const ct_op *op, cg_range a, cg_range b)
 {
     int known = 0;
-    uint64_t predicate = bc_attr_u(op, F_cmpi_comparison_predicate);
-    bool same = (a.low >= 0 && b.low >= 0) || bc_attr_u(op, F_cmpi_signedness) == BC_Signedness_signed;
+    uint64_t predicate = ct_attr_u(op, F_cmpi_comparison_predicate);
+    bool same = (a.low >= 0 && b.low >= 0) || ct_attr_u(op, F_cmpi_signedness) == BC_Signedness_signed;
     switch (same ? predicate : UINT64_MAX) {
     case BC_ComparisonPredicate_less_than: known = is_less(a, b, false); break;
     case BC_ComparisonPredicate_less_than_or_equal: known = is_less(a, b, true); break;
@@ -196,10 +196,10 @@ static cg_range of_comparison(const bc_op *op, cg_range a, cg_range b)
     return known > 0 ? (cg_range){-1, -1} : known < 0 ? (cg_range){0, 0} : all_of(BC_I1);
 }
 
-static cg_range extended(const bc_op *op, const bc_value *from, cg_range r)
+static cg_range extended(const ct_op *op, const ct_value *from, cg_range r)
 {
     unsigned bits = bc_kind_bits(bc_elem_kind(from->type));
-    if (r.low >= 0 || bc_attr_u(op, F_exti_signedness) == BC_Signedness_signed)
+    if (r.low >= 0 || ct_attr_u(op, F_exti_signedness) == BC_Signedness_signed)
         return r;
     return (cg_range){0, ((int64_t)1 << bits) - 1};
 }
@@ -210,17 +210,17 @@ static bool manageable(cg_range r)
 }
 
 /* The op's result i, an integer. */
-static cg_range of_result(const bc_op *op, uint32_t i, const cg_fact *facts)
+static cg_range of_result(const ct_op *op, uint32_t i, const cg_fact *facts)
 {
-    const bc_type *type = bc_results(op)[i].type;
+    const bc_type *type = ct_results(op)[i].type;
     bc_kind kind = bc_elem_kind(type);
-    bc_value **operands = bc_operands(op);
+    ct_value **operands = ct_operands(op);
     uint32_t numbers = 0; /* operands that are integers, from the first */
     while (numbers < op->operand_count && is_integer(operands[numbers]->type))
         numbers++;
     cg_range a = numbers > 0 ? cg_range_of(facts, operands[0]) : all_of(kind);
     switch ((int)op->opcode) {
-    case OP_constant: return cg_range_of(facts, &bc_results(op)[i]);
+    case OP_constant: return cg_range_of(facts, &ct_results(op)[i]);
     case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
     case OP_get_tile_block_id: return (cg_range){0, MOST_TILE_BLOCKS - 1};
     case OP_get_num_tile_blocks: return (cg_range){1, MOST_TILE_BLOCKS};
@@ -248,23 +248,23 @@ static cg_range of_result(const bc_op *op, uint32_t i, const cg_fact *facts)
 
 /* Starts at low and grows while it is less than high: in the signed reading, or the unsigned one where both are the
    same. */
-void cg_find_counter_range(const bc_op *loop, cg_fact *facts)
+void cg_find_counter_range(const ct_op *loop, cg_fact *facts)
 {
-    const bc_value *counter = &bc_regions(loop)[0]->args[0];
-    cg_range low = cg_range_of(facts, bc_operand(loop, F_for_lower_bound)),
-             high = cg_range_of(facts, bc_operand(loop, F_for_upper_bound));
-    cg_range step = cg_range_of(facts, bc_operand(loop, F_for_step));
+    const ct_value *counter = &ct_regions(loop)[0]->args[0];
+    cg_range low = cg_range_of(facts, ct_operand(loop, F_for_lower_bound)),
+             high = cg_range_of(facts, ct_operand(loop, F_for_upper_bound));
+    cg_range step = cg_range_of(facts, ct_operand(loop, F_for_step));
     bool same = low.low >= 0 && high.low >= 0;
-    if (step.low <= 0 || high.high <= low.low || (bc_attr_u(loop, F_for_unsigned_cmp) && !same))
+    if (step.low <= 0 || high.high <= low.low || (ct_attr_u(loop, F_for_unsigned_cmp) && !same))
         return;
     facts[counter->id].ranged = true;
     facts[counter->id].range = (cg_range){low.low, high.high - 1};
 }
 
-void cg_find_ranges(const bc_op *op, cg_fact *facts)
+void cg_find_ranges(const ct_op *op, cg_fact *facts)
 {
     for (uint32_t i = 0; i < op->result_count; i++) {
-        const bc_value *v = &bc_results(op)[i];
+        const ct_value *v = &ct_results(op)[i];
         if (!is_integer(v->type))
             continue;
         cg_range all = all_of(bc_elem_kind(v->type)), r = of_result(op, i, facts);

@@ -40,7 +40,7 @@ static size_t split(bc_text *text, char keys[MAX_ARGS][32], tv_remark_arg args[M
     return count;
 }
 
-void cg_remark(const cg_func *c, const bc_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
+void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
 {
     if (!cg_remarks_wanted(c))
         return;
@@ -56,13 +56,13 @@ void cg_remark(const cg_func *c, const bc_op *op, cg_remark_id id, tv_remark_kin
                         .category = remarks[id].category,
                         .name = remarks[id].name,
                         .function = c->f->name->s,
-                        .offset = op ? op->offset : TV_NO_OFFSET,
+                        .offset = op ? op->from->offset : TV_NO_OFFSET,
                         .args = args};
     if (op)
-        remark.op = bc_str(bc_info(op)->name);
+        remark.op = bc_str(ct_op_name(op));
     remark.arg_count = text.ptr ? split(&text, keys, args) : 0;
     remark.message = bc_text_get(&text);
-    bc_source_place(c->m, op ? op->loc : c->f->loc, &remark.file, &remark.line, &remark.column);
+    bc_source_place(c->m, op ? op->from->loc : c->f->loc, &remark.file, &remark.line, &remark.column);
     c->options->remarks.report(c->options->remarks.user, &remark);
     bc_text_release(&text);
 }

@@ -18,7 +18,7 @@ static inline bool cg_remarks_wanted(const cg_func *c)
 
 /* Reports about an op; NULL: about the kernel. In format, as for printf, {Key=text} is a value with a name and what
    lies between are words: "{Count=%u} accesses of {Bytes=%u} bytes". What is filled in holds no braces. */
-void cg_remark(const cg_func *c, const bc_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
+void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
     TV_PRINTF(5, 6);
 
 #endif

@@ -49,20 +49,20 @@ cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
     return cg_layout_map(l, s->rows + s->columns + s->batch, place_of, s);
 }
 
-bool cg_stage_is_seen(const bc_op *op)
+bool cg_stage_is_seen(const ct_op *op)
 {
     return op->opcode == OP_reshape || op->opcode == OP_permute
-           || (op->opcode == OP_unpack && bc_elem_kind(bc_operands(op)[0]->type) == BC_I8
+           || (op->opcode == OP_unpack && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
                && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
 }
 
-cg_layout cg_seen_layout(const bc_op *op, const cg_layout *l)
+cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l)
 {
-    const bc_value *from = bc_operands(op)[0], *v = cg_result(op, 0);
+    const ct_value *from = ct_operands(op)[0], *v = cg_result(op, 0);
     cg_layout r = *l;
     if (op->opcode == OP_permute) {
         cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
-        r = cg_layout_permute(l, &source, &result, bc_attr_of(op, F_permute_permutation)->ints->ptr);
+        r = cg_layout_permute(l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
     } else if (op->opcode == OP_unpack) {
         r = cg_layout_split(l, 1);
     }
@@ -70,30 +70,30 @@ cg_layout cg_seen_layout(const bc_op *op, const cg_layout *l)
 }
 
 /* What v is another view of. */
-static const bc_value *seen_by(const bc_value *v)
+static const ct_value *seen_by(const ct_value *v)
 {
-    return v->op && cg_stage_is_seen(v->op) ? bc_operands(v->op)[0] : NULL;
+    return v->op && cg_stage_is_seen(v->op) ? ct_operands(v->op)[0] : NULL;
 }
 
-const bc_value *cg_stage_source(const bc_value *v)
+const ct_value *cg_stage_source(const ct_value *v)
 {
-    for (const bc_value *from = seen_by(v); from; from = seen_by(v))
+    for (const ct_value *from = seen_by(v); from; from = seen_by(v))
         v = from;
     return v;
 }
 
-const cg_stage *cg_stage_of(cg_func *c, const bc_value *v)
+const cg_stage *cg_stage_of(cg_func *c, const ct_value *v)
 {
     return cg_value_of(c, cg_stage_source(v))->stage;
 }
 
-cg_layout cg_source_layout(const bc_value *v, const cg_layout *l)
+cg_layout cg_source_layout(const ct_value *v, const cg_layout *l)
 {
     cg_layout at = *l;
-    for (const bc_value *from = seen_by(v); from; v = from, from = seen_by(v))
+    for (const ct_value *from = seen_by(v); from; v = from, from = seen_by(v))
         if (v->op->opcode == OP_permute) {
             cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
-            at = cg_layout_unpermute(&at, &source, &result, bc_attr_of(v->op, F_permute_permutation)->ints->ptr);
+            at = cg_layout_unpermute(&at, &source, &result, ct_attr_of(v->op, F_permute_permutation)->ints->ptr);
         } else if (v->op->opcode == OP_unpack) {
             at.tile_bits = cg_shape_of(v->type).tile_bits;
             at = cg_layout_squeeze(&at, 1);
@@ -101,7 +101,7 @@ cg_layout cg_source_layout(const bc_value *v, const cg_layout *l)
     return at;
 }
 
-cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l)
+cg_layout cg_stage_layout_of(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     cg_layout at = cg_source_layout(v, l);
     return cg_stage_layout(cg_stage_of(c, v), &at);

@@ -39,15 +39,15 @@ cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
 
 /* Does the op say only how its operand is to be seen: as a reshape, permute, or bytes as two f4 each? And its operand's
    layout as the result's, in which the halves of a byte come first. */
-bool cg_stage_is_seen(const bc_op *op);
-cg_layout cg_seen_layout(const bc_op *op, const cg_layout *l);
+bool cg_stage_is_seen(const ct_op *op);
+cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l);
 /* What v is such a view of, through all of them; v itself, if it is none. */
-const bc_value *cg_stage_source(const bc_value *v);
+const ct_value *cg_stage_source(const ct_value *v);
 /* Where a pipelined load has put v, or what it is a view of; NULL: it is in registers. */
-const cg_stage *cg_stage_of(cg_func *c, const bc_value *v);
+const cg_stage *cg_stage_of(cg_func *c, const ct_value *v);
 /* A layout of v as one of what it is a view of. */
-cg_layout cg_source_layout(const bc_value *v, const cg_layout *l);
+cg_layout cg_source_layout(const ct_value *v, const cg_layout *l);
 /* A layout of a v in a stage as one of places there. */
-cg_layout cg_stage_layout_of(cg_func *c, const bc_value *v, const cg_layout *l);
+cg_layout cg_stage_layout_of(cg_func *c, const ct_value *v, const cg_layout *l);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct cg_form_of_strip {
 /* Copies of values whose registers were made in a loop. */
 typedef struct cg_made {
     struct cg_made *next;
-    const bc_value *v;
+    const ct_value *v;
     cg_copy *copy;
 } made;
 
@@ -42,11 +42,11 @@ typedef struct cg_strips {
 
 /* ---- which kernels ---- */
 
-static void count_uses(const bc_function *f, uint32_t *uses)
+static void count_uses(const ct_func *f, uint32_t *uses)
 {
-    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
         for (uint32_t i = 0; i < op->operand_count; i++)
-            uses[bc_operands(op)[i]->id]++;
+            uses[ct_operands(op)[i]->id]++;
 }
 
 void cg_strips_begin(cg_func *c, uint32_t strip_bits)
@@ -54,12 +54,12 @@ void cg_strips_begin(cg_func *c, uint32_t strip_bits)
     if (!strip_bits)
         return;
     cg_strips *s = bc_new(&c->arena, cg_strips, 1);
-    uint32_t *uses = bc_new(&c->arena, uint32_t, c->f->value_count + 1u);
+    uint32_t *uses = bc_new(&c->arena, uint32_t, c->ir->value_count + 1u);
     if (!s || !uses) {
         cg_no_memory(c);
         return;
     }
-    count_uses(c->f, uses);
+    count_uses(c->ir, uses);
     s->uses = uses;
     c->strips = s;
     c->strip_bits = strip_bits;
@@ -273,7 +273,7 @@ static uint32_t strip_bytes(bc_kind kind, const cg_layout *l)
     return cg_memory_bytes(kind) << l->reg_bits;
 }
 
-static uint32_t slot_bytes(const cg_func *c, const bc_value *v, const cg_layout *l)
+static uint32_t slot_bytes(const cg_func *c, const ct_value *v, const cg_layout *l)
 {
     uint32_t bytes = strip_bytes(bc_elem_kind(v->type), l);
     for (uint32_t mask = cg_strip_mask(c, l); mask; mask &= mask - 1)
@@ -281,7 +281,7 @@ static uint32_t slot_bytes(const cg_func *c, const bc_value *v, const cg_layout 
     return bytes < 16 ? 16 : bytes;
 }
 
-void cg_strip_give(cg_func *c, const bc_value *v, cg_copy *copy)
+void cg_strip_give(cg_func *c, const ct_value *v, cg_copy *copy)
 {
     cg_strips *all = c->strips;
     uint32_t bytes = slot_bytes(c, v, &copy->layout);
@@ -302,7 +302,7 @@ void cg_strip_give(cg_func *c, const bc_value *v, cg_copy *copy)
 }
 
 /* Access to registers r on of a copy in the strip at hand. */
-cg_access cg_strip_access(cg_func *c, const bc_value *v, const cg_copy *copy, uint32_t r, cg_val predicate)
+cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate)
 {
     bc_kind kind = bc_elem_kind(v->type);
     uint32_t images[CG_MAX_WARP_BITS] = {0}, mask = cg_strip_mask(c, &copy->layout),
@@ -337,13 +337,13 @@ cg_access cg_strip_access(cg_func *c, const bc_value *v, const cg_copy *copy, ui
 }
 
 /* Elements of one access. */
-static uint32_t vector_of(const bc_value *v, const cg_layout *l)
+static uint32_t vector_of(const ct_value *v, const cg_layout *l)
 {
     uint32_t most = 16 / cg_memory_bytes(bc_elem_kind(v->type)), regs = cg_layout_regs(l);
     return most < regs ? most : regs;
 }
 
-void cg_strip_save(cg_func *c, const bc_value *v, cg_copy *copy, const cg_val *regs)
+void cg_strip_save(cg_func *c, const ct_value *v, cg_copy *copy, const cg_val *regs)
 {
     uint32_t step = vector_of(v, &copy->layout);
     if (!copy->local)
@@ -354,7 +354,7 @@ void cg_strip_save(cg_func *c, const bc_value *v, cg_copy *copy, const cg_val *r
     }
 }
 
-static cg_val *restore(cg_func *c, const bc_value *v, const cg_copy *copy)
+static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
 {
     uint32_t step = vector_of(v, &copy->layout);
     cg_val *regs = cg_vals(c, cg_layout_regs(&copy->layout));
@@ -368,7 +368,7 @@ static cg_val *restore(cg_func *c, const bc_value *v, const cg_copy *copy)
 /* ---- how long values are needed ---- */
 
 /* What was read for the last time lets its memory go, unless a loop around the op may read it again. */
-static void free_slots(cg_func *c, const bc_op *reader, const bc_value *v)
+static void free_slots(cg_func *c, const ct_op *reader, const ct_value *v)
 {
     for (cg_copy *copy = cg_value_of(c, v)->copies; copy; copy = copy->next) {
         bool own = copy->local && v->op && v->op->block == reader->block && !v->op->region_count;
@@ -381,7 +381,7 @@ static void free_slots(cg_func *c, const bc_op *reader, const bc_value *v)
 }
 
 /* One read less of v to come; a lazy value is made of its operands until it is read no more. */
-static void release(cg_func *c, const bc_op *reader, const bc_value *v)
+static void release(cg_func *c, const ct_op *reader, const ct_value *v)
 {
     uint32_t *uses = &c->strips->uses[v->id];
     if (*uses)
@@ -391,12 +391,12 @@ static void release(cg_func *c, const bc_op *reader, const bc_value *v)
     free_slots(c, reader, v);
     if (cg_value_of(c, v)->form == CG_LAZY)
         for (uint32_t i = 0; i < v->op->operand_count; i++)
-            release(c, reader, bc_operands(v->op)[i]);
+            release(c, reader, ct_operands(v->op)[i]);
 }
 
 /* ---- values ---- */
 
-static void mark(cg_func *c, const bc_value *v, cg_copy *copy, cg_val *regs)
+static void mark(cg_func *c, const ct_value *v, cg_copy *copy, cg_val *regs)
 {
     cg_strip *s = c->strips->open;
     made *m = bc_new(&c->arena, made, 1);
@@ -413,7 +413,7 @@ static void mark(cg_func *c, const bc_value *v, cg_copy *copy, cg_val *regs)
     s->made = m;
 }
 
-cg_val *cg_strip_get(cg_func *c, const bc_value *v, cg_copy *copy)
+cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
 {
     const cg_strip *s = c->strips->open;
     if (s && copy->strip == s->number)
@@ -435,7 +435,7 @@ static bool stays_in_warp(cg_func *c, bc_kind kind, const cg_layout *from, const
     return way == CG_BY_NAMES || way == CG_BY_SHUFFLES;
 }
 
-static void want_later(cg_func *c, const bc_value *v, cg_copy *copy)
+static void want_later(cg_func *c, const ct_value *v, cg_copy *copy)
 {
     made *m = bc_new(&c->arena, made, 1), **end = &c->strips->wanted;
     if (!m) {
@@ -448,7 +448,7 @@ static void want_later(cg_func *c, const bc_value *v, cg_copy *copy)
     *end = m;
 }
 
-void cg_strip_set(cg_func *c, const bc_value *v, cg_val *regs)
+void cg_strip_set(cg_func *c, const ct_value *v, cg_val *regs)
 {
     cg_value *x = cg_value_of(c, v);
     bc_kind kind = bc_elem_kind(v->type);
@@ -469,7 +469,7 @@ void cg_strip_set(cg_func *c, const bc_value *v, cg_val *regs)
     }
 }
 
-cg_copy *cg_strip_home(cg_func *c, const bc_value *v)
+cg_copy *cg_strip_home(cg_func *c, const ct_value *v)
 {
     cg_value *x = cg_value_of(c, v);
     cg_copy *copy = x->copies;
@@ -478,14 +478,14 @@ cg_copy *cg_strip_home(cg_func *c, const bc_value *v)
     return copy;
 }
 
-void cg_strip_keep(cg_func *c, const bc_value *v)
+void cg_strip_keep(cg_func *c, const ct_value *v)
 {
     cg_copy *home = cg_strip_home(c, v);
     if (!home->local)
         cg_strip_give(c, v, home);
 }
 
-void cg_strip_adopt(cg_func *c, const bc_value *v, const bc_value *like)
+void cg_strip_adopt(cg_func *c, const ct_value *v, const ct_value *like)
 {
     cg_copy *home = cg_strip_home(c, v);
     home->strip = 0;
@@ -495,7 +495,7 @@ void cg_strip_adopt(cg_func *c, const bc_value *v, const bc_value *like)
             want_later(c, v, copy);
 }
 
-void cg_strip_move(cg_func *c, bc_value *const *values, const bc_value *homes, uint32_t count)
+void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, uint32_t count)
 {
     cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
     if (!from) {
@@ -541,14 +541,14 @@ typedef enum place {
     LEAVES  /* stands outside of loops, or opens its own */
 } place;
 
-static bool result_varies(cg_func *c, const bc_op *op)
+static bool result_varies(cg_func *c, const ct_op *op)
 {
     return op->result_count && cg_strip_varies(c, &cg_value_of(c, cg_result(op, 0))->home);
 }
 
-static place place_of(cg_func *c, const bc_op *op)
+static place place_of(cg_func *c, const ct_op *op)
 {
-    const bc_value *result = op->result_count ? cg_result(op, 0) : NULL;
+    const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
     if (result && cg_value_of(c, result)->form == CG_LAZY)
         return STAYS;
     switch ((int)op->opcode) {
@@ -569,19 +569,19 @@ static place place_of(cg_func *c, const bc_op *op)
     case OP_break: return STAYS;
     case OP_load_view_tko:
         return !result_varies(c, op)                                                                         ? LEAVES
-               : bc_attr_u(op, F_load_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+               : ct_attr_u(op, F_load_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
                                                                                                              : OWNS;
     case OP_load_ptr_tko:
         return !result_varies(c, op)                                                                        ? LEAVES
-               : bc_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+               : ct_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
                                                                                                             : OWNS;
     case OP_store_view_tko:
         return !result_varies(c, op)                                                                          ? LEAVES
-               : bc_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+               : ct_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
                                                                                                               : OWNS;
     case OP_store_ptr_tko:
         return !result_varies(c, op)                                                                         ? LEAVES
-               : bc_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
+               : ct_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
                                                                                                              : OWNS;
     case OP_atomic_rmw_tko:
     case OP_atomic_cas_tko:
@@ -606,7 +606,7 @@ void cg_strip_inline(cg_func *c, bool begins)
         c->strips->inlined = begins;
 }
 
-void cg_strip_begin_op(cg_func *c, const bc_op *op)
+void cg_strip_begin_op(cg_func *c, const ct_op *op)
 {
     if (c->strips->inlined)
         return;
@@ -623,7 +623,7 @@ void cg_strip_begin_op(cg_func *c, const bc_op *op)
     c->strips->own = where == OWNS;
     bool is_lazy = op->result_count && cg_value_of(c, cg_result(op, 0))->form == CG_LAZY;
     for (uint32_t i = 0; i < op->operand_count && (!is_lazy || !c->strips->uses[cg_result(op, 0)->id]); i++)
-        release(c, op, bc_operands(op)[i]);
+        release(c, op, ct_operands(op)[i]);
 }
 
 void cg_strip_end_op(cg_func *c)

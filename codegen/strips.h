@@ -60,31 +60,31 @@ bool cg_strip_needs_barrier(cg_func *c);
 
 /* ---- values; only in kernels with strips ---- */
 
-cg_val *cg_strip_get(cg_func *c, const bc_value *v, cg_copy *copy);
-void cg_strip_set(cg_func *c, const bc_value *v, cg_val *regs);
+cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy);
+void cg_strip_set(cg_func *c, const ct_value *v, cg_val *regs);
 /* Local memory for v in its home. */
-void cg_strip_keep(cg_func *c, const bc_value *v);
+void cg_strip_keep(cg_func *c, const ct_value *v);
 /* v lies in its own local memory, or in that of `like`, which has the same home. */
-void cg_strip_adopt(cg_func *c, const bc_value *v, const bc_value *like);
+void cg_strip_adopt(cg_func *c, const ct_value *v, const ct_value *like);
 /* values[i] to the local memory of homes[i], where that lies in strips; closes the loop. */
-void cg_strip_move(cg_func *c, bc_value *const *values, const bc_value *homes, uint32_t count);
+void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, uint32_t count);
 
 /* The copy in v's home. */
-cg_copy *cg_strip_home(cg_func *c, const bc_value *v);
+cg_copy *cg_strip_home(cg_func *c, const ct_value *v);
 /* Local memory for a copy; access to its registers from r on in the strip at hand; all of them to local memory. */
-void cg_strip_give(cg_func *c, const bc_value *v, cg_copy *copy);
-cg_access cg_strip_access(cg_func *c, const bc_value *v, const cg_copy *copy, uint32_t r, cg_val predicate);
-void cg_strip_save(cg_func *c, const bc_value *v, cg_copy *copy, const cg_val *regs);
+void cg_strip_give(cg_func *c, const ct_value *v, cg_copy *copy);
+cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate);
+void cg_strip_save(cg_func *c, const ct_value *v, cg_copy *copy, const cg_val *regs);
 
 /* ---- ops ---- */
 
 /* Does the extract choose among the registers that each thread has (codegen/op_shape.c)? */
-bool cg_extract_in_registers(cg_func *c, const bc_op *op);
+bool cg_extract_in_registers(cg_func *c, const ct_op *op);
 /* Are the operands of the reduce read in a loop over all strips (codegen/op_reduce.c)? */
-bool cg_reduce_in_one_loop(cg_func *c, const bc_op *op);
+bool cg_reduce_in_one_loop(cg_func *c, const ct_op *op);
 
 /* Around the lowering of an op: opens or ends the loop as the op needs it. */
-void cg_strip_begin_op(cg_func *c, const bc_op *op);
+void cg_strip_begin_op(cg_func *c, const ct_op *op);
 void cg_strip_end_op(cg_func *c);
 /* Ops from here on, or up to here, are the body of a reduce or scan, which works on scalars: they leave the loop alone.
  */
@@ -99,11 +99,11 @@ typedef struct cg_slice {
     cg_val slice;
 } cg_slice;
 /* v, read in `from`, to a copy of `result`: the same elements, or a slice of them (NULL: all). Outside of loops. */
-void cg_strip_transfer(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
-                       const bc_value *result, cg_copy *copy);
+void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
+                       const ct_value *result, cg_copy *copy);
 /* The slice of v, which is read in layout `from`, through shared memory; sets the result. */
-void cg_strip_extract(cg_func *c, const bc_value *v, const cg_layout *from, const cg_slice *slice,
-                      const bc_value *result);
+void cg_strip_extract(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
+                      const ct_value *result);
 
 /* ---- in pieces (codegen/pieces.c); in all kernels ---- */
 
@@ -118,7 +118,7 @@ typedef struct cg_pieces {
 } cg_pieces;
 cg_pieces cg_begin_pieces(cg_func *c, bc_kind kind, uint32_t tile_bits);
 /* What v has of the piece, followed by a barrier. */
-void cg_put_piece(cg_func *c, const cg_pieces *p, const bc_value *v, const cg_layout *l);
+void cg_put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l);
 void cg_end_pieces(cg_func *c, const cg_pieces *p);
 
 #endif

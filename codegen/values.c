@@ -43,7 +43,7 @@ static cg_copy *find_copy(const cg_value *x, const cg_layout *l)
     return NULL;
 }
 
-void cg_want(cg_func *c, const bc_value *v, const cg_layout *l)
+void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     cg_value *x = cg_value_of(c, v);
     if (v->type->kind != BC_TILE || find_copy(x, l))
@@ -62,7 +62,7 @@ void cg_want(cg_func *c, const bc_value *v, const cg_layout *l)
         cg_want_through(c, v, l);
 }
 
-cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l)
+cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     cg_copy *copy = find_copy(cg_value_of(c, v), l);
     if (copy && cg_strip_varies(c, l))
@@ -73,13 +73,13 @@ cg_val *cg_get(cg_func *c, const bc_value *v, const cg_layout *l)
     if (!c->failed) {
         c->failed = true;
         c->status = TV_UNSUPPORTED;
-        bc_report(c->m, c->sink, &(bc_place){.function = c->f, .op = v->op, .row = BC_NO_ROW}, BC_RULE_G_GEN_01,
-                  "internal error: a layout of this value was read that was not asked for");
+        bc_report(c->m, c->sink, &(bc_place){.function = c->f, .op = v->op ? v->op->from : NULL, .row = BC_NO_ROW},
+                  BC_RULE_G_GEN_01, "internal error: a layout of this value was read that was not asked for");
     }
     return none;
 }
 
-cg_val cg_scalar(cg_func *c, const bc_value *v)
+cg_val cg_scalar(cg_func *c, const ct_value *v)
 {
     cg_layout l = cg_layout_scalar(c->warp_bits);
     cg_val *regs = cg_get(c, v, &l);
@@ -100,7 +100,7 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion)
         bc_text_printf(out, ", %llu bytes", (unsigned long long)conversion->bytes);
 }
 
-static void remark_conversion(cg_func *c, const bc_value *v, const cg_layout *to)
+static void remark_conversion(cg_func *c, const ct_value *v, const cg_layout *to)
 {
     cg_conversion how = cg_conversion_of(c, bc_elem_kind(v->type), &cg_value_of(c, v)->home, to);
     bool shared = how.way == CG_BY_SHARED || how.way == CG_BY_HALVES;
@@ -116,7 +116,7 @@ static void remark_conversion(cg_func *c, const bc_value *v, const cg_layout *to
     bc_text_release(&type);
 }
 
-void cg_set(cg_func *c, const bc_value *v, cg_val *regs)
+void cg_set(cg_func *c, const ct_value *v, cg_val *regs)
 {
     cg_value *x = cg_value_of(c, v);
     bc_kind kind = bc_elem_kind(v->type);

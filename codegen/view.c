@@ -14,33 +14,33 @@
 #include "codegen/memory.h"
 #include "codegen/remarks.h"
 
-cg_view_op cg_view_op_of(const bc_op *op)
+cg_view_op cg_view_op_of(const ct_op *op)
 {
     cg_view_op v = {0};
     bc_range index;
     switch ((int)op->opcode) {
     case OP_load_view_tko:
-        v.view = bc_operand(op, F_load_view_tko_view);
+        v.view = ct_operand(op, F_load_view_tko_view);
         v.tile = cg_result(op, 0);
-        index = bc_operand_range(op, F_load_view_tko_index);
-        v.inbounds = bc_attr_of(op, F_load_view_tko_inbounds)->ints;
+        index = ct_operand_range(op, F_load_view_tko_index);
+        v.inbounds = ct_attr_of(op, F_load_view_tko_inbounds)->ints;
         break;
     case OP_store_view_tko:
-        v.view = bc_operand(op, F_store_view_tko_view);
-        v.tile = bc_operand(op, F_store_view_tko_tile);
-        index = bc_operand_range(op, F_store_view_tko_index);
-        v.inbounds = bc_attr_of(op, F_store_view_tko_inbounds)->ints;
+        v.view = ct_operand(op, F_store_view_tko_view);
+        v.tile = ct_operand(op, F_store_view_tko_tile);
+        index = ct_operand_range(op, F_store_view_tko_index);
+        v.inbounds = ct_attr_of(op, F_store_view_tko_inbounds)->ints;
         v.owned = true;
         break;
     default: /* atomic_red_view_tko */
-        v.view = bc_operand(op, F_atomic_red_view_tko_view);
-        v.tile = bc_operand(op, F_atomic_red_view_tko_value);
-        index = bc_operand_range(op, F_atomic_red_view_tko_index);
-        v.inbounds = bc_attr_of(op, F_atomic_red_view_tko_inbounds)->ints;
+        v.view = ct_operand(op, F_atomic_red_view_tko_view);
+        v.tile = ct_operand(op, F_atomic_red_view_tko_value);
+        index = ct_operand_range(op, F_atomic_red_view_tko_index);
+        v.inbounds = ct_attr_of(op, F_atomic_red_view_tko_inbounds)->ints;
         v.owned = true;
         break;
     }
-    v.index = bc_operands(op) + index.first;
+    v.index = ct_operands(op) + index.first;
     v.index_count = index.count;
     v.tile_type = v.tile->type;
     return v;
@@ -52,7 +52,7 @@ static uint32_t tensor_dim(const bc_type *view, uint32_t t)
     return view->kind == BC_GATHER_SCATTER_VIEW ? t : (uint32_t)view->dim_map[t];
 }
 
-static const cg_view *view_of(cg_func *c, const bc_value *v)
+static const cg_view *view_of(cg_func *c, const ct_value *v)
 {
     return cg_value_of(c, v)->view;
 }
@@ -60,7 +60,7 @@ static const cg_view *view_of(cg_func *c, const bc_value *v)
 /* ---- what alignment allows ---- */
 
 /* Of a size or stride that the type states, or the operand that it leaves it to. */
-static uint8_t divisor_of_size(cg_func *c, int64_t stated, const bc_value *dynamic)
+static uint8_t divisor_of_size(cg_func *c, int64_t stated, const ct_value *dynamic)
 {
     return stated == BC_DYNAMIC ? c->facts[dynamic->id].divisor : cg_divisor_of((uint64_t)stated);
 }
@@ -292,7 +292,7 @@ static bool is_sparse(const walk *w, uint32_t t)
 /* First coordinate of the tile along tile dimension t: 64 bits. */
 static cg_val tile_start(walk *w, uint32_t t)
 {
-    const bc_value *index = w->op->index[t];
+    const ct_value *index = w->op->index[t];
     cg_val i = cg_to_b64(w->c, bc_elem_kind(index->type), false, cg_scalar(w->c, index));
     return mul64(w->c, i, cg_const(CG_B64, (uint64_t)step_of(w->op->view->type, t)));
 }
@@ -311,7 +311,7 @@ static cg_val narrow(cg_func *c, cg_val x)
 static cg_val narrow_start(walk *w, uint32_t t)
 {
     cg_func *c = w->c;
-    const bc_value *index = w->op->index[t];
+    const ct_value *index = w->op->index[t];
     bc_kind kind = bc_elem_kind(index->type);
     cg_val i = cg_scalar(c, index);
     i = kind == BC_I64 ? narrow(c, i) : cg_to_b32(c, kind, false, i);
@@ -432,7 +432,7 @@ static cg_val *sparse_registers(const walk *w)
 /* The sparse index of a register, 64 bits: one of the index tile's registers. */
 static cg_val sparse_index(walk *w, uint32_t t, uint32_t r)
 {
-    const bc_value *index = w->op->index[t];
+    const ct_value *index = w->op->index[t];
     cg_val *regs = sparse_registers(w);
     /* Registers of the index tile: the register bits that move along t. */
     uint32_t kept = 0;
@@ -614,7 +614,7 @@ static lengths lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, u
     return n;
 }
 
-void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
+void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
 {
     if (!cg_remarks_wanted(c))
         return;

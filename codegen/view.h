@@ -6,10 +6,10 @@
 
 typedef struct cg_view {
     const bc_type *tensor;    /* a tensor_view */
-    const bc_value *base;     /* its pointer */
-    const bc_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
-    const bc_value **strides;
-    const bc_op *maker; /* the make_tensor_view */
+    const ct_value *base;     /* its pointer */
+    const ct_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
+    const ct_value **strides;
+    const ct_op *maker; /* the make_tensor_view */
     cg_val address;     /* lower pass: the rest as well */
     cg_val *extent;     /* 64 bits, unsigned; elements */
     cg_val *stride;
@@ -17,15 +17,15 @@ typedef struct cg_view {
 
 /* What an op that moves a tile through a view has. */
 typedef struct cg_view_op {
-    const bc_value *view, *tile; /* tile: the value stored, the result of a load */
+    const ct_value *view, *tile; /* tile: the value stored, the result of a load */
     const bc_type *tile_type;
-    bc_value **index;
+    ct_value **index;
     uint32_t index_count;
     const bc_ints *inbounds;
     bool owned; /* only the owners of elements take part: writes, ordered loads */
 } cg_view_op;
 
-cg_view_op cg_view_op_of(const bc_op *op);
+cg_view_op cg_view_op_of(const ct_op *op);
 
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
@@ -33,7 +33,7 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* layouts pass: of an op that writes a tile through a view. Its first result's home says in which layout. */
-void cg_assign_view_write(cg_func *c, const bc_op *op);
+void cg_assign_view_write(cg_func *c, const ct_op *op);
 
 /* The tile dimension that is contiguous in memory; false: none is known to be. */
 bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim);
@@ -44,7 +44,7 @@ uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 
 /* A remark on how the tile, in layout l, reaches memory by accesses of at most 2^most_bits elements. */
-void cg_view_remark(cg_func *c, const bc_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
+void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
 
 /* One vector of the tile as the op moves it. */
 typedef struct cg_tile_part {

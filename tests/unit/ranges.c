@@ -185,13 +185,10 @@ static bool find_range(const char *op, const int *a, const int *b, cg_range *out
     bool fine = tv_module_parse(source.ptr, source.len, 0, NULL, (tv_sink){0}, &m) == TV_OK
                 && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK;
     bc_arena_init(&arena, NULL, 0);
-    cg_fact *facts = fine ? cg_find_facts(m, &m->functions[0], &arena) : NULL;
-    if (facts) {
-        const bc_op *last = m->functions[0].body->first;
-        while (last->next->next)
-            last = last->next;
-        *out_range = cg_range_of(facts, &bc_results(last)[0]);
-    }
+    const ct_func *f = fine ? ct_import(&m->functions[0], &arena) : NULL;
+    cg_fact *facts = f ? cg_find_facts(m, f, &arena) : NULL;
+    if (facts)
+        *out_range = cg_range_of(facts, &f->body->last->prev->results[0]);
     bc_arena_release(&arena);
     tv_module_close(m);
     bc_text_release(&source);

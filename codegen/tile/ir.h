@@ -1,0 +1,107 @@
+/* The tile IR: a kernel's ops as passes rewrite them. It is made from a verified function (codegen/tile/import.c) and
+   has that function's ops, values and blocks, and further ops of its own (codegen/tile/ops.def); what it is made from
+   stays as it was.
+
+   Ops stand in blocks, values are results of ops or arguments of blocks, and a value knows its uses. All of it lies in
+   the arena of the function, which is never given back in part: an op that was removed is not reused.
+   Whoever changes operands does so through the functions below, which keep the uses true. Functions that make something
+   give NULL when memory is out. */
+#ifndef TILEVM_CODEGEN_TILE_IR_H
+#define TILEVM_CODEGEN_TILE_IR_H
+
+#include "bytecode/module.h"
+
+typedef struct ct_op ct_op;
+typedef struct ct_block ct_block;
+typedef struct ct_value ct_value;
+typedef struct ct_use ct_use;
+
+/* An operand: op->operands[index], in the list of the value's uses. */
+struct ct_use {
+    ct_op *op;
+    uint32_t index;
+    ct_use *next, **link;
+};
+
+struct ct_value {
+    const bc_type *type; /* NULL: of a kind that Tile IR has not got (ops.def) */
+    ct_op *op;           /* what makes it; NULL: an argument of `block` */
+    ct_block *block;     /* where it is defined */
+    ct_use *uses;
+    uint32_t id;     /* unique in the function, below value_count */
+    uint16_t number; /* which result or argument */
+};
+
+struct ct_op {
+    ct_op *prev, *next;
+    ct_block *block;
+    const bc_op *from; /* attributes and place in the source; ops that were made for another share its */
+    uint32_t number;   /* of `from`: as the disassembler counts, from 0 */
+    uint8_t opcode;    /* bc_opcode, or ct_opcode */
+    uint8_t region_count;
+    uint16_t operand_count, result_count;
+    ct_value **operands, *results;
+    ct_use *uses;       /* by operand */
+    ct_block **regions; /* NULL for an empty one */
+};
+
+struct ct_block {
+    const bc_block *from;
+    ct_op *first, *last;
+    ct_op *parent; /* op whose region it is; NULL for the function's body */
+    ct_value *args;
+    uint32_t arg_count;
+};
+
+typedef struct ct_func {
+    const bc_function *from;
+    bc_arena *arena; /* borrowed */
+    ct_block *body;
+    uint32_t value_count;
+} ct_func;
+
+/* ---- making and changing ---- */
+
+/* A copy of the function's ops. */
+ct_func *ct_import(const bc_function *f, bc_arena *arena);
+
+/* ---- looking ---- */
+
+static inline ct_value *ct_results(const ct_op *op)
+{
+    return op->results;
+}
+static inline ct_value **ct_operands(const ct_op *op)
+{
+    return op->operands;
+}
+static inline ct_block **ct_regions(const ct_op *op)
+{
+    return op->regions;
+}
+/* The op after this one in pre-order, within `root`; NULL: it was the last. */
+ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+/* Its name in texts. */
+const char *ct_op_name(const ct_op *op);
+
+/* Attribute of a FLAG or ATTR row of the op's own kind. */
+static inline const bc_attr *ct_attr_of(const ct_op *op, int row)
+{
+    return bc_attr_of(op->from, row);
+}
+static inline uint64_t ct_attr_u(const ct_op *op, int row)
+{
+    return bc_attr_u(op->from, row);
+}
+/* Operands of a row: where they stand; and the operand of a ONE or OPTIONAL row, NULL when absent. */
+static inline bc_range ct_operand_range(const ct_op *op, int row)
+{
+    return bc_operand_range(op->from, row);
+}
+static inline ct_value *ct_operand(const ct_op *op, int row)
+{
+    bc_range range = bc_operand_range(op->from, row);
+    return range.count ? op->operands[range.first] : NULL;
+}
+
+#endif
