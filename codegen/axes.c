@@ -173,10 +173,10 @@ static void assumed(const ct_op *op, const cg_fact *fact, uint32_t rank, cg_axis
 
 /* ---- the walk ---- */
 
-static void map(const ct_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
+static void map(const ct_op *op, uint32_t d, cg_axis *out)
 {
     ct_value **operands = ct_operands(op);
-    const cg_fact *a = &facts[operands[0]->id], *b = op->operand_count > 1 ? &facts[operands[1]->id] : a;
+    const cg_fact *a = operands[0]->fact, *b = op->operand_count > 1 ? operands[1]->fact : a;
     switch ((int)op->opcode) {
     case OP_addi:
     case OP_subi: *out = sum(a, 0, b, 0, d, op->opcode == OP_subi); break;
@@ -209,18 +209,18 @@ static void map(const ct_op *op, const cg_fact *facts, uint32_t d, cg_axis *out)
     default:
         out->same = CG_MAX_TILE_BITS;
         for (uint32_t i = 0; i < op->operand_count; i++)
-            out->same = least(out->same, axis_of(&facts[operands[i]->id], d).same);
+            out->same = least(out->same, axis_of(operands[i]->fact, d).same);
         break;
     }
 }
 
-const cg_axis *cg_find_axes(const ct_op *op, const cg_fact *facts, bc_arena *arena)
+const cg_axis *cg_find_axes(const ct_op *op, bc_arena *arena)
 {
     const bc_type *type = ct_results(op)[0].type;
     if (!bc_is_tile(type) || type->rank == 0)
         return NULL;
     const ct_value *from = op->operand_count ? ct_operands(op)[0] : NULL;
-    const cg_fact *fact = from ? &facts[from->id] : NULL;
+    const cg_fact *fact = from ? from->fact : NULL;
     bool known = op->opcode == OP_constant
                      ? is_splat(op)
                      : op->opcode == OP_iota || op->opcode == OP_broadcast || op->opcode == OP_reshape
@@ -235,7 +235,7 @@ const cg_axis *cg_find_axes(const ct_op *op, const cg_fact *facts, bc_arena *are
     for (uint32_t d = 0; d < type->rank; d++) {
         uint8_t bits = log2_of((uint64_t)type->shape[d]);
         if (op->opcode == OP_constant)
-            out[d] = (cg_axis){.start = facts[ct_results(op)[0].id].divisor, .same = bits};
+            out[d] = (cg_axis){.start = ct_results(op)[0].fact->divisor, .same = bits};
         else if (op->opcode == OP_iota)
             out[d] = (cg_axis){.run = bits, .start = CG_DIVISOR_OF_ZERO};
         else if (op->opcode == OP_permute)
@@ -245,7 +245,7 @@ const cg_axis *cg_find_axes(const ct_op *op, const cg_fact *facts, bc_arena *are
                          ? axis_of(fact, d)
                          : (cg_axis){.start = every(fact, d, unit_of(from->type)), .same = bits};
         else if (cg_is_map((bc_opcode)op->opcode))
-            map(op, facts, d, &out[d]);
+            map(op, d, &out[d]);
     }
     return out;
 }

@@ -202,8 +202,7 @@ static void put_signature(cg_func *c, bc_text *out)
 
 void cg_pass_facts(cg_func *c)
 {
-    c->facts = cg_find_facts(c->m, c->ir, &c->arena);
-    if (!c->facts)
+    if (!cg_find_facts(c->ir))
         cg_no_memory(c);
 }
 

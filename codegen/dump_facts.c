@@ -26,7 +26,8 @@ static void describe_axis(const cg_axis *axis, uint32_t d, uint8_t divisor, bc_t
 
 static void describe(cg_func *c, const ct_value *v, bc_text *out)
 {
-    const cg_fact *f = &c->facts[v->id];
+    (void)c;
+    const cg_fact *f = v->fact;
     if (f->constant)
         bc_text_printf(out, "constant %lld", (long long)f->value);
     else if (f->divisor == CG_DIVISOR_OF_ZERO)

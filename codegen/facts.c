@@ -50,11 +50,11 @@ static cg_fact of_assume(const ct_op *op, cg_fact f)
     return f;
 }
 
-static cg_fact of_op(const ct_op *op, const cg_fact *facts)
+static cg_fact of_op(const ct_op *op)
 {
     ct_value **operands = ct_operands(op);
-    cg_fact a = op->operand_count > 0 ? facts[operands[0]->id] : (cg_fact){0};
-    cg_fact b = op->operand_count > 1 ? facts[operands[1]->id] : (cg_fact){0};
+    cg_fact a = op->operand_count > 0 ? *operands[0]->fact : (cg_fact){0};
+    cg_fact b = op->operand_count > 1 ? *operands[1]->fact : (cg_fact){0};
     switch ((int)op->opcode) {
     case OP_constant: return of_constant(op);
     case OP_assume: return of_assume(op, a);
@@ -88,27 +88,40 @@ static cg_fact of_op(const ct_op *op, const cg_fact *facts)
     }
 }
 
-cg_fact *cg_find_facts(const bc_module *m, const ct_func *f, bc_arena *arena)
+static bool begin(ct_func *f)
 {
-    (void)m;
-    cg_fact *facts = bc_new(arena, cg_fact, f->value_count + 1u);
-    if (!facts)
-        return NULL;
+    cg_fact *facts = bc_new(f->arena, cg_fact, f->value_count + 1u);
+    for (uint32_t i = 0; facts && i < f->body->arg_count; i++)
+        f->body->args[i].fact = &facts[f->body->args[i].id];
+    for (ct_op *op = f->body->first; facts && op; op = ct_next_op(op, f->body)) {
+        for (uint32_t i = 0; i < op->result_count; i++)
+            op->results[i].fact = &facts[op->results[i].id];
+        for (uint32_t r = 0; r < op->region_count; r++)
+            for (uint32_t i = 0; op->regions[r] && i < op->regions[r]->arg_count; i++)
+                op->regions[r]->args[i].fact = &facts[op->regions[r]->args[i].id];
+    }
+    return facts;
+}
+
+bool cg_find_facts(ct_func *f)
+{
+    if (!begin(f))
+        return false;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         for (uint32_t i = 0; i < op->operand_count; i++)
-            facts[ct_operands(op)[i]->id].used = true;
+            ct_operands(op)[i]->fact->used = true;
         if (op->result_count) {
-            cg_fact *fact = &facts[ct_results(op)[0].id];
-            *fact = of_op(op, facts);
-            cg_find_ranges(op, facts);
-            fact->axes = cg_find_axes(op, facts, arena);
+            cg_fact *fact = ct_results(op)[0].fact;
+            *fact = of_op(op);
+            cg_find_ranges(op);
+            fact->axes = cg_find_axes(op, f->arena);
         }
         if (op->opcode == OP_for) {
             const ct_block *body = ct_regions(op)[0];
-            uint8_t low = facts[ct_operand(op, F_for_lower_bound)->id].divisor;
-            facts[body->args[0].id].divisor = least(low, facts[ct_operand(op, F_for_step)->id].divisor);
-            cg_find_counter_range(op, facts);
+            uint8_t low = ct_operand(op, F_for_lower_bound)->fact->divisor;
+            body->args[0].fact->divisor = least(low, ct_operand(op, F_for_step)->fact->divisor);
+            cg_find_counter_range(op);
         }
     }
-    return arena->failed ? NULL : facts;
+    return !f->arena->failed;
 }

@@ -32,22 +32,22 @@ typedef struct cg_fact {
 enum { CG_DIVISOR_OF_ZERO = 63 };
 
 /* How the elements of the op's first result follow each other (codegen/axes.c). NULL: nothing is known. */
-const cg_axis *cg_find_axes(const ct_op *op, const cg_fact *facts, bc_arena *arena);
+const cg_axis *cg_find_axes(const ct_op *op, bc_arena *arena);
 /* log2 of the bytes from one element to the next behind a pointer; -1 for half a byte. */
 int cg_pointee_shift(const bc_type *pointers);
 
 /* Ranges of the op's results, and of the counter of a `for` (codegen/ranges.c). */
-void cg_find_ranges(const ct_op *op, cg_fact *facts);
-void cg_find_counter_range(const ct_op *loop, cg_fact *facts);
+void cg_find_ranges(const ct_op *op);
+void cg_find_counter_range(const ct_op *loop);
 /* Every element is `value`. */
 void cg_set_constant(cg_fact *fact, int64_t value);
 /* The range of an integer value. */
-cg_range cg_range_of(const cg_fact *facts, const ct_value *v);
+cg_range cg_range_of(const ct_value *v);
 /* Of a size, stride or index, which are read as unsigned: what the type states, or, where that is BC_DYNAMIC, a value.
    False: it may lie above INT64_MAX. */
-bool cg_size_range(const cg_fact *facts, int64_t stated, const ct_value *dynamic, cg_range *out_range);
+bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range);
 
-/* By value id. NULL: out of memory. */
-cg_fact *cg_find_facts(const bc_module *m, const ct_func *f, bc_arena *arena);
+/* Gives every value its fact. False: out of memory. */
+bool cg_find_facts(ct_func *f);
 
 #endif

@@ -151,7 +151,6 @@ typedef struct cg_func {
     const ct_op *op;          /* being lowered */
     cg_layout **decided;      /* by value id: layouts of carried values that the first walk settled */
     bool deciding;            /* that walk */
-    struct cg_fact *facts;    /* by value id */
     struct cg_constants *constants;
     struct cg_coords *coords;
     size_t text_before;           /* bytes of the kernels before this one */

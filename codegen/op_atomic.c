@@ -113,9 +113,9 @@ static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
 /* ---- through pointers ---- */
 
 /* Nobody reads what was there before, and an instruction without a result exists. */
-static bool is_red(const cg_func *c, const ct_op *op, uint64_t order)
+static bool is_red(const ct_op *op, uint64_t order)
 {
-    return op->opcode == OP_atomic_rmw_tko && !c->facts[cg_result(op, 0)->id].used && !is_acquire(order)
+    return op->opcode == OP_atomic_rmw_tko && !cg_result(op, 0)->fact->used && !is_acquire(order)
            && ct_attr_u(op, F_atomic_rmw_tko_mode) != BC_AtomicRMWMode_xchg;
 }
 
@@ -123,7 +123,7 @@ static cg_ptr_op atomic_op_of(const cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
-    if (is_red(c, op, p.order) && has_vectors(c, kind, ct_attr_u(op, F_atomic_rmw_tko_mode)))
+    if (is_red(op, p.order) && has_vectors(c, kind, ct_attr_u(op, F_atomic_rmw_tko_mode)))
         p.most_bits = VECTOR_BITS;
     return p;
 }
@@ -146,7 +146,7 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
     cg_ptr_op p = atomic_op_of(c, op);
     const ct_value *result = cg_result(op, 0);
     const cg_layout *l = &cg_value_of(c, result)->home;
-    bool used = c->facts[result->id].used, red = is_red(c, op, p.order);
+    bool used = result->fact->used, red = is_red(op, p.order);
     a->order = cg_order_suffix(p.order, p.scope);
     a->kind = bc_elem_kind(result->type);
     a->value = cg_get(c, p.value, l);

@@ -558,7 +558,7 @@ static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *con
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
-    const cg_fact *fact = &c->facts[cg_result(op, 0)->id];
+    const cg_fact *fact = cg_result(op, 0)->fact;
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     cg_val *out = cg_vals(c, cg_layout_regs(l));
     if (fact->constant && bc_kind_in(kind, BC_SET_INT)) {

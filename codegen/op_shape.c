@@ -33,8 +33,8 @@ static cg_val slice_index(cg_func *c, const ct_op *op, bc_range indices, const c
         uint32_t bits = large->bits[d] - small->bits[d], shift = large->shift[d] + small->bits[d];
         if (!bits)
             continue;
-        if (c->facts[index->id].constant) {
-            uint32_t fixed = ((uint32_t)c->facts[index->id].value & (((uint32_t)1 << bits) - 1)) << shift;
+        if (index->fact->constant) {
+            uint32_t fixed = ((uint32_t)index->fact->value & (((uint32_t)1 << bits) - 1)) << shift;
             if (sum.known) {
                 sum.bits |= fixed;
             } else {
@@ -51,10 +51,10 @@ static cg_val slice_index(cg_func *c, const ct_op *op, bc_range indices, const c
     return sum;
 }
 
-static bool is_constant(cg_func *c, const ct_op *op, bc_range indices)
+static bool is_constant(const ct_op *op, bc_range indices)
 {
     for (uint32_t d = 0; d < indices.count; d++)
-        if (!c->facts[ct_operands(op)[indices.first + d]->id].constant)
+        if (!ct_operands(op)[indices.first + d]->fact->constant)
             return false;
     return true;
 }
@@ -103,7 +103,7 @@ static extract_plan plan_extract(cg_func *c, const ct_op *op)
     uint32_t bytes = cg_memory_bytes(bc_elem_kind(result)) << p.large.tile_bits;
     p.mask = cg_slice_mask(&p.small, &p.large);
     p.source = wish_or_default(c, source);
-    bool cheap = is_constant(c, op, indices) || p.large.tile_bits - p.small.tile_bits <= MOST_CHOICES;
+    bool cheap = is_constant(op, indices) || p.large.tile_bits - p.small.tile_bits <= MOST_CHOICES;
     p.in_registers = only_in_registers(&p.source, p.mask) && (cheap || bytes > CG_MAX_SCRATCH);
     if (p.in_registers) {
         p.result = cg_layout_unembed(&p.source, &p.small, &p.large);

@@ -39,7 +39,7 @@ cg_ptr_op cg_ptr_op_of(const ct_op *op)
    NULL for nothing. */
 static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const char **out_limit)
 {
-    const cg_fact *pointers = &c->facts[p->pointers->id], *mask = p->mask ? &c->facts[p->mask->id] : NULL;
+    const cg_fact *pointers = p->pointers->fact, *mask = p->mask ? p->mask->fact : NULL;
     int unit = cg_pointee_shift(p->pointers->type), bits = cg_widest_access(c) - unit;
     const char *limit = NULL;
     if (!pointers->axes || !p->most_bits || (mask && !mask->axes)) {
@@ -70,7 +70,7 @@ static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const ch
 /* The dimension along which accesses are longest; then the one along which pointers run longest, then the last. */
 static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
 {
-    const cg_axis *axes = c->facts[p->pointers->id].axes;
+    const cg_axis *axes = p->pointers->fact->axes;
     uint32_t rank = p->pointers->type->rank, best = rank ? rank - 1 : 0;
     *out_bits = rank ? vector_bits(c, p, best, NULL) : 0;
     for (uint32_t d = rank; axes && d-- > 0;) {
@@ -88,7 +88,7 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     cg_shape s = cg_shape_of(p->pointers->type);
     cg_layout wish;
     uint32_t bits, weight, fast = fast_dim(c, p, &bits);
-    const cg_axis *axes = c->facts[p->pointers->id].axes;
+    const cg_axis *axes = p->pointers->fact->axes;
     bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
     if (c->strip_bits && ordered) /* no copies among threads, which could not be shared strip by strip */
         return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);

@@ -37,27 +37,27 @@ static bool is_integer(const bc_type *type)
     return bc_is_tile(type) && bc_kind_in(bc_elem_kind(type), BC_SET_INT);
 }
 
-cg_range cg_range_of(const cg_fact *facts, const ct_value *v)
+cg_range cg_range_of(const ct_value *v)
 {
-    const cg_fact *f = &facts[v->id];
+    const cg_fact *f = v->fact;
     return f->ranged ? f->range : f->constant ? (cg_range){f->value, f->value} : all_of(bc_elem_kind(v->type));
 }
 
-bool cg_size_range(const cg_fact *facts, int64_t stated, const ct_value *dynamic, cg_range *out_range)
+bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range)
 {
     if (stated != BC_DYNAMIC) {
         *out_range = (cg_range){stated, stated};
         return true;
     }
     unsigned bits = bc_kind_bits(bc_elem_kind(dynamic->type));
-    *out_range = cg_range_of(facts, dynamic);
+    *out_range = cg_range_of(dynamic);
     if (out_range->low < 0 && bits < 64)
         *out_range = (cg_range){0, ((int64_t)1 << bits) - 1};
     return out_range->low >= 0;
 }
 
 /* The size of a view's tensor along a dimension. */
-static bool extent_range(const cg_fact *facts, const ct_value *view, uint32_t dim, cg_range *out_range)
+static bool extent_range(const ct_value *view, uint32_t dim, cg_range *out_range)
 {
     if (view->op && bc_is_tile_view(view->type))
         view = ct_operands(view->op)[0];
@@ -67,18 +67,18 @@ static bool extent_range(const cg_fact *facts, const ct_value *view, uint32_t di
     for (uint32_t d = 0; d < dim; d++)
         operand += view->type->shape[d] == BC_DYNAMIC;
     bool dynamic = view->type->shape[dim] == BC_DYNAMIC;
-    return cg_size_range(facts, view->type->shape[dim], dynamic ? ct_operands(view->op)[operand] : NULL, out_range);
+    return cg_size_range(view->type->shape[dim], dynamic ? ct_operands(view->op)[operand] : NULL, out_range);
 }
 
 /* get_tensor_shape, get_index_space_shape: result i. */
-static cg_range of_shape(const ct_op *op, uint32_t i, const cg_fact *facts)
+static cg_range of_shape(const ct_op *op, uint32_t i)
 {
     const ct_value *view = ct_operands(op)[0];
     const bc_type *type = view->type;
     bc_kind kind = bc_elem_kind(ct_results(op)[i].type);
     bool mapped = type->kind == BC_PARTITION_VIEW || type->kind == BC_STRIDED_VIEW;
     cg_range extent;
-    if (!extent_range(facts, view, mapped ? (uint32_t)type->dim_map[i] : i, &extent))
+    if (!extent_range(view, mapped ? (uint32_t)type->dim_map[i] : i, &extent))
         return all_of(kind);
     int64_t step = !mapped ? 1 : type->kind == BC_STRIDED_VIEW ? type->strides[i] : type->shape[i];
     return fitting(kind, extent.low / step + (extent.low % step != 0), extent.high / step + (extent.high % step != 0));
@@ -210,7 +210,7 @@ static bool manageable(cg_range r)
 }
 
 /* The op's result i, an integer. */
-static cg_range of_result(const ct_op *op, uint32_t i, const cg_fact *facts)
+static cg_range of_result(const ct_op *op, uint32_t i)
 {
     const bc_type *type = ct_results(op)[i].type;
     bc_kind kind = bc_elem_kind(type);
@@ -218,15 +218,15 @@ static cg_range of_result(const ct_op *op, uint32_t i, const cg_fact *facts)
     uint32_t numbers = 0; /* operands that are integers, from the first */
     while (numbers < op->operand_count && is_integer(operands[numbers]->type))
         numbers++;
-    cg_range a = numbers > 0 ? cg_range_of(facts, operands[0]) : all_of(kind);
+    cg_range a = numbers > 0 ? cg_range_of(operands[0]) : all_of(kind);
     switch ((int)op->opcode) {
-    case OP_constant: return cg_range_of(facts, &ct_results(op)[i]);
+    case OP_constant: return cg_range_of(&ct_results(op)[i]);
     case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
     case OP_get_tile_block_id: return (cg_range){0, MOST_TILE_BLOCKS - 1};
     case OP_get_num_tile_blocks: return (cg_range){1, MOST_TILE_BLOCKS};
     case OP_get_tensor_shape:
-    case OP_get_index_space_shape: return of_shape(op, i, facts);
-    case OP_cmpi: return of_comparison(op, a, cg_range_of(facts, operands[1]));
+    case OP_get_index_space_shape: return of_shape(op, i);
+    case OP_cmpi: return of_comparison(op, a, cg_range_of(operands[1]));
     case OP_assume: return of_assume(op, a);
     case OP_exti: return extended(op, operands[0], a);
     case OP_trunci: return fitting(kind, a.low, a.high);
@@ -235,40 +235,40 @@ static cg_range of_result(const ct_op *op, uint32_t i, const cg_fact *facts)
     case OP_permute:
     case OP_extract: return a;
     case OP_select: {
-        cg_range yes = cg_range_of(facts, operands[1]), no = cg_range_of(facts, operands[2]);
+        cg_range yes = cg_range_of(operands[1]), no = cg_range_of(operands[2]);
         return (cg_range){lower(yes.low, no.low), higher(yes.high, no.high)};
     }
     default: break;
     }
     if (numbers != 2 || op->operand_count != 2 || operands[0]->type != type)
         return all_of(kind);
-    cg_range b = cg_range_of(facts, operands[1]);
+    cg_range b = cg_range_of(operands[1]);
     return manageable(a) && manageable(b) ? of_binary(op, kind, a, b) : all_of(kind);
 }
 
 /* Starts at low and grows while it is less than high: in the signed reading, or the unsigned one where both are the
    same. */
-void cg_find_counter_range(const ct_op *loop, cg_fact *facts)
+void cg_find_counter_range(const ct_op *loop)
 {
     const ct_value *counter = &ct_regions(loop)[0]->args[0];
-    cg_range low = cg_range_of(facts, ct_operand(loop, F_for_lower_bound)),
-             high = cg_range_of(facts, ct_operand(loop, F_for_upper_bound));
-    cg_range step = cg_range_of(facts, ct_operand(loop, F_for_step));
+    cg_range low = cg_range_of(ct_operand(loop, F_for_lower_bound)),
+             high = cg_range_of(ct_operand(loop, F_for_upper_bound));
+    cg_range step = cg_range_of(ct_operand(loop, F_for_step));
     bool same = low.low >= 0 && high.low >= 0;
     if (step.low <= 0 || high.high <= low.low || (ct_attr_u(loop, F_for_unsigned_cmp) && !same))
         return;
-    facts[counter->id].ranged = true;
-    facts[counter->id].range = (cg_range){low.low, high.high - 1};
+    counter->fact->ranged = true;
+    counter->fact->range = (cg_range){low.low, high.high - 1};
 }
 
-void cg_find_ranges(const ct_op *op, cg_fact *facts)
+void cg_find_ranges(const ct_op *op)
 {
     for (uint32_t i = 0; i < op->result_count; i++) {
         const ct_value *v = &ct_results(op)[i];
         if (!is_integer(v->type))
             continue;
-        cg_range all = all_of(bc_elem_kind(v->type)), r = of_result(op, i, facts);
-        cg_fact *f = &facts[v->id];
+        cg_range all = all_of(bc_elem_kind(v->type)), r = of_result(op, i);
+        cg_fact *f = v->fact;
         if (r.low == r.high)
             cg_set_constant(f, r.low);
         f->ranged = !f->constant && (r.low > all.low || r.high < all.high);

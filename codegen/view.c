@@ -60,9 +60,9 @@ static const cg_view *view_of(cg_func *c, const ct_value *v)
 /* ---- what alignment allows ---- */
 
 /* Of a size or stride that the type states, or the operand that it leaves it to. */
-static uint8_t divisor_of_size(cg_func *c, int64_t stated, const ct_value *dynamic)
+static uint8_t divisor_of_size(int64_t stated, const ct_value *dynamic)
 {
-    return stated == BC_DYNAMIC ? c->facts[dynamic->id].divisor : cg_divisor_of((uint64_t)stated);
+    return stated == BC_DYNAMIC ? dynamic->fact->divisor : cg_divisor_of((uint64_t)stated);
 }
 
 /* The steps of the index in coordinates: a tile's size, or the view's own stride. */
@@ -72,9 +72,9 @@ static int64_t step_of(const bc_type *view, uint32_t t)
 }
 
 /* Divisor of the first coordinate of a tile along tile dimension t. */
-static uint8_t divisor_of_start(cg_func *c, const cg_view_op *v, uint32_t t)
+static uint8_t divisor_of_start(const cg_view_op *v, uint32_t t)
 {
-    uint8_t index = c->facts[v->index[t]->id].divisor, step = cg_divisor_of((uint64_t)step_of(v->view->type, t));
+    uint8_t index = v->index[t]->fact->divisor, step = cg_divisor_of((uint64_t)step_of(v->view->type, t));
     return (uint8_t)(index + step < CG_DIVISOR_OF_ZERO ? index + step : CG_DIVISOR_OF_ZERO);
 }
 
@@ -85,11 +85,11 @@ static bool is_inbounds(const cg_view_op *v, uint32_t t)
 
 /* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the
    tile. */
-static bool start_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *out_range)
+static bool start_range(const cg_view_op *v, uint32_t t, cg_range *out_range)
 {
     int64_t step = step_of(v->view->type, t), most = UINT32_MAX - v->tile_type->shape[t];
     cg_range index;
-    if (!cg_size_range(c->facts, BC_DYNAMIC, v->index[t], &index) || index.high > most / step)
+    if (!cg_size_range(BC_DYNAMIC, v->index[t], &index) || index.high > most / step)
         return false;
     *out_range = (cg_range){index.low * step, index.high * step};
     return true;
@@ -100,7 +100,7 @@ static bool extent_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *
 {
     const cg_view *tensor = view_of(c, v->view);
     uint32_t d = tensor_dim(v->view->type, t);
-    return cg_size_range(c->facts, tensor->tensor->shape[d], tensor->extents[d], out_range)
+    return cg_size_range(tensor->tensor->shape[d], tensor->extents[d], out_range)
            && out_range->high <= UINT32_MAX;
 }
 
@@ -112,7 +112,7 @@ static bool may_leave(cg_func *c, const cg_view_op *v, uint32_t t)
     if (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)
         return true;
     return !is_inbounds(v, t)
-           && !(start_range(c, v, t, &start) && extent_range(c, v, t, &extent)
+           && !(start_range(v, t, &start) && extent_range(c, v, t, &extent)
                 && start.high + v->tile_type->shape[t] <= extent.low);
 }
 
@@ -135,13 +135,13 @@ static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, con
 {
     const bc_type *type = v->view->type;
     const cg_view *tensor = view_of(c, v->view);
-    int size = cg_pointee_shift(tensor->base->type), base = c->facts[tensor->base->id].divisor - size;
+    int size = cg_pointee_shift(tensor->base->type), base = tensor->base->fact->divisor - size;
     int widest = cg_widest_access(c) - size, most = base < widest ? base : widest;
     const char *limit = base < widest ? "what divides the base" : NULL;
     for (uint32_t t = 0; t < v->index_count; t++) {
         uint32_t d = tensor_dim(type, t);
-        int divisor = t == fast ? divisor_of_start(c, v, t)
-                                : divisor_of_size(c, tensor->tensor->strides[d], tensor->strides[d]);
+        int divisor = t == fast ? divisor_of_start(v, t)
+                                : divisor_of_size(tensor->tensor->strides[d], tensor->strides[d]);
         if (divisor < most) {
             most = divisor;
             limit = t == fast ? "what divides the index" : "what divides a stride";
@@ -156,7 +156,7 @@ uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
 {
     const cg_view *tensor = view_of(c, v->view);
     uint32_t d = tensor_dim(v->view->type, fast), aligned = aligned_bits(c, v, fast, NULL);
-    uint32_t extent = divisor_of_size(c, tensor->tensor->shape[d], tensor->extents[d]);
+    uint32_t extent = divisor_of_size(tensor->tensor->shape[d], tensor->extents[d]);
     return is_inbounds(v, fast) || aligned < extent ? aligned : extent;
 }
 
@@ -396,7 +396,7 @@ static void begin_dim(walk *w, uint32_t t)
     cg_range start, extent;
     bool leaves = may_leave(c, w->op, t);
     cg_val first;
-    if (start_range(c, w->op, t, &start) && (!leaves || extent_range(c, w->op, t, &extent))) {
+    if (start_range(w->op, t, &start) && (!leaves || extent_range(c, w->op, t, &extent))) {
         first = narrow_start(w, t);
         if (leaves)
             w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
@@ -629,7 +629,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
         cg_range start;
         if (may_leave(c, v, t))
             bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
-        if (!start_range(c, v, t, &start))
+        if (!start_range(v, t, &start))
             start_bits = 64;
     }
     cg_layout own = cg_layout_drop_copies(l, NULL);

@@ -28,6 +28,7 @@ struct ct_value {
     ct_op *op;           /* what makes it; NULL: an argument of `block` */
     ct_block *block;     /* where it is defined */
     ct_use *uses;
+    struct cg_fact *fact; /* what is known of it (codegen/facts.h); NULL: nobody has looked */
     uint32_t id;     /* unique in the function, below value_count */
     uint16_t number; /* which result or argument */
 };

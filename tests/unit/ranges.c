@@ -185,14 +185,14 @@ static bool find_range(const char *op, const int *a, const int *b, cg_range *out
     bool fine = tv_module_parse(source.ptr, source.len, 0, NULL, (tv_sink){0}, &m) == TV_OK
                 && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK;
     bc_arena_init(&arena, NULL, 0);
-    const ct_func *f = fine ? ct_import(&m->functions[0], &arena) : NULL;
-    cg_fact *facts = f ? cg_find_facts(m, f, &arena) : NULL;
-    if (facts)
-        *out_range = cg_range_of(facts, &f->body->last->prev->results[0]);
+    ct_func *f = fine ? ct_import(&m->functions[0], &arena) : NULL;
+    fine = f && cg_find_facts(f);
+    if (fine)
+        *out_range = cg_range_of(&f->body->last->prev->results[0]);
     bc_arena_release(&arena);
     tv_module_close(m);
     bc_text_release(&source);
-    return facts != NULL;
+    return fine;
 }
 
 static void check_op(size_t i)
