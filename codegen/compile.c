@@ -11,6 +11,7 @@
 #include "codegen/pass.h"
 #include "codegen/remarks.h"
 #include "codegen/strips.h"
+#include "codegen/view.h"
 
 void cg_no_memory(cg_func *c)
 {
@@ -202,7 +203,7 @@ static void put_signature(cg_func *c, bc_text *out)
 
 void cg_pass_facts(cg_func *c)
 {
-    if (!cg_find_facts(c->ir))
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         cg_no_memory(c);
 }
 

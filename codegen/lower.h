@@ -99,7 +99,6 @@ typedef struct cg_value {
     uint8_t weight;  /* how much its home should decide the layouts of what is computed from it; 0: not at all */
     cg_layout home;  /* CG_TILE; CG_LAZY with weight: the layout it would like best */
     cg_copy *copies; /* wanted layouts, the home's first; regs are NULL until emitted */
-    struct cg_view *view;
     const struct cg_stage *stage; /* a tile of a pipelined load: where it lies now */
     cg_layout *source;            /* of a reduce's first result: the layout its operands are read in */
 } cg_value;

@@ -114,11 +114,10 @@ MULTIMEM(multimem_store_view_tko)
 
 void cg_assign_assume(cg_func *c, const ct_op *op)
 {
-    const ct_value *v = cg_result(op, 0), *from = ct_operand(op, F_assume_value);
+    const ct_value *v = cg_result(op, 0);
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     if (!bc_is_tile(v->type)) {
         cg_value_of(c, v)->form = CG_VIEW;
-        cg_value_of(c, v)->view = cg_value_of(c, from)->view;
     } else if (v->type->rank == 0) {
         cg_set_home(c, v, &scalar, 0);
     } else {

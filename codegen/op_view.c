@@ -8,21 +8,18 @@
 
 /* ---- making views ---- */
 
-void cg_assign_make_tensor_view(cg_func *c, const ct_op *op)
+static cg_view *new_view(ct_func *f, const ct_op *op)
 {
-    const ct_value *v = cg_result(op, 0);
-    cg_value *x = cg_value_of(c, v);
-    uint32_t rank = v->type->rank;
+    const bc_type *type = op->results[0].type;
+    uint32_t rank = type->rank;
     bc_range extents = ct_operand_range(op, F_make_tensor_view_dynamic_shape);
     bc_range strides = ct_operand_range(op, F_make_tensor_view_dynamic_strides);
-    cg_view *view = bc_new(&c->arena, cg_view, 1);
-    const ct_value **values = bc_new(&c->arena, const ct_value *, 2 * rank + 1u);
-    cg_val *regs = bc_new(&c->arena, cg_val, 2 * rank + 1u);
-    if (!view || !values || !regs) {
-        cg_no_memory(c);
-        return;
-    }
-    *view = (cg_view){.tensor = v->type,
+    cg_view *view = bc_new(f->arena, cg_view, 1);
+    const ct_value **values = bc_new(f->arena, const ct_value *, 2 * rank + 1u);
+    cg_val *regs = bc_new(f->arena, cg_val, 2 * rank + 1u);
+    if (!view || !values || !regs)
+        return NULL;
+    *view = (cg_view){.tensor = type,
                       .maker = op,
                       .base = ct_operand(op, F_make_tensor_view_base),
                       .extents = values,
@@ -30,13 +27,29 @@ void cg_assign_make_tensor_view(cg_func *c, const ct_op *op)
                       .extent = regs,
                       .stride = regs + rank};
     for (uint32_t d = 0, e = 0, s = 0; d < rank; d++) {
-        if (v->type->shape[d] == BC_DYNAMIC)
+        if (type->shape[d] == BC_DYNAMIC)
             view->extents[d] = ct_operands(op)[extents.first + e++];
-        if (v->type->strides[d] == BC_DYNAMIC)
+        if (type->strides[d] == BC_DYNAMIC)
             view->strides[d] = ct_operands(op)[strides.first + s++];
     }
-    x->form = CG_VIEW;
-    x->view = view;
+    return view;
+}
+
+bool cg_find_views(ct_func *f)
+{
+    for (ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        switch ((int)op->opcode) {
+        case OP_make_tensor_view:
+            if (!(op->results[0].view = new_view(f, op)))
+                return false;
+            break;
+        case OP_make_partition_view:
+        case OP_make_strided_view:
+        case OP_make_gather_scatter_view: op->results[0].view = op->operands[0]->view; break;
+        case OP_assume: op->results[0].view = ct_operand(op, F_assume_value)->view; break;
+        default: break;
+        }
+    return true;
 }
 
 static cg_val dimension(cg_func *c, int64_t fixed, const ct_value *dynamic)
@@ -47,7 +60,7 @@ static cg_val dimension(cg_func *c, int64_t fixed, const ct_value *dynamic)
 
 void cg_lower_make_tensor_view(cg_func *c, const ct_op *op)
 {
-    cg_view *view = cg_value_of(c, cg_result(op, 0))->view;
+    cg_view *view = cg_result(op, 0)->view;
     view->address = cg_scalar(c, view->base);
     for (uint32_t d = 0; d < view->tensor->rank; d++) {
         view->extent[d] = dimension(c, view->tensor->shape[d], view->extents[d]);
@@ -55,18 +68,17 @@ void cg_lower_make_tensor_view(cg_func *c, const ct_op *op)
     }
 }
 
-static void same_view(cg_func *c, const ct_op *op)
-{
-    cg_value *x = cg_value_of(c, cg_result(op, 0));
-    x->form = CG_VIEW;
-    x->view = cg_value_of(c, ct_operands(op)[0])->view;
-}
+#define VIEW(name)                                        \
+    void cg_assign_##name(cg_func *c, const ct_op *op)    \
+    {                                                     \
+        cg_value_of(c, cg_result(op, 0))->form = CG_VIEW; \
+    }
+VIEW(make_tensor_view)
+VIEW(make_partition_view)
+VIEW(make_strided_view)
+VIEW(make_gather_scatter_view)
 
 #define TILE_VIEW(name)                                                \
-    void cg_assign_##name(cg_func *c, const ct_op *op)                 \
-    {                                                                  \
-        same_view(c, op);                                              \
-    }                                                                  \
     void cg_lower_##name(cg_func *c, const ct_op *op)                  \
     {                                                                  \
         (void)c, (void)op; /* the tensor's registers are the view's */ \
@@ -105,7 +117,7 @@ static void set_size(cg_func *c, const ct_value *v, cg_val size)
 
 void cg_lower_get_tensor_shape(cg_func *c, const ct_op *op)
 {
-    const cg_view *view = cg_value_of(c, ct_operands(op)[0])->view;
+    const cg_view *view = ct_operands(op)[0]->view;
     for (uint32_t d = 0; d < op->result_count; d++)
         set_size(c, cg_result(op, d), view->extent[d]);
 }
@@ -113,7 +125,7 @@ void cg_lower_get_tensor_shape(cg_func *c, const ct_op *op)
 void cg_lower_get_index_space_shape(cg_func *c, const ct_op *op)
 {
     const bc_type *type = ct_operands(op)[0]->type;
-    const cg_view *view = cg_value_of(c, ct_operands(op)[0])->view;
+    const cg_view *view = ct_operands(op)[0]->view;
     for (uint32_t t = 0; t < op->result_count; t++) {
         bool gather = type->kind == BC_GATHER_SCATTER_VIEW;
         cg_val extent = view->extent[gather ? t : (uint32_t)type->dim_map[t]];

@@ -138,12 +138,12 @@ static const char *obstacle(cg_func *c, cg_pipeline *p, const ct_op *op, piped *
     cg_shape s = cg_shape_of(v.tile_type);
     uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type)), chunk = chunk_bits(v.tile_type);
     uint8_t padding = v.view->type->padding, bits[5];
-    const cg_view *tensor = cg_value_of(c, v.view)->view;
+    const cg_view *tensor = v.view->view;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
         return "it gathers";
     if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
         return "its padding is not zero";
-    if (!cg_view_contiguous(c, &v, &fast) || fast + 2 < s.rank)
+    if (!cg_view_contiguous(&v, &fast) || fast + 2 < s.rank)
         return "neither of its last two dimensions is known to be contiguous";
     if (cg_view_vector(c, &v, fast) < chunk)
         return "base, strides, extent and index are not known to be aligned to 16 bytes";

@@ -52,11 +52,6 @@ static uint32_t tensor_dim(const bc_type *view, uint32_t t)
     return view->kind == BC_GATHER_SCATTER_VIEW ? t : (uint32_t)view->dim_map[t];
 }
 
-static const cg_view *view_of(cg_func *c, const ct_value *v)
-{
-    return cg_value_of(c, v)->view;
-}
-
 /* ---- what alignment allows ---- */
 
 /* Of a size or stride that the type states, or the operand that it leaves it to. */
@@ -96,30 +91,29 @@ static bool start_range(const cg_view_op *v, uint32_t t, cg_range *out_range)
 }
 
 /* The tensor's size along tile dimension t; false: not known to lie below 2^32. */
-static bool extent_range(cg_func *c, const cg_view_op *v, uint32_t t, cg_range *out_range)
+static bool extent_range(const cg_view_op *v, uint32_t t, cg_range *out_range)
 {
-    const cg_view *tensor = view_of(c, v->view);
+    const cg_view *tensor = v->view->view;
     uint32_t d = tensor_dim(v->view->type, t);
-    return cg_size_range(tensor->tensor->shape[d], tensor->extents[d], out_range)
-           && out_range->high <= UINT32_MAX;
+    return cg_size_range(tensor->tensor->shape[d], tensor->extents[d], out_range) && out_range->high <= UINT32_MAX;
 }
 
 /* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
-static bool may_leave(cg_func *c, const cg_view_op *v, uint32_t t)
+static bool may_leave(const cg_view_op *v, uint32_t t)
 {
     const bc_type *type = v->view->type;
     cg_range start, extent;
     if (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)
         return true;
     return !is_inbounds(v, t)
-           && !(start_range(v, t, &start) && extent_range(c, v, t, &extent)
+           && !(start_range(v, t, &start) && extent_range(v, t, &extent)
                 && start.high + v->tile_type->shape[t] <= extent.low);
 }
 
-bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
+bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim)
 {
     const bc_type *type = v->view->type;
-    const cg_view *tensor = view_of(c, v->view);
+    const cg_view *tensor = v->view->view;
     for (uint32_t t = 0; t < v->index_count; t++)
         if (tensor->tensor->strides[tensor_dim(type, t)] == 1
             && !(type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)) {
@@ -134,7 +128,7 @@ bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim)
 static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, const char **out_limit)
 {
     const bc_type *type = v->view->type;
-    const cg_view *tensor = view_of(c, v->view);
+    const cg_view *tensor = v->view->view;
     int size = cg_pointee_shift(tensor->base->type), base = tensor->base->fact->divisor - size;
     int widest = cg_widest_access(c) - size, most = base < widest ? base : widest;
     const char *limit = base < widest ? "what divides the base" : NULL;
@@ -154,7 +148,7 @@ static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, con
 
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
 {
-    const cg_view *tensor = view_of(c, v->view);
+    const cg_view *tensor = v->view->view;
     uint32_t d = tensor_dim(v->view->type, fast), aligned = aligned_bits(c, v, fast, NULL);
     uint32_t extent = divisor_of_size(tensor->tensor->shape[d], tensor->extents[d]);
     return is_inbounds(v, fast) || aligned < extent ? aligned : extent;
@@ -170,7 +164,7 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
 {
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast = s.rank - 1, bits = 0;
-    if (cg_view_contiguous(c, v, &fast))
+    if (cg_view_contiguous(v, &fast))
         bits = aligned_bits(c, v, fast, NULL);
     return cg_layout_memory(&s, fast, bits, is_half(v), c->warp_bits);
 }
@@ -186,7 +180,7 @@ bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
         copies = copies || !l->lane[i];
     for (uint32_t i = 0; i < l->warp_bits; i++)
         copies = copies || !l->warp[i];
-    if (copies || is_half(v) || !cg_view_contiguous(c, v, &fast))
+    if (copies || is_half(v) || !cg_view_contiguous(v, &fast))
         return false;
     uint32_t vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit), run = vector;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
@@ -394,9 +388,9 @@ static void begin_dim(walk *w, uint32_t t)
     if (is_sparse(w, t))
         return;
     cg_range start, extent;
-    bool leaves = may_leave(c, w->op, t);
+    bool leaves = may_leave(w->op, t);
     cg_val first;
-    if (start_range(w->op, t, &start) && (!leaves || extent_range(c, w->op, t, &extent))) {
+    if (start_range(w->op, t, &start) && (!leaves || extent_range(w->op, t, &extent))) {
         first = narrow_start(w, t);
         if (leaves)
             w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
@@ -603,7 +597,7 @@ static lengths lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, u
     uint8_t reg_bit[8];
     if (is_half(v) && !most_bits)
         most_bits = 1;
-    if (!most_bits || !cg_view_contiguous(c, v, &n.fast))
+    if (!most_bits || !cg_view_contiguous(v, &n.fast))
         return n;
     uint32_t aligned = aligned_bits(c, v, n.fast, &n.limit), edge = cg_view_vector(c, v, n.fast);
     cg_shape s = cg_shape_of(v->tile_type);
@@ -627,7 +621,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
     uint32_t start_bits = 32;
     for (uint32_t t = 0; t < v->index_count; t++) {
         cg_range start;
-        if (may_leave(c, v, t))
+        if (may_leave(v, t))
             bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
         if (!start_range(v, t, &start))
             start_bits = 64;
@@ -650,7 +644,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
                    cg_part_fn *found)
 {
-    walk w = {.c = c, .op = v, .tensor = view_of(c, v->view), .l = l, .shape = cg_shape_of(v->tile_type)};
+    walk w = {.c = c, .op = v, .tensor = v->view->view, .l = l, .shape = cg_shape_of(v->tile_type)};
     lengths n = lengths_of(c, v, l, most_bits);
     w.fast = n.fast;
     w.bytes = is_half(v) ? 0 : cg_memory_bytes(bc_elem_kind(v->tile_type));

@@ -15,6 +15,9 @@ typedef struct cg_view {
     cg_val *stride;
 } cg_view;
 
+/* Gives every view value its view. False: out of memory. */
+bool cg_find_views(ct_func *f);
+
 /* What an op that moves a tile through a view has. */
 typedef struct cg_view_op {
     const ct_value *view, *tile; /* tile: the value stored, the result of a load */
@@ -36,7 +39,7 @@ bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 void cg_assign_view_write(cg_func *c, const ct_op *op);
 
 /* The tile dimension that is contiguous in memory; false: none is known to be. */
-bool cg_view_contiguous(cg_func *c, const cg_view_op *v, uint32_t *out_dim);
+bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim);
 /* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's
    end. */
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);

@@ -15,14 +15,6 @@ static void import_values(importer *im, ct_value *to, const bc_value *from, uint
     }
 }
 
-static void link_use(ct_use *use, ct_op *op, uint32_t index, ct_value *v)
-{
-    *use = (ct_use){.op = op, .index = index, .next = v->uses, .link = &v->uses};
-    if (v->uses)
-        v->uses->link = &use->next;
-    v->uses = use;
-}
-
 static ct_block *import_block(importer *im, const bc_block *from, ct_op *parent);
 
 static ct_op *import_op(importer *im, const bc_op *from, ct_block *block)
@@ -44,10 +36,8 @@ static ct_op *import_op(importer *im, const bc_op *from, ct_block *block)
                   .regions = bc_new(arena, ct_block *, from->region_count + 1u)};
     if (!op->operands || !op->results || !op->uses || !op->regions)
         return NULL;
-    for (uint32_t i = 0; i < from->operand_count; i++) {
-        op->operands[i] = im->values[bc_operands(from)[i]->id];
-        link_use(&op->uses[i], op, i, op->operands[i]);
-    }
+    for (uint32_t i = 0; i < from->operand_count; i++)
+        ct_set_operand(op, i, im->values[bc_operands(from)[i]->id]);
     import_values(im, op->results, bc_results(from), from->result_count, op, block);
     for (uint32_t i = 0; i < from->region_count; i++)
         if (bc_regions(from)[i] && !(op->regions[i] = import_block(im, bc_regions(from)[i], op)))

@@ -1,6 +1,8 @@
 /* Looking at the tile IR, and changing it; see the header. */
 #include "codegen/tile/ir.h"
 
+/* ---- looking ---- */
+
 ct_op *ct_next_op(const ct_op *op, const ct_block *root)
 {
     for (unsigned i = 0; i < op->region_count; i++)
@@ -25,5 +27,207 @@ ct_op *ct_next_op(const ct_op *op, const ct_block *root)
 
 const char *ct_op_name(const ct_op *op)
 {
-    return bc_ops[op->opcode].name;
+    static const char *const own[] = {
+#define TOP(name, text) [CT_##name - OP_LIMIT] = #name,
+#include "codegen/tile/ops.def"
+    };
+    return op->opcode < OP_LIMIT ? bc_ops[op->opcode].name : own[op->opcode - OP_LIMIT];
+}
+
+/* ---- operands ---- */
+
+static void unlink_use(ct_use *use)
+{
+    *use->link = use->next;
+    if (use->next)
+        use->next->link = use->link;
+}
+
+static void link_use(ct_use *use, ct_op *op, uint32_t index, ct_value *v)
+{
+    *use = (ct_use){.op = op, .index = index, .next = v->uses, .link = &v->uses};
+    if (v->uses)
+        v->uses->link = &use->next;
+    v->uses = use;
+}
+
+void ct_set_operand(ct_op *op, uint32_t index, ct_value *v)
+{
+    if (op->operands[index])
+        unlink_use(&op->uses[index]);
+    op->operands[index] = v;
+    link_use(&op->uses[index], op, index, v);
+}
+
+static void drop_operands(ct_op *op)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (op->operands[i])
+            unlink_use(&op->uses[i]);
+}
+
+bool ct_add_operands(ct_func *f, ct_op *op, ct_value *const *values, uint32_t count)
+{
+    uint32_t had = op->operand_count, all = had + count;
+    ct_value **operands = bc_new(f->arena, ct_value *, all + 1u), **old = op->operands;
+    ct_use *uses = bc_new(f->arena, ct_use, all + 1u);
+    if (!operands || !uses)
+        return false;
+    drop_operands(op);
+    op->operands = operands;
+    op->uses = uses;
+    op->operand_count = (uint16_t)all;
+    for (uint32_t i = 0; i < all; i++)
+        ct_set_operand(op, i, i < had ? old[i] : values[i - had]);
+    return true;
+}
+
+void ct_replace_uses(ct_value *v, ct_value *by)
+{
+    while (v->uses)
+        ct_set_operand(v->uses->op, v->uses->index, by);
+}
+
+/* ---- ops ---- */
+
+static void new_values(ct_func *f, ct_value *values, uint32_t count, ct_op *op, ct_block *block)
+{
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = (ct_value){.op = op, .block = block, .id = f->value_count++, .number = (uint16_t)i};
+}
+
+/* With room for operands, results and regions, all of them empty. */
+static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, uint32_t result_count,
+                       uint32_t region_count)
+{
+    ct_op *op = bc_new(f->arena, ct_op, 1);
+    if (!op)
+        return NULL;
+    *op = (ct_op){.from = like->from,
+                  .number = like->number,
+                  .opcode = like->opcode,
+                  .region_count = (uint8_t)region_count,
+                  .in_flight = like->in_flight,
+                  .operand_count = (uint16_t)operand_count,
+                  .result_count = (uint16_t)result_count,
+                  .operands = bc_new(f->arena, ct_value *, operand_count + 1u),
+                  .results = bc_new(f->arena, ct_value, result_count + 1u),
+                  .uses = bc_new(f->arena, ct_use, operand_count + 1u),
+                  .regions = bc_new(f->arena, ct_block *, region_count + 1u)};
+    if (!op->operands || !op->results || !op->uses || !op->regions)
+        return NULL;
+    new_values(f, op->results, result_count, op, NULL);
+    return op;
+}
+
+ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count)
+{
+    ct_op *op = allocate(f, from, operand_count, result_count, 0);
+    if (op) {
+        op->opcode = (uint8_t)opcode;
+        op->in_flight = false;
+    }
+    return op;
+}
+
+static void set_block(ct_op *op, ct_block *block)
+{
+    op->block = block;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        op->results[i].block = block;
+}
+
+void ct_insert_before(ct_op *op, ct_op *place)
+{
+    set_block(op, place->block);
+    op->prev = place->prev;
+    op->next = place;
+    *(place->prev ? &place->prev->next : &place->block->first) = op;
+    place->prev = op;
+}
+
+void ct_insert_after(ct_op *op, ct_op *place)
+{
+    set_block(op, place->block);
+    op->prev = place;
+    op->next = place->next;
+    *(place->next ? &place->next->prev : &place->block->last) = op;
+    place->next = op;
+}
+
+void ct_remove(ct_op *op)
+{
+    *(op->prev ? &op->prev->next : &op->block->first) = op->next;
+    *(op->next ? &op->next->prev : &op->block->last) = op->prev;
+    drop_operands(op);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        for (ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
+             inner = ct_next_op(inner, op->regions[r]))
+            drop_operands(inner);
+}
+
+/* ---- copies ---- */
+
+bool ct_map_new(ct_func *f, ct_map *out)
+{
+    *out = (ct_map){.to = bc_new(f->arena, ct_value *, f->value_count + 1u), .count = f->value_count};
+    return out->to;
+}
+
+void ct_map_set(ct_map *map, const ct_value *v, ct_value *to)
+{
+    map->to[v->id] = to;
+}
+
+static ct_value *look_up(const ct_map *map, ct_value *v)
+{
+    return v->id < map->count && map->to[v->id] ? map->to[v->id] : v;
+}
+
+/* Values of a copy: the same types and facts. */
+static void copy_values(ct_map *map, const ct_value *from, ct_value *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        to[i].type = from[i].type;
+        to[i].fact = from[i].fact;
+        to[i].view = from[i].view;
+        ct_map_set(map, &from[i], &to[i]);
+    }
+}
+
+static ct_block *clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map)
+{
+    ct_block *block = bc_new(f->arena, ct_block, 1);
+    if (!block || !(block->args = bc_new(f->arena, ct_value, from->arg_count + 1u)))
+        return NULL;
+    block->from = from->from;
+    block->parent = parent;
+    block->arg_count = from->arg_count;
+    new_values(f, block->args, from->arg_count, NULL, block);
+    copy_values(map, from->args, block->args, from->arg_count);
+    for (const ct_op *op = from->first; op; op = op->next) {
+        ct_op *copy = ct_clone(f, op, map);
+        if (!copy)
+            return NULL;
+        set_block(copy, block);
+        copy->prev = block->last;
+        *(block->last ? &block->last->next : &block->first) = copy;
+        block->last = copy;
+    }
+    return block;
+}
+
+ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map)
+{
+    ct_op *copy = allocate(f, op, op->operand_count, op->result_count, op->region_count);
+    if (!copy)
+        return NULL;
+    copy->detail = op->detail;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        ct_set_operand(copy, i, look_up(map, op->operands[i]));
+    copy_values(map, op->results, copy->results, op->result_count);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        if (op->regions[r] && !(copy->regions[r] = clone_block(f, op->regions[r], copy, map)))
+            return NULL;
+    return copy;
 }

@@ -11,6 +11,13 @@
 
 #include "bytecode/module.h"
 
+typedef enum ct_opcode {
+    CT_BEFORE_FIRST = OP_LIMIT - 1,
+#define TOP(name, text) CT_##name,
+#include "codegen/tile/ops.def"
+    CT_LIMIT
+} ct_opcode;
+
 typedef struct ct_op ct_op;
 typedef struct ct_block ct_block;
 typedef struct ct_value ct_value;
@@ -28,9 +35,10 @@ struct ct_value {
     ct_op *op;           /* what makes it; NULL: an argument of `block` */
     ct_block *block;     /* where it is defined */
     ct_use *uses;
+    struct cg_view *view; /* of a view: where its tensor lies (codegen/view.h) */
     struct cg_fact *fact; /* what is known of it (codegen/facts.h); NULL: nobody has looked */
-    uint32_t id;     /* unique in the function, below value_count */
-    uint16_t number; /* which result or argument */
+    uint32_t id;          /* unique in the function, below value_count */
+    uint16_t number;      /* which result or argument */
 };
 
 struct ct_op {
@@ -40,10 +48,12 @@ struct ct_op {
     uint32_t number;   /* of `from`: as the disassembler counts, from 0 */
     uint8_t opcode;    /* bc_opcode, or ct_opcode */
     uint8_t region_count;
+    bool in_flight; /* a product whose result is there only after mma_await */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;       /* by operand */
     ct_block **regions; /* NULL for an empty one */
+    void *detail;       /* what the passes have found out about an op of theirs */
 };
 
 struct ct_block {
@@ -65,6 +75,30 @@ typedef struct ct_func {
 
 /* A copy of the function's ops. */
 ct_func *ct_import(const bc_function *f, bc_arena *arena);
+
+/* An op of the tile IR for the sake of `from`, in no block yet. Its operands are to be set, its results to get types.
+ */
+ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count);
+/* For an op in no block. */
+void ct_insert_before(ct_op *op, ct_op *place);
+void ct_insert_after(ct_op *op, ct_op *place);
+/* Out of its block, with its operands; nobody uses its results. */
+void ct_remove(ct_op *op);
+void ct_set_operand(ct_op *op, uint32_t index, ct_value *v);
+/* More operands, behind those that are there. */
+bool ct_add_operands(ct_func *f, ct_op *op, ct_value *const *values, uint32_t count);
+/* All uses of v become uses of `by`. */
+void ct_replace_uses(ct_value *v, ct_value *by);
+
+/* What stands for a value in a copy, by id; values without an entry stand for themselves. */
+typedef struct ct_map {
+    ct_value **to;
+    uint32_t count;
+} ct_map;
+bool ct_map_new(ct_func *f, ct_map *out); /* for the values that there are now */
+void ct_map_set(ct_map *map, const ct_value *v, ct_value *to);
+/* A copy of the op and its regions, in no block, whose operands are looked up in the map, which learns its results. */
+ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map);
 
 /* ---- looking ---- */
 
