@@ -128,9 +128,11 @@ static void assign_map(cg_func *c, const ct_op *op)
 
 /* ---- the walk ---- */
 
-static cg_hook *const hooks[OP_LIMIT] = {
+static cg_hook *const hooks[CT_LIMIT] = {
 #define HOOK(name) [OP_##name] = cg_assign_##name,
 #include "codegen/hooks.def"
+#define TOP(name, text) [CT_##name] = cg_assign_##name,
+#include "codegen/tile/ops.def"
 };
 
 static void assign_op(cg_func *c, const ct_op *op)

@@ -211,6 +211,12 @@ void cg_pass_layouts(cg_func *c)
 {
     const ct_block *body = c->ir->body;
     size_t size = c->ir->value_count * sizeof *c->values;
+    c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
+    c->decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u);
+    if (!c->values || !c->decided) {
+        cg_no_memory(c);
+        return;
+    }
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (c->deciding = true;; c->deciding = false) {
         memset(c->values, 0, size);
@@ -253,14 +259,10 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
         bc_arena_release(&c->arena);
         return c->status = TV_NO_MEMORY;
     }
-    c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
-    c->decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u);
     uint32_t strip_bits;
     c->warp_bits = choose_warps(c, &strip_bits);
     cg_strips_begin(c, strip_bits);
     c->params_apart = arrays_are_apart(c->m, c->f);
-    if (!c->values || !c->decided)
-        cg_no_memory(c);
     cg_run_passes(c, dumps);
     cg_strips_end(c);
     if (!c->failed)

@@ -2,6 +2,13 @@
 #include "bytecode/print.h"
 #include "codegen/pass.h"
 
+/* An op of the tile IR: what it does, and the op that it does it for. */
+static void dump_own(bc_op_printer *printer, const ct_op *op, bc_text *out)
+{
+    bc_text_printf(out, "%s of ", ct_op_name(op));
+    bc_op_printer_print(printer, op->from, out);
+}
+
 static const bc_value *source_of(const ct_value *v)
 {
     return v->op ? &bc_results(v->op->from)[v->number] : &v->block->from->args[v->number];
@@ -11,6 +18,8 @@ static void dump_value(cg_func *c, const bc_op_printer *printer, const ct_value 
                        cg_describe_fn *describe, bc_text *words, bc_text *out)
 {
     bc_text_clear(words);
+    if (v->type == &ct_own_type || (v->op && v->op->opcode >= OP_LIMIT))
+        return;
     describe(c, v, words);
     if (!words->len)
         return;
@@ -36,7 +45,10 @@ void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
         for (const ct_op *p = op->block->parent; p; p = p->block->parent)
             depth++;
         bc_text_printf(out, "%*s", (int)(2 * depth + 2), "");
-        bc_op_printer_print(printer, op->from, out);
+        if (op->opcode < OP_LIMIT)
+            bc_op_printer_print(printer, op->from, out);
+        else
+            dump_own(printer, op, out);
         bc_text_char(out, '\n');
         for (uint32_t i = 0; i < op->result_count; i++)
             dump_value(c, printer, &ct_results(op)[i], depth, describe, &words, out);
@@ -47,6 +59,16 @@ void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
     out->failed = out->failed || words.failed;
     bc_text_release(&words);
     bc_op_printer_free(printer);
+}
+
+static void say_nothing(cg_func *c, const ct_value *v, bc_text *out)
+{
+    (void)c, (void)v, (void)out;
+}
+
+void cg_dump_ops(cg_func *c, bc_text *out)
+{
+    cg_dump_values(c, say_nothing, out);
 }
 
 void cg_dump_lower(cg_func *c, bc_text *out)

@@ -5,9 +5,11 @@
 #include "codegen/stage.h"
 #include "codegen/strips.h"
 
-static cg_hook *const hooks[OP_LIMIT] = {
+static cg_hook *const hooks[CT_LIMIT] = {
 #define HOOK(name) [OP_##name] = cg_lower_##name,
 #include "codegen/hooks.def"
+#define TOP(name, text) [CT_##name] = cg_lower_##name,
+#include "codegen/tile/ops.def"
 };
 
 /* The number of a source file; 0: out of memory. */

@@ -46,6 +46,11 @@ typedef struct cg_product {
     cg_val odd_blocks;  /* all bits in lanes whose elements of A are in odd blocks, else none */
 } cg_product;
 
+/* The detail of a product that multiplies part `number` of 2^bits parts of K, which alone lies in the ring. */
+typedef struct cg_k_part {
+    uint32_t number, bits;
+} cg_k_part;
+
 /* Where fragments of an operand come from. */
 typedef struct cg_operand {
     bool left;

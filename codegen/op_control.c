@@ -3,7 +3,6 @@
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/order.h"
-#include "codegen/pipeline.h"
 #include "codegen/strips.h"
 
 typedef struct cg_loop {
@@ -304,30 +303,18 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     const char *sign = is_unsigned ? "u" : "s";
     cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, loop.end_label);
-    cg_pipeline *pipeline = cg_pipeline_of(c, op), *outer = c->pipeline;
-    if (pipeline)
-        cg_pipeline_start(c, pipeline, i, high, step);
     cg_order_loop(c, body);
     cg_place_label(c, head);
-    if (pipeline)
-        cg_pipeline_step(c, pipeline);
     cg_set_counter(c, body, i);
     set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
     c->loop = &loop;
-    if (pipeline)
-        c->pipeline = pipeline;
     cg_block(c, body);
-    c->pipeline = outer;
     c->loop = loop.outer;
     cg_place_label(c, loop.next_label);
-    if (pipeline)
-        cg_pipeline_turn(c, pipeline);
     cg_ins(c, "add.s64 %v, %v, %v", i, i, step);
     cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, head);
     cg_place_label(c, loop.end_label);
-    if (pipeline)
-        cg_pipeline_end(c, pipeline);
     cg_order_loop(c, body);
     set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
 }

@@ -10,7 +10,6 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/mma.h"
-#include "codegen/pipeline.h"
 #include "codegen/remarks.h"
 
 static uint32_t log2_of(int64_t x)
@@ -65,6 +64,12 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
 
 /* ---- products that feed products ---- */
 
+/* What made v: of a product that was awaited, the product. */
+static const ct_op *maker_of(const ct_value *v)
+{
+    return v->op && v->op->opcode == CT_mma_await ? v->op->operands[0]->op : v->op;
+}
+
 bool cg_is_product(const ct_op *op)
 {
     return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
@@ -73,7 +78,7 @@ bool cg_is_product(const ct_op *op)
 /* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
 static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
 {
-    const ct_op *op = v->op;
+    const ct_op *op = maker_of(v);
     if (cg_is_product(op) || !op || *budget == 0)
         return cg_is_product(op) ? op : NULL;
     --*budget;
@@ -295,7 +300,7 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
 {
     uint32_t sum = 0;
     for (const ct_op *op = block->first; op; op = op->next)
-        if (cg_is_product(op) && !cg_is_product(ct_operands(op)[2]->op))
+        if (cg_is_product(op) && !cg_is_product(maker_of(ct_operands(op)[2])))
             sum += ((uint32_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits) / cg_threads(c);
     return sum;
 }
@@ -386,7 +391,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     bool along_k = index ? along_other : along_last;
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
-    if (index && takes_pairs(&p, &cg_value_of(c, p.result)->source[1]))
+    if (index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
         return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
@@ -668,21 +673,23 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
         }
 }
 
+/* A part of K that lies in the ring, alone. */
+static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *part, cg_val *acc)
+{
+    cg_operand operands[2] = {operand_of(c, p, true, 0), operand_of(c, p, false, 0)};
+    uint32_t step_bits = p->k - part->bits - p->atom.k_bits;
+    multiply_part(c, p, operands, part->number << step_bits, (uint32_t)1 << step_bits, acc);
+}
+
 static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
 {
     cg_operand operands[2];
-    uint32_t in_ring = cg_pipeline_parts(c, op), parts = in_ring ? in_ring : find_operands(c, p, operands);
-    uint32_t step_bits = p->k - parts - p->atom.k_bits;
+    uint32_t parts = find_operands(c, p, operands), step_bits = p->k - parts - p->atom.k_bits;
     bool async = p->async && !parts && cg_can_multiply_async(c, p, operands);
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        if (in_ring) {
-            cg_pipeline_part(c, part);
-            operands[0] = operand_of(c, p, true, 0);
-            operands[1] = operand_of(c, p, false, 0);
-        }
-        bool in_scratch = !in_ring && fill_stages(c, p, operands, async, parts, part);
+        bool in_scratch = fill_stages(c, p, operands, async, parts, part);
         if (async)
             cg_multiply_async(c, op, p, operands, acc);
         else
@@ -722,7 +729,10 @@ static void lower_product(cg_func *c, const ct_op *op)
         bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */
         for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
             acc[r] = cg_to_f32(c, BC_F16, acc[r]);
-        multiply_with_atom(c, op, &p, acc);
+        if (op->detail)
+            multiply_k_part(c, &p, op->detail, acc);
+        else
+            multiply_with_atom(c, op, &p, acc);
         for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
             acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
     } else {
@@ -731,6 +741,21 @@ static void lower_product(cg_func *c, const ct_op *op)
     }
     if (!c->failed)
         cg_set(c, p.result, acc);
+}
+
+void cg_assign_mma_await(cg_func *c, const ct_op *op)
+{
+    const cg_layout *l = &cg_value_of(c, op->operands[0])->home;
+    cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
+    cg_want(c, op->operands[0], l);
+}
+
+void cg_lower_mma_await(cg_func *c, const ct_op *op)
+{
+    const cg_value *product = cg_value_of(c, op->operands[0]);
+    if (product->in_flight)
+        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &product->home));
 }
 
 void cg_lower_mmaf(cg_func *c, const ct_op *op)

@@ -233,8 +233,6 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
         return;
     bool weak = order == BC_MemoryOrderingSemantics_weak;
     v.owned = !weak; /* another thread could see another value */
-    if (cg_value_of(c, v.tile)->stage)
-        return; /* it came ahead of time */
     cg_order_access(c, op, v.view, false, l);
     cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
     cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_part);

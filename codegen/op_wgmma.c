@@ -7,7 +7,6 @@
 
 #include "codegen/memory.h"
 #include "codegen/mma.h"
-#include "codegen/pipeline.h"
 #include "codegen/remarks.h"
 
 enum { M_BITS = 6, K_BITS = 4, MOST_N_BITS = 8 };
@@ -141,7 +140,8 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
                            step_of(c, p, &a, k | m << k_bits), right, always, (int)a.o->across, (int)b.o->across);
             }
     cg_ins(c, "wgmma.commit_group.sync.aligned");
-    cg_pipeline_ahead(c, op);
-    cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    cg_value_of(c, p->result)->in_flight = op->in_flight;
+    if (!op->in_flight)
+        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
     memcpy(acc, d, count * sizeof *acc);
 }

@@ -160,6 +160,7 @@ static const ct_value *memory_of(const ct_op *op, bool *out_write)
 {
     *out_write = true;
     switch ((int)op->opcode) {
+    case CT_staged:
     case OP_load_view_tko: *out_write = false; return ct_operand(op, F_load_view_tko_view);
     case OP_store_view_tko: return ct_operand(op, F_store_view_tko_view);
     case OP_load_ptr_tko: *out_write = false; return ct_operand(op, F_load_ptr_tko_source);

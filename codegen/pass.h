@@ -32,6 +32,8 @@ void cg_put_kernel(cg_func *c, bc_text *out);
 
 /* What a printer says of one value, without a newline; nothing for a value that there is nothing to say about. */
 typedef void cg_describe_fn(cg_func *c, const ct_value *v, bc_text *out);
+/* Every op on a line. */
+void cg_dump_ops(cg_func *c, bc_text *out);
 /* Every op on a line, in order, with what `describe` says of each of its results and block arguments below it. */
 void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out);
 

@@ -19,9 +19,12 @@ cg_view_op cg_view_op_of(const ct_op *op)
     cg_view_op v = {0};
     bc_range index;
     switch ((int)op->opcode) {
+    case CT_copy:
+    case CT_staged:
     case OP_load_view_tko:
         v.view = ct_operand(op, F_load_view_tko_view);
-        v.tile = cg_result(op, 0);
+        v.tile = op->result_count ? cg_result(op, 0) : NULL;
+        v.tile_type = bc_results(op->from)[0].type;
         index = ct_operand_range(op, F_load_view_tko_index);
         v.inbounds = ct_attr_of(op, F_load_view_tko_inbounds)->ints;
         break;
@@ -42,7 +45,7 @@ cg_view_op cg_view_op_of(const ct_op *op)
     }
     v.index = ct_operands(op) + index.first;
     v.index_count = index.count;
-    v.tile_type = v.tile->type;
+    v.tile_type = v.tile ? v.tile->type : v.tile_type;
     return v;
 }
 

@@ -1,6 +1,8 @@
 /* Looking at the tile IR, and changing it; see the header. */
 #include "codegen/tile/ir.h"
 
+const bc_type ct_own_type = {.kind = BC_KIND_COUNT};
+
 /* ---- looking ---- */
 
 ct_op *ct_next_op(const ct_op *op, const ct_block *root)
@@ -93,7 +95,8 @@ void ct_replace_uses(ct_value *v, ct_value *by)
 static void new_values(ct_func *f, ct_value *values, uint32_t count, ct_op *op, ct_block *block)
 {
     for (uint32_t i = 0; i < count; i++)
-        values[i] = (ct_value){.op = op, .block = block, .id = f->value_count++, .number = (uint16_t)i};
+        values[i] =
+            (ct_value){.type = &ct_own_type, .op = op, .block = block, .id = f->value_count++, .number = (uint16_t)i};
 }
 
 /* With room for operands, results and regions, all of them empty. */

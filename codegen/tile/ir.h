@@ -31,7 +31,7 @@ struct ct_use {
 };
 
 struct ct_value {
-    const bc_type *type; /* NULL: of a kind that Tile IR has not got (ops.def) */
+    const bc_type *type; /* ct_own_type: of a kind that Tile IR has not got (ops.def) */
     ct_op *op;           /* what makes it; NULL: an argument of `block` */
     ct_block *block;     /* where it is defined */
     ct_use *uses;
@@ -70,6 +70,9 @@ typedef struct ct_func {
     ct_block *body;
     uint32_t value_count;
 } ct_func;
+
+/* Of no kind that others know. */
+extern const bc_type ct_own_type;
 
 /* ---- making and changing ---- */
 

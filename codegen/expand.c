@@ -1,0 +1,242 @@
+/* The expand pass: a loop with a ring (codegen/loads.c) gets the ops that fill it. Copies run ahead by as many
+   iterations as there are slots but one: the first ones are started before the loop, the others in it. What makes the
+   indices of a later iteration is copied for the counter that it will have.
+
+       ring                                             for i = first to end step by {
+       %i0, %is = later first, end, step {0}                await                     // the slot of this iteration
+       copy %view[%i0] to ring, %is                         %t = staged
+       commit                                               %j, %is = later i, end, step {slots - 1}
+       ...                     // slots - 1 times           copy %view[%j] to ring, %is
+                                                            commit
+                                                            ... uses of %t ...
+                                                            release
+                                                        }
+                                                        drain
+
+   Where wgmma multiplies, the copies are started while it does. Where a slot takes a part of K, the product is done in
+   as many, each between an await and a release. */
+#include "codegen/facts.h"
+#include "codegen/mma.h"
+#include "codegen/pass.h"
+#include "codegen/ring.h"
+
+typedef struct expansion {
+    cg_func *c;
+    ct_func *f;
+    ct_op *loop;
+    ct_block *body;
+    cg_ring *ring;
+    ct_value *value; /* the ring */
+} expansion;
+
+/* i1 as a scalar: `later` says whether. */
+static const bc_type bit = {.kind = BC_I1}, bit_tile = {.kind = BC_TILE, .elem = &bit};
+
+static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, uint32_t operands, uint32_t results)
+{
+    ct_op *op = ct_op_new(x->f, opcode, from, operands, results);
+    if (!op)
+        cg_no_memory(x->c);
+    return op;
+}
+
+/* An op on the ring alone, in front of `place`. */
+static void put(const expansion *x, ct_opcode opcode, ct_op *place)
+{
+    ct_op *op = new_op(x, opcode, x->loop, 1, 0);
+    if (!op)
+        return;
+    ct_set_operand(op, 0, x->value);
+    ct_insert_before(op, place);
+}
+
+static void put_ring(expansion *x)
+{
+    ct_op *op = new_op(x, CT_ring, x->loop, 0, 1);
+    if (!op)
+        return;
+    op->detail = x->ring;
+    ct_insert_before(op, x->loop);
+    x->value = &op->results[0];
+}
+
+/* The counter n iterations after `start`, in front of `place`. NULL: no memory. */
+static ct_op *put_later(const expansion *x, ct_value *start, uint32_t n, ct_op *place)
+{
+    ct_op *op = new_op(x, CT_later, x->loop, 3, 2);
+    cg_distance *distance = bc_new(x->f->arena, cg_distance, 1);
+    cg_fact *fact = bc_new(x->f->arena, cg_fact, 1);
+    if (!op || !distance || !fact) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    distance->iterations = n;
+    op->detail = distance;
+    ct_set_operand(op, 0, start);
+    ct_set_operand(op, 1, ct_operand(x->loop, F_for_upper_bound));
+    ct_set_operand(op, 2, ct_operand(x->loop, F_for_step));
+    op->results[0].type = x->body->args[0].type;
+    op->results[0].fact = x->body->args[0].fact; /* what is not below the end is not used */
+    op->results[1].type = &bit_tile;
+    op->results[1].fact = fact;
+    ct_insert_before(op, place);
+    return op;
+}
+
+static void put_copy(const expansion *x, const cg_ring_load *load, uint32_t part, ct_map *map, ct_value *whether,
+                     ct_op *place)
+{
+    uint32_t count = load->op->operand_count - 1; /* it is staged by now: the ring is the last */
+    ct_op *op = new_op(x, CT_copy, load->op, count + 2, 0);
+    cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
+    if (!op || !copy) {
+        cg_no_memory(x->c);
+        return;
+    }
+    *copy = (cg_ring_copy){.load = load, .part = part};
+    op->detail = copy;
+    for (uint32_t i = 0; i < count; i++) {
+        ct_value *v = load->op->operands[i], *to = v->id < map->count ? map->to[v->id] : NULL;
+        ct_set_operand(op, i, to ? to : v);
+    }
+    ct_set_operand(op, count, x->value);
+    ct_set_operand(op, count + 1, whether);
+    ct_insert_before(op, place);
+}
+
+/* The copies of part `part` of the iteration n after the one of `start`. */
+static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
+{
+    ct_map map;
+    ct_op *later = put_later(x, start, n, place);
+    if (!later || !ct_map_new(x->f, &map)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_map_set(&map, &x->body->args[0], &later->results[0]);
+    for (ct_op *op = x->body->first; op; op = op->next)
+        if (op->opcode < OP_LIMIT && op->result_count && x->ring->in_slice[op->results[0].id]) {
+            ct_op *copy = ct_clone(x->f, op, &map);
+            if (!copy) {
+                cg_no_memory(x->c);
+                return;
+            }
+            ct_insert_before(copy, place);
+        }
+    for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++)
+        put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
+    put(x, CT_commit, place);
+}
+
+/* Parts are numbered through the iterations: part s of those from `start` on. */
+static void put_part(const expansion *x, ct_value *start, uint32_t s, ct_op *place)
+{
+    put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
+}
+
+static void stage_loads(const expansion *x)
+{
+    for (uint32_t i = 0; i < x->ring->load_count; i++) {
+        ct_op *op = x->ring->loads[i].op;
+        if (!ct_add_operands(x->f, op, &(ct_value *){x->value}, 1)) {
+            cg_no_memory(x->c);
+            return;
+        }
+        op->opcode = CT_staged;
+        op->detail = &x->ring->loads[i];
+    }
+}
+
+/* ---- products ---- */
+
+/* The product is in flight until an op that comes right behind it, which is given back. */
+static ct_op *put_mma_await(const expansion *x, ct_op *product)
+{
+    ct_op *op = new_op(x, CT_mma_await, product, 1, 1);
+    if (!op)
+        return product;
+    op->results[0].type = product->results[0].type;
+    op->results[0].fact = product->results[0].fact;
+    ct_replace_uses(&product->results[0], &op->results[0]);
+    ct_set_operand(op, 0, &product->results[0]);
+    product->in_flight = true;
+    ct_insert_after(op, product);
+    return op;
+}
+
+/* One product becomes one for each part, which add up. */
+static void split_product(const expansion *x)
+{
+    ct_op *product = x->ring->product;
+    for (uint32_t part = 0; part < 1u << x->ring->parts && !x->c->failed; part++) {
+        bool is_last = part + 1 == 1u << x->ring->parts;
+        ct_map map;
+        ct_op *op = product;
+        cg_k_part *k_part = bc_new(x->f->arena, cg_k_part, 1);
+        if (!k_part || !ct_map_new(x->f, &map) || (!is_last && !(op = ct_clone(x->f, product, &map)))) {
+            cg_no_memory(x->c);
+            return;
+        }
+        *k_part = (cg_k_part){.number = part, .bits = x->ring->parts};
+        op->detail = k_part;
+        if (!is_last) {
+            ct_insert_before(op, product);
+            ct_set_operand(product, 2, &op->results[0]);
+        }
+        put(x, CT_await, op);
+        put_part(x, &x->body->args[0], part + x->ring->slots - 1, op);
+        put(x, CT_release, op->next);
+    }
+}
+
+/* ---- loops ---- */
+
+static void put_releases(const expansion *x)
+{
+    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
+        const ct_op *loop = op->block->parent;
+        while (op->opcode == OP_continue && loop->opcode != OP_for && loop->opcode != OP_loop)
+            loop = loop->block->parent;
+        if (op->opcode == OP_continue && loop == x->loop)
+            put(x, CT_release, op);
+    }
+}
+
+static void fill_body(const expansion *x)
+{
+    ct_op *place = x->body->first;
+    if (x->ring->parts) {
+        split_product(x);
+        return;
+    }
+    put(x, CT_await, place);
+    if (x->ring->behind)
+        place = put_mma_await(x, x->ring->behind);
+    put_part(x, &x->body->args[0], x->ring->slots - 1, place);
+    put_releases(x);
+}
+
+static void expand(cg_func *c, ct_op *loop)
+{
+    expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = loop->detail};
+    put_ring(&x);
+    if (c->failed)
+        return;
+    stage_loads(&x);
+    for (uint32_t s = 0; s + 1 < x.ring->slots && !c->failed; s++)
+        put_part(&x, ct_operand(loop, F_for_lower_bound), s, loop);
+    fill_body(&x);
+    put(&x, CT_drain, loop->next);
+}
+
+void cg_pass_expand(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for && op->detail)
+            expand(c, op);
+}
+
+void cg_dump_expand(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

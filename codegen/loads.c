@@ -1,0 +1,351 @@
+/* The loads pass: which loads of a loop run ahead of their iteration, and how. Today these are loads that products
+   take, which cp.async brings into a ring of slots in shared memory: weak ones, of a view from outside, with an index
+   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
+   Every load of a loop gets a remark. Where slots of whole tiles are too large, a slot takes a part of K. */
+#include <string.h>
+
+#include "codegen/assign.h"
+#include "codegen/facts.h"
+#include "codegen/memory.h"
+#include "codegen/mma.h"
+#include "codegen/order.h"
+#include "codegen/pass.h"
+#include "codegen/remarks.h"
+#include "codegen/ring.h"
+
+enum {
+    MOST_SLOTS = 4,
+    SHARED_FOR_TWO_BLOCKS = 100 << 10,
+    SHARED_FOR_THE_REST = 16 << 10,
+    MOST_VIEWS = 4 /* of a load, one of the other, to the product */
+};
+
+/* A loop that is looked at. */
+typedef struct candidate {
+    cg_func *c;
+    ct_op *loop;
+    ct_block *body;
+    cg_ring *ring;
+} candidate;
+
+/* ---- which loads ---- */
+
+static bool is_inside(const ct_op *op, const ct_block *body)
+{
+    for (const ct_block *b = op->block; b; b = b->parent ? b->parent->block : NULL)
+        if (b == body)
+            return true;
+    return false;
+}
+
+/* Is v made only from the induction variable and values from outside, by scalar arithmetic? Marks what makes it. */
+static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
+{
+    if (!v->op) {
+        if (v == &p->body->args[0])
+            return true;
+        for (uint32_t i = 0; i < p->body->arg_count; i++)
+            if (v == &p->body->args[i])
+                return false;
+        return true;
+    }
+    if (!is_inside(v->op, p->body))
+        return true;
+    if (depth == 0 || v->op->block != p->body || !bc_is_tile(v->type) || v->type->rank
+        || !(cg_is_map((bc_opcode)v->op->opcode) || v->op->opcode == OP_assume))
+        return false;
+    for (uint32_t i = 0; i < v->op->operand_count; i++)
+        if (!is_slice(p, ct_operands(v->op)[i], depth - 1))
+            return false;
+    p->ring->in_slice[v->id] = true;
+    return true;
+}
+
+/* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
+   16-byte chunk of it. CG_NO_FEED: not all are operands of products that do. */
+static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
+{
+    cg_feed feed = CG_NO_FEED;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        for (uint32_t i = 0; i < op->operand_count; i++) {
+            if (ct_operands(op)[i] != v)
+                continue;
+            if (op->block != body || depth == 0)
+                return CG_NO_FEED;
+            bool view = cg_stage_is_seen(op);
+            cg_layout seen = view ? cg_seen_layout(op, run) : *run;
+            cg_feed here = view ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1) : cg_mma_feed(c, op, i, run);
+            if (here == CG_NO_FEED)
+                return CG_NO_FEED;
+            feed = feed ? feed : here;
+        }
+    return feed;
+}
+
+/* log2 of the elements in 16 bytes of memory. */
+uint32_t cg_chunk_bits(const bc_type *tile)
+{
+    bc_kind kind = bc_elem_kind(tile);
+    return bc_kind_memory_bytes(kind) ? 4 - tv_trailing_zeros(bc_kind_memory_bytes(kind)) : 5;
+}
+
+/* Of elements of half a byte, the bit of the tile's index that tells those of a byte apart. */
+static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
+{
+    return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
+}
+
+/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
+   bits of left_out. */
+static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
+{
+    uint32_t last = s->rank - 1, bits[2],
+             all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
+    for (uint32_t i = 0; i < 2; i++)
+        bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
+    uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
+    cg_stage stage = cg_stage_new(rows, columns, all - rows - columns, bytes, feed);
+    stage.flipped = fast != last;
+    stage.left_out = left_out;
+    return stage;
+}
+
+/* Why the load cannot go ahead; NULL: it can, and *out is how. */
+static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    cg_func *c = p->c;
+    if (ct_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
+        return "its memory order keeps it in its place";
+    cg_view_op v = cg_view_op_of(op);
+    cg_shape s = cg_shape_of(v.tile_type);
+    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type)), chunk = cg_chunk_bits(v.tile_type);
+    uint8_t padding = v.view->type->padding, bits[5];
+    const cg_view *tensor = v.view->view;
+    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
+        return "it gathers";
+    if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
+        return "its padding is not zero";
+    if (!cg_view_contiguous(&v, &fast) || fast + 2 < s.rank)
+        return "neither of its last two dimensions is known to be contiguous";
+    if (cg_view_vector(c, &v, fast) < chunk)
+        return "base, strides, extent and index are not known to be aligned to 16 bytes";
+    if (tensor->maker && is_inside(tensor->maker, p->body))
+        return "its view is made in the loop";
+    for (uint32_t i = 0; i < v.index_count; i++)
+        if (!is_slice(p, v.index[i], 16))
+            return "an index comes from more than the loop's counter";
+    cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
+              l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
+    for (uint32_t i = 0; i < chunk; i++)
+        run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
+    if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
+        return "its tile has less than 16 bytes for a thread";
+    cg_feed feed = feed_of(c, p->body, v.tile, &run, MOST_VIEWS + 1);
+    if (feed == CG_NO_FEED)
+        return "it is not only an operand of products that can read it from shared memory";
+    if (cg_order_is_written(c, p->body, v.view))
+        return "the loop may write what it reads";
+    *out = (cg_ring_load){.op = op,
+                          .fast = fast,
+                          .feed = feed,
+                          .layout = l,
+                          .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, v.tile_type))};
+    return NULL;
+}
+
+/* ---- loops ---- */
+
+/* Does every iteration come by what stands in the body itself? */
+static bool is_straight(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op->block != body)
+            return false;
+    return true;
+}
+
+/* The first product of the body that wgmma computes; NULL: none. */
+static ct_op *first_async(cg_func *c, const ct_block *body)
+{
+    for (ct_op *op = body->first; op; op = op->next)
+        if (cg_mma_is_async(c, op))
+            return op;
+    return NULL;
+}
+
+static bool has_products(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = op->next)
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+/* ---- tiles in parts ---- */
+
+/* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
+static ct_op *only_product(const candidate *k)
+{
+    ct_op *found = NULL;
+    if (k->ring->async || !is_straight(k->body) || k->ring->load_count != 2)
+        return NULL;
+    for (ct_op *op = k->body->first; op; op = ct_next_op(op, k->body))
+        if (cg_is_product(op)) {
+            if (found || op->block != k->body)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
+
+/* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
+   False: the threads would not have whole vectors of a part. */
+static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *operand, uint32_t low, uint32_t parts)
+{
+    const bc_type *type = load->op->results[0].type;
+    cg_shape s = cg_shape_of(type);
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(type)), vector = cg_chunk_bits(type), left_out = 0, count = 0;
+    cg_layout k = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)parts};
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t i = 0; i < parts; i++)
+        k.reg[i] = (uint32_t)1 << (low + i);
+    k = cg_source_layout(operand, &k);
+    for (uint32_t i = 0; i < parts; i++)
+        left_out |= load->part_bit[i] = k.reg[i];
+    for (uint32_t part = 0; part < 3; part++) /* the contiguous dimension, the others, what numbers the parts */
+        for (uint32_t b = 0; b < s.tile_bits; b++) {
+            uint32_t bit = (uint32_t)1 << b;
+            if (part == (left_out & bit ? 2u : cg_dim_mask(&s, load->fast) & bit ? 0u : 1u))
+                order[count++] = (uint8_t)b;
+        }
+    if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
+        return false;
+    load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
+    load->stage = stage_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
+    return true;
+}
+
+static uint32_t place_loads(cg_ring *ring)
+{
+    ring->slot_bytes = 0;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        ring->loads[i].offset = ring->slot_bytes;
+        ring->slot_bytes += (cg_stage_bytes(&ring->loads[i].stage) + CG_STAGE_ALIGN - 1)
+                            & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+    }
+    return ring->slot_bytes;
+}
+
+/* Both loads in 2^parts parts of the product's K, of `k` bits. */
+static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t parts)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const ct_value *operand = product->operands[i], *tile = cg_stage_source(operand);
+        uint32_t low = k - parts + (i ? cg_shape_of(operand->type).bits[operand->type->rank - 1] : 0);
+        cg_ring_load *load = &p->ring->loads[p->ring->loads[0].op != tile->op];
+        if (load->op != tile->op || !cut_load(p->c, load, operand, low, parts))
+            return false;
+    }
+    return true;
+}
+
+/* Tiles of which three do not fit: in as few parts as do, for loops that do nothing else. */
+static void take_parts(const candidate *p)
+{
+    cg_ring *ring = p->ring;
+    ct_op *product = only_product(p);
+    uint32_t all = cg_static_shared(p->c->target);
+    if (!product || 3 * ring->slot_bytes <= all)
+        return;
+    cg_ring_load whole[2] = {ring->loads[0], ring->loads[1]};
+    uint32_t k, most = cg_mma_part_bits(p->c, product, &k);
+    ring->product = product;
+    for (ring->parts = 1; ring->parts <= most && ring->parts <= CG_RING_PART_BITS; ring->parts++)
+        if (cut_loads(p, product, k, ring->parts) && 3 * place_loads(ring) <= all)
+            return;
+    ring->parts = 0;
+    memcpy(ring->loads, whole, sizeof whole);
+    place_loads(ring);
+}
+
+/* ---- how many slots ---- */
+
+/* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
+static bool choose_slots(const candidate *p, bool others, bool is_inner)
+{
+    const cg_func *c = p->c;
+    cg_ring *ring = p->ring;
+    uint32_t all = cg_static_shared(c->target), rest = all > 48 << 10 ? SHARED_FOR_THE_REST : SHARED_FOR_THE_REST / 2;
+    uint32_t room = c->plain_loops ? 0 : all - (ring->parts && !others ? 0 : rest);
+    if (is_inner || 2 * ring->slot_bytes > room) {
+        cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
+                  is_inner         ? "a loop around it is"
+                  : c->plain_loops ? "loops stay plain here"
+                                   : "too little room",
+                  2 * ring->slot_bytes, room);
+        return false;
+    }
+    uint32_t fit = room / ring->slot_bytes;
+    ring->slots = SHARED_FOR_TWO_BLOCKS / ring->slot_bytes;
+    if (ring->slots < 3 || ring->slots > fit)
+        ring->slots = fit;
+    if (ring->slots > MOST_SLOTS)
+        ring->slots = MOST_SLOTS;
+    cg_remark(c, p->loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
+              "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of "
+              "shared memory",
+              ring->load_count, ring->slots, (ring->slots - 1) * ring->slot_bytes, ring->slots * ring->slot_bytes);
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
+{
+    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
+    if (!p.ring || !(p.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return;
+    }
+    bool others = false;
+    for (ct_op *op = p.body->first; op; op = op->next) {
+        if (op->opcode != OP_load_view_tko || p.ring->load_count == CG_RING_LOADS)
+            continue;
+        const char *why = obstacle(&p, op, &p.ring->loads[p.ring->load_count]);
+        if (why)
+            cg_remark(c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+        p.ring->load_count += !why;
+        others = others || why;
+    }
+    if (!p.ring->load_count)
+        return;
+    ct_op *product = first_async(c, p.body);
+    p.ring->async = product;
+    p.ring->behind = product && is_straight(p.body) ? product : NULL;
+    place_loads(p.ring);
+    take_parts(&p);
+    if (choose_slots(&p, others, is_inner))
+        loop->detail = p.ring;
+}
+
+/* Is the op in a loop with a ring? */
+static bool is_in_ring(const ct_op *op)
+{
+    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
+        if (p->opcode == OP_for && p->detail)
+            return true;
+    return false;
+}
+
+void cg_pass_loads(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for && has_products(op->regions[0]))
+            look_at_loop(c, op, is_in_ring(op));
+}
+
+void cg_dump_loads(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,198 @@
+/* Rings in shared memory, filled by cp.async. At the head of iteration i, all copies but those of the newest slots - 2
+   groups have arrived; a barrier makes them visible and says that all threads are done with iteration i - 1, whose slot
+   the copies of iteration i + slots - 1 go to. */
+#include "codegen/assign.h"
+#include "codegen/map.h"
+#include "codegen/memory.h"
+#include "codegen/order.h"
+#include "codegen/ring.h"
+
+/* ---- the ring ---- */
+
+void cg_assign_ring(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_ring(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = op->detail;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        cg_order_access(c, ring->loads[i].op, cg_view_op_of(ring->loads[i].op).view, false, NULL);
+    cg_barrier(c); /* an earlier run of the loop may still read the ring */
+    if (ring->slots * ring->slot_bytes > c->ring_bytes)
+        c->ring_bytes = ring->slots * ring->slot_bytes;
+    c->in_ring = true;
+    if (!c->ring.id)
+        c->ring = cg_new(c, CG_B32);
+    ring->read = cg_new(c, CG_B32);
+    ring->write = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %v", ring->read, c->ring);
+    cg_ins(c, "mov.u32 %v, %v", ring->write, c->ring);
+}
+
+static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)
+{
+    cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", last, c->ring, (ring->slots - 1) * ring->slot_bytes);
+    cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
+    cg_ins(c, "add.u32 %v, %v, %u", next, slot, ring->slot_bytes);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, c->ring, next, wraps);
+}
+
+void cg_assign_drain(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_drain(cg_func *c, const ct_op *op)
+{
+    (void)op;
+    cg_ins(c, "cp.async.wait_group 0");
+    c->in_ring = false;
+    cg_scratch_read(c); /* the ring is scratch again once all threads have read it */
+}
+
+/* ---- copies ---- */
+
+void cg_assign_later(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+/* In 64 bits, so that no step overflows. */
+void cg_lower_later(cg_func *c, const ct_op *op)
+{
+    const ct_value *counter = cg_result(op, 0);
+    bc_kind kind = bc_elem_kind(counter->type);
+    bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
+    cg_val bounds[3], *regs = cg_vals(c, 2), valid = cg_new(c, CG_PRED);
+    for (int i = 0; i < 3; i++)
+        bounds[i] = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, op->operands[i]));
+    uint32_t n = ((const cg_distance *)op->detail)->iterations;
+    cg_val at = cg_reg(c, bounds[0]);
+    if (n) {
+        at = cg_new(c, CG_B64);
+        if (bounds[2].known) {
+            cg_ins(c, "add.s64 %v, %v, %q", at, bounds[0], bounds[2].bits * n);
+        } else {
+            cg_val steps = cg_new(c, CG_B64);
+            cg_ins(c, "mul.lo.s64 %v, %v, %u", steps, bounds[2], n);
+            cg_ins(c, "add.s64 %v, %v, %v", at, bounds[0], steps);
+        }
+    }
+    cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, at, bounds[1]);
+    if (!regs)
+        return;
+    regs[0] = at;
+    regs[1] = valid;
+    if (kind != BC_I64) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, at);
+        regs[0] = cg_from_u32(c, kind, low);
+    }
+    cg_set(c, counter, &regs[0]);
+    cg_set(c, cg_result(op, 1), &regs[1]);
+}
+
+typedef struct copying {
+    const cg_ring_load *load;
+    cg_val base, valid;
+    cg_layout places;
+    uint32_t part; /* bits of the tile's index */
+} copying;
+
+static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    const copying *k = user;
+    uint32_t mask = k->load->stage.left_out;
+    if ((cg_layout_reg(&k->load->layout, part->reg[0]) & mask) != k->part)
+        return;
+    cg_place to = cg_flat_place(c, k->base, k->load->stage.bytes, &k->places, part->reg[0]);
+    cg_val inside = cg_and(c, part->inside, k->valid), bytes = cg_new(c, CG_B32);
+    if (inside.known)
+        cg_ins(c, "mov.u32 %v, %u", bytes, inside.bits ? 16u : 0u);
+    else
+        cg_ins(c, "selp.u32 %v, 16, 0, %v", bytes, inside);
+    cg_ins(c, "cp.async.cg.shared.global [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address,
+           (int)part->offset, bytes);
+}
+
+void cg_assign_copy(cg_func *c, const ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    cg_want(c, op->operands[op->operand_count - 1], &scalar);
+}
+
+void cg_lower_copy(cg_func *c, const ct_op *op)
+{
+    const cg_ring_copy *copy = op->detail;
+    const cg_ring *ring = cg_ring_of(op, op->operand_count - 2u);
+    cg_view_op v = cg_view_op_of(op);
+    copying k = {.load = copy->load,
+                 .base = cg_new(c, CG_B32),
+                 .valid = cg_scalar(c, op->operands[op->operand_count - 1]),
+                 .places = cg_stage_layout(&copy->load->stage, &copy->load->layout)};
+    for (uint32_t b = 0; b < ring->parts; b++)
+        k.part |= copy->part >> b & 1 ? copy->load->part_bit[b] : 0;
+    cg_ins(c, "add.u32 %v, %v, %u", k.base, ring->write, copy->load->offset);
+    cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, &k, copy_part);
+}
+
+void cg_assign_commit(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_commit(cg_func *c, const ct_op *op)
+{
+    const cg_ring *ring = cg_ring_of(op, 0);
+    cg_ins(c, "cp.async.commit_group");
+    next_slot(c, ring, ring->write);
+}
+
+/* ---- reading ---- */
+
+void cg_assign_await(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_await(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = cg_ring_of(op, 0);
+    cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
+    if (ring->async)
+        cg_ins(c, "fence.proxy.async.shared::cta");
+    cg_barrier(c);
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        cg_ring_load *load = &ring->loads[i];
+        load->stage.base = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, ring->read, load->offset);
+    }
+}
+
+/* A layout that products take for the memory's, which nothing is brought into. */
+void cg_assign_staged(cg_func *c, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    cg_layout l = cg_view_layout(c, &v);
+    cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
+}
+
+void cg_lower_staged(cg_func *c, const ct_op *op)
+{
+    const cg_ring_load *load = op->detail;
+    cg_value_of(c, cg_result(op, 0))->stage = &load->stage;
+}
+
+void cg_assign_release(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_release(cg_func *c, const ct_op *op)
+{
+    const cg_ring *ring = cg_ring_of(op, 0);
+    next_slot(c, ring, ring->read);
+}
