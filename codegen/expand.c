@@ -115,7 +115,7 @@ static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t
     }
     ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (ct_op *op = x->body->first; op; op = op->next)
-        if (op->opcode < OP_LIMIT && op->result_count && x->ring->in_slice[op->results[0].id]) {
+        if (cg_is_in_slice(x->ring, op)) {
             ct_op *copy = ct_clone(x->f, op, &map);
             if (!copy) {
                 cg_no_memory(x->c);

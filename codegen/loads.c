@@ -308,6 +308,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
         cg_no_memory(c);
         return;
     }
+    p.ring->known = c->ir->value_count;
     bool others = false;
     for (ct_op *op = p.body->first; op; op = op->next) {
         if (op->opcode != OP_load_view_tko || p.ring->load_count == CG_RING_LOADS)

@@ -25,12 +25,19 @@ typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
     bool *in_slice; /* by value id: made by an op of the body that the indices of loads need */
+    uint32_t known; /* ids below it are in in_slice; later ones are not in the slice */
     uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */
     ct_op *product; /* that takes them, where there are parts */
     bool async;     /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     cg_val read, write; /* as lowered: addresses of slots */
 } cg_ring;
+
+/* Is the op made again for each iteration that copies are started for? */
+static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
+{
+    return op->result_count && op->results[0].id < ring->known && ring->in_slice[op->results[0].id];
+}
 
 /* The detail of a `copy`. */
 typedef struct cg_ring_copy {
