@@ -7,6 +7,7 @@
 #include "codegen/assign.h"
 #include "codegen/call.h"
 #include "codegen/facts.h"
+#include "codegen/groups.h"
 #include "codegen/mma.h"
 #include "codegen/pass.h"
 #include "codegen/remarks.h"
@@ -187,9 +188,11 @@ static void put_signature(cg_func *c, bc_text *out)
     for (uint32_t i = 0; i < c->ir->body->arg_count; i++)
         bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
                        param_type(bc_elem_kind(c->ir->body->args[i].type)), i);
-    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_threads(c));
-    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_threads(c);
-    if (blocks)
+    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_all_threads(c));
+    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    if (c->groups && c->groups->launched)
+        bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
+    else if (blocks)
         bc_text_printf(out, ".minnctapersm %d\n", (int)(blocks < most ? blocks : most));
     bc_text_puts(out, "{\n");
     cg_put_registers(c, out);

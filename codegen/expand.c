@@ -40,26 +40,6 @@ static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, ui
     return op;
 }
 
-/* An op on the ring alone, in front of `place`. */
-static void put(const expansion *x, ct_opcode opcode, ct_op *place)
-{
-    ct_op *op = new_op(x, opcode, x->loop, 1, 0);
-    if (!op)
-        return;
-    ct_set_operand(op, 0, x->value);
-    ct_insert_before(op, place);
-}
-
-static void put_ring(expansion *x)
-{
-    ct_op *op = new_op(x, CT_ring, x->loop, 0, 1);
-    if (!op)
-        return;
-    op->detail = x->ring;
-    ct_insert_before(op, x->loop);
-    x->value = &op->results[0];
-}
-
 /* The counter n iterations after `start`, in front of `place`. NULL: no memory. */
 static ct_op *put_later(const expansion *x, ct_value *start, uint32_t n, ct_op *place)
 {
@@ -86,7 +66,7 @@ static ct_op *put_later(const expansion *x, ct_value *start, uint32_t n, ct_op *
 static void put_copy(const expansion *x, const cg_ring_load *load, uint32_t part, ct_map *map, ct_value *whether,
                      ct_op *place)
 {
-    uint32_t count = load->op->operand_count - 1; /* it is staged by now: the ring is the last */
+    uint32_t count = load->op->from->operand_count;
     ct_op *op = new_op(x, CT_copy, load->op, count + 2, 0);
     cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
     if (!op || !copy) {
@@ -125,7 +105,7 @@ static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t
         }
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++)
         put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
-    put(x, CT_commit, place);
+    cg_ring_put(x->c, CT_commit, x->value, place);
 }
 
 /* Parts are numbered through the iterations: part s of those from `start` on. */
@@ -134,35 +114,7 @@ static void put_part(const expansion *x, ct_value *start, uint32_t s, ct_op *pla
     put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
 }
 
-static void stage_loads(const expansion *x)
-{
-    for (uint32_t i = 0; i < x->ring->load_count; i++) {
-        ct_op *op = x->ring->loads[i].op;
-        if (!ct_add_operands(x->f, op, &(ct_value *){x->value}, 1)) {
-            cg_no_memory(x->c);
-            return;
-        }
-        op->opcode = CT_staged;
-        op->detail = &x->ring->loads[i];
-    }
-}
-
 /* ---- products ---- */
-
-/* The product is in flight until an op that comes right behind it, which is given back. */
-static ct_op *put_mma_await(const expansion *x, ct_op *product)
-{
-    ct_op *op = new_op(x, CT_mma_await, product, 1, 1);
-    if (!op)
-        return product;
-    op->results[0].type = product->results[0].type;
-    op->results[0].fact = product->results[0].fact;
-    ct_replace_uses(&product->results[0], &op->results[0]);
-    ct_set_operand(op, 0, &product->results[0]);
-    product->in_flight = true;
-    ct_insert_after(op, product);
-    return op;
-}
 
 /* One product becomes one for each part, which add up. */
 static void split_product(const expansion *x)
@@ -183,24 +135,13 @@ static void split_product(const expansion *x)
             ct_insert_before(op, product);
             ct_set_operand(product, 2, &op->results[0]);
         }
-        put(x, CT_await, op);
+        cg_ring_put(x->c, CT_await, x->value, op);
         put_part(x, &x->body->args[0], part + x->ring->slots - 1, op);
-        put(x, CT_release, op->next);
+        cg_ring_put(x->c, CT_release, x->value, op->next);
     }
 }
 
 /* ---- loops ---- */
-
-static void put_releases(const expansion *x)
-{
-    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
-        const ct_op *loop = op->block->parent;
-        while (op->opcode == OP_continue && loop->opcode != OP_for && loop->opcode != OP_loop)
-            loop = loop->block->parent;
-        if (op->opcode == OP_continue && loop == x->loop)
-            put(x, CT_release, op);
-    }
-}
 
 static void fill_body(const expansion *x)
 {
@@ -209,24 +150,26 @@ static void fill_body(const expansion *x)
         split_product(x);
         return;
     }
-    put(x, CT_await, place);
-    if (x->ring->behind)
-        place = put_mma_await(x, x->ring->behind);
+    cg_ring_put(x->c, CT_await, x->value, place);
+    if (x->ring->behind) {
+        x->ring->behind->in_flight = true;
+        place = cg_put_mma_await(x->c, &x->ring->behind->results[0], x->ring->behind);
+    }
     put_part(x, &x->body->args[0], x->ring->slots - 1, place);
-    put_releases(x);
+    cg_ring_put_releases(x->c, x->loop, x->value);
 }
 
 static void expand(cg_func *c, ct_op *loop)
 {
     expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = loop->detail};
-    put_ring(&x);
+    x.value = cg_ring_new(c, x.ring, loop, loop);
     if (c->failed)
         return;
-    stage_loads(&x);
+    cg_ring_stage_loads(c, x.ring, x.value);
     for (uint32_t s = 0; s + 1 < x.ring->slots && !c->failed; s++)
         put_part(&x, ct_operand(loop, F_for_lower_bound), s, loop);
     fill_body(&x);
-    put(&x, CT_drain, loop->next);
+    cg_ring_put(c, CT_drain, x.value, loop->next);
 }
 
 void cg_pass_expand(cg_func *c)

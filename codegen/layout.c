@@ -19,6 +19,8 @@ cg_shape cg_shape_of(const bc_type *tile)
 
 bool cg_layout_equal(const cg_layout *a, const cg_layout *b)
 {
+    if (!a->tile_bits && !b->tile_bits) /* of one element: all threads have it, however many there are */
+        return a->reg_bits == b->reg_bits;
     return a->tile_bits == b->tile_bits && a->reg_bits == b->reg_bits && a->warp_bits == b->warp_bits
            && memcmp(a->reg, b->reg, a->reg_bits * sizeof *a->reg) == 0 && memcmp(a->lane, b->lane, sizeof a->lane) == 0
            && memcmp(a->warp, b->warp, a->warp_bits * sizeof *a->warp) == 0;

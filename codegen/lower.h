@@ -153,25 +153,26 @@ typedef struct cg_func {
     bool deciding;            /* that walk */
     struct cg_constants *constants;
     struct cg_coords *coords;
-    size_t text_before;        /* bytes of the kernels before this one */
-    uint64_t *emitted;         /* functions that the module has: bits of codegen/math.c */
-    struct cg_tables *tables;  /* of constants: codegen/constant.c */
-    bool params_apart;         /* pointers of different parameters never overlap */
-    struct cg_alloca *allocas; /* storage that open blocks have */
-    cg_order order;            /* codegen/order.c */
-    cg_val scratch;            /* its address, once needed */
-    struct cg_loop *loop;      /* innermost loop being lowered */
-    uint32_t shared_bytes;     /* scratch */
-    uint32_t call_bytes;       /* local memory for the arguments of vprintf */
-    uint32_t texts;            /* strings in module_text */
-    uint32_t ring_bytes;       /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
-    uint32_t kept_bytes;       /* scratch that is used within such loops: the ring lies behind it */
-    bool in_ring;              /* such a loop is being lowered */
-    bool plain_loops;          /* loops are not pipelined */
-    bool is_tight;             /* failed because a pipelined loop left too little scratch: plain loops may do */
-    uint32_t barriers;         /* that were emitted */
-    cg_val ring;               /* the ring's address, once needed */
-    uint8_t ptx;               /* ISA version that what was emitted needs, as major * 10 + minor */
+    size_t text_before;             /* bytes of the kernels before this one */
+    uint64_t *emitted;              /* functions that the module has: bits of codegen/math.c */
+    struct cg_tables *tables;       /* of constants: codegen/constant.c */
+    bool params_apart;              /* pointers of different parameters never overlap */
+    struct cg_alloca *allocas;      /* storage that open blocks have */
+    cg_order order;                 /* codegen/order.c */
+    const struct cg_groups *groups; /* codegen/groups.h; NULL: all threads do the same */
+    cg_val scratch;                 /* its address, once needed */
+    struct cg_loop *loop;           /* innermost loop being lowered */
+    uint32_t shared_bytes;          /* scratch */
+    uint32_t call_bytes;            /* local memory for the arguments of vprintf */
+    uint32_t texts;                 /* strings in module_text */
+    uint32_t ring_bytes;            /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
+    uint32_t kept_bytes;            /* scratch that is used within such loops: the ring lies behind it */
+    bool in_ring;                   /* such a loop is being lowered */
+    bool plain_loops;               /* loops are not pipelined */
+    bool is_tight;                  /* failed because a pipelined loop left too little scratch: plain loops may do */
+    uint32_t barriers;              /* that were emitted */
+    cg_val ring;                    /* the ring's address, once needed */
+    uint8_t ptx;                    /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
     cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select copies */
     bool failed;                            /* out of memory, or reported */

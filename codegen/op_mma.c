@@ -752,10 +752,8 @@ void cg_assign_mma_await(cg_func *c, const ct_op *op)
 
 void cg_lower_mma_await(cg_func *c, const ct_op *op)
 {
-    const cg_value *product = cg_value_of(c, op->operands[0]);
-    if (product->in_flight)
-        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
-    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &product->home));
+    cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
 }
 
 void cg_lower_mmaf(cg_func *c, const ct_op *op)

@@ -17,14 +17,18 @@ void cg_assign_ring(cg_func *c, const ct_op *op)
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
+    c->in_ring = true;
+    if (!c->ring.id)
+        c->ring = cg_new(c, CG_B32);
+    if (ring->by_groups) {
+        cg_groups_ring(c, ring);
+        return;
+    }
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_order_access(c, ring->loads[i].op, cg_view_op_of(ring->loads[i].op).view, false, NULL);
     cg_barrier(c); /* an earlier run of the loop may still read the ring */
     if (ring->slots * ring->slot_bytes > c->ring_bytes)
         c->ring_bytes = ring->slots * ring->slot_bytes;
-    c->in_ring = true;
-    if (!c->ring.id)
-        c->ring = cg_new(c, CG_B32);
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %v", ring->read, c->ring);
@@ -47,7 +51,11 @@ void cg_assign_drain(cg_func *c, const ct_op *op)
 
 void cg_lower_drain(cg_func *c, const ct_op *op)
 {
-    (void)op;
+    cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups) {
+        cg_groups_drain(c, ring);
+        return;
+    }
     cg_ins(c, "cp.async.wait_group 0");
     c->in_ring = false;
     cg_scratch_read(c); /* the ring is scratch again once all threads have read it */
@@ -118,24 +126,32 @@ static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
            (int)part->offset, bytes);
 }
 
+/* Whether to copy: behind the load's operands and the ring. */
+static bool has_condition(const ct_op *op)
+{
+    return op->operand_count == op->from->operand_count + 2;
+}
+
 void cg_assign_copy(cg_func *c, const ct_op *op)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
-    cg_want(c, op->operands[op->operand_count - 1], &scalar);
+    if (has_condition(op))
+        cg_want(c, op->operands[op->operand_count - 1], &scalar);
 }
 
 void cg_lower_copy(cg_func *c, const ct_op *op)
 {
     const cg_ring_copy *copy = op->detail;
-    const cg_ring *ring = cg_ring_of(op, op->operand_count - 2u);
+    const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     cg_view_op v = cg_view_op_of(op);
     copying k = {.load = copy->load,
                  .base = cg_new(c, CG_B32),
-                 .valid = cg_scalar(c, op->operands[op->operand_count - 1]),
+                 .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
                  .places = cg_stage_layout(&copy->load->stage, &copy->load->layout)};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? copy->load->part_bit[b] : 0;
-    cg_ins(c, "add.u32 %v, %v, %u", k.base, ring->write, copy->load->offset);
+    cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;
+    cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, copy->load->offset);
     cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, &k, copy_part);
 }
 
@@ -146,7 +162,11 @@ void cg_assign_commit(cg_func *c, const ct_op *op)
 
 void cg_lower_commit(cg_func *c, const ct_op *op)
 {
-    const cg_ring *ring = cg_ring_of(op, 0);
+    cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups) {
+        cg_groups_commit(c, ring);
+        return;
+    }
     cg_ins(c, "cp.async.commit_group");
     next_slot(c, ring, ring->write);
 }
@@ -161,14 +181,20 @@ void cg_assign_await(cg_func *c, const ct_op *op)
 void cg_lower_await(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
-    if (ring->async)
-        cg_ins(c, "fence.proxy.async.shared::cta");
-    cg_barrier(c);
+    cg_val slot = ring->read;
+    if (ring->by_groups) {
+        cg_groups_await(c, ring);
+        slot = cg_groups_slot(c, ring, ring->read);
+    } else {
+        cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
+        if (ring->async)
+            cg_ins(c, "fence.proxy.async.shared::cta");
+        cg_barrier(c);
+    }
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
         load->stage.base = cg_new(c, CG_B32);
-        cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, ring->read, load->offset);
+        cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, slot, load->offset);
     }
 }
 
@@ -193,6 +219,9 @@ void cg_assign_release(cg_func *c, const ct_op *op)
 
 void cg_lower_release(cg_func *c, const ct_op *op)
 {
-    const cg_ring *ring = cg_ring_of(op, 0);
-    next_slot(c, ring, ring->read);
+    cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups)
+        cg_groups_release(c, ring);
+    else
+        next_slot(c, ring, ring->read);
 }

@@ -113,6 +113,9 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
     cg_val *d = cg_vals(c, count), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
            always = cg_reg(c, cg_const(CG_PRED, 1));
     for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
+        d[i] = acc[i];
+        if (op->in_place)
+            continue;
         d[i] = cg_new(c, CG_B32);
         cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
     }
@@ -140,7 +143,6 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
                            step_of(c, p, &a, k | m << k_bits), right, always, (int)a.o->across, (int)b.o->across);
             }
     cg_ins(c, "wgmma.commit_group.sync.aligned");
-    cg_value_of(c, p->result)->in_flight = op->in_flight;
     if (!op->in_flight)
         cg_ins(c, "wgmma.wait_group.sync.aligned 0");
     memcpy(acc, d, count * sizeof *acc);

@@ -239,7 +239,9 @@ void cg_order_join(cg_func *c, cg_order order)
 
 void cg_barrier(cg_func *c)
 {
-    if (c->warp_bits)
+    if (c->groups)
+        cg_ins(c, "bar.sync 1, %u", cg_threads(c));
+    else if (c->warp_bits)
         cg_ins(c, "bar.sync 0");
     else
         cg_ins(c, "bar.warp.sync 0xffffffff");
@@ -252,7 +254,9 @@ void cg_barrier(cg_func *c)
 cg_val cg_all(cg_func *c, cg_val predicate)
 {
     cg_val all = cg_new(c, CG_PRED);
-    if (c->warp_bits)
+    if (c->groups)
+        cg_ins(c, "bar.red.and.pred %v, 1, %u, %v", all, cg_threads(c), cg_reg(c, predicate));
+    else if (c->warp_bits)
         cg_ins(c, "bar.red.and.pred %v, 0, %v", all, cg_reg(c, predicate));
     else
         cg_ins(c, "vote.sync.all.pred %v, %v, 0xffffffff", all, cg_reg(c, predicate));

@@ -7,7 +7,7 @@
 #include "codegen/stage.h"
 #include "codegen/view.h"
 
-enum { CG_RING_LOADS = 4, CG_RING_PART_BITS = 3 };
+enum { CG_RING_LOADS = 4, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
 /* A load that runs ahead. */
 typedef struct cg_ring_load {
@@ -30,7 +30,13 @@ typedef struct cg_ring {
     ct_op *product; /* that takes them, where there are parts */
     bool async;     /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
-    cg_val read, write; /* as lowered: addresses of slots */
+    bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
+    bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
+    /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
+    cg_val read, write;
+    cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
+    cg_val freed;                               /* the barrier of a slot that will be free, 0: none, */
+    cg_val first_lane;                          /* and whether the thread is the first of its warp. */
 } cg_ring;
 
 /* Is the op made again for each iteration that copies are started for? */
@@ -57,5 +63,30 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 {
     return op->operands[index]->op->detail;
 }
+
+/* ---- putting its ops in their places (codegen/ring.c) ---- */
+
+/* A `ring` in front of `place`, for the sake of the loop. NULL: no memory, as c says. */
+ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place);
+/* An op on the ring alone, in no block; NULL: no memory. And one in front of or behind `place`. */
+ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring);
+void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
+void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
+/* The loads become what lies in the ring. */
+void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
+/* A release wherever an iteration of the loop ends. */
+void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring);
+/* All uses of a product's result wait for it, behind the op. Gives the op that waits. */
+ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);
+
+/* ---- rings between groups of warps (codegen/op_groups.c): the same ops ---- */
+
+void cg_groups_ring(cg_func *c, cg_ring *ring);
+void cg_groups_await(cg_func *c, cg_ring *ring);
+void cg_groups_release(cg_func *c, cg_ring *ring);
+void cg_groups_commit(cg_func *c, cg_ring *ring);
+void cg_groups_drain(cg_func *c, cg_ring *ring);
+/* The address of the slot that copies go to, or that is read. */
+cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number);
 
 #endif

@@ -158,6 +158,25 @@ void ct_insert_after(ct_op *op, ct_op *place)
     place->next = op;
 }
 
+void ct_append(ct_block *block, ct_op *op)
+{
+    set_block(op, block);
+    op->prev = block->last;
+    op->next = NULL;
+    *(block->last ? &block->last->next : &block->first) = op;
+    block->last = op;
+}
+
+void ct_move_all(ct_block *from, ct_block *to, ct_op *parent)
+{
+    to->parent = parent;
+    for (ct_op *op = from->first, *next; op; op = next) {
+        next = op->next;
+        ct_append(to, op);
+    }
+    from->first = from->last = NULL;
+}
+
 void ct_remove(ct_op *op)
 {
     *(op->prev ? &op->prev->next : &op->block->first) = op->next;
@@ -198,6 +217,11 @@ static void copy_values(ct_map *map, const ct_value *from, ct_value *to, uint32_
     }
 }
 
+ct_block *ct_block_new(ct_func *f)
+{
+    return bc_new(f->arena, ct_block, 1);
+}
+
 static ct_block *clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map)
 {
     ct_block *block = bc_new(f->arena, ct_block, 1);
@@ -212,10 +236,7 @@ static ct_block *clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct
         ct_op *copy = ct_clone(f, op, map);
         if (!copy)
             return NULL;
-        set_block(copy, block);
-        copy->prev = block->last;
-        *(block->last ? &block->last->next : &block->first) = copy;
-        block->last = copy;
+        ct_append(block, copy);
     }
     return block;
 }

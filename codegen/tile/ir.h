@@ -49,6 +49,7 @@ struct ct_op {
     uint8_t opcode;    /* bc_opcode, or ct_opcode */
     uint8_t region_count;
     bool in_flight; /* a product whose result is there only after mma_await */
+    bool in_place;  /* a product that adds to the registers of its accumulator, which nobody reads any more */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;       /* by operand */
@@ -82,9 +83,14 @@ ct_func *ct_import(const bc_function *f, bc_arena *arena);
 /* An op of the tile IR for the sake of `from`, in no block yet. Its operands are to be set, its results to get types.
  */
 ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count);
+/* An empty block without arguments. */
+ct_block *ct_block_new(ct_func *f);
 /* For an op in no block. */
+void ct_append(ct_block *block, ct_op *op);
 void ct_insert_before(ct_op *op, ct_op *place);
 void ct_insert_after(ct_op *op, ct_op *place);
+/* All ops of a block to another one, which is a region of `parent`. */
+void ct_move_all(ct_block *from, ct_block *to, ct_op *parent);
 /* Out of its block, with its operands; nobody uses its results. */
 void ct_remove(ct_op *op);
 void ct_set_operand(ct_op *op, uint32_t index, ct_value *v);
@@ -102,6 +108,11 @@ bool ct_map_new(ct_func *f, ct_map *out); /* for the values that there are now *
 void ct_map_set(ct_map *map, const ct_value *v, ct_value *to);
 /* A copy of the op and its regions, in no block, whose operands are looked up in the map, which learns its results. */
 ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map);
+
+/* Drops what the roots in the block do not need (codegen/tile/prune.c). `nothing`, of ct_own_type, takes the place of
+   what loops and branches hand on without need. */
+typedef bool ct_is_root(const ct_op *op);
+bool ct_prune(ct_func *f, ct_block *block, ct_is_root *is_root, ct_value *nothing);
 
 /* ---- looking ---- */
 

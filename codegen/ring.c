@@ -1,0 +1,78 @@
+/* Putting the ops of rings in their places; see the header. */
+#include "codegen/ring.h"
+
+ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring)
+{
+    ct_op *op = ct_op_new(c->ir, opcode, from, 1, 0);
+    if (op)
+        ct_set_operand(op, 0, ring);
+    else
+        cg_no_memory(c);
+    return op;
+}
+
+void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place)
+{
+    ct_op *op = cg_ring_op(c, opcode, place, ring);
+    if (op)
+        ct_insert_before(op, place);
+}
+
+void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place)
+{
+    ct_op *op = cg_ring_op(c, opcode, place, ring);
+    if (op)
+        ct_insert_after(op, place);
+}
+
+ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place)
+{
+    ct_op *op = ct_op_new(c->ir, CT_ring, loop, 0, 1);
+    if (!op) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    op->detail = ring;
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        ct_op *op = ring->loads[i].op;
+        if (!ct_add_operands(c->ir, op, &value, 1)) {
+            cg_no_memory(c);
+            return;
+        }
+        op->opcode = CT_staged;
+        op->detail = &ring->loads[i];
+    }
+}
+
+void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
+{
+    const ct_block *body = loop->regions[0];
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        const ct_op *of = op->block->parent;
+        while (op->opcode == OP_continue && of->opcode != OP_for && of->opcode != OP_loop)
+            of = of->block->parent;
+        if (op->opcode == OP_continue && of == loop)
+            cg_ring_put(c, CT_release, ring, op);
+    }
+}
+
+ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind)
+{
+    ct_op *op = ct_op_new(c->ir, CT_mma_await, behind, 1, 1);
+    if (!op) {
+        cg_no_memory(c);
+        return behind;
+    }
+    op->results[0].type = product->type;
+    op->results[0].fact = product->fact;
+    ct_replace_uses(product, &op->results[0]);
+    ct_set_operand(op, 0, product);
+    ct_insert_after(op, behind);
+    return op;
+}

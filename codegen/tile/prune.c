@@ -1,0 +1,165 @@
+/* Removes from a block what its roots do not need: marks what is needed until nothing new is found, then drops the
+   rest. Control flow stays where it holds something that is needed, or leaves. What a loop or branch hands on and
+   nobody needs stays in its place with a type of its own, as does `nothing`, which stands for its values. */
+#include "codegen/tile/ir.h"
+
+typedef struct pruning {
+    ct_func *f;
+    ct_is_root *is_root;
+    bool *needed; /* by value id */
+    bool has_changed;
+} pruning;
+
+static void need(pruning *p, const ct_value *v)
+{
+    p->has_changed = p->has_changed || !p->needed[v->id];
+    p->needed[v->id] = true;
+}
+
+static bool is_loop(const ct_op *op)
+{
+    return op->opcode == OP_for || op->opcode == OP_loop;
+}
+
+/* The loop that a `continue` or `break` is of. */
+static ct_op *loop_of(const ct_op *op)
+{
+    ct_op *loop = op->block->parent;
+    while (!is_loop(loop))
+        loop = loop->block->parent;
+    return loop;
+}
+
+/* The value that operand i of a terminator becomes; NULL: the op hands nothing on that may be dropped. */
+static ct_value *handed_to(const ct_op *op, uint32_t i)
+{
+    ct_op *parent = op->block->parent;
+    switch ((int)op->opcode) {
+    case OP_continue: parent = loop_of(op); return &parent->regions[0]->args[i + (parent->opcode == OP_for)];
+    case OP_break: return &loop_of(op)->results[i];
+    case OP_yield: return parent && parent->opcode == OP_if ? &parent->results[i] : NULL;
+    default: return NULL;
+    }
+}
+
+/* Does the op leave `outer`, which it is in? */
+static bool leaves(const ct_op *op, const ct_op *outer)
+{
+    if (op->opcode == OP_return)
+        return outer->opcode != OP_reduce && outer->opcode != OP_scan;
+    if (op->opcode != OP_continue && op->opcode != OP_break)
+        return false;
+    for (const ct_op *p = op->block->parent; p != outer; p = p->block->parent)
+        if (is_loop(p))
+            return false;
+    return !is_loop(outer);
+}
+
+static bool is_needed(const pruning *p, const ct_op *op)
+{
+    if (p->is_root(op) || !op->next) /* a terminator */
+        return true;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (p->needed[op->results[i].id])
+            return true;
+    for (uint32_t r = 0; r < op->region_count; r++)
+        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in; in = ct_next_op(in, op->regions[r]))
+            if (p->is_root(in) || leaves(in, op))
+                return true;
+    return false;
+}
+
+/* What a loop's arguments start as; of a `for`, whose results they are, too, both are needed or none. */
+static void need_carried(pruning *p, const ct_op *loop, uint32_t first)
+{
+    bool is_for = loop->opcode == OP_for;
+    const ct_block *body = loop->regions[0];
+    for (uint32_t i = is_for; i < body->arg_count; i++) {
+        const ct_value *arg = &body->args[i], *result = is_for ? &loop->results[i - 1] : arg;
+        if (!p->needed[arg->id] && !p->needed[result->id])
+            continue;
+        need(p, arg);
+        need(p, result);
+        need(p, loop->operands[first + i - is_for]);
+    }
+}
+
+static void need_operands(pruning *p, const ct_op *op)
+{
+    uint32_t count = op->opcode == OP_for    ? ct_operand_range(op, F_for_init_values).first
+                     : op->opcode == OP_loop ? 0
+                                             : op->operand_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const ct_value *to = handed_to(op, i);
+        if (!to || p->needed[to->id])
+            need(p, op->operands[i]);
+    }
+    if (is_loop(op))
+        need_carried(p, op, count);
+}
+
+static void drop(const ct_value *v, ct_op *op, uint32_t i, ct_value *nothing, const pruning *p)
+{
+    if (!p->needed[v->id])
+        ct_set_operand(op, i, nothing);
+}
+
+/* Nobody needs what the value was. */
+static void retype(const pruning *p, ct_value *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!p->needed[values[i].id])
+            values[i].type = &ct_own_type;
+}
+
+static void tidy_op(const pruning *p, ct_op *op, ct_value *nothing)
+{
+    uint32_t first = op->opcode == OP_for ? ct_operand_range(op, F_for_init_values).first : 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (handed_to(op, i))
+            drop(handed_to(op, i), op, i, nothing, p);
+        else if (is_loop(op) && i >= first)
+            drop(&op->regions[0]->args[i - first + (op->opcode == OP_for)], op, i, nothing, p);
+    if (is_loop(op))
+        retype(p, op->regions[0]->args + (op->opcode == OP_for), op->regions[0]->arg_count - (op->opcode == OP_for));
+    if (is_loop(op) || op->opcode == OP_if)
+        retype(p, op->results, op->result_count);
+}
+
+/* The op behind the removed one, which had no part of it that stays. */
+static ct_op *remove(ct_op *op)
+{
+    ct_op *next = op->next;
+    ct_remove(op);
+    return next;
+}
+
+static void sweep(const pruning *p, ct_block *block, ct_value *nothing)
+{
+    for (ct_op *op = block->first; op;) {
+        if (!is_needed(p, op)) {
+            op = remove(op);
+            continue;
+        }
+        tidy_op(p, op, nothing);
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r] && op->opcode != OP_reduce && op->opcode != OP_scan)
+                sweep(p, op->regions[r], nothing);
+        op = op->next;
+    }
+}
+
+bool ct_prune(ct_func *f, ct_block *block, ct_is_root *is_root, ct_value *nothing)
+{
+    pruning p = {.f = f, .is_root = is_root, .needed = bc_new(f->arena, bool, f->value_count + 1u)};
+    if (!p.needed)
+        return false;
+    for (p.has_changed = true; p.has_changed;) {
+        p.has_changed = false;
+        for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
+            if (is_needed(&p, op))
+                need_operands(&p, op);
+    }
+    sweep(&p, block, nothing);
+    return true;
+}
