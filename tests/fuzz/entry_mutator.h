@@ -5,6 +5,8 @@
 #define TILEVM_TESTS_FUZZ_ENTRY_MUTATOR_H
 #ifndef FUZZ_REPLAY
 
+#include <string.h>
+
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"
 #include "tools/tilevm/gen_inside.h"
