@@ -2,6 +2,8 @@
    and dynamic global memory allocation. */
 #include "codegen/call.h"
 
+#include "codegen/spell.h"
+
 /* ---- strings ---- */
 
 /* A string in global memory; its generic address, 64 bits. */
@@ -10,9 +12,8 @@ static cg_val string(cg_func *c, tv_str s)
     bc_text *out = &c->module_text;
     uint32_t number = c->texts++, function = (uint32_t)(c->f - c->m->functions);
     bc_text_printf(out, ".global .align 1 .b8 tv_text_%u_%u[%zu] = {", function, number, s.len + 1);
-    for (size_t i = 0; i < s.len; i++)
-        bc_text_printf(out, "%u, ", (unsigned)(uint8_t)s.ptr[i]);
-    bc_text_puts(out, "0};\n");
+    cg_put_bytes(out, s);
+    bc_text_puts(out, "};\n");
     cg_val place = cg_new(c, CG_B64), address = cg_new(c, CG_B64);
     cg_ins(c, "mov.u64 %v, tv_text_%u_%u", place, function, number);
     cg_ins(c, "cvta.global.u64 %v, %v", address, place);
@@ -89,21 +90,6 @@ void cg_call_free(cg_func *c, cg_val address)
 
 /* ---- the module ---- */
 
-void cg_put_global_name(const bc_module *m, const bc_global *g, bc_text *out)
-{
-    tv_str name = g->name->s;
-    bool plain = name.len > 0;
-    for (size_t i = 0; i < name.len; i++) {
-        char ch = name.ptr[i];
-        bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' || ch == '$';
-        plain = plain && (letter || (i && ch >= '0' && ch <= '9'));
-    }
-    if (plain)
-        bc_text_printf(out, "%.*s", (int)name.len, name.ptr);
-    else
-        bc_text_printf(out, "tv_global_%u", (unsigned)(g - m->globals));
-}
-
 /* Element i of a global as it lies in memory. */
 static uint64_t element(const bc_global *g, bc_kind kind, uint64_t i)
 {
@@ -128,7 +114,7 @@ static void put_global(const bc_module *m, const bc_global *g, bc_text *out)
         align = 16;
     bc_text_printf(out, "%s.global .align %u .b8 ", g->visibility == BC_SymbolVisibility_private ? "" : ".visible ",
                    (unsigned)align);
-    cg_put_global_name(m, g, out);
+    cg_put_global_name(out, m, g);
     bc_text_printf(out, "[%llu] = {", (unsigned long long)((count + per_byte - 1) / per_byte * bytes));
     for (uint64_t i = 0; i < count; i += per_byte) {
         uint64_t x = element(g, kind, i);

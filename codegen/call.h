@@ -23,7 +23,5 @@ void cg_call_free(cg_func *c, cg_val address);
 
 /* What goes before the kernels of a module: globals, functions of the runtime that its ops call. */
 void cg_put_module(const bc_module *m, bc_text *out);
-/* The symbol of a global. */
-void cg_put_global_name(const bc_module *m, const bc_global *g, bc_text *out);
 
 #endif

@@ -11,6 +11,7 @@
 #include "codegen/mma.h"
 #include "codegen/pass.h"
 #include "codegen/remarks.h"
+#include "codegen/spell.h"
 #include "codegen/strips.h"
 #include "codegen/view.h"
 
@@ -35,10 +36,58 @@ void cg_unsupported(cg_func *c, const ct_op *op, const char *format, ...)
 
 /* ---- parameters ---- */
 
+/* A byte for i1 and i4, whose upper bits mean nothing. */
 static const char *param_type(bc_kind kind)
 {
     static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
-    return by_bytes[bc_kind_memory_bytes(kind)];
+    return by_bytes[cg_memory_bytes(kind)];
+}
+
+/* What PTX counts: each parameter lies at a multiple of its size. */
+static uint64_t param_bytes(const bc_block *body)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < body->arg_count; i++) {
+        uint32_t size = cg_memory_bytes(bc_elem_kind(body->args[i].type));
+        at = (at + size - 1) / size * size + size;
+    }
+    return at;
+}
+
+static void refuse_entry(cg_func *c, bc_rule rule, const char *format, ...) TV_PRINTF(3, 4);
+
+static void refuse_entry(cg_func *c, bc_rule rule, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bc_report_as(c->m, c->sink, &(bc_place){.function = c->f, .offset = c->f->offset, .row = BC_NO_ROW}, rule, TV_ERROR,
+                 NULL, format, args);
+    va_end(args);
+    c->failed = true;
+    c->status = TV_UNSUPPORTED;
+}
+
+/* What PTX does not take of a kernel, whatever it does. Sources: PTX ISA, "Identifiers" and "Kernel function
+   parameters" (the larger limit needs sm_70, which every target is). */
+static tv_status check_entry(cg_func *c)
+{
+    enum { MOST = 32764, MOST_BEFORE = 4352, PTX_OF_MOST = 81 };
+    tv_str name = c->f->name->s;
+    uint64_t bytes = param_bytes(c->f->body);
+    if (!cg_is_kernel_name(name))
+        refuse_entry(c, BC_RULE_G_NAM_01, "kernel '%.*s' has a name that PTX cannot have", (int)name.len, name.ptr);
+    else if (bytes > MOST)
+        refuse_entry(c, BC_RULE_G_PAR_01, "kernel '%.*s' takes %llu bytes of parameters; PTX has %d", (int)name.len,
+                     name.ptr, (unsigned long long)bytes, MOST);
+    else if (bytes > MOST_BEFORE && !cg_may_use_ptx(c, PTX_OF_MOST))
+        refuse_entry(c, BC_RULE_G_PAR_01,
+                     "kernel '%.*s' takes %llu bytes of parameters; PTX has %d before 8.1, and what takes it knows PTX "
+                     "up to %u.%u",
+                     (int)name.len, name.ptr, (unsigned long long)bytes, MOST_BEFORE, c->options->ptx_version / 10,
+                     c->options->ptx_version % 10);
+    else if (bytes > MOST_BEFORE)
+        cg_need_ptx(c, PTX_OF_MOST);
+    return c->status;
 }
 
 static void load_params(cg_func *c, const ct_block *body)
@@ -48,10 +97,13 @@ static void load_params(cg_func *c, const ct_block *body)
         bc_kind kind = bc_elem_kind(body->args[i].type);
         cg_val raw = cg_new(c, kind == BC_I1 ? CG_B32 : cg_class_of(kind)), value = raw;
         cg_ins_first(c, "ld.param.%s %v, [%s_%u]", param_type(kind), raw, "tv_param", i);
+        if (kind == BC_I1 || kind == BC_I4) {
+            value = cg_new(c, CG_B32);
+            cg_ins_first(c, "and.b32 %v, %v, %u", value, raw, kind == BC_I1 ? 1u : 15u);
+        }
         if (kind == BC_I1) {
-            cg_val bit = cg_new(c, CG_B32);
+            cg_val bit = value;
             value = cg_new(c, CG_PRED);
-            cg_ins_first(c, "and.b32 %v, %v, 1", bit, raw);
             cg_ins_first(c, "setp.ne.u32 %v, %v, 0", value, bit);
         }
         cg_val *regs = cg_vals(c, 1);
@@ -183,7 +235,7 @@ static void remark_kernel(cg_func *c)
 static void put_signature(cg_func *c, bc_text *out)
 {
     bc_text_puts(out, ".visible .entry ");
-    bc_text_str(out, c->f->name->s);
+    cg_put_kernel_name(out, c->f->name->s);
     bc_text_puts(out, "(");
     for (uint32_t i = 0; i < c->ir->body->arg_count; i++)
         bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
@@ -306,16 +358,12 @@ static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_
     return status;
 }
 
-/* After the kernels: .loc may name files that come later. A name may hold anything; the directive's string ends with
-   its line. */
+/* After the kernels: .loc may name files that come later. */
 static void put_files(const cg_files *files, bc_text *out)
 {
     for (size_t i = 0; i < files->count; i++) {
         bc_text_printf(out, ".file %zu \"", i + 1);
-        for (size_t k = 0; k < files->names[i].len; k++) {
-            char letter = files->names[i].ptr[k];
-            bc_text_char(out, letter < ' ' || letter == '"' || letter == '\\' || letter == 127 ? '?' : letter);
-        }
+        cg_put_file_name(out, files->names[i]);
         bc_text_puts(out, "\"\n");
     }
 }
@@ -360,7 +408,7 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
                      .sink = sink,
                      .text_before = kernels.len,
                      .emitted = &emitted};
-        if (m->functions[i].flags & BC_FUNC_KERNEL)
+        if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
             status = compile_kernel(&c, &dumps, &kernels, &ptx);
     }
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {

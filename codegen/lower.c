@@ -2,6 +2,7 @@
    emitted here, in every layout that is wanted; other ops have hooks (codegen/op_*.c). */
 #include "codegen/assign.h"
 #include "codegen/map.h"
+#include "codegen/spell.h"
 #include "codegen/stage.h"
 #include "codegen/strips.h"
 
@@ -36,8 +37,7 @@ static void comment(cg_func *c, const ct_op *op)
     bc_text_printf(&c->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
     if (bc_source_place(c->m, op->from->loc, &file, &line, &column)) {
         bc_text_char(&c->body, ' ');
-        for (size_t i = 0; i < file.len && i < 200; i++) /* a name may hold anything; a comment ends with its line */
-            bc_text_char(&c->body, file.ptr[i] < ' ' || file.ptr[i] == '\\' ? '?' : file.ptr[i]);
+        cg_put_comment(&c->body, file);
         bc_text_printf(&c->body, ":%u:%u", line, column);
         if (c->options && c->options->line_info && line)
             bc_text_printf(&c->body, "\n\t.loc %u %u %u", file_number(c, file), line, column);

@@ -2,6 +2,7 @@
    block of ops in which it stands is left. Source: memory reference, section 1. */
 #include "codegen/assign.h"
 #include "codegen/call.h"
+#include "codegen/spell.h"
 #include "codegen/facts.h"
 #include "codegen/memory.h"
 #include "codegen/order.h"
@@ -109,7 +110,7 @@ void cg_lower_get_global(cg_func *c, const ct_op *op)
             continue;
         regs[0] = cg_new(c, CG_B64);
         bc_text_printf(&c->body, "\tmov.u64 %%d%u, ", regs[0].id);
-        cg_put_global_name(c->m, &c->m->globals[i], &c->body);
+        cg_put_global_name(&c->body, c->m, &c->m->globals[i]);
         bc_text_puts(&c->body, ";\n");
         cg_set(c, cg_result(op, 0), regs);
         return;

@@ -23,7 +23,7 @@
 #include "tools/tilevm/gen.h"
 
 enum {
-    MAX_PARAMS = 13,
+    MAX_PARAMS = 1200,
     PAGE = 4096,
     BUFFER = 1 << 18,
     START = BUFFER / 4,
@@ -136,6 +136,7 @@ static memory memory_new(const tv_module *m, uint32_t blocks)
             out.buffers[i] = checked(aligned_alloc(PAGE, BUFFER));
         out.values[i] = p.pointer                                     ? (uint64_t)(uintptr_t)(out.buffers[i] + START)
                         : kind == BC_I1                               ? n & 1
+                        : kind == BC_TF32                             ? bc_int_to_float(kind, n, 64, true) << 13
                         : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true)
                                                                       : n;
     }

@@ -1,11 +1,14 @@
 /* A custom mutator for bytecode: takes the file apart, mutates one section or one function body as bytes, and lays the
-   file out again with true lengths and paddings. Included by the one file of a fuzz target. */
+   file out again with true lengths and paddings; or changes what kernels are to the outside (entry_mutator.h). Included
+   by the one file of a fuzz target. */
 #ifndef TILEVM_TESTS_FUZZ_BODY_MUTATOR_H
 #define TILEVM_TESTS_FUZZ_BODY_MUTATOR_H
 #ifndef FUZZ_REPLAY
 
 #include <stdint.h>
 #include <string.h>
+
+#include "tests/fuzz/entry_mutator.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -115,6 +118,9 @@ static void mutate_body(section *s, unsigned seed)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     static section sections[MAX_SECTIONS];
+    size_t changed = seed % 8 == 0 ? mutate_entry(data, size, max_size, seed / 8) : 0;
+    if (changed)
+        return changed;
     unsigned count = size > HEADER ? split(data, size, sections) : 0;
     if (!count)
         return LLVMFuzzerMutate(data, size, max_size);

@@ -11,6 +11,7 @@ mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
+ln -s text "$out/tokens"
 
 # Every fifth kernel of the oldest and of the newest version.
 n=0

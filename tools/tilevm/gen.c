@@ -6,7 +6,6 @@
    hints, source locations. */
 #include "tools/tilevm/gen.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "bytecode/number.h"
@@ -407,31 +406,15 @@ static bool gen_debug(generator *g, bc_function *f)
     return !g->m->arena.failed;
 }
 
-/* Pointers first, to anything; one of them multicast at times, to what multimem ops take. */
-static const bc_type *draw_param(generator *g, uint32_t i)
-{
-    enum { MULTIMEM = BC_SET(I32) | BC_SET(I64) | BC_SET(F16) | BC_SET(BF16) | BC_SET(F32) | BC_SET(F64) };
-    bool multicast = i == 2 && g->m->version >= BC_13_5 && gen_chance(g, 60);
-    bc_kind_set set = multicast ? MULTIMEM : gen_chance(g, 20) ? BC_SET_NUMBER : BC_SET_INT | BC_SET_BASE_FLOAT;
-    const bc_type *elem = gen_scalar_type(g, gen_draw_kind(g, set));
-    if (i < 3 || gen_chance(g, 40))
-        elem = gen_ptr_type(g, elem, multicast ? BC_PtrAttr_multicast : BC_NO_PTR_ATTR);
-    else if (!bc_kind_in((bc_kind)elem->kind, BC_SET_INT | BC_SET_BASE_FLOAT))
-        elem = gen_scalar_type(g, BC_I32);
-    return bc_type_tile(g->m, elem, NULL, 0);
-}
-
 static bool gen_function(generator *g, unsigned number)
 {
-    const bc_type *params[12];
-    uint32_t count = 3 + gen_below(g, 9);
+    uint32_t count = gen_draw_param_count(g);
+    const bc_type **params = bc_new(&g->m->arena, const bc_type *, count);
     for (uint32_t i = 0; i < count; i++)
-        if (!(params[i] = draw_param(g, i)))
+        if (!params || !(params[i] = gen_draw_param(g, i)))
             return false;
-    char name[32];
-    snprintf(name, sizeof name, "kernel_%u", number);
     bc_function *f = &g->m->functions[g->m->function_count++];
-    *f = (bc_function){.flags = BC_FUNC_KERNEL, .name = bc_string_add(g->m, bc_str(name), true)};
+    *f = (bc_function){.flags = BC_FUNC_KERNEL, .name = gen_draw_name(g, "kernel", number)};
     f->type = bc_type_add(g->m, &(bc_type){.kind = BC_FUNCTION,
                                            .padding = BC_NO_PADDING,
                                            .ptr_attr = BC_NO_PTR_ATTR,
@@ -453,19 +436,6 @@ static bool gen_function(generator *g, unsigned number)
     return !g->debug || gen_debug(g, f);
 }
 
-static bool gen_global(generator *g)
-{
-    int64_t shape = 1 << gen_below(g, 5);
-    const bc_type *type =
-        bc_type_tile(g->m, gen_scalar_type(g, gen_draw_kind(g, BC_SET_INT | BC_SET_BASE_FLOAT)), &shape, 1);
-    const bc_blob *value = type ? gen_draw_blob(g, type) : NULL;
-    const bc_string *name = bc_string_add(g->m, bc_str("table"), false);
-    if (!value || !name)
-        return false;
-    g->m->globals[g->m->global_count++] = (bc_global){.name = name, .type = type, .value = value, .alignment = 16};
-    return true;
-}
-
 tv_status gen_module(const gen_options *options, tv_module **out_module)
 {
     bc_module *m = bc_module_new(NULL, options->version);
@@ -476,11 +446,13 @@ tv_status gen_module(const gen_options *options, tv_module **out_module)
     g.i32 = bc_type_tile(m, bc_type_scalar(m, BC_I32), NULL, 0);
     g.i1 = bc_type_tile(m, bc_type_scalar(m, BC_I1), NULL, 0);
     m->functions = bc_new(&m->arena, bc_function, options->functions);
-    m->globals = bc_new(&m->arena, bc_global, 1);
+    m->globals = bc_new(&m->arena, bc_global, GEN_MAX_GLOBALS);
     m->function_capacity = options->functions;
-    m->global_capacity = 1;
+    m->global_capacity = GEN_MAX_GLOBALS;
     g.debug = gen_chance(&g, 40);
-    bool fine = m->functions && m->globals && (!gen_chance(&g, 50) || gen_global(&g));
+    bool fine = m->functions && m->globals;
+    for (unsigned i = 0; fine && i < GEN_MAX_GLOBALS && gen_chance(&g, 50); i++)
+        fine = gen_global(&g, i);
     for (unsigned i = 0; fine && i < options->functions; i++)
         fine = gen_function(&g, i);
     if (options->version >= BC_13_3 && gen_chance(&g, 50))

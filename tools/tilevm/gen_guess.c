@@ -243,29 +243,6 @@ static const bc_tagged *guess_tagged(generator *g, const bc_type *lead)
     return a;
 }
 
-const bc_tagged *gen_hints(generator *g, unsigned opcode)
-{
-    static const char *const targets[] = {"default", "sm_90", "sm_100", "sm_120"};
-    static const char *const of_entries[] = {"num_cta_in_cga", "occupancy", "num_worker_warps_per_cta"};
-    bc_tagged *hints = bc_new(&g->m->arena, bc_tagged, 1);
-    bc_entry *target = bc_new(&g->m->arena, bc_entry, 1), *entry = bc_new(&g->m->arena, bc_entry, 1);
-    if (!hints || !target || !entry)
-        return NULL;
-    bool tma = (opcode == OP_load_view_tko || opcode == OP_store_view_tko) && gen_chance(g, 50);
-    const char *name = tma                  ? "allow_tma"
-                       : opcode == OP_LIMIT ? of_entries[gen_below(g, TV_COUNT(of_entries))]
-                                            : "latency";
-    entry->key = bc_string_add(g->m, bc_str(name), false);
-    entry->value = tma ? (bc_tagged){.tag = BC_TAG_BOOL, .u.bits = gen_below(g, 2)}
-                       : (bc_tagged){.tag = BC_TAG_INTEGER,
-                                     .type = gen_scalar_type(g, BC_I32),
-                                     .u.bits = (uint64_t)1 << gen_below(g, 4)};
-    target->key = bc_string_add(g->m, bc_str(targets[gen_below(g, TV_COUNT(targets))]), false);
-    target->value = (bc_tagged){.tag = BC_TAG_DICTIONARY, .u.dict = {entry, gen_below(g, 4) ? 1 : 0}};
-    *hints = (bc_tagged){.tag = BC_TAG_HINTS, .u.dict = {target, 1}};
-    return entry->key && target->key ? hints : NULL;
-}
-
 static const bc_ints *guess_ints(generator *g, uint32_t count, bool bools)
 {
     bc_ints *ints = bc_new(&g->m->arena, bc_ints, 1);

@@ -59,7 +59,18 @@ uint64_t gen_small(generator *g, bc_kind kind);
 /* An op without regions that stands nowhere yet, probably wrong; NULL when something it needs is not there. Constants
    and views that it made stay. */
 bc_op *gen_guess(generator *g, bc_opcode opcode);
+
+/* ---- what a module and its entries are to the outside: gen_entry.c ---- */
+
+enum { GEN_MAX_GLOBALS = 4 };
+
 /* Hints for an op or, opcode being OP_LIMIT, an entry. */
 const bc_tagged *gen_hints(generator *g, unsigned opcode);
+uint32_t gen_draw_param_count(generator *g);
+/* The type of parameter i. */
+const bc_type *gen_draw_param(generator *g, uint32_t i);
+/* The name of an entry or, with that prefix, a global; different for every number. NULL: out of memory. */
+const bc_string *gen_draw_name(generator *g, const char *prefix, unsigned number);
+bool gen_global(generator *g, unsigned number);
 
 #endif
