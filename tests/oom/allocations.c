@@ -17,6 +17,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "bytecode/base/compiler.h"
+
 #if defined(OWN_ALLOCATIONS)
 #define ABOVE(name) __wrap_##name
 #define BELOW(name) __real_##name
@@ -85,7 +87,7 @@ void *ABOVE(realloc)(void *memory, size_t size)
     return fails() ? NULL : BELOW(realloc)(memory, size);
 }
 
-__attribute__((constructor)) static void start(void)
+TV_BEFORE_MAIN static void start(void)
 {
     const char *which = getenv("FAIL_ALLOCATION"), *path = getenv("LIST_ALLOCATIONS");
     char *end;
