@@ -1,6 +1,6 @@
 # tilevm. `make run` and `make check` are the two commands; `make help` lists the rest.
 #
-#   CONFIG=release|debug|asan|fuzz|coverage   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   WERROR=0
+#   CONFIG=release|debug|asan|tsan|fuzz|coverage   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   WERROR=0
 #   PREFIX=/usr/local   DESTDIR=     for install
 
 CONFIG  ?= $(if $(SAN),asan,release)
@@ -47,6 +47,7 @@ endif
 OPT_release := -O2 -g
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 OPT_coverage := -O1 -g -fprofile-instr-generate -fcoverage-mapping
 OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc warns about the code that its own sanitizer puts around shifts.
@@ -77,7 +78,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
@@ -87,7 +88,7 @@ UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
 
 all: $(OUT)/tilevm $(OUT)/tileiras $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(OUT)/mkbc ## build the commands and the libraries
-tests: all $(UNIT_BIN) $(TEST_BIN) $(LOADER_TESTS) $(OUT)/matrix ## build the test programs too
+tests: all $(UNIT_BIN) $(TEST_BIN) $(LOADER_TESTS) $(OOM_TOOLS) $(OOM_OWN) $(OUT)/matrix ## build the test programs too
 
 # A stamp changes when its text does, so that other flags, another compiler or a removed file rebuild what they touch.
 define stamp
@@ -194,6 +195,21 @@ $(OUT)/fakecuda/libtilevm_cuda.so: $(PRELOAD_OBJ) $(FAKE_COMPILE) $(OUT)/libtile
 $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/fakecuda/libcuda.so.1
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
 
+# The commands with allocations that fail: any, or those of the command's own objects.
+OOM_TOOLS := $(OUT)/oom-tools/tilevm $(OUT)/oom-tools/tileiras
+OOM_OWN := $(OUT)/oom-tools/own/tilevm
+OOM_OBJ := $(OUT)/obj/tests/oom/allocations.o
+$(OUT)/obj/tests/oom/own/allocations.o: tests/oom/allocations.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -DOWN_ALLOCATIONS -MMD -MP -c $< -o $@
+$(OUT)/oom-tools/tilevm: $(TOOL_OBJ) $(OOM_OBJ) $(OUT)/libtilevm.a
+$(OUT)/oom-tools/tileiras: $(TILEIRAS_OBJ) $(OOM_OBJ) $(OUT)/libtools.a $(OUT)/libtilevm.a
+$(OOM_OWN): $(TOOL_OBJ) $(OUT)/obj/tests/oom/own/allocations.o $(OUT)/libtilevm.a
+$(OOM_OWN): LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+$(OOM_TOOLS) $(OOM_OWN):
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
 # The commands with that code generator.
 $(OUT)/fakecuda/tilevm: $(TOOL_OBJ) $(FAKE_COMPILE) $(OUT)/libtilevm.a
 $(OUT)/fakecuda/tileiras: $(TILEIRAS_OBJ) $(FAKE_COMPILE) $(OUT)/libtools.a $(OUT)/libtilevm.a
@@ -220,6 +236,7 @@ unit check-unit: $(UNIT_BIN) ## the unit tests (SAN=1: with sanitizers)
 FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules
 check-fixtures: all $(OUT)/run_fixtures ## the .test files
 	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
+	$(Q)$(if $(filter release,$(CONFIG)),sh tests/selftest/check.sh $(OUT)/selftest/check)
 	$(Q)$(FIXTURES) tests
 
 golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## rewrite what the .test files and the example expect, sums of PTX, docs/rules.md; read the difference before you commit it
@@ -282,6 +299,33 @@ check-strips: ## the same, with all but the smallest tiles in strips
 	+$(Q)$(MAKE) BUILD=$(BUILD)/strips CFLAGS="$(CFLAGS) -DTV_SMALL_STRIPS" $(addprefix $(BUILD)/strips/$(CONFIG)/,matrix random_ptx)
 	$(Q)$(BUILD)/strips/$(CONFIG)/matrix --quick --ptx=sm_90a
 	$(Q)$(BUILD)/strips/$(CONFIG)/random_ptx $(PROPERTY_SEEDS) sm_90a
+
+# OOM_MOST: allocations of each command; FULL=1: all of them, and of more commands.
+OOM_MOST ?= $(if $(filter asan,$(CONFIG)),6,10)
+OOM := $(OUT)/oom $(if $(FULL),,--most $(OOM_MOST)) --work $(OUT)/oom-work
+OOM_FIXTURES := tests/oom $(if $(FULL),tests/cli/compile* tests/cli/insp*) $(if $(filter asan,$(CONFIG)),,tests/check tests/text tests/run)
+.PHONY: check-oom
+check-oom: $(OUT)/oom $(OOM_TOOLS) $(OOM_OWN) $(OUT)/fakecuda/libcuda.so.1 ## the commands with allocations that fail (FULL=1: every one; SAN=1: with sanitizers)
+	$(Q)rm -rf $(OUT)/oom-work && mkdir -p $(OUT)/oom-work
+	$(Q)status=0; $(OOM) --tool $(OUT)/oom-tools/tilevm $(OOM_FIXTURES) || status=1; \
+	    TILEVM_PTXAS=none $(OOM) --tool $(OUT)/oom-tools/tileiras --exit 5 tests/oom/tileiras.fixture || status=1; \
+	    FAKECUDA_RUN=1 LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) $(OOM) --tool $(OOM_OWN) tests/oom/device.fixture || status=1; exit $$status
+
+# Programs with threads, under ThreadSanitizer (CONFIG=tsan): the loader's scenarios, the loader's and the machine's
+# unit tests, and the example of the API.
+THREAD_UNITS := $(addprefix $(OUT)/unit/,loader hostile kernels)
+THREAD_LOADER := $(OUT)/loader_faults $(OUT)/fakecuda/libcuda.so.1
+.PHONY: tests-threads check-threads
+$(OUT)/api_example: $(OUT)/obj/tests/api/example.o $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+tests-threads: $(THREAD_UNITS) $(THREAD_LOADER) $(OUT)/api_example
+
+check-threads: tests-threads ## the loader and the API (CONFIG=tsan: under ThreadSanitizer)
+	$(Q)rm -rf $(OUT)/loader-work && status=0; for t in $(THREAD_UNITS); do $$t || status=1; done; \
+	    $(OUT)/loader_faults $(OUT)/loader-work || status=1; \
+	    $(OUT)/api_example > $(OUT)/api_example.txt && echo "api: 1 passed, 0 failed" || { status=1; echo "api: 0 passed, 1 failed"; }; \
+	    exit $$status
 
 check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work

@@ -216,10 +216,10 @@ static void keep_highest(void *user, const bc_newer *newer)
         *highest = newer->since;
 }
 
-bc_version bc_lowest_version(const bc_module *m)
+tv_status bc_lowest_version(const bc_module *m, bc_version *out)
 {
-    bc_version highest = BC_13_1;
-    return bc_each_newer(m, &highest, keep_highest) == TV_OK ? highest : BC_NEWEST;
+    *out = BC_13_1;
+    return bc_each_newer(m, out, keep_highest);
 }
 
 typedef struct version_check {

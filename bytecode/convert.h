@@ -9,8 +9,8 @@
    TV_OK, TV_INVALID after reports, or TV_NO_MEMORY. What only other tables hold (unused types) does not count. */
 tv_status bc_check_version(const bc_module *m, bc_version version, tv_sink sink);
 
-/* The lowest version that can hold the module. BC_NEWEST when out of memory. */
-bc_version bc_lowest_version(const bc_module *m);
+/* The lowest version that can hold the module. TV_OK or TV_NO_MEMORY. */
+tv_status bc_lowest_version(const bc_module *m, bc_version *out);
 
 /* Calls found for every thing that is newer than 13.1, with its version and a description that begins with the place:
    "'tanh' rounding_mode<approx>". Ops come with function and op; types once each, with the op that first uses them. */

@@ -253,10 +253,11 @@ static tv_status usage(tv_sink sink, unsigned minor)
 /* Gives the module its version and its tables the order that an export would make. */
 static tv_status finish(bc_module *m, unsigned minor, tv_sink sink)
 {
-    tv_status status = bc_module_compact(m);
-    if (status == TV_OK)
-        status = tv_module_convert(m, minor ? minor : (unsigned)bc_lowest_version(m), sink);
-    return status;
+    bc_version version = (bc_version)minor;
+    TV_TRY(bc_module_compact(m));
+    if (!minor)
+        TV_TRY(bc_lowest_version(m, &version));
+    return tv_module_convert(m, (unsigned)version, sink);
 }
 
 tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const tv_open_options *options, tv_sink sink,

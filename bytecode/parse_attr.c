@@ -21,9 +21,9 @@ static bool unknown_word(bc_parser *p, bc_enum_id id)
         bc_text_printf(&words, "%s%s", i ? ", " : "", bc_enum_at(id, i)->text);
     bool known = p->tok.kind == BC_TOK_WORD;
     if (known)
-        bc_parse_fail(p, BC_RULE_A_005, &p->tok, "'%.*s' is none of %s", BC_STR(p->tok.name), bc_text_get(&words).ptr);
+        bc_parse_fail(p, BC_RULE_A_005, &p->tok, "'%.*s' is none of %s", BC_STR(p->tok.name), bc_text_words(&words));
     else
-        bc_expected(p, bc_text_get(&words).ptr);
+        bc_expected(p, bc_text_words(&words));
     bc_text_release(&words);
     return false;
 }
@@ -46,12 +46,13 @@ static bool dialect_attr(const bc_parser *p, tv_str *out)
     return p->tok.kind == BC_TOK_HASH && out->len < name.len;
 }
 
-static bool is_enum_word(const bc_parser *p, tv_str word, bc_enum_id id)
+static bool is_enum_word(bc_parser *p, tv_str word, bc_enum_id id)
 {
     bc_text name;
     bc_text_init(&name, &p->m->arena.allocator);
     bc_print_enum_word(&name, id);
     bool same = bc_str_eq(word, bc_text_get(&name));
+    p->no_memory |= name.failed;
     bc_text_release(&name);
     return same;
 }

@@ -288,7 +288,7 @@ bool bc_parse_fail(bc_parser *p, bc_rule rule, const bc_token *at, const char *f
         here.len = here.ptr > p->text;
         here.ptr -= here.len;
     }
-    report(p, rule, &here, bc_text_get(&message));
+    report(p, rule, &here, bc_str(bc_text_words(&message)));
     p->errors++;
     bc_text_release(&message);
     return false;

@@ -244,7 +244,7 @@ static bool wrong_type(bc_parser *p, const bc_token *at, const bc_type *said, co
     bc_print_type(&text, said, false);
     bc_text_puts(&text, ", but the value is ");
     bc_print_type(&text, value->type, false);
-    bc_parse_fail(p, BC_RULE_A_008, at, "the type of '%s' is given as %s", bc_rows[row].name, bc_text_get(&text).ptr);
+    bc_parse_fail(p, BC_RULE_A_008, at, "the type of '%s' is given as %s", bc_rows[row].name, bc_text_words(&text));
     bc_text_release(&text);
     return false;
 }

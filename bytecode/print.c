@@ -453,7 +453,8 @@ void bc_print_op_text(const bc_module *m, const bc_function *f, const bc_op *op,
     if (p.names)
         bc_print_op(&p, op);
     bc_arena_release(&p.scratch);
-    if (!p.names || out->failed) {
+    out->failed |= !p.names;
+    if (out->failed) {
         out->len = start;
         return;
     }

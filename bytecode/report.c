@@ -28,7 +28,7 @@ static void describe_op(const bc_module *m, const bc_place *place, bc_text *text
         return;
     diag->op_index = op_position(place->function, op);
     bc_print_op_text(m, place->function, op, place->row, place->index, text, &diag->caret, &diag->caret_len);
-    diag->op_text = bc_text_get(text);
+    diag->op_text = bc_str(bc_text_words(text));
 }
 
 static void report(const bc_module *m, tv_sink sink, const bc_place *place, const tv_diag *other, bc_rule rule,
@@ -86,7 +86,7 @@ void bc_report_as(const bc_module *m, tv_sink sink, const bc_place *place, bc_ru
     bc_text message;
     bc_text_init(&message, m ? &m->arena.allocator : NULL);
     bc_text_vprintf(&message, format, args);
-    bc_report_message(m, sink, place, rule, severity, help, bc_text_get(&message));
+    bc_report_message(m, sink, place, rule, severity, help, bc_str(bc_text_words(&message)));
     bc_text_release(&message);
 }
 

@@ -94,7 +94,7 @@ static void report_entry(const tv_module *m, tv_str name, tv_str plain, const ch
     bc_text_init(&list, &m->arena.allocator);
     list_entries(m, plain, &list);
     bc_report(m, sink, &nowhere, BC_RULE_C_ENT_01, "%s%.*s%s; there is %s", name.len ? "'" : "", (int)name.len,
-              name.ptr ? name.ptr : "", problem, list.ptr ? list.ptr : "");
+              name.ptr ? name.ptr : "", problem, bc_text_words(&list));
     bc_text_release(&list);
 }
 
@@ -232,8 +232,8 @@ static tv_signature *decode(tv_str symbol, const tv_allocator *allocator, bc_sym
     tv_signature *s = signature_new(allocator);
     if (!s)
         return NULL;
-    tv_str copy = bc_arena_dup(&s->arena, symbol.len <= BC_MAX_SYMBOL ? symbol : (tv_str){symbol.ptr, 0});
-    copy.len = symbol.len;
+    bool too_long = symbol.len > BC_MAX_SYMBOL; /* the parser says so, and looks no further */
+    tv_str copy = too_long ? symbol : bc_arena_dup(&s->arena, symbol);
     if (copy.ptr && bc_symbol_parse(&s->arena, copy, &s->symbol, error)
         && lay_out(s, NULL, s->symbol.params, s->symbol.param_count))
         return s;

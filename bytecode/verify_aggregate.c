@@ -56,7 +56,7 @@ static void wrong_reduced(bc_verifier *v, const bc_op *op, int row, unsigned i, 
         if (d != dim)
             bc_text_printf(&expected, "%lldx", (long long)operand->shape[d]);
     bc_wrong(v, op, row, i, BC_RULE_V_RDC_01, "is %s, but %s without dimension %u is tile<%s%s>",
-             bc_type_words(v, result), bc_type_words(v, operand), dim, expected.ptr ? expected.ptr : "",
+             bc_type_words(v, result), bc_type_words(v, operand), dim, bc_text_words(&expected),
              bc_type_words(v, operand->elem));
     bc_text_release(&expected);
 }

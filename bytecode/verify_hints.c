@@ -20,7 +20,7 @@ static void hint_wrong(bc_verifier *v, const hint_place *at, bc_rule rule, const
     va_start(args, format);
     bc_text_vprintf(&why, format, args);
     va_end(args);
-    const char *words = why.ptr ? why.ptr : "?";
+    const char *words = bc_text_words(&why);
     if (at->op)
         bc_wrong(v, at->op, at->row, 0, rule, "%s", words);
     else

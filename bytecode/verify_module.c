@@ -94,7 +94,7 @@ static const char *size_words(bc_text *text, const bc_type *tile)
         bc_text_printf(text, "%u", each);
     else
         bc_text_printf(text, "%u or %lld", each, (long long)elements * each);
-    return text->ptr ? text->ptr : "?";
+    return bc_text_words(text);
 }
 
 void verify_constant(bc_verifier *v, const bc_op *op)

@@ -61,16 +61,11 @@ static bc_text *next_words(bc_verifier *v)
     return text;
 }
 
-static const char *finish_words(const bc_text *text)
-{
-    return text->ptr ? text->ptr : "?"; /* out of memory */
-}
-
 const char *bc_type_words(bc_verifier *v, const bc_type *type)
 {
     bc_text *text = next_words(v);
     bc_print_type(text, type, false);
-    return finish_words(text);
+    return bc_text_words(text);
 }
 
 const char *bc_shape_words(bc_verifier *v, const bc_type *tile)
@@ -80,7 +75,7 @@ const char *bc_shape_words(bc_verifier *v, const bc_type *tile)
         bc_text_puts(text, "scalar");
     for (uint32_t d = 0; d < tile->rank; d++)
         bc_text_printf(text, d ? "x%lld" : "%lld", (long long)tile->shape[d]);
-    return finish_words(text);
+    return bc_text_words(text);
 }
 
 /* Which of the op's results or operands a field is, from 0. */
@@ -121,7 +116,7 @@ const char *bc_field_words(bc_verifier *v, const bc_op *op, int row, unsigned in
 {
     bc_text *text = next_words(v);
     put_field(text, op, row, index);
-    return finish_words(text);
+    return bc_text_words(text);
 }
 
 /* ---- reporting ---- */
@@ -163,7 +158,7 @@ static bool emit(bc_verifier *v, const finding *f, const char *format, va_list a
     bc_text_init(&message, &v->allocator);
     put_subject(&message, v, &f->place);
     bc_text_vprintf(&message, format, args);
-    bc_report_message(v->m, v->sink, &f->place, f->rule, f->severity, f->help, bc_text_get(&message));
+    bc_report_message(v->m, v->sink, &f->place, f->rule, f->severity, f->help, bc_str(bc_text_words(&message)));
     bc_text_release(&message);
     return false;
 }
@@ -271,7 +266,7 @@ static bool wrong_enum(bc_verifier *v, const bc_op *op, int row, uint32_t allowe
         separator = (allowed & (allowed - 1)) ? ", " : " or ";
     }
     return bc_wrong(v, op, row, 0, rule, "is %s; it must be %s", bc_enum_text(id, bc_attr_u(op, row)),
-                    finish_words(text));
+                    bc_text_words(text));
 }
 
 bool bc_need_enum(bc_verifier *v, const bc_op *op, int row, uint32_t allowed, bc_rule rule)

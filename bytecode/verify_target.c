@@ -68,7 +68,7 @@ void bc_check_target_name(bc_verifier *v)
     for (unsigned i = 0; i < TV_COUNT(targets); i++)
         bc_text_printf(&known, i ? ", sm_%u" : "sm_%u", targets[i].sm);
     bc_wrong_at(v, TV_NO_OFFSET, BC_RULE_G_TGT_01, TV_ERROR, "sm_%u is no known target; known are %s", v->target,
-                known.ptr ? known.ptr : "?");
+                bc_text_words(&known));
     bc_text_release(&known);
     v->target = 0;
 }
@@ -90,7 +90,7 @@ static const char *who_has(bc_text *text, bool (*has)(const target *, bc_kind), 
                 bc_text_printf(text, i > first ? ", sm_%u" : "sm_%u", targets[i].sm);
         bc_text_puts(text, last > first + 1 ? " have it" : " has it");
     }
-    return text->ptr ? text->ptr : "?";
+    return bc_text_words(text);
 }
 
 static bool has_kind(const target *t, bc_kind kind)

@@ -26,7 +26,7 @@ static bool type_wrong(const type_use *use, bc_rule rule, const char *format, ..
     va_start(args, format);
     bc_text_vprintf(&why, format, args);
     va_end(args);
-    const char *words = why.ptr ? why.ptr : "?";
+    const char *words = bc_text_words(&why);
     tv_severity severity = bc_rules[rule].severity;
     if (use->op)
         bc_wrong(v, use->op, use->row, use->index, rule, "has type %s: %s", bc_type_words(v, use->used), words);

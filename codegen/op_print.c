@@ -216,7 +216,7 @@ static void flush(cg_func *c, pending *p)
 static void flush_first(cg_func *c, pending *p)
 {
     uint32_t others = cg_label(c);
-    if (!p->format.len)
+    if (!p->format.len && !p->format.failed)
         return;
     cg_ins(c, "@!%v bra %l", is_first(c), others);
     flush(c, p);

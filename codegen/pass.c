@@ -31,7 +31,7 @@ static tv_status refuse(const bc_module *m, tv_sink sink, tv_str word)
     for (uint32_t i = 0; i < TV_COUNT(passes); i++)
         bc_text_printf(&message, " %s%s", passes[i].name, i + 1 < TV_COUNT(passes) ? "," : " and all");
     bc_report_message(m, sink, &(bc_place){.offset = TV_NO_OFFSET, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR, "",
-                      bc_text_get(&message));
+                      bc_str(bc_text_words(&message)));
     bc_text_release(&message);
     return TV_USAGE;
 }

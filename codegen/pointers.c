@@ -133,7 +133,7 @@ void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg
     if (limit)
         snprintf(words, sizeof words, "; limited by {Limit=%s}", limit);
     cg_remark(c, op, CG_REMARK_VectorAccess, bytes << bits >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
-              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread, {Mask=%s}%s", type.ptr ? type.ptr : "",
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread, {Mask=%s}%s", bc_text_words(&type),
               cg_layout_regs(&own) >> bits, bytes << bits >> half, p->mask ? "masked" : "not masked", words);
     bc_text_release(&type);
 }

@@ -60,8 +60,8 @@ void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kin
                         .args = args};
     if (op)
         remark.op = bc_str(ct_op_name(op));
-    remark.arg_count = text.ptr ? split(&text, keys, args) : 0;
-    remark.message = bc_text_get(&text);
+    remark.arg_count = text.ptr && !text.failed ? split(&text, keys, args) : 0;
+    remark.message = text.failed ? bc_str(bc_text_words(&text)) : bc_text_get(&text);
     bc_source_place(c->m, op ? op->from->loc : c->f->loc, &remark.file, &remark.line, &remark.column);
     c->options->remarks.report(c->options->remarks.user, &remark);
     bc_text_release(&text);

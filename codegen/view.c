@@ -638,8 +638,8 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
     cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
               "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; start in {StartBits=%u} bits; bounds checked: "
               "{Checks=%s}%s",
-              type.ptr ? type.ptr : "", cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge, start_bits,
-              checks.ptr ? checks.ptr : "none", limit);
+              bc_text_words(&type), cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge, start_bits,
+              checks.len || checks.failed ? bc_text_words(&checks) : "none", limit);
     bc_text_release(&type);
     bc_text_release(&checks);
 }

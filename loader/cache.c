@@ -60,6 +60,9 @@ bool ld_cache_parse_size(const char *text, uint64_t *out)
     return true;
 }
 
+/* What is said of a sound entry that cannot be looked at; compared by address. */
+static const char no_memory[] = "out of memory";
+
 static char *join(const char *folder, const char *name)
 {
     size_t size = strlen(folder) + strlen(name) + 2;
@@ -88,6 +91,8 @@ void ld_cache_init(ld_cache *cache)
         cache->path = join(home, ".cache/tilevm");
     else
         cache->problem = "none of TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
+    if (!cache->path && !cache->problem)
+        cache->problem = no_memory;
 }
 
 void ld_cache_release(ld_cache *cache)
@@ -252,11 +257,12 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
         return "its sizes make no sense";
     unsigned char *memory = malloc((size_t)total + 1);
     if (!memory)
-        return "there is not enough memory to read it";
+        return no_memory;
     uLongf unpacked = (uLongf)total;
-    if (uncompress(memory, &unpacked, file + HEADER, (uLong)packed) != Z_OK || unpacked != total) {
+    int status = uncompress(memory, &unpacked, file + HEADER, (uLong)packed);
+    if (status != Z_OK || unpacked != total) {
         free(memory);
-        return "it cannot be unpacked";
+        return status == Z_MEM_ERROR ? no_memory : "it cannot be unpacked";
     }
     memory[total] = 0;
     const char *p = (const char *)memory;
@@ -289,7 +295,7 @@ static const char *read_file(int folder, const char *name, bool use, ld_cache_en
     else if (info.st_size < HEADER || (uint64_t)info.st_size > LARGEST)
         problem = "it was cut short";
     else if (!(bytes = malloc((size_t)info.st_size)))
-        problem = "there is not enough memory to read it";
+        problem = no_memory;
     else if (!read_all(fd, bytes, (size_t)info.st_size))
         problem = "it cannot be read to its end";
     else
@@ -335,7 +341,8 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
     if (problem && problem[0]) {
         ld_warn(LD_RULE_L_CACHE_01, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path,
                 name.folder, name.file, problem);
-        unlinkat(folder, name.file, 0);
+        if (problem != no_memory)
+            unlinkat(folder, name.file, 0);
     }
     close(folder);
     return !problem;
@@ -504,14 +511,16 @@ static bool list_file(listing *list, const char *folder_name, int folder, const 
     return true;
 }
 
+/* False: out of memory. */
 static bool list_folder(listing *list, int root, const char *name)
 {
     int fd = open_sub(root, name, false);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (!folder) {
+        bool starved = fd >= 0 && errno == ENOMEM;
         if (fd >= 0)
             close(fd);
-        return true; /* gone, or not ours */
+        return !starved; /* gone, or not ours */
     }
     bool fine = true;
     for (struct dirent *item; fine && (item = readdir(folder)) != NULL;)
@@ -546,14 +555,13 @@ static const char *list_all(const ld_cache *cache, int (*order)(const void *, co
         return cache->path ? problem : NULL;
     bool fine = true;
     for (unsigned i = 0; fine && i < 256; i++) {
-        char name[3];
-        snprintf(name, sizeof name, "%02x", i);
+        const char name[3] = {"0123456789abcdef"[i / 16], "0123456789abcdef"[i % 16], 0};
         fine = list_folder(out, root, name);
     }
     if (!fine) {
         free(out->items);
         close(root);
-        return "out of memory";
+        return no_memory;
     }
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, order);
@@ -588,7 +596,7 @@ const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(v
     const char *failed = list_all(cache, compare_names, &list, &root);
     if (failed)
         return failed;
-    for (size_t i = 0; i < list.count; i++) {
+    for (size_t i = 0; i < list.count && !failed; i++) {
         const listed *item = &list.items[i];
         char name[sizeof item->folder + sizeof item->file];
         snprintf(name, sizeof name, "%s/%s", item->folder, item->file);
@@ -600,14 +608,16 @@ const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(v
             info.problem = read_listed(root, item, &entry);
         if (contents && !info.problem)
             info.entry = &entry;
-        if (!info.problem || info.problem[0])
+        if (info.problem == no_memory)
+            failed = no_memory;
+        else if (!info.problem || info.problem[0])
             visit(user, &info);
         free(info.entry ? entry.memory : NULL);
     }
     free(list.items);
     if (root >= 0)
         close(root);
-    return NULL;
+    return failed;
 }
 
 static void remove_listed(int root, const listed *item, ld_cache_removed *out)
@@ -659,15 +669,17 @@ const char *ld_cache_prune_damaged(const ld_cache *cache, ld_cache_removed *out)
     const char *failed = list_all(cache, compare_names, &list, &root);
     if (failed)
         return failed;
-    for (size_t i = 0; i < list.count; i++) {
+    for (size_t i = 0; i < list.count && !failed; i++) {
         ld_cache_entry entry = {0};
         const char *problem = list.items[i].temporary ? NULL : read_listed(root, &list.items[i], &entry);
-        if (problem && problem[0])
+        if (problem == no_memory)
+            failed = no_memory;
+        else if (problem && problem[0])
             remove_listed(root, &list.items[i], out);
         free(problem ? NULL : entry.memory);
     }
     free(list.items);
     if (root >= 0)
         close(root);
-    return NULL;
+    return failed;
 }

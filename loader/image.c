@@ -131,8 +131,8 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
         status = tv_compile_ptx(module, &options, sink, (tv_writer){.user = ptx, .write = append});
     }
     tv_module_close(module);
-    tvResult code = code_of(status);
-    if (code != LD_CUDA_SUCCESS)
+    tvResult code = status == TV_NO_MEMORY ? no_memory() : code_of(status);
+    if (code != LD_CUDA_SUCCESS && status != TV_NO_MEMORY)
         ld_fail(rule, code, "%s for sm_%u%s", what, want->target, found.text.ptr ? found.text.ptr : "");
     bc_text_release(&found.text);
     return code;

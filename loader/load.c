@@ -363,7 +363,8 @@ static tvResult not_found(tvResult code, const void *handle, const char *name)
     const ld_record *record;
     for (size_t i = 0; i < 8 && (record = ld_registry_entry_at(owner, i)) != NULL; i++)
         bc_text_printf(&list, "%s%s", i ? ", " : "", record->name);
-    ld_fail(LD_RULE_L_LOAD_02, code, "there is no kernel %s; there is %s", name, list.ptr ? list.ptr : "none");
+    ld_fail(LD_RULE_L_LOAD_02, code, "there is no kernel %s; there is %s", name,
+            list.len || list.failed ? bc_text_words(&list) : "none");
     bc_text_release(&list);
     return code;
 }

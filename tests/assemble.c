@@ -7,8 +7,8 @@
    it must give PTX that ptxas takes.
    --share takes every N-th pair of kernel and target, others each time the corpus changes, --filter cases whose name
    holds the text; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go
-   to it as one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or says that there
-   is no ptxas. */
+   to it as one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with
+   `ptxas: skipped, there is no ptxas`. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -242,7 +242,7 @@ static bool find_known(driver *d)
                            t->ptx % 10u, t->name);
         d->known[i] = harness_ptxas_quietly(empty, (size_t)len, t->name);
         if (!d->known[i])
-            printf("%s with PTX %u.%u is not known to this ptxas: skipped\n", t->name, t->ptx / 10u, t->ptx % 10u);
+            printf("%s with PTX %u.%u is not known to this ptxas\n", t->name, t->ptx / 10u, t->ptx % 10u);
     }
     return d->known;
 }
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!harness_has_ptxas()) {
-        printf("there is no ptxas: skipped\nptxas: 0 passed, 0 failed\n");
+        printf("ptxas: skipped, there is no ptxas\n");
         return 0;
     }
     if (!cases_read(d.folder, &d.cases) || !cases_read_needs(argv[2], &d.cases) || !find_known(&d))

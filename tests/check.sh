@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every test, in the order of what fails fastest; called by `make check`. Each step prints lines `name: N passed, N failed`;
-# only failures show more. The last line adds them up. Logs stay in $BUILD/check.
+# Every test, in the order of what fails fastest; called by `make check`. Each step prints lines `name: N passed, N failed`,
+# and `name: skipped, why` for what a missing tool keeps from running; a step that prints neither ran nothing, and has
+# failed. Only failures show more. The last line adds up: `N passed, N failed, N skipped`. Logs stay in $BUILD/check.
 set -u
 MAKE=${MAKE:-make}
 BUILD=${BUILD:-build}
@@ -11,21 +12,35 @@ jobs=-j$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 case " ${MAKEFLAGS:-} " in *jobserver*) jobs= ;; esac
 passed=0
 failed=0
+skipped=0
 
-# step NAME COMMAND...: runs it, adds up the counts it printed. A step that fails without a count is one failure.
+# add_up STATUS LOG: the counts of a step to p, f and s. One that fails without a count is one failure.
+add_up() {
+    p=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed.*$/\1/p' "$2" | awk '{n += $1} END {print n + 0}')
+    f=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed.*$/\2/p' "$2" | awk '{n += $1} END {print n + 0}')
+    s=$(grep -c '^[^ ].*: skipped, ' "$2")
+    [ "$1" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+}
+
+# step MUST_COUNT NAME COMMAND...: runs it, adds up the counts it printed.
 step() {
-    name=$1
-    shift
+    must_count=$1
+    name=$2
+    shift 2
     log=$logs/$name.log
     start=$(date +%s)
     "$@" > "$log" 2>&1
     status=$?
-    p=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed.*$/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
-    f=$(sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed.*$/\2/p' "$log" | awk '{n += $1} END {print n + 0}')
-    [ $status -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    add_up $status "$log"
+    if [ "$must_count" = yes ] && [ $((p + f + s)) -eq 0 ]; then
+        echo "$name: ran nothing" >> "$log"
+        f=1
+    fi
     passed=$((passed + p))
     failed=$((failed + f))
-    printf '%-18s %6d passed %4d failed %5d s\n' "$name" "$p" "$f" $(($(date +%s) - start))
+    skipped=$((skipped + s))
+    printf '%-18s %6d passed %4d failed %2d skipped %5d s\n' "$name" "$p" "$f" "$s" $(($(date +%s) - start))
+    sed -n 's/^[^ ].*: skipped, /    skipped: /p' "$log"
     if [ "$f" -ne 0 ]; then
         tail -n 60 "$log" | sed 's/^/    /'
         echo "    (all of it: $log)"
@@ -37,12 +52,17 @@ step() {
 build() {
     name=$1
     shift
-    step "$name" $MAKE --no-print-directory $jobs "$@"
+    step no "$name" $MAKE --no-print-directory $jobs "$@"
 }
 run() {
     name=$1
     shift
-    step "$name" $MAKE --no-print-directory "$@"
+    step yes "$name" $MAKE --no-print-directory "$@"
+}
+# skip NAME WHY: a step that cannot run here.
+skip() {
+    skipped=$((skipped + 1))
+    printf '%-18s skipped: %s\n' "$1" "$2"
 }
 
 if build build tests corpus; then
@@ -51,6 +71,7 @@ if build build tests corpus; then
     run unit check-unit
     run fixtures check-fixtures
     run docs check-docs
+    run oom check-oom
     run api check-api
     run examples run
     run made-up check-made-up
@@ -67,6 +88,7 @@ fi
 if build build-sanitized CONFIG=asan tests; then
     run unit-sanitized CONFIG=asan check-unit
     run fixtures-sanitized CONFIG=asan check-fixtures
+    run oom-sanitized CONFIG=asan check-oom
     run loader-sanitized SAN=1 check-loader
     run property-sanitized CONFIG=asan check-property
     run corpus-sanitized CONFIG=asan check-corpus
@@ -75,11 +97,13 @@ if build build-sanitized CONFIG=asan tests; then
     run matrix-sanitized CONFIG=asan check-matrix
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx
 fi
+build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 if command -v clang > /dev/null; then
     build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit
     build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
 else
-    echo "clang is not installed: its build and the fuzzing are skipped"
+    skip unit-clang "clang is not installed"
+    skip fuzz-smoke "clang is not installed"
 fi
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

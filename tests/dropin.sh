@@ -9,7 +9,8 @@ build=$(cd "$1" && pwd)
 fake=$build/fakecuda
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
 unset CUDA_HOME CUDA_PATH TILEVM_PTXAS TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH
-export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
+mkdir temporary || exit 2
+export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 TMPDIR="$PWD/temporary"
 
 tileiras() { "$fake/tileiras" "$@"; }
 tilevm() { "$fake/tilevm" "$@"; }
@@ -157,7 +158,7 @@ run 5 env TILEVM_PTXAS=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o 
 says '/no/such cannot be run: No such file or directory'
 run 5 env TILEVM_PTXAS="$PWD/home/bin/ptxas" TMPDIR=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 says 'no folder for temporary files'
-run 0 test -z "$(ls -d "${TMPDIR:-/tmp}"/tilevm-?????? 2> /dev/null)"
+run 0 test -z "$(ls -A "$TMPDIR")"
 
 # ---- tilevm compile ----
 export TILEVM_PTXAS=none

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -40,8 +41,8 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static unsigned allocations, failing_allocation; /* 0: none */
-static const char *shrinking_file;               /* is cut off at the next malloc */
+static atomic_uint allocations, failing_allocation; /* 0: none */
+static _Atomic(const char *) shrinking_file;        /* is cut off at the next malloc */
 
 static bool allocation_fails(void)
 {
@@ -50,9 +51,9 @@ static bool allocation_fails(void)
 
 void *__wrap_malloc(size_t size)
 {
-    if (shrinking_file)
-        CHECK(truncate(shrinking_file, 100) == 0);
-    shrinking_file = NULL;
+    const char *path = atomic_exchange(&shrinking_file, NULL);
+    if (path)
+        CHECK(truncate(path, 100) == 0);
     return allocation_fails() ? NULL : __real_malloc(size);
 }
 

@@ -76,6 +76,7 @@ void process_mark_sanitizers(void)
     setenv("ASAN_OPTIONS", "exitcode=99:abort_on_error=0:detect_leaks=1:allocator_may_return_null=1", 1);
     setenv("UBSAN_OPTIONS", "exitcode=99:print_stacktrace=1", 1);
     setenv("LSAN_OPTIONS", "exitcode=99", 1);
+    setenv("TSAN_OPTIONS", "exitcode=99", 1);
     setenv("LC_ALL", "C", 1);
     setenv("NO_COLOR", "1", 1);
 }

@@ -12,7 +12,6 @@
 
    The last line is `fixtures: N passed, N failed`. Exit status 0 when all passed, 1 when not, 2 for wrong usage. */
 #include <errno.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdarg.h>
@@ -23,8 +22,7 @@
 #include <unistd.h>
 
 #include "tests/files.h"
-#include "tests/fixture.h"
-#include "tests/mkbc.h"
+#include "tests/fixture_files.h"
 #include "tests/process.h"
 #include "tilevm/tilevm.h"
 
@@ -181,49 +179,19 @@ static bool run_tool(test *t, char *const args[], int arg_count, const char *std
 
 /* ---- files of a fixture ---- */
 
-static bool write_file(test *t, const char *name, const void *bytes, size_t size)
+/* ok, or the message of the fixture's error. */
+static bool wrote(test *t, bool ok)
 {
-    char path[1280];
-    snprintf(path, sizeof path, "%s/%s", t->folder, name);
-    if (files_write(path, bytes, size))
+    if (ok)
         return true;
-    say(t, "  cannot write %s: %s\n", path, strerror(errno));
+    say(t, "  %s\n", t->fixture.error);
     t->failed = true;
     return false;
 }
 
-/* Writes a section's text, or the bytes it describes, to a file of the test's folder. */
-static bool write_section(test *t, const fixture_section *s, const char *name)
-{
-    if (!s->is_bytes)
-        return write_file(t, name, s->text, s->len);
-    mkbc_result result;
-    if (!mkbc_assemble(s->text, s->len, &result)) {
-        say(t, "  section %s, line %u: %s\n", s->kind, result.line, result.error);
-        t->failed = true;
-        return false;
-    }
-    bool ok = write_file(t, name, result.bytes, result.size);
-    free(result.bytes);
-    return ok;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
-{
-    (void)info;
-    (void)type;
-    (void)place;
-    return remove(path);
-}
-
-/* An empty folder for the test: its path below --work, slashes and dots replaced. */
 static bool make_folder(test *t)
 {
-    int n = snprintf(t->folder, sizeof t->folder, "%s/", t->options->work);
-    for (const char *p = t->path; *p && n < (int)sizeof t->folder - 1; p++)
-        t->folder[n++] = *p == '/' || *p == '.' ? '_' : *p;
-    nftw(t->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    if (mkdir(t->folder, 0777) == 0)
+    if (fixture_make_folder(t->options->work, t->path, t->folder, sizeof t->folder))
         return true;
     say(t, "  cannot make the folder %s: %s\n", t->folder, strerror(errno));
     t->failed = true;
@@ -231,26 +199,6 @@ static bool make_folder(test *t)
 }
 
 /* ---- general fixtures ---- */
-
-static bool write_inputs(test *t)
-{
-    fixture *f = &t->fixture;
-    for (int i = 0; i < f->section_count; i++) {
-        const fixture_section *s = &f->sections[i];
-        const char *name = s->name;
-        if (strcmp(s->kind, "input") == 0)
-            name = name[0] ? name : "input.tir";
-        else if (strcmp(s->kind, "bytes") == 0)
-            name = name[0] ? name : "input.tbc";
-        else if (strcmp(s->kind, "stdin") == 0)
-            name = ".stdin";
-        else
-            continue;
-        if (!write_section(t, s, name))
-            return false;
-    }
-    return true;
-}
 
 /* Appends; NULL when out of memory (and frees). */
 static char *append(char *text, size_t *len, const char *more, size_t more_len)
@@ -293,9 +241,9 @@ static void run_general(test *t)
         say(t, "  no line '# RUN ... EXPECT status'\n");
         return;
     }
-    if (!write_inputs(t))
+    const char *stdin_name;
+    if (!wrote(t, fixture_write_inputs(f, t->folder, &stdin_name)))
         return;
-    const char *stdin_name = fixture_find(f, "stdin", 0) >= 0 ? ".stdin" : NULL;
     char *out = calloc(1, 1), *err = calloc(1, 1);
     size_t out_len = 0, err_len = 0;
     for (int i = 0; i < f->run_count && out && err; i++) {
@@ -367,7 +315,7 @@ static bool prepare_example(test *t, const fixture_section *s, const char *id, c
     const char *stem = s->name[0] ? s->name : s->kind;
     char source[128];
     snprintf(source, sizeof source, "%s.%s", stem, s->is_bytes ? "tbc" : "tir");
-    if (!write_section(t, s, source))
+    if (!wrote(t, fixture_write_section(&t->fixture, s, t->folder, source)))
         return false;
     snprintf(file, file_size, "%s", source);
     if (s->is_bytes || is_text_rule(id))

@@ -22,8 +22,7 @@ if [ -n "$formatter" ]; then
     [ -z "$bad" ] || { echo "$bad"; failed=$((failed + 1)); }
     checks=2
 else
-    echo "format: clang-format 14 is not installed, only the length of lines is checked"
-    echo "format: 1 skipped"
+    echo "format: skipped, clang-format 14 is not installed: only the length of lines is checked"
     checks=1
 fi
 echo "format: $((checks - failed)) passed, $failed failed"

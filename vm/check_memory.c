@@ -83,7 +83,7 @@ static void find_conflict(touch *t, bc_rule rule, const vm_event *a, uint64_t ad
     else
         print_block(&text, t->f->run, a->block);
     bc_text_printf(&text, " %s%s", verb_of(other), reason);
-    vm_find(t->f, rule, t->what->op, other->op, "%s", text.ptr ? text.ptr : "");
+    vm_find(t->f, rule, t->what->op, other->op, "%s", bc_text_words(&text));
     bc_text_release(&text);
 }
 
@@ -100,7 +100,7 @@ static void look_at(touch *t, uint32_t id, uint64_t address)
             bc_text_init(&text, &t->f->run->vm->allocator);
             vm_print_place(&text, t->f->run, address);
             vm_find(t->f, BC_RULE_X_RAC_02, t->what->op, NULL, "writes %s twice, with two elements of its tile",
-                    text.ptr ? text.ptr : "");
+                    bc_text_words(&text));
             bc_text_release(&text);
         }
     } else if (a->block == t->event.block) {
@@ -167,7 +167,7 @@ static void find_unwritten(touch *t, uint64_t address)
     bc_text_init(&text, &t->f->run->vm->allocator);
     vm_print_place(&text, t->f->run, address);
     vm_find(t->f, BC_RULE_X_INI_01, t->what->op, NULL, "%s %s, which nothing has written", verb_of(t->what),
-            text.ptr ? text.ptr : "");
+            bc_text_words(&text));
     bc_text_release(&text);
 }
 
@@ -182,7 +182,7 @@ static void look_for_gap(touch *t, uint64_t address)
     bc_text_init(&type, &t->f->run->vm->allocator);
     vm_array_print_type(&type, array);
     vm_find(t->f, BC_RULE_X_MEM_05, t->what->op, NULL, "%s byte %llu of '%s', %s, where no element lies",
-            verb_of(t->what), (unsigned long long)(address - array->low), array->name, type.ptr ? type.ptr : "");
+            verb_of(t->what), (unsigned long long)(address - array->low), array->name, bc_text_words(&type));
     bc_text_release(&type);
 }
 
@@ -439,13 +439,14 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
         t.before = t.after = vm_token_at(f, c->token_in);
     if (c->shadow && !begin_event(&t))
         return vm_check_no_memory(f, inst);
+    const bc_arena *clocks = &f->check->clocks;
     visit_all(&t, visit_touch);
-    if (c->order && !t.failed) {
+    if (c->order && !t.failed && !clocks->failed)
         end_event(&t);
-        if (t.what->writes && !t.traps && (t.what->releases || check->syncs.count))
-            visit_all(&t, visit_publish);
-    }
-    if (t.failed || f->check->clocks.failed || check->clocks.failed)
+    if (c->order && !t.failed && !clocks->failed && t.what->writes && !t.traps
+        && (t.what->releases || check->syncs.count))
+        visit_all(&t, visit_publish);
+    if (t.failed || clocks->failed || check->clocks.failed)
         return vm_check_no_memory(f, inst);
     return inst->next;
 }

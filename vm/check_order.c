@@ -153,7 +153,7 @@ static void find_difference(struct vm_check *check, const difference *d, uint64_
     if (d->count > 1)
         bc_text_printf(&text, "; %llu elements differ", (unsigned long long)d->count);
     bc_rule rule = check->junk ? BC_RULE_X_OPN_01 : d->only_rounding ? BC_RULE_X_ORD_02 : BC_RULE_X_ORD_01;
-    vm_find_in_results(check, rule, NULL, "%s", text.ptr ? text.ptr : "");
+    vm_find_in_results(check, rule, NULL, "%s", bc_text_words(&text));
     bc_text_release(&text);
 }
 
@@ -221,6 +221,8 @@ static tv_status try_all(struct vm_check *check, const vm_launch *launch, const 
 static tv_status no_memory(const struct vm_check *check, tv_sink sink)
 {
     bc_place place = {.function = check->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
+    if (atomic_load(&check->vm->starved))
+        return TV_NO_MEMORY;
     bc_report(check->vm->module, sink, &place, BC_RULE_X_RUN_02,
               "there is no room for two copies of the %zu bytes that the kernel may write, to run it again",
               writable_bytes(check->vm));

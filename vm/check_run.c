@@ -239,7 +239,9 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
     tv_status status = run_blocks(&run, sink);
     if (!again)
         check->vm->stats.blocks = run.blocks_done;
-    if (status == TV_TRAP && check->junk) {
+    if (atomic_load(&check->vm->starved)) {
+        status = TV_NO_MEMORY; /* findings may be missing */
+    } else if (status == TV_TRAP && check->junk) {
         vm_find_in_results(check, BC_RULE_X_OPN_01, run.stop.op,
                            "when elements that loads leave open hold something else, %s stops the run: %s",
                            bc_rules[run.stop.rule].id, run.stop.message);
@@ -270,7 +272,9 @@ tv_status vm_run_checked(tv_vm *vm, const vm_code *code, const uint32_t grid[3],
     }
     vm_check_open(&check, vm, code);
     tv_status status = vm_check_results(&check, &launch, sink);
-    if (status == TV_OK) {
+    if (atomic_load(&vm->starved)) {
+        status = TV_NO_MEMORY;
+    } else if (status == TV_OK) {
         vm_report_findings(&check, sink);
         status = check.errors ? TV_INVALID : TV_OK;
     }

@@ -188,7 +188,7 @@ static void find_wrong(vm_frame *f, const value_check *c, size_t first, size_t w
     bc_text_printf(&text, " %s", c->phrase);
     if (wrong > 1)
         bc_text_printf(&text, ", for %zu of %zu elements", wrong, c->n);
-    vm_find(f, c->rule, c->head.op, NULL, "%s", text.ptr ? text.ptr : "");
+    vm_find(f, c->rule, c->head.op, NULL, "%s", bc_text_words(&text));
     bc_text_release(&text);
 }
 
@@ -361,7 +361,7 @@ static const vm_inst *same_run(vm_frame *f, const vm_inst *inst)
         vm_print_scalar(&text, f->run, c->kind, got);
         bc_text_puts(&text, " is not the same as the first of its block, ");
         vm_print_scalar(&text, f->run, c->kind, want);
-        vm_find(f, BC_RULE_X_ASM_02, inst->op, NULL, "%s", text.ptr ? text.ptr : "");
+        vm_find(f, BC_RULE_X_ASM_02, inst->op, NULL, "%s", bc_text_words(&text));
         bc_text_release(&text);
         break;
     }
@@ -386,7 +386,7 @@ static const vm_inst *runs_run(vm_frame *f, const vm_inst *inst)
             bc_text_printf(&text, " does not follow on the element before it in its run of %zu", c->every);
         else
             bc_text_printf(&text, " is not a multiple of %llu", (unsigned long long)c->divisor);
-        vm_find(f, BC_RULE_X_ASM_01, inst->op, NULL, "%s", text.ptr ? text.ptr : "");
+        vm_find(f, BC_RULE_X_ASM_01, inst->op, NULL, "%s", bc_text_words(&text));
         bc_text_release(&text);
         break;
     }

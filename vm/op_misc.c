@@ -86,11 +86,17 @@ static void open_text(vm_frame *f, bc_text *text)
     bc_text_init(text, &f->run->vm->allocator);
 }
 
-static void close_text(vm_frame *f, bc_text *text)
+/* Prints the text and goes on, or stops the run where it is not whole. */
+static const vm_inst *close_text(vm_frame *f, const vm_inst *inst, bc_text *text)
 {
     tv_str s = bc_text_get(text);
-    vm_output(f, s.ptr, s.len);
+    const vm_inst *next = inst->next;
+    if (text->failed)
+        next = vm_trap(f, inst, BC_RULE_X_RUN_02, "out of memory");
+    else
+        vm_output(f, s.ptr, s.len);
     bc_text_release(text);
+    return next;
 }
 
 /* ---- assert ---- */
@@ -136,7 +142,7 @@ static const vm_inst *assert_run(vm_frame *f, const vm_inst *inst)
             failed++;
             describe_failure(f, a, i, &text);
         }
-    close_text(f, &text);
+    close_text(f, inst, &text);
     return vm_trap(f, inst, BC_RULE_X_AST_01, "'%.*s' is false for %zu of %zu elements", (int)a->message.len,
                    a->message.ptr, failed, a->n);
 }
@@ -253,8 +259,7 @@ static const vm_inst *print_run(vm_frame *f, const vm_inst *inst)
         else if (piece->type)
             print_tile(&text, piece, vm_at(f, piece->at));
     }
-    close_text(f, &text);
-    return inst->next;
+    return close_text(f, inst, &text);
 }
 
 /* A number of the expression, at most 500 so that no element gets longer than its buffer. */

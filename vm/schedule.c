@@ -332,6 +332,8 @@ tv_status vm_report_stop(const vm_run *run, tv_sink sink)
 {
     if (!run->stop.set)
         return TV_OK;
+    if (atomic_load(&run->vm->starved))
+        return TV_NO_MEMORY;
     bc_place place = {.function = run->code->function, .op = run->stop.op, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     bc_report(run->vm->module, sink, &place, run->stop.rule, "%s", run->stop.message);
     return TV_TRAP;
@@ -340,6 +342,8 @@ tv_status vm_report_stop(const vm_run *run, tv_sink sink)
 tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink)
 {
     bc_place place = {.function = run->code->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
+    if (atomic_load(&run->vm->starved))
+        return TV_NO_MEMORY;
     bc_report(run->vm->module, sink, &place, BC_RULE_X_RUN_02,
               "a tile block needs %zu bytes of tile storage, and the memory limit is %zu", bytes,
               run->vm->memory_limit);

@@ -21,7 +21,9 @@ typedef struct vm_stop {
 struct tv_vm {
     const bc_module *module;
     tv_vm_options options;
-    tv_allocator allocator;
+    tv_allocator given;     /* the caller's */
+    tv_allocator allocator; /* the same, which notes in starved when it has nothing to give */
+    atomic_bool starved;
     const vm_kernels *kernels;
     vm_regions regions; /* buffers and globals */
     vm_arrays arrays;   /* described by the caller */

@@ -126,7 +126,7 @@ void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t 
         bc_text_printf(&text, "at byte %llu of ", (unsigned long long)(address - near->start));
         print_region(&text, f->run, near);
     }
-    vm_trap(f, inst, BC_RULE_X_MEM_01, "%s", text.ptr ? text.ptr : "");
+    vm_trap(f, inst, BC_RULE_X_MEM_01, "%s", bc_text_words(&text));
     bc_text_release(&text);
 }
 
@@ -137,7 +137,7 @@ void vm_trap_misaligned(vm_frame *f, const vm_inst *inst, uint64_t address, size
     vm_print_element(&text, accessed_tile(inst->op), element);
     bc_text_puts(&text, " lies at ");
     vm_print_place(&text, f->run, address);
-    vm_trap(f, inst, BC_RULE_X_MEM_03, "%s, whose address is not a multiple of its %zu bytes", text.ptr ? text.ptr : "",
+    vm_trap(f, inst, BC_RULE_X_MEM_03, "%s, whose address is not a multiple of its %zu bytes", bc_text_words(&text),
             bytes);
     bc_text_release(&text);
 }

@@ -133,6 +133,22 @@ static size_t half_of_memory(void)
     return pages > 0 && page > 0 ? (size_t)pages / 2 * (size_t)page : SIZE_MAX / 2;
 }
 
+/* The allocator of a machine: the caller's, watched. */
+static void *take(void *user, size_t size)
+{
+    tv_vm *vm = user;
+    void *memory = vm->given.alloc(vm->given.user, size);
+    if (!memory)
+        atomic_store(&vm->starved, true);
+    return memory;
+}
+
+static void give_back(void *user, void *memory, size_t size)
+{
+    const tv_vm *vm = user;
+    vm->given.release(vm->given.user, memory, size);
+}
+
 tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_sink sink, tv_vm **out_vm)
 {
     tv_vm_options o = options ? *options : (tv_vm_options){0};
@@ -145,7 +161,8 @@ tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_si
     memset(vm, 0, sizeof *vm);
     vm->module = module;
     vm->options = o;
-    vm->allocator = a;
+    vm->given = a;
+    vm->allocator = (tv_allocator){vm, take, give_back};
     vm->kernels = vm_kernels_best();
     vm->memory_limit = o.memory_limit ? o.memory_limit : half_of_memory();
     if (!o.threads)
@@ -153,7 +170,7 @@ tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_si
     if (o.trace)
         vm->options.threads = 1;
     vm->entry_count = module->function_count;
-    vm->entries = a.alloc(a.user, (vm->entry_count + 1) * sizeof *vm->entries);
+    vm->entries = take(vm, (vm->entry_count + 1) * sizeof *vm->entries);
     tv_status status = vm->entries ? TV_OK : TV_NO_MEMORY;
     if (status == TV_OK) {
         memset(vm->entries, 0, (vm->entry_count + 1) * sizeof *vm->entries);
@@ -173,7 +190,7 @@ void tv_vm_free(tv_vm *vm)
 {
     if (!vm)
         return;
-    tv_allocator a = vm->allocator;
+    tv_allocator a = vm->given;
     free_names(vm);
     for (size_t i = 0; vm->entries && i < vm->entry_count; i++)
         if (vm->entries[i].compiled)
@@ -185,8 +202,8 @@ void tv_vm_free(tv_vm *vm)
             a.release(a.user, vm->globals[i].memory, vm->globals[i].held);
     if (vm->globals)
         a.release(a.user, vm->globals, vm->module->global_count * sizeof *vm->globals);
-    vm_regions_release(&vm->regions, &a);
-    vm_arrays_release(&vm->arrays, &a);
+    vm_regions_release(&vm->regions, &vm->allocator);
+    vm_arrays_release(&vm->arrays, &vm->allocator);
     a.release(a.user, vm, sizeof *vm);
 }
 
@@ -304,7 +321,7 @@ static tv_status compile_entry(tv_vm *vm, vm_entry *entry, tv_sink sink)
     tv_status status = vm_compile_entry(vm, entry->function, sink, &entry->code);
     vm->stats.compile_seconds = vm_seconds() - start;
     entry->compiled = status == TV_OK;
-    if (status == TV_NO_MEMORY) {
+    if (status == TV_NO_MEMORY && !atomic_load(&vm->starved)) {
         bc_place place = {.function = entry->function, .offset = TV_NO_OFFSET, .row = BC_NO_ROW};
         bc_report(vm->module, sink, &place, BC_RULE_X_RUN_02, "the kernel could not be compiled within %zu bytes",
                   vm->memory_limit);
@@ -325,6 +342,7 @@ tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const v
     vm->stats = (tv_vm_stats){0};
     memset(vm->op_counts, 0, sizeof vm->op_counts);
     memset(vm->op_seconds, 0, sizeof vm->op_seconds);
+    atomic_store(&vm->starved, false);
     TV_TRY(compile_entry(vm, entry, sink));
     if (vm->options.checks)
         return vm_run_checked(vm, &entry->code, grid, params, sink);

@@ -127,7 +127,7 @@ tv_str bc_arena_dup(bc_arena *arena, tv_str s)
 {
     char *copy = bc_arena_alloc(arena, s.len + 1, 1);
     if (!copy)
-        return (tv_str){"", 0};
+        return (tv_str){0};
     if (s.len)
         memcpy(copy, s.ptr, s.len);
     return (tv_str){copy, s.len};

@@ -35,7 +35,8 @@ void *bc_arena_grow(bc_arena *arena, void *items, size_t count, size_t *capacity
 #define bc_grow(arena, items, count, capacity, T) \
     ((T *)bc_arena_grow((arena), (items), (count), (capacity), sizeof(T), alignof(T)))
 
-/* A copy of the bytes, followed by a zero byte. Empty strings give a valid pointer. */
+/* A copy of the bytes, followed by a zero byte. Empty strings give a valid pointer; out of memory gives ptr NULL, len
+ * 0. */
 tv_str bc_arena_dup(bc_arena *arena, tv_str s);
 
 /* The allocator that NULL stands for. */

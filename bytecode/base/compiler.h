@@ -11,11 +11,13 @@
 #define TV_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TV_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TV_NOINLINE __attribute__((noinline))
+#define TV_BEFORE_MAIN __attribute__((constructor))
 #else
 #define TV_PRINTF(format_arg, first_arg)
 #define TV_LIKELY(x) (x)
 #define TV_UNLIKELY(x) (x)
 #define TV_NOINLINE
+#define TV_BEFORE_MAIN /* is not called: tests only */
 #endif
 
 /* Does this processor have the instructions, and the system their registers? TV_CPU_HAS(AVX2, "avx2"): the name in the

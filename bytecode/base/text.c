@@ -128,6 +128,11 @@ tv_str bc_text_get(const bc_text *text)
     return (tv_str){text->ptr ? text->ptr : "", text->len};
 }
 
+const char *bc_text_words(const bc_text *text)
+{
+    return text->failed ? "out of memory" : text->ptr ? text->ptr : "";
+}
+
 bool bc_str_eq(tv_str a, tv_str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);

@@ -33,6 +33,8 @@ void bc_text_vprintf(bc_text *text, const char *format, va_list args) TV_PRINTF(
 
 /* The text so far, borrowed until the next append. */
 tv_str bc_text_get(const bc_text *text);
+/* The same for a message, terminated: "out of memory" where the text is not whole. */
+const char *bc_text_words(const bc_text *text);
 
 bool bc_str_eq(tv_str a, tv_str b);
 bool bc_str_is(tv_str s, const char *literal);

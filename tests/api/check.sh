@@ -61,7 +61,7 @@ if [ -n "$cxx" ]; then
         $(package --cflags --libs) -o "$root/cxx"
     check "C++: run" env LD_LIBRARY_PATH="$installed/lib" "$root/cxx"
 else
-    echo "no compiler of C++: the header is not tried there"
+    echo "api: skipped, there is no compiler of C++ to try the header"
 fi
 
 check "uninstall" $MAKE --no-print-directory uninstall DESTDIR="$root" PREFIX=$prefix

@@ -237,6 +237,11 @@ static int say(int code, const char *format, ...)
     return code;
 }
 
+static int no_memory(void)
+{
+    return say(EXIT_COMPILE, "out of memory");
+}
+
 /* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken
    apart by cuTile Python, which then fails to print it: docs/drop-in.md.) What has no place in a source is placed in
    the input of the settings, which user is. Control characters of the input do not reach the terminal. */
@@ -258,7 +263,9 @@ static void print_diag(void *user, const tv_diag *diag)
     if (diag->help.len)
         bc_text_printf(&text, "\n   help: %.*s", (int)diag->help.len, diag->help.ptr);
     bc_text_char(&text, '\n');
-    for (size_t i = 0; i < text.len; i++)
+    if (text.failed)
+        fprintf(stderr, "%s: [%s] out of memory\n", names[diag->severity], diag->rule);
+    for (size_t i = 0; i < text.len && !text.failed; i++)
         fputc(text.ptr[i] == '\n' || (unsigned char)text.ptr[i] >= 0x20 ? text.ptr[i] : '?', stderr);
     bc_text_release(&text);
 }
@@ -286,6 +293,8 @@ static int write_output(const char *path, tv_str bytes, int code)
     struct stat info;
     if (!written && file && !standard && lstat(path, &info) == 0 && S_ISREG(info.st_mode))
         unlink(path); /* half of a file helps nobody; devices stay */
+    if (!written && error == ENOMEM)
+        return no_memory();
     return written ? EXIT_DONE : say(code, "cannot write '%s': %s", path, strerror(error));
 }
 
@@ -296,7 +305,7 @@ static int finish(settings *s, bc_text *ptx)
     char *ptxas = assemble_find_ptxas();
     if (!ptxas) {
         bc_text_char(ptx, 0); /* cuLibraryLoadData takes text with a zero at its end */
-        return ptx->failed ? say(EXIT_COMPILE, "out of memory") : write_output(path, bc_text_get(ptx), EXIT_OPTIONS);
+        return ptx->failed ? no_memory() : write_output(path, bc_text_get(ptx), EXIT_OPTIONS);
     }
     bc_text cubin, log;
     bc_text_init(&cubin, NULL);
@@ -320,7 +329,7 @@ static int finish(settings *s, bc_text *ptx)
 static int write_remarks(const settings *s, const bc_text *text)
 {
     if (text->failed)
-        return say(EXIT_COMPILE, "out of memory");
+        return no_memory();
     if (s->remarks.yaml)
         return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text),
                             EXIT_BYTECODE);
@@ -331,8 +340,10 @@ static int write_remarks(const settings *s, const bc_text *text)
 static int compile_module(settings *s, tv_module *module, tv_sink sink)
 {
     tv_verify_options verify = {0};
-    if (tv_module_verify(module, &verify, sink) != TV_OK)
-        return say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
+    tv_status status = tv_module_verify(module, &verify, sink);
+    if (status != TV_OK)
+        return status == TV_NO_MEMORY ? no_memory()
+                                      : say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
     verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
     tv_compile_options how = {.target = tv_target_exact(s->target),
                               .opt_level = s->opt_level,
@@ -344,9 +355,13 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     s->remarks.out = s->has_remarks ? &remark_text : NULL;
     how.remarks = remarks_sink(&s->remarks);
     int code = EXIT_DONE;
-    if (tv_module_verify(module, &verify, (tv_sink){s, print_error}) != TV_OK
-        || tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = bc_text_append}) != TV_OK)
-        code = say(EXIT_COMPILE, "failed to compile Tile IR program%s", ptx.failed ? ": out of memory" : "");
+    status = tv_module_verify(module, &verify, (tv_sink){s, print_error});
+    if (status == TV_OK)
+        status = tv_compile_ptx(module, &how, sink, (tv_writer){.user = &ptx, .write = bc_text_append});
+    if (status == TV_NO_MEMORY || ptx.failed)
+        code = no_memory();
+    else if (status != TV_OK)
+        code = say(EXIT_COMPILE, "failed to compile Tile IR program");
     if (code == EXIT_DONE)
         code = finish(s, &ptx);
     if (code == EXIT_DONE && s->has_remarks)
@@ -383,18 +398,26 @@ static int compile(settings *s)
         print_help(stderr);
         return EXIT_USAGE;
     }
+    errno = 0;
     if (strcmp(s->input, "-") == 0 || !cli_read(s->input, &file, &problem)) {
-        say(EXIT_USAGE, "unable to read input file: %s", problem ? problem : "standard input is not supported");
+        bool starved = errno == ENOMEM;
+        if (starved)
+            no_memory();
+        else
+            say(EXIT_USAGE, "unable to read input file: %s", problem ? problem : "standard input is not supported");
         free(problem);
-        return EXIT_USAGE;
+        return starved ? EXIT_COMPILE : EXIT_USAGE;
     }
     int code = check_settings(s);
     tv_module *module = NULL;
     tv_sink sink = {s, print_diag};
-    if (code == EXIT_DONE)
-        code = tv_module_open(file.bytes, file.size, NULL, sink, &module) == TV_OK
-                   ? compile_module(s, module, sink)
-                   : say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
+    tv_status status = code == EXIT_DONE ? tv_module_open(file.bytes, file.size, NULL, sink, &module) : TV_OK;
+    if (status == TV_NO_MEMORY)
+        code = no_memory();
+    else if (status != TV_OK)
+        code = say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
+    else if (code == EXIT_DONE)
+        code = compile_module(s, module, sink);
     tv_module_close(module);
     cli_file_free(&file);
     return code;

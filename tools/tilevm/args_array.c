@@ -166,7 +166,7 @@ bool arg_array_new(tv_dtype dtype, uint32_t ndim, const int64_t *shape, const ar
         return false;
     a.storage = storage_new((size_t)bytes, layout->budget);
     if (!a.storage)
-        return io_fail(error, "no memory for an array of %.3g GB", (double)bytes / 1e9);
+        return io_fail(error, "out of memory: an array of %.3g GB", (double)bytes / 1e9);
     a.first = a.storage->data + (layout->offset + below) * a.item;
     if (bytes > a.count * a.item)
         memset(a.storage->data, ARG_GAP, (size_t)bytes);

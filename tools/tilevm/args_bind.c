@@ -60,7 +60,7 @@ static bool unknown_target(const arg_set *set, tv_str target, io_error *error)
     bc_text_init(&list, NULL);
     list_params(set, &list);
     io_fail(error, "the kernel has no parameter '%.*s'; it has %s", shown(target), target.ptr,
-            list.ptr ? list.ptr : "none");
+            list.len || list.failed ? bc_text_words(&list) : "none");
     bc_text_release(&list);
     return false;
 }
@@ -125,10 +125,11 @@ bool arg_set_find(const arg_set *set, tv_str target, arg_value **out_value, size
 
 bool arg_set_init(arg_set *set, bc_arena *arena, const tv_signature *signature, io_error *error)
 {
-    *set = (arg_set){.arena = arena, .signature = signature, .count = tv_signature_leaf_count(signature)};
-    set->values = bc_new(arena, arg_value, set->count);
+    size_t count = tv_signature_leaf_count(signature);
+    *set = (arg_set){.arena = arena, .signature = signature, .values = bc_new(arena, arg_value, count)};
     if (!set->values)
         return io_fail(error, "out of memory");
+    set->count = count;
     for (size_t i = 0; i < set->count; i++) {
         const tv_param *leaf = tv_signature_leaf(signature, i);
         set->values[i] = (arg_value){.leaf = leaf, .name = leaf->name};

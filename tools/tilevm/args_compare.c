@@ -1,4 +1,5 @@
 /* Results against expected ones, and the report for those that differ. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,10 @@ static bool get_bound(tv_str s, const char *name, double *out, io_error *error)
 {
     uint64_t bits = 0;
     io_error inner;
+    errno = 0;
     if (!arg_parse_value(s, TV_F64, &bits, &inner) || !(arg_value_of(TV_F64, bits) >= 0))
-        return io_fail(error, "%s is '%.*s'; it must be a number from 0 on", name, s.len < 60 ? (int)s.len : 60, s.ptr);
+        return io_fail_errno(error, "%s is '%.*s'; it must be a number from 0 on", name, s.len < 60 ? (int)s.len : 60,
+                             s.ptr);
     *out = arg_value_of(TV_F64, bits);
     return true;
 }
@@ -202,7 +205,7 @@ bool arg_comparable(const arg_array *got, const arg_array *want, const arg_toler
     bc_text_init(&b, NULL);
     arg_print_type(&a, got);
     arg_print_type(&b, want);
-    io_fail(error, "it is %.200s, but %.200s is expected", a.ptr ? a.ptr : "", b.ptr ? b.ptr : "");
+    io_fail(error, "it is %.200s, but %.200s is expected", bc_text_words(&a), bc_text_words(&b));
     bc_text_release(&a);
     bc_text_release(&b);
     return false;

@@ -6,6 +6,7 @@
 
    args may be a list, for the parameters in order; values are what the command line takes, numbers, true and false, or
    lists of those. Names of files are relative to the argument file. */
+#include <errno.h>
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
@@ -233,9 +234,10 @@ bool arg_file_read(bc_arena *arena, const char *path, arg_file *out, io_error *e
         out->folder = bc_arena_dup(arena, (tv_str){path, (size_t)(slash - path) + (slash == path)}).ptr;
         good = out->folder || no_memory(&r);
     }
+    errno = 0;
     cJSON *root = good ? cJSON_ParseWithLengthOpts((const char *)file.bytes, file.size + 1, &stop, true) : NULL;
     if (good && !root)
-        good = io_fail(error, "%s:%u: not JSON", path, line_of((const char *)file.bytes, stop));
+        good = io_fail_errno(error, "%s:%u: not JSON", path, line_of((const char *)file.bytes, stop));
     good = good && read_root(&r, root);
     cJSON_Delete(root);
     cli_file_free(&file);

@@ -123,8 +123,9 @@ static bool get_real(const arg_spec *spec, arg_key key, const char *name, double
     io_error inner;
     if (!s.ptr)
         return true;
+    errno = 0;
     if (!parse_real(s, TV_F64, &bits, &inner) || is_hex(s))
-        return io_fail(error, "%s is '%.*s'; it must be a number", name, shown(s), s.ptr);
+        return io_fail_errno(error, "%s is '%.*s'; it must be a number", name, shown(s), s.ptr);
     *out = arg_value_of(TV_F64, bits);
     return true;
 }

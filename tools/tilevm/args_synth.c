@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bytecode/module.h"
+#include "bytecode/number.h"
 #include "tools/tilevm/args.h"
 
 enum {
@@ -222,12 +223,11 @@ static bool make_arrays(maker *m, arg_value *value)
 static void make_scalar(maker *m, arg_value *value, uint64_t bound)
 {
     size_t slot = value->leaf->first_slot;
-    io_error ignored;
     value->dtype = value->leaf->dtype;
     value->bits = 0;
     int64_t n = m->known[slot] ? m->values[slot] : m->study.compared[slot] ? (int64_t)bound : 1;
     if (bc_dtype_is_float(value->dtype))
-        arg_parse_value(bc_str("1"), value->dtype, &value->bits, &ignored);
+        value->bits = bc_float_round(bc_dtypes[value->dtype].kind, 1, BC_RoundingMode_nearest_even);
     else
         value->bits = value->dtype == TV_BOOL ? 1 : (uint64_t)n;
 }

@@ -94,9 +94,12 @@ typedef struct cli_file {
 #define CLI_MAX_FILE ((size_t)1 << 30)
 
 /* Reads a whole file, or standard input for "-". On failure gives false and, in out_error (if not NULL), a message that
-   begins with the name; it lives until free(). Prints nothing. */
+   begins with the name; it lives until free(). The message is NULL when not even it fits into memory. Prints nothing.
+ */
 bool cli_read(const char *path, cli_file *out, char **out_error);
-/* The same, but prints the message. */
+/* Gives such a message about a file, in out_error (if not NULL), and false. */
+bool cli_problem(const char *path, const char *what, char **out_error);
+/* Reads, but prints the message. */
 bool cli_read_or_say(const char *path, cli_file *out);
 void cli_file_free(cli_file *file);
 /* The name in messages: "<stdin>" for "-". */
@@ -110,11 +113,14 @@ typedef struct cli_out {
     FILE *file;
     char *path, *temporary; /* owned; NULL for standard output and for what is not a regular file */
     bool failed;
+    int error; /* errno of what failed first */
 } cli_out;
 
 bool cli_out_open(cli_out *out, const char *path);
 tv_writer cli_out_writer(cli_out *out);
 void cli_out_write(cli_out *out, const void *bytes, size_t size);
+/* Writes and releases a text; one that is not whole fails the output. */
+void cli_out_text(cli_out *out, bc_text *text);
 /* Flushes, renames. False: a message was printed, and no file was left behind. */
 bool cli_out_commit(cli_out *out);
 /* Gives up: removes the temporary file. */

@@ -125,7 +125,8 @@ static int check_kernel(run_job *job, const check_settings *settings)
 
 /* ---- reporting ---- */
 
-static void write_text(run_job *job, const check_settings *settings, cli_out *out)
+/* False: out of memory. */
+static bool write_text(run_job *job, const check_settings *settings, cli_out *out)
 {
     report_file *file = &job->report;
     cli_out errors = {.file = stderr};
@@ -143,18 +144,21 @@ static void write_text(run_job *job, const check_settings *settings, cli_out *ou
     bc_text_printf(&text, " in %llu tile block%s, %llu ops\n", (unsigned long long)job->stats.blocks,
                    job->stats.blocks == 1 ? "" : "s", (unsigned long long)job->stats.ops);
     if (job->ran)
-        cli_out_write(out, text.ptr, text.len);
+        cli_out_text(out, &text);
     bc_text_release(&text);
+    return !errors.failed;
 }
 
 static bool write_report(run_job *job, const check_settings *settings, cli_out *out)
 {
     const report_file *file = &job->report;
+    if (file->lost)
+        return false;
     switch (settings->format) {
     case FORMAT_JSON: return report_json(file, 1, out);
     case FORMAT_SARIF: return report_sarif(file, 1, out);
     case FORMAT_JUNIT: return report_junit(file, 1, "check", out);
-    default: write_text(job, settings, out); return true;
+    default: return write_text(job, settings, out);
     }
 }
 

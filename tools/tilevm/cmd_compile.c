@@ -173,11 +173,9 @@ static bool ends_in(const char *text, const char *end)
 
 /* ---- names ---- */
 
-/* The name of the output for a target (free): "k.sm_90.ptx". NULL: standard output. */
-static char *output_name(const compile_job *job, const char *target)
+/* The name of the output for a target: "k.sm_90.ptx"; "-" is standard output. */
+static void put_output_name(const compile_job *job, const char *target, bc_text *out)
 {
-    if (job->output && strcmp(job->output, "-") == 0)
-        return NULL;
     const char *name = job->output ? job->output : strcmp(job->input, "-") == 0 ? "kernel" : job->input;
     const char *base = strrchr(name, '/');
     base = base ? base + 1 : name;
@@ -186,13 +184,10 @@ static char *output_name(const compile_job *job, const char *target)
     const char *dot = strrchr(base, '.');
     if (!dot || dot == base)
         dot = name + strlen(name);
-    bc_text text;
-    bc_text_init(&text, NULL);
-    bc_text_bytes(&text, name, (size_t)(dot - name));
+    bc_text_bytes(out, name, (size_t)(dot - name));
     if (job->target_count > 1)
-        bc_text_printf(&text, ".%s", target);
-    bc_text_puts(&text, job->output ? dot : job->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
-    return text.ptr;
+        bc_text_printf(out, ".%s", target);
+    bc_text_puts(out, job->output ? dot : job->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
 }
 
 /* ---- one target ---- */
@@ -233,11 +228,17 @@ static int write_remarks(const compile_job *job)
 static int write_output(const compile_job *job, const char *target, tv_str bytes)
 {
     cli_out out;
-    char *name = output_name(job, target);
-    if (!name && job->emit == EMIT_CUBIN && isatty(STDOUT_FILENO))
+    bc_text name;
+    if (job->output && strcmp(job->output, "-") == 0 && job->emit == EMIT_CUBIN && isatty(STDOUT_FILENO))
         return cli_error("a cubin is not for terminals; name a file with -o FILE");
-    bool opened = cli_out_open(&out, name);
-    free(name);
+    bc_text_init(&name, NULL);
+    put_output_name(job, target, &name);
+    if (name.failed) {
+        bc_text_release(&name);
+        return cli_error("out of memory");
+    }
+    bool opened = cli_out_open(&out, name.ptr);
+    bc_text_release(&name);
     if (!opened)
         return CLI_ERROR;
     cli_out_write(&out, bytes.ptr, bytes.len);
@@ -317,7 +318,7 @@ static int compile_all(compile_job *job)
         int done = compile_for(job, job->targets[i]);
         worst = done > worst ? done : worst;
     }
-    int written = write_remarks(job);
+    int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
     worst = written > worst ? written : worst;
     bc_text_release(&job->remark_text);
     bc_text_release(&job->summary);

@@ -44,10 +44,11 @@ static int write_one(const gen_options *gen, const char *path)
     cli_out out;
     int code = CLI_ERROR;
     if (cli_out_open(&out, path)) {
-        if (tv_module_write(m, (tv_sink){0}, cli_out_writer(&out)) == TV_OK)
-            code = cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
-        else
+        code = cli_exit_of(tv_module_write(m, (tv_sink){0}, cli_out_writer(&out)), path ? path : "<stdout>");
+        if (code != CLI_OK)
             cli_out_abort(&out);
+        else if (!cli_out_commit(&out))
+            code = CLI_ERROR;
     }
     tv_module_close(m);
     return code;

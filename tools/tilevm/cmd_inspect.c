@@ -96,7 +96,9 @@ static void put_entry(bc_text *out, const inspect_info *info, size_t entry, tv_s
     bc_text_puts(out, "\nentry ");
     bc_text_str(out, e->f->name->s);
     bc_text_char(out, '\n');
-    if (tv_signature_of_entry(info->m, entry, sink, &signature) == TV_OK) {
+    tv_status status = tv_signature_of_entry(info->m, entry, sink, &signature);
+    out->failed |= status == TV_NO_MEMORY;
+    if (status == TV_OK) {
         unsigned convention = tv_signature_convention(signature);
         if (convention) {
             bc_text_puts(out, "  is ");
@@ -224,13 +226,6 @@ static void put_all(bc_text *out, const inspect_info *info, const char *path, tv
 
 /* ---- JSON ---- */
 
-static void json_made_text(json_doc *doc, cJSON *parent, const char *key, bc_text *text)
-{
-    doc->failed |= text->failed;
-    json_str(doc, parent, key, bc_text_get(text));
-    bc_text_clear(text);
-}
-
 static void json_version(json_doc *doc, cJSON *parent, const char *key, int minor)
 {
     char text[16];
@@ -265,7 +260,7 @@ static void json_param(json_doc *doc, cJSON *list, const tv_param *param, bc_tex
     json_text(doc, item, "name", param->name ? param->name : "");
     json_text(doc, item, "kind", kinds[param->kind]);
     put_param_text(text, param);
-    json_made_text(doc, item, "text", text);
+    json_made(doc, item, "text", text);
     bool typed = param->kind == TV_PARAM_SCALAR || param->kind == TV_PARAM_ARRAY || param->kind == TV_PARAM_LIST
                  || param->kind == TV_PARAM_POINTER;
     if (typed)
@@ -295,7 +290,7 @@ static void json_slots(json_doc *doc, cJSON *item, const tv_module *m, size_t en
         cJSON *s = json_object(doc, slots, NULL);
         tv_slot slot;
         put_param_type(text, m, entry, i);
-        json_made_text(doc, s, "type", text);
+        json_made(doc, s, "type", text);
         json_uint(doc, s, "bytes", tv_module_entry_param(m, entry, i).size);
         if (signature && tv_signature_slot(signature, i, &slot)) {
             json_text(doc, s, "role", type_word[slot.role]);
@@ -312,7 +307,9 @@ static void json_entry(json_doc *doc, cJSON *list, const inspect_info *info, siz
     cJSON *item = json_object(doc, list, NULL);
     json_str(doc, item, "symbol", e->f->name->s);
     tv_signature *signature = NULL;
-    if (tv_signature_of_entry(info->m, entry, sink, &signature) == TV_OK) {
+    tv_status status = tv_signature_of_entry(info->m, entry, sink, &signature);
+    doc->failed |= status == TV_NO_MEMORY;
+    if (status == TV_OK) {
         json_str(doc, item, "function", tv_signature_function(signature));
         json_uint(doc, item, "convention", tv_signature_convention(signature));
         cJSON *params = json_array(doc, item, "params");
@@ -323,7 +320,7 @@ static void json_entry(json_doc *doc, cJSON *list, const inspect_info *info, siz
     json_slots(doc, item, info->m, entry, signature, text);
     if (e->f->hints) {
         bc_print_hints(text, e->f->hints);
-        json_made_text(doc, item, "hints", text);
+        json_made(doc, item, "hints", text);
     }
     json_uint(doc, item, "ops", e->f->op_count);
     json_uint(doc, item, "memory_ops", e->memory_ops);
@@ -400,8 +397,9 @@ static bool write_text(const inspect_info *info, const char *path, tv_sink sink,
     bc_text text;
     bc_text_init(&text, NULL);
     put_all(&text, info, path, sink);
-    cli_out_write(out, text.ptr, text.len);
     bool ok = !text.failed;
+    if (ok)
+        cli_out_write(out, text.ptr, text.len);
     bc_text_release(&text);
     return ok;
 }

@@ -233,8 +233,8 @@ static int finish(run_job *job)
     if (!run_trace_finish(job, &error) || !compare_results(job, &error)
         || !arg_save_all(job->saves, job->save_count, &error))
         return run_fail(&error);
-    if (!job->options.json)
-        run_report_text(job);
+    if (!job->options.json && !run_report_text(job))
+        return cli_error("out of memory");
     return job->outcome == RUN_OK ? CLI_OK : CLI_FAILED;
 }
 

@@ -78,10 +78,7 @@ static void check_module(report_file *file, const cli_file *bytes, const verify_
     file->outcome = status == TV_OK ? REPORT_VALID : REPORT_INVALID;
     if (status == TV_NO_MEMORY || file->lost) {
         file->outcome = REPORT_UNREADABLE;
-        bc_text problem;
-        bc_text_init(&problem, NULL);
-        bc_text_printf(&problem, "%s: out of memory", cli_shown_path(file->path));
-        file->problem = problem.ptr;
+        cli_problem(file->path, "out of memory", &file->problem);
     }
 }
 
@@ -115,13 +112,14 @@ static void *work(void *user)
 
 static void say_problem(const report_file *file)
 {
-    if (file->outcome == REPORT_UNREADABLE)
-        cli_error("%s", file->problem ? file->problem : file->path);
+    const char *problem = report_problem(file);
+    if (problem)
+        cli_error("%s", problem);
 }
 
 /* Writes finished files as soon as all before them are written. Diagnostics as text go where those of every command go,
-   to stderr, unless the report has a file of its own. */
-static void write_in_order(verify_job *job, cli_out *report)
+   to stderr, unless the report has a file of its own. False: they could not be written, which was said. */
+static bool write_in_order(verify_job *job, cli_out *report)
 {
     const verify_settings *settings = job->settings;
     bool text = settings->format == FORMAT_TEXT && !settings->quiet, color = !settings->output && job->color_errors;
@@ -138,13 +136,14 @@ static void write_in_order(verify_job *job, cli_out *report)
             cli_progress_update(&progress, job->finished);
         }
         pthread_mutex_unlock(&job->lock);
-        if (job->files[i].count || job->files[i].problem)
+        if (job->files[i].count || report_problem(&job->files[i]))
             cli_progress_clear(&progress);
         say_problem(&job->files[i]);
         if (text)
             report_text_file(&job->files[i], settings->verify.max_errors, color, out);
     }
     cli_progress_clear(&progress);
+    return cli_out_commit(&errors);
 }
 
 /* Threads worth starting: starting one costs as much as checking a few small files. */
@@ -161,7 +160,7 @@ static size_t thread_count(const verify_settings *settings, size_t files)
     return wanted > MAX_THREADS ? MAX_THREADS : wanted;
 }
 
-static void check_all(verify_job *job, cli_out *out)
+static bool check_all(verify_job *job, cli_out *out)
 {
     pthread_t threads[64];
     size_t wanted = thread_count(job->settings, job->count), started = 0;
@@ -170,9 +169,10 @@ static void check_all(verify_job *job, cli_out *out)
             started++;
     if (started == 0)
         work(job);
-    write_in_order(job, out);
+    bool written = write_in_order(job, out);
     for (size_t t = 0; t < started; t++)
         pthread_join(threads[t], NULL);
+    return written;
 }
 
 static bool write_report(const verify_job *job, const report_totals *totals, cli_out *out, bool color)
@@ -195,18 +195,19 @@ static int verify_paths(cli_args *args, const cli_paths *paths, const verify_set
     job.files = calloc(paths->count, sizeof *job.files);
     job.done = calloc(paths->count, sizeof *job.done);
     cli_out out;
-    if (!job.files || !job.done || !cli_out_open(&out, settings->quiet ? NULL : settings->output)) {
+    bool ready = job.files && job.done;
+    if (!ready || !cli_out_open(&out, settings->quiet ? NULL : settings->output)) {
         free(job.files);
         free(job.done);
-        return CLI_ERROR;
+        return ready ? CLI_ERROR : cli_error("out of memory");
     }
     bool color = !settings->output && cli_use_color(args->color, stdout);
     for (size_t i = 0; i < paths->count; i++)
         report_file_init(&job.files[i], paths->items[i]);
-    check_all(&job, &out);
+    bool written = check_all(&job, &out);
     report_totals totals;
     report_count(job.files, job.count, &totals);
-    int code = totals.unreadable ? CLI_ERROR : totals.invalid ? CLI_FAILED : CLI_OK;
+    int code = totals.unreadable || !written ? CLI_ERROR : totals.invalid ? CLI_FAILED : CLI_OK;
     if (!settings->quiet && !write_report(&job, &totals, &out, color)) {
         cli_out_abort(&out);
         code = cli_error("out of memory");

@@ -120,11 +120,11 @@ static void add_directory(cli_paths *paths, const char *path, unsigned depth)
     for (size_t i = 0; i < names->count; i++) {
         bc_text_clear(&full);
         bc_text_printf(&full, "%s%s%s", path, slash ? "" : "/", names->items[i]);
-        if (full.ptr && !full.failed)
+        if (!full.failed)
             add_entry(paths, full.ptr, names->items[i], depth);
-        else
-            paths->failed = true;
     }
+    if (full.failed)
+        paths->failed = cli_error("out of memory") != CLI_OK;
     bc_text_release(&full);
     cli_paths_release(names);
     free(names);

@@ -21,14 +21,16 @@ bool cli_is_bytecode(const void *bytes, size_t size)
 
 /* ---- reading ---- */
 
-static bool fail(const char *path, const char *what, char **out_error)
+bool cli_problem(const char *path, const char *what, char **out_error)
 {
     if (!out_error)
         return false;
     bc_text text;
     bc_text_init(&text, NULL);
     bc_text_printf(&text, "%s: %s", cli_shown_path(path), what);
-    *out_error = text.ptr ? text.ptr : strdup(""); /* the default allocator is malloc */
+    if (text.failed)
+        bc_text_release(&text);
+    *out_error = text.ptr; /* the default allocator is malloc */
     return false;
 }
 
@@ -84,11 +86,11 @@ bool cli_read(const char *path, cli_file *out, char **out_error)
     bool standard = strcmp(path, "-") == 0;
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail(path, cli_errno(), out_error);
+        return cli_problem(path, cli_errno(), out_error);
     const char *problem = read_all(fd, out);
     if (!standard)
         close(fd);
-    return problem ? fail(path, problem, out_error) : true;
+    return problem ? cli_problem(path, problem, out_error) : true;
 }
 
 bool cli_read_or_say(const char *path, cli_file *out)
@@ -96,7 +98,7 @@ bool cli_read_or_say(const char *path, cli_file *out)
     char *error = NULL;
     if (cli_read(path, out, &error))
         return true;
-    cli_error("%s", error);
+    cli_error("%s", error ? error : "out of memory");
     free(error);
     return false;
 }
@@ -118,6 +120,7 @@ static bool open_temporary(cli_out *out)
     out->temporary = name.ptr;
     int fd = name.failed ? -1 : mkstemp(out->temporary);
     if (fd < 0) {
+        errno = name.failed ? ENOMEM : errno;
         free(out->temporary);
         out->temporary = NULL;
         return false;
@@ -139,8 +142,8 @@ bool cli_out_open(cli_out *out, const char *path)
         return true;
     }
     struct stat info;
-    out->path = strdup(path);
     bool regular = stat(path, &info) != 0 || S_ISREG(info.st_mode);
+    out->path = strdup(path);
     if (out->path && regular)
         open_temporary(out);
     else if (out->path)
@@ -152,10 +155,26 @@ bool cli_out_open(cli_out *out, const char *path)
     return false;
 }
 
+static void fail_out(cli_out *out, int error)
+{
+    if (!out->failed)
+        out->error = error;
+    out->failed = true;
+}
+
 void cli_out_write(cli_out *out, const void *bytes, size_t size)
 {
     if (!out->failed && size && fwrite(bytes, 1, size, out->file) != size)
-        out->failed = true;
+        fail_out(out, errno);
+}
+
+void cli_out_text(cli_out *out, bc_text *text)
+{
+    if (text->failed)
+        fail_out(out, ENOMEM);
+    else
+        cli_out_write(out, text->ptr, text->len);
+    bc_text_release(text);
 }
 
 static bool write_callback(void *user, const void *bytes, size_t size)
@@ -173,15 +192,20 @@ tv_writer cli_out_writer(cli_out *out)
 bool cli_out_commit(cli_out *out)
 {
     if (fflush(out->file) != 0)
-        out->failed = true;
+        fail_out(out, errno);
     if (out->path && fclose(out->file) != 0)
-        out->failed = true;
+        fail_out(out, errno);
     if (out->path)
         out->file = NULL;
     if (!out->failed && out->temporary && rename(out->temporary, out->path) != 0)
-        out->failed = true;
+        fail_out(out, errno);
     if (out->failed) {
-        cli_error("%s: cannot write: %s", out->path ? out->path : "<stdout>", cli_errno());
+        errno = out->error;
+        cli_error("%s: cannot write: %s",
+                  out->path             ? out->path
+                  : out->file == stderr ? "<stderr>"
+                                        : "<stdout>",
+                  cli_errno());
         cli_out_abort(out);
         return false;
     }

@@ -14,6 +14,8 @@ typedef struct io_error {
 
 /* Sets the text; always false. */
 bool io_fail(io_error *error, const char *format, ...) TV_PRINTF(2, 3);
+/* The same for a call that does not tell why it failed: "out of memory" if errno, which was 0 before, says so. */
+bool io_fail_errno(io_error *error, const char *format, ...) TV_PRINTF(2, 3);
 
 /* ---- where bytes come from ---- */
 

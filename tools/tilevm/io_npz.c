@@ -191,10 +191,11 @@ static bool no_member(const archive *a, const char *key, io_error *error)
         bc_text_printf(&names, "%s%.*s", i ? ", " : "", name.len < 40 ? (int)name.len : 40, name.ptr);
     }
     if (key && key[0])
-        io_fail(error, "%s: no array '%s' in it; there is %s", a->source->path, key, names.ptr ? names.ptr : "none");
+        io_fail(error, "%s: no array '%s' in it; there is %s", a->source->path, key,
+                names.len || names.failed ? bc_text_words(&names) : "none");
     else
         io_fail(error, "%s: which of its arrays? say %s:NAME; there is %s", a->source->path, a->source->path,
-                names.ptr ? names.ptr : "none");
+                names.len || names.failed ? bc_text_words(&names) : "none");
     bc_text_release(&names);
     return false;
 }
@@ -298,14 +299,16 @@ static bool npy_bytes(const io_array *array, bc_text *out, io_error *error)
     return good && (!out->failed || io_fail(error, "out of memory"));
 }
 
-/* Deflates the first size bytes; false when that does not pay, or for lack of memory. */
+/* Deflates the first size bytes; false when that does not pay, or for lack of memory (out->failed). */
 static bool deflate_bytes(const bc_text *from, size_t size, bc_text *out)
 {
     z_stream z = {0};
     size_t done = 0;
     unsigned char buffer[1 << 14];
-    if (deflateInit2(&z, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&z, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+        out->failed = true;
         return false;
+    }
     int status = Z_OK;
     while (status == Z_OK && !out->failed) {
         if (z.avail_in == 0 && done < size) {
@@ -339,6 +342,7 @@ static void pack(packed *p)
         p->bytes = smaller;
         p->deflated = true;
     } else {
+        p->bytes.failed |= smaller.failed;
         bc_text_release(&smaller);
     }
 }
@@ -463,7 +467,7 @@ static bool write_member(cli_out *out, const io_array *array, uint64_t *at, bc_t
         cli_out_write(out, head.ptr, head.len);
         cli_out_write(out, p.bytes.ptr, p.bytes.len);
         *at += head.len + p.bytes.len;
-        good = (!head.failed && !directory->failed) || io_fail(error, "out of memory");
+        good = (!head.failed && !directory->failed && !p.bytes.failed) || io_fail(error, "out of memory");
     }
     bc_text_release(&p.bytes);
     bc_text_release(&head);

@@ -21,6 +21,17 @@ bool io_fail(io_error *error, const char *format, ...)
     return false;
 }
 
+bool io_fail_errno(io_error *error, const char *format, ...)
+{
+    va_list args;
+    if (errno == ENOMEM)
+        return io_fail(error, "out of memory");
+    va_start(args, format);
+    vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    return false;
+}
+
 io_format io_format_of(const char *path, size_t len)
 {
     static const struct {
@@ -179,7 +190,8 @@ static bool inflate_some(io_stream *stream, unsigned char *out, size_t size, io_
         if (status == Z_STREAM_END && size > 0)
             return io_fail(error, "%s: the deflated data is shorter than it should be", stream->source->path);
         if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-            return io_fail(error, "%s: the deflated data is damaged", stream->source->path);
+            return io_fail(error, "%s: %s", stream->source->path,
+                           status == Z_MEM_ERROR ? "out of memory" : "the deflated data is damaged");
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* .safetensors files: the length of a header in eight bytes, the header as a JSON object
    {"name": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, ...}, the elements of all tensors. */
+#include <errno.h>
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,8 +32,9 @@ static bool read_header(const io_source *source, cJSON **out, uint64_t *out_data
     bool good = io_source_read(source, 8, text, (size_t)len, error);
     if (good) {
         text[len] = 0;
+        errno = 0;
         *out = cJSON_ParseWithLength(text, (size_t)len + 1);
-        good = cJSON_IsObject(*out) || io_fail(error, "%s: the header is not a JSON object", source->path);
+        good = cJSON_IsObject(*out) || io_fail_errno(error, "%s: the header is not a JSON object", source->path);
         if (!good)
             cJSON_Delete(*out);
     }
@@ -160,10 +162,10 @@ static bool no_tensor(const io_source *source, const cJSON *root, const char *ke
     }
     if (key && key[0])
         io_fail(error, "%s: no single tensor '%s' in it; there is %s", source->path, key,
-                names.ptr ? names.ptr : "none");
+                names.len || names.failed ? bc_text_words(&names) : "none");
     else
         io_fail(error, "%s: which of its tensors? say %s:NAME; there is %s", source->path, source->path,
-                names.ptr ? names.ptr : "none");
+                names.len || names.failed ? bc_text_words(&names) : "none");
     bc_text_release(&names);
     return false;
 }

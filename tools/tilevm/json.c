@@ -75,6 +75,13 @@ void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value)
     bc_text_release(&clean);
 }
 
+void json_made(json_doc *doc, cJSON *parent, const char *key, bc_text *text)
+{
+    doc->failed |= text->failed;
+    json_str(doc, parent, key, bc_text_get(text));
+    bc_text_clear(text);
+}
+
 void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value)
 {
     json_str(doc, parent, key, bc_str(value));

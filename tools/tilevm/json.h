@@ -17,6 +17,8 @@ typedef struct json_doc {
 cJSON *json_object(json_doc *doc, cJSON *parent, const char *key);
 cJSON *json_array(json_doc *doc, cJSON *parent, const char *key);
 void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value);
+/* A text that was put together, which is empty afterwards. */
+void json_made(json_doc *doc, cJSON *parent, const char *key, bc_text *text);
 void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value);
 void json_uint(json_doc *doc, cJSON *parent, const char *key, uint64_t value);
 /* A 64-bit number; as a string when a double cannot hold it. */

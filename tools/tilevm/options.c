@@ -45,7 +45,7 @@ int cli_error(const char *format, ...)
 
 const char *cli_errno(void)
 {
-    return strerror(errno);
+    return errno == ENOMEM ? "out of memory" : strerror(errno);
 }
 
 /* ---- suggestions ---- */

@@ -155,9 +155,10 @@ typedef struct remark_line {
     unsigned count;
 } remark_line;
 
+/* NULL: out of memory. */
 static char *taken(bc_text *text)
 {
-    char *copy = strdup(text->ptr ? text->ptr : "");
+    char *copy = text->failed ? NULL : strdup(text->ptr ? text->ptr : "");
     bc_text_release(text);
     return copy;
 }
@@ -186,16 +187,20 @@ static void keep_line(remarks *r, const tv_remark *remark)
     remark_line line = {.category = category_of(remark), .count = 1};
     line.kernel = taken(&kernel);
     line.text = taken(&text);
+    bool known = false;
     r->failed = r->failed || !line.kernel || !line.text;
-    for (size_t i = 0; i < r->line_count && !r->failed; i++)
+    for (size_t i = 0; i < r->line_count && !r->failed && !known; i++)
         if (r->lines[i].category == line.category && strcmp(r->lines[i].text, line.text) == 0
             && strcmp(r->lines[i].kernel, line.kernel) == 0) {
             r->lines[i].count++;
-            free(line.kernel);
-            free(line.text);
-            return;
+            known = true;
         }
-    r->lines[r->line_count++] = line;
+    if (known || r->failed) {
+        free(line.kernel);
+        free(line.text);
+    } else {
+        r->lines[r->line_count++] = line;
+    }
 }
 
 /* What there is about a kernel, by category. */

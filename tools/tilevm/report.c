@@ -68,6 +68,11 @@ void report_count(const report_file *files, size_t count, report_totals *out)
     *out = totals;
 }
 
+const char *report_problem(const report_file *file)
+{
+    return file->outcome != REPORT_UNREADABLE ? NULL : file->problem ? file->problem : "out of memory";
+}
+
 const char *report_severity(tv_severity severity)
 {
     static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};

@@ -13,7 +13,7 @@ typedef enum report_outcome { REPORT_VALID, REPORT_INVALID, REPORT_UNREADABLE } 
 typedef struct report_file {
     const char *path; /* as given, or as found in a directory; borrowed */
     report_outcome outcome;
-    char *problem;  /* why it is unreadable; owned (free) */
+    char *problem;  /* why it is unreadable; owned (free); NULL: out of memory */
     size_t size;    /* bytes */
     unsigned minor; /* of its version; 0 when the reader did not get that far */
     bc_arena arena; /* holds the strings of diags */
@@ -33,6 +33,8 @@ void report_file_release(report_file *file);
 tv_sink report_file_sink(report_file *file);
 
 void report_count(const report_file *files, size_t count, report_totals *out);
+/* Why the file is unreadable; NULL when it is not. */
+const char *report_problem(const report_file *file);
 const char *report_severity(tv_severity severity);
 const char *report_outcome_name(report_outcome outcome);
 

@@ -64,8 +64,8 @@ static void add_file(json_doc *doc, cJSON *list, const report_file *file)
     cJSON *item = json_object(doc, list, NULL);
     json_text(doc, item, "path", file->path);
     json_text(doc, item, "status", report_outcome_name(file->outcome));
-    if (file->problem)
-        json_text(doc, item, "problem", file->problem);
+    if (report_problem(file))
+        json_text(doc, item, "problem", report_problem(file));
     if (file->outcome != REPORT_UNREADABLE)
         json_uint(doc, item, "bytes", file->size);
     if (file->minor) {

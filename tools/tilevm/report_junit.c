@@ -88,7 +88,7 @@ static void put_case(bc_text *out, const report_file *file, const char *command)
         return;
     if (file->outcome == REPORT_UNREADABLE) {
         bc_text_puts(out, "      <error");
-        put_attribute(out, "message", bc_str(file->problem ? file->problem : "unreadable"));
+        put_attribute(out, "message", bc_str(report_problem(file)));
         bc_text_puts(out, " type=\"IO\"/>\n");
     } else if (file->outcome == REPORT_INVALID) {
         put_failure(out, file);

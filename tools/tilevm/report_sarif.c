@@ -179,11 +179,11 @@ static void add_invocation(json_doc *doc, cJSON *run, const report_file *files, 
         return;
     cJSON *notes = json_array(doc, invocation, "toolExecutionNotifications");
     for (size_t i = 0; i < count; i++) {
-        if (!files[i].problem)
+        if (!report_problem(&files[i]))
             continue;
         cJSON *note = json_object(doc, notes, NULL);
         json_text(doc, note, "level", "error");
-        add_message(doc, note, "message", bc_str(files[i].problem));
+        add_message(doc, note, "message", bc_str(report_problem(&files[i])));
     }
 }
 

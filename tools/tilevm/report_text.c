@@ -136,7 +136,10 @@ static void print_now(void *user, const tv_diag *diag)
     bc_text text;
     bc_text_init(&text, NULL);
     cli_diag_text(&text, printer->path, diag, printer->color);
-    fwrite(text.ptr ? text.ptr : "", 1, text.len, stderr);
+    if (text.failed)
+        fprintf(stderr, "%s: %s[%s]: out of memory\n", printer->path, severity_names[diag->severity], diag->rule);
+    else
+        fwrite(text.ptr, 1, text.len, stderr);
     bc_text_release(&text);
 }
 
@@ -157,9 +160,7 @@ void report_text_file(const report_file *file, unsigned max_errors, bool color, 
     if (file->errors >= max_errors)
         bc_text_printf(&text, "%s: stopped after %u error%s; --max-errors N shows more\n", cli_shown_path(file->path),
                        file->errors, file->errors == 1 ? "" : "s");
-    cli_out_write(out, text.ptr, text.len);
-    out->failed |= text.failed;
-    bc_text_release(&text);
+    cli_out_text(out, &text);
 }
 
 static void put_count(bc_text *out, const char *separator, size_t count, const char *noun, const char *plural)
@@ -181,6 +182,5 @@ void report_text_summary(const report_totals *totals, bool color, cli_out *out)
     put_count(&text, "; ", totals->errors, "error", "s");
     put_count(&text, totals->errors ? ", " : "; ", totals->warnings, "warning", "s");
     bc_text_printf(&text, "%s\n", color ? PLAIN : "");
-    cli_out_write(out, text.ptr, text.len);
-    bc_text_release(&text);
+    cli_out_text(out, &text);
 }

@@ -177,8 +177,8 @@ int run_backend_kernel(run_job *job);
 
 /* The parameters of one entry, or of all (entry SIZE_MAX). */
 int run_print_params(const run_job *job, size_t entry);
-/* A line for each array and scalar, mismatch reports, --stats. */
-void run_report_text(const run_job *job);
+/* A line for each array and scalar, mismatch reports, --stats. False: out of memory; nothing was printed. */
+bool run_report_text(const run_job *job);
 /* The same, and the diagnostics, as one JSON document on standard output. */
 bool run_report_json(const run_job *job);
 

@@ -193,9 +193,9 @@ static bool say_missing(const run_job *job, const arg_value *value, io_error *er
 {
     bc_text text;
     bc_text_init(&text, NULL);
-    tv_param_print(value->leaf, (tv_writer){.user = &text, .write = bc_text_append});
-    io_fail(error, "argument '%s' is missing: %.*s; for something made up say %s=auto", value->name, (int)text.len,
-            text.ptr ? text.ptr : "", value->name);
+    text.failed |= tv_param_print(value->leaf, (tv_writer){.user = &text, .write = bc_text_append}) != TV_OK;
+    io_fail(error, "argument '%s' is missing: %s; for something made up say %s=auto", value->name, bc_text_words(&text),
+            value->name);
     bc_text_release(&text);
     (void)job;
     return false;

@@ -12,7 +12,8 @@
 static void put_param(bc_text *out, const tv_param *param, unsigned depth)
 {
     bc_text_printf(out, "%*s%s  ", (int)(2 + 2 * depth), "", param->name);
-    tv_param_print(param, (tv_writer){.user = out, .write = bc_text_append});
+    if (tv_param_print(param, (tv_writer){.user = out, .write = bc_text_append}) != TV_OK)
+        out->failed = true;
     bc_text_char(out, '\n');
     if (param->kind == TV_PARAM_TUPLE || param->kind == TV_PARAM_STRUCT)
         for (size_t i = 0; i < param->item_count; i++)
@@ -45,7 +46,10 @@ int run_print_params(const run_job *job, size_t entry)
     for (size_t i = 0; i < tv_module_entry_count(job->module) && status == TV_OK; i++)
         if (entry == SIZE_MAX || i == entry)
             status = put_entry(job, i, &text);
-    fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout);
+    if (status == TV_OK && text.failed)
+        status = TV_NO_MEMORY;
+    if (status == TV_OK)
+        fwrite(bc_text_words(&text), 1, text.len, stdout);
     bc_text_release(&text);
     return cli_exit_of(status, job->options.path);
 }
@@ -62,10 +66,12 @@ static void put_name(bc_text *out, const arg_value *value, size_t array)
 
 typedef struct widths {
     size_t name, type;
+    bool failed; /* out of memory */
 } widths;
 
 static void put_padded(bc_text *out, const bc_text *word, size_t width)
 {
+    out->failed |= word->failed;
     bc_text_str(out, bc_text_get(word));
     for (size_t i = word->len; i < width + 2; i++)
         bc_text_char(out, ' ');
@@ -95,6 +101,7 @@ static widths measure(const run_job *job)
             w.type = larger(w.type, word.len);
         }
     }
+    w.failed = word.failed;
     bc_text_release(&word);
     return w;
 }
@@ -250,13 +257,14 @@ static void put_against(const run_job *job, bc_text *out)
         run_blame_print(out, job, &a->blame);
 }
 
-void run_report_text(const run_job *job)
+bool run_report_text(const run_job *job)
 {
     bc_text text;
     bc_text_init(&text, NULL);
     if (!job->options.quiet) {
         put_device(job, &text);
         widths w = measure(job);
+        text.failed |= w.failed;
         if (job->synthesised)
             bc_text_printf(&text, "made-up arguments, seed %llu\n", (unsigned long long)job->options.seed);
         for (size_t i = 0; i < job->set.count; i++)
@@ -269,8 +277,11 @@ void run_report_text(const run_job *job)
         put_against(job, &text);
     if (job->options.stats)
         put_stats(job, &text);
-    fwrite(text.ptr ? text.ptr : "", 1, text.len, stdout);
+    bool whole = !text.failed;
+    if (whole)
+        fwrite(bc_text_words(&text), 1, text.len, stdout);
     bc_text_release(&text);
+    return whole;
 }
 
 /* ---- JSON ---- */
@@ -296,7 +307,7 @@ static void add_number(json_doc *doc, cJSON *parent, const char *key, tv_dtype d
     } else {
         bc_text_init(&text, NULL);
         arg_print_value(&text, dtype, bits);
-        json_str(doc, parent, key, bc_text_get(&text));
+        json_made(doc, parent, key, &text);
         bc_text_release(&text);
     }
 }
@@ -321,7 +332,7 @@ static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t
     cJSON *item = json_object(doc, list, NULL);
     bc_text_init(&name, NULL);
     put_name(&name, value, k);
-    json_str(doc, item, "name", bc_text_get(&name));
+    json_made(doc, item, "name", &name);
     bc_text_release(&name);
     json_text(doc, item, "dtype", tv_dtype_name(array->dtype));
     cJSON *shape = json_array(doc, item, "shape"), *strides = json_array(doc, item, "strides");
@@ -541,6 +552,7 @@ bool run_report_json(const run_job *job)
         json_bool(&doc, root, "made_up", job->synthesised);
         add_arguments(&doc, root, job);
         add_expects(&doc, root, job);
+        doc.failed |= job->output.failed;
         json_str(&doc, root, "output", bc_text_get(&job->output));
         json_bool(&doc, root, "output_cut", job->output_cut);
     }

@@ -192,7 +192,7 @@ static bool find_dump_op(const run_job *job, run_dump *d, tv_str name, io_error 
         no_such_op(job, "--dump-tile", name, error);
     else if (found > 1)
         io_fail(error, "--dump-tile %.100s: '%.*s' is op %s of the kernel; say which", d->text, shown(name), name.ptr,
-                list.ptr ? list.ptr : "");
+                bc_text_words(&list));
     bc_text_release(&list);
     return found == 1;
 }
@@ -348,7 +348,7 @@ static void put_line(const run_traced *r)
     if (r->count > r->shown && !is_pointer)
         run_put_figures(&text, r->dtype, &r->summary);
     bc_text_char(&text, '\n');
-    fwrite(text.ptr ? text.ptr : "", 1, text.len, stderr);
+    fputs(text.failed ? "out of memory\n" : bc_text_words(&text), stderr);
     bc_text_release(&text);
 }
 

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Tests tests/check.sh itself, with a make that is none: check.sh WORK_FOLDER
+set -u
+runner=$(cd "$(dirname "$0")/.." && pwd)/check.sh
+mkdir -p "$1" && cd "$1" || exit 2
+passed=0
+failed=0
+# What the runner needs, and no clang.
+rm -rf bin && mkdir bin
+for tool in sh sed awk grep date tail printf mkdir rm getconf cat; do
+    ln -s "$(command -v $tool)" bin/$tool
+done
+# expect STATUS LAST_LINE: with the make of standard input, which finds in $target what is to be made.
+expect() {
+    {
+        echo '#!/bin/sh'
+        echo 'for target; do :; done'
+        cat
+    } > fake-make
+    chmod +x fake-make
+    found=$(PATH="$PWD/bin" MAKEFLAGS= MAKE="$PWD/fake-make" BUILD="$PWD/build" sh "$runner" 2>&1)
+    status=$?
+    if [ $status -eq "$1" ] && printf '%s\n' "$found" | tail -n 1 | grep -qx "$2"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED check.sh: expected status %s and %s, found %s\n%s\n' "$1" "$2" "$status" "$found"
+    fi
+}
+expect 1 '0 passed, [1-9][0-9]* failed, 2 skipped' << 'END'
+exit 0
+END
+expect 0 '[1-9][0-9]* passed, 0 failed, 2 skipped' << 'END'
+echo "some: 1 passed, 0 failed"
+echo "others: 2 passed, 0 failed"
+END
+expect 0 '[1-9][0-9]* passed, 0 failed, 3 skipped' << 'END'
+case $* in *check-ptxas*) echo "ptxas: skipped, there is no ptxas"; exit 0 ;; esac
+echo "some: 1 passed, 0 failed"
+END
+expect 1 '[1-9][0-9]* passed, 1 failed, 2 skipped' << 'END'
+[ "$target" = check-docs ] && exit 2
+echo "some: 1 passed, 0 failed"
+END
+expect 1 '[1-9][0-9]* passed, 1 failed, 2 skipped' << 'END'
+[ "$target" = check-docs ] && exit 0
+echo "some: 1 passed, 0 failed"
+END
+expect 1 '[1-9][0-9]* passed, 3 failed, 2 skipped' << 'END'
+[ "$target" = check-docs ] && echo "docs: 4 passed, 3 failed" && exit 1
+echo "some: 1 passed, 0 failed"
+END
+echo "make check: $passed passed, $failed failed"
+[ $failed -eq 0 ]
