@@ -138,14 +138,23 @@ static bool parse_signature(bc_parser *p, bc_function *f)
     return parse_hints(p, f);
 }
 
-/* entry @name(%a: type) optimization_hints=<...> { ops } loc(...) */
+/* entry @name(%a: type) optimization_hints=<...> { ops } {attributes} loc(...); bytecode does not hold the attributes
+ */
+static bool parse_plain_entry(bc_parser *p, bc_function *f)
+{
+    bc_tagged attrs;
+    if (bc_take_word(p, "private"))
+        f->flags |= BC_FUNC_PRIVATE;
+    return parse_signature(p, f) && bc_parse_region(p, 0, OP_return, false, &f->body)
+           && (!bc_is_punct(p, '{') || bc_parse_attr(p, BC_I64, &attrs));
+}
+
 static bool parse_entry(bc_parser *p)
 {
     bc_function f = {.offset = (uint32_t)(p->tok.ptr - p->text), .flags = BC_FUNC_KERNEL};
+    bool generic = p->tok.kind == BC_TOK_STRING;
     bc_next(p);
-    if (bc_take_word(p, "private"))
-        f.flags |= BC_FUNC_PRIVATE;
-    bool good = parse_signature(p, &f) && bc_parse_region(p, 0, OP_return, false, &f.body);
+    bool good = generic ? bc_parse_generic_entry(p, &f) : parse_plain_entry(p, &f);
     f.has_debug = bc_is_word(p, "loc");
     good = good && bc_parse_location(p, &f.loc);
     p->function = NULL;
@@ -160,14 +169,15 @@ static bool parse_entry(bc_parser *p)
 
 /* ---- the module ---- */
 
-/* module, module @name, builtin.module: { items }. Bytecode does not hold the name. */
-static bool parse_wrapper(bc_parser *p, unsigned depth)
+static bool parse_braced_items(bc_parser *p, unsigned depth)
+{
+    return bc_expect_punct(p, '{') && parse_items(p, depth + 1) && bc_expect_punct(p, '}');
+}
+
+/* @name attributes { } { items } */
+static bool parse_module(bc_parser *p, unsigned depth)
 {
     const bc_string *name;
-    uint32_t loc;
-    bc_next(p);
-    if (depth == MAX_WRAPPERS)
-        return bc_parse_fail(p, BC_RULE_A_012, &p->tok, "modules are nested deeper than %d", MAX_WRAPPERS);
     if (p->tok.kind == BC_TOK_AT && !bc_parse_symbol(p, &name))
         return false;
     if (bc_take_word(p, "attributes")) {
@@ -177,8 +187,24 @@ static bool parse_wrapper(bc_parser *p, unsigned depth)
         if (!bc_parse_attr(p, BC_I64, &attrs))
             return false;
     }
-    return bc_expect_punct(p, '{') && parse_items(p, depth + 1) && bc_expect_punct(p, '}')
-           && bc_parse_location(p, &loc);
+    return parse_braced_items(p, depth);
+}
+
+static bool parse_generic_module(bc_parser *p, unsigned depth)
+{
+    bc_dict properties;
+    return bc_parse_item_head(p, &properties) && parse_braced_items(p, depth) && bc_parse_item_tail(p);
+}
+
+/* module, cuda_tile.module, builtin.module, in either form. Bytecode holds neither name nor properties. */
+static bool parse_wrapper(bc_parser *p, unsigned depth)
+{
+    uint32_t loc;
+    bool generic = p->tok.kind == BC_TOK_STRING;
+    bc_next(p);
+    if (depth == MAX_WRAPPERS)
+        return bc_parse_fail(p, BC_RULE_A_012, &p->tok, "modules are nested deeper than %d", MAX_WRAPPERS);
+    return (generic ? parse_generic_module(p, depth) : parse_module(p, depth)) && bc_parse_location(p, &loc);
 }
 
 static bool is_module(tv_str word)
@@ -190,12 +216,13 @@ static bool parse_item(bc_parser *p, unsigned depth)
 {
     if (p->tok.kind == BC_TOK_HASH || p->tok.kind == BC_TOK_BANG)
         return bc_parse_alias(p);
-    if (p->tok.kind != BC_TOK_WORD)
+    bool generic = p->tok.kind == BC_TOK_STRING;
+    if (p->tok.kind != BC_TOK_WORD && !generic)
         return bc_expected(p, "'entry', 'global' or 'module'");
     tv_str word = bc_without_prefix(p->tok.name);
     if (bc_str_is(word, "entry"))
         return parse_entry(p);
-    if (bc_str_is(word, "global"))
+    if (bc_str_is(word, "global") && !generic)
         return parse_global(p);
     if (is_module(word))
         return parse_wrapper(p, depth);
@@ -207,7 +234,7 @@ static bool may_start_item(const bc_parser *p, unsigned braces)
 {
     (void)braces;
     tv_str word = bc_without_prefix(p->tok.name);
-    return p->tok.kind == BC_TOK_WORD && p->tok.first_on_line
+    return (p->tok.kind == BC_TOK_WORD || p->tok.kind == BC_TOK_STRING) && p->tok.first_on_line
            && (bc_str_is(word, "entry") || bc_str_is(word, "global") || is_module(word));
 }
 

@@ -234,6 +234,12 @@ bool bc_parse_region(bc_parser *p, size_t arg_base, uint8_t implied, bool label,
 void bc_locate_implied(bc_block *block, uint32_t loc);
 /* After "name": the rest of an op in generic form, up to and with its types. */
 bool bc_parse_generic(bc_parser *p, bc_op_state *s);
+/* The same around the regions of a module or entry, which have neither operands nor results: () <{properties}> (, and
+   ) {attributes} : () -> (). */
+bool bc_parse_item_head(bc_parser *p, bc_dict *out_properties);
+bool bc_parse_item_tail(bc_parser *p);
+/* After "cuda_tile.entry": name, type, hints, argument attributes and body. */
+bool bc_parse_generic_entry(bc_parser *p, bc_function *f);
 /* {name = value, ...}; close is '}'. */
 bool bc_parse_attr_dict(bc_parser *p, bc_op_state *s, bool properties);
 /* Sets an attribute row. */

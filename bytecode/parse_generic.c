@@ -1,4 +1,5 @@
-/* The generic form: "cuda_tile.addf"(%a, %b) <{properties}> ({regions}) {attributes} : (types) -> types. */
+/* The generic form: "cuda_tile.addf"(%a, %b) <{properties}> ({regions}) {attributes} : (types) -> types; of ops, and of
+   what stands around them: "cuda_tile.entry"() <{sym_name = "k", function_type = () -> ()}> ({ops}) : () -> (). */
 #include "bytecode/parse.h"
 
 static bool parse_operand_list(bc_parser *p, size_t *out_first, uint32_t *out_count)
@@ -130,4 +131,93 @@ bool bc_parse_generic(bc_parser *p, bc_op_state *s)
     if (bc_is_punct(p, '{') && !bc_parse_attr_dict(p, s, true))
         return false;
     return divide_operands(p, s, first, count) && bc_expect_punct(p, ':') && parse_signature(p, s, first, count);
+}
+
+/* ---- modules and entries ---- */
+
+bool bc_parse_item_head(bc_parser *p, bc_dict *out_properties)
+{
+    bc_tagged properties = {.tag = BC_TAG_DICTIONARY};
+    if (!bc_expect_punct(p, '(') || !bc_expect_punct(p, ')'))
+        return false;
+    if (bc_take_punct(p, '<')) {
+        if (!bc_is_punct(p, '{'))
+            return bc_expected(p, "'{'");
+        if (!bc_parse_attr(p, BC_I64, &properties) || !bc_expect_punct(p, '>'))
+            return false;
+    }
+    *out_properties = properties.u.dict;
+    return bc_expect_punct(p, '(');
+}
+
+bool bc_parse_item_tail(bc_parser *p)
+{
+    bc_tagged ignored;
+    return bc_expect_punct(p, ')') && (!bc_is_punct(p, '{') || bc_parse_attr(p, BC_I64, &ignored))
+           && bc_expect_punct(p, ':') && bc_expect_punct(p, '(') && bc_expect_punct(p, ')') && bc_expect_arrow(p)
+           && bc_expect_punct(p, '(') && bc_expect_punct(p, ')');
+}
+
+/* The property, if it has that tag; NULL otherwise. */
+static const bc_tagged *find_property(const bc_dict *properties, const char *name, bc_tag tag)
+{
+    for (uint32_t i = 0; i < properties->count; i++)
+        if (bc_str_is(properties->entries[i].key->s, name) && properties->entries[i].value.tag == tag)
+            return &properties->entries[i].value;
+    return NULL;
+}
+
+/* Whether an argument of the entry has attributes: a list of empty dictionaries says nothing. */
+static bool says_something(const bc_tagged *attrs)
+{
+    for (uint32_t i = 0; attrs && i < attrs->u.array.count; i++)
+        if (attrs->u.array.items[i].tag != BC_TAG_DICTIONARY || attrs->u.array.items[i].u.dict.count)
+            return true;
+    return false;
+}
+
+static bool keep(bc_parser *p, const bc_tagged *attr, const bc_tagged **out)
+{
+    bc_tagged *kept = bc_new(&p->m->arena, bc_tagged, 1);
+    if (!kept)
+        return bc_parse_no_memory(p);
+    *kept = *attr;
+    *out = kept;
+    return true;
+}
+
+static bool take_properties(bc_parser *p, const bc_token *at, const bc_dict *properties, bc_function *f)
+{
+    const bc_tagged *name = find_property(properties, "sym_name", BC_TAG_STRING);
+    const bc_tagged *type = find_property(properties, "function_type", BC_TAG_TYPE);
+    const bc_tagged *hints = find_property(properties, "optimization_hints", BC_TAG_HINTS);
+    const bc_tagged *attrs = find_property(properties, "arg_attrs", BC_TAG_ARRAY);
+    if (!name || !type || type->type->kind != BC_FUNCTION)
+        return bc_parse_fail(p, BC_RULE_A_009, at, "'entry' needs its properties 'sym_name' and 'function_type'");
+    f->name = name->u.string;
+    f->type = type->type;
+    return (!hints || keep(p, hints, &f->hints)) && (!says_something(attrs) || keep(p, attrs, &f->arg_attrs));
+}
+
+static bool check_arguments(bc_parser *p, const bc_token *at, const bc_function *f)
+{
+    if (f->body->arg_count != f->type->rank)
+        return bc_parse_fail(p, BC_RULE_A_009, at, "%u arguments; the function_type has %u", f->body->arg_count,
+                             f->type->rank);
+    for (uint32_t i = 0; i < f->type->rank; i++)
+        if (f->body->args[i].type != f->type->members[i])
+            return bc_parse_fail(p, BC_RULE_A_008, at, "argument %u is not of the type that the function_type gives it",
+                                 (unsigned)i);
+    return true;
+}
+
+bool bc_parse_generic_entry(bc_parser *p, bc_function *f)
+{
+    bc_token at = p->tok;
+    bc_dict properties;
+    if (!bc_parse_item_head(p, &properties) || !take_properties(p, &at, &properties, f))
+        return false;
+    p->function = f;
+    return bc_parse_region(p, p->arg_count, OP_LIMIT, true, &f->body) && bc_parse_item_tail(p)
+           && check_arguments(p, &at, f);
 }

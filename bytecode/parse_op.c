@@ -54,13 +54,10 @@ bool bc_parse_value(bc_parser *p, bc_value **out)
         *out = &p->no_value;
         return true;
     }
-    if (!at.has_index && found->count != 1)
-        return bc_parse_fail(p, BC_RULE_A_009, &at, "%%%.*s names %u values; write which: %%%.*s#0", BC_STR(at.name),
-                             (unsigned)found->count, BC_STR(at.name));
     if (at.index >= found->count)
         return bc_parse_fail(p, BC_RULE_A_009, &at, "%%%.*s names %u value%s; there is no #%u", BC_STR(at.name),
                              (unsigned)found->count, found->count == 1 ? "" : "s", (unsigned)at.index);
-    *out = (bc_value *)found->value + at.index;
+    *out = (bc_value *)found->value + at.index; /* %x alone is %x#0, as for MLIR */
     return true;
 }
 
@@ -177,6 +174,10 @@ static bool parse_dict_entry(bc_parser *p, bc_op_state *s, bool properties)
     bool valued = bc_take_punct(p, '=');
     if (properties && valued && bc_str_is(at.name, "operandSegmentSizes") && s->info->mode == BC_MODE_SEGMENTED)
         return parse_segment_sizes(p, s);
+    if (row < 0 && memchr(at.name.ptr, '.', at.name.len)) { /* of another dialect: nothing that bytecode holds */
+        bc_tagged ignored;
+        return !valued || bc_parse_attr(p, BC_I64, &ignored);
+    }
     if (row < 0 || (bc_rows[row].kind != BC_FLAG && bc_rows[row].kind != BC_ATTR))
         return bc_parse_fail(p, BC_RULE_A_005, &at, "'%s' has no attribute '%.*s'", s->info->name, BC_STR(at.name));
     if (valued)

@@ -17,6 +17,7 @@ typedef struct bc_reader {
     tv_sink sink;
     tv_status status;
     const bc_function *function; /* being read, for diagnostics */
+    bc_reading reading;          /* likewise, the op */
     bc_span sections[BC_SECTION_COUNT];
     bc_oddities odd;
 

@@ -44,6 +44,7 @@ static tv_status read_opcode(bc_reader *r, bc_cursor *c, op_record *rec, bc_opco
         return bc_fail(r, BC_RULE_F_070, rec->offset, "the opcode cannot be read");
     if (code < OP_LIMIT && bc_ops[code].name) {
         rec->info = &bc_ops[code];
+        r->reading.name = rec->info->name;
         if (rec->info->since > r->m->version)
             return bc_fail(r, BC_RULE_F_071, rec->offset, "op '%s' needs version 13.%d; the file is 13.%d",
                            rec->info->name, rec->info->since, r->m->version);
@@ -363,8 +364,11 @@ static tv_status read_op(bc_reader *r, bc_cursor *c, bc_block *block)
     rec.operand_count = 0;
     rec.segments = (bc_segments){0};
     bc_opcode opcode = OP_LIMIT;
+    bc_reading around = r->reading;
+    r->reading = (bc_reading){.name = "unknown", .position = r->op_count};
     TV_TRY(read_opcode(r, c, &rec, &opcode));
     TV_TRY(next_loc(r, rec.offset, &rec.loc));
+    r->reading.loc = rec.loc;
     TV_TRY(read_results(r, c, &rec));
     TV_TRY(read_flags(r, c, &rec));
     TV_TRY(read_attrs(r, c, &rec));
@@ -391,6 +395,7 @@ static tv_status read_op(bc_reader *r, bc_cursor *c, bc_block *block)
         return bc_no_memory(r);
     for (uint32_t i = 0; i < rec.result_count; i++)
         define(r, &results[i]);
+    r->reading = around;
     return TV_OK;
 }
 

@@ -32,7 +32,7 @@ tv_status bc_fail(bc_reader *r, bc_rule rule, uint64_t offset, const char *forma
     r->status = TV_INVALID;
     va_list args;
     va_start(args, format);
-    bc_place place = {.offset = offset, .function = r->function, .row = BC_NO_ROW};
+    bc_place place = {.offset = offset, .function = r->function, .row = BC_NO_ROW, .reading = r->reading};
     bc_report_as(r->m, r->sink, &place, rule, TV_ERROR, NULL, format, args);
     va_end(args);
     return r->status;
@@ -389,8 +389,8 @@ static tv_status read_float(bc_reader *r, bc_cursor *c, bc_tagged *out)
         out->u.bits = (uint64_t)bc_zigzag(bc_varint_slow(c, "float", &high));
         if (high && !c->failed) {
             out->lost_sign = true;
-            bc_report(r->m, r->sink, &(bc_place){.offset = value_at, .function = r->function, .row = BC_NO_ROW},
-                      BC_RULE_F_024,
+            bc_place place = {.offset = value_at, .function = r->function, .row = BC_NO_ROW, .reading = r->reading};
+            bc_report(r->m, r->sink, &place, BC_RULE_F_024,
                       "a negative f64 attribute was written in 65 bits; readers see the positive number");
         }
     }

@@ -31,6 +31,20 @@ static void describe_op(const bc_module *m, const bc_place *place, bc_text *text
     diag->op_text = bc_str(bc_text_words(text));
 }
 
+/* What is known of an op that is being read; its place in the source, or else that of the function. */
+static void describe_reading(const bc_module *m, const bc_place *place, tv_diag *diag)
+{
+    const bc_reading *reading = &place->reading;
+    if (reading->name) {
+        diag->op = bc_str(reading->name);
+        diag->op_index = reading->position;
+    }
+    if (!m || (reading->loc && bc_source_place(m, reading->loc, &diag->file, &diag->line, &diag->column)))
+        return;
+    if (place->function)
+        bc_source_place(m, place->function->loc, &diag->file, &diag->line, &diag->column);
+}
+
 static void report(const bc_module *m, tv_sink sink, const bc_place *place, const tv_diag *other, bc_rule rule,
                    tv_severity severity, const char *help, tv_str message)
 {
@@ -48,8 +62,8 @@ static void report(const bc_module *m, tv_sink sink, const bc_place *place, cons
         diag.function = place->function->name->s;
     if (place->op)
         describe_op(m, place, &text, &diag);
-    else if (m && place->function)
-        bc_source_place(m, place->function->loc, &diag.file, &diag.line, &diag.column);
+    else
+        describe_reading(m, place, &diag);
     sink.report(sink.user, &diag);
     bc_text_release(&text);
 }

@@ -8,6 +8,13 @@
 #include "bytecode/module.h"
 #include "bytecode/rules.h"
 
+/* The op that is being read, of which there is no bc_op yet. */
+typedef struct bc_reading {
+    const char *name;  /* NULL: no op */
+    uint32_t position; /* in its function, pre-order from 0 */
+    uint32_t loc;
+} bc_reading;
+
 /* Where something is wrong. Leave at zero what does not apply. */
 typedef struct bc_place {
     const bc_function *function;
@@ -15,6 +22,7 @@ typedef struct bc_place {
     uint64_t offset; /* used when op is NULL; TV_NO_OFFSET for none */
     int row;         /* F_<op>_<name> of the field at fault, or BC_NO_ROW */
     unsigned index;  /* which one of a variadic row */
+    bc_reading reading;
 } bc_place;
 
 #define BC_NO_ROW (-1)

@@ -13,7 +13,7 @@
 /* A chip, and what NVIDIA's compiler has for it. */
 typedef struct target {
     unsigned sm;
-    bc_kind_set kinds; /* element types that ops may compute with */
+    bc_kind_set kinds; /* element types that ops may handle */
     bool bf16_atomics;
     bool multimem;
     bool multimem_chip; /* the chip has the instructions, whatever the compiler says */
@@ -127,14 +127,13 @@ static void not_on_target(bc_verifier *v, const bc_op *op, int row, bc_rule rule
 
 /* ---- element types ---- */
 
-/* Element type that an op computes with when it touches such a value; pointees are only addresses. */
-static bc_kind computed_kind(const bc_type *t)
+/* The number that a type is made of, also the one that is pointed to or viewed: an op that handles no more than the
+   address is refused as well. */
+static bc_kind number_of(const bc_type *t)
 {
-    if (bc_is_tile(t))
-        return (bc_kind)t->elem->kind;
-    if (bc_is_tile_view(t))
-        return (bc_kind)t->elem->elem->kind;
-    return BC_I1;
+    while (t->elem)
+        t = t->elem;
+    return bc_kind_in((bc_kind)t->kind, BC_SET_NUMBER) ? (bc_kind)t->kind : BC_I1;
 }
 
 static void check_kind(bc_verifier *v, const bc_op *op, const target *t, bc_kind kind)
@@ -144,7 +143,7 @@ static void check_kind(bc_verifier *v, const bc_op *op, const target *t, bc_kind
     v->refused |= (bc_kind_set)1 << kind; /* one report for a function */
     bc_text text;
     bc_text_init(&text, &v->allocator);
-    bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_G_TYP_01, "computes with %s, which is not supported on sm_%u; %s",
+    bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_G_TYP_01, "handles %s, which is not supported on sm_%u; %s",
              bc_kinds[kind].text, v->target, who_has(&text, has_kind, kind));
     bc_text_release(&text);
 }
@@ -152,9 +151,9 @@ static void check_kind(bc_verifier *v, const bc_op *op, const target *t, bc_kind
 static void check_kinds(bc_verifier *v, const bc_op *op, const target *t)
 {
     for (unsigned i = 0; i < op->result_count; i++)
-        check_kind(v, op, t, computed_kind(bc_results(op)[i].type));
+        check_kind(v, op, t, number_of(bc_results(op)[i].type));
     for (unsigned i = 0; i < op->operand_count; i++)
-        check_kind(v, op, t, computed_kind(bc_operands(op)[i]->type));
+        check_kind(v, op, t, number_of(bc_operands(op)[i]->type));
 }
 
 /* ---- pointer classification (reference) ---- */

@@ -4,7 +4,7 @@
      V-CHN-01  two accesses to surely the same elements, one a write, with no path between them
      V-CHN-02  an acquire whose token orders nothing after it
      V-CHN-03  a release without a token, which orders nothing before it
-     V-CHN-04  a write in a branch or loop that hands a token on, whose own token is dropped
+     V-CHN-04  a write in a branch or loop that hands on a token that accesses wait for, whose own token is dropped
    "Surely the same" is: the same pointers or view and the same indices, as values, seen through assume, the view
    constructors and equal constants. Runs on functions without errors; linear but for searches with a budget.
    Source: memory operation reference, sections 3.4 and 4. */
@@ -64,24 +64,31 @@ typedef struct edge {
 /* Accesses to one place: the last write and the reads since, newest first. */
 typedef struct access {
     const bc_op *op;
-    uint32_t before;           /* previous access to the place + 1, back to the last write */
-    uint32_t loop_first_value; /* values with smaller ids come from outside the loop around it */
-    bool in_loop;
+    uint32_t before; /* previous access to the place + 1, back to the last write */
 } access;
+
+/* A for or loop that the walk is in. */
+typedef struct loop_frame {
+    const bc_op *op;
+    uint32_t first_value; /* values with smaller ids come from outside */
+    const struct loop_frame *outer;
+} loop_frame;
 
 typedef struct tokens {
     bc_verifier *v;
     uint32_t *head;  /* per value: first edge + 1 */
     uint32_t *seen;  /* per value: number of the last search that met it */
     uint32_t *stack; /* of a search */
-    uint8_t *used;   /* per value: a token that something waits for */
+    uint8_t *used;   /* per value: a token that is handed to something */
+    uint8_t *waited; /* per value: a token that an op waits for, however many joins, branches and loops are between */
     edge *edges;
     access *list;
     uint32_t *table; /* places: newest access + 1 */
     size_t edge_count, edge_capacity, access_count, access_capacity, table_mask;
-    uint32_t search, loop_first_value;
-    size_t budget; /* edges that searches may still follow */
-    bool in_loop, wrote;
+    uint32_t search;
+    size_t budget;          /* edges that searches may still follow */
+    const loop_frame *loop; /* the innermost */
+    bool wrote;
 } tokens;
 
 static void add_edge(tokens *t, const bc_value *from, const bc_value *to)
@@ -116,6 +123,22 @@ static bool waits_for(tokens *t, const bc_value *from, const bc_value *goal)
         }
     }
     return false;
+}
+
+/* Marks a token that an op waits for, and all that it waits for in turn. Each value is marked once. */
+static void mark_waited(tokens *t, const bc_value *token)
+{
+    size_t depth = 0;
+    if (!t->waited[token->id])
+        t->stack[depth++] = token->id;
+    t->waited[token->id] = 1;
+    while (depth)
+        for (uint32_t e = t->head[t->stack[--depth]]; e; e = t->edges[e - 1].next) {
+            uint32_t to = t->edges[e - 1].to;
+            if (!t->waited[to])
+                t->stack[depth++] = to;
+            t->waited[to] = 1;
+        }
 }
 
 /* ---- places ---- */
@@ -231,6 +254,25 @@ static bool can_follow(const bc_op *a, const bc_op *b)
     return true;
 }
 
+/* The innermost loop around the op that may start another round after it; NULL when what comes next leaves them all.
+   Only what surely happens counts: an if that ends with yield is left at its end. */
+static const loop_frame *next_round(const tokens *t, const bc_op *op)
+{
+    const loop_frame *loop = t->loop;
+    const bc_block *block = op->block;
+    while (loop && block->last->opcode != OP_return) {
+        if (block->last->opcode == OP_continue)
+            return loop;
+        if (block->last->opcode == OP_break) {
+            block = loop->op->block;
+            loop = loop->outer;
+        } else {
+            block = block->parent->block;
+        }
+    }
+    return NULL;
+}
+
 /* ---- the rules ---- */
 
 static bool is_strong(const bc_op *op)
@@ -265,27 +307,28 @@ static void check_order(tokens *t, const access *now, uint32_t before)
     }
 }
 
-/* The same place in every iteration? */
-static bool is_invariant(const access *a)
+/* The same place in every round of the loop? */
+static bool is_invariant(const bc_op *op, const loop_frame *loop)
 {
-    const access_rows *rows = &accesses[a->op->opcode];
-    bc_range range = rows->index == BC_NO_ROW ? (bc_range){0} : bc_operand_range(a->op, rows->index);
-    uint64_t place = rows->index == BC_NO_ROW ? place_part(a->op, 0) : root_of_view(bc_operand(a->op, rows->place));
-    bool fixed = place < a->loop_first_value;
+    const access_rows *rows = &accesses[op->opcode];
+    bc_range range = rows->index == BC_NO_ROW ? (bc_range){0} : bc_operand_range(op, rows->index);
+    uint64_t place = rows->index == BC_NO_ROW ? place_part(op, 0) : root_of_view(bc_operand(op, rows->place));
+    bool fixed = place < loop->first_value;
     for (unsigned i = 0; i < range.count; i++) {
-        uint64_t root = root_of(bc_operand_of(a->op, rows->index, i));
-        fixed = fixed && (root < a->loop_first_value || root >> 40);
+        uint64_t root = root_of(bc_operand_of(op, rows->index, i));
+        fixed = fixed && (root < loop->first_value || root >> 40);
     }
-    return fixed && (rows->mask == BC_NO_ROW || !bc_operand(a->op, rows->mask));
+    return fixed && (rows->mask == BC_NO_ROW || !bc_operand(op, rows->mask));
 }
 
-/* V-CHN-01 for a store and itself in the next iteration. */
-static void check_iterations(tokens *t, const access *a)
+/* V-CHN-01 for a store and itself in the next round. */
+static void check_iterations(tokens *t, const bc_op *op)
 {
-    if (!a->in_loop || accesses[a->op->opcode].touch != TOUCH_STORE || is_strong(a->op) || !is_invariant(a)
-        || is_ordered(t, a->op, a->op))
+    const loop_frame *loop = next_round(t, op);
+    if (!loop || accesses[op->opcode].touch != TOUCH_STORE || is_strong(op) || !is_invariant(op, loop)
+        || is_ordered(t, op, op))
         return;
-    bc_wrong(t->v, a->op, accesses[a->op->opcode].place, 0, BC_RULE_V_CHN_01,
+    bc_wrong(t->v, op, accesses[op->opcode].place, 0, BC_RULE_V_CHN_01,
              "touches the same elements in every iteration, but does not wait for the token of the last one");
 }
 
@@ -299,21 +342,31 @@ static void check_orders(tokens *t, const bc_op *op)
         bc_wrong(t->v, op, rows->order, 0, BC_RULE_V_CHN_03, "is release, but the op waits for no token");
 }
 
-static bool hands_token_on(const bc_op *region_op)
+static bool any_waited(const tokens *t, const bc_value *values, unsigned count)
 {
-    for (unsigned i = 0; i < region_op->result_count; i++)
-        if (bc_results(region_op)[i].type->kind == BC_TOKEN)
+    for (unsigned i = 0; i < count; i++)
+        if (t->waited[values[i].id])
             return true;
     return false;
 }
 
-/* The first token that comes from outside the region, or an argument of its block, along a chain of single tokens. */
+/* Does an op wait for a token that comes out of the op around, or, when it goes on with it, of its next round? */
+static bool hands_token_on(const tokens *t, const bc_op *around, bool again)
+{
+    const bc_block *body = bc_regions(around)[0];
+    return any_waited(t, bc_results(around), around->result_count)
+           || (again && any_waited(t, body->args, body->arg_count));
+}
+
+/* V-CHN-04. A return, and an if that a break or continue leaves, hand nothing to what comes behind the op around. */
 static void check_dropped(tokens *t, const bc_op *op)
 {
     const access_rows *rows = &accesses[op->opcode];
     const bc_op *around = op->block->parent;
+    uint8_t end = op->block->last->opcode;
     if (!around || rows->touch == TOUCH_LOAD || t->used[bc_result(op, rows->out)->id] || !bc_operand(op, rows->token)
-        || (around->opcode == OP_if && op->block->last->opcode != OP_yield) || !hands_token_on(around))
+        || end == OP_return || (around->opcode == OP_if && end != OP_yield)
+        || !hands_token_on(t, around, end == OP_continue))
         return;
     bc_wrong(t->v, op, rows->out, 0, BC_RULE_V_CHN_04, "is dropped, though the '%s' around it hands a token on",
              bc_info(around)->name);
@@ -380,9 +433,9 @@ static void visit_access(tokens *t, const bc_op *op)
 {
     uint32_t *place = find_place(t, op);
     touch kind = accesses[op->opcode].touch;
-    access now = {.op = op, .before = *place, .loop_first_value = t->loop_first_value, .in_loop = t->in_loop};
+    access now = {.op = op, .before = *place};
     check_order(t, &now, *place);
-    check_iterations(t, &now);
+    check_iterations(t, op);
     check_orders(t, op);
     check_dropped(t, op);
     if (kind != TOUCH_LOAD) {
@@ -404,17 +457,13 @@ static void visit_block(tokens *t, const bc_block *block, uint32_t *next_value);
 
 static void visit_regions(tokens *t, const bc_op *op, uint32_t *next_value)
 {
-    bool in_loop = t->in_loop;
-    uint32_t first = t->loop_first_value;
-    if (op->opcode == OP_for || op->opcode == OP_loop) {
-        t->in_loop = true;
-        t->loop_first_value = *next_value;
-    }
+    const loop_frame inner = {op, *next_value, t->loop}, *outer = t->loop;
+    if (op->opcode == OP_for || op->opcode == OP_loop)
+        t->loop = &inner;
     for (unsigned i = 0; i < op->region_count; i++)
         if (bc_regions(op)[i])
             visit_block(t, bc_regions(op)[i], next_value);
-    t->in_loop = in_loop;
-    t->loop_first_value = first;
+    t->loop = outer;
 }
 
 static void visit_block(tokens *t, const bc_block *block, uint32_t *next_value)
@@ -442,10 +491,22 @@ static void count(const bc_function *f, size_t *out_accesses, size_t *out_edges)
     }
 }
 
+/* The tokens that the op waits for; terminators, region ops and join_tokens only hand theirs on. */
+static void mark_operands(tokens *t, const bc_op *op)
+{
+    if (op->opcode == OP_join_tokens || op->region_count || bc_info(op)->traits & BC_TERMINATOR)
+        return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (bc_operands(op)[i]->type->kind == BC_TOKEN)
+            mark_waited(t, bc_operands(op)[i]);
+}
+
 static void run(tokens *t, const bc_function *f)
 {
     for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
         add_op(t, op);
+    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
+        mark_operands(t, op);
     uint32_t next_value = 0;
     visit_block(t, f->body, &next_value);
 }
@@ -466,6 +527,7 @@ void bc_check_tokens(bc_verifier *v, const bc_function *f)
         .seen = bc_new(&arena, uint32_t, values),
         .stack = bc_new(&arena, uint32_t, values + 1),
         .used = bc_new(&arena, uint8_t, values),
+        .waited = bc_new(&arena, uint8_t, values),
         .edges = bc_new(&arena, edge, edge_count),
         .list = bc_new(&arena, access, access_count),
         .table = bc_new(&arena, uint32_t, slots),

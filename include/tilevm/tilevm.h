@@ -62,7 +62,7 @@ typedef struct tv_diag {
     const char *rule;            /* stable id, for example "V-FLT-02"; see tv_rule_find */
     tv_str message;              /* one sentence: operand by name, found and expected */
     tv_str function;             /* entry the finding is in */
-    tv_str op;                   /* mnemonic */
+    tv_str op;                   /* mnemonic; "unknown" of an op whose opcode cannot be read */
     uint32_t op_index;           /* position of the op in the function, pre-order from 0 */
     uint64_t offset;             /* file-absolute byte offset, or TV_NO_OFFSET */
     tv_str file;                 /* source place from the debug section; or of the text being parsed */

@@ -9,6 +9,7 @@
 
 #include "bytecode/print.h"
 #include "tools/tilevm/lcs.h"
+#include "tools/tilevm/same.h"
 #include "tools/tilevm/values.h"
 
 /* ---- the list of changes ---- */
@@ -62,178 +63,6 @@ static compare_change *add_changed(field_list *list, compare_scope scope, tv_str
     return change;
 }
 
-/* ---- types and attributes: equal by content, whatever their index ---- */
-
-static bool same_ints(const int64_t *a, const int64_t *b, uint32_t count)
-{
-    return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
-}
-
-static bool same_type(const bc_type *a, const bc_type *b)
-{
-    if (a == b || !a || !b)
-        return a == b;
-    if (a->kind != b->kind || a->padding != b->padding || a->ptr_attr != b->ptr_attr || a->rank != b->rank
-        || a->result_count != b->result_count || a->stride_count != b->stride_count || a->sparse_dim != b->sparse_dim)
-        return false;
-    if (!same_type(a->elem, b->elem) || (a->shape && !same_ints(a->shape, b->shape, a->rank)))
-        return false;
-    uint32_t strides = a->kind == BC_STRIDED_VIEW ? a->stride_count : a->result_count;
-    if ((a->strides && !same_ints(a->strides, b->strides, strides))
-        || (a->dim_map && !same_ints(a->dim_map, b->dim_map, a->result_count)))
-        return false;
-    for (uint32_t i = 0; a->members && i < a->rank + a->result_count; i++)
-        if (!same_type(a->members[i], b->members[i]))
-            return false;
-    return true;
-}
-
-static bool same_tagged(const bc_tagged *a, const bc_tagged *b)
-{
-    if (a == b || !a || !b)
-        return a == b;
-    if (a->tag != b->tag || a->has_a != b->has_a || a->has_b != b->has_b || a->lost_sign != b->lost_sign || a->a != b->a
-        || a->b != b->b || !same_type(a->type, b->type))
-        return false;
-    switch ((bc_tag)a->tag) {
-    case BC_TAG_STRING: return bc_str_eq(a->u.string->s, b->u.string->s);
-    case BC_TAG_ARRAY:
-        for (uint32_t i = 0; i < a->u.array.count && a->u.array.count == b->u.array.count; i++)
-            if (!same_tagged(&a->u.array.items[i], &b->u.array.items[i]))
-                return false;
-        return a->u.array.count == b->u.array.count;
-    case BC_TAG_DICTIONARY:
-    case BC_TAG_HINTS:
-        for (uint32_t i = 0; i < a->u.dict.count && a->u.dict.count == b->u.dict.count; i++)
-            if (!bc_str_eq(a->u.dict.entries[i].key->s, b->u.dict.entries[i].key->s)
-                || !same_tagged(&a->u.dict.entries[i].value, &b->u.dict.entries[i].value))
-                return false;
-        return a->u.dict.count == b->u.dict.count;
-    case BC_TAG_SAME_ELEMENTS:
-        return a->u.ints.count == b->u.ints.count && same_ints(a->u.ints.ptr, b->u.ints.ptr, a->u.ints.count);
-    case BC_TAG_INTEGER:
-    case BC_TAG_FLOAT:
-    case BC_TAG_BOOL:
-    case BC_TAG_DIV_BY: return a->u.bits == b->u.bits;
-    case BC_TAG_TYPE:
-    case BC_TAG_DENSE:
-    case BC_TAG_BOUNDED: return true;
-    }
-    return false;
-}
-
-static bool all_zero(const bc_ints *ints)
-{
-    for (uint32_t i = 0; ints && i < ints->count; i++)
-        if (ints->ptr[i])
-            return false;
-    return true;
-}
-
-static bool same_attr(const bc_row *row, const bc_attr *a, const bc_attr *b)
-{
-    switch ((bc_encoding)row->encoding) {
-    case BC_ENC_STRING: return bc_str_eq(a->string->s, b->string->s);
-    case BC_ENC_CONST: return a->blob->len == b->blob->len && memcmp(a->blob->ptr, b->blob->ptr, a->blob->len) == 0;
-    case BC_ENC_TAGGED:
-    case BC_ENC_HINTS:
-    case BC_ENC_ATTRS: return same_tagged(a->tagged, b->tagged);
-    case BC_ENC_BOOLS: /* absent means all false */
-        if (!a->ints || !b->ints)
-            return all_zero(a->ints) && all_zero(b->ints);
-        return a->ints->count == b->ints->count && same_ints(a->ints->ptr, b->ints->ptr, a->ints->count);
-    case BC_ENC_I32S: return a->ints->count == b->ints->count && same_ints(a->ints->ptr, b->ints->ptr, a->ints->count);
-    case BC_ENC_UNIT:
-    case BC_ENC_ENUM:
-    case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-    case BC_ENC_BOOL: return a->u == b->u;
-    case BC_ENC_NONE: break;
-    }
-    return true;
-}
-
-/* ---- hashes of the same, for aligning ---- */
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
-
-static uint64_t mix_bytes(uint64_t h, const void *ptr, size_t len)
-{
-    const uint8_t *p = ptr;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ p[i]) * 0x100000001B3u;
-    return mix(h, len);
-}
-
-static uint64_t mix_ints(uint64_t h, const int64_t *p, uint32_t count)
-{
-    for (uint32_t i = 0; p && i < count; i++)
-        h = mix(h, (uint64_t)p[i]);
-    return mix(h, count);
-}
-
-static uint64_t mix_type(uint64_t h, const bc_type *t)
-{
-    if (!t)
-        return mix(h, 1);
-    h = mix(mix(h, (uint64_t)t->kind << 16 | (uint64_t)t->padding << 8 | t->ptr_attr), t->sparse_dim);
-    h = mix_ints(h, t->shape, t->shape ? t->rank : 0);
-    h = mix_ints(h, t->strides, t->strides ? (t->kind == BC_STRIDED_VIEW ? t->stride_count : t->result_count) : 0);
-    h = mix_ints(h, t->dim_map, t->dim_map ? t->result_count : 0);
-    for (uint32_t i = 0; t->members && i < t->rank + t->result_count; i++)
-        h = mix_type(h, t->members[i]);
-    return mix_type(h, t->elem);
-}
-
-static uint64_t mix_tagged(uint64_t h, const bc_tagged *a)
-{
-    if (!a)
-        return mix(h, 1);
-    h = mix(mix_type(mix(h, a->tag), a->type), (uint64_t)a->a ^ (uint64_t)a->b << 1);
-    if (a->tag == BC_TAG_STRING)
-        return mix_bytes(h, a->u.string->s.ptr, a->u.string->s.len);
-    if (a->tag == BC_TAG_SAME_ELEMENTS)
-        return mix_ints(h, a->u.ints.ptr, a->u.ints.count);
-    if (a->tag == BC_TAG_ARRAY)
-        for (uint32_t i = 0; i < a->u.array.count; i++)
-            h = mix_tagged(h, &a->u.array.items[i]);
-    else if (a->tag == BC_TAG_DICTIONARY || a->tag == BC_TAG_HINTS)
-        for (uint32_t i = 0; i < a->u.dict.count; i++)
-            h = mix_tagged(mix_bytes(h, a->u.dict.entries[i].key->s.ptr, a->u.dict.entries[i].key->s.len),
-                           &a->u.dict.entries[i].value);
-    else if (a->tag != BC_TAG_TYPE && a->tag != BC_TAG_BOUNDED)
-        h = mix(h, a->u.bits);
-    return h;
-}
-
-static uint64_t mix_attr(uint64_t h, const bc_row *row, const bc_attr *a)
-{
-    switch ((bc_encoding)row->encoding) {
-    case BC_ENC_STRING: return mix_bytes(h, a->string->s.ptr, a->string->s.len);
-    case BC_ENC_CONST: return mix_bytes(h, a->blob->ptr, a->blob->len);
-    case BC_ENC_TAGGED:
-    case BC_ENC_HINTS:
-    case BC_ENC_ATTRS: return mix_tagged(h, a->tagged);
-    case BC_ENC_I32S: return mix_ints(h, a->ints->ptr, a->ints->count);
-    case BC_ENC_BOOLS: /* trailing and absent false count for nothing */
-        for (uint32_t i = 0; a->ints && i < a->ints->count; i++)
-            if (a->ints->ptr[i])
-                h = mix(h, i);
-        return h;
-    case BC_ENC_UNIT:
-    case BC_ENC_ENUM:
-    case BC_ENC_VARINT32:
-    case BC_ENC_VARINT64:
-    case BC_ENC_BOOL: return mix(h, a->u);
-    case BC_ENC_NONE: break;
-    }
-    return h;
-}
-
 /* ---- one function of one side, flattened ---- */
 
 typedef struct flat_function {
@@ -252,6 +81,12 @@ typedef struct flat_function {
 
 static const uint32_t NONE = UINT32_MAX;
 
+/* The type of the value that a constant attribute of the op stands for. */
+static const bc_type *first_type(const bc_op *op)
+{
+    return op->result_count ? bc_results(op)[0].type : NULL;
+}
+
 static uint64_t own_hash(const bc_op *op)
 {
     const bc_op_info *info = bc_info(op);
@@ -260,7 +95,7 @@ static uint64_t own_hash(const bc_op *op)
     for (uint32_t i = 0; i < op->result_count; i++)
         h = mix_type(h, bc_results(op)[i].type);
     for (unsigned i = 0; i < info->attr_rows; i++)
-        h = mix_attr(h, &rows[i], &bc_attrs(op)[i]);
+        h = mix_attr(h, &rows[i], first_type(op), &bc_attrs(op)[i]);
     return h;
 }
 
@@ -476,14 +311,30 @@ static void compare_operand_rows(op_pair *p)
     }
 }
 
+static void compare_constants(op_pair *p, const char *name, const bc_blob *a, const bc_blob *b)
+{
+    size_t from = 0;
+    while (from < a->len && from < b->len && a->ptr[from] == b->ptr[from])
+        from++;
+    begin_texts(p);
+    value_blob_text(&p->texts[0], a, from);
+    value_blob_text(&p->texts[1], b, from);
+    end_texts(p, name);
+}
+
 static void compare_attr_rows(op_pair *p)
 {
     const bc_op_info *info = bc_info(p->a);
     const bc_row *rows = bc_attr_rows(info);
+    const bc_type *type = first_type(p->a), *other = first_type(p->b);
     for (unsigned i = 0; i < info->attr_rows; i++) {
         const bc_attr *a = &bc_attrs(p->a)[i], *b = &bc_attrs(p->b)[i];
-        if (same_attr(&rows[i], a, b))
+        if (same_attr(&rows[i], same_type(type, other) ? type : NULL, a, b))
             continue;
+        if (rows[i].encoding == BC_ENC_CONST) {
+            compare_constants(p, rows[i].name, a->blob, b->blob);
+            continue;
+        }
         begin_texts(p);
         value_attr_text(&p->texts[0], &rows[i], a);
         value_attr_text(&p->texts[1], &rows[i], b);
@@ -742,12 +593,8 @@ static void compare_global(const bc_global *a, const bc_global *b, compare_resul
     bc_text_init(&p.texts[0], NULL);
     bc_text_init(&p.texts[1], NULL);
     compare_types(&p, "type", a->type, b->type);
-    if (a->value->len != b->value->len || memcmp(a->value->ptr, b->value->ptr, a->value->len) != 0) {
-        begin_texts(&p);
-        value_blob_text(&p.texts[0], a->value);
-        value_blob_text(&p.texts[1], b->value);
-        end_texts(&p, "value");
-    }
+    if (!same_constant(same_type(a->type, b->type) ? a->type : NULL, a->value, b->value))
+        compare_constants(&p, "value", a->value, b->value);
     if (a->alignment != b->alignment)
         add_number_field(&p.fields, "alignment", a->alignment, b->alignment);
     if (a->visibility != b->visibility)

@@ -92,6 +92,30 @@ int run_fail(const io_error *error)
     return error->text[0] ? cli_error("%s", error->text) : CLI_ERROR;
 }
 
+/* What concerns one entry: errors, and warnings that name no other. */
+typedef struct entry_filter {
+    tv_sink next;
+    tv_str entry; /* its symbol; empty: whatever concerns any */
+} entry_filter;
+
+static void pass_on(void *user, const tv_diag *diag)
+{
+    const entry_filter *filter = user;
+    bool other = filter->entry.len && diag->function.len && !bc_str_eq(diag->function, filter->entry);
+    if (filter->next.report && !(other && diag->severity == TV_WARNING))
+        filter->next.report(filter->next.user, diag);
+}
+
+static tv_status verify_module(run_job *job)
+{
+    size_t entry;
+    entry_filter filter = {.next = job->sink};
+    const char *name = job->options.entry;
+    if (name && tv_module_entry_find(job->module, bc_str(name), (tv_sink){0}, &entry) == TV_OK)
+        filter.entry = tv_module_entry_name(job->module, entry);
+    return tv_module_verify(job->module, NULL, (tv_sink){.user = &filter, .report = pass_on});
+}
+
 static int open_module(run_job *job)
 {
     const char *path = job->options.path;
@@ -100,7 +124,7 @@ static int open_module(run_job *job)
     job->outcome = RUN_INVALID;
     tv_status status = tv_module_open(job->file.bytes, job->file.size, NULL, job->sink, &job->module);
     if (status == TV_OK)
-        status = tv_module_verify(job->module, NULL, job->sink);
+        status = verify_module(job);
     return cli_exit_of(status, path);
 }
 

@@ -3,13 +3,16 @@
 
 #include "bytecode/print.h"
 
-void value_blob_text(bc_text *out, const bc_blob *blob)
+void value_blob_text(bc_text *out, const bc_blob *blob, size_t from)
 {
     enum { SHOWN = 8 };
-    bc_text_printf(out, "%zu bytes", blob->len);
-    for (size_t i = 0; i < blob->len && i < SHOWN; i++)
-        bc_text_printf(out, "%s%02x", i ? " " : ": ", blob->ptr[i]);
-    if (blob->len > SHOWN)
+    size_t start = from < SHOWN ? 0 : from;
+    bc_text_printf(out, "%zu byte%s", blob->len, blob->len == 1 ? "" : "s");
+    if (start && start < blob->len)
+        bc_text_printf(out, ", from byte %zu", start);
+    for (size_t i = start; i < blob->len && i - start < SHOWN; i++)
+        bc_text_printf(out, "%s%02x", i > start ? " " : ": ", blob->ptr[i]);
+    if (blob->len > SHOWN && start < blob->len - SHOWN)
         bc_text_puts(out, " ...");
 }
 
@@ -35,7 +38,7 @@ void value_attr_text(bc_text *out, const bc_row *row, const bc_attr *a)
     case BC_ENC_VARINT32:
     case BC_ENC_VARINT64: put_scalar(out, row, a->u); break;
     case BC_ENC_STRING: bc_print_string(out, a->string->s); break;
-    case BC_ENC_CONST: value_blob_text(out, a->blob); break;
+    case BC_ENC_CONST: value_blob_text(out, a->blob, 0); break;
     case BC_ENC_TAGGED:
     case BC_ENC_ATTRS: bc_print_tagged(out, a->tagged); break;
     case BC_ENC_HINTS:
