@@ -8,7 +8,6 @@
      args_fill.c     generators
      args_bind.c     which spec belongs to which parameter
      args_json.c     the same from a JSON file
-     args_study.c    what the accesses of a kernel tell about the extents of its arrays
      args_synth.c    arguments made up where none are given
      args_compare.c  results against expected ones
      args_save.c     results to files
@@ -250,40 +249,6 @@ bool arg_set_make(arg_set *set, const arg_context *context, io_error *error);
 uint64_t arg_value_fingerprint(const arg_value *value);
 /* The first leaf that was not given anything; NULL. */
 const arg_value *arg_set_missing(const arg_set *set);
-
-/* ---- making up ---- */
-
-#define ARG_NO_SLOT UINT32_MAX
-
-/* What a kernel does with one of its pointers, for one grid. */
-typedef struct arg_demand {
-    uint32_t ndim;             /* of the tensor views over it; 0: none */
-    int64_t size[TV_MAX_RANK]; /* extents that the types of the views fix; BC_DYNAMIC: others */
-    int64_t stride[TV_MAX_RANK];
-    uint32_t size_slot[TV_MAX_RANK]; /* entry parameter that is the extent, or ARG_NO_SLOT */
-    uint32_t stride_slot[TV_MAX_RANK];
-    int64_t reach[TV_MAX_RANK]; /* one past the largest coordinate known to be touched */
-    bool open[TV_MAX_RANK];     /* others are touched at places that only the run shows */
-    int64_t bytes;              /* through pointers: one past the last byte known to be touched */
-    bool bytes_open;
-    bool sliced; /* some views begin inside the array: nothing is known of their place */
-    bool shared; /* reached by atomics or ordered accesses: a lock or a counter, probably */
-    bool places; /* its elements become addresses, indices, extents or strides */
-} arg_demand;
-
-typedef struct arg_study {
-    arg_demand *demands; /* one an entry parameter; only those of pointers mean something */
-    bool *compared;      /* the parameter is an operand of comparisons: a bound, probably */
-    size_t count;
-} arg_study;
-
-/* values: of the entry parameters that are known numbers; known[i] false for others. False: out of memory. */
-bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3],
-                     const int64_t *values, const bool *known, arg_study *out);
-
-/* Makes up every argument that was not given or is ARG_AUTO. */
-bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
-                    const uint32_t grid[3], io_error *error);
 
 /* ---- comparing ---- */
 

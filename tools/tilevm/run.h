@@ -14,7 +14,7 @@
 #ifndef TILEVM_TOOLS_RUN_H
 #define TILEVM_TOOLS_RUN_H
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args_study.h"
 #include "tools/tilevm/report.h"
 
 enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
@@ -129,6 +129,7 @@ typedef struct run_job {
     bc_text output;                /* of print_tko and assert, for --json */
     bool output_cut;
     bool synthesised; /* some arguments were made up */
+    arg_study study;  /* then: what depends on them */
     bool ran;
     run_outcome outcome;
     char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */

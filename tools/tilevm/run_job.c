@@ -217,7 +217,8 @@ static bool make_all(run_job *job, const arg_context *context, io_error *error)
     if (!arg_set_make(&job->set, context, error))
         return false;
     job->synthesised = missing || any_auto(&job->set);
-    return !job->synthesised || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, error);
+    return !job->synthesised
+           || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, &job->study, error);
 }
 
 /* ---- expectations and saves ---- */
