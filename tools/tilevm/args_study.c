@@ -528,42 +528,6 @@ static void see(arg_student *s, const bc_op *op)
     pass_on(s, op);
 }
 
-/* ---- what findings depend on ---- */
-
-static uint8_t made_of_pointer(arg_student *s, const bc_value *pointer)
-{
-    const arg_range *p = of(s, pointer);
-    bool guessed = demand_of(s, p) && s->slots[p->root - 1].made && (!p->known || p->term_count);
-    return *origin(s, pointer) | (guessed ? ARG_MADE_SIZE : 0);
-}
-
-static uint8_t made_of_view(arg_student *s, const bc_op *op, int view_row, int index_row)
-{
-    bc_range indices = bc_operand_range(op, index_row);
-    uint8_t made = *origin(s, bc_operand(op, view_row));
-    for (uint32_t i = 0; i < indices.count; i++)
-        made |= *origin(s, bc_operands(op)[indices.first + i]);
-    return made;
-}
-
-static uint8_t made_of(arg_student *s, const bc_op *op)
-{
-    uint8_t made = 0;
-    switch ((int)op->opcode) {
-    case OP_load_view_tko: return made_of_view(s, op, F_load_view_tko_view, F_load_view_tko_index);
-    case OP_store_view_tko: return made_of_view(s, op, F_store_view_tko_view, F_store_view_tko_index);
-    case OP_atomic_red_view_tko: return made_of_view(s, op, F_atomic_red_view_tko_view, F_atomic_red_view_tko_index);
-    case OP_load_ptr_tko: return made_of_pointer(s, bc_operand(op, F_load_ptr_tko_source));
-    case OP_store_ptr_tko: return made_of_pointer(s, bc_operand(op, F_store_ptr_tko_destination));
-    case OP_atomic_rmw_tko: return made_of_pointer(s, bc_operand(op, F_atomic_rmw_tko_pointers));
-    case OP_atomic_cas_tko: return made_of_pointer(s, bc_operand(op, F_atomic_cas_tko_pointers));
-    default: break;
-    }
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        made |= *origin(s, bc_operands(op)[i]);
-    return made;
-}
-
 /* ---- the walk ---- */
 
 bool arg_study_init(bc_arena *arena, const bc_function *f, arg_study *out)
@@ -625,7 +589,5 @@ void arg_study_walk(arg_study *study, const bc_function *f, const uint32_t grid[
     memset(study->origins, 0, f->value_count);
     for (unsigned i = 0; i < ROUNDS; i++)
         walk_once(&s);
-    uint32_t index = 0;
-    for (const bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
-        study->made[index++] = made_of(&s, op);
+    arg_student_origins(&s);
 }

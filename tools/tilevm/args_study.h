@@ -4,6 +4,7 @@
      args_want.c     what an op asks of a value, followed back to the parameters
      args_local.c    values in storage from alloca
      args_study.c    the walk over the ops
+     args_excuse.c   what findings about the kernel depend on
    The result is advice for made-up arguments, never a proof. The module has been verified. */
 #ifndef TILEVM_TOOLS_ARGS_STUDY_H
 #define TILEVM_TOOLS_ARGS_STUDY_H
@@ -139,6 +140,10 @@ void arg_study_walk(arg_study *study, const bc_function *f, const uint32_t grid[
 bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
                     const uint32_t grid[3], arg_study *out_study, io_error *error);
 
+/* Did what was made up lead to a finding by this rule about that op? What of it, as ARG_MADE_*; 0: the kernel is to
+   blame. */
+uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_index);
+
 /* A walk, for the parts of the study. */
 typedef struct arg_student {
     const bc_function *f;
@@ -149,6 +154,8 @@ typedef struct arg_student {
     unsigned depth, budget; /* while a want is followed */
 } arg_student;
 
+/* Fills in study->made. */
+void arg_student_origins(const arg_student *s);
 /* Something is asked of a value: finds the parameters it is made of and notes what they must be. False: there are
    none. */
 bool arg_student_wants(arg_student *s, const bc_value *value, arg_want want);

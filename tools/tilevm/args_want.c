@@ -116,9 +116,9 @@ static arg_want mirrored(arg_want w, int64_t c)
 static void add_divisor(arg_want *have, int64_t divisor, int64_t residue)
 {
     int64_t common = gcd(have->divisor, divisor), steps = divisor / common, n = have->residue;
-    if (is_far(have->divisor) || steps > ARG_FAR / have->divisor || steps > 4096)
+    if (steps > ARG_FAR / have->divisor)
         return;
-    for (int64_t i = 0; i < steps && n % divisor != residue; i++)
+    for (int64_t i = 0; i < steps && i < 4096 && n % divisor != residue; i++)
         n += have->divisor;
     if (n % divisor != residue)
         return; /* the two contradict each other: the first stays */

@@ -3,6 +3,7 @@
      run_job.c     everything before the kernel starts; `tilevm check` takes it too
      cmd_run.c     tilevm run
      cmd_check.c   tilevm check
+     run_made_up.c findings that made-up arguments may have led to
      run_backend.c where the kernel runs: the virtual machine, or run_device.c
      run_device.c  the arrays on a GPU
      run_memory.c  what they hold, saved and put back
@@ -130,6 +131,10 @@ typedef struct run_job {
     bool output_cut;
     bool synthesised; /* some arguments were made up */
     arg_study study;  /* then: what depends on them */
+    tv_sink told;     /* then: where sink hands on what it gets */
+    unsigned excused; /* findings that made-up arguments may have led to */
+    unsigned blamed;  /* other errors */
+    bool broke_off;   /* the kernel was stopped, and made-up arguments may have led to that */
     bool ran;
     run_outcome outcome;
     char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */
@@ -160,6 +165,10 @@ tv_status run_job_call(run_job *job, void *(*address)(const void *user, const ar
 tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm);
 /* Takes down what the arrays hold: the kernel is about to run. */
 void run_job_starts(run_job *job);
+/* From now on, what is found in the job's kernel is excused where made-up arguments may have led to it. */
+void run_made_up_listen(run_job *job);
+/* How the kernel's run ended, without what is excused. */
+tv_status run_made_up_status(run_job *job, tv_status status);
 /* Makes the machine and runs the kernel. */
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
 /* Prints the error, unless that was done already; gives CLI_ERROR. */

@@ -441,6 +441,7 @@ tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
     run_job_starts(job);
     tv_status status = tv_vm_run(job->vm, job->symbol, job->options.grid, params, count, job->sink);
     tv_vm_get_stats(job->vm, &job->stats);
+    status = run_made_up_status(job, status);
     if (status == TV_INVALID)
         job->outcome = RUN_FINDINGS;
     return status;
@@ -469,6 +470,8 @@ int run_job_prepare(run_job *job)
     const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .budget = &job->budget};
     if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))
         return run_fail(&error);
+    if (job->synthesised)
+        run_made_up_listen(job);
     return cli_exit_of(run_job_call(job, address_here, NULL, &job->call), job->options.path);
 }
 
