@@ -262,6 +262,9 @@ typedef enum arg_mode {
 typedef struct arg_tolerance {
     arg_mode mode;
     double rtol, atol;
+    double sums;        /* CLOSE: what the order of sums is worth, of the largest magnitude in the two arrays */
+    double terms;       /* of the longest of them */
+    tv_dtype sum_dtype; /* that it is made in */
 } arg_tolerance;
 
 /* Integers must be equal, floats close by the precision of their type. */
@@ -281,6 +284,7 @@ typedef struct arg_difference {
 
 typedef struct arg_comparison {
     arg_tolerance tolerance;
+    double slack; /* that sums come to, absolute */
     uint64_t count, wrong;
     arg_difference first; /* in row-major order, when some are wrong */
     arg_difference worst[ARG_WORST];
@@ -293,6 +297,8 @@ bool arg_comparable(const arg_array *got, const arg_array *want, const arg_toler
 bool arg_compare(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, arg_comparison *out,
                  io_error *error);
 void arg_comparison_free(arg_comparison *comparison);
+/* Appends "rtol 1.3e-06, atol 1e-05, and 0.0016 for sums of 1024 terms in f32", or the mode. */
+void arg_comparison_print_tolerance(bc_text *out, const arg_comparison *comparison);
 /* Appends the mismatch report: counts, worst elements, a picture of where they lie. */
 void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, const arg_comparison *comparison);
 /* Indices of an element from its place in row-major order; ndim of them. */

@@ -127,34 +127,6 @@ static void touch(arg_student *s, const bc_value *pointer, bool shared)
 
 /* ---- views ---- */
 
-const bc_op *arg_view_tensor(const bc_value *view)
-{
-    const bc_op *op = view->op;
-    while (op && op->opcode != OP_make_tensor_view)
-        op = bc_is_tile_view(bc_results(op)->type) && op->operand_count ? bc_operands(op)[0]->op : NULL;
-    return op;
-}
-
-static const bc_value *dynamic_operand(const bc_op *tensor, const int64_t *fixed, bc_range operands, uint32_t i)
-{
-    uint32_t place = 0;
-    for (uint32_t k = 0; k < i; k++)
-        place += fixed[k] == BC_DYNAMIC;
-    return fixed[i] == BC_DYNAMIC && place < operands.count ? bc_operands(tensor)[operands.first + place] : NULL;
-}
-
-const bc_value *arg_tensor_extent(const bc_op *tensor, uint32_t i)
-{
-    return dynamic_operand(tensor, bc_results(tensor)->type->shape,
-                           bc_operand_range(tensor, F_make_tensor_view_dynamic_shape), i);
-}
-
-const bc_value *arg_tensor_stride(const bc_op *tensor, uint32_t i)
-{
-    return dynamic_operand(tensor, bc_results(tensor)->type->strides,
-                           bc_operand_range(tensor, F_make_tensor_view_dynamic_strides), i);
-}
-
 /* The number, where it is one. */
 static int64_t known_number(arg_student *s, int64_t fixed, const bc_value *operand)
 {
@@ -289,12 +261,12 @@ static void touch_view(arg_student *s, const bc_op *op, int view_row, int index_
 /* Extents of a view, or how many tiles there are. */
 static void see_shape(arg_student *s, const bc_op *op)
 {
-    const bc_value *view = bc_operands(op)[0];
-    const bc_op *tensor = arg_view_tensor(view);
-    bool tiles = op->opcode == OP_get_index_space_shape;
-    for (uint32_t i = 0; tensor && i < op->result_count && i < bc_results(tensor)->type->rank; i++) {
-        int64_t extent = extent_of(s, tensor, i), tile = tiles ? view->type->shape[i] : 1;
-        if (extent >= 0 && (!tiles || view->type->kind == BC_PARTITION_VIEW))
+    const bc_op *tensor = arg_view_tensor(bc_operands(op)[0]);
+    uint32_t dim;
+    int64_t tile;
+    for (uint32_t i = 0; tensor && i < op->result_count; i++) {
+        int64_t extent = arg_shape_axis(op, i, &dim, &tile) ? extent_of(s, tensor, dim) : BC_DYNAMIC;
+        if (extent >= 0)
             *of(s, &bc_results(op)[i]) = arg_range_between((extent + tile - 1) / tile, (extent + tile - 1) / tile);
     }
 }

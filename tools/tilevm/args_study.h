@@ -3,6 +3,7 @@
      args_range.c    integers as ranges, and arithmetic on them
      args_want.c     what an op asks of a value, followed back to the parameters
      args_local.c    values in storage from alloca
+     args_view.c     what views are made of
      args_study.c    the walk over the ops
      args_excuse.c   what findings about the kernel depend on
    The result is advice for made-up arguments, never a proof. The module has been verified. */
@@ -140,6 +141,9 @@ void arg_study_walk(arg_study *study, const bc_function *f, const uint32_t grid[
 bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
                     const uint32_t grid[3], arg_study *out_study, io_error *error);
 
+/* The same of a kernel whose arguments are all there. False: out of memory. */
+bool arg_study_arguments(const arg_set *set, const bc_function *f, const uint32_t grid[3], arg_study *out);
+
 /* Did what was made up lead to a finding by this rule about that op? What of it, as ARG_MADE_*; 0: the kernel is to
    blame. */
 uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_index);
@@ -167,6 +171,9 @@ const bc_value *arg_local_load(const arg_study *study, const arg_range *p, const
 /* The view's make_tensor_view, or NULL; and its extent or stride i where that is an operand, or NULL. */
 const bc_op *arg_view_tensor(const bc_value *view);
 const bc_value *arg_tensor_extent(const bc_op *tensor, uint32_t i);
+/* The dimension of the tensor_view that result i of get_tensor_shape or get_index_space_shape is about, and the extent
+   of the tiles there; false for views whose tiles overlap or are gathered. */
+bool arg_shape_axis(const bc_op *op, uint32_t i, uint32_t *out_dim, int64_t *out_tile);
 const bc_value *arg_tensor_stride(const bc_op *tensor, uint32_t i);
 
 #endif

@@ -234,17 +234,24 @@ static plan plan_pointer(const tv_param *param, const arg_demand *d)
     return p;
 }
 
-/* Extents and strides of an array are known numbers from now on. */
-static void set_slots(maker *m, const arg_value *value)
+/* Numbers of an argument that is there: it itself, or the extents and strides of an array. */
+static void set_slots(const arg_set *set, const arg_value *value, arg_slot *slots)
 {
     const tv_param *leaf = value->leaf;
     tv_slot slot;
+    if (leaf->kind == TV_PARAM_SCALAR && !bc_dtype_is_float(value->dtype)) {
+        double n = arg_value_of(value->dtype, value->bits & (UINT64_MAX >> (64 - tv_dtype_bits(value->dtype))));
+        slots[leaf->first_slot].known = n > -1e12 && n < 1e12;
+        slots[leaf->first_slot].value = n > -1e12 && n < 1e12 ? (int64_t)n : 0;
+    }
+    if (leaf->kind != TV_PARAM_ARRAY || !value->array_count)
+        return;
     for (size_t i = leaf->first_slot; i < leaf->first_slot + leaf->slot_count; i++)
-        if (tv_signature_slot(m->set->signature, i, &slot)
+        if (tv_signature_slot(set->signature, i, &slot)
             && (slot.role == TV_SLOT_EXTENT || slot.role == TV_SLOT_STRIDE)) {
-            m->slots[i].known = true;
-            m->slots[i].value = slot.role == TV_SLOT_EXTENT ? value->arrays[0].shape[slot.axis]
-                                                            : value->arrays[0].strides[slot.axis];
+            slots[i].known = true;
+            slots[i].value = slot.role == TV_SLOT_EXTENT ? value->arrays[0].shape[slot.axis]
+                                                         : value->arrays[0].strides[slot.axis];
         }
 }
 
@@ -279,8 +286,7 @@ static bool make_all(maker *m, bool pointers)
             continue;
         if (is_wanted(value) && !make_arrays(m, value))
             return false;
-        if (value->leaf->kind == TV_PARAM_ARRAY && value->array_count)
-            set_slots(m, value);
+        set_slots(m->set, value, m->slots);
     }
     return true;
 }
@@ -302,11 +308,8 @@ static void note_given(maker *m)
         bool scalar = leaf->kind == TV_PARAM_SCALAR;
         for (size_t k = 0; is_wanted(value) && k < leaf->slot_count; k++)
             slot[k].made = scalar ? ARG_MADE_NUMBER : k == 0 ? ARG_MADE_DATA : ARG_MADE_EXTENT;
-        if (!scalar || is_wanted(value) || bc_dtype_is_float(value->dtype))
-            continue;
-        double n = arg_value_of(value->dtype, value->bits & (UINT64_MAX >> (64 - tv_dtype_bits(value->dtype))));
-        slot->known = n > -1e12 && n < 1e12;
-        slot->value = slot->known ? (int64_t)n : 0;
+        if (!is_wanted(value))
+            set_slots(m->set, value, m->slots);
     }
 }
 
@@ -434,5 +437,16 @@ bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *m
         if (set->values[i].leaf->kind == TV_PARAM_SCALAR && is_wanted(&set->values[i]))
             make_scalar(&m, &set->values[i]);
     *out_study = m.study;
+    return true;
+}
+
+bool arg_study_arguments(const arg_set *set, const bc_function *f, const uint32_t grid[3], arg_study *out)
+{
+    arg_slot *slots = bc_new(set->arena, arg_slot, tv_signature_slot_count(set->signature));
+    if (!slots || !arg_study_init(set->arena, f, out))
+        return false;
+    for (size_t i = 0; i < set->count; i++)
+        set_slots(set, &set->values[i], slots);
+    arg_study_walk(out, f, grid, slots, false);
     return true;
 }

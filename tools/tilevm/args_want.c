@@ -74,11 +74,14 @@ static arg_want less(arg_want w, int64_t c)
 static arg_want divided(arg_want w, int64_t c)
 {
     w = tidy(w);
-    int64_t common = gcd(w.divisor, c), factor = c / common % (w.divisor / common), inverse = 0;
+    int64_t common = gcd(w.divisor, c), inverse = 0;
+    int64_t factor = c / common % (w.divisor / common);
     bool solvable = w.residue % common == 0;
     w.divisor = solvable ? w.divisor / common : 1;
     w.residue = solvable ? w.residue / common : 0;
-    if (w.residue && w.divisor <= 4096) { /* those that occur are small */
+    if (w.residue && w.divisor > 4096) /* those that occur are small */
+        w.divisor = 1;
+    if (w.residue) {
         while (inverse < w.divisor && factor * inverse % w.divisor != 1)
             inverse++;
         w.residue = w.residue * inverse % w.divisor;
@@ -285,15 +288,13 @@ static bool follow_offset(arg_student *s, const bc_op *op, request r)
 /* The extents that get_tensor_shape and get_index_space_shape tell of. */
 static bool follow_shape(arg_student *s, const bc_value *v, request r)
 {
-    const bc_value *view = bc_operands(v->op)[0];
-    const bc_op *tensor = arg_view_tensor(view);
-    const bc_value *extent = tensor ? arg_tensor_extent(tensor, v->number) : NULL;
-    if (!extent)
+    const bc_op *tensor = arg_view_tensor(bc_operands(v->op)[0]);
+    uint32_t dim;
+    int64_t tile;
+    if (!tensor || !arg_shape_axis(v->op, v->number, &dim, &tile))
         return false;
-    if (v->op->opcode == OP_get_tensor_shape)
-        return follow(s, extent, r);
-    return view->type->kind == BC_PARTITION_VIEW
-           && follow(s, extent, with(r, multiplied(r.want, view->type->shape[v->number])));
+    const bc_value *extent = arg_tensor_extent(tensor, dim);
+    return extent && follow(s, extent, with(r, multiplied(r.want, tile)));
 }
 
 /* What a loop carries, from before it and from the end of its body. */

@@ -8,6 +8,7 @@
      run_device.c  the arrays on a GPU
      run_memory.c  what they hold, saved and put back
      run_against.c the same kernel twice: --against
+     run_sums.c    how far the order of sums may lead two results apart
      run_blame.c   which op it was that made the difference
      run_replay.c  both sides once more, with the values of ops exposed
      run_report.c  tells about it
@@ -17,6 +18,7 @@
 
 #include "tools/tilevm/args_study.h"
 #include "tools/tilevm/report.h"
+#include "tools/tilevm/run_sums.h"
 
 enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
 
@@ -134,6 +136,7 @@ typedef struct run_job {
     tv_sink told;     /* then: where sink hands on what it gets */
     unsigned excused; /* findings that made-up arguments may have led to */
     unsigned blamed;  /* other errors */
+    run_sums sums;    /* with --against: what the order of sums may change */
     bool broke_off;   /* the kernel was stopped, and made-up arguments may have led to that */
     bool ran;
     run_outcome outcome;
@@ -178,6 +181,8 @@ int run_fail(const io_error *error);
 void run_array_name(const arg_value *value, size_t k, char *out, size_t size);
 /* By the type, or what --rtol and --atol say. */
 arg_tolerance run_tolerance(const run_options *options, tv_dtype dtype);
+/* The same, and what the order of sums is worth where none of the two was given. */
+arg_tolerance run_sum_tolerance(const run_options *options, tv_dtype dtype, const run_sum *sum);
 
 /* Is there something among the options that only the CPU does? Its name, or NULL. */
 const char *run_only_on_cpu(const run_options *options);

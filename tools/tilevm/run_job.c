@@ -233,6 +233,17 @@ arg_tolerance run_tolerance(const run_options *o, tv_dtype dtype)
     return tolerance;
 }
 
+arg_tolerance run_sum_tolerance(const run_options *o, tv_dtype dtype, const run_sum *sum)
+{
+    arg_tolerance tolerance = run_tolerance(o, dtype);
+    if (tolerance.mode != ARG_CLOSE || o->has_rtol || o->has_atol)
+        return tolerance;
+    tolerance.sums = sum->bound;
+    tolerance.terms = sum->terms;
+    tolerance.sum_dtype = sum->dtype;
+    return tolerance;
+}
+
 static bool add_expect(run_job *job, const arg_context *context, tv_str target, tv_str text, const char *folder,
                        io_error *error)
 {
