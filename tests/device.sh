@@ -237,6 +237,69 @@ says '"op":	"addf"'
 says '"op_index":	18'
 run 1 broken ex2.approx:1:sin.approx "$tilevm" run "$kernels/softmax_row_f32.tbc" --grid 2 --against cpu
 says 'exp at kernels/softmax.py:14'
+# Sums whose order is free: a product with f16 accumulators, f32 ones of 1024 terms, atomics that all meet in one place.
+cat > sums.tir <<'END'
+cuda_tile.module @m {
+  entry @product(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %r: tile<ptr<f16>>) {
+    %zero = constant <i32: 0> : tile<i32>
+    %acc = constant <f16: 0.0> : tile<32x32xf16>
+    %pv = make_tensor_view %p, shape = [32, 32], strides = [32, 1] : tensor_view<32x32xf16, strides=[32,1]>
+    %qv = make_tensor_view %q, shape = [32, 32], strides = [32, 1] : tensor_view<32x32xf16, strides=[32,1]>
+    %rv = make_tensor_view %r, shape = [32, 32], strides = [32, 1] : tensor_view<32x32xf16, strides=[32,1]>
+    %pp = make_partition_view %pv : partition_view<tile=(32x32), tensor_view<32x32xf16, strides=[32,1]>>
+    %qp = make_partition_view %qv : partition_view<tile=(32x32), tensor_view<32x32xf16, strides=[32,1]>>
+    %rp = make_partition_view %rv : partition_view<tile=(32x32), tensor_view<32x32xf16, strides=[32,1]>>
+    %a, %t0 = load_view_tko weak %pp[%zero, %zero] : partition_view<tile=(32x32), tensor_view<32x32xf16, strides=[32,1]>>, tile<i32> -> tile<32x32xf16>, token
+    %b, %t1 = load_view_tko weak %qp[%zero, %zero] : partition_view<tile=(32x32), tensor_view<32x32xf16, strides=[32,1]>>, tile<i32> -> tile<32x32xf16>, token
+    %c = mmaf %a, %b, %acc : tile<32x32xf16>, tile<32x32xf16>, tile<32x32xf16>
+    %d = addf %c, %c : tile<32x32xf16>
+    %t2 = store_view_tko weak %d, %rp[%zero, %zero] : tile<32x32xf16>, partition_view<tile=(32x32), tensor_view<32x32xf16, strides=[32,1]>>, tile<i32> -> token
+    return
+  }
+  entry @long(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
+    %i = iota : tile<1024xi32>
+    %p1 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+    %pn = broadcast %p1 : tile<1xptr<f32>> -> tile<1024xptr<f32>>
+    %from = offset %pn, %i : tile<1024xptr<f32>>, tile<1024xi32> -> tile<1024xptr<f32>>
+    %x, %t0 = load_ptr_tko weak %from : tile<1024xptr<f32>> -> tile<1024xf32>, token
+    %s = reduce %x dim=0 identities=[0.0 : f32] : tile<1024xf32> -> tile<f32> (%l: tile<f32>, %r: tile<f32>) {
+      %sum = addf %l, %r : tile<f32>
+      yield %sum : tile<f32>
+    }
+    %t1 = store_ptr_tko weak %q, %s : tile<ptr<f32>>, tile<f32> -> token
+    return
+  }
+  entry @contended(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>) {
+    %i = iota : tile<256xi32>
+    %p1 = reshape %p : tile<ptr<f16>> -> tile<1xptr<f16>>
+    %pn = broadcast %p1 : tile<1xptr<f16>> -> tile<256xptr<f16>>
+    %from = offset %pn, %i : tile<256xptr<f16>>, tile<256xi32> -> tile<256xptr<f16>>
+    %x, %t0 = load_ptr_tko weak %from : tile<256xptr<f16>> -> tile<256xf16>, token
+    %q1 = reshape %q : tile<ptr<f16>> -> tile<1xptr<f16>>
+    %to = broadcast %q1 : tile<1xptr<f16>> -> tile<256xptr<f16>>
+    %old, %t1 = atomic_rmw_tko relaxed device %to, addf, %x : tile<256xptr<f16>>, tile<256xf16> -> tile<256xf16>, token
+    return
+  }
+}
+END
+"$tilevm" asm sums.tir -o sums.tbc || exit 2
+sums() { "$tilevm" run sums.tbc --grid 1 --against cpu --entry "$@"; }
+run 0 sums product
+says 'a: as on the CPU (rtol 0.001, atol 1e-05)'
+says 'for sums of 33 terms in f16)'
+run 1 sums product --rtol 1e-3 --atol 1e-5
+says 'the first op that differs: op 10 mmaf'
+run 1 broken add.rn.f16x2:0:sub.rn.f16x2 sums product
+says 'for sums of 33 terms in f16)'
+says 'the first op that differs: op 11 addf'
+run 0 sums product --json
+says '"sum_terms":	33'
+run 0 sums long 'randn(f32,1024)' 'zeros(f32,1)'
+says 'for sums of 1024 terms in f32)'
+run 0 sums contended 'uniform(f16,256,0.1,0.3)' 'zeros(f16,1)'
+says 'for sums of 257 terms in f16)'
+run 1 broken red.relaxed.gpu.global.add.noftz.f16:0:red.relaxed.gpu.global.add.noftz.bf16 sums contended 'uniform(f16,256,0.1,0.3)' 'zeros(f16,1)'
+
 # A row of p in %x, where it goes in q, and a one.
 row=$(cat <<'END'
   %i = iota : tile<64xi32>

@@ -8,7 +8,6 @@
      args_fill.c     generators
      args_bind.c     which spec belongs to which parameter
      args_json.c     the same from a JSON file
-     args_study.c    what the accesses of a kernel tell about the extents of its arrays
      args_synth.c    arguments made up where none are given
      args_compare.c  results against expected ones
      args_save.c     results to files
@@ -251,40 +250,6 @@ uint64_t arg_value_fingerprint(const arg_value *value);
 /* The first leaf that was not given anything; NULL. */
 const arg_value *arg_set_missing(const arg_set *set);
 
-/* ---- making up ---- */
-
-#define ARG_NO_SLOT UINT32_MAX
-
-/* What a kernel does with one of its pointers, for one grid. */
-typedef struct arg_demand {
-    uint32_t ndim;             /* of the tensor views over it; 0: none */
-    int64_t size[TV_MAX_RANK]; /* extents that the types of the views fix; BC_DYNAMIC: others */
-    int64_t stride[TV_MAX_RANK];
-    uint32_t size_slot[TV_MAX_RANK]; /* entry parameter that is the extent, or ARG_NO_SLOT */
-    uint32_t stride_slot[TV_MAX_RANK];
-    int64_t reach[TV_MAX_RANK]; /* one past the largest coordinate known to be touched */
-    bool open[TV_MAX_RANK];     /* others are touched at places that only the run shows */
-    int64_t bytes;              /* through pointers: one past the last byte known to be touched */
-    bool bytes_open;
-    bool sliced; /* some views begin inside the array: nothing is known of their place */
-    bool shared; /* reached by atomics or ordered accesses: a lock or a counter, probably */
-    bool places; /* its elements become addresses, indices, extents or strides */
-} arg_demand;
-
-typedef struct arg_study {
-    arg_demand *demands; /* one an entry parameter; only those of pointers mean something */
-    bool *compared;      /* the parameter is an operand of comparisons: a bound, probably */
-    size_t count;
-} arg_study;
-
-/* values: of the entry parameters that are known numbers; known[i] false for others. False: out of memory. */
-bool arg_study_entry(bc_arena *arena, const tv_module *module, size_t entry, const uint32_t grid[3],
-                     const int64_t *values, const bool *known, arg_study *out);
-
-/* Makes up every argument that was not given or is ARG_AUTO. */
-bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
-                    const uint32_t grid[3], io_error *error);
-
 /* ---- comparing ---- */
 
 typedef enum arg_mode {
@@ -297,6 +262,9 @@ typedef enum arg_mode {
 typedef struct arg_tolerance {
     arg_mode mode;
     double rtol, atol;
+    double sums;        /* CLOSE: what the order of sums is worth, of the largest magnitude in the two arrays */
+    double terms;       /* of the longest of them */
+    tv_dtype sum_dtype; /* that it is made in */
 } arg_tolerance;
 
 /* Integers must be equal, floats close by the precision of their type. */
@@ -316,6 +284,7 @@ typedef struct arg_difference {
 
 typedef struct arg_comparison {
     arg_tolerance tolerance;
+    double slack; /* that sums come to, absolute */
     uint64_t count, wrong;
     arg_difference first; /* in row-major order, when some are wrong */
     arg_difference worst[ARG_WORST];
@@ -328,6 +297,8 @@ bool arg_comparable(const arg_array *got, const arg_array *want, const arg_toler
 bool arg_compare(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, arg_comparison *out,
                  io_error *error);
 void arg_comparison_free(arg_comparison *comparison);
+/* Appends "rtol 1.3e-06, atol 1e-05, and 0.0016 for sums of 1024 terms in f32", or the mode. */
+void arg_comparison_print_tolerance(bc_text *out, const arg_comparison *comparison);
 /* Appends the mismatch report: counts, worst elements, a picture of where they lie. */
 void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, const arg_comparison *comparison);
 /* Indices of an element from its place in row-major order; ndim of them. */

@@ -27,7 +27,7 @@ arg_tolerance arg_tolerance_default(tv_dtype dtype)
                  {TV_F8E5M2, 0.25, 1e-3}, {TV_F8E8M0FNU, 0, 0},    {TV_F8E5M3FNU, 0.125, 1e-3}};
     for (size_t i = 0; i < TV_COUNT(table); i++)
         if (table[i].dtype == dtype)
-            return (arg_tolerance){ARG_CLOSE, table[i].rtol, table[i].atol};
+            return (arg_tolerance){.mode = ARG_CLOSE, .rtol = table[i].rtol, .atol = table[i].atol};
     return (arg_tolerance){.mode = ARG_SAME};
 }
 
@@ -195,6 +195,25 @@ static void compare_elements(const unsigned char *got, const unsigned char *want
     }
 }
 
+static double largest_magnitude(const arg_array *array)
+{
+    arg_summary s;
+    arg_array_summary(array, &s);
+    return s.has_range ? fmax(fabs(arg_value_of(array->dtype, s.min)), fabs(arg_value_of(array->dtype, s.max))) : 0;
+}
+
+/* The tolerance with what sums come to in these arrays. */
+static arg_tolerance with_sums(const arg_array *got, const arg_array *want, arg_tolerance t, double *out_slack)
+{
+    *out_slack = 0;
+    if (t.mode != ARG_CLOSE || !(t.sums > 0))
+        return t;
+    double largest = fmax(largest_magnitude(got), largest_magnitude(want));
+    *out_slack = isfinite(largest) ? t.sums * largest : 0;
+    t.atol += *out_slack;
+    return t;
+}
+
 bool arg_comparable(const arg_array *got, const arg_array *want, const arg_tolerance *tolerance, io_error *error)
 {
     bc_text a, b;
@@ -217,13 +236,14 @@ bool arg_compare(const arg_array *got, const arg_array *want, const arg_toleranc
     *out = (arg_comparison){.tolerance = *tolerance, .count = got->count};
     if (!arg_comparable(got, want, tolerance, error))
         return false;
+    arg_tolerance allowed = with_sums(got, want, *tolerance, &out->slack);
     unsigned char *found = arg_array_packed(got), *wanted = expected(want, got);
     out->wrong_bits = calloc(got->count / 8 + 1, 1);
     bool good = found && wanted && out->wrong_bits;
     if (good && tolerance->mode == ARG_SORTED)
         good = sort_elements(found, got) && sort_elements(wanted, got);
     if (good)
-        compare_elements(found, wanted, got, tolerance, out);
+        compare_elements(found, wanted, got, &allowed, out);
     else
         io_fail(error, "out of memory");
     free(found);
@@ -351,15 +371,27 @@ static void print_picture(bc_text *out, const arg_array *got, const arg_comparis
     }
 }
 
+void arg_comparison_print_tolerance(bc_text *out, const arg_comparison *c)
+{
+    const arg_tolerance *t = &c->tolerance;
+    if (t->mode != ARG_CLOSE) {
+        bc_text_puts(out, arg_mode_name(t->mode));
+        return;
+    }
+    bc_text_printf(out, "rtol %g, atol %g", t->rtol, t->atol);
+    if (c->slack > 0)
+        bc_text_printf(out, ", and %.3g for sums of %.0f terms in %s", c->slack, t->terms, tv_dtype_name(t->sum_dtype));
+}
+
 void arg_comparison_print(bc_text *out, const char *name, const arg_array *got, const arg_comparison *comparison)
 {
     const arg_tolerance *t = &comparison->tolerance;
     bc_text_printf(out, "%s: %llu of %llu elements differ (", name, (unsigned long long)comparison->wrong,
                    (unsigned long long)comparison->count);
-    if (t->mode == ARG_CLOSE)
-        bc_text_printf(out, "rtol %g, atol %g", t->rtol, t->atol);
+    if (t->mode == ARG_SAME)
+        bc_text_puts(out, "same bits asked for");
     else
-        bc_text_printf(out, "%s", t->mode == ARG_SAME ? "same bits asked for" : arg_mode_name(t->mode));
+        arg_comparison_print_tolerance(out, comparison);
     bc_text_puts(out, ")\n  worst:\n");
     print_worst(out, got, comparison);
     if (t->mode != ARG_SORTED)

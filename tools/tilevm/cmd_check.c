@@ -43,7 +43,9 @@ const cli_command command_check = {
     "and for deadlocks among tile blocks. Every finding is reported once for each pair of ops, with both\n"
     "places. Tile blocks take turns on one thread, the same way every time. A run stops after 200 million\n"
     "ops unless --max-steps says otherwise. Nothing is saved.\n"
-    "Exit codes: 0 nothing was found, 1 something was, 2 wrong usage or a file that cannot be read.",
+    "Arguments that are made up may not be what the kernel is for; what they may have led to is a note.\n"
+    "Exit codes: 0 nothing was found, 1 something was, 2 wrong usage, a file that cannot be read, or made-up\n"
+    "arguments that stopped the kernel.",
     options,
     run};
 
@@ -140,9 +142,12 @@ static bool write_text(run_job *job, const check_settings *settings, cli_out *ou
         bc_text_printf(&text, "%u error%s, %u warning%s", file->errors, file->errors == 1 ? "" : "s", file->warnings,
                        file->warnings == 1 ? "" : "s");
     else
-        bc_text_puts(&text, "nothing found");
-    bc_text_printf(&text, " in %llu tile block%s, %llu ops\n", (unsigned long long)job->stats.blocks,
+        bc_text_puts(&text, job->broke_off ? "the kernel was stopped" : "nothing found");
+    bc_text_printf(&text, " in %llu tile block%s, %llu ops", (unsigned long long)job->stats.blocks,
                    job->stats.blocks == 1 ? "" : "s", (unsigned long long)job->stats.ops);
+    if (job->excused)
+        bc_text_printf(&text, "; %u note%s about made-up arguments", job->excused, job->excused == 1 ? "" : "s");
+    bc_text_char(&text, '\n');
     if (job->ran)
         cli_out_text(out, &text);
     bc_text_release(&text);
@@ -199,6 +204,8 @@ static int run(cli_args *args)
     } else if (!settings.quiet) {
         code = report(job, &settings, code);
     }
+    if (job->broke_off && code == CLI_FAILED)
+        code = CLI_ERROR;
     run_job_release(job);
     free(job);
     return code;

@@ -3,10 +3,12 @@
      run_job.c     everything before the kernel starts; `tilevm check` takes it too
      cmd_run.c     tilevm run
      cmd_check.c   tilevm check
+     run_made_up.c findings that made-up arguments may have led to
      run_backend.c where the kernel runs: the virtual machine, or run_device.c
      run_device.c  the arrays on a GPU
      run_memory.c  what they hold, saved and put back
      run_against.c the same kernel twice: --against
+     run_sums.c    how far the order of sums may lead two results apart
      run_blame.c   which op it was that made the difference
      run_replay.c  both sides once more, with the values of ops exposed
      run_report.c  tells about it
@@ -14,8 +16,9 @@
 #ifndef TILEVM_TOOLS_RUN_H
 #define TILEVM_TOOLS_RUN_H
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args_study.h"
 #include "tools/tilevm/report.h"
+#include "tools/tilevm/run_sums.h"
 
 enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
 
@@ -129,6 +132,12 @@ typedef struct run_job {
     bc_text output;                /* of print_tko and assert, for --json */
     bool output_cut;
     bool synthesised; /* some arguments were made up */
+    arg_study study;  /* then: what depends on them */
+    tv_sink told;     /* then: where sink hands on what it gets */
+    unsigned excused; /* findings that made-up arguments may have led to */
+    unsigned blamed;  /* other errors */
+    run_sums sums;    /* with --against: what the order of sums may change */
+    bool broke_off;   /* the kernel was stopped, and made-up arguments may have led to that */
     bool ran;
     run_outcome outcome;
     char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */
@@ -159,6 +168,10 @@ tv_status run_job_call(run_job *job, void *(*address)(const void *user, const ar
 tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm);
 /* Takes down what the arrays hold: the kernel is about to run. */
 void run_job_starts(run_job *job);
+/* From now on, what is found in the job's kernel is excused where made-up arguments may have led to it. */
+void run_made_up_listen(run_job *job);
+/* How the kernel's run ended, without what is excused. */
+tv_status run_made_up_status(run_job *job, tv_status status);
 /* Makes the machine and runs the kernel. */
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
 /* Prints the error, unless that was done already; gives CLI_ERROR. */
@@ -168,6 +181,8 @@ int run_fail(const io_error *error);
 void run_array_name(const arg_value *value, size_t k, char *out, size_t size);
 /* By the type, or what --rtol and --atol say. */
 arg_tolerance run_tolerance(const run_options *options, tv_dtype dtype);
+/* The same, and what the order of sums is worth where none of the two was given. */
+arg_tolerance run_sum_tolerance(const run_options *options, tv_dtype dtype, const run_sum *sum);
 
 /* Is there something among the options that only the CPU does? Its name, or NULL. */
 const char *run_only_on_cpu(const run_options *options);

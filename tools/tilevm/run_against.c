@@ -45,7 +45,8 @@ static int compare_pair(const run_job *job, const run_device *device, run_agains
 {
     const arg_array *array = &value->arrays[k];
     run_pair *pair = &a->pairs[a->pair_count];
-    arg_tolerance tolerance = run_tolerance(&job->options, array->dtype);
+    const run_sum *sum = &job->sums.arrays[value->leaf->first_slot];
+    arg_tolerance tolerance = run_sum_tolerance(&job->options, array->dtype, sum);
     io_error error;
     if (!array->storage)
         return CLI_OK;
@@ -59,6 +60,15 @@ static int compare_pair(const run_job *job, const run_device *device, run_agains
     return CLI_OK;
 }
 
+/* What the order of sums may change, with the arguments as they are. */
+static bool find_sums(run_job *job)
+{
+    arg_study study;
+    const bc_function *f = bc_entry_at(job->module, job->entry);
+    return arg_study_arguments(&job->set, f, job->options.grid, &study)
+           && run_sums_find(&job->arena, f, job->options.grid, &study, &job->sums);
+}
+
 static int compare_all(run_job *job, const run_device *device, run_against *a)
 {
     size_t arrays = 0;
@@ -66,7 +76,7 @@ static int compare_all(run_job *job, const run_device *device, run_against *a)
     for (size_t i = 0; i < job->set.count; i++)
         arrays += job->set.values[i].array_count;
     a->pairs = bc_new(&job->arena, run_pair, arrays);
-    if (!a->pairs || !run_memory_save(&device->memory, &a->there))
+    if (!a->pairs || !run_memory_save(&device->memory, &a->there) || !find_sums(job))
         return out_of_memory();
     for (size_t i = 0; i < job->set.count; i++)
         for (size_t k = 0; code == CLI_OK && k < job->set.values[i].array_count; k++)

@@ -241,7 +241,8 @@ static bool make_all(run_job *job, const arg_context *context, io_error *error)
     if (!arg_set_make(&job->set, context, error))
         return false;
     job->synthesised = missing || any_auto(&job->set);
-    return !job->synthesised || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, error);
+    return !job->synthesised
+           || arg_synthesise(&job->set, context, job->module, job->entry, job->options.grid, &job->study, error);
 }
 
 /* ---- expectations and saves ---- */
@@ -253,6 +254,17 @@ arg_tolerance run_tolerance(const run_options *o, tv_dtype dtype)
         tolerance = (arg_tolerance){.mode = ARG_CLOSE,
                                     .rtol = o->has_rtol ? o->rtol : tolerance.rtol,
                                     .atol = o->has_atol ? o->atol : tolerance.atol};
+    return tolerance;
+}
+
+arg_tolerance run_sum_tolerance(const run_options *o, tv_dtype dtype, const run_sum *sum)
+{
+    arg_tolerance tolerance = run_tolerance(o, dtype);
+    if (tolerance.mode != ARG_CLOSE || o->has_rtol || o->has_atol)
+        return tolerance;
+    tolerance.sums = sum->bound;
+    tolerance.terms = sum->terms;
+    tolerance.sum_dtype = sum->dtype;
     return tolerance;
 }
 
@@ -464,6 +476,7 @@ tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
     run_job_starts(job);
     tv_status status = tv_vm_run(job->vm, job->symbol, job->options.grid, params, count, job->sink);
     tv_vm_get_stats(job->vm, &job->stats);
+    status = run_made_up_status(job, status);
     if (status == TV_INVALID)
         job->outcome = RUN_FINDINGS;
     return status;
@@ -492,6 +505,8 @@ int run_job_prepare(run_job *job)
     const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .budget = &job->budget};
     if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))
         return run_fail(&error);
+    if (job->synthesised)
+        run_made_up_listen(job);
     return cli_exit_of(run_job_call(job, address_here, NULL, &job->call), job->options.path);
 }
 

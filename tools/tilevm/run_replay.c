@@ -119,7 +119,8 @@ static bool differs_now(const run_study *s)
             if (!array->storage)
                 continue;
             arg_array want = run_copy_array(&s->device->memory, s->cpu, array);
-            arg_tolerance tolerance = run_tolerance(&s->job->options, array->dtype);
+            const run_sum *sum = &s->job->sums.arrays[set->values[i].leaf->first_slot];
+            arg_tolerance tolerance = run_sum_tolerance(&s->job->options, array->dtype, sum);
             differs = arg_compare(array, &want, &tolerance, &c, &error) && c.wrong;
             arg_comparison_free(&c);
         }
@@ -174,9 +175,10 @@ static arg_array array_of(const expose_source *source)
 }
 
 /* What the tile's elements may be off by. */
-static arg_tolerance tolerance_of(const run_study *s, const arg_array *want)
+static arg_tolerance tolerance_of(const run_study *s, const expose_source *source, const arg_array *want)
 {
-    arg_tolerance t = run_tolerance(&s->job->options, want->dtype);
+    const bc_value *value = &bc_results(s->ops[source->op_index])[source->result];
+    arg_tolerance t = run_sum_tolerance(&s->job->options, want->dtype, &s->job->sums.values[value->id]);
     arg_summary summary;
     if (s->strict || t.mode != ARG_CLOSE || !bc_dtype_is_float(want->dtype))
         return t;
@@ -196,7 +198,7 @@ static bool compare_record(run_study *s, const expose_source *source, const unsi
     arg_array got = array_of(source), want = got;
     got.first = (unsigned char *)(uintptr_t)gpu + EXPOSE_HEAD;
     want.first = (unsigned char *)(uintptr_t)cpu + EXPOSE_HEAD;
-    arg_tolerance tolerance = bits ? (arg_tolerance){.mode = ARG_SAME} : tolerance_of(s, &want);
+    arg_tolerance tolerance = bits ? (arg_tolerance){.mode = ARG_SAME} : tolerance_of(s, source, &want);
     return arg_compare(&got, &want, &tolerance, out, &error) || fail(s, "out of memory");
 }
 

@@ -241,16 +241,15 @@ static void put_against(const run_job *job, bc_text *out)
     const run_against *a = job->against;
     for (size_t i = 0; i < a->pair_count; i++) {
         const run_pair *pair = &a->pairs[i];
-        const arg_tolerance *t = &pair->comparison.tolerance;
         if (pair->comparison.wrong) {
             arg_comparison_print(out, pair->name, &pair->got, &pair->comparison);
             bc_text_puts(out, "  the first: ");
             arg_print_difference(out, &pair->got, &pair->comparison.first, "cuda", a->is_cpu ? "cpu" : "other");
             bc_text_char(out, '\n');
-        } else if (!job->options.quiet && t->mode == ARG_CLOSE) {
-            bc_text_printf(out, "%s: as on %s (rtol %g, atol %g)\n", pair->name, a->other, t->rtol, t->atol);
         } else if (!job->options.quiet) {
-            bc_text_printf(out, "%s: as on %s (%s)\n", pair->name, a->other, arg_mode_name(t->mode));
+            bc_text_printf(out, "%s: as on %s (", pair->name, a->other);
+            arg_comparison_print_tolerance(out, &pair->comparison);
+            bc_text_puts(out, ")\n");
         }
     }
     if (a->differs && a->is_cpu)
@@ -383,6 +382,18 @@ static void add_difference(json_doc *doc, cJSON *item, const arg_array *array, c
         json_uint(doc, item, "ulp", d->ulp);
 }
 
+static void add_tolerance(json_doc *doc, cJSON *item, const arg_comparison *c)
+{
+    json_text(doc, item, "mode", arg_mode_name(c->tolerance.mode));
+    json_real(doc, item, "rtol", c->tolerance.rtol);
+    json_real(doc, item, "atol", c->tolerance.atol);
+    if (!(c->slack > 0))
+        return;
+    json_real(doc, item, "sum_atol", c->slack);
+    json_real(doc, item, "sum_terms", c->tolerance.terms);
+    json_text(doc, item, "sum_dtype", tv_dtype_name(c->tolerance.sum_dtype));
+}
+
 static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
 {
     cJSON *list = json_array(doc, root, "expected");
@@ -393,9 +404,7 @@ static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
         const arg_comparison *c = &e->comparison;
         cJSON *item = json_object(doc, list, NULL);
         json_text(doc, item, "name", e->name);
-        json_text(doc, item, "mode", arg_mode_name(c->tolerance.mode));
-        json_real(doc, item, "rtol", c->tolerance.rtol);
-        json_real(doc, item, "atol", c->tolerance.atol);
+        add_tolerance(doc, item, c);
         json_uint(doc, item, "count", c->count);
         json_uint(doc, item, "wrong", c->wrong);
         cJSON *worst = json_array(doc, item, "worst");
@@ -453,6 +462,7 @@ static void add_against(json_doc *doc, cJSON *root, const run_job *job)
         const run_pair *pair = &a->pairs[i];
         cJSON *one = json_object(doc, list, NULL);
         json_text(doc, one, "name", pair->name);
+        add_tolerance(doc, one, &pair->comparison);
         json_uint(doc, one, "count", pair->comparison.count);
         json_uint(doc, one, "wrong", pair->comparison.wrong);
         if (pair->comparison.wrong)
