@@ -154,6 +154,8 @@ static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint
         for (unsigned i = 0; i < op->result_count; i++)
             if (bc_is_tile(ct_results(op)[i].type)) {
                 cg_shape s = cg_shape_of(ct_results(op)[i].type);
+                if (cg_is_loaded_operand(&ct_results(op)[i]))
+                    continue;
                 most = s.tile_bits > most ? s.tile_bits : most;
                 multiplies = multiplies || cg_is_product(op);
                 if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)

@@ -14,25 +14,65 @@
 #include "codegen/remarks.h"
 #include "codegen/ring.h"
 
-enum { MOST_RINGS = 4, MOST_SLOTS = 8, SHARED_FOR_SCRATCH = 32 << 10, BARRIER_BYTES = 16 /* of a slot */ };
+enum { MOST_RINGS = 4, MOST_SLOTS = 8 };
+
+/* A ring, and the loop that is around it, in the function and in the producers' program. */
+typedef struct ring_place {
+    cg_ring *ring;
+    ct_value *value;
+    ct_op *loop, *copy, *product; /* product: that takes what it holds */
+} ring_place;
 
 typedef struct splitting {
     cg_func *c;
     ct_func *f;
-    ct_op *loops[MOST_RINGS], *copies[MOST_RINGS]; /* of the function, and in the producers' program */
-    ct_value *rings[MOST_RINGS];
-    uint32_t count;
+    ring_place places[MOST_RINGS];
+    uint32_t count, blocks; /* blocks of a multiprocessor */
 } splitting;
+
+/* The product that takes a load, also through views of it; NULL: several do. */
+static ct_op *taker_of(const ct_value *tile)
+{
+    ct_op *found = NULL;
+    for (const ct_use *use = tile->uses; use; use = use->next) {
+        ct_op *here = cg_is_product(use->op) ? use->op : taker_of(&use->op->results[0]);
+        if (!here || (found && found != here))
+            return NULL;
+        found = here;
+    }
+    return found;
+}
+
+/* Each product of the loop gets a ring for what it takes. */
+static bool add_rings(splitting *x, ct_op *loop)
+{
+    const cg_ring *all = loop->detail;
+    uint32_t first = x->count;
+    for (uint32_t i = 0; i < all->load_count; i++) {
+        ct_op *product = taker_of(&all->loads[i].op->results[0]);
+        ring_place *place = &x->places[first];
+        while (place < &x->places[x->count] && place->product != product)
+            place++;
+        if (!product || place == &x->places[MOST_RINGS])
+            return false;
+        if (place == &x->places[x->count]) {
+            *place = (ring_place){.ring = bc_new(&x->c->arena, cg_ring, 1), .loop = loop, .product = product};
+            if (!place->ring)
+                return false;
+            *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
+            x->count++;
+        }
+        place->ring->loads[place->ring->load_count++] = all->loads[i];
+    }
+    return true;
+}
 
 static bool find_loops(splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
-        if (op->opcode != OP_for || !op->detail)
-            continue;
-        const cg_ring *ring = op->detail;
-        if (x->count == MOST_RINGS || !ring->async || ring->parts)
+        const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
+        if (ring && (!ring->async || ring->parts || !add_rings(x, op)))
             return false;
-        x->loops[x->count++] = op;
     }
     return x->count;
 }
@@ -88,20 +128,22 @@ static void copy_load(const splitting *x, ct_op *op, const cg_ring_load *load, c
     op->detail = copy;
 }
 
-/* Of a loop, in the producers' program: an acquire, all its copies, a commit. */
-static void copy_loads(const splitting *x, uint32_t which, const ct_op *loop)
+/* In the producers' program: an acquire, all copies of a ring, a commit. */
+static void copy_loads(const splitting *x, const ring_place *p)
 {
-    const cg_ring *ring = x->loops[which]->detail;
-    const ct_op *original = x->loops[which]->regions[0]->first;
+    const ct_op *original = p->loop->regions[0]->first;
     uint32_t done = 0;
-    for (ct_op *op = loop->regions[0]->first; op && done < ring->load_count; op = op->next, original = original->next) {
-        if (original != ring->loads[done].op)
-            continue;
-        copy_load(x, op, &ring->loads[done], x->rings[which]);
-        if (done == 0)
-            cg_ring_put(x->c, CT_acquire, x->rings[which], op);
-        if (++done == ring->load_count)
-            cg_ring_put_behind(x->c, CT_commit, x->rings[which], op);
+    for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
+        if (op->from != original->from || op->opcode == CT_acquire || op->opcode == CT_commit)
+            continue; /* put there for another ring */
+        if (original == p->ring->loads[done].op) {
+            copy_load(x, op, &p->ring->loads[done], p->value);
+            if (done == 0)
+                cg_ring_put(x->c, CT_acquire, p->value, op);
+            if (++done == p->ring->load_count)
+                cg_ring_put_behind(x->c, CT_commit, p->value, op);
+        }
+        original = original->next;
     }
 }
 
@@ -135,13 +177,13 @@ static ct_block *make_producers(splitting *x)
         ct_append(block, copy);
     }
     const ct_op *original = body->first;
-    uint32_t which = 0;
     for (ct_op *op = block->first; op; op = ct_next_op(op, block), original = ct_next_op(original, body))
-        if (which < x->count && original == x->loops[which])
-            x->copies[which++] = op;
+        for (uint32_t i = 0; i < x->count; i++)
+            if (original == x->places[i].loop)
+                x->places[i].copy = op;
     for (uint32_t i = 0; i < x->count; i++)
-        copy_loads(x, i, x->copies[i]);
-    if (ct_prune(x->f, block, is_copy, x->rings[0]) && is_feasible(block))
+        copy_loads(x, &x->places[i]);
+    if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block))
         return block;
     discard(block);
     return NULL;
@@ -167,36 +209,52 @@ static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
     return found->operands[2] == arg && !arg->uses->next ? found : NULL;
 }
 
-static void consume(const splitting *x, uint32_t which)
+static void consume(const splitting *x, const ring_place *p)
 {
-    ct_op *loop = x->loops[which], *first;
-    ct_value *value = x->rings[which];
-    cg_ring *ring = loop->detail;
     uint32_t carried;
-    ct_op *product = ring->behind ? product_in_flight(loop, &carried) : NULL;
-    first = ring->loads[0].op;
-    cg_ring_stage_loads(x->c, ring, value);
-    cg_ring_put(x->c, CT_await, value, first);
-    ring->in_flight = product;
+    ct_op *product = p->ring->behind ? product_in_flight(p->loop, &carried) : NULL;
+    cg_ring_stage_loads(x->c, p->ring, p->value);
+    cg_ring_put(x->c, CT_await, p->value, p->product);
+    cg_ring_put_behind(x->c, CT_release, p->value, p->product);
+    p->ring->in_flight = product;
     if (product) {
         product->in_flight = product->in_place = true;
-        cg_ring_put_behind(x->c, CT_release, value, product);
-        cg_ring_put_behind(x->c, CT_drain, value, cg_put_mma_await(x->c, &loop->results[carried], loop));
-    } else {
-        cg_ring_put_releases(x->c, loop, value);
+        cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &p->loop->results[carried], p->loop));
     }
 }
 
 /* ---- the pass ---- */
 
-/* How many slots each ring gets; 0: too few. */
-static uint32_t slots_for(const splitting *x)
+/* Bytes of shared memory for the rings when so many blocks share a multiprocessor: each block needs 1 KiB besides. */
+static uint32_t room_for_rings(const splitting *x)
 {
-    uint32_t all = cg_static_shared(x->c->target), bytes = 0;
+    enum { LEAST = 8 << 10, MOST = 32 << 10, OF_THE_SYSTEM = 1 << 10 };
+    uint32_t all = cg_static_shared(x->c->target), results = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        uint32_t bytes = 2u << cg_shape_of(x->places[i].product->results[0].type).tile_bits;
+        results = bytes > results ? bytes : results;
+    }
+    results = results < LEAST ? LEAST : results > MOST ? MOST : results; /* on their way to memory */
+    return (all + OF_THE_SYSTEM) / x->blocks - OF_THE_SYSTEM - results;
+}
+
+/* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
+static bool choose_slots(const splitting *x)
+{
+    uint32_t room = room_for_rings(x), used = 0;
     for (uint32_t i = 0; i < x->count; i++)
-        bytes += ((const cg_ring *)x->loops[i]->detail)->slot_bytes;
-    uint32_t slots = (all - SHARED_FOR_SCRATCH - x->count * CG_STAGE_ALIGN) / bytes;
-    return slots < 2 ? 0 : slots < MOST_SLOTS ? slots : MOST_SLOTS;
+        used += cg_ring_place_loads(x->places[i].ring) + CG_STAGE_ALIGN;
+    if (used > room)
+        return false;
+    for (uint32_t i = 0; i < x->count; i++)
+        x->places[i].ring->slots = 1;
+    for (uint32_t slots = 2; slots <= MOST_SLOTS; slots++)
+        for (uint32_t i = x->count; i-- > 0;)
+            if (used + x->places[i].ring->slot_bytes <= room) {
+                used += x->places[i].ring->slot_bytes;
+                x->places[i].ring->slots = slots;
+            }
+    return x->places[x->count - 1].ring->slots > 1;
 }
 
 /* How the producers' threads share the copies. */
@@ -210,21 +268,25 @@ static void spread_copies(cg_ring *ring)
     }
 }
 
-/* Registers of a thread when both groups have their share of what the block was launched with. */
-static cg_groups registers_for(const cg_func *c)
+/* Registers of a thread when each group has its share of what the block was launched with. */
+static cg_groups registers_for(const splitting *x)
 {
-    return cg_threads(c) == 256 ? (cg_groups){.launched = 168, .consumers = 232, .producers = 40} : (cg_groups){0};
+    if (cg_threads(x->c) == 256)
+        return (cg_groups){.launched = 168, .consumers = 232, .producers = 40};
+    if (x->blocks == 2)
+        return (cg_groups){.launched = 128, .consumers = 216, .producers = 40};
+    return (cg_groups){0};
 }
 
 /* The rings, in no block yet. */
 static bool make_rings(splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
-        ct_op *op = ct_op_new(x->f, CT_ring, x->loops[i], 0, 1);
+        ct_op *op = ct_op_new(x->f, CT_ring, x->places[i].loop, 0, 1);
         if (!op)
             return false;
-        op->detail = x->loops[i]->detail;
-        x->rings[i] = &op->results[0];
+        op->detail = x->places[i].ring;
+        x->places[i].value = &op->results[0];
     }
     return true;
 }
@@ -240,7 +302,7 @@ static void wrap(splitting *x, ct_block *producers)
         cg_no_memory(x->c);
         return;
     }
-    *detail = registers_for(x->c);
+    *detail = registers_for(x);
     groups->detail = detail;
     groups->region_count = 2;
     groups->regions[0] = consumers;
@@ -248,25 +310,32 @@ static void wrap(splitting *x, ct_block *producers)
     producers->parent = groups;
     ct_move_all(f->body, consumers, groups);
     for (uint32_t i = 0; i < x->count; i++)
-        ct_append(f->body, x->rings[i]->op);
+        ct_append(f->body, x->places[i].value->op);
     ct_append(f->body, groups);
     ct_append(f->body, end);
     x->c->groups = detail;
 }
 
+/* Two blocks of a multiprocessor where one has only 64 rows, of products one behind the other: while one computes the
+   other multiplies. */
+static uint32_t choose_blocks(const splitting *x)
+{
+    const bc_type *result = x->places[0].product->results[0].type;
+    return cg_threads(x->c) == 128 && x->count > 1 && result->shape[result->rank - 2] == 64 ? 2 : 1;
+}
+
 static void split(splitting *x)
 {
-    uint32_t slots = slots_for(x);
-    ct_block *producers = slots && make_rings(x) ? make_producers(x) : NULL;
+    x->blocks = choose_blocks(x);
+    if (!choose_slots(x) && (x->blocks == 1 || (x->blocks = 1, !choose_slots(x))))
+        return;
+    ct_block *producers = make_rings(x) ? make_producers(x) : NULL;
     if (!producers)
         return;
     for (uint32_t i = 0; i < x->count; i++) {
-        cg_ring *ring = x->loops[i]->detail;
-        ring->slots = slots;
-        ring->by_groups = true;
-        spread_copies(ring);
-        consume(x, i);
-        x->loops[i]->detail = x->copies[i]->detail = NULL;
+        spread_copies(x->places[i].ring);
+        consume(x, &x->places[i]);
+        x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);
 }

@@ -225,7 +225,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     return true;
 }
 
-static uint32_t place_loads(cg_ring *ring)
+uint32_t cg_ring_place_loads(cg_ring *ring)
 {
     ring->slot_bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++) {
@@ -261,11 +261,11 @@ static void take_parts(const candidate *p)
     uint32_t k, most = cg_mma_part_bits(p->c, product, &k);
     ring->product = product;
     for (ring->parts = 1; ring->parts <= most && ring->parts <= CG_RING_PART_BITS; ring->parts++)
-        if (cut_loads(p, product, k, ring->parts) && 3 * place_loads(ring) <= all)
+        if (cut_loads(p, product, k, ring->parts) && 3 * cg_ring_place_loads(ring) <= all)
             return;
     ring->parts = 0;
     memcpy(ring->loads, whole, sizeof whole);
-    place_loads(ring);
+    cg_ring_place_loads(ring);
 }
 
 /* ---- how many slots ---- */
@@ -324,7 +324,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
     ct_op *product = first_async(c, p.body);
     p.ring->async = product;
     p.ring->behind = product && is_straight(p.body) ? product : NULL;
-    place_loads(p.ring);
+    cg_ring_place_loads(p.ring);
     take_parts(&p);
     if (choose_slots(&p, others, is_inner))
         loop->detail = p.ring;

@@ -104,6 +104,9 @@ void cg_widen_halves(cg_func *c, bool left, const cg_val *words, cg_val *out);
 /* d += a * b by p->atom: four, two and four registers. */
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d);
 
+/* Is v a load, or seen as part of one, that only products take? It needs no registers. */
+bool cg_is_loaded_operand(const ct_value *v);
+
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
 

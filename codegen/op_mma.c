@@ -75,6 +75,18 @@ bool cg_is_product(const ct_op *op)
     return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
 }
 
+bool cg_is_loaded_operand(const ct_value *v)
+{
+    const ct_value *load = cg_stage_source(v);
+    if (!load->op || load->op->opcode != OP_load_view_tko || !v->uses)
+        return false;
+    for (const ct_use *use = v->uses; use; use = use->next)
+        if (!(cg_is_product(use->op) && use->index < 2)
+            && !(cg_stage_is_seen(use->op) && cg_is_loaded_operand(&use->op->results[0])))
+            return false;
+    return true;
+}
+
 /* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
 static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
 {

@@ -64,6 +64,9 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
     return op->operands[index]->op->detail;
 }
 
+/* Puts the loads behind each other in a slot, whose bytes come back. */
+uint32_t cg_ring_place_loads(cg_ring *ring);
+
 /* ---- putting its ops in their places (codegen/ring.c) ---- */
 
 /* A `ring` in front of `place`, for the sake of the loop. NULL: no memory, as c says. */
