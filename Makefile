@@ -118,11 +118,11 @@ $(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 
-# A checksum over the sources of the library, for tv_build_id.
+# tv_version, and for tv_build_id a checksum over the sources of the library.
 LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm bytecode/base bytecode vm codegen codegen/* loader)))
 $(OUT)/gen/build_id.c: $(LIB_TEXT) $(OUT)/libtilevm.list
 	@mkdir -p $(@D)
-	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
+	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_version(void)\n{\n    return TV_VERSION;\n}\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
 	    $$(cat $(LIB_TEXT) | cksum | cut -d' ' -f1) > $@
 $(OUT)/obj/gen/build_id.o: $(OUT)/gen/build_id.c $(OUT)/flags
 	@mkdir -p $(@D)

@@ -346,7 +346,7 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
                                       : say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
     verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
     tv_compile_options how = {.target = tv_target_exact(s->target),
-                              .opt_level = s->opt_level,
+                              .opt_level = TV_OPT_LEVEL(s->opt_level),
                               .line_info = s->line_info || s->debug};
     bc_text ptx, remark_text;
     bc_text_init(&ptx, NULL);

@@ -73,7 +73,7 @@ typedef struct compile_job {
     const char *input, *output;
     char targets[MAX_TARGETS][16];
     size_t target_count;
-    unsigned emit;
+    unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
     tv_module *module;
     tv_sink sink;
@@ -152,7 +152,8 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_LEVEL:
         if (!cli_number(job->args, "--opt-level", value, 0, 3, &number))
             return false;
-        job->compile.opt_level = (unsigned)number;
+        job->opt_level = (unsigned)number;
+        job->compile.opt_level = TV_OPT_LEVEL(job->opt_level);
         return true;
     case CLI_OPERAND:
         if (job->input) {
@@ -249,7 +250,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
 {
     bc_text log;
     bc_text_init(&log, NULL);
-    assemble_options how = {.opt_level = job->compile.opt_level,
+    assemble_options how = {.opt_level = job->opt_level,
                             .line_info = job->compile.line_info,
                             .target = (unsigned)strtoul(target + 3, NULL, 10),
                             .figures = remarks_wanted(&job->remarks)};
@@ -330,7 +331,7 @@ static int compile_all(compile_job *job)
 
 static int run(cli_args *args)
 {
-    compile_job job = {.args = args, .emit = EMIT_UNSAID, .compile = {.opt_level = 3, .dump.write = print_dump}};
+    compile_job job = {.args = args, .emit = EMIT_UNSAID, .opt_level = 3, .compile = {.dump.write = print_dump}};
     const char *value;
     bc_text_init(&job.remark_text, NULL);
     bc_text_init(&job.summary, NULL);
