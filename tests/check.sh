@@ -73,6 +73,8 @@ if build build tests corpus; then
     run docs check-docs
     run oom check-oom
     run api check-api
+    run hardening check-hardening
+    run reproducible check-reproducible
     run examples run
     run made-up check-made-up
     run loader check-loader

@@ -52,7 +52,7 @@ static void put_kernels(tv_str records)
     for (const char *p = records.ptr, *end = records.ptr + records.len; p < end;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         stop = stop ? stop : end;
-        printf("%s%.*s", separator, (int)strcspn(p, " \n"), p);
+        cli_print(stdout, "%s%.*s", separator, (int)strcspn(p, " \n"), p);
         separator = ",";
         p = stop + 1;
     }
@@ -70,7 +70,7 @@ static void show(void *user, const ld_cache_info *info)
     report->bytes += info->size;
     if (info->problem) {
         report->damaged++;
-        printf("[%s] %s: damaged: %s\n", bc_rules[BC_RULE_L_CACHE_01].id, info->name, info->problem);
+        cli_print(stdout, "[%s] %s: damaged: %s\n", bc_rules[BC_RULE_L_CACHE_01].id, info->name, info->problem);
         return;
     }
     report->sound++;
@@ -82,10 +82,10 @@ static void show(void *user, const ld_cache_info *info)
     if (localtime_r(&when, &parts))
         strftime(used, sizeof used, "%Y-%m-%d %H:%M", &parts);
     tv_str target = field(info->entry->head, "target"), driver = field(info->entry->head, "driver");
-    printf("%9llu  %s  %-7.*s  %.*s  ", (unsigned long long)info->size, used, (int)target.len, target.ptr,
-           (int)driver.len, driver.ptr);
+    cli_print(stdout, "%9llu  %s  %-7.*s  %.*s  ", (unsigned long long)info->size, used, (int)target.len, target.ptr,
+              (int)driver.len, driver.ptr);
     put_kernels(info->entry->records);
-    putchar('\n');
+    cli_print(stdout, "\n");
 }
 
 /* Why there is nothing to work on. */
@@ -100,11 +100,11 @@ static int show_all(const ld_cache *cache, bool verify)
     const char *problem = ld_cache_visit(cache, true, show, &report);
     if (problem)
         return no_folder(cache->path, problem);
-    printf("%zu %s, %llu bytes in %s", report.sound, report.sound == 1 ? "entry" : "entries",
-           (unsigned long long)report.bytes, cache->path);
+    cli_print(stdout, "%zu %s, %llu bytes in %s", report.sound, report.sound == 1 ? "entry" : "entries",
+              (unsigned long long)report.bytes, cache->path);
     if (report.damaged)
-        printf("; %zu damaged: 'tilevm cache prune' removes them", report.damaged);
-    putchar('\n');
+        cli_print(stdout, "; %zu damaged: 'tilevm cache prune' removes them", report.damaged);
+    cli_print(stdout, "\n");
     return report.damaged ? CLI_FAILED : CLI_OK;
 }
 
@@ -117,8 +117,8 @@ static int remove_some(const ld_cache *cache, uint64_t limit)
     if (problem)
         return no_folder(cache->path, problem);
     size_t files = damaged.files + old.files;
-    printf("removed %zu %s, %llu bytes\n", files, files == 1 ? "entry" : "entries",
-           (unsigned long long)(damaged.bytes + old.bytes));
+    cli_print(stdout, "removed %zu %s, %llu bytes\n", files, files == 1 ? "entry" : "entries",
+              (unsigned long long)(damaged.bytes + old.bytes));
     return CLI_OK;
 }
 
@@ -129,7 +129,7 @@ static int act(const ld_cache *cache, unsigned action, uint64_t limit)
     case ACTION_VERIFY: return show_all(cache, action == ACTION_VERIFY);
     case ACTION_PRUNE: return remove_some(cache, limit ? limit : cache->limit);
     case ACTION_CLEAR: return remove_some(cache, 0);
-    default: puts(cache->path); return CLI_OK;
+    default: cli_print(stdout, "%s\n", cache->path); return CLI_OK;
     }
 }
 

@@ -98,12 +98,6 @@ static bool show_progress(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-static bool print_output(void *user, const void *bytes, size_t size)
-{
-    (void)user;
-    return fwrite(bytes, 1, size, stdout) == size;
-}
-
 /* CLI_OK and CLI_FAILED leave what was found in job->report. */
 static int check_kernel(run_job *job, const check_settings *settings)
 {
@@ -115,7 +109,7 @@ static int check_kernel(run_job *job, const check_settings *settings)
     cli_progress_start(&progress, "tile blocks",
                        (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
     if (settings->format == FORMAT_TEXT && !settings->quiet)
-        vm.output = (tv_writer){.write = print_output};
+        vm.output = cli_showing_writer(stdout);
     vm.progress = show_progress;
     vm.user = &progress;
     tv_status status = run_job_kernel(job, &vm);
@@ -144,7 +138,7 @@ static bool write_text(run_job *job, const check_settings *settings, cli_out *ou
     bc_text_printf(&text, " in %llu tile block%s, %llu ops\n", (unsigned long long)job->stats.blocks,
                    job->stats.blocks == 1 ? "" : "s", (unsigned long long)job->stats.ops);
     if (job->ran)
-        cli_out_text(out, &text);
+        cli_out_text(out, &text, false);
     bc_text_release(&text);
     return !errors.failed;
 }

@@ -193,23 +193,17 @@ static void put_output_name(const compile_job *job, const char *target, bc_text 
 
 /* ---- one target ---- */
 
-static bool print_dump(void *user, const void *bytes, size_t size)
-{
-    (void)user;
-    return fwrite(bytes, 1, size, stderr) == size;
-}
-
 /* Remarks and summary of a target that was compiled. */
 static void print_remarks(compile_job *job)
 {
     if (!job->remarks_output) {
-        fwrite(job->remark_text.ptr ? job->remark_text.ptr : "", 1, job->remark_text.len, stderr);
+        cli_show(stderr, bc_text_get(&job->remark_text), false);
         bc_text_clear(&job->remark_text);
     }
     if (!job->remarks.summary)
         return;
     remarks_summary(&job->remarks);
-    fwrite(job->summary.ptr ? job->summary.ptr : "", 1, job->summary.len, stderr);
+    cli_show(stderr, bc_text_get(&job->summary), false);
     bc_text_clear(&job->summary);
 }
 
@@ -222,7 +216,7 @@ static int write_remarks(const compile_job *job)
         return CLI_OK;
     if (!cli_out_open(&out, job->remarks_output))
         return CLI_ERROR;
-    cli_out_write(&out, job->remark_text.ptr ? job->remark_text.ptr : "", job->remark_text.len);
+    cli_out_show(&out, bc_text_get(&job->remark_text), false);
     return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
@@ -265,7 +259,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
                       ? ""
                       : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
     else if (!job->ptxas)
-        fprintf(
+        cli_print(
             stderr,
             "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
             cli_shown_path(job->input), target);
@@ -331,7 +325,10 @@ static int compile_all(compile_job *job)
 
 static int run(cli_args *args)
 {
-    compile_job job = {.args = args, .emit = EMIT_UNSAID, .opt_level = 3, .compile = {.dump.write = print_dump}};
+    compile_job job = {.args = args,
+                       .emit = EMIT_UNSAID,
+                       .opt_level = 3,
+                       .compile = {.dump = cli_showing_writer(stderr)}};
     const char *value;
     bc_text_init(&job.remark_text, NULL);
     bc_text_init(&job.summary, NULL);

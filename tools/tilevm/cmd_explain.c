@@ -231,14 +231,14 @@ static void put_rule(bc_text *out, const tv_rule *rule, unsigned format, bool co
         put_text(out, rule, color);
 }
 
-static int write_text(const bc_text *text, const char *path)
+static int write_text(const bc_text *text, const char *path, bool color)
 {
     cli_out out;
     if (text->failed)
         return cli_error("out of memory");
     if (!cli_out_open(&out, path))
         return CLI_ERROR;
-    cli_out_write(&out, text->ptr, text->len);
+    cli_out_show(&out, bc_text_get(text), color);
     return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
@@ -269,7 +269,7 @@ static int explain(cli_args *args, const explain_settings *settings, char **ids,
         if (!id_count)
             return cli_usage(args, "which rule? 'tilevm explain --list' lists them");
     }
-    return write_text(text, settings->output);
+    return write_text(text, settings->output, color);
 }
 
 static int run(cli_args *args)

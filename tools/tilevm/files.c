@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/cli.h"
 
 const char *cli_shown_path(const char *path)
@@ -27,7 +28,8 @@ bool cli_problem(const char *path, const char *what, char **out_error)
         return false;
     bc_text text;
     bc_text_init(&text, NULL);
-    bc_text_printf(&text, "%s: %s", cli_shown_path(path), what);
+    bc_text_visible(&text, bc_str(cli_shown_path(path)), ""); /* a newline in a name begins no line of its own */
+    bc_text_printf(&text, ": %s", what);
     if (text.failed)
         bc_text_release(&text);
     *out_error = text.ptr; /* the default allocator is malloc */
@@ -168,12 +170,12 @@ void cli_out_write(cli_out *out, const void *bytes, size_t size)
         fail_out(out, errno);
 }
 
-void cli_out_text(cli_out *out, bc_text *text)
+void cli_out_text(cli_out *out, bc_text *text, bool color)
 {
     if (text->failed)
         fail_out(out, ENOMEM);
     else
-        cli_out_write(out, text->ptr, text->len);
+        cli_out_show(out, bc_text_get(text), color);
     bc_text_release(text);
 }
 

@@ -6,36 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at p, 0 when there is none. Surrogates and overlong forms are none. */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-    unsigned char c = p[0];
-    size_t len = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-    if (len == 0 || len > left)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] >= 0xa0) || (c == 0xf0 && p[1] < 0x90)
-        || (c == 0xf4 && p[1] >= 0x90))
-        return 0;
-    return len;
-}
-
-void json_clean_utf8(bc_text *out, tv_str s)
-{
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    for (size_t i = 0; i < s.len;) {
-        size_t len = utf8_len(p + i, s.len - i);
-        if (len == 0 || p[i] == 0) { /* cJSON strings end at a zero byte */
-            bc_text_puts(out, "\xef\xbf\xbd");
-            i++;
-        } else {
-            bc_text_bytes(out, p + i, len);
-            i += len;
-        }
-    }
-}
+#include "bytecode/base/visible.h"
 
 static cJSON *add(json_doc *doc, cJSON *parent, const char *key, cJSON *item)
 {
@@ -69,7 +40,7 @@ void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value)
 {
     bc_text clean;
     bc_text_init(&clean, NULL);
-    json_clean_utf8(&clean, value);
+    bc_text_utf8(&clean, value);
     doc->failed |= clean.failed;
     add(doc, parent, key, cJSON_CreateString(clean.ptr ? clean.ptr : ""));
     bc_text_release(&clean);

@@ -29,7 +29,4 @@ void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value);
 /* Prints the document and releases it. False: out of memory; nothing was written. */
 bool json_finish(json_doc *doc, cli_out *out);
 
-/* Appends s to out with every byte that is not part of a UTF-8 character replaced by U+FFFD. */
-void json_clean_utf8(bc_text *out, tv_str s);
-
 #endif

@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "tools/tilevm/json.h"
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/report.h"
 
 /* Text for element content and attribute values. XML 1.0 has no way to write most control characters. */
@@ -10,7 +10,7 @@ static void put_xml(bc_text *out, tv_str s)
 {
     bc_text clean;
     bc_text_init(&clean, NULL);
-    json_clean_utf8(&clean, s);
+    bc_text_utf8(&clean, s);
     for (size_t i = 0; i < clean.len; i++) {
         char c = clean.ptr[i];
         switch (c) {
