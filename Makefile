@@ -15,7 +15,8 @@ Q       := $(if $(V),,@)
 
 # ---- what the build needs: installed when root, else named ----
 GOALS := $(or $(MAKECMDGOALS),all)
-DEBIAN_PACKAGES := gcc libc6-dev make pkg-config zlib1g-dev libcjson-dev
+# What clang has for sanitizers and fuzzers is only recommended by its package.
+DEBIAN_PACKAGES := $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev pkg-config zlib1g-dev libcjson-dev
 NEEDED_PROGRAMS := $(firstword $(CC)) pkg-config
 ifneq ($(filter check% corpus% golden run bench fuzz-%,$(GOALS)),)
   DEBIAN_PACKAGES += xz-utils
@@ -26,7 +27,7 @@ ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
   MISSING = $(shell for p in $(NEEDED_PROGRAMS); do command -v $$p >/dev/null || echo $$p; done; \
               for p in $(PKGS); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
   ifneq ($(MISSING),)
-    INSTALL_PACKAGES := apt-get install -y --no-install-recommends $(DEBIAN_PACKAGES)
+    INSTALL_PACKAGES := apt-get install -y $(if $(findstring clang,$(CC)),,--no-install-recommends) $(DEBIAN_PACKAGES)
     ifneq ($(and $(filter 0,$(shell id -u)),$(shell command -v apt-get)),)
       $(info installing $(DEBIAN_PACKAGES))
       INSTALLED := $(shell (apt-get update -q && DEBIAN_FRONTEND=noninteractive $(INSTALL_PACKAGES)) >&2)
@@ -368,6 +369,9 @@ check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with a
 check-api: all ## the library as others get it: installed, then linked shared and static
 	$(Q)MAKE="$(MAKE)" CC="$(CC)" UPDATE="$(UPDATE)" sh tests/api/check.sh $(OUT)/api
 
+check-commands: all ## the commands: terminals, colours, links, documents for machines, completions
+	$(Q)sh tests/commands.sh $(OUT) $(OUT)/commands
+
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)
 
@@ -389,7 +393,8 @@ FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a
 FUZZ_SEEDS := $(OUT)/fuzz-seeds
 FUZZ_SECONDS ?= 20
-FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang $@))
+FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang $(firstword $(GOALS))$(if \
+    $(shell command -v clang),,. On Debian: sudo apt-get install -y $(patsubst gcc,clang,$(DEBIAN_PACKAGES)) llvm)))
 # What a target reads: seeds, crashes that were found, and (in FUZZ_CORPUS/<target>) what a long run has gathered.
 FUZZ_INPUTS = $(FUZZ_SEEDS)/$* $(wildcard tests/fuzz/crashes/$* $(if $(FUZZ_CORPUS),$(FUZZ_CORPUS)/$*))
 
@@ -474,15 +479,16 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(MAN_DIR)
 	$(Q)if $(OUT)/tilevm completions bash >/dev/null 2>&1; then \
 	    $(INSTALL) -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR) \
-	    && $(OUT)/tilevm completions bash > $(BASH_DIR)/tilevm \
-	    && $(OUT)/tilevm completions zsh > $(ZSH_DIR)/_tilevm \
-	    && $(OUT)/tilevm completions fish > $(FISH_DIR)/tilevm.fish; fi
+	    && for program in tilevm tileiras; do \
+	        $(OUT)/tilevm completions bash $$program > $(BASH_DIR)/$$program \
+	        && $(OUT)/tilevm completions zsh $$program > $(ZSH_DIR)/_$$program \
+	        && $(OUT)/tilevm completions fish $$program > $(FISH_DIR)/$$program.fish || exit 1; done; fi
 
 uninstall: ## remove what install put there
 	rm -f $(BIN_DIR)/tilevm $(BIN_DIR)/tileiras $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
 	    $(LIB_DIR)/libtilevm_cuda.so
 	rm -f $(LIB_DIR)/pkgconfig/tilevm.pc $(MAN_DIR)/tilevm.1 $(MAN_DIR)/tileiras.1
-	rm -f $(BASH_DIR)/tilevm $(ZSH_DIR)/_tilevm $(FISH_DIR)/tilevm.fish
+	rm -f $(foreach p,tilevm tileiras,$(BASH_DIR)/$(p) $(ZSH_DIR)/_$(p) $(FISH_DIR)/$(p).fish)
 	rm -rf $(INC_DIR)
 
 clean: ## remove this configuration's build
@@ -495,7 +501,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-hardening check-reproducible check-made-up check-layers check-format format check-docs check-property golden \
+.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-made-up check-layers check-format format check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

@@ -108,7 +108,8 @@ const char *cli_shown_path(const char *path);
 bool cli_is_bytecode(const void *bytes, size_t size);
 
 /* Output that appears whole or not at all: a regular file is written under a temporary name beside it and renamed by
-   cli_out_commit. NULL or "-" is standard output. */
+   cli_out_commit. Permissions stay as they are; a link stays, and what it leads to is replaced. NULL or "-" is standard
+   output. */
 typedef struct cli_out {
     FILE *file;
     char *path, *temporary; /* owned; NULL for standard output and for what is not a regular file */
@@ -117,6 +118,8 @@ typedef struct cli_out {
 } cli_out;
 
 bool cli_out_open(cli_out *out, const char *path);
+/* Why there can be no output of that name: a file that is read-only, a link that leads nowhere. NULL: there can. */
+const char *cli_out_refusal(const char *path);
 tv_writer cli_out_writer(cli_out *out);
 void cli_out_write(cli_out *out, const void *bytes, size_t size);
 /* Writes and releases a text; one that is not whole fails the output. */
@@ -139,7 +142,8 @@ tv_writer cli_showing_writer(FILE *stream);
 
 /* ---- modules and diagnostics ---- */
 
-/* Whether to colour what goes to the stream: --color, then NO_COLOR, TERM=dumb, and whether it is a terminal. */
+/* Whether to colour what goes to the stream: --color, then NO_COLOR, FORCE_COLOR (0: never), TERM=dumb, and whether
+   it is a terminal. */
 bool cli_use_color(cli_when when, FILE *stream);
 
 /* Appends a diagnostic as text: the line that stands alone, then the op with a caret, the source place and the help. */

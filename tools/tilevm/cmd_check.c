@@ -5,7 +5,7 @@
 #include "tools/tilevm/progress.h"
 #include "tools/tilevm/run.h"
 
-enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_OUTPUT, OPT_QUIET };
+enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
 enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000 };
 
@@ -19,6 +19,7 @@ static const cli_option options[] = {
     {OPT_ORDERS, 0, "orders", "N", "other orders of the tile blocks to try (default 3)"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop after N findings (default 20)"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
+    {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
     {OPT_QUIET, 'q', "quiet", NULL, "print no report; the exit code tells"},
     {0}};
@@ -71,6 +72,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
         o->vm.max_findings = (unsigned)number;
         return true;
     case OPT_FORMAT: return cli_choice(args, "--format", value, FORMATS, &settings->format);
+    case OPT_JSON: settings->format = FORMAT_JSON; return true;
     case OPT_OUTPUT: settings->output = value; return true;
     case OPT_QUIET: settings->quiet = true; return true;
     default: return run_take_option(args, id, value, o);
@@ -149,7 +151,7 @@ static bool write_report(run_job *job, const check_settings *settings, cli_out *
     if (file->lost)
         return false;
     switch (settings->format) {
-    case FORMAT_JSON: return report_json(file, 1, out);
+    case FORMAT_JSON: return report_json(file, 1, "check", out);
     case FORMAT_SARIF: return report_sarif(file, 1, out);
     case FORMAT_JUNIT: return report_junit(file, 1, "check", out);
     default: return write_text(job, settings, out);
@@ -186,13 +188,13 @@ static int run(cli_args *args)
     int code = check_kernel(job, &settings);
     job->report.size = job->file.size;
     job->report.minor = job->module ? tv_module_minor(job->module) : 0;
-    job->report.outcome = code == CLI_OK ? REPORT_VALID : REPORT_INVALID;
+    job->report.outcome = code == CLI_OK ? REPORT_VALID : code == CLI_ERROR ? REPORT_UNREADABLE : REPORT_INVALID;
     if (code == CLI_ERROR) { /* the message of what could not be done, if it is a diagnostic */
-        cli_out errors = {.file = stderr};
-        report_text_file(&job->report, UINT32_MAX, false, &errors);
-    } else if (!settings.quiet) {
-        code = report(job, &settings, code);
+        job->report.problem = job->message[0] ? strdup(job->message) : NULL;
+        report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
     }
+    if (!settings.quiet && (code != CLI_ERROR || settings.format != FORMAT_TEXT))
+        code = report(job, &settings, code);
     run_job_release(job);
     free(job);
     return code;

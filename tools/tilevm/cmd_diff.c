@@ -226,7 +226,7 @@ static void json_change(json_doc *doc, cJSON *list, const compare_change *change
 static bool write_json(const diff_side *sides, const compare_result *result, cli_out *out)
 {
     json_doc doc = {0};
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, "diff");
     json_text(&doc, root, "a", sides[0].path);
     json_text(&doc, root, "b", sides[1].path);
     json_bool(&doc, root, "same", compare_same(result));
@@ -327,6 +327,13 @@ static int diff_bytes(const diff_settings *s, const diff_side *sides)
 
 /* ---- the command ---- */
 
+/* 1 would mean that the files differ. */
+static int unopened(const diff_settings *s, const diff_side *sides)
+{
+    const char *path = sides[sides[0].module ? 1 : 0].path;
+    return s->json && !s->quiet ? json_unopened("diff", path, NULL, CLI_ERROR) : CLI_ERROR;
+}
+
 static int diff(cli_args *args, diff_settings *s, diff_side *sides)
 {
     int code = CLI_OK;
@@ -336,7 +343,7 @@ static int diff(cli_args *args, diff_settings *s, diff_side *sides)
     if (code == CLI_OK)
         code = s->bytes ? diff_bytes(s, sides) : s->text ? diff_text(s, sides) : diff_structure(s, sides);
     else
-        code = CLI_ERROR; /* 1 would mean that the files differ */
+        code = unopened(s, sides);
     for (unsigned i = 0; i < 2; i++)
         if (sides[i].module) {
             bc_op_printer_free(sides[i].texts.printer);

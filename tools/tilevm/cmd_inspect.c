@@ -363,7 +363,7 @@ static bool write_json(const inspect_info *info, const char *path, tv_sink sink,
     json_doc doc = {0};
     bc_text text;
     bc_text_init(&text, NULL);
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, "inspect");
     json_text(&doc, root, "path", path);
     json_version(&doc, root, "version", (int)m->version);
     json_version(&doc, root, "needs_version", (int)info->lowest);
@@ -411,7 +411,7 @@ static int inspect(cli_args *args, const char *path, bool json, const char *outp
     int code;
     tv_module *module = cli_open_module(args, path, NULL, &file, &code);
     if (!module)
-        return code;
+        return json ? json_unopened("inspect", path, output, code) : code;
     cli_printer printer;
     tv_sink sink = cli_printing_sink(&printer, path, args->color);
     inspect_info info;

@@ -31,6 +31,15 @@ cJSON *json_object(json_doc *doc, cJSON *parent, const char *key)
     return add(doc, parent, key, cJSON_CreateObject());
 }
 
+cJSON *json_document(json_doc *doc, const char *command)
+{
+    char schema[32];
+    snprintf(schema, sizeof schema, "tilevm-%s/1", command);
+    cJSON *root = json_object(doc, NULL, NULL);
+    json_text(doc, root, "schema", schema);
+    return root;
+}
+
 cJSON *json_array(json_doc *doc, cJSON *parent, const char *key)
 {
     return add(doc, parent, key, cJSON_CreateArray());
@@ -96,4 +105,22 @@ bool json_finish(json_doc *doc, cli_out *out)
     cli_out_write(out, "\n", 1);
     cJSON_free(text);
     return true;
+}
+
+int json_unopened(const char *command, const char *path, const char *output, int code)
+{
+    cli_out out;
+    json_doc doc = {0};
+    cJSON *root = json_document(&doc, command);
+    json_text(&doc, root, "path", path);
+    json_text(&doc, root, "problem", "it cannot be opened");
+    if (!cli_out_open(&out, output)) {
+        doc.failed = true; /* it was said */
+        json_finish(&doc, &out);
+        return CLI_ERROR;
+    }
+    if (json_finish(&doc, &out))
+        return cli_out_commit(&out) ? code : CLI_ERROR;
+    cli_out_abort(&out);
+    return cli_error("out of memory");
 }

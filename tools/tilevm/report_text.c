@@ -10,9 +10,11 @@ bool cli_use_color(cli_when when, FILE *stream)
 {
     if (when != CLI_AUTO)
         return when == CLI_ALWAYS;
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR"), *force = getenv("FORCE_COLOR"), *term = getenv("TERM");
     if (no_color && no_color[0])
         return false;
+    if (force && force[0])
+        return strcmp(force, "0") != 0;
     return isatty(fileno(stream)) && !(term && strcmp(term, "dumb") == 0);
 }
 

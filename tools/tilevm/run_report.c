@@ -532,9 +532,10 @@ bool run_report_json(const run_job *job)
 {
     static const char *const outcomes[] = {[RUN_OK] = "ok",           [RUN_DIFFERENT] = "different",
                                            [RUN_TRAPPED] = "trapped", [RUN_FINDINGS] = "findings",
-                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid"};
+                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid",
+                                           [RUN_ERROR] = "error"};
     json_doc doc = {0};
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, "run");
     json_text(&doc, root, "file", cli_shown_path(job->options.path));
     if (job->signature) {
         json_str(&doc, root, "entry", tv_module_entry_name(job->module, job->entry));
