@@ -218,7 +218,7 @@ $(OOM_OWN): $(TOOL_OBJ) $(OUT)/obj/tests/oom/own/allocations.o $(OUT)/libtilevm.
 $(OOM_OWN): LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(OOM_TOOLS) $(OOM_OWN):
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 # The commands with that code generator.
 $(OUT)/fakecuda/tilevm: $(TOOL_OBJ) $(FAKE_COMPILE) $(OUT)/libtilevm.a

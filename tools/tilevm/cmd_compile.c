@@ -306,14 +306,17 @@ static void add_target(compile_job *job, const char *target, int code)
 {
     if (!job->json)
         return;
-    char *name = output_name(job, target);
+    bc_text name;
+    bc_text_init(&name, NULL);
+    put_output_name(job, target, &name);
+    job->doc.failed |= name.failed;
     cJSON *item = json_object(&job->doc, job->targets, NULL);
     json_text(&job->doc, item, "target", target);
     json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
     json_bool(&job->doc, item, "written", code == CLI_OK);
-    if (code == CLI_OK && name)
-        json_text(&job->doc, item, "output", name);
-    free(name);
+    if (code == CLI_OK)
+        json_str(&job->doc, item, "output", bc_text_get(&name));
+    bc_text_release(&name);
 }
 
 static int write_json(compile_job *job, int code)
