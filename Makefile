@@ -1,7 +1,7 @@
 # tilevm. `make run` and `make check` are the two commands; `make help` lists the rest.
 #
 #   CONFIG=release|debug|asan|tsan|fuzz|coverage   SAN=1 is CONFIG=asan   V=1 shows commands   CC=clang   WERROR=0
-#   PREFIX=/usr/local   DESTDIR=     for install
+#   PREFIX=/usr/local   LIBDIR=PREFIX/lib   DESTDIR=     for install      HARDENING= without it
 
 CONFIG  ?= $(if $(SAN),asan,release)
 BUILD   ?= build
@@ -15,7 +15,8 @@ Q       := $(if $(V),,@)
 
 # ---- what the build needs: installed when root, else named ----
 GOALS := $(or $(MAKECMDGOALS),all)
-DEBIAN_PACKAGES := gcc libc6-dev make pkg-config zlib1g-dev libcjson-dev
+# What clang has for sanitizers and fuzzers is only recommended by its package.
+DEBIAN_PACKAGES := $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev pkg-config zlib1g-dev libcjson-dev
 NEEDED_PROGRAMS := $(firstword $(CC)) pkg-config
 ifneq ($(filter check% corpus% golden run bench fuzz-%,$(GOALS)),)
   DEBIAN_PACKAGES += xz-utils
@@ -26,7 +27,7 @@ ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
   MISSING = $(shell for p in $(NEEDED_PROGRAMS); do command -v $$p >/dev/null || echo $$p; done; \
               for p in $(PKGS); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
   ifneq ($(MISSING),)
-    INSTALL_PACKAGES := apt-get install -y --no-install-recommends $(DEBIAN_PACKAGES)
+    INSTALL_PACKAGES := apt-get install -y $(if $(findstring clang,$(CC)),,--no-install-recommends) $(DEBIAN_PACKAGES)
     ifneq ($(and $(filter 0,$(shell id -u)),$(shell command -v apt-get)),)
       $(info installing $(DEBIAN_PACKAGES))
       INSTALLED := $(shell (apt-get update -q && DEBIAN_FRONTEND=noninteractive $(INSTALL_PACKAGES)) >&2)
@@ -40,6 +41,8 @@ ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
 endif
 
 # ---- flags ----
+comma := ,
+X86 := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wcast-qual -Wvla
 ifneq ($(WERROR),0)
   WARN += -Werror
@@ -52,17 +55,24 @@ OPT_coverage := -O1 -g -fprofile-instr-generate -fcoverage-mapping
 OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc warns about the code that its own sanitizer puts around shifts.
 WARN_asan   := -Wno-conversion -Wno-sign-conversion
+# Against what a file could do with a mistake of ours. Sanitizers have checks of their own, which FORTIFY_SOURCE hides.
+HARDENING_CFLAGS := -fstack-protector-strong -fstack-clash-protection $(if $(X86),-fcf-protection) \
+                    $(if $(filter release,$(CONFIG)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDENING ?= $(if $(filter release debug,$(CONFIG)),$(HARDENING_CFLAGS))
+HARDENING_LDFLAGS := $(if $(HARDENING),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
+# The same bytes in every folder: its name is not in them.
+SAME_BYTES = -ffile-prefix-map=$(CURDIR)=. $(if $(filter-out build,$(BUILD)),-ffile-prefix-map=$(BUILD)=build)
 # No contraction: every f32 operation of the VM rounds on its own.
-CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(WARN) $(WARN_$(CONFIG)) $(OPT_$(CONFIG)) -ffp-contract=off -fPIC -pthread -I. -Iinclude $(PKG_CFLAGS) $(CFLAGS)
-LDFLAGS_ALL = $(filter -fsanitize=% -fprofile-instr-generate,$(OPT_$(CONFIG))) -pthread $(LDFLAGS)
+CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(WARN) $(WARN_$(CONFIG)) $(OPT_$(CONFIG)) $(HARDENING) $(SAME_BYTES) -ffp-contract=off -fPIC -pthread -I. -Iinclude $(PKG_CFLAGS) $(CFLAGS)
+LDFLAGS_ALL = $(filter -fsanitize=% -fprofile-instr-generate,$(OPT_$(CONFIG))) $(HARDENING_LDFLAGS) -pthread $(LDFLAGS)
+LINK = $(CC) $(if $(HARDENING),-pie) $(LDFLAGS_ALL)
 LIBS = $(PKG_LIBS) -lm -ldl
-# What the library itself needs: cJSON is the command's.
+# What the library and tileiras need: cJSON is the command's.
 LIB_LIBS = $(filter-out -lcjson,$(LIBS))
 
 # The loops of the virtual machine, once per instruction set (vm/kernels.inc). No traps or errno to observe there, and
 # strips of memory hold whatever type the kernel says.
 VM_KERNELS := $(if $(filter release,$(CONFIG)),-O3) -fno-math-errno -fno-trapping-math -fno-strict-aliasing
-X86 := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 CFLAGS_vm_kernels_base   := $(VM_KERNELS)
 CFLAGS_vm_kernels_avx2   := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c)
 CFLAGS_vm_kernels_avx512 := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
@@ -71,8 +81,8 @@ CFLAGS_vm_kernels_avx512 := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c -mavx5
 CFLAGS_loader_preload_preload := -O2 -foptimize-sibling-calls
 
 # ---- sources: every .c of a folder belongs to it ----
-LIB_SRC   := $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c codegen/*/*.c loader/*.c)
-TOOL_SRC  := $(wildcard tools/tilevm/*.c)
+LIB_SRC   := $(sort $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c codegen/*/*.c loader/*.c))
+TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
@@ -118,11 +128,11 @@ $(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 
-# A checksum over the sources of the library, for tv_build_id.
+# tv_version, and for tv_build_id a checksum over the sources of the library.
 LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm bytecode/base bytecode vm codegen codegen/* loader)))
 $(OUT)/gen/build_id.c: $(LIB_TEXT) $(OUT)/libtilevm.list
 	@mkdir -p $(@D)
-	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
+	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_version(void)\n{\n    return TV_VERSION;\n}\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
 	    $$(cat $(LIB_TEXT) | cksum | cut -d' ' -f1) > $@
 $(OUT)/obj/gen/build_id.o: $(OUT)/gen/build_id.c $(OUT)/flags
 	@mkdir -p $(@D)
@@ -130,7 +140,7 @@ $(OUT)/obj/gen/build_id.o: $(OUT)/gen/build_id.c $(OUT)/flags
 
 $(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 	$(if $(Q),@echo "  AR    $@")
-	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $(LIB_OBJ)
 
 # The shared library shows tv_ names only.
 SONAME := libtilevm.so.0
@@ -148,41 +158,41 @@ $(OUT)/libtilevm_cuda.so: $(PRELOAD_OBJ) $(OUT)/libtilevm.a loader/preload/prelo
 ZLIB_ARCHIVE := $(filter /%,$(shell $(CC) -print-file-name=libz.a 2>/dev/null))
 $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) $(LDFLAGS_ALL) $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+	$(Q)$(LINK) $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
 
 # The drop-in takes reading of files and ptxas from the parts of the command.
 TILEIRAS_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tools/tileiras/*.c))
 $(OUT)/tileiras: $(TILEIRAS_OBJ) $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+	$(Q)$(LINK) $^ $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIB_LIBS)) -o $@
 
 $(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
-	$(Q)rm -f $@ && $(AR) rcs $@ $(TEST_OBJ)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $(TEST_OBJ)
 
 # The parts of the command that have unit tests of their own.
 TOOL_PARTS := $(filter-out %/main.o,$(TOOL_OBJ))
 $(OUT)/libtools.a: $(TOOL_PARTS) $(OUT)/tilevm.list
-	$(Q)rm -f $@ && $(AR) rcs $@ $(TOOL_PARTS)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $(TOOL_PARTS)
 
 $(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 $(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@
+	$(Q)$(LINK) $^ -o $@
 
 $(OUT)/ptxsim: $(OUT)/obj/tests/ptxsim_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 $(filter-out $(OUT)/mkbc $(OUT)/ptxsim,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
 $(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
-	$(Q)$(CC) $(LDFLAGS_ALL) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
+	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
 
 $(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtests.a $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
 	@mkdir -p $(@D)
@@ -193,7 +203,7 @@ $(OUT)/fakecuda/libtilevm_cuda.so: $(PRELOAD_OBJ) $(FAKE_COMPILE) $(OUT)/libtile
 	$(Q)$(CC) -shared -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(filter %.o %.a,$^) $(LIBS) -o $@
 
 $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/fakecuda/libcuda.so.1
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
+	$(Q)$(LINK) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
 
 # The commands with allocations that fail: any, or those of the command's own objects.
 OOM_TOOLS := $(OUT)/oom-tools/tilevm $(OUT)/oom-tools/tileiras
@@ -208,14 +218,14 @@ $(OOM_OWN): $(TOOL_OBJ) $(OUT)/obj/tests/oom/own/allocations.o $(OUT)/libtilevm.
 $(OOM_OWN): LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(OOM_TOOLS) $(OOM_OWN):
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 # The commands with that code generator.
 $(OUT)/fakecuda/tilevm: $(TOOL_OBJ) $(FAKE_COMPILE) $(OUT)/libtilevm.a
 $(OUT)/fakecuda/tileiras: $(TILEIRAS_OBJ) $(FAKE_COMPILE) $(OUT)/libtools.a $(OUT)/libtilevm.a
 $(OUT)/fakecuda/tilevm $(OUT)/fakecuda/tileiras:
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
@@ -337,7 +347,7 @@ check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, agains
 GPU_LOADER := $(OUT)/gpu_loader
 .PHONY: check-gpu-loader
 $(GPU_LOADER): $(OUT)/obj/tests/gpu/loader.o $(OUT)/libtests.a $(OUT)/libtilevm.a
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 check-gpu-loader: all $(GPU_LOADER) $(OUT)/fakecuda/libtilevm_cuda.so $(BUILD)/corpus/unpacked ## the loader on a real device, cold and from the cache, and tilevm run
 	$(Q)sh tests/gpu/loader.sh $(OUT) $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc
@@ -359,6 +369,15 @@ check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with a
 check-api: all ## the library as others get it: installed, then linked shared and static
 	$(Q)MAKE="$(MAKE)" CC="$(CC)" UPDATE="$(UPDATE)" sh tests/api/check.sh $(OUT)/api
 
+check-commands: all ## the commands: terminals, colours, links, documents for machines, completions
+	$(Q)sh tests/commands.sh $(OUT) $(OUT)/commands
+
+check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
+	$(Q)sh tests/hardening.sh $(OUT)
+
+check-reproducible: all ## the same bytes from a copy of the sources in another folder
+	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible
+
 check-format: ## lines within 120 columns, laid out as clang-format 14 does
 	$(Q)sh tools/check_format.sh
 
@@ -374,7 +393,8 @@ FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a
 FUZZ_SEEDS := $(OUT)/fuzz-seeds
 FUZZ_SECONDS ?= 20
-FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang $@))
+FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang $(firstword $(GOALS))$(if \
+    $(shell command -v clang),,. On Debian: sudo apt-get install -y $(patsubst gcc,clang,$(DEBIAN_PACKAGES)) llvm)))
 # What a target reads: seeds, crashes that were found, and (in FUZZ_CORPUS/<target>) what a long run has gathered.
 FUZZ_INPUTS = $(FUZZ_SEEDS)/$* $(wildcard tests/fuzz/crashes/$* $(if $(FUZZ_CORPUS),$(FUZZ_CORPUS)/$*))
 
@@ -435,7 +455,8 @@ $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/l
 # ---- install ----
 INSTALL ?= install
 BIN_DIR := $(DESTDIR)$(PREFIX)/bin
-LIB_DIR := $(DESTDIR)$(PREFIX)/lib
+LIBDIR  ?= $(PREFIX)/lib
+LIB_DIR := $(DESTDIR)$(LIBDIR)
 INC_DIR := $(DESTDIR)$(PREFIX)/include/tilevm
 MAN_DIR := $(DESTDIR)$(PREFIX)/share/man/man1
 BASH_DIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
@@ -453,20 +474,21 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) -m 755 $(OUT)/libtilevm_cuda.so $(LIB_DIR)/libtilevm_cuda.so
 	$(Q)ln -sf $(LIB_FILE) $(LIB_DIR)/$(SONAME) && ln -sf $(SONAME) $(LIB_DIR)/libtilevm.so
 	$(Q)$(INSTALL) -m 644 $(wildcard include/tilevm/*.h) $(INC_DIR)
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' tools/tilevm.pc.in \
-	    > $(LIB_DIR)/pkgconfig/tilevm.pc
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
+	    -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' tools/tilevm.pc.in > $(LIB_DIR)/pkgconfig/tilevm.pc
 	$(Q)$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(MAN_DIR)
 	$(Q)if $(OUT)/tilevm completions bash >/dev/null 2>&1; then \
 	    $(INSTALL) -d $(BASH_DIR) $(ZSH_DIR) $(FISH_DIR) \
-	    && $(OUT)/tilevm completions bash > $(BASH_DIR)/tilevm \
-	    && $(OUT)/tilevm completions zsh > $(ZSH_DIR)/_tilevm \
-	    && $(OUT)/tilevm completions fish > $(FISH_DIR)/tilevm.fish; fi
+	    && for program in tilevm tileiras; do \
+	        $(OUT)/tilevm completions bash $$program > $(BASH_DIR)/$$program \
+	        && $(OUT)/tilevm completions zsh $$program > $(ZSH_DIR)/_$$program \
+	        && $(OUT)/tilevm completions fish $$program > $(FISH_DIR)/$$program.fish || exit 1; done; fi
 
 uninstall: ## remove what install put there
 	rm -f $(BIN_DIR)/tilevm $(BIN_DIR)/tileiras $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
 	    $(LIB_DIR)/libtilevm_cuda.so
 	rm -f $(LIB_DIR)/pkgconfig/tilevm.pc $(MAN_DIR)/tilevm.1 $(MAN_DIR)/tileiras.1
-	rm -f $(BASH_DIR)/tilevm $(ZSH_DIR)/_tilevm $(FISH_DIR)/tilevm.fish
+	rm -f $(foreach p,tilevm tileiras,$(BASH_DIR)/$(p) $(ZSH_DIR)/_$(p) $(FISH_DIR)/$(p).fish)
 	rm -rf $(INC_DIR)
 
 clean: ## remove this configuration's build
@@ -479,7 +501,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-made-up check-layers check-format format check-docs check-property golden \
+.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-made-up check-layers check-format format check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

@@ -481,14 +481,9 @@ bc_segments bc_get_segments(const bc_op *op)
 
 _Static_assert(sizeof(bc_segments) == sizeof(bc_attr), "segments live in an attribute slot");
 
-bc_range bc_operand_range_at(const bc_op *op, unsigned row)
+/* Apart from its caller, which would pay for the array on the stack in each of its calls. */
+static TV_NOINLINE bc_range segment_range(const bc_op *op, const bc_row *rows, unsigned row)
 {
-    const bc_op_info *info = bc_info(op);
-    const bc_row *rows = bc_operand_rows(info);
-    if (info->mode == BC_MODE_PLAIN)
-        return (bc_range){row, 1};
-    if (info->mode == BC_MODE_COUNTED) /* only the last row can be anything but ONE */
-        return rows[row].arity == BC_ONE ? (bc_range){row, 1} : (bc_range){row, op->operand_count - row};
     bc_segments s = bc_get_segments(op);
     bc_range range = {0, 0};
     unsigned variadic = 0;
@@ -500,6 +495,17 @@ bc_range bc_operand_range_at(const bc_op *op, unsigned row)
             range.count = rows[i].arity == BC_ONE || (s.present >> i & 1);
     }
     return range;
+}
+
+bc_range bc_operand_range_at(const bc_op *op, unsigned row)
+{
+    const bc_op_info *info = bc_info(op);
+    const bc_row *rows = bc_operand_rows(info);
+    if (info->mode == BC_MODE_PLAIN)
+        return (bc_range){row, 1};
+    if (info->mode == BC_MODE_COUNTED) /* only the last row can be anything but ONE */
+        return rows[row].arity == BC_ONE ? (bc_range){row, 1} : (bc_range){row, op->operand_count - row};
+    return segment_range(op, rows, row);
 }
 
 bc_range bc_operand_range(const bc_op *op, int row)

@@ -231,12 +231,16 @@ static bool check(const type_use *use, const bc_type *t)
     return *state == BC_TYPE_FINE;
 }
 
-bool bc_check_type(bc_verifier *v, const bc_op *op, int row, unsigned index, const bc_type *type)
+/* Apart from its caller, which would pay for the struct on the stack in each of its calls. */
+static TV_NOINLINE bool check_first_use(bc_verifier *v, const bc_op *op, int row, unsigned index, const bc_type *type)
 {
-    if (TV_LIKELY(v->type_state[type->index] == BC_TYPE_FINE))
-        return true;
     type_use use = {.v = v, .op = op, .row = row, .index = index, .used = type};
     return check(&use, type);
+}
+
+bool bc_check_type(bc_verifier *v, const bc_op *op, int row, unsigned index, const bc_type *type)
+{
+    return TV_LIKELY(v->type_state[type->index] == BC_TYPE_FINE) || check_first_use(v, op, row, index, type);
 }
 
 bool bc_check_global_type(bc_verifier *v, const bc_global *global)

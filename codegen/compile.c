@@ -333,13 +333,13 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
     return status;
 }
 
-/* Loops are pipelined at all levels but 0, unless that leaves too little shared memory for what is in them, which only
-   an attempt shows: a silent one, so that dumps and remarks tell of the code that comes out. start: as an attempt
-   begins. */
+/* Loops are pipelined at all levels but TV_OPT_NONE, unless that leaves too little shared memory for what is in them,
+   which only an attempt shows: a silent one, so that dumps and remarks tell of the code that comes out. start: as an
+   attempt begins. */
 static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_text *out, uint8_t *ptx)
 {
     bool talks = cg_remarks_wanted(start) || dumps->passes,
-         is_plain = !start->options || start->options->opt_level == 0;
+         is_plain = start->options && start->options->opt_level == TV_OPT_NONE;
     tv_compile_options options = start->options ? *start->options : (tv_compile_options){0};
     options.remarks = (tv_remark_sink){0};
     uint64_t emitted = *start->emitted;

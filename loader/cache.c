@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "loader/folder.h"
 #include "loader/message.h"
 #include "loader/sha256.h"
 
@@ -101,71 +101,15 @@ void ld_cache_release(ld_cache *cache)
     *cache = (ld_cache){0};
 }
 
-/* ---- folders ---- */
+/* ---- warnings ---- */
 
 /* Says once in a process why the cache is not used as it could be. */
 static void complain(ld_rule rule, const ld_cache *cache, const char *what, const char *why)
 {
     static atomic_bool said;
     if (!atomic_exchange(&said, true))
-        ld_warn(rule, "the cache %s %s: %s; kernels are compiled again by every process that loads them",
-                cache->path ? cache->path : "", what, why);
-}
-
-static bool make_folders(const char *path)
-{
-    char part[PATH_MAX];
-    size_t len = strlen(path);
-    if (len == 0 || len >= sizeof part) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != 0)
-            continue;
-        memcpy(part, path, i);
-        part[i] = 0;
-        if (mkdir(part, 0700) != 0 && errno != EEXIST)
-            return false;
-    }
-    return true;
-}
-
-/* The folder, opened, after a look at who may write to it. -1: problem says why, NULL if it is just not there. */
-static int open_root(const ld_cache *cache, bool create, const char **out_problem)
-{
-    *out_problem = NULL;
-    int fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && !create)
-        return -1;
-    if (fd < 0 && errno == ENOENT && make_folders(cache->path))
-        fd = open(cache->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat info;
-    if (fd < 0 || fstat(fd, &info) != 0)
-        *out_problem = strerror(errno);
-    else if (info.st_uid != geteuid())
-        *out_problem = "the folder belongs to another user; set TILEVM_CACHE_DIR to one of your own";
-    else if (info.st_mode & (S_IWGRP | S_IWOTH))
-        *out_problem = "others may write to the folder; take that away with chmod go-w";
-    if (!*out_problem)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-static int open_sub(int root, const char *name, bool create)
-{
-    if (create && mkdirat(root, name, 0700) != 0 && errno != EEXIST)
-        return -1;
-    int fd = openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat info;
-    if (fd >= 0 && (fstat(fd, &info) != 0 || info.st_uid != geteuid() || info.st_mode & (S_IWGRP | S_IWOTH))) {
-        close(fd);
-        errno = EACCES;
-        return -1;
-    }
-    return fd;
+        ld_warn(rule, "the cache%s%s %s: %s; kernels are compiled again by every process that loads them",
+                cache->path ? " " : "", cache->path ? cache->path : "", what, why);
 }
 
 /* ---- keys ---- */
@@ -320,7 +264,7 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
         return false;
     }
     const char *problem;
-    int root = open_root(cache, false, &problem);
+    int root = ld_folder_open(cache->path, false, &problem);
     if (root < 0) {
         if (problem)
             complain(LD_RULE_L_CACHE_02, cache, "is not used", problem);
@@ -329,7 +273,7 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
     char id[LD_CACHE_ID];
     ld_cache_key_id(key, id);
     cache_name name = name_of(id);
-    int folder = open_sub(root, name.folder, false);
+    int folder = ld_folder_open_sub(root, name.folder, false);
     close(root);
     if (folder < 0)
         return false;
@@ -441,7 +385,7 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
     if (!file)
         return;
     const char *problem;
-    int root = size <= cache->limit ? open_root(cache, true, &problem) : -1;
+    int root = size <= cache->limit ? ld_folder_open(cache->path, true, &problem) : -1;
     if (root >= 0) {
         char id[LD_CACHE_ID];
         ld_cache_key_id(key, id);
@@ -449,7 +393,7 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
         bool written = false;
         /* Another process may remove the empty folder before our file is in it. */
         for (unsigned attempt = 0; !written && (attempt == 0 || errno == ENOENT) && attempt < 3; attempt++) {
-            int folder = open_sub(root, name.folder, true);
+            int folder = ld_folder_open_sub(root, name.folder, true);
             written = folder >= 0 && write_file(folder, name.file, file, size);
             int error = errno;
             if (folder >= 0)
@@ -473,7 +417,7 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
 
 typedef struct listed {
     char folder[3], file[NAME_DIGITS + sizeof SUFFIX];
-    bool temporary;
+    bool temporary, stale; /* stale: so old that nobody is writing it any more */
     uint64_t size;
     int64_t used;
 } listed;
@@ -486,6 +430,13 @@ typedef struct listing {
 static bool all_hex(const char *text, size_t count)
 {
     return strspn(text, "0123456789abcdef") >= count;
+}
+
+/* A clock that is behind, as one of another machine may be, makes nothing stay for ever. */
+static bool is_stale(int64_t written)
+{
+    int64_t age = (int64_t)time(NULL) - written;
+    return age >= STALE_SECONDS || age <= -STALE_SECONDS;
 }
 
 /* Takes a name down if it is one of the cache's. False: out of memory. */
@@ -505,7 +456,10 @@ static bool list_file(listing *list, const char *folder_name, int folder, const 
         list->capacity = capacity;
     }
     listed *item = &list->items[list->count++];
-    *item = (listed){.temporary = temporary, .size = (uint64_t)info.st_size, .used = info.st_mtime};
+    *item = (listed){.temporary = temporary,
+                     .stale = temporary && is_stale(info.st_mtime),
+                     .size = (uint64_t)info.st_size,
+                     .used = info.st_mtime};
     snprintf(item->folder, sizeof item->folder, "%s", folder_name);
     memcpy(item->file, file, strlen(file) + 1); /* its length was checked above */
     return true;
@@ -514,7 +468,7 @@ static bool list_file(listing *list, const char *folder_name, int folder, const 
 /* False: out of memory. */
 static bool list_folder(listing *list, int root, const char *name)
 {
-    int fd = open_sub(root, name, false);
+    int fd = ld_folder_open_sub(root, name, false);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (!folder) {
         bool starved = fd >= 0 && errno == ENOMEM;
@@ -550,7 +504,7 @@ static const char *list_all(const ld_cache *cache, int (*order)(const void *, co
     *out = (listing){0};
     *out_root = -1;
     const char *problem;
-    int root = cache->path ? open_root(cache, false, &problem) : -1;
+    int root = cache->path ? ld_folder_open(cache->path, false, &problem) : -1;
     if (root < 0)
         return cache->path ? problem : NULL;
     bool fine = true;
@@ -572,7 +526,7 @@ static const char *list_all(const ld_cache *cache, int (*order)(const void *, co
 /* The contents of a listed file, with its name compared with its key. Gives what is wrong, or NULL. */
 static const char *read_listed(int root, const listed *item, ld_cache_entry *out)
 {
-    int folder = open_sub(root, item->folder, false);
+    int folder = ld_folder_open_sub(root, item->folder, false);
     if (folder < 0)
         return "";
     const char *problem = read_file(folder, item->file, false, out);
@@ -602,6 +556,8 @@ const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(v
         snprintf(name, sizeof name, "%s/%s", item->folder, item->file);
         ld_cache_entry entry = {0};
         ld_cache_info info = {.name = name, .size = item->size, .used = item->used};
+        if (item->temporary && !item->stale)
+            continue; /* somebody is writing it */
         if (item->temporary)
             info.problem = "it is half written";
         else if (contents)
@@ -622,7 +578,7 @@ const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(v
 
 static void remove_listed(int root, const listed *item, ld_cache_removed *out)
 {
-    int folder = open_sub(root, item->folder, false);
+    int folder = ld_folder_open_sub(root, item->folder, false);
     if (folder < 0)
         return;
     if (unlinkat(folder, item->file, 0) == 0) {
@@ -646,11 +602,9 @@ const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_remov
         total += list.items[i].size;
     /* Some room below the limit, so that the next entry does not prune again. */
     uint64_t wanted = total > limit ? limit - limit / 10 : limit;
-    int64_t now = time(NULL);
     for (size_t i = 0; i < list.count; i++) {
         const listed *item = &list.items[i];
-        bool stale = item->temporary && (limit == 0 || now - item->used >= STALE_SECONDS);
-        if (stale || (!item->temporary && total > wanted)) {
+        if (item->stale || (item->temporary && limit == 0) || (!item->temporary && total > wanted)) {
             remove_listed(root, item, out);
             total -= item->size;
         }

@@ -52,7 +52,8 @@ typedef struct ld_cache_info {
     const ld_cache_entry *entry; /* the contents, when they were asked for and are sound; else NULL */
 } ld_cache_info;
 
-/* Calls visit for every file of the cache, contents read and checked if asked for. Gives why the folder cannot be read,
+/* Calls visit for every file of the cache but those that are being written now, contents read and checked if asked
+   for. Gives why the folder cannot be read,
    or NULL; a folder that does not exist is an empty cache. */
 const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(void *user, const ld_cache_info *info),
                            void *user);

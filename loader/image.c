@@ -114,7 +114,7 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
     tv_sink sink = {.user = &found, .report = take_diag};
     unsigned version = ld_ptx_version(driver_version);
     tv_compile_options options = {.target = tv_target_for(want->target, !want->portable, version),
-                                  .opt_level = want->opt_level,
+                                  .opt_level = TV_OPT_LEVEL(want->opt_level),
                                   .line_info = want->line_info,
                                   .ptx_version = version};
     tv_module *module = NULL;

@@ -70,9 +70,12 @@ if build build tests corpus; then
     run format check-format
     run unit check-unit
     run fixtures check-fixtures
+    run commands check-commands
     run docs check-docs
     run oom check-oom
     run api check-api
+    run hardening check-hardening
+    run reproducible check-reproducible
     run examples run
     run made-up check-made-up
     run loader check-loader
@@ -89,6 +92,7 @@ if build build-sanitized CONFIG=asan tests; then
     run unit-sanitized CONFIG=asan check-unit
     run fixtures-sanitized CONFIG=asan check-fixtures
     run oom-sanitized CONFIG=asan check-oom
+    run commands-sanitized CONFIG=asan check-commands
     run loader-sanitized SAN=1 check-loader
     run property-sanitized CONFIG=asan check-property
     run corpus-sanitized CONFIG=asan check-corpus

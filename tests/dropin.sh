@@ -221,6 +221,15 @@ if [ -e "$fake/libtilevm_cuda.so" ] && [ "${PRELOAD:-yes}" = yes ]; then
     run 0 tilevm cache prune
     says 'removed 1 entry'
     run 0 env LD_PRELOAD="$fake/libtilevm_cuda.so" "$fake/host" linked kernel.tbc scale
+    touch "$(dirname "$(find cache -name '*.tvk')")/.tmp-1-2-3"
+    run 0 tilevm cache verify
+    says '1 entry,'
+    touch -d '2 hours ago' "$(find cache -name '.tmp-1-2-3')"
+    run 1 tilevm cache verify
+    says 'half written'
+    run 0 tilevm cache prune
+    says 'removed 1 entry'
+    run 0 tilevm cache verify
     run 0 tilevm cache prune --size 1G
     says 'removed 0 entries'
     run 0 tilevm cache clear

@@ -21,6 +21,7 @@
 
 #include "bytecode/base/text.h"
 #include "loader/cache.h"
+#include "loader/folder.h"
 #include "loader/image.h"
 #include "tests/fakecuda/compile.h"
 #include "tests/fakecuda/fakecuda.h"
@@ -873,6 +874,53 @@ static void scenario_cache_foreign(void)
     check_without_cache("[L-CACHE-02]", "the folder belongs to another user");
 }
 
+/* A link out of a folder that others may write to, as /tmp, could lead anywhere; one that only the user can have made
+   is followed, relative or not. */
+static void scenario_cache_link(void)
+{
+    char here[PATH_MAX], target[PATH_MAX + 8];
+    CHECK(getcwd(here, sizeof here) != NULL);
+    snprintf(target, sizeof target, "%s/real", here);
+    CHECK(mkdir("real", 0700) == 0 && mkdir("shared", 0700) == 0 && mkdir("own", 0700) == 0);
+    CHECK(symlink("../real", "shared/link") == 0 && symlink("../real", "own/relative") == 0);
+    CHECK(symlink(target, "own/absolute") == 0 && symlink("loop", "own/loop") == 0);
+    static const struct {
+        const char *path;
+        mode_t shared;
+        const char *problem;
+    } cases[] = {{"shared/link", 0777, "a symbolic link leads to it"},
+                 {"shared/link/cache", 01777, "a symbolic link leads to it"},
+                 {"own/../shared/link", 0770, "a symbolic link leads to it"},
+                 {"own/loop", 0700, "Too many levels of symbolic links"},
+                 {"shared/link", 0755, NULL},
+                 {"./own//relative/a/b/", 0700, NULL},
+                 {"own/absolute/c", 0700, NULL},
+                 {"shared/mine", 01777, NULL}};
+    for (size_t i = 0; i < TV_COUNT(cases); i++) {
+        const char *problem;
+        CHECK(chmod("shared", cases[i].shared) == 0);
+        int fd = ld_folder_open(cases[i].path, true, &problem);
+        CHECK_MSG((fd < 0) == (cases[i].problem != NULL), "%s: %s", cases[i].path, problem ? problem : "opened");
+        CHECK(!cases[i].problem || (problem && strstr(problem, cases[i].problem)));
+        CHECK(access("real/cache", F_OK) != 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    CHECK(access("real/a/b", F_OK) == 0 && access("real/c", F_OK) == 0 && access("shared/mine", F_OK) == 0);
+    CHECK(chmod("shared", 0777) == 0);
+    setenv("TILEVM_CACHE_DIR", "shared/link/cache", 1);
+    check_without_cache("[L-CACHE-02]", "the cache shared/link/cache is not used: a symbolic link leads to it");
+    CHECK(access("real/cache", F_OK) != 0);
+}
+
+static void scenario_cache_nowhere(void)
+{
+    unsetenv("TILEVM_CACHE_DIR");
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME");
+    check_without_cache("[L-CACHE-02]", "the cache is not used: none of TILEVM_CACHE_DIR");
+}
+
 /* A folder that cannot be made: for root as for anybody. */
 static void scenario_cache_no_folder(void)
 {
@@ -971,8 +1019,15 @@ static void scenario_cache_prune(void)
     CHECK(files_write("cache/00/.tmp-1-2-3", "half", 4) && files_write("cache/00/.tmp-1-2-4", "half", 4));
     struct timespec old = {.tv_sec = time(NULL) - 7200};
     CHECK(utimensat(AT_FDCWD, "cache/00/.tmp-1-2-3", (struct timespec[]){old, old}, 0) == 0);
+    unsigned entries = look_at_cache().files - 1;
+    CHECK(look_at_cache().damaged == 1); /* what is being written is no damage, and prune agrees */
     CHECK(ld_cache_prune(&cache, cache.limit, &removed) == NULL && removed.files == 1);
+    CHECK(look_at_cache().damaged == 0 && look_at_cache().files == entries);
     CHECK(access("cache/00/.tmp-1-2-4", F_OK) == 0);
+    old.tv_sec += 14400; /* the clock of another machine is ahead */
+    CHECK(utimensat(AT_FDCWD, "cache/00/.tmp-1-2-4", (struct timespec[]){old, old}, 0) == 0);
+    CHECK(look_at_cache().damaged == 1);
+    CHECK(ld_cache_prune(&cache, cache.limit, &removed) == NULL && removed.files == 1);
     CHECK(ld_cache_prune(&cache, 0, &removed) == NULL);
     CHECK(look_at_cache().files == 0 && access("cache/notes.txt", F_OK) == 0);
     ld_cache_release(&cache);
@@ -1192,6 +1247,8 @@ static const struct {
     {"cache-hit-cubin", scenario_cache_hit, {"TILEVM_IMAGE=cubin"}, false, true},
     {"cache-open-to-all", scenario_cache_open_to_all, {NULL}, false, false},
     {"cache-foreign", scenario_cache_foreign, {NULL}, false, false},
+    {"cache-link", scenario_cache_link, {NULL}, false, false},
+    {"cache-nowhere", scenario_cache_nowhere, {NULL}, false, false},
     {"cache-no-folder", scenario_cache_no_folder, {NULL}, false, false},
     {"cache-read-only", scenario_cache_read_only, {NULL}, false, false},
     {"cache-full", scenario_cache_full, {NULL}, false, false},

@@ -24,9 +24,10 @@ enum { RANDOM_MODULES = 300 };
 
 static const struct pair {
     const char *target;
-    unsigned level;
-} pairs[] = {{"sm_90a", 3}, {"sm_90a", 0},  {"sm_80", 3},   {"sm_80", 0},  {"sm_89", 3},
-             {"sm_89", 0},  {"sm_100a", 3}, {"sm_100a", 0}, {"sm_120", 3}, {"sm_120", 0}};
+    unsigned level; /* tv_compile_options.opt_level */
+} pairs[] = {{"sm_90a", 3}, {"sm_90a", TV_OPT_NONE}, {"sm_80", 3},   {"sm_80", TV_OPT_NONE},
+             {"sm_89", 3},  {"sm_89", TV_OPT_NONE},  {"sm_100a", 3}, {"sm_100a", TV_OPT_NONE},
+             {"sm_120", 3}, {"sm_120", TV_OPT_NONE}};
 
 typedef struct run {
     bc_text sums;      /* as they are */
@@ -38,7 +39,7 @@ typedef struct run {
 
 static bool compile(const tv_module *m, const struct pair *pair, bc_text *out)
 {
-    const tv_compile_options options = {.target = pair->target, .opt_level = pair->level};
+    const tv_compile_options options = {.target = pair->target, .opt_level = TV_OPT_LEVEL(pair->level)};
     return tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){.user = out, .write = bc_text_append}) == TV_OK;
 }
 

@@ -5,6 +5,7 @@
 #   docs/codegen.md      names every remark
 #   docs/run.md          names every option of run, generator and element type
 #   docs/loader.md       names every L rule
+#   docs/json.md         describes the document of every command with --json, and every member of it that the tests see
 #   README.md            names every command in its table
 #   docs/man/tileiras.1  names every option of that command
 #   completions          name every option, and the shells that are here accept them
@@ -50,6 +51,23 @@ done
 for rule in $(sed -n 's/^RULE([A-Z0-9_]*, "\(L-[A-Z0-9-]*\)".*/\1/p' bytecode/base/loader_rules.def); do
     grep -q "^| $rule |" docs/loader.md
     check $? "docs/loader.md: no rule $rule"
+done
+
+for command in $("$tilevm" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'); do
+    "$tilevm" help "$command" | grep -q -e '--json' || continue
+    grep -q "^## .*\`tilevm $command --json\`" docs/json.md && grep -q "\`tilevm-$command/[0-9]*\`" docs/json.md
+    check $? "docs/json.md: nothing of $command --json"
+    # Members of the root: one tab, as cJSON prints it.
+    members=$(cat $(find tests -name '*.test') | awk -v form="tilevm-$command/" '
+        /^\{$/ { inside = 0 }
+        index($0, "\"schema\":\t\"" form) { inside = 1 }
+        /^\}$/ { inside = 0 }
+        inside && match($0, /^\t"[a-z_0-9]*":/) { print substr($0, 3, RLENGTH - 4) }' | sort -u)
+    text=$(awk -v name="tilevm $command --json" '/^## / { inside = index($0, name) > 0 } inside' docs/json.md)
+    for member in $members; do
+        printf '%s\n' "$text" | grep -q "^|.*\`$member\`.*|"
+        check $? "docs/json.md: $command: no $member"
+    done
 done
 
 completions=$(for shell in bash zsh fish; do "$tilevm" completions $shell; done)

@@ -81,6 +81,19 @@ for file in $files; do
     fi
 done
 
+# Text for people goes through tools/tilevm/show.c, which makes control characters visible. Elsewhere only texts without
+# anything of a file in them are printed: help, completions, the progress bar.
+for file in $(printf '%s\n' $files | grep '^tools/.*\.c$'); do
+    case $file in
+        */show.c | */main.c | */options.c | */cmd_completions.c | */progress.c | */cmd_reduce.c) continue ;;
+    esac
+    if grep -nE '(^|[^a-z_])(v?printf|puts|putchar|perror) *\(|f(printf|puts|putc|write) *\(.*std(out|err)' "$file"; then
+        bad "$file: prints by itself; take cli_print or cli_show"
+    else
+        ok
+    fi
+done
+
 # A header is guarded by its path and compiles alone.
 for file in $(printf '%s\n' $files | grep '\.h$'); do
     guard=TILEVM_$(printf %s "$file" | sed -e 's|^include/tilevm/||' -e 's|^tools/tilevm/|tools/|' -e 's|\.h$||' |

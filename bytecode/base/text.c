@@ -87,12 +87,17 @@ void bc_text_str(bc_text *text, tv_str s)
 
 void bc_text_number(bc_text *text, uint64_t x, unsigned base)
 {
-    char digits[64], *first = digits + sizeof digits;
+    enum { MOST = 64 };
+    if (!reserve(text, MOST))
+        return;
+    char *at = text->ptr + text->len, *end = at + MOST, *first = end;
     do {
         *--first = "0123456789abcdef"[x % base];
         x /= base;
     } while (x);
-    bc_text_bytes(text, first, (size_t)(digits + sizeof digits - first));
+    memmove(at, first, (size_t)(end - first));
+    text->len += (size_t)(end - first);
+    text->ptr[text->len] = 0;
 }
 
 void bc_text_vprintf(bc_text *text, const char *format, va_list args)

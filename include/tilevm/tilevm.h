@@ -1,7 +1,8 @@
 /* tilevm: reads, verifies, prints, assembles, writes and runs CUDA Tile IR bytecode.
 
-   Everything here is opaque handles and plain structs. The library keeps no global state, never prints, never
-   exits and never reads a file: it takes bytes and reports through the sink it was given.
+   Everything here is opaque handles and plain structs. These functions keep no global state, never print, never
+   exit and never read a file: they take bytes and report through the sink they were given. (The loader of
+   tilevm_cuda.h keeps what a process has once; its header says what.)
 
    A run     tv_module_open, tv_module_verify; tv_module_entry_find and tv_signature_of_entry say what a kernel takes;
              tv_call_new checks arguments and lays them out; tv_vm_new, tv_vm_add_buffer for each piece of memory,
@@ -21,7 +22,9 @@
 extern "C" {
 #endif
 
+/* The version of this header; and of the library that the program runs with, which may be another. */
 #define TV_VERSION "0.1.0"
+const char *tv_version(void);
 
 /* A number that changes with the library's source text, for caches: what another build compiled is not taken over. */
 const char *tv_build_id(void);
@@ -193,10 +196,17 @@ typedef struct tv_remark_sink {
     void (*report)(void *user, const tv_remark *remark);
 } tv_remark_sink;
 
-/* All zero: sm_80, no optimisation, no line numbers, any PTX version, no dumps, no remarks. */
+/* How much to optimise: 0 is the default, which is 3; 1 to 3 are the levels of tileiras, whose 0 is TV_OPT_NONE, as
+   options that say nothing should not mean slow code. Other numbers count as 3. These values stay. */
+enum { TV_OPT_DEFAULT = 0, TV_OPT_NONE = 100 };
+/* The option for level n, 0 to 3, as users write it. */
+#define TV_OPT_LEVEL(n) ((n) ? (n) : (unsigned)TV_OPT_NONE)
+
+/* All zero, or NULL in their place: sm_80, the default level, no line numbers, any PTX version, no dumps, no remarks.
+ */
 typedef struct tv_compile_options {
     const char *target;     /* "sm_90"; NULL: sm_80 */
-    unsigned opt_level;     /* 0 to 3, as tileiras */
+    unsigned opt_level;     /* TV_OPT_DEFAULT, 1 to 3 or TV_OPT_NONE */
     bool line_info;         /* .loc lines from the debug information */
     unsigned ptx_version;   /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
     const char *dump_after; /* names of passes, comma separated, or "all", and if only one kernel is meant @ and its

@@ -8,7 +8,9 @@
 
    Threads   any, as the driver's calls. A launch takes one read lock and no other; nothing synchronises with the
              device, so launches can be captured into graphs.
-   State     the process keeps one table of the kernels that were loaded, as the driver itself does.
+   State     the process keeps, for all threads: the driver that was opened, one table of the kernels that were loaded,
+             as the driver itself does, up to 64 MiB of the images that were compiled last, the message handler, and
+             which warnings were given; each thread its last error. On disk: the cache (docs/loader.md).
    Errors    tvGetLastErrorMessage has the words. They begin with the id of a rule in brackets, as in "[L-DRV-01] there
              is no CUDA driver", which 'tilevm explain L-DRV-01' explains; ids stay, words may change. */
 #ifndef TILEVM_TILEVM_CUDA_H

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "bytecode/base/compiler.h"
+#include "bytecode/base/visible.h"
 #include "loader/driver.h"
 #include "tilevm/tilevm.h"
 
@@ -36,8 +37,13 @@ static void print_message(void *user, int severity, const char *text)
 {
     (void)user;
     static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
-    if (severity <= loudest())
-        fprintf(stderr, "tilevm: %s: %s\n", names[severity], text);
+    if (severity > loudest())
+        return;
+    bc_text shown;
+    bc_text_init(&shown, NULL);
+    bc_text_visible(&shown, bc_str(text), "\n\t");
+    fprintf(stderr, "tilevm: %s: %s\n", names[severity], shown.ptr ? shown.ptr : "");
+    bc_text_release(&shown);
 }
 
 static void set_handler(void)

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (tv_module_verify(m, NULL, sink) == TV_OK) {
         uint32_t h = hash(data, size);
         tv_compile_options options = {.target = targets[h % (sizeof targets / sizeof *targets)],
-                                      .opt_level = h >> 8 & 3,
+                                      .opt_level = TV_OPT_LEVEL(h >> 8 & 3),
                                       .line_info = h >> 10 & 1};
         fuzz_bytes first = {0}, second = {0};
         tv_status status = fuzz_compile(m, &options, &first);

@@ -163,12 +163,16 @@ static void check_levels(void)
     tv_module *m = NULL;
     CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
     CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
-    for (unsigned level = 0; m && level < 2; level++) {
+    static const tv_compile_options settings[] = {{0},
+                                                  {.opt_level = TV_OPT_LEVEL(1)},
+                                                  {.opt_level = TV_OPT_LEVEL(3)},
+                                                  {.opt_level = TV_OPT_LEVEL(0)}};
+    for (size_t i = 0; m && i <= TV_COUNT(settings); i++) {
         bc_text text;
         bc_text_init(&text, NULL);
-        tv_compile_options options = {.target = "sm_80", .opt_level = level};
-        CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&text, bc_text_append}) == TV_OK);
-        CHECK(text.ptr && !strstr(text.ptr, "cp.async") == !level);
+        const tv_compile_options *options = i < TV_COUNT(settings) ? &settings[i] : NULL;
+        CHECK(tv_compile_ptx(m, options, (tv_sink){0}, (tv_writer){&text, bc_text_append}) == TV_OK);
+        CHECK(text.ptr && !strstr(text.ptr, "cp.async") == (options && options->opt_level == TV_OPT_NONE));
         bc_text_release(&text);
     }
     tv_module_close(m);

@@ -113,8 +113,8 @@ static bool is_target(const char *value)
 
 static int bad_value(const struct option *o, const char *format, const char *value)
 {
-    fprintf(stderr, "tileiras: for the %s%s option: ", o->name[1] ? "--" : "-", o->name);
-    fprintf(stderr, "%s%s%s\n", format, value ? value : "", value ? "'" : "");
+    cli_print(stderr, "tileiras: for the %s%s option: %s%s%s\n", o->name[1] ? "--" : "-", o->name, format,
+              value ? value : "", value ? "'" : "");
     return EXIT_USAGE;
 }
 
@@ -205,7 +205,7 @@ static int parse(settings *s, int argc, char **argv)
         }
         const struct option *o = find_option(word + (word[1] == '-' ? 2 : 1), &value);
         if (!o) {
-            fprintf(stderr, "tileiras: Unknown command line argument '%s'.  Try: 'tileiras --help'\n", word);
+            cli_print(stderr, "tileiras: Unknown command line argument '%s'.  Try: 'tileiras --help'\n", word);
             return EXIT_USAGE;
         }
         if (o->kind == FLAG && value && strcmp(value, "false") == 0)
@@ -230,9 +230,9 @@ static int say(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("error: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    cli_print(stderr, "error: ");
+    cli_vprint(stderr, format, args);
+    cli_print(stderr, "\n");
     va_end(args);
     return code;
 }
@@ -244,7 +244,7 @@ static int no_memory(void)
 
 /* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken
    apart by cuTile Python, which then fails to print it: docs/drop-in.md.) What has no place in a source is placed in
-   the input of the settings, which user is. Control characters of the input do not reach the terminal. */
+   the input of the settings, which user is. */
 static void print_diag(void *user, const tv_diag *diag)
 {
     static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
@@ -264,9 +264,9 @@ static void print_diag(void *user, const tv_diag *diag)
         bc_text_printf(&text, "\n   help: %.*s", (int)diag->help.len, diag->help.ptr);
     bc_text_char(&text, '\n');
     if (text.failed)
-        fprintf(stderr, "%s: [%s] out of memory\n", names[diag->severity], diag->rule);
-    for (size_t i = 0; i < text.len && !text.failed; i++)
-        fputc(text.ptr[i] == '\n' || (unsigned char)text.ptr[i] >= 0x20 ? text.ptr[i] : '?', stderr);
+        cli_print(stderr, "%s: [%s] out of memory\n", names[diag->severity], diag->rule);
+    else
+        cli_show(stderr, bc_text_get(&text), false);
     bc_text_release(&text);
 }
 
@@ -333,7 +333,7 @@ static int write_remarks(const settings *s, const bc_text *text)
     if (s->remarks.yaml)
         return write_output(s->remarks_file ? s->remarks_file : "tileir_remarks.yaml", bc_text_get(text),
                             EXIT_BYTECODE);
-    fwrite(text->ptr ? text->ptr : "", 1, text->len, stderr);
+    cli_show(stderr, bc_text_get(text), false);
     return EXIT_DONE;
 }
 
@@ -346,7 +346,7 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
                                       : say(EXIT_BYTECODE, "input does not correspond to Tile IR bytecode");
     verify.target = (unsigned)strtoul(s->target + 3, NULL, 10);
     tv_compile_options how = {.target = tv_target_exact(s->target),
-                              .opt_level = s->opt_level,
+                              .opt_level = TV_OPT_LEVEL(s->opt_level),
                               .line_info = s->line_info || s->debug};
     bc_text ptx, remark_text;
     bc_text_init(&ptx, NULL);

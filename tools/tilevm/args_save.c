@@ -55,6 +55,15 @@ static bool check_folder(tv_str path, io_error *error)
            || io_fail(error, "%.*s: cannot write: %s", path.len < 200 ? (int)path.len : 200, path.ptr, cli_errno());
 }
 
+/* Is there a file that must stay? */
+static bool check_file(tv_str path, io_error *error)
+{
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "%.*s", (int)path.len, path.ptr); /* its length was looked at */
+    const char *refusal = cli_out_refusal(name);
+    return !refusal || io_fail(error, "%.200s: cannot write: %s", name, refusal);
+}
+
 /* Can save number i be, beside those before it? */
 static bool check_one(const arg_save *saves, size_t i, io_error *error)
 {
@@ -64,7 +73,7 @@ static bool check_one(const arg_save *saves, size_t i, io_error *error)
     if (format == IO_UNKNOWN)
         return io_fail(error, "%.*s: files are saved as .npy, .npz, .safetensors or .bin",
                        path.len < 200 ? (int)path.len : 200, path.ptr);
-    if (!check_folder(path, error))
+    if (!check_folder(path, error) || !check_file(path, error))
         return false;
     if (!member.len)
         member = bc_str(saves[i].name);

@@ -108,7 +108,8 @@ const char *cli_shown_path(const char *path);
 bool cli_is_bytecode(const void *bytes, size_t size);
 
 /* Output that appears whole or not at all: a regular file is written under a temporary name beside it and renamed by
-   cli_out_commit. NULL or "-" is standard output. */
+   cli_out_commit. Permissions stay as they are; a link stays, and what it leads to is replaced. NULL or "-" is standard
+   output. */
 typedef struct cli_out {
     FILE *file;
     char *path, *temporary; /* owned; NULL for standard output and for what is not a regular file */
@@ -117,18 +118,32 @@ typedef struct cli_out {
 } cli_out;
 
 bool cli_out_open(cli_out *out, const char *path);
+/* Why there can be no output of that name: a file that is read-only, a link that leads nowhere. NULL: there can. */
+const char *cli_out_refusal(const char *path);
 tv_writer cli_out_writer(cli_out *out);
 void cli_out_write(cli_out *out, const void *bytes, size_t size);
 /* Writes and releases a text; one that is not whole fails the output. */
-void cli_out_text(cli_out *out, bc_text *text);
+void cli_out_text(cli_out *out, bc_text *text, bool color);
 /* Flushes, renames. False: a message was printed, and no file was left behind. */
 bool cli_out_commit(cli_out *out);
 /* Gives up: removes the temporary file. */
 void cli_out_abort(cli_out *out);
 
+/* ---- text for people ---- */
+
+/* All text goes to a stream or a file through these, so that control characters of untrusted files never get there:
+   they become visible (\xNN), but for newlines and tabs. color: sequences that set colours pass, too; what is untrusted
+   in such a text was made visible where the text was built (bc_text_visible). False: it could not be written. */
+bool cli_show(FILE *stream, tv_str text, bool color);
+void cli_out_show(cli_out *out, tv_str text, bool color);
+void cli_print(FILE *stream, const char *format, ...) TV_PRINTF(2, 3);
+void cli_vprint(FILE *stream, const char *format, va_list args) TV_PRINTF(2, 0);
+tv_writer cli_showing_writer(FILE *stream);
+
 /* ---- modules and diagnostics ---- */
 
-/* Whether to colour what goes to the stream: --color, then NO_COLOR, TERM=dumb, and whether it is a terminal. */
+/* Whether to colour what goes to the stream: --color, then NO_COLOR, FORCE_COLOR (0: never), TERM=dumb, and whether
+   it is a terminal. */
 bool cli_use_color(cli_when when, FILE *stream);
 
 /* Appends a diagnostic as text: the line that stands alone, then the op with a caret, the source place and the help. */

@@ -5,7 +5,7 @@
 #include "tools/tilevm/progress.h"
 #include "tools/tilevm/run.h"
 
-enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_OUTPUT, OPT_QUIET };
+enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
 enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000 };
 
@@ -19,6 +19,7 @@ static const cli_option options[] = {
     {OPT_ORDERS, 0, "orders", "N", "other orders of the tile blocks to try (default 3)"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop after N findings (default 20)"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
+    {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
     {OPT_QUIET, 'q', "quiet", NULL, "print no report; the exit code tells"},
     {0}};
@@ -73,6 +74,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
         o->vm.max_findings = (unsigned)number;
         return true;
     case OPT_FORMAT: return cli_choice(args, "--format", value, FORMATS, &settings->format);
+    case OPT_JSON: settings->format = FORMAT_JSON; return true;
     case OPT_OUTPUT: settings->output = value; return true;
     case OPT_QUIET: settings->quiet = true; return true;
     default: return run_take_option(args, id, value, o);
@@ -100,12 +102,6 @@ static bool show_progress(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-static bool print_output(void *user, const void *bytes, size_t size)
-{
-    (void)user;
-    return fwrite(bytes, 1, size, stdout) == size;
-}
-
 /* CLI_OK and CLI_FAILED leave what was found in job->report. */
 static int check_kernel(run_job *job, const check_settings *settings)
 {
@@ -117,7 +113,7 @@ static int check_kernel(run_job *job, const check_settings *settings)
     cli_progress_start(&progress, "tile blocks",
                        (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
     if (settings->format == FORMAT_TEXT && !settings->quiet)
-        vm.output = (tv_writer){.write = print_output};
+        vm.output = cli_showing_writer(stdout);
     vm.progress = show_progress;
     vm.user = &progress;
     tv_status status = run_job_kernel(job, &vm);
@@ -149,7 +145,7 @@ static bool write_text(run_job *job, const check_settings *settings, cli_out *ou
         bc_text_printf(&text, "; %u note%s about made-up arguments", job->excused, job->excused == 1 ? "" : "s");
     bc_text_char(&text, '\n');
     if (job->ran)
-        cli_out_text(out, &text);
+        cli_out_text(out, &text, false);
     bc_text_release(&text);
     return !errors.failed;
 }
@@ -160,7 +156,7 @@ static bool write_report(run_job *job, const check_settings *settings, cli_out *
     if (file->lost)
         return false;
     switch (settings->format) {
-    case FORMAT_JSON: return report_json(file, 1, out);
+    case FORMAT_JSON: return report_json(file, 1, "check", out);
     case FORMAT_SARIF: return report_sarif(file, 1, out);
     case FORMAT_JUNIT: return report_junit(file, 1, "check", out);
     default: return write_text(job, settings, out);
@@ -197,15 +193,15 @@ static int run(cli_args *args)
     int code = check_kernel(job, &settings);
     job->report.size = job->file.size;
     job->report.minor = job->module ? tv_module_minor(job->module) : 0;
-    job->report.outcome = code == CLI_OK ? REPORT_VALID : REPORT_INVALID;
+    job->report.outcome = code == CLI_OK ? REPORT_VALID : code == CLI_ERROR ? REPORT_UNREADABLE : REPORT_INVALID;
     if (code == CLI_ERROR) { /* the message of what could not be done, if it is a diagnostic */
-        cli_out errors = {.file = stderr};
-        report_text_file(&job->report, UINT32_MAX, false, &errors);
-    } else if (!settings.quiet) {
-        code = report(job, &settings, code);
+        job->report.problem = job->message[0] ? strdup(job->message) : NULL;
+        report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
     }
     if (job->broke_off && code == CLI_FAILED)
         code = CLI_ERROR;
+    if (!settings.quiet && (code != CLI_ERROR || settings.format != FORMAT_TEXT))
+        code = report(job, &settings, code);
     run_job_release(job);
     free(job);
     return code;

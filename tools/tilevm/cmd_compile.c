@@ -6,8 +6,8 @@
 
 #include "bytecode/rules.h"
 #include "tools/tilevm/assemble.h"
-#include "tools/tilevm/cli.h"
 #include "tools/tilevm/remarks.h"
+#include "tools/tilevm/report.h"
 
 enum {
     OPT_TARGET = 1,
@@ -20,7 +20,8 @@ enum {
     OPT_REMARKS,
     OPT_REMARK_FORMAT,
     OPT_REMARKS_OUTPUT,
-    OPT_EXPLAIN
+    OPT_EXPLAIN,
+    OPT_JSON
 };
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
 enum { MAX_TARGETS = 16 };
@@ -53,6 +54,7 @@ static const cli_option options[] = {
     {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
     {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
+    {OPT_JSON, 'J', "json", NULL, "print JSON: what was written, and the diagnostics"},
     {OPT_DUMP, 0, "dump-after", "LIST", dump_help},
     {0}};
 
@@ -71,9 +73,9 @@ const cli_command command_compile = {
 typedef struct compile_job {
     cli_args *args;
     const char *input, *output;
-    char targets[MAX_TARGETS][16];
+    char target_names[MAX_TARGETS][16];
     size_t target_count;
-    unsigned emit;
+    unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
     tv_module *module;
     tv_sink sink;
@@ -81,6 +83,10 @@ typedef struct compile_job {
     remarks remarks;
     bc_text remark_text, summary;
     const char *remarks_output;
+    bool json;
+    report_file report; /* diagnostics, for --json */
+    json_doc doc;
+    cJSON *targets;
 } compile_job;
 
 /* ---- options ---- */
@@ -98,7 +104,7 @@ static bool take_targets(compile_job *job, const char *list)
             cli_usage(job->args, "at most %d targets at a time", MAX_TARGETS);
             return false;
         }
-        snprintf(job->targets[job->target_count++], sizeof *job->targets, "sm_%.10s",
+        snprintf(job->target_names[job->target_count++], sizeof *job->target_names, "sm_%.10s",
                  word + (strncmp(word, "sm_", 3) == 0 ? 3 : 0));
         if (!list[len])
             return true;
@@ -141,6 +147,7 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_LINES: job->compile.line_info = true; return true;
     case OPT_PTX_VERSION: return take_ptx_version(job, value);
     case OPT_DUMP: job->compile.dump_after = value; return true;
+    case OPT_JSON: job->json = true; return true;
     case OPT_EXPLAIN: job->remarks.summary = &job->summary; return true;
     case OPT_REMARKS: return take_remarks(job, value);
     case OPT_REMARKS_OUTPUT: job->remarks_output = value; return true;
@@ -152,7 +159,8 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_LEVEL:
         if (!cli_number(job->args, "--opt-level", value, 0, 3, &number))
             return false;
-        job->compile.opt_level = (unsigned)number;
+        job->opt_level = (unsigned)number;
+        job->compile.opt_level = TV_OPT_LEVEL(job->opt_level);
         return true;
     case CLI_OPERAND:
         if (job->input) {
@@ -192,23 +200,17 @@ static void put_output_name(const compile_job *job, const char *target, bc_text 
 
 /* ---- one target ---- */
 
-static bool print_dump(void *user, const void *bytes, size_t size)
-{
-    (void)user;
-    return fwrite(bytes, 1, size, stderr) == size;
-}
-
 /* Remarks and summary of a target that was compiled. */
 static void print_remarks(compile_job *job)
 {
     if (!job->remarks_output) {
-        fwrite(job->remark_text.ptr ? job->remark_text.ptr : "", 1, job->remark_text.len, stderr);
+        cli_show(stderr, bc_text_get(&job->remark_text), false);
         bc_text_clear(&job->remark_text);
     }
     if (!job->remarks.summary)
         return;
     remarks_summary(&job->remarks);
-    fwrite(job->summary.ptr ? job->summary.ptr : "", 1, job->summary.len, stderr);
+    cli_show(stderr, bc_text_get(&job->summary), false);
     bc_text_clear(&job->summary);
 }
 
@@ -221,7 +223,7 @@ static int write_remarks(const compile_job *job)
         return CLI_OK;
     if (!cli_out_open(&out, job->remarks_output))
         return CLI_ERROR;
-    cli_out_write(&out, job->remark_text.ptr ? job->remark_text.ptr : "", job->remark_text.len);
+    cli_out_show(&out, bc_text_get(&job->remark_text), false);
     return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
@@ -249,7 +251,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
 {
     bc_text log;
     bc_text_init(&log, NULL);
-    assemble_options how = {.opt_level = job->compile.opt_level,
+    assemble_options how = {.opt_level = job->opt_level,
                             .line_info = job->compile.line_info,
                             .target = (unsigned)strtoul(target + 3, NULL, 10),
                             .figures = remarks_wanted(&job->remarks)};
@@ -264,7 +266,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
                       ? ""
                       : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
     else if (!job->ptxas)
-        fprintf(
+        cli_print(
             stderr,
             "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
             cli_shown_path(job->input), target);
@@ -297,17 +299,55 @@ static int compile_for(compile_job *job, const char *target)
     return code;
 }
 
+/* ---- JSON ---- */
+
+/* What came of a target. Its file is named as it was written. */
+static void add_target(compile_job *job, const char *target, int code)
+{
+    if (!job->json)
+        return;
+    bc_text name;
+    bc_text_init(&name, NULL);
+    put_output_name(job, target, &name);
+    job->doc.failed |= name.failed;
+    cJSON *item = json_object(&job->doc, job->targets, NULL);
+    json_text(&job->doc, item, "target", target);
+    json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
+    json_bool(&job->doc, item, "written", code == CLI_OK);
+    if (code == CLI_OK)
+        json_str(&job->doc, item, "output", bc_text_get(&name));
+    bc_text_release(&name);
+}
+
+static int write_json(compile_job *job, int code)
+{
+    cli_out out = {.file = stdout};
+    json_doc doc = job->doc;
+    if (job->report.problem)
+        json_text(&doc, doc.root, "problem", job->report.problem);
+    report_json_diags(&doc, doc.root, &job->report);
+    bool lost = job->report.lost;
+    return json_finish(&doc, &out) && !lost ? code : cli_error("out of memory");
+}
+
 /* ---- the command ---- */
 
-static int compile_all(compile_job *job)
+/* CLI_OK: job->module is there. */
+static int open_module(compile_job *job, cli_file *file)
 {
-    int code;
-    cli_file file;
-    job->module = cli_open_module(job->args, job->input, NULL, &file, &code);
-    if (!job->module)
+    if (!cli_read(job->input, file, &job->report.problem))
+        return cli_error("%s", job->report.problem ? job->report.problem : job->input);
+    return cli_exit_of(tv_module_open(file->bytes, file->size, NULL, job->sink, &job->module), job->input);
+}
+
+static int compile_targets(compile_job *job)
+{
+    cli_file file = {0};
+    int code = open_module(job, &file);
+    if (code != CLI_OK) {
+        cli_file_free(&file);
         return code;
-    cli_printer printer;
-    job->sink = cli_printing_sink(&printer, job->input, job->args->color);
+    }
     job->remarks.path = cli_shown_path(job->input);
     job->compile.remarks = remarks_sink(&job->remarks);
     if (job->emit == EMIT_CUBIN)
@@ -315,7 +355,8 @@ static int compile_all(compile_job *job)
     /* One target that cannot be served does not keep the others from being written. */
     int worst = CLI_OK;
     for (size_t i = 0; i < job->target_count; i++) {
-        int done = compile_for(job, job->targets[i]);
+        int done = compile_for(job, job->target_names[i]);
+        add_target(job, job->target_names[i], done);
         worst = done > worst ? done : worst;
     }
     int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
@@ -328,9 +369,29 @@ static int compile_all(compile_job *job)
     return worst;
 }
 
+static int compile_all(compile_job *job)
+{
+    cli_printer printer;
+    report_file_init(&job->report, job->input);
+    job->sink = job->json ? report_file_sink(&job->report) : cli_printing_sink(&printer, job->input, job->args->color);
+    if (job->json) {
+        cJSON *root = json_document(&job->doc, "compile");
+        json_text(&job->doc, root, "file", cli_shown_path(job->input));
+        job->targets = json_array(&job->doc, root, "targets");
+    }
+    int code = compile_targets(job);
+    if (job->json)
+        code = write_json(job, code);
+    report_file_release(&job->report);
+    return code;
+}
+
 static int run(cli_args *args)
 {
-    compile_job job = {.args = args, .emit = EMIT_UNSAID, .compile = {.opt_level = 3, .dump.write = print_dump}};
+    compile_job job = {.args = args,
+                       .emit = EMIT_UNSAID,
+                       .opt_level = 3,
+                       .compile = {.dump = cli_showing_writer(stderr)}};
     const char *value;
     bc_text_init(&job.remark_text, NULL);
     bc_text_init(&job.summary, NULL);
@@ -345,6 +406,8 @@ static int run(cli_args *args)
         take_targets(&job, "sm_80");
     if (job.target_count > 1 && job.output && strcmp(job.output, "-") == 0)
         return cli_usage(args, "several targets do not fit into one output; name a file");
+    if (job.json && job.output && strcmp(job.output, "-") == 0)
+        return cli_usage(args, "--json and -o - both want standard output; name a file");
     if (job.emit == EMIT_UNSAID)
         job.emit = job.output && ends_in(job.output, ".cubin") ? EMIT_CUBIN : EMIT_PTX;
     return compile_all(&job);

@@ -1,6 +1,7 @@
 /* tilevm diff: how two files differ, by what they say, by their text, or byte by byte. */
 #include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "bytecode/print.h"
 #include "tools/tilevm/compare.h"
 #include "tools/tilevm/inspect.h"
@@ -70,11 +71,11 @@ static void put_fields(bc_text *out, const compare_change *change, const char *i
     for (size_t i = 0; i < change->field_count; i++) {
         const compare_field *f = &change->fields[i];
         bc_text_puts(out, indent);
-        bc_text_str(out, f->name);
+        bc_text_visible(out, f->name, "");
         bc_text_puts(out, ": ");
-        bc_text_str(out, f->a.len ? f->a : bc_str("none"));
+        bc_text_visible(out, f->a.len ? f->a : bc_str("none"), "");
         bc_text_puts(out, " -> ");
-        bc_text_str(out, f->b.len ? f->b : bc_str("none"));
+        bc_text_visible(out, f->b.len ? f->b : bc_str("none"), "");
         bc_text_char(out, '\n');
     }
 }
@@ -122,7 +123,7 @@ static void put_entry_line(bc_text *out, const compare_change *change, tv_str *c
         return;
     *current = change->name;
     bc_text_puts(out, "entry ");
-    bc_text_str(out, change->name);
+    bc_text_visible(out, change->name, "");
     bc_text_puts(out, ":\n");
 }
 
@@ -141,7 +142,7 @@ static void put_change(bc_text *out, const diff_settings *s, diff_side *sides, c
         bc_text_puts(out, paint(s, change->kind));
     } else {
         bc_text_printf(out, "%s%s", paint(s, change->kind), nouns[change->scope]);
-        bc_text_str(out, change->name);
+        bc_text_visible(out, change->name, "");
         bc_text_printf(out, "%s\n",
                        change->kind == COMPARE_REMOVED ? ": only in the first file"
                        : change->kind == COMPARE_ADDED ? ": only in the second file"
@@ -225,7 +226,7 @@ static void json_change(json_doc *doc, cJSON *list, const compare_change *change
 static bool write_json(const diff_side *sides, const compare_result *result, cli_out *out)
 {
     json_doc doc = {0};
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, "diff");
     json_text(&doc, root, "a", sides[0].path);
     json_text(&doc, root, "b", sides[1].path);
     json_bool(&doc, root, "same", compare_same(result));
@@ -251,7 +252,7 @@ static int diff_structure(const diff_settings *s, diff_side *sides)
         bc_text text;
         bc_text_init(&text, NULL);
         put_result(&text, s, sides, &result);
-        cli_out_write(&out, text.ptr, text.len);
+        cli_out_show(&out, bc_text_get(&text), s->color);
         ok = !text.failed;
         bc_text_release(&text);
     }
@@ -281,7 +282,7 @@ static int diff_text(const diff_settings *s, const diff_side *sides)
          && unified_diff(&difference, cli_shown_path(sides[0].path), bc_text_get(&texts[0]),
                          cli_shown_path(sides[1].path), bc_text_get(&texts[1]), s->color, &same);
     if (ok && !s->quiet)
-        fwrite(difference.ptr ? difference.ptr : "", 1, difference.len, stdout);
+        cli_show(stdout, bc_text_get(&difference), s->color);
     for (unsigned i = 0; i < 2; i++)
         bc_text_release(&texts[i]);
     bc_text_release(&difference);
@@ -313,18 +314,25 @@ static int diff_bytes(const diff_settings *s, const diff_side *sides)
         return CLI_OK;
     if (s->quiet)
         return CLI_FAILED;
-    printf("%s and %s differ", cli_shown_path(sides[0].path), cli_shown_path(sides[1].path));
+    cli_print(stdout, "%s and %s differ", cli_shown_path(sides[0].path), cli_shown_path(sides[1].path));
     if (first < common)
-        printf(" first at byte 0x%04zx (%s): %02x, %02x; %zu byte%s of the first %zu", first,
-               section_at(&sides[0], first), a->bytes[first], b->bytes[first], differing, differing == 1 ? "" : "s",
-               common);
+        cli_print(stdout, " first at byte 0x%04zx (%s): %02x, %02x; %zu byte%s of the first %zu", first,
+                  section_at(&sides[0], first), a->bytes[first], b->bytes[first], differing, differing == 1 ? "" : "s",
+                  common);
     if (a->size != b->size)
-        printf("%s %zu bytes, %zu bytes", first < common ? "; sizes" : " in size:", a->size, b->size);
-    putchar('\n');
+        cli_print(stdout, "%s %zu bytes, %zu bytes", first < common ? "; sizes" : " in size:", a->size, b->size);
+    cli_print(stdout, "\n");
     return CLI_FAILED;
 }
 
 /* ---- the command ---- */
+
+/* 1 would mean that the files differ. */
+static int unopened(const diff_settings *s, const diff_side *sides)
+{
+    const char *path = sides[sides[0].module ? 1 : 0].path;
+    return s->json && !s->quiet ? json_unopened("diff", path, NULL, CLI_ERROR) : CLI_ERROR;
+}
 
 static int diff(cli_args *args, diff_settings *s, diff_side *sides)
 {
@@ -335,7 +343,7 @@ static int diff(cli_args *args, diff_settings *s, diff_side *sides)
     if (code == CLI_OK)
         code = s->bytes ? diff_bytes(s, sides) : s->text ? diff_text(s, sides) : diff_structure(s, sides);
     else
-        code = CLI_ERROR; /* 1 would mean that the files differ */
+        code = unopened(s, sides);
     for (unsigned i = 0; i < 2; i++)
         if (sides[i].module) {
             bc_op_printer_free(sides[i].texts.printer);

@@ -2,17 +2,18 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/json.h"
 #include "tools/tilevm/rule_examples.h"
 
-enum { OPT_LIST = 1, OPT_ALL, OPT_FORMAT, OPT_OUTPUT };
-enum { FORMAT_TEXT, FORMAT_MARKDOWN };
+enum { OPT_LIST = 1, OPT_ALL, OPT_FORMAT, OPT_JSON, OPT_OUTPUT };
+enum { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_JSON };
 
-#define FORMATS "text|markdown"
+#define FORMATS "text|markdown|json"
 
 static const cli_option options[] = {{OPT_LIST, 'l', "list", NULL, "list every rule with its title"},
                                      {OPT_ALL, 'a', "all", NULL, "explain every rule"},
                                      {OPT_FORMAT, 'f', "format", FORMATS, "form of the explanation (default text)"},
+                                     {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
                                      {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE"},
                                      {0}};
 
@@ -212,6 +213,36 @@ static void put_all_markdown(bc_text *out)
     put_aliases_markdown(out);
 }
 
+/* ---- JSON ---- */
+
+static void json_example(json_doc *doc, cJSON *item, const rule_example *example, const char *key, rule_field form,
+                         rule_field text)
+{
+    cJSON *part = json_object(doc, item, key);
+    json_text(doc, part, "form", example->field[form][0] ? "bytes" : "assembly");
+    json_text(doc, part, "text", example->field[text]);
+}
+
+static void json_rule(json_doc *doc, cJSON *rules, const tv_rule *rule, bool brief)
+{
+    rule_example example;
+    cJSON *item = json_object(doc, rules, NULL);
+    json_text(doc, item, "id", rule->id);
+    json_text(doc, item, "severity", severity_name(rule));
+    json_text(doc, item, "title", rule->title);
+    if (brief)
+        return;
+    json_text(doc, item, "text", rule->text);
+    if (rule->help[0])
+        json_text(doc, item, "help", rule->help);
+    if (!find_example(rule, &example))
+        return;
+    json_example(doc, item, &example, "fails", EXAMPLE_BAD_FORM, EXAMPLE_BAD);
+    if (example.field[EXAMPLE_MESSAGE][0])
+        json_text(doc, item, "report", example.field[EXAMPLE_MESSAGE]);
+    json_example(doc, item, &example, "passes", EXAMPLE_GOOD_FORM, EXAMPLE_GOOD);
+}
+
 /* ---- the command ---- */
 
 static void put_list(bc_text *out)
@@ -231,14 +262,14 @@ static void put_rule(bc_text *out, const tv_rule *rule, unsigned format, bool co
         put_text(out, rule, color);
 }
 
-static int write_text(const bc_text *text, const char *path)
+static int write_text(const bc_text *text, const char *path, bool color)
 {
     cli_out out;
     if (text->failed)
         return cli_error("out of memory");
     if (!cli_out_open(&out, path))
         return CLI_ERROR;
-    cli_out_write(&out, text->ptr, text->len);
+    cli_out_show(&out, bc_text_get(text), color);
     return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
@@ -247,6 +278,36 @@ typedef struct explain_settings {
     unsigned format;
     const char *output;
 } explain_settings;
+
+static int explain_json(const explain_settings *settings, char **ids, int id_count)
+{
+    json_doc doc = {0};
+    cli_out out;
+    cJSON *rules = json_array(&doc, json_document(&doc, "explain"), "rules");
+    const tv_rule *rule = NULL;
+    bool every = settings->list || settings->all;
+    for (size_t i = 0; every && (rule = tv_rule_at(i)) != NULL; i++)
+        json_rule(&doc, rules, rule, !settings->all);
+    for (int i = 0; !every && i < id_count && (rule = find_rule(ids[i])) != NULL; i++)
+        json_rule(&doc, rules, rule, false);
+    if (!cli_out_open(&out, settings->output))
+        return CLI_ERROR;
+    if (json_finish(&doc, &out))
+        return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+    cli_out_abort(&out);
+    return cli_error("out of memory");
+}
+
+/* Is there something to explain, and is all of it known? */
+static int check_ids(cli_args *args, const explain_settings *settings, char **ids, int id_count)
+{
+    if (settings->list || settings->all)
+        return CLI_OK;
+    for (int i = 0; i < id_count; i++)
+        if (!find_rule(ids[i]))
+            return no_such_rule(args, ids[i]);
+    return id_count ? CLI_OK : cli_usage(args, "which rule? 'tilevm explain --list' lists them");
+}
 
 static int explain(cli_args *args, const explain_settings *settings, char **ids, int id_count, bc_text *text)
 {
@@ -260,16 +321,10 @@ static int explain(cli_args *args, const explain_settings *settings, char **ids,
         for (size_t i = 0; (rule = tv_rule_at(i)) != NULL; i++)
             put_rule(text, rule, settings->format, color);
     } else {
-        for (int i = 0; i < id_count; i++) {
-            rule = find_rule(ids[i]);
-            if (!rule)
-                return no_such_rule(args, ids[i]);
-            put_rule(text, rule, settings->format, color);
-        }
-        if (!id_count)
-            return cli_usage(args, "which rule? 'tilevm explain --list' lists them");
+        for (int i = 0; i < id_count; i++)
+            put_rule(text, find_rule(ids[i]), settings->format, color);
     }
-    return write_text(text, settings->output);
+    return write_text(text, settings->output, color);
 }
 
 static int run(cli_args *args)
@@ -286,14 +341,20 @@ static int run(cli_args *args)
             if (!cli_choice(args, "--format", value, FORMATS, &settings.format))
                 return args->exit_code;
             break;
+        case OPT_JSON: settings.format = FORMAT_JSON; break;
         case OPT_OUTPUT: settings.output = value; break;
         case CLI_OPERAND: ids[id_count++] = args->argv[args->next - 1]; break;
         default: return args->exit_code;
         }
     }
+    int code = check_ids(args, &settings, ids, id_count);
+    if (code != CLI_OK)
+        return code;
+    if (settings.format == FORMAT_JSON)
+        return explain_json(&settings, ids, id_count);
     bc_text text;
     bc_text_init(&text, NULL);
-    int code = explain(args, &settings, ids, id_count, &text);
+    code = explain(args, &settings, ids, id_count, &text);
     bc_text_release(&text);
     return code;
 }

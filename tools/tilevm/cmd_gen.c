@@ -41,15 +41,7 @@ static int write_one(const gen_options *gen, const char *path)
     tv_module *m;
     if (gen_module(gen, &m) != TV_OK)
         return cli_error("out of memory");
-    cli_out out;
-    int code = CLI_ERROR;
-    if (cli_out_open(&out, path)) {
-        code = cli_exit_of(tv_module_write(m, (tv_sink){0}, cli_out_writer(&out)), path ? path : "<stdout>");
-        if (code != CLI_OK)
-            cli_out_abort(&out);
-        else if (!cli_out_commit(&out))
-            code = CLI_ERROR;
-    }
+    int code = cli_write_module(m, path ? path : "<stdout>", (tv_sink){0}, path);
     tv_module_close(m);
     return code;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "bytecode/print.h"
 #include "tools/tilevm/inspect.h"
 #include "tools/tilevm/json.h"
@@ -94,7 +95,7 @@ static void put_entry(bc_text *out, const inspect_info *info, size_t entry, tv_s
     const inspect_entry *e = &info->entries[entry];
     tv_signature *signature = NULL;
     bc_text_puts(out, "\nentry ");
-    bc_text_str(out, e->f->name->s);
+    bc_text_visible(out, e->f->name->s, "");
     bc_text_char(out, '\n');
     tv_status status = tv_signature_of_entry(info->m, entry, sink, &signature);
     out->failed |= status == TV_NO_MEMORY;
@@ -102,7 +103,7 @@ static void put_entry(bc_text *out, const inspect_info *info, size_t entry, tv_s
         unsigned convention = tv_signature_convention(signature);
         if (convention) {
             bc_text_puts(out, "  is ");
-            bc_text_str(out, tv_signature_function(signature));
+            bc_text_visible(out, tv_signature_function(signature), "");
             bc_text_printf(out, ", called as cutile_python_v%u, with\n", convention);
         }
         put_params(out, info->m, entry, signature);
@@ -177,7 +178,7 @@ static void put_constants(bc_text *out, const inspect_info *info)
         bc_text_printf(out, "  %9zu bytes, used %u time%s", c->blob->len, c->uses, plural(c->uses));
         if (c->op) {
             bc_text_printf(out, ", first at 0x%04x in ", (unsigned)c->op->offset);
-            bc_text_str(out, c->f->name->s);
+            bc_text_visible(out, c->f->name->s, "");
         }
         bc_text_char(out, '\n');
     }
@@ -198,7 +199,7 @@ static void put_globals(bc_text *out, const inspect_info *info)
     for (size_t i = 0; i < m->global_count; i++) {
         const bc_global *g = &m->globals[i];
         bc_text_printf(out, "%sglobal ", i ? "" : "\n");
-        bc_text_str(out, g->name->s);
+        bc_text_visible(out, g->name->s, "");
         bc_text_printf(out, ": %zu bytes, aligned to %llu%s%s\n", g->value->len, (unsigned long long)g->alignment,
                        g->visibility == BC_SymbolVisibility_private ? ", private" : "",
                        g->constant ? ", constant" : "");
@@ -211,7 +212,7 @@ static void put_all(bc_text *out, const inspect_info *info, const char *path, tv
     bc_text_printf(out, "%s: Tile IR bytecode 13.%d, %zu bytes", cli_shown_path(path), (int)m->version, m->size);
     if (m->producer) {
         bc_text_puts(out, ", made by ");
-        bc_text_str(out, m->producer->s);
+        bc_text_visible(out, m->producer->s, "");
     }
     bc_text_char(out, '\n');
     put_features(out, info);
@@ -362,7 +363,7 @@ static bool write_json(const inspect_info *info, const char *path, tv_sink sink,
     json_doc doc = {0};
     bc_text text;
     bc_text_init(&text, NULL);
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, "inspect");
     json_text(&doc, root, "path", path);
     json_version(&doc, root, "version", (int)m->version);
     json_version(&doc, root, "needs_version", (int)info->lowest);
@@ -399,7 +400,7 @@ static bool write_text(const inspect_info *info, const char *path, tv_sink sink,
     put_all(&text, info, path, sink);
     bool ok = !text.failed;
     if (ok)
-        cli_out_write(out, text.ptr, text.len);
+        cli_out_show(out, bc_text_get(&text), false);
     bc_text_release(&text);
     return ok;
 }
@@ -410,7 +411,7 @@ static int inspect(cli_args *args, const char *path, bool json, const char *outp
     int code;
     tv_module *module = cli_open_module(args, path, NULL, &file, &code);
     if (!module)
-        return code;
+        return json ? json_unopened("inspect", path, output, code) : code;
     cli_printer printer;
     tv_sink sink = cli_printing_sink(&printer, path, args->color);
     inspect_info info;

@@ -236,9 +236,10 @@ static int reduce_file(reducer *r, const char *path, const char *output, size_t 
         return cli_error("the command does not fail on %s itself", path);
     reduce(r);
     int code = save(r, output);
+    if (code == CLI_OK && !r->quiet && isatty(2))
+        fputc('\r', stderr);
     if (code == CLI_OK && !r->quiet)
-        fprintf(stderr, "%s%s: %zu bytes, from %zu, after %u runs\n", isatty(2) ? "\r" : "", output, r->best.len,
-                original, r->runs);
+        cli_print(stderr, "%s: %zu bytes, from %zu, after %u runs\n", output, r->best.len, original, r->runs);
     return code;
 }
 

@@ -56,7 +56,7 @@ static const cli_option options[] = {
      "in a loop (default: the last)"},
     {OPT_CHECK, 0, "check", "LIST",
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
-    {OPT_JSON, 0, "json", NULL, "one JSON document on standard output"},
+    {OPT_JSON, 'J', "json", NULL, "one JSON document on standard output"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list the arrays"},
     {0}};
 
@@ -224,7 +224,7 @@ static int finish(run_job *job)
 {
     io_error error = {{0}};
     if (!check_guards(job, &error))
-        return run_fail(&error);
+        return run_fail(job, &error);
     if (job->outcome == RUN_OUTSIDE) {
         if (!job->options.json)
             cli_error("%s", job->message);
@@ -232,7 +232,7 @@ static int finish(run_job *job)
     }
     if (!run_trace_finish(job, &error) || !compare_results(job, &error)
         || !arg_save_all(job->saves, job->save_count, &error))
-        return run_fail(&error);
+        return run_fail(job, &error);
     if (!job->options.json && !run_report_text(job))
         return cli_error("out of memory");
     return job->outcome == RUN_OK ? CLI_OK : CLI_FAILED;
@@ -245,7 +245,7 @@ static int run_job_steps(run_job *job)
     if (code != CLI_OK || job->options.params)
         return code;
     if (!run_trace_prepare(job, &error) || !arg_save_check(job->saves, job->save_count, &error))
-        return run_fail(&error);
+        return run_fail(job, &error);
     code = run_backend_kernel(job);
     return code == CLI_OK ? finish(job) : code;
 }
@@ -264,10 +264,11 @@ static int run(cli_args *args)
     job->sink = job->options.json ? report_file_sink(&job->report)
                                   : cli_printing_sink(&job->printer, job->options.path, args->color);
     int code = run_job_steps(job);
-    if (job->options.json && code == CLI_ERROR) {
-        cli_out out = {.file = stderr};
-        report_text_file(&job->report, 0, false, &out);
-    } else if (job->options.json && !job->options.params && !run_report_json(job)) {
+    if (code == CLI_ERROR)
+        job->outcome = RUN_ERROR;
+    if (job->options.json && code == CLI_ERROR)
+        report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
+    if (job->options.json && !run_report_json(job)) {
         code = cli_error("out of memory");
     }
     run_against_free(job->against);

@@ -10,7 +10,7 @@
 #include "tools/tilevm/progress.h"
 #include "tools/tilevm/report.h"
 
-enum { OPT_STRICT = 1, OPT_TARGET, OPT_PROFILE, OPT_MAX_ERRORS, OPT_FORMAT, OPT_OUTPUT, OPT_JOBS, OPT_QUIET };
+enum { OPT_STRICT = 1, OPT_TARGET, OPT_PROFILE, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_JOBS, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
 enum { PROFILE_HARDWARE, PROFILE_REFERENCE };
 enum { DEFAULT_MAX_ERRORS = 20 };
@@ -25,6 +25,7 @@ static const cli_option options[] = {
      "with --target: what the hardware can run at all (default), or what\nNVIDIA's compiler accepts for it"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop a file after N errors (default 20)"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
+    {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
     {OPT_JOBS, 'j', "jobs", "N", "threads (default: one for each processor)"},
     {OPT_QUIET, 'q', "quiet", NULL, "print no report; the exit code tells"},
@@ -178,7 +179,7 @@ static bool check_all(verify_job *job, cli_out *out)
 static bool write_report(const verify_job *job, const report_totals *totals, cli_out *out, bool color)
 {
     switch (job->settings->format) {
-    case FORMAT_JSON: return report_json(job->files, job->count, out);
+    case FORMAT_JSON: return report_json(job->files, job->count, "verify", out);
     case FORMAT_SARIF: return report_sarif(job->files, job->count, out);
     case FORMAT_JUNIT: return report_junit(job->files, job->count, "verify", out);
     default: report_text_summary(totals, color, out); return true;
@@ -241,6 +242,7 @@ static bool set_option(cli_args *args, verify_settings *settings, int id, const 
         settings->verify.max_errors = (unsigned)number;
         return true;
     case OPT_FORMAT: return cli_choice(args, "--format", value, FORMATS, &settings->format);
+    case OPT_JSON: settings->format = FORMAT_JSON; return true;
     case OPT_OUTPUT: settings->output = value; return true;
     case OPT_JOBS:
         if (!cli_number(args, "--jobs", value, 1, 1024, &number))

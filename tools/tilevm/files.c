@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/cli.h"
 
 const char *cli_shown_path(const char *path)
@@ -27,7 +28,8 @@ bool cli_problem(const char *path, const char *what, char **out_error)
         return false;
     bc_text text;
     bc_text_init(&text, NULL);
-    bc_text_printf(&text, "%s: %s", cli_shown_path(path), what);
+    bc_text_visible(&text, bc_str(cli_shown_path(path)), ""); /* a newline in a name begins no line of its own */
+    bc_text_printf(&text, ": %s", what);
     if (text.failed)
         bc_text_release(&text);
     *out_error = text.ptr; /* the default allocator is malloc */
@@ -111,8 +113,19 @@ void cli_file_free(cli_file *file)
 
 /* ---- writing ---- */
 
+/* What mkstemp, which makes files private, does not give: the permissions of the file that is replaced, or those that
+   open would have given a new one. */
+static mode_t new_mode(const struct stat *replaced)
+{
+    if (replaced)
+        return replaced->st_mode & 0777;
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
 /* A name beside the final one, so that the rename stays on one file system. */
-static bool open_temporary(cli_out *out)
+static bool open_temporary(cli_out *out, mode_t mode)
 {
     bc_text name;
     bc_text_init(&name, NULL);
@@ -125,13 +138,29 @@ static bool open_temporary(cli_out *out)
         out->temporary = NULL;
         return false;
     }
-    mode_t mask = umask(0); /* mkstemp makes files private; give it what open would have given */
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
+    fchmod(fd, mode);
     out->file = fdopen(fd, "wb");
     if (!out->file)
         close(fd);
     return out->file != NULL;
+}
+
+/* Even root is refused what has no permission to be written: somebody meant it to stay. */
+const char *cli_out_refusal(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? "it is a link to what is not there" : NULL;
+    bool writable = !S_ISREG(info.st_mode) || ((info.st_mode & 0222) && access(path, W_OK) == 0);
+    return writable ? NULL : "it is read-only";
+}
+
+/* Links stay; the file that they lead to is replaced. Owned by the caller; NULL with errno. */
+static char *real_name(const char *path)
+{
+    struct stat info;
+    bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    return is_link ? realpath(path, NULL) : strdup(path);
 }
 
 bool cli_out_open(cli_out *out, const char *path)
@@ -141,16 +170,17 @@ bool cli_out_open(cli_out *out, const char *path)
         out->file = stdout;
         return true;
     }
+    const char *refusal = cli_out_refusal(path);
     struct stat info;
-    bool regular = stat(path, &info) != 0 || S_ISREG(info.st_mode);
-    out->path = strdup(path);
-    if (out->path && regular)
-        open_temporary(out);
+    bool exists = stat(path, &info) == 0;
+    out->path = refusal ? NULL : real_name(path);
+    if (out->path && (!exists || S_ISREG(info.st_mode)))
+        open_temporary(out, new_mode(exists ? &info : NULL));
     else if (out->path)
         out->file = fopen(path, "wb");
     if (out->file)
         return true;
-    cli_error("%s: cannot write: %s", path, cli_errno());
+    cli_error("%s: cannot write: %s", path, refusal ? refusal : cli_errno());
     cli_out_abort(out);
     return false;
 }
@@ -168,12 +198,12 @@ void cli_out_write(cli_out *out, const void *bytes, size_t size)
         fail_out(out, errno);
 }
 
-void cli_out_text(cli_out *out, bc_text *text)
+void cli_out_text(cli_out *out, bc_text *text, bool color)
 {
     if (text->failed)
         fail_out(out, ENOMEM);
     else
-        cli_out_write(out, text->ptr, text->len);
+        cli_out_show(out, bc_text_get(text), color);
     bc_text_release(text);
 }
 

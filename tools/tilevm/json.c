@@ -6,36 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at p, 0 when there is none. Surrogates and overlong forms are none. */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-    unsigned char c = p[0];
-    size_t len = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-    if (len == 0 || len > left)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] >= 0xa0) || (c == 0xf0 && p[1] < 0x90)
-        || (c == 0xf4 && p[1] >= 0x90))
-        return 0;
-    return len;
-}
-
-void json_clean_utf8(bc_text *out, tv_str s)
-{
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    for (size_t i = 0; i < s.len;) {
-        size_t len = utf8_len(p + i, s.len - i);
-        if (len == 0 || p[i] == 0) { /* cJSON strings end at a zero byte */
-            bc_text_puts(out, "\xef\xbf\xbd");
-            i++;
-        } else {
-            bc_text_bytes(out, p + i, len);
-            i += len;
-        }
-    }
-}
+#include "bytecode/base/visible.h"
 
 static cJSON *add(json_doc *doc, cJSON *parent, const char *key, cJSON *item)
 {
@@ -60,6 +31,15 @@ cJSON *json_object(json_doc *doc, cJSON *parent, const char *key)
     return add(doc, parent, key, cJSON_CreateObject());
 }
 
+cJSON *json_document(json_doc *doc, const char *command)
+{
+    char schema[32];
+    snprintf(schema, sizeof schema, "tilevm-%s/1", command);
+    cJSON *root = json_object(doc, NULL, NULL);
+    json_text(doc, root, "schema", schema);
+    return root;
+}
+
 cJSON *json_array(json_doc *doc, cJSON *parent, const char *key)
 {
     return add(doc, parent, key, cJSON_CreateArray());
@@ -69,7 +49,7 @@ void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value)
 {
     bc_text clean;
     bc_text_init(&clean, NULL);
-    json_clean_utf8(&clean, value);
+    bc_text_utf8(&clean, value);
     doc->failed |= clean.failed;
     add(doc, parent, key, cJSON_CreateString(clean.ptr ? clean.ptr : ""));
     bc_text_release(&clean);
@@ -125,4 +105,22 @@ bool json_finish(json_doc *doc, cli_out *out)
     cli_out_write(out, "\n", 1);
     cJSON_free(text);
     return true;
+}
+
+int json_unopened(const char *command, const char *path, const char *output, int code)
+{
+    cli_out out;
+    json_doc doc = {0};
+    cJSON *root = json_document(&doc, command);
+    json_text(&doc, root, "path", path);
+    json_text(&doc, root, "problem", "it cannot be opened");
+    if (!cli_out_open(&out, output)) {
+        doc.failed = true; /* it was said */
+        json_finish(&doc, &out);
+        return CLI_ERROR;
+    }
+    if (json_finish(&doc, &out))
+        return cli_out_commit(&out) ? code : CLI_ERROR;
+    cli_out_abort(&out);
+    return cli_error("out of memory");
 }

@@ -12,6 +12,10 @@ typedef struct json_doc {
     bool failed; /* out of memory at some point */
 } json_doc;
 
+/* The root of what a command prints: its first member, "schema", says which form this is, "tilevm-run/1". A member that
+   goes or means something else makes the number higher; docs/json.md describes them. */
+cJSON *json_document(json_doc *doc, const char *command);
+
 /* parent: an object, with the member's name in key; or an array, with key NULL. NULL as parent makes the root. Nothing
    happens after a failure; NULL is fine as a parent then. */
 cJSON *json_object(json_doc *doc, cJSON *parent, const char *key);
@@ -26,10 +30,11 @@ void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value);
 void json_real(json_doc *doc, cJSON *parent, const char *key, double value);
 void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value);
 
+/* The document of a command for which a file could not be opened, which standard error explains; output as for
+   cli_out_open. Gives code. */
+int json_unopened(const char *command, const char *path, const char *output, int code);
+
 /* Prints the document and releases it. False: out of memory; nothing was written. */
 bool json_finish(json_doc *doc, cli_out *out);
-
-/* Appends s to out with every byte that is not part of a UTF-8 character replaced by U+FFFD. */
-void json_clean_utf8(bc_text *out, tv_str s);
 
 #endif

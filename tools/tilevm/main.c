@@ -57,10 +57,18 @@ static int unknown_command(const char *name)
     return CLI_ERROR;
 }
 
+static const cli_option no_options[] = {{0}};
+static const cli_command command_help = {
+    "help", "[COMMAND]", "show the options of a command", "Without a command it lists the commands.", no_options, NULL};
+
 static int help(int argc, char **argv)
 {
     if (argc < 3) {
         print_overview(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(argv[2], "help") == 0 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0) {
+        cli_print_help(&command_help, stdout);
         return CLI_OK;
     }
     const cli_command *command = cli_command_find(argv[2]);

@@ -18,10 +18,14 @@ static const cli_option common_options[] = {{OPTION_COLOR, 0, "color", "auto|alw
 
 static void print_message(const char *prefix, const char *command, const char *format, va_list args)
 {
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_printf(&text, "%s%s%s: ", prefix, command ? " " : "", command ? command : "");
+    bc_text_vprintf(&text, format, args);
+    bc_text_char(&text, '\n');
     fflush(stdout);
-    fprintf(stderr, "%s%s%s: ", prefix, command ? " " : "", command ? command : "");
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    cli_show(stderr, bc_text_get(&text), false);
+    bc_text_release(&text);
 }
 
 int cli_usage(cli_args *args, const char *format, ...)
@@ -30,7 +34,7 @@ int cli_usage(cli_args *args, const char *format, ...)
     va_start(list, format);
     print_message("tilevm", args->command->name, format, list);
     va_end(list);
-    fprintf(stderr, "run 'tilevm %s --help' for its options\n", args->command->name);
+    cli_print(stderr, "run 'tilevm %s --help' for its options\n", args->command->name);
     return args->exit_code = CLI_ERROR;
 }
 

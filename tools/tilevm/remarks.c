@@ -1,11 +1,10 @@
 /* Writes remarks. Names of kernels and files come from the input and may hold anything. */
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tools/tilevm/json.h"
 
 static const char *const kind_names[TV_REMARK_KIND_COUNT] = {"passed", "missed", "analysis"};
 
@@ -65,8 +64,7 @@ bool remarks_wanted(const remarks *r)
 
 static void put_clean(bc_text *out, tv_str s)
 {
-    for (size_t i = 0; i < s.len; i++)
-        bc_text_char(out, (unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i]);
+    bc_text_visible(out, s, "");
 }
 
 static void put_place(bc_text *out, const char *path, const tv_remark *remark)
@@ -104,7 +102,7 @@ static void put_quoted(bc_text *out, tv_str s)
 {
     bc_text clean;
     bc_text_init(&clean, NULL);
-    json_clean_utf8(&clean, s);
+    bc_text_utf8(&clean, s);
     bool plain = true;
     for (size_t i = 0; i < clean.len; i++)
         plain = plain && (unsigned char)clean.ptr[i] >= 0x20 && clean.ptr[i] != 0x7f;

@@ -47,7 +47,7 @@ void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file);
 
 /* Whole documents. command: "verify" or "check". False: out of memory. */
-bool report_json(const report_file *files, size_t count, cli_out *out);
+bool report_json(const report_file *files, size_t count, const char *command, cli_out *out);
 bool report_sarif(const report_file *files, size_t count, cli_out *out);
 bool report_junit(const report_file *files, size_t count, const char *command, cli_out *out);
 

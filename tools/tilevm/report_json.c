@@ -76,12 +76,12 @@ static void add_file(json_doc *doc, cJSON *list, const report_file *file)
     report_json_diags(doc, item, file);
 }
 
-bool report_json(const report_file *files, size_t count, cli_out *out)
+bool report_json(const report_file *files, size_t count, const char *command, cli_out *out)
 {
     json_doc doc = {0};
     report_totals totals;
     report_count(files, count, &totals);
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, command);
     cJSON *tool = json_object(&doc, root, "tool");
     json_text(&doc, tool, "name", "tilevm");
     json_text(&doc, tool, "version", TV_VERSION);

@@ -3,15 +3,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/report.h"
 
 bool cli_use_color(cli_when when, FILE *stream)
 {
     if (when != CLI_AUTO)
         return when == CLI_ALWAYS;
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR"), *force = getenv("FORCE_COLOR"), *term = getenv("TERM");
     if (no_color && no_color[0])
         return false;
+    if (force && force[0])
+        return strcmp(force, "0") != 0;
     return isatty(fileno(stream)) && !(term && strcmp(term, "dumb") == 0);
 }
 
@@ -22,26 +25,28 @@ static const char *const severity_colors[] = {
 #define GREEN "\033[1;32m"
 #define PLAIN "\033[0m"
 
-/* Untrusted text on a terminal: control characters become visible escapes. */
 static void put_clean(bc_text *out, tv_str s)
 {
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if (c < 0x20 || c == 0x7f)
-            bc_text_printf(out, "\\x%02x", c);
-        else
-            bc_text_char(out, (char)c);
-    }
+    bc_text_visible(out, s, "");
+}
+
+/* Columns that text takes which was made visible. */
+static size_t shown_columns(tv_str s)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < s.len; i++)
+        width += ((unsigned char)s.ptr[i] & 0xc0) != 0x80; /* continuation bytes take no column */
+    return width;
 }
 
 /* Columns of the first len bytes of s as put_clean writes them. */
 static size_t columns(tv_str s, size_t len)
 {
-    size_t width = 0;
-    for (size_t i = 0; i < len && i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        width += c < 0x20 || c == 0x7f ? 4 : (c & 0xc0) != 0x80; /* continuation bytes take no column */
-    }
+    bc_text shown;
+    bc_text_init(&shown, NULL);
+    put_clean(&shown, (tv_str){s.ptr, len < s.len ? len : s.len});
+    size_t width = shown_columns(bc_text_get(&shown));
+    bc_text_release(&shown);
     return width;
 }
 
@@ -70,8 +75,8 @@ static void put_op(bc_text *out, const tv_diag *diag, const char *lead, bool col
         bc_text_printf(out, ", op %u", (unsigned)diag->op_index);
     if (diag->op_text.len) {
         tv_str prefix = {out->ptr ? out->ptr + start : "", out->ptr ? out->len - start : 0};
-        bool wide = columns(prefix, prefix.len) > LONG_PREFIX;
-        size_t indent = !in_function ? 3 : wide ? 6 : columns(prefix, prefix.len) + 3;
+        bool wide = shown_columns(prefix) > LONG_PREFIX;
+        size_t indent = !in_function ? 3 : wide ? 6 : shown_columns(prefix) + 3;
         bc_text_puts(out, !in_function ? "" : wide ? ":\n      " : ":  ");
         put_clean(out, diag->op_text);
         if (diag->caret_len) {
@@ -137,9 +142,9 @@ static void print_now(void *user, const tv_diag *diag)
     bc_text_init(&text, NULL);
     cli_diag_text(&text, printer->path, diag, printer->color);
     if (text.failed)
-        fprintf(stderr, "%s: %s[%s]: out of memory\n", printer->path, severity_names[diag->severity], diag->rule);
+        cli_print(stderr, "%s: %s[%s]: out of memory\n", printer->path, severity_names[diag->severity], diag->rule);
     else
-        fwrite(text.ptr, 1, text.len, stderr);
+        cli_show(stderr, bc_text_get(&text), printer->color);
     bc_text_release(&text);
 }
 
@@ -151,6 +156,13 @@ tv_sink cli_printing_sink(cli_printer *printer, const char *path, cli_when color
 
 /* ---- reports of tilevm verify ---- */
 
+static void put_stopped(bc_text *out, const report_file *file)
+{
+    put_clean(out, bc_str(cli_shown_path(file->path)));
+    bc_text_printf(out, ": stopped after %u error%s; --max-errors N shows more\n", file->errors,
+                   file->errors == 1 ? "" : "s");
+}
+
 void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out)
 {
     bc_text text;
@@ -158,9 +170,8 @@ void report_text_file(const report_file *file, unsigned max_errors, bool color, 
     for (size_t i = 0; i < file->count; i++)
         cli_diag_text(&text, cli_shown_path(file->path), &file->diags[i], color);
     if (file->errors >= max_errors)
-        bc_text_printf(&text, "%s: stopped after %u error%s; --max-errors N shows more\n", cli_shown_path(file->path),
-                       file->errors, file->errors == 1 ? "" : "s");
-    cli_out_text(out, &text);
+        put_stopped(&text, file);
+    cli_out_text(out, &text, color);
 }
 
 static void put_count(bc_text *out, const char *separator, size_t count, const char *noun, const char *plural)
@@ -182,5 +193,5 @@ void report_text_summary(const report_totals *totals, bool color, cli_out *out)
     put_count(&text, "; ", totals->errors, "error", "s");
     put_count(&text, totals->errors ? ", " : "; ", totals->warnings, "warning", "s");
     bc_text_printf(&text, "%s\n", color ? PLAIN : "");
-    cli_out_text(out, &text);
+    cli_out_text(out, &text, color);
 }

@@ -42,7 +42,15 @@ typedef struct run_expect {
 
 typedef enum run_where { RUN_ON_AUTO, RUN_ON_CPU, RUN_ON_CUDA } run_where;
 
-typedef enum run_outcome { RUN_OK, RUN_DIFFERENT, RUN_TRAPPED, RUN_FINDINGS, RUN_OUTSIDE, RUN_INVALID } run_outcome;
+typedef enum run_outcome {
+    RUN_OK,
+    RUN_DIFFERENT,
+    RUN_TRAPPED,
+    RUN_FINDINGS,
+    RUN_OUTSIDE,
+    RUN_INVALID,
+    RUN_ERROR
+} run_outcome;
 
 typedef struct run_options {
     const char *path; /* of the bytecode */
@@ -140,9 +148,10 @@ typedef struct run_job {
     bool broke_off;   /* the kernel was stopped, and made-up arguments may have led to that */
     bool ran;
     run_outcome outcome;
-    char message[2048];          /* RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: what the driver says */
-    const char *rule;            /* the L rule that message is about, or NULL */
-    char device[200];            /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
+    char message[2048]; /* RUN_ERROR: what could not be done; RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU:
+                           what the driver says */
+    const char *rule;   /* the L rule that message is about, or NULL */
+    char device[200];   /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
     char not_device[512];        /* why `auto` did not take a GPU */
     double kernel_ms;            /* on a GPU */
     struct run_against *against; /* with --against, once both have run */
@@ -175,7 +184,7 @@ tv_status run_made_up_status(run_job *job, tv_status status);
 /* Makes the machine and runs the kernel. */
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
 /* Prints the error, unless that was done already; gives CLI_ERROR. */
-int run_fail(const io_error *error);
+int run_fail(run_job *job, const io_error *error);
 
 /* "c", "xs[1]" */
 void run_array_name(const arg_value *value, size_t k, char *out, size_t size);

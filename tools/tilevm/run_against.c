@@ -41,7 +41,7 @@ static int run_other_image(const run_job *job, run_device *device)
     return code == LD_CUDA_SUCCESS ? CLI_OK : cli_error("%s: %s", job->options.against, tvGetLastErrorMessage());
 }
 
-static int compare_pair(const run_job *job, const run_device *device, run_against *a, const arg_value *value, size_t k)
+static int compare_pair(run_job *job, const run_device *device, run_against *a, const arg_value *value, size_t k)
 {
     const arg_array *array = &value->arrays[k];
     run_pair *pair = &a->pairs[a->pair_count];
@@ -54,7 +54,7 @@ static int compare_pair(const run_job *job, const run_device *device, run_agains
     pair->got = run_copy_array(&device->memory, &a->here, array);
     pair->want = run_copy_array(&device->memory, &a->there, array);
     if (!arg_compare(&pair->got, &pair->want, &tolerance, &pair->comparison, &error))
-        return run_fail(&error);
+        return run_fail(job, &error);
     a->pair_count++;
     a->differs |= pair->comparison.wrong > 0;
     return CLI_OK;

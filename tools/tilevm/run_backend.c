@@ -17,12 +17,6 @@ static bool show_progress(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-static bool print_output(void *user, const void *bytes, size_t size)
-{
-    (void)user;
-    return fwrite(bytes, 1, size, stdout) == size;
-}
-
 /* Keeps the first MiB, for the JSON document. */
 static bool keep_output(void *user, const void *bytes, size_t size)
 {
@@ -40,7 +34,7 @@ static int run_on_cpu(run_job *job)
     cli_progress progress;
     cli_progress_start(&progress, "tile blocks",
                        (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
-    vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : (tv_writer){.write = print_output};
+    vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : cli_showing_writer(stdout);
     vm.progress = show_progress;
     vm.user = job;
     job->progress = &progress;
@@ -79,7 +73,7 @@ static void show_warning(void *user, int severity, const char *text)
 {
     (void)user;
     if (severity == TV_WARNING)
-        fprintf(stderr, "tilevm: warning: %s\n", text);
+        cli_print(stderr, "tilevm: warning: %s\n", text);
 }
 
 /* The kernel on the device, once it could be loaded. */
@@ -87,10 +81,12 @@ static tvResult launch(run_job *job, run_device *device, const run_kernel *kerne
 {
     bc_text output;
     bc_text_init(&output, NULL);
-    device->output = job->options.json ? &output : NULL;
+    device->output = &output;
     tvResult code = run_device_run(device, kernel, NULL, 0, &job->kernel_ms);
     device->output = NULL;
-    if (output.len)
+    if (!job->options.json)
+        cli_show(stdout, bc_text_get(&output), false);
+    else if (output.len)
         keep_output(job, output.ptr, output.len < MAX_OUTPUT ? output.len : MAX_OUTPUT);
     job->output_cut |= output.len > MAX_OUTPUT;
     bc_text_release(&output);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "bytecode/print.h"
 #include "tools/tilevm/json.h"
 #include "tools/tilevm/run_replay.h"
@@ -307,7 +308,7 @@ static void put_place(bc_text *out, const run_job *job, uint32_t index)
     bc_text_printf(out, "op %u %s", index, bc_info(op)->name);
     if (bc_source_place(job->module, op->loc, &file, &line, &column)) {
         bc_text_puts(out, " at ");
-        json_clean_utf8(out, file);
+        bc_text_visible(out, file, "");
         bc_text_printf(out, ":%u", line);
     }
     bc_text_printf(out, ", byte 0x%04x", op->offset);

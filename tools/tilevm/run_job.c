@@ -87,8 +87,9 @@ bool run_take_checks(cli_args *args, const char *what, const char *value, uint32
 
 /* ---- the module ---- */
 
-int run_fail(const io_error *error)
+int run_fail(run_job *job, const io_error *error)
 {
+    snprintf(job->message, sizeof job->message, "%s", error->text);
     return error->text[0] ? cli_error("%s", error->text) : CLI_ERROR;
 }
 
@@ -116,11 +117,21 @@ static tv_status verify_module(run_job *job)
     return tv_module_verify(job->module, NULL, (tv_sink){.user = &filter, .report = pass_on});
 }
 
+static int run_usage(run_job *job, const char *message)
+{
+    snprintf(job->message, sizeof job->message, "%s", message);
+    return cli_usage(job->args, "%s", message);
+}
+
 static int open_module(run_job *job)
 {
     const char *path = job->options.path;
-    if (!cli_read_or_say(path, &job->file))
-        return CLI_ERROR;
+    char *problem = NULL;
+    if (!cli_read(path, &job->file, &problem)) {
+        snprintf(job->message, sizeof job->message, "%s", problem ? problem : "");
+        free(problem);
+        return cli_error("%s", job->message);
+    }
     job->outcome = RUN_INVALID;
     tv_status status = tv_module_open(job->file.bytes, job->file.size, NULL, job->sink, &job->module);
     if (status == TV_OK)
@@ -491,7 +502,7 @@ int run_job_prepare(run_job *job)
     if (code != CLI_OK)
         return code;
     if (!job->options.params && !read_argument_file(job, &error))
-        return run_fail(&error);
+        return run_fail(job, &error);
     if (job->options.params && !job->options.entry)
         return run_print_params(job, SIZE_MAX);
     code = choose_entry(job);
@@ -500,11 +511,11 @@ int run_job_prepare(run_job *job)
     if (job->options.params)
         return run_print_params(job, job->entry);
     if (!job->options.has_grid)
-        return cli_usage(job->args, "how many tile blocks? say --grid X[,Y[,Z]]");
+        return run_usage(job, "how many tile blocks? say --grid X[,Y[,Z]]");
     job->budget.limit = arg_memory_limit();
     const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .budget = &job->budget};
     if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))
-        return run_fail(&error);
+        return run_fail(job, &error);
     if (job->synthesised)
         run_made_up_listen(job);
     return cli_exit_of(run_job_call(job, address_here, NULL, &job->call), job->options.path);

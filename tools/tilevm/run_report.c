@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "bytecode/number.h"
 #include "tools/tilevm/json.h"
 #include "tools/tilevm/run_against.h"
@@ -26,10 +27,10 @@ static tv_status put_entry(const run_job *job, size_t entry, bc_text *out)
     tv_str symbol = tv_module_entry_name(job->module, entry);
     TV_TRY(tv_signature_of_entry(job->module, entry, job->sink, &signature));
     tv_str function = tv_signature_function(signature);
-    bc_text_str(out, function);
+    bc_text_visible(out, function, "");
     if (!bc_str_eq(function, symbol)) {
         bc_text_puts(out, "  ");
-        bc_text_str(out, symbol);
+        bc_text_visible(out, symbol, "");
     }
     bc_text_char(out, '\n');
     for (size_t i = 0; i < tv_signature_param_count(signature); i++)
@@ -49,7 +50,7 @@ int run_print_params(const run_job *job, size_t entry)
     if (status == TV_OK && text.failed)
         status = TV_NO_MEMORY;
     if (status == TV_OK)
-        fwrite(bc_text_words(&text), 1, text.len, stdout);
+        cli_show(stdout, bc_text_get(&text), false);
     bc_text_release(&text);
     return cli_exit_of(status, job->options.path);
 }
@@ -59,7 +60,7 @@ int run_print_params(const run_job *job, size_t entry)
 /* A printable copy of a name: "xs[1]" for arrays of lists. */
 static void put_name(bc_text *out, const arg_value *value, size_t array)
 {
-    json_clean_utf8(out, bc_str(value->name));
+    bc_text_visible(out, bc_str(value->name), "");
     if (value->leaf->kind == TV_PARAM_LIST)
         bc_text_printf(out, "[%zu]", array);
 }
@@ -278,7 +279,7 @@ bool run_report_text(const run_job *job)
         put_stats(job, &text);
     bool whole = !text.failed;
     if (whole)
-        fwrite(bc_text_words(&text), 1, text.len, stdout);
+        cli_show(stdout, bc_text_get(&text), false);
     bc_text_release(&text);
     return whole;
 }
@@ -541,9 +542,10 @@ bool run_report_json(const run_job *job)
 {
     static const char *const outcomes[] = {[RUN_OK] = "ok",           [RUN_DIFFERENT] = "different",
                                            [RUN_TRAPPED] = "trapped", [RUN_FINDINGS] = "findings",
-                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid"};
+                                           [RUN_OUTSIDE] = "outside", [RUN_INVALID] = "invalid",
+                                           [RUN_ERROR] = "error"};
     json_doc doc = {0};
-    cJSON *root = json_object(&doc, NULL, NULL);
+    cJSON *root = json_document(&doc, "run");
     json_text(&doc, root, "file", cli_shown_path(job->options.path));
     if (job->signature) {
         json_str(&doc, root, "entry", tv_module_entry_name(job->module, job->entry));

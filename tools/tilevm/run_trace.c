@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "bytecode/module.h"
 #include "bytecode/number.h"
 #include "tools/tilevm/json.h"
@@ -329,7 +330,7 @@ static void put_line(const run_traced *r)
         bc_text_printf(&text, "#%u", (unsigned)r->result);
     if (r->line) {
         bc_text_puts(&text, " at ");
-        json_clean_utf8(&text, r->file);
+        bc_text_visible(&text, r->file, "");
         bc_text_printf(&text, ":%u", (unsigned)r->line);
     }
     bc_text_printf(&text, ": %s[", r->element);
@@ -348,7 +349,7 @@ static void put_line(const run_traced *r)
     if (r->count > r->shown && !is_pointer)
         run_put_figures(&text, r->dtype, &r->summary);
     bc_text_char(&text, '\n');
-    fputs(text.failed ? "out of memory\n" : bc_text_words(&text), stderr);
+    cli_show(stderr, text.failed ? bc_str("out of memory\n") : bc_text_get(&text), false);
     bc_text_release(&text);
 }
 
@@ -473,8 +474,8 @@ bool run_trace_finish(run_job *job, io_error *error)
 {
     run_trace *t = &job->trace;
     if (t->hidden && !job->options.json)
-        fprintf(stderr, "%llu more values were not shown; --trace-max raises the limit\n",
-                (unsigned long long)t->hidden);
+        cli_print(stderr, "%llu more values were not shown; --trace-max raises the limit\n",
+                  (unsigned long long)t->hidden);
     for (size_t i = 0; i < t->dump_count; i++)
         if (!check_dump(&t->dumps[i], error))
             return false;

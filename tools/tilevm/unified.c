@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bytecode/base/arena.h"
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/lcs.h"
 
 enum { CONTEXT = 3 };
@@ -89,7 +90,7 @@ static void put_line(const unified_writer *w, char sign, tv_str line)
     const char *color = !w->color ? "" : sign == '-' ? "\033[31m" : sign == '+' ? "\033[32m" : "";
     bc_text_puts(w->out, color);
     bc_text_char(w->out, sign);
-    bc_text_str(w->out, line);
+    bc_text_visible(w->out, line, "\t");
     bc_text_puts(w->out, *color ? "\033[0m\n" : "\n");
 }
 
@@ -164,7 +165,11 @@ bool unified_diff(bc_text *out, const char *a_name, tv_str a, const char *b_name
     line_list la = {0}, lb = {0};
     bool ok = split_both(&arena, a, b, &la, &lb);
     if (ok) {
-        bc_text_printf(out, "%s--- %s\n+++ %s%s\n", color ? "\033[1m" : "", a_name, b_name, color ? "\033[0m" : "");
+        bc_text_puts(out, color ? "\033[1m--- " : "--- ");
+        bc_text_visible(out, bc_str(a_name), "");
+        bc_text_puts(out, "\n+++ ");
+        bc_text_visible(out, bc_str(b_name), "");
+        bc_text_puts(out, color ? "\033[0m\n" : "\n");
         put_hunks(&(unified_writer){out, &la, &lb, color});
     }
     bc_arena_release(&arena);

@@ -1,0 +1,74 @@
+/* Text for people: nothing else writes text to a stream. */
+#include <string.h>
+
+#include "bytecode/base/visible.h"
+#include "tools/tilevm/cli.h"
+
+/* Bytes of the colour sequence at p, "\033[1;31m", or 0. */
+static size_t color_len(const char *p, size_t left)
+{
+    if (left < 3 || p[0] != '\033' || p[1] != '[')
+        return 0;
+    size_t len = 2;
+    while (len < left && strchr("0123456789;", p[len]) && p[len])
+        len++;
+    return len < left && p[len] == 'm' ? len + 1 : 0;
+}
+
+/* Bytes up to the next colour sequence. */
+static size_t plain_len(tv_str text)
+{
+    size_t len = 0;
+    while (len < text.len && !color_len(text.ptr + len, text.len - len))
+        len++;
+    return len;
+}
+
+void cli_out_show(cli_out *out, tv_str text, bool color)
+{
+    bc_text shown;
+    bc_text_init(&shown, NULL);
+    while (text.len) {
+        size_t len = color ? plain_len(text) : text.len, mark = color_len(text.ptr + len, text.len - len);
+        bc_text_visible(&shown, (tv_str){text.ptr, len}, "\n\t");
+        bc_text_bytes(&shown, text.ptr + len, mark);
+        text = (tv_str){text.ptr + len + mark, text.len - len - mark};
+    }
+    cli_out_write(out, shown.ptr, shown.len);
+    out->failed |= shown.failed;
+    bc_text_release(&shown);
+}
+
+bool cli_show(FILE *stream, tv_str text, bool color)
+{
+    cli_out out = {.file = stream};
+    cli_out_show(&out, text, color);
+    return !out.failed;
+}
+
+static bool show_bytes(void *user, const void *bytes, size_t size)
+{
+    return cli_show(user, (tv_str){bytes, size}, false);
+}
+
+tv_writer cli_showing_writer(FILE *stream)
+{
+    return (tv_writer){.user = stream, .write = show_bytes};
+}
+
+void cli_vprint(FILE *stream, const char *format, va_list args)
+{
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_vprintf(&text, format, args);
+    cli_show(stream, bc_text_get(&text), false);
+    bc_text_release(&text);
+}
+
+void cli_print(FILE *stream, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    cli_vprint(stream, format, args);
+    va_end(args);
+}
