@@ -167,7 +167,7 @@ static void discard(ct_block *block)
 static ct_block *make_producers(splitting *x)
 {
     ct_map map;
-    ct_block *block = ct_block_new(x->f), *body = x->f->body;
+    ct_block *block = ct_block_new(x->f, 0), *body = x->f->body;
     if (!block || !ct_map_new(x->f, &map))
         return NULL;
     for (const ct_op *op = body->first; op; op = op->next) {
@@ -296,7 +296,7 @@ static void wrap(splitting *x, ct_block *producers)
 {
     ct_func *f = x->f;
     cg_groups *detail = bc_new(f->arena, cg_groups, 1);
-    ct_block *consumers = ct_block_new(f);
+    ct_block *consumers = ct_block_new(f, 0);
     ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
     if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, 2))) {
         cg_no_memory(x->c);

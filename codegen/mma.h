@@ -51,6 +51,11 @@ typedef struct cg_k_part {
     uint32_t number, bits;
 } cg_k_part;
 
+/* The detail of an mma_await: how many products that were started later may go on. */
+typedef struct cg_pending {
+    uint32_t groups;
+} cg_pending;
+
 /* Where fragments of an operand come from. */
 typedef struct cg_operand {
     bool left;
@@ -103,6 +108,9 @@ void cg_widen_halves(cg_func *c, bool left, const cg_val *words, cg_val *out);
 
 /* d += a * b by p->atom: four, two and four registers. */
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d);
+
+/* The product that the left operand of a product is computed from, element by element; NULL: none was found. */
+const ct_op *cg_product_before(const ct_op *op);
 
 /* Is v a load, or seen as part of one, that only products take? It needs no registers. */
 bool cg_is_loaded_operand(const ct_value *v);

@@ -83,7 +83,7 @@ static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t co
 void cg_assign_for(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
-    bc_range inits = ct_operand_range(op, F_for_init_values);
+    bc_range inits = ct_for_inits(op);
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (int round = 0; round < 2; round++) {
         cg_set_home(c, &body->args[0], &scalar, 0);
@@ -285,7 +285,7 @@ void cg_set_counter(cg_func *c, const ct_block *body, cg_val counter)
 void cg_lower_for(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
-    bc_range inits = ct_operand_range(op, F_for_init_values);
+    bc_range inits = ct_for_inits(op);
     bc_kind kind = bc_elem_kind(body->args[0].type);
     bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
     cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
@@ -366,7 +366,7 @@ void cg_lower_return(cg_func *c, const ct_op *op)
 void cg_lower_if(cg_func *c, const ct_op *op)
 {
     uint32_t else_label = cg_label(c), end_label = cg_label(c);
-    cg_val condition = cg_reg(c, cg_scalar(c, ct_operand(op, F_if_condition)));
+    cg_val condition = cg_reg(c, cg_scalar(c, op->operands[0]));
     const ct_block *then = ct_regions(op)[0], *otherwise = op->region_count > 1 ? ct_regions(op)[1] : NULL;
     cg_val **slots = new_slots(c, ct_results(op), op->result_count);
     if (!slots)

@@ -102,7 +102,7 @@ static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
     return found;
 }
 
-static const ct_op *product_before(const ct_op *op)
+const ct_op *cg_product_before(const ct_op *op)
 {
     uint32_t budget = 64;
     return product_behind(ct_operands(op)[0], &budget);
@@ -111,11 +111,11 @@ static const ct_op *product_before(const ct_op *op)
 static bool is_chained(const ct_op *op)
 {
     enum { MOST_OPS = 256 }; /* that are looked at for one that takes the result */
-    if (product_before(op))
+    if (cg_product_before(op))
         return true;
     uint32_t count = 0;
     for (const ct_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
-        if (cg_is_product(next) && product_before(next) == op)
+        if (cg_is_product(next) && cg_product_before(next) == op)
             return true;
     return false;
 }
@@ -125,7 +125,7 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
     enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
-        const ct_op *before = cg_is_product(op) ? product_before(op) : NULL;
+        const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
         if (!before || cg_memory_bytes(bc_elem_kind(ct_operands(op)[0]->type)) != 2)
             continue;
         const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
@@ -764,7 +764,8 @@ void cg_assign_mma_await(cg_func *c, const ct_op *op)
 
 void cg_lower_mma_await(cg_func *c, const ct_op *op)
 {
-    cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    const cg_pending *pending = op->detail;
+    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->groups : 0);
     cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
 }
 

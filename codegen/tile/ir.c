@@ -111,6 +111,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .opcode = like->opcode,
                   .region_count = (uint8_t)region_count,
                   .in_flight = like->in_flight,
+                  .in_place = like->in_place,
                   .operand_count = (uint16_t)operand_count,
                   .result_count = (uint16_t)result_count,
                   .operands = bc_new(f->arena, ct_value *, operand_count + 1u),
@@ -128,7 +129,18 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
     ct_op *op = allocate(f, from, operand_count, result_count, 0);
     if (op) {
         op->opcode = (uint8_t)opcode;
-        op->in_flight = false;
+        op->in_flight = op->in_place = false;
+    }
+    return op;
+}
+
+ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count,
+                  uint32_t region_count)
+{
+    ct_op *op = allocate(f, from, operand_count, result_count, region_count);
+    if (op) {
+        op->opcode = (uint8_t)opcode;
+        op->in_flight = op->in_place = false;
     }
     return op;
 }
@@ -217,20 +229,23 @@ static void copy_values(ct_map *map, const ct_value *from, ct_value *to, uint32_
     }
 }
 
-ct_block *ct_block_new(ct_func *f)
+ct_block *ct_block_new(ct_func *f, uint32_t arg_count)
 {
-    return bc_new(f->arena, ct_block, 1);
+    ct_block *block = bc_new(f->arena, ct_block, 1);
+    if (!block || !(block->args = bc_new(f->arena, ct_value, arg_count + 1u)))
+        return NULL;
+    block->arg_count = arg_count;
+    new_values(f, block->args, arg_count, NULL, block);
+    return block;
 }
 
 static ct_block *clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map)
 {
-    ct_block *block = bc_new(f->arena, ct_block, 1);
-    if (!block || !(block->args = bc_new(f->arena, ct_value, from->arg_count + 1u)))
+    ct_block *block = ct_block_new(f, from->arg_count);
+    if (!block)
         return NULL;
     block->from = from->from;
     block->parent = parent;
-    block->arg_count = from->arg_count;
-    new_values(f, block->args, from->arg_count, NULL, block);
     copy_values(map, from->args, block->args, from->arg_count);
     for (const ct_op *op = from->first; op; op = op->next) {
         ct_op *copy = ct_clone(f, op, map);

@@ -83,8 +83,11 @@ ct_func *ct_import(const bc_function *f, bc_arena *arena);
 /* An op of the tile IR for the sake of `from`, in no block yet. Its operands are to be set, its results to get types.
  */
 ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count);
-/* An empty block without arguments. */
-ct_block *ct_block_new(ct_func *f);
+/* An empty block; its arguments are to get types. */
+ct_block *ct_block_new(ct_func *f, uint32_t arg_count);
+/* An op of the bytecode's for the sake of `from`; what it has besides operands and results is that op's. */
+ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count,
+                  uint32_t region_count);
 /* For an op in no block. */
 void ct_append(ct_block *block, ct_op *op);
 void ct_insert_before(ct_op *op, ct_op *place);
@@ -151,6 +154,13 @@ static inline ct_value *ct_operand(const ct_op *op, int row)
 {
     bc_range range = bc_operand_range(op->from, row);
     return range.count ? op->operands[range.first] : NULL;
+}
+
+/* The initial values of a `for`, which may have more of them than what it is made from. */
+static inline bc_range ct_for_inits(const ct_op *op)
+{
+    uint32_t first = ct_operand_range(op, F_for_init_values).first;
+    return (bc_range){.first = first, .count = op->operand_count - first};
 }
 
 #endif
