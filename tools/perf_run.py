@@ -6,7 +6,7 @@
 FOLDER is what tools/perf_build.py made. Needs the driver and Python with torch. Inputs are random and the same for all; results
 are compared with tests/gpu/perf/expected.py. Times are medians by CUDA events, 256 MB of other memory written before each launch,
 the compilers in turn, with pauses as long as the work, so that the clock is that of a rested GPU. The kernels share the seconds
-evenly, at least 3 launches each. A kernel that faults or hangs costs its own figure only: a new process goes on after it.
+evenly, at least 3 launches each. A wrong result is marked by "!" and counts for no mean. A kernel that faults or hangs costs its own figure only: a new process goes on after it.
 Ratios say how much faster the last compiler of the list is. --dry: only reads the folder, without GPU or torch.
 """
 import argparse
@@ -73,8 +73,9 @@ class Driver:
         code = getattr(self.lib, name)(*args)
         if code != 0:
             text = ctypes.c_char_p()
-            self.lib.cuGetErrorString(code, ctypes.byref(text))
-            raise RuntimeError("%s: %s (%d)" % (name, (text.value or b"?").decode(), code))
+            if hasattr(self.lib, "cuGetErrorName"):
+                self.lib.cuGetErrorName(code, ctypes.byref(text))
+            raise RuntimeError("%s: %s (%d)" % (name, (text.value or b"error").decode(), code))
 
     def load(self, image, entry, dynamic):
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
@@ -188,7 +189,7 @@ class Bench:
         self.torch.cuda.synchronize()
 
     def check(self, kernel, compiler):
-        """Loads a kernel and runs it once; None if that fails or the result is wrong."""
+        """Loads a kernel and runs it once; None if that fails. Wrong results are told, and the kernel is timed."""
         self.say("try", kernel["name"], compiler)
         cubin = kernel["cubins"][compiler]
         if "failed" in cubin:
@@ -199,11 +200,11 @@ class Bench:
             launch.first()
             self.torch.cuda.synchronize()
         except Exception as e:
-            return self.say("failed", kernel["name"], compiler, str(e).splitlines()[0])
+            self.say("failed", kernel["name"], compiler, str(e).splitlines()[0])
+            return self.driver.call("cuCtxSynchronize")     # raises after a fault, which no later launch survives
         wrong = self.inputs.wrong()
         if wrong:
-            self.driver.unload(launch.module)
-            return self.say("failed", kernel["name"], compiler, wrong)
+            self.say("failed", kernel["name"], compiler, wrong)
         return launch
 
     def burst(self, launch, count):
@@ -243,7 +244,10 @@ class Bench:
 def work(options, jobs, kernels, compilers, deadline, messages):
     bench = Bench(options, jobs, lambda *message: messages.put(message))
     for i, kernel in enumerate(kernels):
-        bench.measure(kernel, compilers, (deadline - time.monotonic()) / (len(kernels) - i))
+        seconds = (deadline - time.monotonic()) / (len(kernels) - i)
+        if seconds <= 0:
+            break
+        bench.measure(kernel, compilers, seconds)
         messages.put(("done", kernel["name"]))
 
 
@@ -258,15 +262,19 @@ class Figures:
         job = self.jobs[self.kernels[kernel]["job"]]
         return "%.1f TFLOP/s" % (job["flops"] / us / 1e6) if job["flops"] else "%.2f TB/s" % (job["bytes"] / us / 1e6)
 
+    def good(self, kernel, compiler):
+        """Microseconds of a kernel that computes what it should."""
+        return None if (kernel, compiler) in self.failed else self.us.get((kernel, compiler))
+
     def ratio(self, kernel, other):
-        mine, theirs = self.us.get((kernel, self.compilers[-1])), self.us.get((kernel, other))
+        mine, theirs = self.good(kernel, self.compilers[-1]), self.good(kernel, other)
         return theirs / mine if mine and theirs else None
 
     def row(self, kernel):
         cells = []
         for c in self.compilers:
             us, why = self.us.get((kernel, c)), self.failed.get((kernel, c), "")
-            cells.append("%10.1f %15s" % (us, self.rate(kernel, us)) if us else "%-26s" % why[:26])
+            cells.append("%10.1f%s%15s" % (us, "!" if why else " ", self.rate(kernel, us)) if us else "%-26s" % why[:26])
         ratios = [self.ratio(kernel, c) for c in self.compilers[:-1]]
         return "%-36s %s %s" % (kernel, " ".join(cells), " ".join("%7s" % ("%.2f" % r if r else "") for r in ratios))
 
@@ -291,7 +299,7 @@ class Figures:
         return lines
 
     def best(self, names, compiler):
-        times = [(self.us[n, compiler], n) for n in names if (n, compiler) in self.us]
+        times = [(self.good(n, compiler), n) for n in names if self.good(n, compiler)]
         if not times:
             return "%s none" % compiler
         us, name = min(times)
@@ -370,7 +378,7 @@ class Runner:
             if self.process.is_alive():
                 self.process.kill()
             self.process.join()
-            if self.left:
+            if self.process.exitcode != 0:
                 self.blame(why)
 
     def report(self):
