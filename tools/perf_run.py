@@ -30,7 +30,16 @@ MOST_IN_BURST = 5
 LEAST_REPEATS = 3
 START_S, HANG_S = 120, 40   # most time from one message of the worker to the next
 MAX_DYNAMIC_SHARED = 8      # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-SCALARS = {"f32": ctypes.c_float, "i32": ctypes.c_int32}
+
+
+class Constant:
+    """A number that is compiled in: no parameter of the launch, but what is expected depends on it."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+SCALARS = {"f32": ctypes.c_float, "i32": ctypes.c_int32, "constant": Constant}
 
 
 def parse():
@@ -105,7 +114,9 @@ class Launch:
 
     @staticmethod
     def pack(value):
-        if isinstance(value, ctypes._SimpleCData):
+        if isinstance(value, Constant):
+            return []
+        if isinstance(value, tuple(SCALARS.values())):
             return [value]
         return [ctypes.c_uint64(value.data_ptr()), *map(ctypes.c_int32, (*value.shape, *value.stride()))]
 
@@ -131,13 +142,13 @@ def torch_type(torch, name):
 
 
 def random_array(torch, a):
-    """kind: normal, or uniform below a number, or that number."""
+    """As `init` says: see tests/gpu/perf/case.py."""
     dtype, (kind, *limit) = torch_type(torch, a["dtype"]), a["init"].split()
     if kind == "below":
         return torch.randint(int(limit[0]), a["shape"], device="cuda").to(dtype)
     if kind == "fill":
         return torch.full(a["shape"], float(limit[0]), device="cuda").to(dtype)
-    return torch.randn(a["shape"], device="cuda").to(dtype)
+    return (torch.randn(a["shape"], device="cuda") * float(limit[0] if limit else 1)).to(dtype)
 
 
 class Inputs:
@@ -151,7 +162,7 @@ class Inputs:
         named = {a["name"]: v for a, v in zip(recipe["arguments"], self.values)}
         self.outputs = {a["name"]: named[a["name"]] for a in recipe["arguments"] if a.get("role", "in") != "in"}
         self.before = {name: value.clone() for name, value in self.outputs.items()}
-        plain = {name: v.value if isinstance(v, ctypes._SimpleCData) else v.float() for name, v in named.items()}
+        plain = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v.float() for name, v in named.items()}
         self.expected = getattr(reference, recipe["expected"])(torch, **plain)
 
     def reset(self):

@@ -46,13 +46,15 @@ def random_array(rng, a):
         return rng.integers(int(limit[0]), size=a["shape"])
     if kind == "fill":
         return np.full(a["shape"], float(limit[0]), np.float32)
-    return rng.standard_normal(a["shape"]).astype(np.float32)
+    return rng.standard_normal(a["shape"]).astype(np.float32) * float(limit[0] if limit else 1)
 
 
 def run(tilevm, path, grid, arguments, inputs, folder):
     """The outputs of a kernel, by name."""
     words, files, i = [], {}, 0     # i: an array is several parameters
     for a in arguments:
+        if a["dtype"] == "constant":
+            continue
         if "value" in a:
             words.append("%d=%s:%r" % (i, a["dtype"], a["value"]))
             i += 1
