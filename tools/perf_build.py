@@ -103,9 +103,10 @@ def save(manifest, path):
     os.replace(path + ".new", path)
 
 
-def merge(manifest, cases, chosen):
-    """The kernels of the cases in the manifest, with the cubins that it already has."""
+def merge(manifest, cases, chosen, names):
+    """The kernels of the cases in the manifest, with the cubins that it already has; the newest compilers last."""
     manifest["jobs"].update(cases["jobs"])
+    manifest["compilers"] = [n for n in manifest["compilers"] if n not in names] + names
     have = {k["name"]: k for k in manifest["kernels"]}
     for kernel in chosen:
         have[kernel["name"]] = dict(kernel, cubins=have.get(kernel["name"], {}).get("cubins", {}))
@@ -130,12 +131,14 @@ def main():
     cases = load(os.path.join(options.cases, "cases.json"), None)
     path = os.path.join(options.folder, "manifest.json")
     os.makedirs(options.folder, exist_ok=True)
-    manifest = load(path, dict(jobs={}, kernels=[]))
+    manifest = load(path, dict(compilers=[], jobs={}, kernels=[]))
     chosen = [k for k in cases["kernels"] if re.search(options.filter, k["name"])]
-    kernels, tools, failed = merge(manifest, cases, chosen), Tools(options.tools, options.target), 0
+    compilers = dict(word.split("=", 1) for word in options.compilers)
+    kernels = merge(manifest, cases, chosen, list(compilers))
+    tools, failed = Tools(options.tools, options.target), 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {}
-        for name, compiler in (word.split("=", 1) for word in options.compilers):
+        for name, compiler in compilers.items():
             for k in chosen:
                 source = os.path.join(options.cases, k["name"] + ".tbc")
                 waiting[pool.submit(build, tools, name, compiler, source, options.folder, k)] = (name, k["name"])

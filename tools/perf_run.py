@@ -46,7 +46,7 @@ def parse():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("folder")
     p.add_argument("--filter", default="", help="kernels whose name this matches")
-    p.add_argument("--compilers", help="names with commas between, the one that ratios are about last (default: all)")
+    p.add_argument("--compilers", help="names with commas between, the one that ratios are about last (default: all, the newest last)")
     p.add_argument("--repeat", type=int, default=20, help="most launches of each")
     p.add_argument("--seconds", type=float, default=360)
     p.add_argument("--csv", help="write the figures here, too")
@@ -60,9 +60,7 @@ def read_manifest(options):
     kernels = [k for k in manifest["kernels"] if re.search(options.filter, k["name"])]
     order = {job: i for i, job in enumerate(manifest["jobs"])}
     kernels.sort(key=lambda k: order[k["job"]])     # those of a job share its inputs
-    found = list(dict.fromkeys(name for k in kernels for name in k["cubins"]))
-    compilers = options.compilers.split(",") if options.compilers else sorted(found, key=lambda name: name != "ref")
-    return manifest["jobs"], kernels, compilers
+    return manifest["jobs"], kernels, options.compilers.split(",") if options.compilers else manifest["compilers"]
 
 
 def image(folder, cubin):
