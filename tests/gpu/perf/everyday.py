@@ -60,6 +60,37 @@ add(Job("split_k", "product", split_arguments, dict(M=128, N=128, K=8192), dict(
 
 
 @ct.kernel
+def product_plain(A, B, C, TM: CI, TN: CI, TK: CI):
+    """a grid of two dimensions, no order of blocks"""
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(C, index=(i, j), tile=k.product_tile(A, B, i, j, TM, TN, TK).astype(C.dtype))
+
+
+@ct.kernel
+def product_transposed(A, B, C, TM: CI, TN: CI, TK: CI):
+    """A times B transposed, as weights of linear layers are kept; sums are of C's type for integers"""
+    i, j = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=I32 if C.dtype == I32 else F32)
+    for step in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        b = ct.load(B, index=(j, step), shape=(TN, TK))
+        acc = ct.mma(ct.load(A, index=(i, step), shape=(TM, TK)), ct.transpose(b), acc)
+    ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+
+
+def square(name, kernel, expected, n, dtype, result, transposed, tolerance, *tiles, init="normal"):
+    def arguments(M, N, K):
+        return [array("A", dtype, M, K, init=init), array("B", dtype, *((N, K) if transposed else (K, N)), init=init), out("C", result, M, N)]
+    add(Job(name, expected, arguments, dict(M=n, N=n, K=n), dict(M=256, N=256, K=256), tolerance, lambda M, N, K: 2 * M * N * K),
+        *(Kernel(name_of(name, *t), name, kernel, [*t], lambda M, N, K, t=t: (parts(M, t[0]), parts(N, t[1]), 1)) for t in tiles))
+
+
+square("mm_plain_bf16", product_plain, "product", 8192, "bf16", "bf16", False, 0.02, (128, 128, 64), (128, 256, 64), (64, 64, 64))
+square("linear_bf16", product_transposed, "product_transposed", 8192, "bf16", "bf16", True, 0.02, (128, 128, 64), (128, 256, 64))
+square("linear_e4m3", product_transposed, "product_transposed", 8192, "f8e4m3fn", "bf16", True, 0.02, (128, 128, 128), (128, 256, 128))
+square("linear_u8", product_transposed, "product_transposed", 8192, "u8", "i32", True, 0, (128, 128, 128), init="below 16")
+
+
+@ct.kernel
 def product_bias_gelu(A, B, bias, C, TM: CI, TN: CI, TK: CI):
     i, j = ct.bid(0), ct.bid(1)
     x = k.product_tile(A, B, i, j, TM, TN, TK) + ct.load(bias, index=(j,), shape=(TN,))[None, :].astype(F32)
@@ -152,6 +183,40 @@ def attention_case(name, expected, kernel, B, H, S, D, tm, tn, causal, constants
 
 
 attention_case("fmha_full", "attention_full", k.attention, 4, 16, 4096, 64, 128, 64, False, [64, 128, 64, False])
+
+
+@ct.kernel
+def attention_masked(Q, K, V, O, scale, GROUP: CI, D: CI, TM: CI, TN: CI):
+    """causal, grouped queries; every tile is masked, and keys past the last row are skipped"""
+    i, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
+    row = i * TM + ct.arange(TM, dtype=I32)[:, None]
+    m = ct.full((TM, 1), k.LOW, dtype=F32)
+    l = ct.zeros((TM, 1), dtype=F32)
+    acc = ct.zeros((TM, D), dtype=F32)
+    q = ct.load(Q, index=(b, h, i, 0), shape=(1, 1, TM, D)).reshape((TM, D))
+    for j in range(ct.cdiv((i + 1) * TM, TN)):
+        key = ct.load(K, index=(b, h // GROUP, j, 0), shape=(1, 1, TN, D)).reshape((TN, D))
+        s = ct.mma(q, ct.transpose(key), ct.zeros((TM, TN), dtype=F32)) * scale
+        s = ct.where(j * TN + ct.arange(TN, dtype=I32)[None, :] <= row, s, -float("inf"))
+        high = ct.maximum(m, ct.max(s, axis=1, keepdims=True))
+        p = ct.exp(s - high)
+        old = ct.exp(m - high)
+        l = l * old + ct.sum(p, axis=1, keepdims=True)
+        v = ct.load(V, index=(b, h // GROUP, j, 0), shape=(1, 1, TN, D)).reshape((TN, D))
+        acc = ct.mma(p.astype(V.dtype), v, acc * old)
+        m = high
+    ct.store(O, index=(b, h, i, 0), tile=(acc / l).astype(O.dtype).reshape((1, 1, TM, D)))
+
+
+def grouped_arguments(B, H, S):
+    keys = [array(n, "bf16", B, H // 4, S, 128) for n in "KV"]
+    return [array("Q", "bf16", B, H, S, 128), *keys, out("O", "bf16", B, H, S, 128), number("scale", 128 ** -0.5)]
+
+
+add(Job("fmha_grouped", "attention_grouped", grouped_arguments, dict(B=2, H=32, S=4096), dict(B=1, H=4, S=256), 0.03,
+        lambda B, H, S: 2 * B * H * S * S * 128),
+    *(Kernel(name_of("fmha_grouped", tm, tn), "fmha_grouped", attention_masked, [4, 128, tm, tn],
+             lambda B, H, S, tm=tm: (parts(S, tm), H, B)) for tm, tn in [(128, 128), (128, 64), (64, 64)]))
 
 
 @ct.kernel

@@ -23,6 +23,10 @@ def product(xp, A, B, C):
     return {"C": A @ B}
 
 
+def product_transposed(xp, A, B, C):
+    return {"C": A @ B.T}
+
+
 def product_bias_gelu(xp, A, B, bias, C):
     x = A @ B + bias
     return {"C": 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x ** 3)))}
@@ -59,10 +63,10 @@ def softmax(xp, s):
 
 def attention(xp, Q, K, V, scores):
     """scores: of a head's scaled products"""
-    O = xp.empty_like(Q)
+    O, group = xp.empty_like(Q), Q.shape[1] // K.shape[1]
     for b in range(Q.shape[0]):
         for h in range(Q.shape[1]):     # head by head: the scores of all would not fit
-            O[b, h] = softmax(xp, scores(Q[b, h] @ K[b, h].T)) @ V[b, h]
+            O[b, h] = softmax(xp, scores(Q[b, h] @ K[b, h // group].T)) @ V[b, h // group]
     return {"O": O}
 
 
@@ -72,6 +76,10 @@ def attention_full(xp, Q, K, V, O, scale_log2):
 
 def attention_causal(xp, Q, K, V, O, scale_log2):
     return attention(xp, Q, K, V, lambda s: s * (scale_log2 / LOG2_E) + xp.triu(xp.full_like(s, -math.inf), 1))
+
+
+def attention_grouped(xp, Q, K, V, O, scale):
+    return attention_causal(xp, Q, K, V, O, scale * LOG2_E)
 
 
 def attention_capped(xp, Q, K, V, O, scale_log2):
