@@ -293,7 +293,21 @@ check-gpu-sanitize: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus
 bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## speed on a GPU: the large kernels of the corpus, and ours beside torch and Triton (PYTHON: one with torch)
 	$(Q)sh tests/gpu/bench.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(PYTHON)
 
-.PHONY: check-matrix check-ptx check-gpu check-gpu-sanitize bench-gpu
+# SWEEP_BESIDE: compilers to compare with, NAME=PATH each: older builds of tilevm, NVIDIA's tileiras. They and ptxas may run elsewhere
+# than the GPU: `make sweep-cubins`, then tools/perf_run.py there, with the folder.
+SWEEP_SECONDS ?= 360
+SWEEP_FILTER ?= .
+SWEEP = $(BUILD)/sweep
+sweep-cubins: all $(BUILD)/sweep-cases/unpacked ## compile the performance cases by ours and SWEEP_BESIDE="ref=tileiras old=PATH" (SWEEP_FILTER: names)
+	$(Q)$(PYTHON) tools/perf_build.py $(BUILD)/sweep-cases $(SWEEP) $(SWEEP_BESIDE) ours=$(OUT)/tilevm --target $(GPU_TARGET) --filter '$(SWEEP_FILTER)'
+
+bench-gpu-sweep: sweep-cubins ## how fast those are on a GPU, in one run (PYTHON: one with torch; SWEEP_SECONDS: 360)
+	$(Q)$(PYTHON) tools/perf_run.py $(SWEEP) --filter '$(SWEEP_FILTER)' --seconds $(SWEEP_SECONDS) --csv $(SWEEP)/sweep.csv
+
+$(BUILD)/sweep-cases/unpacked: tests/gpu/perf/cases.tar.xz
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && xz -dc $< | tar -xf - -C $(@D) && touch $@
+
+.PHONY: check-matrix check-ptx check-gpu check-gpu-sanitize bench-gpu bench-gpu-sweep sweep-cubins
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
 	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
 

@@ -1,0 +1,52 @@
+"""What a case is: work to do, and the compiled kernels that do it."""
+import math
+
+SIZE = {"f16": 2, "bf16": 2, "f32": 4, "f8e4m3fn": 1, "i32": 4, "u8": 1}
+
+
+def array(name, dtype, *shape, init="normal", role="in"):
+    """init: `normal` numbers, times what follows; integers `below` that, or it to `fill` all; role: in, out, inout"""
+    return dict(name=name, dtype=dtype, shape=list(shape), init=init, role=role)
+
+
+def out(name, dtype, *shape):
+    return array(name, dtype, *shape, role="out")
+
+
+def number(name, value, dtype="f32"):
+    """A parameter; of type constant: one that only what is expected depends on, as it is compiled in."""
+    return dict(name=name, dtype=dtype, value=value)
+
+
+class Job:
+    """Work that several kernels do: arguments for given sizes, what it takes, and what it must give."""
+
+    def __init__(self, name, expected, arguments, sizes, tiny, tolerance, flops=None):
+        self.name, self.expected, self.arguments, self.sizes, self.tiny = name, expected, arguments, sizes, tiny
+        self.tolerance, self.flops = tolerance, flops
+
+    def recipe(self, sizes):
+        arguments = self.arguments(**sizes)
+        moved = sum(math.prod(a["shape"]) * SIZE[a["dtype"]] for a in arguments if "shape" in a)
+        return dict(expected=self.expected, arguments=arguments, tolerance=self.tolerance, bytes=moved,
+                    flops=self.flops(**sizes) if self.flops else None)
+
+
+class Kernel:
+    """One compiled kernel: constants come after the arrays; grid is a function of the sizes."""
+
+    def __init__(self, name, job, kernel, constants, grid, **hints):
+        self.job, self.kernel, self.constants, self.grid = job, kernel, constants, grid
+        self.hints = {key: value for key, value in hints.items() if value is not None}
+        self.name = "_".join([name, *("%s%d" % (SHORT[key], value) for key, value in self.hints.items())])
+
+
+SHORT = {"occupancy": "o", "num_ctas": "c", "num_worker_warps": "w"}
+
+
+def parts(n, tile):
+    return -(-n // tile)
+
+
+def name_of(prefix, *tiles):
+    return prefix + "_" + "x".join(map(str, tiles))

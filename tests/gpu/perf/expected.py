@@ -1,0 +1,154 @@
+"""What the kernels of `kernels.py` must compute, for numpy and for torch: `xp` is either, arrays are f32 of that kind.
+
+A function takes the arrays and numbers of a job by name and gives the outputs by name.
+"""
+import math
+
+LOG2_E = 1.4426950408889634
+
+
+def error(xp, got, want):
+    """Largest difference, as a part of the largest number of its row (or of the thousandth part of the largest of all)."""
+    size = xp.abs(want)
+    rows = xp.amax(size, axis=-1, keepdims=True)
+    return float(xp.amax(xp.abs(got - want) / xp.maximum(rows, xp.amax(size) * 1e-3)))
+
+
+def whole(x):
+    """Numbers as integers, to index with."""
+    return x.astype(int) if hasattr(x, "astype") else x.long()
+
+
+def product(xp, A, B, C):
+    return {"C": A @ B}
+
+
+def product_transposed(xp, A, B, C):
+    return {"C": A @ B.T}
+
+
+def product_bias_gelu(xp, A, B, bias, C):
+    x = A @ B + bias
+    return {"C": 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x ** 3)))}
+
+
+def silu(xp, x):
+    return x / (1 + xp.exp(-x))
+
+
+def gated_product(xp, A, G, U, C):
+    return {"C": silu(xp, A @ G) * (A @ U)}
+
+
+def gemv(xp, A, x, y):
+    return {"y": A @ x}
+
+
+def convolution(xp, X, W, Y, height, width):
+    C, N = X.shape[1], W.shape[1]
+    image, taps = X.reshape(-1, height, width, C), W.reshape(9, C, N)
+    sums = xp.zeros_like(Y).reshape(-1, height, width, N)
+    for tap in range(9):
+        dy, dx = tap // 3 - 1, tap % 3 - 1
+        to_y, to_x = slice(max(0, -dy), height - max(0, dy)), slice(max(0, -dx), width - max(0, dx))
+        from_y, from_x = slice(max(0, dy), height - max(0, -dy)), slice(max(0, dx), width - max(0, -dx))
+        sums[:, to_y, to_x] += image[:, from_y, from_x] @ taps[tap]
+    return {"Y": sums.reshape(-1, N)}
+
+
+def softmax(xp, s):
+    p = xp.exp(s - xp.amax(s, axis=-1, keepdims=True))
+    return p / p.sum(axis=-1, keepdims=True)
+
+
+def attention(xp, Q, K, V, scores):
+    """scores: of a head's scaled products"""
+    O, group = xp.empty_like(Q), Q.shape[1] // K.shape[1]
+    for b in range(Q.shape[0]):
+        for h in range(Q.shape[1]):     # head by head: the scores of all would not fit
+            O[b, h] = softmax(xp, scores(Q[b, h] @ K[b, h // group].T)) @ V[b, h // group]
+    return {"O": O}
+
+
+def attention_full(xp, Q, K, V, O, scale_log2):
+    return attention(xp, Q, K, V, lambda s: s * (scale_log2 / LOG2_E))
+
+
+def attention_causal(xp, Q, K, V, O, scale_log2):
+    return attention(xp, Q, K, V, lambda s: s * (scale_log2 / LOG2_E) + xp.triu(xp.full_like(s, -math.inf), 1))
+
+
+def attention_grouped(xp, Q, K, V, O, scale):
+    return attention_causal(xp, Q, K, V, O, scale * LOG2_E)
+
+
+def attention_capped(xp, Q, K, V, O, scale_log2):
+    return attention(xp, Q, K, V, lambda s: 50 * xp.tanh(s * scale_log2 / 50))
+
+
+def decode(xp, Q, K, V, O, scale):
+    p = softmax(xp, (K * Q[:, None]).sum(axis=-1) * scale)
+    return {"O": (p[:, :, None] * V).sum(axis=1)}
+
+
+def layer_norm(xp, X, W, B, Y, mean, rstd, eps):
+    mu = X.sum(axis=1) / X.shape[1]
+    d = X - mu[:, None]
+    r = 1 / xp.sqrt((d * d).sum(axis=1) / X.shape[1] + eps)
+    return {"Y": d * r[:, None] * W + B, "rstd": r}
+
+
+def layer_norm_back(xp, X, W, DY, mean, rstd, DX):
+    x, g, n = (X - mean[:, None]) * rstd[:, None], DY * W, X.shape[1]
+    return {"DX": (g - x * ((x * g).sum(axis=1) / n)[:, None] - (g.sum(axis=1) / n)[:, None]) * rstd[:, None]}
+
+
+def layer_norm_back_weights(xp, X, DY, mean, rstd, DW, DB):
+    return {"DW": ((X - mean[:, None]) * rstd[:, None] * DY).sum(axis=0), "DB": DY.sum(axis=0)}
+
+
+def add_rms_norm(xp, X, R, W, Y, eps):
+    s = X + R
+    return {"R": s, "Y": s / xp.sqrt((s * s).sum(axis=1) / X.shape[1] + eps)[:, None] * W}
+
+
+def softmax_rows(xp, X, Y):
+    return {"Y": softmax(xp, X)}
+
+
+def cross_entropy(xp, X, target, loss):
+    high = xp.amax(X, axis=1, keepdims=True)
+    mine = X[whole(xp.cumsum(xp.full_like(loss, 1), 0)) - 1, whole(target)]
+    return {"loss": high[:, 0] + xp.log(xp.exp(X - high).sum(axis=1)) - mine}
+
+
+def swiglu(xp, G, U, Y):
+    return {"Y": silu(xp, G) * U}
+
+
+def rope(xp, Q, cosine, sine):
+    x, y, c, d = Q[:, :, :, 0], Q[:, :, :, 1], cosine[:, None], sine[:, None]
+    turned = xp.empty_like(Q)
+    turned[:, :, :, 0], turned[:, :, :, 1] = x * c - y * d, y * c + x * d
+    return {"Q": turned}
+
+
+def quantize(xp, X, Y, scale):
+    high = xp.amax(xp.abs(X), axis=1) / 448
+    return {"scale": high, "Y": X / high[:, None]}
+
+
+def histogram(xp, X, counts):
+    return {"counts": xp.bincount(whole(X), minlength=256)}
+
+
+def embedding(xp, table, ids, Y):
+    return {"Y": table[whole(ids)]}
+
+
+def column_sum(xp, X, Y):
+    return {"Y": X.sum(axis=0)}
+
+
+def cumulative(xp, X, Y):
+    return {"Y": xp.cumsum(X, 1)}

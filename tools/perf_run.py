@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+"""The kernels of several compilers on a GPU, in one run: compares what they compute and how long they take.
+
+    perf_run.py FOLDER [--filter RE] [--repeat N] [--seconds S] [--csv FILE] [--compilers LIST] [--dry]
+
+FOLDER is what tools/perf_build.py made. Needs the driver and Python with torch. Inputs are random and the same for all; results
+are compared with tests/gpu/perf/expected.py. Times are medians by CUDA events, 256 MB of other memory written before each launch,
+the compilers in turn, with pauses as long as the work, so that the clock is that of a rested GPU. The kernels share the seconds
+evenly, at least 3 launches each. A wrong result is marked by "!" and counts for no mean. A kernel that faults or hangs costs its own figure only: a new process goes on after it.
+Ratios say how much faster the last compiler of the list is. --dry: only reads the folder, without GPU or torch.
+"""
+import argparse
+import csv
+import ctypes
+import importlib.util
+import json
+import lzma
+import math
+import multiprocessing
+import os
+import queue
+import re
+import statistics
+import sys
+import time
+
+FLUSH_BYTES = 256 << 20
+BURST_US = 5000         # launches that follow each other without a pause, if they are short
+MOST_IN_BURST = 5
+LEAST_REPEATS = 3
+START_S, HANG_S = 120, 40   # most time from one message of the worker to the next
+MAX_DYNAMIC_SHARED = 8      # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+class Constant:
+    """A number that is compiled in: no parameter of the launch, but what is expected depends on it."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+SCALARS = {"f32": ctypes.c_float, "i32": ctypes.c_int32, "constant": Constant}
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("folder")
+    p.add_argument("--filter", default="", help="kernels whose name this matches")
+    p.add_argument("--compilers", help="names with commas between, the one that ratios are about last (default: all, the newest last)")
+    p.add_argument("--repeat", type=int, default=20, help="most launches of each")
+    p.add_argument("--seconds", type=float, default=360)
+    p.add_argument("--csv", help="write the figures here, too")
+    p.add_argument("--dry", action="store_true")
+    return p.parse_args()
+
+
+def read_manifest(options):
+    with open(os.path.join(options.folder, "manifest.json")) as f:
+        manifest = json.load(f)
+    kernels = [k for k in manifest["kernels"] if re.search(options.filter, k["name"])]
+    order = {job: i for i, job in enumerate(manifest["jobs"])}
+    kernels.sort(key=lambda k: order[k["job"]])     # those of a job share its inputs
+    return manifest["jobs"], kernels, options.compilers.split(",") if options.compilers else manifest["compilers"]
+
+
+def image(folder, cubin):
+    with lzma.open(os.path.join(folder, cubin["file"])) as f:
+        return f.read()
+
+
+# The worker: a process of its own with the GPU
+
+class Driver:
+    """Cubins by the driver, in torch's context and on its stream."""
+
+    def __init__(self):
+        self.lib = ctypes.CDLL("libcuda.so.1")
+
+    def call(self, name, *args):
+        code = getattr(self.lib, name)(*args)
+        if code != 0:
+            text = ctypes.c_char_p()
+            if hasattr(self.lib, "cuGetErrorName"):
+                self.lib.cuGetErrorName(code, ctypes.byref(text))
+            raise RuntimeError("%s: %s (%d)" % (name, (text.value or b"error").decode(), code))
+
+    def load(self, image, entry, dynamic):
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), image)
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
+        if dynamic:
+            self.call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, dynamic)
+        return module, function
+
+    def unload(self, module):
+        self.call("cuModuleUnload", module)
+
+    def launch(self, function, grid, block, dynamic, stream, params):
+        self.call("cuLaunchKernel", function, *grid, *block, dynamic, ctypes.c_void_p(stream), params, None)
+
+
+class Launch:
+    """A loaded kernel with its arguments. Arrays are a pointer, extents, strides."""
+
+    def __init__(self, driver, torch, folder, kernel, cubin, values):
+        self.driver, self.grid, self.dynamic = driver, kernel["grid"], cubin["dynamic"]
+        self.stream = torch.cuda.current_stream().cuda_stream
+        self.module, self.function = driver.load(image(folder, cubin), kernel["name"], self.dynamic)
+        self.words = [word for value in values for word in self.pack(value)]
+        self.params = (ctypes.c_void_p * len(self.words))(*map(ctypes.addressof, self.words))
+        self.blocks = [(1, 1, 1), *([cubin["threads"]] if cubin["threads"] else [])]
+
+    @staticmethod
+    def pack(value):
+        if isinstance(value, Constant):
+            return []
+        if isinstance(value, tuple(SCALARS.values())):
+            return [value]
+        return [ctypes.c_uint64(value.data_ptr()), *map(ctypes.c_int32, (*value.shape, *value.stride()))]
+
+    def first(self):
+        """Finds the block that the driver takes: 1, 1, 1 since version 580, before that what the kernel was compiled for."""
+        for block in self.blocks:
+            try:
+                self.driver.launch(self.function, self.grid, block, self.dynamic, self.stream, self.params)
+            except RuntimeError:
+                if block is self.blocks[-1]:
+                    raise
+            else:
+                self.block = block
+                return
+
+    def __call__(self):
+        self.driver.launch(self.function, self.grid, self.block, self.dynamic, self.stream, self.params)
+
+
+def torch_type(torch, name):
+    return getattr(torch, {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f8e4m3fn": "float8_e4m3fn", "i32": "int32",
+                           "u8": "uint8"}[name])
+
+
+def random_array(torch, a):
+    """As `init` says: see tests/gpu/perf/case.py."""
+    dtype, (kind, *limit) = torch_type(torch, a["dtype"]), a["init"].split()
+    if kind == "below":
+        return torch.randint(int(limit[0]), a["shape"], device="cuda").to(dtype)
+    if kind == "fill":
+        return torch.full(a["shape"], float(limit[0]), device="cuda").to(dtype)
+    return (torch.randn(a["shape"], device="cuda") * float(limit[0] if limit else 1)).to(dtype)
+
+
+class Inputs:
+    """The arguments of a job in memory, and what its outputs must be."""
+
+    def __init__(self, torch, reference, recipe):
+        self.torch, self.reference, self.recipe, self.values = torch, reference, recipe, []
+        torch.manual_seed(1)
+        for a in recipe["arguments"]:
+            self.values.append(random_array(torch, a) if "shape" in a else SCALARS[a["dtype"]](a["value"]))
+        named = {a["name"]: v for a, v in zip(recipe["arguments"], self.values)}
+        self.outputs = {a["name"]: named[a["name"]] for a in recipe["arguments"] if a.get("role", "in") != "in"}
+        self.before = {name: value.clone() for name, value in self.outputs.items()}
+        plain = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v.float() for name, v in named.items()}
+        self.expected = getattr(reference, recipe["expected"])(torch, **plain)
+
+    def reset(self):
+        for name, value in self.outputs.items():
+            value.copy_(self.before[name])
+
+    def wrong(self):
+        """What is wrong with the results, or None."""
+        for name, want in self.expected.items():
+            error = self.reference.error(self.torch, self.outputs[name].float(), want)
+            if not error <= self.recipe["tolerance"]:
+                return "WRONG: %s off by %.3g" % (name, error)
+        return None
+
+
+class Bench:
+    def __init__(self, options, jobs, say):
+        import torch
+        self.torch, self.options, self.jobs, self.say = torch, options, jobs, say
+        place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu", "perf", "expected.py")
+        spec = importlib.util.spec_from_file_location("expected", place)
+        self.reference = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.reference)
+        self.flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
+        self.driver, self.job, self.inputs = Driver(), None, None
+        say("device", torch.cuda.get_device_name())
+
+    def prepare(self, job):
+        if self.job == job:
+            return
+        self.job, self.inputs = job, None
+        self.torch.cuda.empty_cache()
+        self.say("job", job)
+        self.inputs = Inputs(self.torch, self.reference, self.jobs[job])
+        self.torch.cuda.synchronize()
+
+    def check(self, kernel, compiler):
+        """Loads a kernel and runs it once; None if that fails. Wrong results are told, and the kernel is timed."""
+        self.say("try", kernel["name"], compiler)
+        cubin = kernel["cubins"][compiler]
+        if "failed" in cubin:
+            return self.say("failed", kernel["name"], compiler, "not compiled: " + cubin["failed"])
+        try:
+            launch = Launch(self.driver, self.torch, self.options.folder, kernel, cubin, self.inputs.values)
+            self.inputs.reset()
+            launch.first()
+            self.torch.cuda.synchronize()
+        except Exception as e:
+            self.say("failed", kernel["name"], compiler, str(e).splitlines()[0])
+            return self.driver.call("cuCtxSynchronize")     # raises after a fault, which no later launch survives
+        wrong = self.inputs.wrong()
+        if wrong:
+            self.say("failed", kernel["name"], compiler, wrong)
+        return launch
+
+    def burst(self, launch, count):
+        """Microseconds of some launches that follow each other; then a pause as long."""
+        began = time.monotonic()
+        events = [[self.torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+        for start, end in events:
+            self.flush.fill_(count)
+            start.record()
+            launch()
+            end.record()
+        self.torch.cuda.synchronize()
+        time.sleep(0.002 + time.monotonic() - began)
+        return [start.elapsed_time(end) * 1e3 for start, end in events]
+
+    def measure(self, kernel, compilers, seconds):
+        self.prepare(kernel["job"])
+        deadline = time.monotonic() + seconds
+        launches = {c: self.check(kernel, c) for c in compilers if c in kernel["cubins"]}
+        launches = {c: launch for c, launch in launches.items() if launch}
+        samples = {}
+        for c, launch in launches.items():
+            self.say("try", kernel["name"], c)
+            samples[c] = self.burst(launch, 1)
+        count = {c: max(1, min(MOST_IN_BURST, int(BURST_US / samples[c][0]))) for c in launches}
+        while any(len(samples[c]) < LEAST_REPEATS for c in launches) or time.monotonic() < deadline:
+            short = [c for c in launches if len(samples[c]) < self.options.repeat]
+            if not short:
+                break
+            for c in short:
+                samples[c] += self.burst(launches[c], count[c])
+        for c, launch in launches.items():
+            self.driver.unload(launch.module)
+            self.say("time", kernel["name"], c, statistics.median(samples[c][1:] or samples[c]))
+
+
+def work(options, jobs, kernels, compilers, deadline, messages):
+    bench = Bench(options, jobs, lambda *message: messages.put(message))
+    for i, kernel in enumerate(kernels):
+        seconds = (deadline - time.monotonic()) / (len(kernels) - i)
+        if seconds <= 0:
+            break
+        bench.measure(kernel, compilers, seconds)
+        messages.put(("done", kernel["name"]))
+
+
+# The parent: starts workers, gathers figures, prints
+
+class Figures:
+    def __init__(self, jobs, kernels, compilers):
+        self.jobs, self.kernels, self.compilers = jobs, {k["name"]: k for k in kernels}, compilers
+        self.us, self.failed = {}, {}
+
+    def rate(self, kernel, us):
+        job = self.jobs[self.kernels[kernel]["job"]]
+        return "%.1f TFLOP/s" % (job["flops"] / us / 1e6) if job["flops"] else "%.2f TB/s" % (job["bytes"] / us / 1e6)
+
+    def good(self, kernel, compiler):
+        """Microseconds of a kernel that computes what it should."""
+        return None if (kernel, compiler) in self.failed else self.us.get((kernel, compiler))
+
+    def ratio(self, kernel, other):
+        mine, theirs = self.good(kernel, self.compilers[-1]), self.good(kernel, other)
+        return theirs / mine if mine and theirs else None
+
+    def row(self, kernel):
+        cells = []
+        for c in self.compilers:
+            us, why = self.us.get((kernel, c)), self.failed.get((kernel, c), "")
+            cells.append("%10.1f%s%15s" % (us, "!" if why else " ", self.rate(kernel, us)) if us else "%-26s" % why[:26])
+        ratios = [self.ratio(kernel, c) for c in self.compilers[:-1]]
+        return "%-36s %s %s" % (kernel, " ".join(cells), " ".join("%7s" % ("%.2f" % r if r else "") for r in ratios))
+
+    def head(self):
+        mine = self.compilers[-1]
+        return "%-36s %s %s" % ("microseconds", " ".join("%10s %15s" % (c, "") for c in self.compilers),
+                                " ".join("%7s" % ("%s/%s" % (c, mine)) for c in self.compilers[:-1]))
+
+    def means(self):
+        """Geometric means of the ratios, by job and of all; and of the best kernels of the jobs."""
+        lines = []
+        for job in [*dict.fromkeys(k["job"] for k in self.kernels.values()), None]:
+            names = [n for n, k in self.kernels.items() if job in (None, k["job"])]
+            cells = []
+            for c in self.compilers[:-1]:
+                ratios = [r for r in (self.ratio(n, c) for n in names) if r]
+                mean = math.exp(statistics.fmean(map(math.log, ratios))) if ratios else math.nan
+                cells.append("%s/%s %.3f (%d kernels)" % (c, self.compilers[-1], mean, len(ratios)))
+            lines.append("%-16s %s" % (job or "all", "   ".join(cells)))
+            if job:
+                lines.append("%-16s best: %s" % ("", "   ".join(self.best(names, c) for c in self.compilers)))
+        return lines
+
+    def best(self, names, compiler):
+        times = [(self.good(n, compiler), n) for n in names if self.good(n, compiler)]
+        if not times:
+            return "%s none" % compiler
+        us, name = min(times)
+        return "%s %s, %s" % (compiler, self.rate(name, us), name)
+
+    def write(self, path):
+        with open(path, "w", newline="") as f:
+            out = csv.writer(f)
+            out.writerow(["kernel", "job", "flops", "bytes"] + ["%s_us" % c for c in self.compilers] +
+                         ["%s_failure" % c for c in self.compilers])
+            for name, k in self.kernels.items():
+                job = self.jobs[k["job"]]
+                us = ["%.2f" % self.us[name, c] if (name, c) in self.us else "" for c in self.compilers]
+                out.writerow([name, k["job"], job["flops"], job["bytes"], *us, *(self.failed.get((name, c), "") for c in self.compilers)])
+
+
+class Runner:
+    def __init__(self, options, jobs, kernels, compilers):
+        self.options, self.jobs, self.left, self.compilers = options, jobs, list(kernels), compilers
+        self.figures = Figures(jobs, kernels, compilers)
+        self.deadline = time.monotonic() + options.seconds
+        self.trying = self.process = None
+        self.total, self.bad_starts = len(kernels), 0
+
+    def take(self, kind, *rest):
+        if kind == "device":
+            print(rest[0], flush=True)
+        elif kind == "try":
+            self.trying = rest
+        elif kind == "time":
+            self.figures.us[rest[0], rest[1]] = rest[2]
+        elif kind == "failed":
+            self.figures.failed[rest[0], rest[1]] = rest[2]
+            print("%s %s: %s" % rest, flush=True)
+        elif kind == "done":
+            self.left = [k for k in self.left if k["name"] != rest[0]]
+            self.trying = None
+            print("%3d/%d %4ds left  %s" % (self.total - len(self.left), self.total, self.deadline - time.monotonic(),
+                                           self.figures.row(rest[0])), flush=True)
+
+    def listen(self, messages):
+        """Takes messages until the worker ends; gives why it did not do all."""
+        heard = time.monotonic()
+        while True:
+            try:
+                self.take(*messages.get(timeout=0.2))
+                heard = time.monotonic()
+            except queue.Empty:
+                if not self.process.is_alive():
+                    return "the process ended with %s" % self.process.exitcode
+                if time.monotonic() - heard > (HANG_S if self.trying else START_S):
+                    return "hangs"
+
+    def blame(self, why):
+        """The kernel that was tried when a worker stopped is not tried again, nor is a job that cannot be prepared."""
+        if self.trying is None:
+            print("worker: " + why)
+            self.bad_starts += 1
+            return
+        kernel, compiler = self.trying
+        print("%s %s: %s" % (kernel, compiler, why), flush=True)
+        self.figures.failed.setdefault((kernel, compiler), why)
+        for k in self.left:
+            if k["name"] == kernel:
+                k["cubins"].pop(compiler, None)
+        self.trying = None
+
+    def run(self):
+        context = multiprocessing.get_context("spawn")
+        while self.left and self.bad_starts < 2 and time.monotonic() < self.deadline:
+            messages = context.Queue()
+            self.process = context.Process(target=work, daemon=True, args=(self.options, self.jobs, self.left, self.compilers,
+                                                                           self.deadline, messages))
+            self.process.start()
+            why = self.listen(messages)
+            if self.process.is_alive():
+                self.process.kill()
+            self.process.join()
+            if self.process.exitcode != 0:
+                self.blame(why)
+
+    def report(self):
+        f = self.figures
+        print("\n" + f.head())
+        for name in f.kernels:
+            print(f.row(name))
+        print("\n".join(["", *f.means()]))
+        if self.left:
+            print("not done: " + " ".join(k["name"] for k in self.left))
+        if self.options.csv:
+            f.write(self.options.csv)
+
+
+def dry(options, jobs, kernels, compilers):
+    """Whether everything that a run needs is there."""
+    bad = 0
+    for k in kernels:
+        for name in compilers:
+            cubin = k["cubins"].get(name)
+            if not cubin or "failed" in cubin:
+                bad += 1
+                print("%s %s: %s" % (k["name"], name, cubin["failed"] if cubin else "not there"))
+            elif image(options.folder, cubin)[:4] != b"\x7fELF" or k["name"].encode() not in image(options.folder, cubin):
+                bad += 1
+                print("%s %s: %s is no cubin of it" % (k["name"], name, cubin["file"]))
+    print("%d kernels of %d jobs by %s, %d bad" % (len(kernels), len({k["job"] for k in kernels}), ", ".join(compilers), bad))
+    return bad != 0
+
+
+def main():
+    options = parse()
+    jobs, kernels, compilers = read_manifest(options)
+    if options.dry:
+        return dry(options, jobs, kernels, compilers)
+    runner = Runner(options, jobs, kernels, compilers)
+    runner.run()
+    runner.report()
+    return bool(runner.left or runner.figures.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
