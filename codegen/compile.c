@@ -144,7 +144,7 @@ enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
    matrices are multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory
    for each mma. Tiles of more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that
    a kernel without loops and reductions passes through once; products keep theirs in registers. */
-static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint32_t *out_most)
+static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint32_t *out_most, uint32_t *out_product)
 {
     uint32_t most = 0, product = 0;
     bool multiplies = false, reduces = false, once = true; /* no element is wanted later on */
@@ -163,6 +163,7 @@ static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint
             }
     }
     *out_most = most;
+    *out_product = product;
     *out_strip_bits = most + once > MOST_IN_REGISTERS && !multiplies ? most - STRIP_ELEMENTS : 0;
     if (*out_strip_bits)
         return *out_strip_bits + STRIP_WARPS;
@@ -178,13 +179,14 @@ static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint
    know 4 and 8 warps only and bring other numbers there. */
 static uint32_t choose_warps(const cg_func *c, uint32_t *out_strip_bits)
 {
-    enum { MOST_OF_A_THREAD = 8 }; /* log2 */
-    uint32_t most, suiting = warps_that_suit(c->ir, out_strip_bits, &most);
+    enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
+    uint32_t most, product, suiting = warps_that_suit(c->ir, out_strip_bits, &most, &product);
     int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
     if (hint && c->m->version < BC_13_5)
         hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
     uint32_t warps = (uint32_t)tv_trailing_zeros((uint32_t)hint | 64);
-    return !hint || *out_strip_bits || most > CG_LANE_BITS + warps + MOST_OF_A_THREAD ? suiting : warps;
+    uint32_t limit = CG_LANE_BITS + warps + (product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
+    return !hint || *out_strip_bits || most > limit ? suiting : warps;
 }
 
 /* ---- one kernel ---- */
@@ -246,7 +248,7 @@ static void put_signature(cg_func *c, bc_text *out)
     int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
     if (c->groups && c->groups->launched)
         bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
-    else if (blocks)
+    else if (blocks && !c->groups)
         bc_text_printf(out, ".minnctapersm %d\n", (int)(blocks < most ? blocks : most));
     bc_text_puts(out, "{\n");
     cg_put_registers(c, out);

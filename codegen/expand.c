@@ -29,37 +29,11 @@ typedef struct expansion {
     ct_value *value; /* the ring */
 } expansion;
 
-/* i1 as a scalar: `later` says whether. */
-static const bc_type bit = {.kind = BC_I1}, bit_tile = {.kind = BC_TILE, .elem = &bit};
-
 static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, uint32_t operands, uint32_t results)
 {
     ct_op *op = ct_op_new(x->f, opcode, from, operands, results);
     if (!op)
         cg_no_memory(x->c);
-    return op;
-}
-
-/* The counter n iterations after `start`, in front of `place`. NULL: no memory. */
-static ct_op *put_later(const expansion *x, ct_value *start, uint32_t n, ct_op *place)
-{
-    ct_op *op = new_op(x, CT_later, x->loop, 3, 2);
-    cg_distance *distance = bc_new(x->f->arena, cg_distance, 1);
-    cg_fact *fact = bc_new(x->f->arena, cg_fact, 1);
-    if (!op || !distance || !fact) {
-        cg_no_memory(x->c);
-        return NULL;
-    }
-    distance->iterations = n;
-    op->detail = distance;
-    ct_set_operand(op, 0, start);
-    ct_set_operand(op, 1, ct_operand(x->loop, F_for_upper_bound));
-    ct_set_operand(op, 2, ct_operand(x->loop, F_for_step));
-    op->results[0].type = x->body->args[0].type;
-    op->results[0].fact = x->body->args[0].fact; /* what is not below the end is not used */
-    op->results[1].type = &bit_tile;
-    op->results[1].fact = fact;
-    ct_insert_before(op, place);
     return op;
 }
 
@@ -88,11 +62,12 @@ static void put_copy(const expansion *x, const cg_ring_load *load, uint32_t part
 static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
 {
     ct_map map;
-    ct_op *later = put_later(x, start, n, place);
+    ct_op *later = cg_later_new(x->c, x->loop, start, n);
     if (!later || !ct_map_new(x->f, &map)) {
         cg_no_memory(x->c);
         return;
     }
+    ct_insert_before(later, place);
     ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (ct_op *op = x->body->first; op; op = op->next)
         if (cg_is_in_slice(x->ring, op)) {

@@ -14,13 +14,15 @@
 #include "codegen/remarks.h"
 #include "codegen/ring.h"
 
-enum { MOST_RINGS = 4, MOST_SLOTS = 8 };
+enum { MOST_RINGS = 8, MOST_SLOTS = 8 };
 
-/* A ring, and the loop that is around it, in the function and in the producers' program. */
+/* What one product of a loop takes, and the ring that it goes through; loops that follow each other share rings. */
 typedef struct ring_place {
     cg_ring *ring;
     ct_value *value;
-    ct_op *loop, *copy, *product; /* product: that takes what it holds */
+    ct_op *loop, *copy; /* in the function, and in the producers' program */
+    ct_op *product, *loads[CG_RING_LOADS];
+    bool is_first; /* of the places with its ring */
 } ring_place;
 
 typedef struct splitting {
@@ -43,6 +45,37 @@ static ct_op *taker_of(const ct_value *tile)
     return found;
 }
 
+static bool is_same_load(const cg_ring_load *a, const cg_ring_load *b)
+{
+    const cg_stage *s = &a->stage, *t = &b->stage;
+    return a->fast == b->fast && a->feed == b->feed && cg_layout_equal(&a->layout, &b->layout) && s->rows == t->rows
+           && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes && s->left_out == t->left_out
+           && s->flipped == t->flipped;
+}
+
+static bool is_same_ring(const cg_ring *a, const cg_ring *b)
+{
+    bool same = a->load_count == b->load_count;
+    for (uint32_t i = 0; same && i < a->load_count; i++)
+        same = is_same_load(&a->loads[i], &b->loads[i]);
+    return same;
+}
+
+/* A ring of an earlier loop that would do, which no place of this loop has taken. */
+static void share_ring(splitting *x, uint32_t which, uint32_t first)
+{
+    ring_place *p = &x->places[which];
+    for (uint32_t i = 0; i < first && p->is_first; i++) {
+        bool taken = false;
+        for (uint32_t k = first; k < which; k++)
+            taken = taken || x->places[k].ring == x->places[i].ring;
+        if (!taken && x->places[i].is_first && is_same_ring(x->places[i].ring, p->ring)) {
+            p->ring = x->places[i].ring;
+            p->is_first = false;
+        }
+    }
+}
+
 /* Each product of the loop gets a ring for what it takes. */
 static bool add_rings(splitting *x, ct_op *loop)
 {
@@ -56,15 +89,53 @@ static bool add_rings(splitting *x, ct_op *loop)
         if (!product || place == &x->places[MOST_RINGS])
             return false;
         if (place == &x->places[x->count]) {
-            *place = (ring_place){.ring = bc_new(&x->c->arena, cg_ring, 1), .loop = loop, .product = product};
+            *place = (ring_place){.ring = bc_new(&x->c->arena, cg_ring, 1),
+                                  .loop = loop,
+                                  .product = product,
+                                  .is_first = true};
             if (!place->ring)
                 return false;
             *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
             x->count++;
         }
+        place->loads[place->ring->load_count] = all->loads[i].op;
         place->ring->loads[place->ring->load_count++] = all->loads[i];
     }
+    for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* of chains: nothing stays in flight */
+        share_ring(x, i, first);
     return true;
+}
+
+/* Does the product find both operands without the threads' help in each iteration? */
+static bool is_fed(const ring_place *p)
+{
+    const ct_value *left = cg_stage_source(p->product->operands[0]), *right = cg_stage_source(p->product->operands[1]);
+    bool has_left = false, has_right = false;
+    for (uint32_t i = 0; i < p->ring->load_count; i++) {
+        has_left = has_left || left == &p->loads[i]->results[0];
+        has_right = has_right || right == &p->loads[i]->results[0];
+    }
+    return has_right && (has_left || cg_product_before(p->product) || left->block != p->loop->regions[0]);
+}
+
+static bool is_in_loop(const ct_op *op)
+{
+    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
+        if (p->opcode == OP_for || p->opcode == OP_loop)
+            return true;
+    return false;
+}
+
+/* As measured on an H200 (docs/codegen.md, "Groups"): small tiles keep more blocks busy without groups, which hide
+   their beginnings and ends, unless the blocks are persistent. */
+static bool is_worth_it(const splitting *x)
+{
+    const bc_type *result = x->places[0].product->results[0].type;
+    bool is_large = result->shape[result->rank - 2] > 64 || result->shape[result->rank - 1] > 64;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (!is_fed(&x->places[i]))
+            return false;
+    return x->count > 1 ? is_large : cg_threads(x->c) > 128 || is_in_loop(x->places[0].loop);
 }
 
 static bool find_loops(splitting *x)
@@ -74,7 +145,7 @@ static bool find_loops(splitting *x)
         if (ring && (!ring->async || ring->parts || !add_rings(x, op)))
             return false;
     }
-    return x->count;
+    return x->count && is_worth_it(x);
 }
 
 /* ---- the producers ---- */
@@ -136,7 +207,7 @@ static void copy_loads(const splitting *x, const ring_place *p)
     for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
         if (op->from != original->from || op->opcode == CT_acquire || op->opcode == CT_commit)
             continue; /* put there for another ring */
-        if (original == p->ring->loads[done].op) {
+        if (original == p->loads[done]) {
             copy_load(x, op, &p->ring->loads[done], p->value);
             if (done == 0)
                 cg_ring_put(x->c, CT_acquire, p->value, op);
@@ -209,52 +280,84 @@ static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
     return found->operands[2] == arg && !arg->uses->next ? found : NULL;
 }
 
+/* While a product runs, the slot of the next one is awaited: the first one before the loop, then each where the one
+   before is released. */
+static void await_ahead(const splitting *x, const ring_place *p)
+{
+    ct_op *first = cg_later_new(x->c, p->loop, p->loop->operands[0], 0);
+    ct_op *next = cg_later_new(x->c, p->loop, &p->loop->regions[0]->args[0], 1);
+    ct_op *await = cg_ring_op(x->c, CT_await, p->loop, p->value), *release = p->product->next;
+    if (!first || !next || !await || !ct_add_operands(x->f, await, &(ct_value *){&first->results[1]}, 1)
+        || !ct_add_operands(x->f, release, &(ct_value *){&next->results[1]}, 1)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_insert_before(first, p->loop);
+    ct_insert_before(await, p->loop);
+    ct_insert_before(next, p->product);
+}
+
 static void consume(const splitting *x, const ring_place *p)
 {
     uint32_t carried;
     ct_op *product = p->ring->behind ? product_in_flight(p->loop, &carried) : NULL;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        p->ring->loads[i].op = p->loads[i];
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->product);
     p->ring->in_flight = product;
     if (product) {
         product->in_flight = product->in_place = true;
+        await_ahead(x, p);
         cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &p->loop->results[carried], p->loop));
     }
 }
 
 /* ---- the pass ---- */
 
-/* Bytes of shared memory for the rings when so many blocks share a multiprocessor: each block needs 1 KiB besides. */
+/* Bytes of shared memory of a block when so many share a multiprocessor: each needs 1 KiB besides. */
+static uint32_t shared_of_block(const splitting *x)
+{
+    enum { OF_THE_SYSTEM = 1 << 10 };
+    return (cg_static_shared(x->c->target) + OF_THE_SYSTEM) / x->blocks - OF_THE_SYSTEM;
+}
+
+/* Of that, for the rings. */
 static uint32_t room_for_rings(const splitting *x)
 {
-    enum { LEAST = 8 << 10, MOST = 32 << 10, OF_THE_SYSTEM = 1 << 10 };
-    uint32_t all = cg_static_shared(x->c->target), results = 0;
+    enum { LEAST = 8 << 10, MOST = 32 << 10 };
+    uint32_t results = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         uint32_t bytes = 2u << cg_shape_of(x->places[i].product->results[0].type).tile_bits;
         results = bytes > results ? bytes : results;
     }
-    results = results < LEAST ? LEAST : results > MOST ? MOST : results; /* on their way to memory */
-    return (all + OF_THE_SYSTEM) / x->blocks - OF_THE_SYSTEM - results;
+    uint32_t most = MOST / x->blocks;
+    results = results < LEAST ? LEAST : results > most ? most : results; /* on their way to memory */
+    return shared_of_block(x) - results;
 }
 
 /* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
 static bool choose_slots(const splitting *x)
 {
-    uint32_t room = room_for_rings(x), used = 0;
+    uint32_t room = room_for_rings(x) - x->count * MOST_SLOTS * CG_RING_BARRIER_BYTES, used = 0;
     for (uint32_t i = 0; i < x->count; i++)
-        used += cg_ring_place_loads(x->places[i].ring) + CG_STAGE_ALIGN;
+        used += x->places[i].is_first ? cg_ring_place_loads(x->places[i].ring) : 0;
     if (used > room)
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].ring->slots = 1;
     for (uint32_t slots = 2; slots <= MOST_SLOTS; slots++)
         for (uint32_t i = x->count; i-- > 0;)
-            if (used + x->places[i].ring->slot_bytes <= room) {
+            if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
                 used += x->places[i].ring->slot_bytes;
                 x->places[i].ring->slots = slots;
             }
-    return x->places[x->count - 1].ring->slots > 1;
+    uint32_t least = x->count > 1 || x->blocks == 1 ? 2 : 3;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->places[i].ring->slots >= least)
+            return true;
+    return false;
 }
 
 /* How the producers' threads share the copies. */
@@ -268,13 +371,32 @@ static void spread_copies(cg_ring *ring)
     }
 }
 
+/* Where everything lies: the slots of all rings, then their barriers. Gives the bytes. */
+static uint32_t place_rings(const splitting *x)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (!x->places[i].is_first)
+            continue;
+        x->places[i].ring->offset = at;
+        at += x->places[i].ring->slots * x->places[i].ring->slot_bytes;
+    }
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (!x->places[i].is_first)
+            continue;
+        x->places[i].ring->barriers = at;
+        at += x->places[i].ring->slots * CG_RING_BARRIER_BYTES;
+    }
+    return at;
+}
+
 /* Registers of a thread when each group has its share of what the block was launched with. */
 static cg_groups registers_for(const splitting *x)
 {
     if (cg_threads(x->c) == 256)
-        return (cg_groups){.launched = 168, .consumers = 232, .producers = 40};
+        return (cg_groups){.launched = 168, .consumers = 224, .producers = 56};
     if (x->blocks == 2)
-        return (cg_groups){.launched = 128, .consumers = 216, .producers = 40};
+        return (cg_groups){.launched = 128, .consumers = 232, .producers = 24};
     return (cg_groups){0};
 }
 
@@ -282,6 +404,11 @@ static cg_groups registers_for(const splitting *x)
 static bool make_rings(splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
+        for (uint32_t k = 0; k < i; k++)
+            if (x->places[k].ring == x->places[i].ring)
+                x->places[i].value = x->places[k].value;
+        if (!x->places[i].is_first)
+            continue;
         ct_op *op = ct_op_new(x->f, CT_ring, x->places[i].loop, 0, 1);
         if (!op)
             return false;
@@ -303,6 +430,8 @@ static void wrap(splitting *x, ct_block *producers)
         return;
     }
     *detail = registers_for(x);
+    detail->ring_bytes = place_rings(x);
+    detail->shared = shared_of_block(x);
     groups->detail = detail;
     groups->region_count = 2;
     groups->regions[0] = consumers;
@@ -310,18 +439,18 @@ static void wrap(splitting *x, ct_block *producers)
     producers->parent = groups;
     ct_move_all(f->body, consumers, groups);
     for (uint32_t i = 0; i < x->count; i++)
-        ct_append(f->body, x->places[i].value->op);
+        if (x->places[i].is_first)
+            ct_append(f->body, x->places[i].value->op);
     ct_append(f->body, groups);
     ct_append(f->body, end);
     x->c->groups = detail;
 }
 
-/* Two blocks of a multiprocessor where one has only 64 rows, of products one behind the other: while one computes the
-   other multiplies. */
+/* Two blocks of a multiprocessor where a chain has a single group of consumers: while one computes the other
+   multiplies. */
 static uint32_t choose_blocks(const splitting *x)
 {
-    const bc_type *result = x->places[0].product->results[0].type;
-    return cg_threads(x->c) == 128 && x->count > 1 && result->shape[result->rank - 2] == 64 ? 2 : 1;
+    return cg_threads(x->c) == 128 && x->count > 1 ? 2 : 1;
 }
 
 static void split(splitting *x)
@@ -333,7 +462,8 @@ static void split(splitting *x)
     if (!producers)
         return;
     for (uint32_t i = 0; i < x->count; i++) {
-        spread_copies(x->places[i].ring);
+        if (x->places[i].is_first)
+            spread_copies(x->places[i].ring);
         consume(x, &x->places[i]);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }

@@ -9,6 +9,8 @@ enum { CG_PRODUCER_WARP_BITS = 2, CG_PRODUCER_THREADS = 1 << (CG_PRODUCER_WARP_B
 
 /* The detail of a `groups`: registers of a thread, as launched and then; 0: all keep what they have. */
 typedef struct cg_groups {
+    uint32_t shared;     /* bytes that the block may have */
+    uint32_t ring_bytes; /* of all rings, with their barriers */
     uint32_t launched, consumers, producers;
 } cg_groups;
 

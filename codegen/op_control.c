@@ -2,6 +2,7 @@
    registers of their own, which `continue` and `break` move into. */
 #include "codegen/assign.h"
 #include "codegen/map.h"
+#include "codegen/memory.h"
 #include "codegen/order.h"
 #include "codegen/strips.h"
 
@@ -185,15 +186,27 @@ void cg_assign_return(cg_func *c, const ct_op *op)
 
 /* ---- moves ---- */
 
-/* New registers for a tile value in its home; NULL for what needs none. Tiles in strips lie in local memory. */
+/* Elements of 16 bits are handed on in pairs: a register for two. */
+static bool is_paired(cg_func *c, const ct_value *v)
+{
+    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home.reg_bits;
+}
+
+/* Registers that a tile value is handed on in. */
+static uint32_t slot_count(cg_func *c, const ct_value *v)
+{
+    return cg_layout_regs(&cg_value_of(c, v)->home) >> is_paired(c, v);
+}
+
+/* New ones; NULL for what needs none. Tiles in strips lie in local memory. */
 static cg_val *slots_for(cg_func *c, const ct_value *v)
 {
     if (!bc_is_tile(v->type) || cg_strip_varies(c, &cg_value_of(c, v)->home))
         return NULL;
-    uint32_t count = cg_layout_regs(&cg_value_of(c, v)->home);
+    uint32_t count = slot_count(c, v);
     cg_val *slots = cg_vals(c, count);
     for (uint32_t r = 0; slots && r < count; r++)
-        slots[r] = cg_new(c, cg_elem_class(v->type));
+        slots[r] = cg_new(c, is_paired(c, v) ? CG_B32 : cg_elem_class(v->type));
     return slots;
 }
 
@@ -201,6 +214,24 @@ static cg_val *slots_for(cg_func *c, const ct_value *v)
 static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
 {
     return slots && x.id && x.cls == slots[0].cls && x.id - slots[0].id < count;
+}
+
+/* What goes to slot r of `home`, from the value's registers. */
+static cg_val slot_value(cg_func *c, const ct_value *home, const cg_val *regs, uint32_t r)
+{
+    return is_paired(c, home) ? cg_join(c, regs + 2 * r, 2, 16) : regs[r];
+}
+
+/* The registers of a value, taken from its slots. */
+static cg_val *from_slots(cg_func *c, const ct_value *v, cg_val *slots)
+{
+    if (!is_paired(c, v))
+        return slots;
+    uint32_t count = slot_count(c, v);
+    cg_val *regs = cg_vals(c, 2 * count);
+    for (uint32_t r = 0; regs && r < count; r++)
+        cg_split(c, bc_elem_kind(v->type), slots[r], 2, 16, regs + 2 * r);
+    return regs;
 }
 
 /* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh
@@ -218,22 +249,21 @@ static void move_carried(cg_func *c, ct_value *const *values, const ct_value *ho
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         if (!slots[i])
             continue;
-        const cg_layout *l = &cg_value_of(c, &homes[i])->home;
-        const cg_val *have = cg_get(c, values[i], l);
-        from[i] = cg_vals(c, cg_layout_regs(l));
-        for (uint32_t r = 0; have && from[i] && r < cg_layout_regs(l); r++) {
-            from[i][r] = have[r];
+        const cg_val *have = cg_get(c, values[i], &cg_value_of(c, &homes[i])->home);
+        uint32_t own = slot_count(c, &homes[i]);
+        from[i] = cg_vals(c, own);
+        for (uint32_t r = 0; have && from[i] && r < own; r++) {
+            cg_val x = from[i][r] = slot_value(c, &homes[i], have, r);
             for (uint32_t j = 0; j < count; j++)
-                if (j != i
-                    && is_in(slots[j], slots[j] ? cg_layout_regs(&cg_value_of(c, &homes[j])->home) : 0, have[r])) {
-                    from[i][r] = cg_new(c, (cg_class)have[r].cls);
-                    cg_move(c, from[i][r], have[r]);
+                if (j != i && slots[j] && is_in(slots[j], slot_count(c, &homes[j]), x)) {
+                    from[i][r] = cg_new(c, (cg_class)x.cls);
+                    cg_move(c, from[i][r], x);
                     break;
                 }
         }
     }
     for (uint32_t i = 0; i < count && !c->failed; i++)
-        for (uint32_t r = 0; slots[i] && r < cg_layout_regs(&cg_value_of(c, &homes[i])->home); r++)
+        for (uint32_t r = 0; slots[i] && r < slot_count(c, &homes[i]); r++)
             if (from[i][r].id != slots[i][r].id || from[i][r].cls != slots[i][r].cls)
                 cg_move(c, slots[i][r], from[i][r]);
 }
@@ -256,7 +286,7 @@ static void set_all(cg_func *c, const ct_value *values, const ct_value *like, cg
 {
     for (uint32_t i = 0; i < count && !c->failed; i++)
         if (slots[i])
-            cg_set(c, &values[i], slots[i]);
+            cg_set(c, &values[i], from_slots(c, &values[i], slots[i]));
         else if (bc_is_tile(values[i].type))
             cg_strip_adopt(c, &values[i], &like[i]);
     if (c->strips && !c->failed) {

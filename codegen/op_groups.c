@@ -84,12 +84,11 @@ static cg_val register_of(cg_func *c, uint32_t value)
 
 void cg_groups_ring(cg_func *c, cg_ring *ring)
 {
-    uint32_t slots = ring->slots * ring->slot_bytes, bytes = slots + ring->slots * CG_RING_BARRIER_BYTES;
     ring->base = cg_new(c, CG_B32);
     ring->full = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->base, c->ring, c->ring_bytes);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->full, ring->base, slots);
-    c->ring_bytes += (bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+    cg_ins(c, "add.u32 %v, %v, %u", ring->base, c->ring, ring->offset);
+    cg_ins(c, "add.u32 %v, %v, %u", ring->full, c->ring, ring->barriers);
+    c->ring_bytes = c->groups->ring_bytes;
     ring->read = register_of(c, 0);
     ring->write = register_of(c, 0);
     ring->read_phase = register_of(c, 0);
@@ -145,10 +144,15 @@ static void advance(cg_func *c, const cg_ring *ring, cg_val number, cg_val phase
     cg_ins(c, "xor.b32 %v, %v, %v", phase, phase, flip);
 }
 
-void cg_groups_await(cg_func *c, cg_ring *ring)
+void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more)
 {
+    uint32_t behind = cg_label(c);
+    if (!more.known)
+        cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, barrier_of(c, ring, ring->read, 0), ring->read_phase);
     cg_ins(c, "fence.proxy.async.shared::cta");
+    if (!more.known)
+        cg_place_label(c, behind);
 }
 
 static void arrive(cg_func *c, const cg_ring *ring, cg_val barrier)
@@ -165,17 +169,18 @@ static void free_last(cg_func *c, const cg_ring *ring)
     cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", arrives, ring->freed);
 }
 
-void cg_groups_release(cg_func *c, cg_ring *ring)
+void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more)
 {
     cg_val empty = barrier_of(c, ring, ring->read, 8 * ring->slots);
-    if (ring->in_flight) {
-        cg_ins(c, "wgmma.wait_group.sync.aligned 1");
-        free_last(c, ring);
-        cg_ins(c, "mov.u32 %v, %v", ring->freed, empty);
-    } else {
-        arrive(c, ring, empty);
-    }
     advance(c, ring, ring->read, ring->read_phase);
+    if (!ring->in_flight) {
+        arrive(c, ring, empty);
+        return;
+    }
+    cg_groups_await(c, ring, more); /* while this product runs */
+    cg_ins(c, "wgmma.wait_group.sync.aligned 1");
+    free_last(c, ring);
+    cg_ins(c, "mov.u32 %v, %v", ring->freed, empty);
 }
 
 void cg_groups_drain(cg_func *c, cg_ring *ring)

@@ -122,7 +122,7 @@ static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
         cg_ins(c, "mov.u32 %v, %u", bytes, inside.bits ? 16u : 0u);
     else
         cg_ins(c, "selp.u32 %v, 16, 0, %v", bytes, inside);
-    cg_ins(c, "cp.async.cg.shared.global [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address,
+    cg_ins(c, "cp.async.cg.shared.global.L2::128B [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address,
            (int)part->offset, bytes);
 }
 
@@ -144,6 +144,7 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     const cg_ring_copy *copy = op->detail;
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     cg_view_op v = cg_view_op_of(op);
+    v.in_turn = ring->by_groups;
     copying k = {.load = copy->load,
                  .base = cg_new(c, CG_B32),
                  .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
@@ -173,17 +174,35 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
 
 /* ---- reading ---- */
 
+/* Between groups, of products in flight: whether there is a slot to be awaited. */
+static bool is_conditional(const ct_op *op)
+{
+    return op->operand_count > 1;
+}
+
+static void want_condition(cg_func *c, const ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    if (is_conditional(op))
+        cg_want(c, op->operands[1], &scalar);
+}
+
 void cg_assign_await(cg_func *c, const ct_op *op)
 {
-    (void)c, (void)op;
+    want_condition(c, op);
 }
 
 void cg_lower_await(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     cg_val slot = ring->read;
+    if (is_conditional(op)) {
+        cg_groups_await(c, ring, cg_scalar(c, op->operands[1]));
+        return;
+    }
     if (ring->by_groups) {
-        cg_groups_await(c, ring);
+        if (!ring->in_flight)
+            cg_groups_await(c, ring, cg_const(CG_PRED, 1));
         slot = cg_groups_slot(c, ring, ring->read);
     } else {
         cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
@@ -214,14 +233,14 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
 
 void cg_assign_release(cg_func *c, const ct_op *op)
 {
-    (void)c, (void)op;
+    want_condition(c, op);
 }
 
 void cg_lower_release(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     if (ring->by_groups)
-        cg_groups_release(c, ring);
+        cg_groups_release(c, ring, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
     else
         next_slot(c, ring, ring->read);
 }

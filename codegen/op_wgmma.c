@@ -105,19 +105,31 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t st
     return d;
 }
 
+/* Then the first product of each sum writes it instead of adding to it: x + 0 is x but for the sign of a zero, which a
+   sum of products that starts at +0 does not keep. */
+static bool starts_at_zero(const cg_val *acc, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!acc[i].known || acc[i].bits)
+            return false;
+    return true;
+}
+
 void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
 {
     uint32_t k_bits = p->k - K_BITS, m_bits = p->m - 4 - p->along_m, n_bits = p->n - p->along_n - width_of(p, false);
     uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
     cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
     cg_val *d = cg_vals(c, count), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
-           always = cg_reg(c, cg_const(CG_PRED, 1));
+           always = cg_reg(c, cg_const(CG_PRED, 1)), never = cg_reg(c, cg_const(CG_PRED, 0));
+    bool from_zero = starts_at_zero(acc, count);
     for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
         d[i] = acc[i];
-        if (op->in_place)
+        if (op->in_place && !from_zero)
             continue;
         d[i] = cg_new(c, CG_B32);
-        cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
+        if (!from_zero)
+            cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
     }
     for (uint32_t i = 0; left && a.o->fragments && i < (uint32_t)1 << (k_bits + m_bits); i++)
         cg_pack_fragments(c, a.o, i, left + 4 * i);
@@ -134,13 +146,13 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
         for (uint32_t m = 0; m < (uint32_t)1 << m_bits; m++)
             for (uint32_t n = 0; n < (uint32_t)1 << n_bits; n++) {
                 const cg_val *to = d + (m << n_bits | n) * in_one;
-                cg_val right = step_of(c, p, &b, k | n << k_bits);
+                cg_val right = step_of(c, p, &b, k | n << k_bits), adds = from_zero && !k ? never : always;
                 if (a.o->fragments)
                     cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v, 1, 1, %d", name, to, in_one,
-                           left + 4 * (k | m << k_bits), 4u, right, always, (int)b.o->across);
+                           left + 4 * (k | m << k_bits), 4u, right, adds, (int)b.o->across);
                 else
                     cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v, 1, 1, %d, %d", name, to, in_one,
-                           step_of(c, p, &a, k | m << k_bits), right, always, (int)a.o->across, (int)b.o->across);
+                           step_of(c, p, &a, k | m << k_bits), right, adds, (int)a.o->across, (int)b.o->across);
             }
     cg_ins(c, "wgmma.commit_group.sync.aligned");
     if (!op->in_flight)

@@ -1,6 +1,7 @@
 /* Barriers between memory ops; see the header. */
 #include "codegen/order.h"
 
+#include "codegen/groups.h"
 #include "codegen/stage.h"
 #include "codegen/strips.h"
 #include "codegen/view.h"
@@ -265,7 +266,7 @@ cg_val cg_all(cg_func *c, cg_val predicate)
 
 uint32_t cg_scratch_room(const cg_func *c)
 {
-    uint32_t all = cg_static_shared(c->target);
+    uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
     return c->in_ring ? (all - c->ring_bytes) & ~(uint32_t)(CG_STAGE_ALIGN - 1) : all;
 }
 

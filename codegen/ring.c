@@ -1,6 +1,8 @@
 /* Putting the ops of rings in their places; see the header. */
 #include "codegen/ring.h"
 
+#include "codegen/facts.h"
+
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring)
 {
     ct_op *op = ct_op_new(c->ir, opcode, from, 1, 0);
@@ -74,5 +76,28 @@ ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind)
     ct_replace_uses(product, &op->results[0]);
     ct_set_operand(op, 0, product);
     ct_insert_after(op, behind);
+    return op;
+}
+
+ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n)
+{
+    static const bc_type bit = {.kind = BC_I1}, bit_tile = {.kind = BC_TILE, .elem = &bit};
+    const ct_value *counter = &loop->regions[0]->args[0];
+    cg_distance *distance = bc_new(c->ir->arena, cg_distance, 1);
+    cg_fact *fact = bc_new(c->ir->arena, cg_fact, 1);
+    ct_op *op = ct_op_new(c->ir, CT_later, loop, 3, 2);
+    if (!op || !distance || !fact) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    distance->iterations = n;
+    op->detail = distance;
+    ct_set_operand(op, 0, start);
+    ct_set_operand(op, 1, loop->operands[1]);
+    ct_set_operand(op, 2, loop->operands[2]);
+    op->results[0].type = counter->type;
+    op->results[0].fact = counter->fact; /* what is not below the end is not used */
+    op->results[1].type = &bit_tile;
+    op->results[1].fact = fact;
     return op;
 }

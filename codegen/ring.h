@@ -35,8 +35,9 @@ typedef struct cg_ring {
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
-    cg_val freed;                               /* the barrier of a slot that will be free, 0: none, */
-    cg_val first_lane;                          /* and whether the thread is the first of its warp. */
+    uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
+    cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
+    cg_val first_lane;         /* and whether the thread is the first of its warp. */
 } cg_ring;
 
 /* Is the op made again for each iteration that copies are started for? */
@@ -79,14 +80,18 @@ void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *pla
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
 /* A release wherever an iteration of the loop ends. */
 void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring);
+/* The counter of the loop n iterations after the one of `start`, and whether there is one; in no block. NULL: no
+ * memory. */
+ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n);
 /* All uses of a product's result wait for it, behind the op. Gives the op that waits. */
 ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);
 
 /* ---- rings between groups of warps (codegen/op_groups.c): the same ops ---- */
 
 void cg_groups_ring(cg_func *c, cg_ring *ring);
-void cg_groups_await(cg_func *c, cg_ring *ring);
-void cg_groups_release(cg_func *c, cg_ring *ring);
+/* There is only something to await where `more` is true. */
+void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more);
+void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more);
 void cg_groups_commit(cg_func *c, cg_ring *ring);
 void cg_groups_drain(cg_func *c, cg_ring *ring);
 /* The address of the slot that copies go to, or that is read. */

@@ -268,27 +268,6 @@ static void copy_type(ct_value *to, const ct_value *from)
     to->view = from->view;
 }
 
-/* The counter of the iteration n after the first, and whether there is one. */
-static ct_op *put_later(skewing *x, uint32_t n)
-{
-    static const bc_type bit = {.kind = BC_I1}, bit_tile = {.kind = BC_TILE, .elem = &bit};
-    cg_distance *distance = bc_new(x->f->arena, cg_distance, 1);
-    cg_fact *fact = bc_new(x->f->arena, cg_fact, 1);
-    ct_op *op = ct_op_new(x->f, CT_later, x->loop, 3, 2);
-    if (!distance || !fact || !op) {
-        cg_no_memory(x->c);
-        return NULL;
-    }
-    distance->iterations = n;
-    op->detail = distance;
-    for (uint32_t i = 0; i < 3; i++)
-        ct_set_operand(op, i, x->loop->operands[i]);
-    copy_type(&op->results[0], &x->body->args[0]);
-    op->results[1].type = &bit_tile;
-    op->results[1].fact = fact;
-    return op;
-}
-
 /* The first iteration's share, up to the second product. */
 static void put_prologue(skewing *x, ct_value *counter)
 {
@@ -367,7 +346,7 @@ static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
     uint32_t count = x->loop->result_count;
     x->out = block;
     put_prologue(x, counter);
-    ct_op *later = x->c->failed ? NULL : append(x, put_later(x, 1)),
+    ct_op *later = x->c->failed ? NULL : append(x, cg_later_new(x->c, x->loop, x->loop->operands[0], 1)),
           *loop = later ? put_loop(x, &later->results[0]) : NULL;
     ct_value **results = bc_new(x->f->arena, ct_value *, count + 1u);
     if (!loop || !results || x->c->failed) {
@@ -385,7 +364,8 @@ static void rewrite(skewing *x)
 {
     uint32_t count = x->loop->result_count;
     bc_range inits = ct_for_inits(x->loop);
-    ct_op *start = put_later(x, 0), *guard = ct_op_like(x->f, OP_if, x->loop, 1, count, 2);
+    ct_op *start = cg_later_new(x->c, x->loop, x->loop->operands[0], 0),
+          *guard = ct_op_like(x->f, OP_if, x->loop, 1, count, 2);
     ct_block *then = ct_block_new(x->f, 0), *otherwise = ct_block_new(x->f, 0);
     if (!start || !guard || !then || !otherwise) {
         cg_no_memory(x->c);

@@ -223,6 +223,8 @@ typedef struct walk {
     cg_val thread[MAX_DIMS]; /* the thread's coordinate in the tile, 32 bits */
     cg_val limit[MAX_DIMS];  /* coordinates below it are inside; a known UINT32_MAX: all are */
     bool mixed[MAX_DIMS];    /* registers and threads share bits of this dimension */
+    uint32_t unit[MAX_DIMS]; /* op->in_turn: the least of what registers add to the coordinate; 0: not so */
+    cg_val room[MAX_DIMS];   /* and how far it may go from the thread's */
     cached *steps, *insides, *sums;
 } walk;
 
@@ -375,6 +377,19 @@ static cg_val bytes_of(walk *w, uint32_t t, cg_val count)
     return t == w->fast ? halved(w->c, count) : mul64(w->c, count, halved(w->c, stride));
 }
 
+/* The difference of limit and thread, so that each register is compared by itself. */
+static void begin_room(walk *w, uint32_t t)
+{
+    cg_func *c = w->c;
+    w->room[t] = cg_const(CG_B32, 0);
+    if (w->limit[t].known || w->thread[t].known)
+        return;
+    cg_val least = cg_new(c, CG_B32);
+    w->room[t] = cg_new(c, CG_B32);
+    cg_ins(c, "max.u32 %v, %v, %v", least, w->limit[t], w->thread[t]);
+    cg_ins(c, "sub.u32 %v, %v, %v", w->room[t], least, w->thread[t]);
+}
+
 static void begin_dim(walk *w, uint32_t t)
 {
     cg_func *c = w->c;
@@ -387,6 +402,8 @@ static void begin_dim(walk *w, uint32_t t)
     for (uint32_t i = 0; i < w->l->reg_bits; i++)
         regs |= w->l->reg[i];
     w->mixed[t] = (threads & regs & mask) != 0;
+    regs = (regs & mask) >> w->shape.shift[t];
+    w->unit[t] = w->op->in_turn && !w->mixed[t] && !is_sparse(w, t) ? regs & (~regs + 1) : 0;
     w->limit[t] = cg_const(CG_B32, UINT32_MAX);
     if (is_sparse(w, t))
         return;
@@ -405,6 +422,8 @@ static void begin_dim(walk *w, uint32_t t)
         first = w->mixed[t] ? wide : add(c, wide, widen(c, w->thread[t]));
     }
     w->base = add(c, w->base, bytes_of(w, t, first));
+    if (w->unit[t])
+        begin_room(w, t);
 }
 
 /* Coordinate within the tile of a register along t: 32 bits. */
@@ -459,6 +478,9 @@ static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
         cg_val extent = w->tensor->extent[tensor_dim(w->op->view->type, t)];
         p = cg_new(c, CG_PRED);
         cg_ins(c, "setp.lt.u64 %v, %v, %v", p, cg_reg(c, sparse_index(w, t, r)), extent);
+    } else if (w->unit[t] && w->room[t].id) {
+        p = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.gt.u32 %v, %v, %u", p, w->room[t], delta);
     } else {
         cg_val at = coordinate(w, t, delta);
         if (at.known && w->limit[t].known) {
@@ -474,6 +496,37 @@ static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
     return p;
 }
 
+static const cg_val *step_bytes(walk *w, uint32_t t, uint32_t key, uint32_t delta, uint32_t r)
+{
+    cg_val *bytes = cache(w, &w->steps, t, key);
+    if (!bytes->id && !bytes->known)
+        *bytes = step(w, t, delta, r);
+    return bytes;
+}
+
+static cg_val sum_of(walk *w, cg_val address, uint32_t key, cg_val bytes)
+{
+    cg_val *sum = cache(w, &w->sums, address.id, key);
+    if (!sum->id)
+        *sum = add(w->c, address, bytes);
+    return *sum;
+}
+
+/* The address delta along t behind another one: by as many steps of the unit, of which the earlier ones are there. */
+static cg_val address_in_turn(walk *w, uint32_t t, cg_val address, uint32_t delta)
+{
+    uint32_t unit = w->unit[t];
+    cg_val bytes = *step_bytes(w, t, unit, unit, 0);
+    for (uint32_t at = unit; at <= delta; at += unit) {
+        cg_val *sum = cache(w, &w->sums, address.id, t << 24 | at);
+        if (!sum->id)
+            *sum = add(w->c, at == unit ? address : *cache(w, &w->sums, address.id, t << 24 | (at - unit)), bytes);
+        if (at == delta)
+            return *sum;
+    }
+    return address;
+}
+
 static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
 {
     cg_func *c = w->c;
@@ -485,17 +538,12 @@ static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
         uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t];
         uint32_t key = is_sparse(w, t) ? element & cg_dim_mask(&w->shape, t) : delta;
         if (delta || is_sparse(w, t) || w->mixed[t]) {
-            cg_val *bytes = cache(w, &w->steps, t, key);
-            if (!bytes->id && !bytes->known)
-                *bytes = step(w, t, delta, r);
-            if (bytes->known)
-                part->offset += (int64_t)bytes->bits;
-            else {
-                cg_val *sum = cache(w, &w->sums, part->address.id, bytes->id);
-                if (!sum->id)
-                    *sum = add(c, part->address, *bytes);
-                part->address = *sum;
-            }
+            const cg_val *bytes = step_bytes(w, t, w->unit[t] ? w->unit[t] : key, w->unit[t] ? w->unit[t] : delta, r);
+            if (!bytes->known)
+                part->address = w->unit[t] ? address_in_turn(w, t, part->address, delta)
+                                           : sum_of(w, part->address, bytes->id, *bytes);
+            else
+                part->offset += (int64_t)(w->unit[t] ? bytes->bits * (delta / w->unit[t]) : bytes->bits);
         }
         part->inside = cg_and(c, part->inside, inside_of(w, t, key, r));
     }

@@ -25,7 +25,8 @@ typedef struct cg_view_op {
     ct_value **index;
     uint32_t index_count;
     const bc_ints *inbounds;
-    bool owned; /* only the owners of elements take part: writes, ordered loads */
+    bool in_turn; /* an address is made from the one before, in few instructions and registers, which takes longer */
+    bool owned;   /* only the owners of elements take part: writes, ordered loads */
 } cg_view_op;
 
 cg_view_op cg_view_op_of(const ct_op *op);
