@@ -276,6 +276,7 @@ static void *work(void *user)
     vm_worker *w = user;
     vm_frame *f = &w->frame;
     vm_run *run = f->run;
+    tv_float_enter(); /* the caller's thread has its own back when the run returns */
     vm_execute(f, run->code->preamble);
     while (!f->trapped && !atomic_load_explicit(&run->stopping, memory_order_relaxed)) {
         uint64_t first = atomic_fetch_add(&run->next_block, w->chunk);
