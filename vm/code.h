@@ -110,10 +110,10 @@ struct vm_frame {
     const vm_region *hit;    /* region of the last access */
     vm_region alloca_region; /* copy of the storage found last */
     uint64_t *segment_counts;
-    uint32_t segment;        /* entered last */
-    uint32_t cut_ops;        /* executed of it, where it is not counted: the steps were used up */
-    uint64_t ops, ops_told;  /* executed by this worker; of these, what the run knows of */
-    int64_t patience;        /* work until the clock is looked at */
+    uint32_t segment;       /* entered last */
+    uint32_t cut_ops;       /* executed of it, where it is not counted: the steps were used up */
+    uint64_t ops, ops_told; /* executed by this worker; of these, what the run knows of */
+    int64_t patience;       /* work until the clock is looked at */
     uint64_t bytes_loaded, bytes_stored;
     vm_held *allocas; /* newest first */
     uint32_t strong_accesses;

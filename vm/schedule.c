@@ -58,7 +58,7 @@ bool vm_look(vm_frame *f, const bc_op *op, bool inside)
 bool vm_pay(vm_frame *f, uint32_t segment)
 {
     const vm_segment *s = &f->code->segments[segment];
-    uint64_t left = atomic_load(&f->run->steps_left), paid;
+    uint64_t left = atomic_load(&f->run->steps_left), limit = f->run->vm->options.step_limit, paid;
     do
         paid = left < s->op_count ? left : s->op_count;
     while (!atomic_compare_exchange_weak(&f->run->steps_left, &left, left - paid));
@@ -66,8 +66,8 @@ bool vm_pay(vm_frame *f, uint32_t segment)
         return true;
     f->segment = segment;
     f->cut_ops = (uint32_t)paid;
-    vm_trap_op(f, f->code->segment_ops[s->first_op + paid], BC_RULE_X_LIM_01,
-               "%llu ops were executed, which is the limit", (unsigned long long)f->run->vm->options.step_limit);
+    vm_trap_op(f, f->code->segment_ops[s->first_op + paid], BC_RULE_X_LIM_01, "%llu op%s executed, which is the limit",
+               (unsigned long long)limit, limit == 1 ? " was" : "s were");
     return false;
 }
 
