@@ -7,6 +7,8 @@
    A run     tv_module_open, tv_module_verify; tv_module_entry_find and tv_signature_of_entry say what a kernel takes;
              tv_call_new checks arguments and lays them out; tv_vm_new, tv_vm_add_buffer for each piece of memory,
              tv_vm_run, then tv_vm_get_stats. tests/api/example.c does all of it.
+   Floats    The caller's floating-point environment (rounding, flushing, traps) changes nothing and is left as it was;
+             callbacks are called in the default one.
    Threads   A handle is used by one thread at a time unless a function says otherwise; different handles are
              independent. A verified module is read-only, so any number of threads may run, print or query it.
    Ownership open/close and new/free pair up: the caller owns what open or new returned. Strings and arrays inside
