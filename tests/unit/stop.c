@@ -62,8 +62,9 @@ static tv_status run(machine *m, const char *text, uint32_t blocks)
 #define LOAD(t, at) "%" t ", %t" t " = load_view_tko weak %p[%" at "] : " PART ", tile<i32> -> tile<16xf32>, token\n"
 #define STORE(v, at) "store_view_tko weak %" v ", %p[%" at "] : tile<16xf32>, " PART ", tile<i32> -> token\n"
 
-/* Fused chains with one and with two stores, loops in loops, branches, a break, a reduction that runs element by
-   element, and nothing that is left out. */
+/* Fused chains with one and with two stores, loops in loops, branches, a break, and nothing
+   that is left out. */
+/* clang-format off: a line of the kernel a line */
 static const char steps_kernel[] =
     "entry @k(%out: tile<ptr<f32>>) {\n"
     "%v = make_tensor_view %out, shape = [192], strides = [1] : " VIEW "\n"
@@ -123,10 +124,10 @@ static const char steps_kernel[] =
                                                                                                              ": "
                                                                                                              "tile<"
                                                                                                              "16xf32>"
-                                                                                                             "\n" STORE(
-                                                                                                                 "g",
-                                                                                                                 "at2") "return\n"
-                                                                                                                        "}\n";
+                                                                                                             "\n" STORE("g",
+                                                                                                                        "at2") "return\n"
+                                                                                                                               "}\n";
+/* clang-format on */
 
 static bool never(void *user, tv_str op, uint32_t op_index)
 {
