@@ -64,7 +64,8 @@ static tv_status run(machine *m, const char *text, uint32_t blocks)
 
 /* Fused chains with one and with two stores, loops in loops, branches, a break, and nothing
    that is left out. */
-/* clang-format off: a line of the kernel a line */
+/* A line of the kernel a line. */
+/* clang-format off */
 static const char steps_kernel[] =
     "entry @k(%out: tile<ptr<f32>>) {\n"
     "%v = make_tensor_view %out, shape = [192], strides = [1] : " VIEW "\n"
@@ -76,57 +77,61 @@ static const char steps_kernel[] =
     "%first = muli %b, %four : tile<i32>\n"
     "%f = constant <f32: 1.5> : tile<16xf32>\n"
     "for %i in (%zero to %four, step %one) : tile<i32> {\n"
-    "  %at = addi %first, %i : tile<i32>\n" LOAD("x", "at") "  %y = addf %x, %f : tile<16xf32>\n" STORE(
-        "y",
-        "at") "  %z = mulf %y, %f : tile<16xf32>\n"
-              "  %w = subf %z, %x : tile<16xf32>\n" STORE(
-                  "w",
-                  "at") "  %odd = andi %i, %one : tile<i32>\n"
-                        "  %is = cmpi equal %odd, %one, signed : tile<i32> -> tile<i1>\n"
-                        "  if %is {\n"
-                        "    for %j in (%zero to %i, step %one) : tile<i32> {\n" LOAD(
-                            "u",
-                            "at") "      %q = addf %u, %f : tile<16xf32>\n" STORE("q",
-                                                                                  "at") "      continue\n"
-                                                                                        "    }\n"
-                                                                                        "  } else {\n"
-                                                                                        "    %r = addf %z, %f : "
-                                                                                        "tile<16xf32>\n" STORE(
-                                                                                            "r",
-                                                                                            "at") "  }\n"
-                                                                                                  "  continue\n"
-                                                                                                  "}\n"
-                                                                                                  "%s = loop "
+    "  %at = addi %first, %i : tile<i32>\n"
+    LOAD("x", "at")
+    "  %y = addf %x, %f : tile<16xf32>\n"
+    STORE("y", "at")
+    "  %z = mulf %y, %f : tile<16xf32>\n"
+    "  %w = subf %z, %x : tile<16xf32>\n"
+    STORE("w", "at")
+    "  %odd = andi %i, %one : tile<i32>\n"
+    "  %is = cmpi equal %odd, %one, signed : tile<i32> -> tile<i1>\n"
+    "  if %is {\n"
+    "    for %j in (%zero to %i, step %one) : tile<i32> {\n"
+    LOAD("u", "at")
+    "      %q = addf %u, %f : tile<16xf32>\n"
+    STORE("q", "at")
+    "      continue\n"
+    "    }\n"
+    "  } else {\n"
+    "    %r = addf %z, %f : "
+                                                                                        "tile<16xf32>\n"
+    STORE("r", "at")
+    "  }\n"
+    "  continue\n"
+    "}\n"
+    "%s = loop "
                                                                                                   "iter_values(%n = "
                                                                                                   "%zero) : tile<i32> "
                                                                                                   "-> tile<i32> {\n"
-                                                                                                  "  %m = addi %n, "
+    "  %m = addi %n, "
                                                                                                   "%one : tile<i32>\n"
-                                                                                                  "  %end = cmpi equal "
+    "  %end = cmpi equal "
                                                                                                   "%m, %four, signed : "
                                                                                                   "tile<i32> -> "
                                                                                                   "tile<i1>\n"
-                                                                                                  "  if %end {\n"
-                                                                                                  "    break %m : "
+    "  if %end {\n"
+    "    break %m : "
                                                                                                   "tile<i32>\n"
-                                                                                                  "  }\n"
-                                                                                                  "  continue %m : "
+    "  }\n"
+    "  continue %m : "
                                                                                                   "tile<i32>\n"
-                                                                                                  "}\n"
-                                                                                                  "%last = subi %s, "
+    "}\n"
+    "%last = subi %s, "
                                                                                                   "%one : tile<i32>\n"
-                                                                                                  "%at2 = addi %first, "
+    "%at2 = addi %first, "
                                                                                                   "%last : "
-                                                                                                  "tile<i32>\n" LOAD(
-                                                                                                      "e",
-                                                                                                      "at2") "%g = "
+                                                                                                  "tile<i32>\n"
+    LOAD("e", "at2")
+    "%g = "
                                                                                                              "negf %e "
                                                                                                              ": "
                                                                                                              "tile<"
                                                                                                              "16xf32>"
-                                                                                                             "\n" STORE("g",
-                                                                                                                        "at2") "return\n"
-                                                                                                                               "}\n";
+                                                                                                             "\n"
+    STORE("g", "at2")
+    "return\n"
+    "}\n";
 /* clang-format on */
 
 static bool never(void *user, tv_str op, uint32_t op_index)
