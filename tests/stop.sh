@@ -22,10 +22,10 @@ END
 run 0 "$tilevm" asm spin.tir -o spin.tbc
 
 # ---- ^C: a line that tells where it was, and the exit code ----
-interrupt() {
+interrupt() { # in the foreground, or timeout sends the signal twice
     seconds=$1
     shift
-    timeout --preserve-status -k 60 -s INT "$seconds" "$tilevm" "$@"
+    timeout --foreground --preserve-status -k 60 -s INT "$seconds" "$tilevm" "$@"
 }
 run 130 interrupt 2 run spin.tbc --grid 4 --threads 2 --device cpu
 says 'error[X-LIM-02]: tile block ('
