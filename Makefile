@@ -351,6 +351,10 @@ check-threads: tests-threads ## the loader and the API (CONFIG=tsan: under Threa
 	    $(OUT)/api_example > $(OUT)/api_example.txt && echo "api: 1 passed, 0 failed" || { status=1; echo "api: 0 passed, 1 failed"; }; \
 	    exit $$status
 
+.PHONY: check-stop
+check-stop: all ## ^C and progress of tilevm run
+	$(Q)sh tests/stop.sh $(OUT) $(OUT)/stop-work
+
 check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work

@@ -571,8 +571,8 @@ static bool lay_out(tv_call *call, const checker *c, const tv_arg *args)
     return true;
 }
 
-tv_status tv_call_new(const tv_signature *signature, const tv_arg *args, size_t count, const tv_allocator *allocator,
-                      tv_sink sink, tv_call **out_call)
+static tv_status new_call(const tv_signature *signature, const tv_arg *args, size_t count,
+                          const tv_allocator *allocator, tv_sink sink, tv_call **out_call)
 {
     bc_arena scratch;
     bc_arena_init(&scratch, allocator, 0);
@@ -600,6 +600,12 @@ done:
     tv_call_free(call);
     bc_arena_release(&scratch);
     return status;
+}
+
+tv_status tv_call_new(const tv_signature *signature, const tv_arg *args, size_t count, const tv_allocator *allocator,
+                      tv_sink sink, tv_call **out_call)
+{
+    TV_RETURN_COMPUTED(new_call(signature, args, count, allocator, sink, out_call));
 }
 
 void tv_call_free(tv_call *call)

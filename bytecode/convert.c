@@ -361,7 +361,7 @@ static bool holds_newer_types(const bc_module *m, bc_version version)
     return false;
 }
 
-tv_status tv_module_convert(tv_module *m, unsigned minor, tv_sink sink)
+static tv_status convert_module(tv_module *m, unsigned minor, tv_sink sink)
 {
     if (minor < BC_13_1 || minor > BC_NEWEST) {
         bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
@@ -387,4 +387,9 @@ tv_status tv_module_convert(tv_module *m, unsigned minor, tv_sink sink)
     m->verified = false; /* rules differ between versions */
     /* Otherwise the tables stay in their order: as many bytes as possible stay what they were. */
     return results_changed || holds_newer_types(m, to) ? bc_module_compact(m) : TV_OK;
+}
+
+tv_status tv_module_convert(tv_module *m, unsigned minor, tv_sink sink)
+{
+    TV_RETURN_COMPUTED(convert_module(m, minor, sink));
 }

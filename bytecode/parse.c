@@ -287,8 +287,8 @@ static tv_status finish(bc_module *m, unsigned minor, tv_sink sink)
     return tv_module_convert(m, (unsigned)version, sink);
 }
 
-tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const tv_open_options *options, tv_sink sink,
-                          tv_module **out_module)
+static tv_status parse_whole(const char *text, size_t size, unsigned minor, const tv_open_options *options,
+                             tv_sink sink, tv_module **out_module)
 {
     if (minor > BC_NEWEST)
         return usage(sink, minor);
@@ -317,4 +317,10 @@ tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const t
     }
     *out_module = m;
     return TV_OK;
+}
+
+tv_status tv_module_parse(const char *text, size_t size, unsigned minor, const tv_open_options *options, tv_sink sink,
+                          tv_module **out_module)
+{
+    TV_RETURN_COMPUTED(parse_whole(text, size, minor, options, sink, out_module));
 }

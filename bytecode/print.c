@@ -420,7 +420,7 @@ static void print_module(bc_printer *p)
         bc_print_aliases(p);
 }
 
-tv_status tv_module_print(const tv_module *m, const tv_print_options *options, tv_writer out)
+static tv_status print_all(const tv_module *m, const tv_print_options *options, tv_writer out)
 {
     bc_printer p;
     bc_text text;
@@ -436,6 +436,11 @@ tv_status tv_module_print(const tv_module *m, const tv_print_options *options, t
     bc_arena_release(&p.scratch);
     bc_text_release(&text);
     return status;
+}
+
+tv_status tv_module_print(const tv_module *m, const tv_print_options *options, tv_writer out)
+{
+    TV_RETURN_COMPUTED(print_all(m, options, out));
 }
 
 void bc_print_op_text(const bc_module *m, const bc_function *f, const bc_op *op, int row, unsigned index, bc_text *out,

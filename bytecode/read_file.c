@@ -625,8 +625,8 @@ static tv_status read_module(bc_reader *r)
 /* A module takes about ten times its file. */
 enum { MEMORY_PER_BYTE = 8, LARGE_FILE = 1 << 20 };
 
-tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
-                         tv_module **out_module)
+static tv_status open_module(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
+                             tv_module **out_module)
 {
     bc_module *m = bc_module_new(options, BC_NEWEST);
     if (!m)
@@ -644,4 +644,10 @@ tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *
     }
     *out_module = m;
     return TV_OK;
+}
+
+tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
+                         tv_module **out_module)
+{
+    TV_RETURN_COMPUTED(open_module(bytes, size, options, sink, out_module));
 }

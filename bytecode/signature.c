@@ -241,7 +241,7 @@ static tv_signature *decode(tv_str symbol, const tv_allocator *allocator, bc_sym
     return NULL;
 }
 
-tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sink sink, tv_signature **out_signature)
+static tv_status open_symbol(tv_str symbol, const tv_allocator *allocator, tv_sink sink, tv_signature **out_signature)
 {
     const bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     bc_symbol_error error;
@@ -256,6 +256,11 @@ tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sin
     bc_report(NULL, sink, &nowhere, BC_RULE_C_SYM_01, "symbol '%.*s%s', byte %zu: %s", shown, symbol.ptr,
               symbol.len > 200 ? "..." : "", error.offset, error.message);
     return TV_INVALID;
+}
+
+tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sink sink, tv_signature **out_signature)
+{
+    TV_RETURN_COMPUTED(open_symbol(symbol, allocator, sink, out_signature));
 }
 
 /* ---- from an entry ---- */
@@ -336,7 +341,7 @@ static bool fits_entry(const tv_module *m, const bc_function *f, const tv_signat
     return true;
 }
 
-tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink sink, tv_signature **out_signature)
+static tv_status signature_of_entry(const tv_module *module, size_t entry, tv_sink sink, tv_signature **out_signature)
 {
     const bc_function *f = bc_entry_at(module, entry);
     tv_str function, mangled;
@@ -357,6 +362,11 @@ tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink s
              error.message);
     tv_signature_close(s);
     return from_types(module, f, sink, out_signature);
+}
+
+tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink sink, tv_signature **out_signature)
+{
+    TV_RETURN_COMPUTED(signature_of_entry(module, entry, sink, out_signature));
 }
 
 /* ---- queries ---- */
@@ -543,7 +553,7 @@ static void put_param(bc_text *out, const tv_param *param)
     }
 }
 
-tv_status tv_param_print(const tv_param *param, tv_writer out)
+static tv_status print_param(const tv_param *param, tv_writer out)
 {
     bc_text text;
     bc_text_init(&text, NULL);
@@ -551,4 +561,9 @@ tv_status tv_param_print(const tv_param *param, tv_writer out)
     tv_status status = text.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
     bc_text_release(&text);
     return status;
+}
+
+tv_status tv_param_print(const tv_param *param, tv_writer out)
+{
+    TV_RETURN_COMPUTED(print_param(param, out));
 }

@@ -323,7 +323,7 @@ static void release(bc_verifier *v)
         bc_text_release(&v->words[i]);
 }
 
-tv_status tv_module_verify(tv_module *m, const tv_verify_options *options, tv_sink sink)
+static tv_status verify_module(tv_module *m, const tv_verify_options *options, tv_sink sink)
 {
     static const tv_verify_options defaults = {0};
     if (!options)
@@ -350,6 +350,11 @@ tv_status tv_module_verify(tv_module *m, const tv_verify_options *options, tv_si
         return TV_INVALID;
     m->verified = true;
     return TV_OK;
+}
+
+tv_status tv_module_verify(tv_module *m, const tv_verify_options *options, tv_sink sink)
+{
+    TV_RETURN_COMPUTED(verify_module(m, options, sink));
 }
 
 bool bc_op_is_valid(bc_module *m, const bc_op *op)

@@ -377,7 +377,7 @@ static const char target_names[] = ""
 #include "codegen/targets.def"
     ;
 
-tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
+static tv_status compile_module(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
 {
     const char *name = options && options->target ? options->target : "sm_80";
     const cg_target *target = cg_target_find(bc_str(name));
@@ -433,4 +433,9 @@ tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, 
     bc_text_release(&kernels);
     bc_text_release(&text);
     return status;
+}
+
+tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
+{
+    TV_RETURN_COMPUTED(compile_module(m, options, sink, out));
 }

@@ -78,6 +78,7 @@ if build build tests corpus; then
     run reproducible check-reproducible
     run examples run
     run made-up check-made-up
+    run stop check-stop
     run loader check-loader
     run property check-property
     run corpus check-corpus

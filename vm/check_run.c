@@ -111,7 +111,7 @@ static void end_block(turns *t, started *s)
     t->idle = s;
     t->under_way--;
     t->quiet_turns = 0;
-    vm_report_progress(&s->worker.frame);
+    vm_report_progress(&s->worker.frame, NULL);
 }
 
 static void queue_up(turns *t, started *s)
@@ -231,6 +231,7 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
                   .params = launch->params,
                   .check = check,
                   .order_seed = seed,
+                  .steps_left = check->vm->options.step_limit,
                   .again = again};
     memcpy(run.grid, grid, sizeof run.grid);
     run.blocks = (uint64_t)grid[0] * grid[1] * grid[2];

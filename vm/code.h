@@ -62,9 +62,10 @@ typedef struct vm_rows {
 
 /* A straight piece of code, for counting: how often it ran times what is in it. */
 typedef struct vm_segment {
-    uint32_t ops;
-    uint32_t first_op, op_count; /* opcodes in vm_code.segment_ops */
+    uint32_t first_op, op_count; /* in vm_code.segment_ops */
     uint64_t flops;
+    uint64_t work;       /* vm_work_of all its ops */
+    const vm_inst *loop; /* the innermost `for` around it; NULL: none */
 } vm_segment;
 
 typedef struct vm_param {
@@ -87,7 +88,7 @@ typedef struct vm_code {
     uint32_t param_count;
     const vm_segment *segments;
     uint32_t segment_count;
-    const uint8_t *segment_ops;
+    const bc_op *const *segment_ops;
     const vm_inst *const *insts; /* all, by index */
     uint32_t inst_count;
     bool allocas;                        /* has an alloca: addresses may lie in one */
@@ -109,7 +110,10 @@ struct vm_frame {
     const vm_region *hit;    /* region of the last access */
     vm_region alloca_region; /* copy of the storage found last */
     uint64_t *segment_counts;
-    uint64_t ops, ops_checked; /* executed by this worker; when the limits were last looked at */
+    uint32_t segment;       /* entered last */
+    uint32_t cut_ops;       /* executed of it, where it is not counted: the steps were used up */
+    uint64_t ops, ops_told; /* executed by this worker; of these, what the run knows of */
+    int64_t patience;       /* work until the clock is looked at */
     uint64_t bytes_loaded, bytes_stored;
     vm_held *allocas; /* newest first */
     uint32_t strong_accesses;
@@ -132,22 +136,25 @@ static inline void vm_finish_streams(vm_frame *f)
     f->streamed = false;
 }
 
-/* Has the run's limits looked at, after this many ops at most. */
-enum { VM_CHECK_OPS = 1 << 12 };
+/* Work is what makes a worker look at the clock often enough, whatever it does: a unit takes 10 ns (a small op) to
+   some microseconds, and one look in VM_PATIENCE units is not felt. */
+enum { VM_PATIENCE = 1 << 12, VM_UNIT_ELEMENTS = 1 << 8, VM_UNIT_FLOPS = 1 << 13 };
 
-/* False when the block must stop: step limit, or another block trapped. */
-bool vm_check_limits(vm_frame *f, const vm_inst *inst);
+/* Reports progress when it is time. False when the block must stop: the caller wants it, or (between ops, inside being
+   false) another block trapped. */
+bool vm_look(vm_frame *f, const bc_op *op, bool inside);
 
-/* Entering a segment. */
-static inline bool vm_enter_segment(vm_frame *f, const vm_inst *inst, uint32_t segment)
+/* For ops that take long: called now and then while one works. False: it must stop, and return NULL. */
+static inline bool vm_go_on(vm_frame *f, const vm_inst *inst, uint64_t work)
 {
-    f->segment_counts[segment]++;
-    f->ops += f->code->segments[segment].ops;
-    return f->ops - f->ops_checked < VM_CHECK_OPS || vm_check_limits(f, inst);
+    f->patience -= (int64_t)work + 1;
+    return TV_LIKELY(f->patience > 0) || vm_look(f, inst->op, true);
 }
 
 /* Records why the block stops; the first one of the run is reported. Always NULL, for handlers to return. */
 const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
+
+void vm_trap_op(vm_frame *f, const bc_op *op, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
 
 /* Text of print_tko and assert. */
 void vm_output(vm_frame *f, const char *text, size_t len);

@@ -5,9 +5,10 @@
 #include "vm/emit.h"
 
 typedef struct vm_segment_build {
-    uint8_t *ops;
+    const bc_op **ops;
     size_t count, capacity;
-    uint64_t flops;
+    uint64_t flops, work;
+    const vm_inst *loop;
 } vm_segment_build;
 
 typedef struct vm_compile {
@@ -29,15 +30,22 @@ vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch);
 void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block);
 
 /* Ops from here on in ctx are counted in a new segment; begin also appends the instruction that counts. op: what runs
-   the piece, named when a limit is reached there; NULL: the entry. */
+   the piece, named when the run stops there; NULL: the entry. */
 uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx);
 void vm_begin_segment(vm_emit *e, vm_ctx *ctx, const bc_op *op);
 
 /* v is there: packed or laid out as said, in storage. */
 void vm_set_stored(vm_emit *e, const bc_value *v, vm_storage storage, const vm_layout *layout, vm_inst *maker);
 
-/* Floating-point operations of one execution. */
+/* Floating-point operations of one execution; and its work, VM_UNIT_ELEMENTS and VM_UNIT_FLOPS being one. */
 uint64_t vm_flops(const bc_op *op);
+uint64_t vm_work_of(const bc_op *op);
+
+/* The innermost `for` that is being emitted, NULL: none; and where it is while it runs: which of how many rounds. */
+const vm_inst *vm_innermost_for(const vm_emit *e);
+void vm_round_of(const vm_frame *f, const vm_inst *loop, uint64_t *out_round, uint64_t *out_rounds);
+/* The `for` around that one. */
+const vm_inst *vm_outer_for(const vm_inst *loop);
 
 /* Appends the calls of the trace hook for the results of op. */
 void vm_emit_trace(vm_emit *e, const bc_op *op);

@@ -20,7 +20,7 @@ struct vm_region_state {
     bool is_body;            /* of a reduce or scan, run once per element */
     vm_target_slots args;    /* block arguments of loops, without the induction variable */
     vm_target_slots results; /* of if and loop, or what a body yields */
-    vm_storage iv;           /* induction variable of a for */
+    vm_storage iv, start;    /* of a for: its induction variable, and what that was first */
 };
 
 #endif

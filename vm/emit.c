@@ -115,9 +115,29 @@ typedef struct segment_inst {
     uint32_t segment;
 } segment_inst;
 
+/* The op that comes next. */
+static const bc_op *next_op(const vm_frame *f, const vm_inst *inst, const vm_segment *s)
+{
+    return s->op_count ? f->code->segment_ops[s->first_op] : inst->op;
+}
+
 static const vm_inst *segment_run(vm_frame *f, const vm_inst *inst)
 {
-    return vm_enter_segment(f, inst, ((const segment_inst *)inst)->segment) ? inst->next : NULL;
+    uint32_t segment = ((const segment_inst *)inst)->segment;
+    const vm_segment *s = &f->code->segments[segment];
+    f->segment = segment;
+    f->segment_counts[segment]++;
+    f->ops += s->op_count;
+    f->patience -= (int64_t)s->work;
+    return TV_LIKELY(f->patience > 0) || vm_look(f, next_op(f, inst, s), false) ? inst->next : NULL;
+}
+
+/* Where steps are limited. Only the last op of a segment can be told from one that was not executed, so it does not
+   matter that the others may already have run, elsewhere or fused, when the steps end before it. */
+static const vm_inst *paid_segment_run(vm_frame *f, const vm_inst *inst)
+{
+    uint32_t segment = ((const segment_inst *)inst)->segment;
+    return vm_pay(f, segment) ? segment_run(f, inst) : NULL;
 }
 
 uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx)
@@ -130,14 +150,15 @@ uint32_t vm_new_segment(vm_emit *e, vm_ctx *ctx)
         return 0;
     }
     c->segments = segments;
-    segments[c->segment_count] = (vm_segment_build){0};
+    segments[c->segment_count] = (vm_segment_build){.loop = vm_innermost_for(e)};
     ctx->segment = (uint32_t)c->segment_count;
     return (uint32_t)c->segment_count++;
 }
 
 void vm_begin_segment(vm_emit *e, vm_ctx *ctx, const bc_op *op)
 {
-    segment_inst *inst = vm_new_inst(e, op, segment_run, segment_inst);
+    vm_handler *run = e->vm->options.step_limit ? paid_segment_run : segment_run;
+    segment_inst *inst = vm_new_inst(e, op, run, segment_inst);
     inst->segment = vm_new_segment(e, ctx);
     vm_append_to(e, ctx, &inst->head);
 }
@@ -149,14 +170,26 @@ static void count_op(vm_emit *e, const bc_op *op)
     if (e->failed || e->lanes)
         return;
     vm_segment_build *s = &c->segments[e->cur->segment];
-    uint8_t *ops = bc_grow(&e->temp, s->ops, s->count, &s->capacity, uint8_t);
+    const bc_op **ops = bc_grow(&e->temp, s->ops, s->count, &s->capacity, const bc_op *);
     if (!ops) {
         e->failed = true;
         return;
     }
     s->ops = ops;
-    ops[s->count++] = op->opcode;
+    ops[s->count++] = op;
     s->flops += vm_flops(op);
+    s->work += vm_work_of(op);
+}
+
+/* Where steps are limited, an op whose execution shows is the last of its segment, and what it does is done before the
+   next one is paid. */
+static void end_segment(vm_emit *e, const bc_op *op)
+{
+    if (!e->vm->options.step_limit || e->lanes || vm_is_pure(op) || (bc_info(op)->traits & BC_TERMINATOR) || e->failed)
+        return;
+    if (vm_class_of((bc_opcode)op->opcode) != VM_CLASS_READS)
+        vm_close_groups(e, e->cur);
+    vm_begin_segment(e, e->cur, op);
 }
 
 /* ---- values ---- */
@@ -351,6 +384,7 @@ static void emit_op(vm_emit *e, const bc_op *op)
         e->position = position; /* regions have moved it on */
         if (is_traced(e, op))
             vm_emit_trace(e, op);
+        end_segment(e, op);
     }
 }
 
@@ -394,7 +428,7 @@ static void finish_segments(vm_emit *e)
     for (size_t i = 0; i < c->segment_count; i++)
         total += c->segments[i].count;
     vm_segment *segments = bc_new(e->arena, vm_segment, c->segment_count);
-    uint8_t *ops = bc_new(e->arena, uint8_t, total + 1);
+    const bc_op **ops = bc_new(e->arena, const bc_op *, total + 1);
     if (e->arena->failed) {
         e->failed = true;
         return;
@@ -402,9 +436,9 @@ static void finish_segments(vm_emit *e)
     uint32_t first = 0;
     for (size_t i = 0; i < c->segment_count; i++) {
         const vm_segment_build *s = &c->segments[i];
-        segments[i] = (vm_segment){(uint32_t)s->count, first, (uint32_t)s->count, s->flops};
+        segments[i] = (vm_segment){first, (uint32_t)s->count, s->flops, s->work, s->loop};
         if (s->count)
-            memcpy(ops + first, s->ops, s->count);
+            memcpy(ops + first, s->ops, s->count * sizeof *ops);
         first += (uint32_t)s->count;
     }
     e->code->segments = segments;

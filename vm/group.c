@@ -436,8 +436,11 @@ static const vm_inst *group_run(vm_frame *f, const vm_inst *inst)
         aim(f, g, targets);
     vm_strips_begin(f, s, f->scratch, node);
     size_t total = (size_t)1 << s->bits, step = (size_t)1 << s->strip_bits;
-    for (size_t i = 0; i < total; i += step)
+    for (size_t i = 0; i < total; i += step) {
         vm_strips_run(f, s, f->scratch, i, step, NULL, targets, node);
+        if (i + step < total && !vm_go_on(f, inst, s->step_count * step / VM_UNIT_ELEMENTS))
+            return NULL;
+    }
     for (uint32_t i = 0; i < g->sink_count; i++) {
         const vm_sink *sink = &g->sinks[i];
         if (!targets[i].in_memory && !vm_view_store(f, &sink->head, &sink->info, vm_at(f, sink->staging)))

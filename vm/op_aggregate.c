@@ -36,7 +36,7 @@ typedef struct aggregate_inst {
 
 /* ---- combining ---- */
 
-/* to[k][i] = f(a[k][i], b[k][i]) for i below n and every pair k; to[k] may be a[k] or b[k]. */
+/* to[k][i] = f(a[k][i], b[k][i]) for i below n and every pair k; to[k] may be a[k] or b[k]. False: the run stops. */
 static bool combine(vm_frame *f, const aggregate_inst *g, unsigned char *const *to, unsigned char *const *a,
                     unsigned char *const *b, size_t n)
 {
@@ -58,7 +58,7 @@ static bool combine(vm_frame *f, const aggregate_inst *g, unsigned char *const *
     }
     if (g->kernel) {
         g->kernel(to[0], g->swapped ? b[0] : a[0], g->swapped ? a[0] : b[0], NULL, n);
-        return true;
+        return vm_go_on(f, &g->head, n / VM_UNIT_ELEMENTS);
     }
     size_t strip = (size_t)1 << g->strips.strip_bits;
     for (uint32_t k = 0; k < g->pairs; k++)
@@ -74,6 +74,8 @@ static bool combine(vm_frame *f, const aggregate_inst *g, unsigned char *const *
         for (uint32_t k = 0; k < g->pairs; k++)
             if (node[g->nodes[k]] != to[k] + i * g->bytes[k])
                 memmove(to[k] + i * g->bytes[k], node[g->nodes[k]], count * g->bytes[k]);
+        if (!vm_go_on(f, &g->head, g->strips.step_count * count / VM_UNIT_ELEMENTS))
+            return false;
     }
     return true;
 }

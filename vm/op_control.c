@@ -208,7 +208,8 @@ void vm_if(vm_emit *e, const bc_op *op)
 typedef struct for_inst {
     vm_inst head;
     size_t lower, upper, step, iv;
-    const vm_inst *first;
+    size_t start; /* what lower was: it may be gone while the loop runs */
+    const vm_inst *first, *outer;
     uint8_t bytes, width;
     bool is_unsigned;
 } for_inst;
@@ -244,7 +245,29 @@ static const vm_inst *for_run(vm_frame *f, const vm_inst *inst)
     if (step == 0 || (!l->is_unsigned && step >> (l->width - 1)))
         return vm_trap(f, inst, BC_RULE_X_LOP_01, "the step of the loop is %s", step ? "negative" : "0");
     memcpy(f->base + l->iv, &lower, l->bytes);
+    memcpy(f->base + l->start, &lower, l->bytes);
     return l->first;
+}
+
+void vm_round_of(const vm_frame *f, const vm_inst *loop, uint64_t *out_round, uint64_t *out_rounds)
+{
+    const for_inst *l = (const for_inst *)loop;
+    uint64_t start = ordered(l, read_int(f, l->start, l->bytes)), step = read_int(f, l->step, l->bytes);
+    *out_round = (ordered(l, read_int(f, l->iv, l->bytes)) - start) / step;
+    *out_rounds = (ordered(l, read_int(f, l->upper, l->bytes)) - start - 1) / step + 1;
+}
+
+const vm_inst *vm_outer_for(const vm_inst *loop)
+{
+    return ((const for_inst *)loop)->outer;
+}
+
+const vm_inst *vm_innermost_for(const vm_emit *e)
+{
+    for (const vm_region_state *r = e->region; r; r = r->outer)
+        if (r->op->opcode == OP_for)
+            return r->header;
+    return NULL;
 }
 
 static const vm_inst *for_next_run(vm_frame *f, const vm_inst *inst)
@@ -291,15 +314,17 @@ void vm_for(vm_emit *e, const bc_op *op)
             vm_value_of(e, &block->args[i + 1])->uses++;
     make_targets(e, &region.args, block->args + 1, block->arg_count - 1, cur);
     region.iv = vm_new_storage(e, inst->bytes, cur);
+    region.start = vm_new_storage(e, inst->bytes, cur);
     emit_initial(e, operands + inits.first, &region.args);
     body = vm_new_ctx(e, cur, true, false);
     body->header = &inst->head;
+    inst->outer = vm_innermost_for(e);
+    e->region = &region;
     vm_begin_segment(e, body, op);
     inst->first = body->first;
     set_targets(e, &region.args, block->args + 1, body, NULL);
     vm_layout scalar = vm_layout_packed(0);
     vm_set_stored(e, &block->args[0], region.iv, &scalar, NULL);
-    e->region = &region;
     vm_emit_block(e, body, block);
     e->region = region.outer;
     vm_close_groups(e, cur);
@@ -307,6 +332,7 @@ void vm_for(vm_emit *e, const bc_op *op)
     vm_read(e, &inst->head, &inst->upper, operands[1]);
     vm_read(e, &inst->head, &inst->step, operands[2]);
     vm_bind(e, &inst->head, &inst->iv, region.iv, 0, VM_WRITE);
+    vm_bind(e, &inst->head, &inst->start, region.start, 0, VM_WRITE);
     e->at = cur;
     vm_append(e, &inst->head);
     region.args.count = op->result_count;
@@ -413,6 +439,7 @@ static void emit_for_next(vm_emit *e, const bc_op *op, vm_region_state *r)
     vm_read(e, &inst->head, &inst->upper, bounds[1]);
     vm_read(e, &inst->head, &inst->step, bounds[2]);
     vm_bind(e, &inst->head, &inst->iv, r->iv, 0, VM_UPDATE);
+    vm_bind(e, &inst->head, NULL, r->start, 0, VM_READ);
     vm_append(e, &inst->head);
 }
 

@@ -14,8 +14,9 @@
 #include "vm/storage.h"
 #include "vm/view.h"
 
-/* Columns of a panel, at most: for memory on the stack. */
-enum { MAX_PANEL = 32 };
+/* Columns of a panel, at most: for memory on the stack. And the multiplications that a kernel gets at a time, unless
+   one block of rows has more: so that a large product can be stopped. */
+enum { MAX_PANEL = 32, MAX_STEP = 1 << 26 };
 
 /* How one operand becomes what the kernel wants. Steps are bytes from one row, column, matrix of the tile to the next;
    rows or columns are packed. */
@@ -237,12 +238,24 @@ static void make_panels(vm_frame *f, const mma_inst *u, const matrix *x, size_t 
 
 /* ---- running ---- */
 
-/* c = acc + a * b for one matrix of the batch, a block of rows at a time where that helps. */
-static void multiply(vm_frame *f, const mma_inst *u, size_t batch, const unsigned char *acc, unsigned char *c,
+/* Rows of the left operand to give to the kernel at a time: a block of them where that helps, else all, within limits.
+ */
+static size_t rows_at_a_time(const vm_frame *f, const mma_inst *u)
+{
+    size_t block = f->code->kernels->block_rows, rows = u->m;
+    if (u->lhs.in_rows || !(u->lhs.direct || u->lhs.transposed))
+        return block;
+    while (rows > block && rows * u->n * u->k > MAX_STEP)
+        rows /= 2;
+    return rows;
+}
+
+/* c = acc + a * b for one matrix of the batch. False: the run stops. */
+static bool multiply(vm_frame *f, const mma_inst *u, size_t batch, const unsigned char *acc, unsigned char *c,
                      size_t acc_bytes)
 {
     matrix a = matrix_of(f, &u->lhs, batch), b = matrix_of(f, &u->rhs, batch);
-    size_t step = u->lhs.in_rows || !(u->lhs.direct || u->lhs.transposed) ? f->code->kernels->block_rows : u->m;
+    size_t step = rows_at_a_time(f, u);
     vm_mma mma = {.n = u->n, .k = u->pitch / u->kernel_bytes, .ldc = u->n};
     if (u->rhs.direct) {
         mma.b = b.ptr;
@@ -265,7 +278,10 @@ static void multiply(vm_frame *f, const mma_inst *u, size_t batch, const unsigne
         mma.acc = acc + row * u->n * acc_bytes;
         mma.c = c + row * u->n * acc_bytes;
         u->kernel(&mma);
+        if (row + step < u->m && !vm_go_on(f, &u->head, mma.m * u->n * u->k / (VM_UNIT_FLOPS / 2)))
+            return false;
     }
+    return true;
 }
 
 static const vm_inst *mma_run(vm_frame *f, const vm_inst *inst)
@@ -273,16 +289,19 @@ static const vm_inst *mma_run(vm_frame *f, const vm_inst *inst)
     const mma_inst *u = (const mma_inst *)inst;
     size_t elements = u->m * u->n;
     for (size_t b = 0; b < u->batch; b++) {
+        bool done;
         unsigned char *acc = f->base + u->acc + b * elements * u->acc_bytes;
         unsigned char *out = f->base + u->out + b * elements * u->acc_bytes;
         if (u->widen_acc) {
             unsigned char *wide = vm_at(f, u->wide_acc);
             u->widen_acc(wide, acc, NULL, NULL, elements);
-            multiply(f, u, b, wide, wide, u->wide_acc_bytes);
+            done = multiply(f, u, b, wide, wide, u->wide_acc_bytes);
             u->narrow_acc(out, wide, NULL, NULL, elements);
         } else {
-            multiply(f, u, b, acc, out, u->acc_bytes);
+            done = multiply(f, u, b, acc, out, u->acc_bytes);
         }
+        if (!done || (b + 1 < u->batch && !vm_go_on(f, inst, elements * u->k / (VM_UNIT_FLOPS / 2))))
+            return NULL;
     }
     return inst->next;
 }

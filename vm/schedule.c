@@ -7,6 +7,7 @@
 
 #include "bytecode/report.h"
 #include "vm/check.h"
+#include "vm/compile.h"
 #include "vm/kernels.h"
 
 enum { FRAME_ALIGN = 64 };
@@ -43,23 +44,31 @@ void vm_execute(vm_frame *f, const vm_inst *inst)
         inst = inst->run(f, inst);
 }
 
-bool vm_check_limits(vm_frame *f, const vm_inst *inst)
+bool vm_look(vm_frame *f, const bc_op *op, bool inside)
 {
     vm_run *run = f->run;
-    uint64_t limit = run->vm->options.step_limit;
-    uint64_t before = atomic_fetch_add(&run->ops, f->ops - f->ops_checked);
-    uint64_t total = before + (f->ops - f->ops_checked);
-    f->ops_checked = f->ops;
-    if (limit && total > limit) {
-        vm_trap(f, inst, BC_RULE_X_LIM_01, "%llu ops were executed, and the limit is %llu", (unsigned long long)total,
-                (unsigned long long)limit);
-        return false;
-    }
-    if (atomic_load_explicit(&run->stopping, memory_order_relaxed)) {
-        f->trapped = true;
-        return false;
-    }
-    return true;
+    f->patience = VM_PATIENCE;
+    atomic_fetch_add_explicit(&run->ops, f->ops - f->ops_told, memory_order_relaxed);
+    f->ops_told = f->ops;
+    vm_report_progress(f, op);
+    f->trapped |= atomic_load_explicit(inside ? &run->interrupted : &run->stopping, memory_order_relaxed);
+    return !f->trapped;
+}
+
+bool vm_pay(vm_frame *f, uint32_t segment)
+{
+    const vm_segment *s = &f->code->segments[segment];
+    uint64_t left = atomic_load(&f->run->steps_left), limit = f->run->vm->options.step_limit, paid;
+    do
+        paid = left < s->op_count ? left : s->op_count;
+    while (!atomic_compare_exchange_weak(&f->run->steps_left, &left, left - paid));
+    if (paid == s->op_count)
+        return true;
+    f->segment = segment;
+    f->cut_ops = (uint32_t)paid;
+    vm_trap_op(f, f->code->segment_ops[s->first_op + paid], BC_RULE_X_LIM_01, "%llu op%s executed, which is the limit",
+               (unsigned long long)limit, limit == 1 ? " was" : "s were");
+    return false;
 }
 
 /* ---- regions and alloca ---- */
@@ -254,21 +263,57 @@ static void run_block(vm_frame *f, uint64_t ticket)
         atomic_fetch_add_explicit(&f->run->blocks_done, 1, memory_order_relaxed);
 }
 
-void vm_report_progress(vm_frame *f)
+void vm_report_progress(vm_frame *f, const bc_op *op)
 {
     vm_run *run = f->run;
-    tv_vm_options *o = &run->vm->options;
+    tv_vm *vm = run->vm;
+    tv_vm_options *o = &vm->options;
     bool go_on = true;
     if (!o->progress || pthread_mutex_trylock(&run->lock) != 0)
         return;
     double now = vm_seconds();
-    if (now >= run->next_progress) {
+    if (now >= run->next_progress && !atomic_load(&run->interrupted)) {
         run->next_progress = now + PROGRESS_SECONDS;
+        vm->reporting = f;
+        vm->reporting_op = op;
         go_on = o->progress(o->user, atomic_load(&run->blocks_done), run->blocks);
+        vm->reporting = NULL;
     }
     pthread_mutex_unlock(&run->lock);
-    if (!go_on)
-        vm_trap(f, NULL, BC_RULE_X_LIM_02, "the caller stopped the run");
+    if (go_on)
+        return;
+    vm_trap_op(f, op, BC_RULE_X_LIM_02, "the caller stopped the run");
+    atomic_store(&run->interrupted, true);
+}
+
+/* Of the outermost loop that goes round more than once. */
+static void find_round(const vm_frame *f, tv_vm_place *place)
+{
+    for (const vm_inst *l = f->code->segments[f->segment].loop; l; l = vm_outer_for(l)) {
+        uint64_t round, rounds;
+        vm_round_of(f, l, &round, &rounds);
+        if (rounds > 1) {
+            place->round = round;
+            place->rounds = rounds;
+        }
+    }
+}
+
+bool tv_vm_where(const tv_vm *vm, tv_vm_place *out_place)
+{
+    const vm_frame *f = vm->reporting;
+    const bc_op *op = vm->reporting_op;
+    if (!f)
+        return false;
+    *out_place = (tv_vm_place){.ops = atomic_load(&f->run->ops)};
+    memcpy(out_place->block, f->block, sizeof f->block);
+    find_round(f, out_place);
+    if (op) {
+        uint32_t column;
+        out_place->op = bc_str(bc_info(op)->name);
+        bc_source_place(vm->module, op->loc, &out_place->file, &out_place->line, &column);
+    }
+    return true;
 }
 
 static void *work(void *user)
@@ -276,6 +321,7 @@ static void *work(void *user)
     vm_worker *w = user;
     vm_frame *f = &w->frame;
     vm_run *run = f->run;
+    tv_float_enter(); /* the caller's thread has its own back when the run returns */
     vm_execute(f, run->code->preamble);
     while (!f->trapped && !atomic_load_explicit(&run->stopping, memory_order_relaxed)) {
         uint64_t first = atomic_fetch_add(&run->next_block, w->chunk);
@@ -284,7 +330,7 @@ static void *work(void *user)
         uint64_t end = run->blocks - first < w->chunk ? run->blocks : first + w->chunk;
         for (uint64_t i = first; i < end && !f->trapped; i++)
             run_block(f, i);
-        vm_report_progress(f);
+        vm_report_progress(f, NULL);
     }
     vm_finish_streams(f);
     return NULL;
@@ -301,11 +347,14 @@ static void add_figures(vm_run *run, const vm_worker *w)
         const vm_segment *segment = &code->segments[s];
         if (!times)
             continue;
-        vm->stats.ops += times * segment->ops;
+        vm->stats.ops += times * segment->op_count;
         vm->stats.flops += times * segment->flops;
         for (uint32_t i = 0; i < segment->op_count; i++)
-            vm->op_counts[code->segment_ops[segment->first_op + i]] += times;
+            vm->op_counts[code->segment_ops[segment->first_op + i]->opcode] += times;
     }
+    vm->stats.ops += w->frame.cut_ops;
+    for (uint32_t i = 0; i < w->frame.cut_ops; i++)
+        vm->op_counts[code->segment_ops[code->segments[w->frame.segment].first_op + i]->opcode]++;
     vm->stats.bytes_loaded += w->frame.bytes_loaded;
     vm->stats.bytes_stored += w->frame.bytes_stored;
 }
@@ -410,7 +459,11 @@ static tv_status run_grid(vm_run *run, tv_sink sink)
 
 tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink)
 {
-    vm_run run = {.vm = vm, .code = code, .params = params, .order_seed = vm->options.order_seed};
+    vm_run run = {.vm = vm,
+                  .code = code,
+                  .params = params,
+                  .order_seed = vm->options.order_seed,
+                  .steps_left = vm->options.step_limit};
     memcpy(run.grid, grid, sizeof run.grid);
     run.blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (pthread_mutex_init(&run.lock, NULL) != 0)

@@ -34,6 +34,8 @@ struct tv_vm {
     tv_vm_stats stats;
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
+    const vm_frame *reporting; /* while the progress callback is called: by whom, and at what op */
+    const bc_op *reporting_op;
 };
 
 struct vm_run {
@@ -46,8 +48,11 @@ struct vm_run {
     vm_stop stop;
     vm_regions allocas; /* of all blocks */
     size_t alloca_bytes, alloca_limit;
-    _Atomic uint64_t next_block, blocks_done, ops;
-    _Atomic bool stopping;
+    _Atomic uint64_t next_block, blocks_done;
+    _Atomic uint64_t ops;        /* executed, as far as workers have told */
+    _Atomic uint64_t steps_left; /* where they are limited */
+    _Atomic bool stopping;       /* no op begins any more */
+    _Atomic bool interrupted;    /* and those that take long end early: the caller wants it */
     double next_progress;
     struct vm_check *check; /* with checks */
     uint64_t order_seed;
@@ -72,7 +77,8 @@ bool vm_worker_open(vm_worker *worker, vm_run *run);
 void vm_worker_close(vm_worker *worker, vm_run *run);
 /* Makes the frame that of the block that is the ticket-th in the order of the run. */
 void vm_set_block(vm_frame *f, uint64_t ticket);
-void vm_report_progress(vm_frame *f);
+/* Calls the progress callback if it is time. op: what the worker is at; NULL: between blocks. */
+void vm_report_progress(vm_frame *f, const bc_op *op);
 /* Reports why the run stopped, if it did; TV_TRAP then. */
 tv_status vm_report_stop(const vm_run *run, tv_sink sink);
 /* Reports that frames do not fit. */
@@ -80,6 +86,9 @@ tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink);
 
 /* Runs the whole grid and reports a trap. Fills in vm->stats. */
 tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink);
+
+/* Takes the ops of a segment off the steps that are left. False: they do not suffice, and the block has trapped. */
+bool vm_pay(vm_frame *f, uint32_t segment);
 
 /* Runs instructions until one ends the sequence. */
 void vm_execute(vm_frame *f, const vm_inst *inst);

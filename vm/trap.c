@@ -6,7 +6,7 @@
 #include "bytecode/report.h"
 #include "vm/schedule.h"
 
-static void record(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *message)
+static void record(vm_frame *f, const bc_op *op, bc_rule rule, const char *message)
 {
     vm_run *run = f->run;
     f->trapped = true;
@@ -17,22 +17,35 @@ static void record(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *m
         run->stop.rule = rule;
         run->stop.block_index = f->block_index;
         memcpy(run->stop.block, f->block, sizeof f->block);
-        run->stop.op = inst ? inst->op : NULL;
+        run->stop.op = op;
         snprintf(run->stop.message, sizeof run->stop.message, "%s", message);
     }
     pthread_mutex_unlock(&run->lock);
     atomic_store(&run->stopping, true);
 }
 
-const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *format, ...)
+static void trap(vm_frame *f, const bc_op *op, bc_rule rule, const char *format, va_list args)
 {
     char message[400], text[512];
+    vsnprintf(message, sizeof message, format, args);
+    snprintf(text, sizeof text, "tile block (%u, %u, %u): %s", f->block[0], f->block[1], f->block[2], message);
+    record(f, op, rule, text);
+}
+
+void vm_trap_op(vm_frame *f, const bc_op *op, bc_rule rule, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    trap(f, op, rule, format, args);
     va_end(args);
-    snprintf(text, sizeof text, "tile block (%u, %u, %u): %s", f->block[0], f->block[1], f->block[2], message);
-    record(f, inst, rule, text);
+}
+
+const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    trap(f, inst ? inst->op : NULL, rule, format, args);
+    va_end(args);
     return NULL;
 }
 

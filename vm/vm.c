@@ -329,8 +329,8 @@ static tv_status compile_entry(tv_vm *vm, vm_entry *entry, tv_sink sink)
     return status;
 }
 
-tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,
-                    tv_sink sink)
+static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,
+                           tv_sink sink)
 {
     vm_entry *entry = NULL;
     TV_TRY(find_entry(vm, name, sink, &entry));
@@ -347,6 +347,12 @@ tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const v
     if (vm->options.checks)
         return vm_run_checked(vm, &entry->code, grid, params, sink);
     return vm_run_grid(vm, &entry->code, grid, params, sink);
+}
+
+tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,
+                    tv_sink sink)
+{
+    TV_RETURN_COMPUTED(run_entry(vm, name, grid, params, count, sink));
 }
 
 /* ---- figures ---- */

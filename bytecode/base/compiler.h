@@ -3,6 +3,7 @@
 #ifndef TILEVM_BYTECODE_BASE_COMPILER_H
 #define TILEVM_BYTECODE_BASE_COMPILER_H
 
+#include <fenv.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -129,7 +130,66 @@ static inline uint64_t tv_multiply_wide(uint64_t a, uint64_t b, uint64_t *out_hi
 #define TV_STREAM_FENCE() ((void)0)
 #endif
 
+/* The floating-point environment of a thread: rounding, flushing of subnormals, what traps, what has happened. enter
+   gives the caller's and sets the default one (nearest, no flushing, no traps, nothing happened). What is computed
+   between enter and leave stands in functions of its own, so that no arithmetic moves across. */
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(TV_PLAIN_C)
+typedef struct tv_float_env {
+    uint32_t vectors; /* MXCSR: also flushing, FTZ and DAZ */
+    uint32_t x87;     /* 16 bits; the C library asks this one for the rounding mode */
+} tv_float_env;
+static inline void tv_float_leave(tv_float_env env)
+{
+    __asm__ volatile("fldcw %0\n\tldmxcsr %1" : : "m"(env.x87), "m"(env.vectors) : "memory");
+}
+static inline tv_float_env tv_float_enter(void)
+{
+    tv_float_env env = {0};
+    __asm__ volatile("fnstcw %0\n\tstmxcsr %1" : "+m"(env.x87), "=m"(env.vectors) : : "memory");
+    tv_float_leave((tv_float_env){.vectors = 0x1f80, .x87 = 0x037f});
+    return env;
+}
+#elif defined(__GNUC__) && defined(__aarch64__) && !defined(TV_PLAIN_C)
+typedef struct tv_float_env {
+    uint64_t control, status; /* FPCR: also flushing, FZ and FZ16, and the default NaN; FPSR */
+} tv_float_env;
+static inline void tv_float_leave(tv_float_env env)
+{
+    __asm__ volatile("msr fpcr, %0\n\tmsr fpsr, %1" : : "r"(env.control), "r"(env.status) : "memory");
+}
+static inline tv_float_env tv_float_enter(void)
+{
+    tv_float_env env;
+    __asm__ volatile("mrs %0, fpcr\n\tmrs %1, fpsr" : "=r"(env.control), "=r"(env.status) : : "memory");
+    tv_float_leave((tv_float_env){0});
+    return env;
+}
+#else
+typedef fenv_t tv_float_env;
+static inline void tv_float_leave(tv_float_env env)
+{
+    fesetenv(&env);
+}
+static inline tv_float_env tv_float_enter(void)
+{
+    tv_float_env env;
+    fegetenv(&env);
+    fesetenv(FE_DFL_ENV);
+    return env;
+}
+#endif
+
 #define TV_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Leaves the calling function, a public one, with the status of call, which runs in the default floating-point
+   environment whatever the caller's is; the caller then finds its own again. */
+#define TV_RETURN_COMPUTED(call)                 \
+    do {                                         \
+        tv_float_env caller_ = tv_float_enter(); \
+        tv_status st_ = (call);                  \
+        tv_float_leave(caller_);                 \
+        return st_;                              \
+    } while (0)
 
 /* Leaves the calling function with the status of call unless it is TV_OK. */
 #define TV_TRY(call)            \

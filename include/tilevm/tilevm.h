@@ -7,6 +7,8 @@
    A run     tv_module_open, tv_module_verify; tv_module_entry_find and tv_signature_of_entry say what a kernel takes;
              tv_call_new checks arguments and lays them out; tv_vm_new, tv_vm_add_buffer for each piece of memory,
              tv_vm_run, then tv_vm_get_stats. tests/api/example.c does all of it.
+   Floats    The caller's floating-point environment (rounding, flushing, traps) changes nothing and is left as it was;
+             callbacks are called in the default one.
    Threads   A handle is used by one thread at a time unless a function says otherwise; different handles are
              independent. A verified module is read-only, so any number of threads may run, print or query it.
    Ownership open/close and new/free pair up: the caller owns what open or new returned. Strings and arrays inside
@@ -483,11 +485,13 @@ typedef struct tv_vm_options {
     unsigned threads;              /* tile blocks that run at the same time; 0: one per processor we may use */
     size_t memory_limit;           /* bytes for code, tile storage and alloca, all threads together; 0: half of what
                                       the machine has. Fewer threads are used when not all frames fit. */
-    uint64_t step_limit;           /* ops (those of loops each time round) that one run may execute; 0: no limit */
+    uint64_t step_limit;           /* ops (those of loops each time round) that one run may execute: exactly so many
+                                      are, then the run stops; 0: no limit */
     uint64_t order_seed;           /* 0: tile blocks start in order, x fastest; else in an order drawn from the seed */
     tv_writer output;              /* text of print_tko and assert, one call per line or print; write NULL: dropped */
     void *user;                    /* for the callbacks below; any worker may call them, one call at a time */
-    bool (*progress)(void *user, uint64_t done, uint64_t total); /* a few times a second; false stops the run */
+    bool (*progress)(void *user, uint64_t done, uint64_t total); /* tile blocks; some times a second, also within a
+                                      block and within an op; false stops the run. tv_vm_where tells more */
     void (*trace)(void *user, const tv_trace *trace); /* every tile that a chosen op makes; slow; NULL: none */
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index); /* is the op chosen? Asked while a kernel is compiled;
                                       NULL: all are */
@@ -544,6 +548,20 @@ bool tv_vm_global(const tv_vm *vm, const char *name, void **out_ptr, size_t *out
    Threads  one call at a time per tv_vm; different tv_vm are independent, also on one module */
 tv_status tv_vm_run(tv_vm *vm, const char *entry, const uint32_t grid[3], const void *const *params, size_t count,
                     tv_sink sink);
+
+/* Where a run is. */
+typedef struct tv_vm_place {
+    uint32_t block[3];      /* the tile block that the worker which calls back is in, or was last */
+    tv_str op;              /* mnemonic of what comes next there or is under way; empty between tile blocks */
+    tv_str file;            /* source place of the op, empty when unknown */
+    uint32_t line;          /*   0 when unknown */
+    uint64_t ops;           /* executed so far by all workers, but for the last few thousands */
+    uint64_t round, rounds; /* of the outermost `for` around the op that goes round more than once; 0, 0: there is none
+                             */
+} tv_vm_place;
+
+/* For progress callbacks, which alone may call it: where the run is. False: nothing runs. */
+bool tv_vm_where(const tv_vm *vm, tv_vm_place *out_place);
 
 /* Figures of the last run. */
 void tv_vm_get_stats(const tv_vm *vm, tv_vm_stats *out_stats);

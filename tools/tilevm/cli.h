@@ -12,9 +12,10 @@
 #include "tilevm/tilevm.h"
 
 typedef enum cli_exit {
-    CLI_OK = 0,     /* valid; the same; done */
-    CLI_FAILED = 1, /* invalid; different; an expectation that did not hold */
-    CLI_ERROR = 2   /* wrong usage, or a file that cannot be read or written */
+    CLI_OK = 0,           /* valid; the same; done */
+    CLI_FAILED = 1,       /* invalid; different; an expectation that did not hold */
+    CLI_ERROR = 2,        /* wrong usage, or a file that cannot be read or written */
+    CLI_INTERRUPTED = 130 /* by ^C, as shells have it */
 } cli_exit;
 
 /* ---- options ---- */

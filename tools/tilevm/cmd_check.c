@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/progress.h"
-#include "tools/tilevm/run.h"
+#include "tools/tilevm/run_watch.h"
 
 enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
@@ -46,7 +45,7 @@ const cli_command command_check = {
     "ops unless --max-steps says otherwise. Nothing is saved.\n"
     "Arguments that are made up may not be what the kernel is for; what they may have led to is a note.\n"
     "Exit codes: 0 nothing was found, 1 something was, 2 wrong usage, a file that cannot be read, or made-up\n"
-    "arguments that stopped the kernel.",
+    "arguments that stopped the kernel, 130 stopped by ^C.",
     options,
     run};
 
@@ -95,30 +94,19 @@ static bool parse_options(cli_args *args, run_options *o, check_settings *settin
 
 /* ---- running ---- */
 
-static bool show_progress(void *user, uint64_t done, uint64_t total)
-{
-    (void)total;
-    cli_progress_update(user, (size_t)done);
-    return true;
-}
-
-/* CLI_OK and CLI_FAILED leave what was found in job->report. */
+/* All but CLI_ERROR leave what was found in job->report. */
 static int check_kernel(run_job *job, const check_settings *settings)
 {
     tv_vm_options vm = job->options.vm;
-    cli_progress progress;
+    run_watch watch;
     int code = run_job_prepare(job);
     if (code != CLI_OK)
         return code;
-    cli_progress_start(&progress, "tile blocks",
-                       (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
     if (settings->format == FORMAT_TEXT && !settings->quiet)
-        vm.output = cli_showing_writer(stdout);
-    vm.progress = show_progress;
-    vm.user = &progress;
+        vm.output = run_watch_output(&watch);
+    run_watch_start(&watch, job, &job->vm, false, &vm);
     tv_status status = run_job_kernel(job, &vm);
-    cli_progress_clear(&progress);
-    return cli_exit_of(status, job->options.path);
+    return run_watch_end(&watch, cli_exit_of(status, job->options.path));
 }
 
 /* ---- reporting ---- */

@@ -36,7 +36,7 @@ static void print_overview(FILE *out)
     fputs("  help        show the options of a command\n\n"
           "'tilevm help COMMAND' or 'tilevm COMMAND --help' shows more. 'tilevm --version' shows the version.\n"
           "Files are bytecode; '-' is standard input. Exit codes: 0 valid or done, 1 invalid or different,\n"
-          "2 wrong usage or a file that cannot be read or written.\n",
+          "2 wrong usage or a file that cannot be read or written, 130 stopped by ^C.\n",
           out);
 }
 

@@ -136,16 +136,16 @@ typedef struct run_job {
     arg_save *saves;
     size_t save_count;
     run_trace trace;
-    struct cli_progress *progress; /* while the kernel runs */
-    bc_text output;                /* of print_tko and assert, for --json */
+    bc_text output; /* of print_tko and assert, for --json */
     bool output_cut;
-    bool synthesised; /* some arguments were made up */
-    arg_study study;  /* then: what depends on them */
-    tv_sink told;     /* then: where sink hands on what it gets */
-    unsigned excused; /* findings that made-up arguments may have led to */
-    unsigned blamed;  /* other errors */
-    run_sums sums;    /* with --against: what the order of sums may change */
-    bool broke_off;   /* the kernel was stopped, and made-up arguments may have led to that */
+    struct run_watch *watch; /* while a machine runs */
+    bool synthesised;        /* some arguments were made up */
+    arg_study study;         /* then: what depends on them */
+    tv_sink told;            /* then: where sink hands on what it gets */
+    unsigned excused;        /* findings that made-up arguments may have led to */
+    unsigned blamed;         /* other errors */
+    run_sums sums;           /* with --against: what the order of sums may change */
+    bool broke_off;          /* the kernel was stopped, and made-up arguments may have led to that */
     bool ran;
     run_outcome outcome;
     char message[2048]; /* RUN_ERROR: what could not be done; RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU:

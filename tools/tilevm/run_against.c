@@ -1,5 +1,6 @@
 /* The other side of --against: the virtual machine, or another image on the same device. */
 #include "tools/tilevm/run_against.h"
+#include "tools/tilevm/run_watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,15 @@ static int run_other_on_cpu(run_job *job)
     tv_vm *vm = NULL;
     size_t count;
     const void *const *params = tv_call_params(job->call, &count);
-    tv_status status = run_job_machine(job, job->module, &job->options.vm, &vm);
+    tv_vm_options options = job->options.vm;
+    run_watch watch;
+    run_watch_start(&watch, job, &vm, false, &options);
+    tv_status status = run_job_machine(job, job->module, &options, &vm);
     if (status == TV_OK)
         status = tv_vm_run(vm, job->symbol, job->options.grid, params, count, job->sink);
+    int code = run_watch_end(&watch, cli_exit_of(status, job->options.path));
     tv_vm_free(vm);
-    return cli_exit_of(status, job->options.path);
+    return code;
 }
 
 static int run_other_image(const run_job *job, run_device *device)

@@ -2,20 +2,13 @@
 #include <string.h>
 
 #include "loader/message.h"
-#include "tools/tilevm/progress.h"
 #include "tools/tilevm/run_against.h"
 #include "tools/tilevm/run_device.h"
+#include "tools/tilevm/run_watch.h"
 
 enum { MAX_OUTPUT = 1 << 20 };
 
 /* ---- the CPU ---- */
-
-static bool show_progress(void *user, uint64_t done, uint64_t total)
-{
-    (void)total;
-    cli_progress_update(((const run_job *)user)->progress, (size_t)done);
-    return true;
-}
 
 /* Keeps the first MiB, for the JSON document. */
 static bool keep_output(void *user, const void *bytes, size_t size)
@@ -31,18 +24,14 @@ static bool keep_output(void *user, const void *bytes, size_t size)
 static int run_on_cpu(run_job *job)
 {
     tv_vm_options vm = job->options.vm;
-    cli_progress progress;
-    cli_progress_start(&progress, "tile blocks",
-                       (size_t)job->options.grid[0] * job->options.grid[1] * job->options.grid[2]);
-    vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : cli_showing_writer(stdout);
-    vm.progress = show_progress;
-    vm.user = job;
-    job->progress = &progress;
+    run_watch watch;
+    vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : run_watch_output(&watch);
+    run_watch_start(&watch, job, &job->vm, job->options.trace != NULL, &vm);
     run_trace_hook(job, &vm);
     tv_status status = run_job_kernel(job, &vm);
-    cli_progress_clear(&progress);
     bool said = job->options.json ? job->report.errors > 0 : job->printer.errors > 0;
-    return status == TV_NO_MEMORY && said ? CLI_FAILED : cli_exit_of(status, job->options.path);
+    int code = status == TV_NO_MEMORY && said ? CLI_FAILED : cli_exit_of(status, job->options.path);
+    return run_watch_end(&watch, code);
 }
 
 /* ---- a GPU ---- */

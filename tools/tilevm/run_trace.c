@@ -455,8 +455,6 @@ void run_trace_hook(const run_job *job, tv_vm_options *vm)
         return;
     vm->trace = take_value;
     vm->trace_op = is_wanted;
-    if (job->options.trace) /* the bar and the lines would be in each other's way */
-        vm->progress = NULL;
 }
 
 /* ---- afterwards ---- */
