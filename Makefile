@@ -388,7 +388,7 @@ check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 
 # ---- mutation testing: tests/mutation/README.md ----
-MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c codegen/*.c bytecode/verify*.c loader/cache.c))
+MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c codegen/*.c codegen/*/*.c bytecode/verify*.c loader/cache.c))
 COUNT ?= 200
 SEED  ?= 1
 JOBS  ?= 2
