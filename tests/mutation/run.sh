@@ -7,7 +7,7 @@ set -u
 plant=$1 build=$2 count=$3 seed=$4 jobs=$5
 shift 5
 here=tests/mutation
-work=$build/mutation
+work=$(mkdir -p "$build/mutation" && cd "$build/mutation" && pwd)
 results=$work/results
 OUT=build/release
 CORPUS=$(cd "$build/corpus" && pwd)
@@ -16,7 +16,6 @@ sources='Makefile bytecode codegen docs include loader tests tools vm'
 tab=$(printf '\t')
 # Mutants are compiled without debugging information, and may earn warnings; but not take one pointer for another.
 flags='WERROR=0 CFLAGS=-g0 -Werror=int-conversion -Werror=incompatible-pointer-types -Werror=implicit-function-declaration'
-mkdir -p "$work"
 touch "$results"
 
 build() { # TREE GOALS...
@@ -69,27 +68,46 @@ baseline() {
     done < "$work/rows"
 }
 
+# All programs of a tree, and the compiler's command lines for what a fault can change, as make has them: to run make for
+# each fault would take longer than to compile it.
+prepare() {
+    all=$(while IFS= read -r row; do programs "$row"; done < "$work/rows" | sort -u)
+    # shellcheck disable=SC2086
+    build "$1" $all && build "$1" -n -B "$OUT/libtilevm.a" $all | grep ' -o build/' > "$work/commands"
+}
+
+# make_again TREE TARGET OBJECT: what is linked takes the object before it looks into the library.
+make_again() {
+    (cd "$1" && eval "$(grep -- " -o $2\$" "$work/commands" | sed "s|$OUT/libtilevm.a|$3 &|")") > "$1.log" 2>&1
+}
+
 # try TREE FILE NUMBER: says what became of it, and which test said so.
 try() {
     object=$OUT/obj/${2%.c}.o
     cp "$1/$object" "$1.o"
     echo "$2" > "$1.planted"
     "$plant" put "$3" "$2" > "$1/$2"
-    meet_tests "$1" "$2"
+    if ! make_again "$1" "$object" ""; then
+        echo "invalid"
+    elif cmp -s "$1.o" "$1/$object"; then
+        echo "same code"
+    else
+        meet_tests "$1" "$2"
+    fi
     cp -p "$2" "$1/$2"
     cp "$1.o" "$1/$object"
     rm -f "$1.planted"
 }
 
-# The first program to be built says whether the fault compiles, and to other code.
 meet_tests() {
     rows "$2" > "$1.rows"
-    met=
+    built=' '
     while IFS= read -r row; do
-        # shellcheck disable=SC2046
-        build "$1" $(programs "$row") > "$1.log" 2>&1 || { echo "invalid"; return; }
-        [ "$met" ] || ! cmp -s "$1.o" "$1/$OUT/obj/${2%.c}.o" || { echo "same code"; return; }
-        met=1
+        for p in $(programs "$row"); do
+            case $built in *" $p "*) continue ;; esac
+            make_again "$1" "$p" "$OUT/obj/${2%.c}.o" || { echo "invalid"; return; }
+            built="$built$p "
+        done
         limit=$(grep -F "$tab$row" "$work/limits" | cut -f1)
         run_test "$1" "$row" "$limit" < /dev/null || { echo "killed by${row##*|}"; return; }
     done < "$1.rows"
@@ -120,11 +138,11 @@ awk 'FILENAME == ARGV[1] {known[$0] = 1; next} !($0 in known)' "$work/known" "$w
 if [ -s "$work/todo" ]; then
     copy_tree "$work/tree.0" || exit 2
     # shellcheck disable=SC2046
-    baseline $(cut -f1 "$work/todo" | sort -u) || exit 2
+    baseline $(cut -f1 "$work/todo" | sort -u) && prepare "$work/tree.0" || exit 2
     i=1
     while [ $i -lt "$jobs" ]; do
         [ -d "$work/tree.$i" ] || cp -a "$work/tree.0" "$work/tree.$i"
-        copy_tree "$work/tree.$i" || exit 2
+        copy_tree "$work/tree.$i" && prepare "$work/tree.$i" || exit 2
         i=$((i + 1))
     done
     i=0

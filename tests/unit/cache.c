@@ -364,6 +364,9 @@ static void test_folders(void)
     CHECK(problem && strcmp(problem, words) == 0);
     CHECK(chmod("deep/er/cache", 0700) == 0);
     check_entry(&cache, "head", "code", "records", "image");
+    ld_cache shortest = {.path = (char[]){"c"}, .limit = LARGEST};
+    put_entry(&shortest, "head", "code", "records", "image");
+    check_entry(&shortest, "head", "code", "records", "image");
 }
 
 /* A folder inside that others may write to, or that is a link, is not looked into. */
@@ -518,8 +521,17 @@ static void test_limit(void)
     clear();
 }
 
+/* The lowest number that a file would get: the same at the end when all were closed. */
+static int next_file(void)
+{
+    int fd = open("/dev/null", O_RDONLY);
+    close(fd);
+    return fd;
+}
+
 int main(void)
 {
+    int first_file = next_file();
     if (!mkdtemp(folder) || chdir(folder) != 0)
         return 2;
     started = time(NULL);
@@ -539,6 +551,7 @@ int main(void)
     test_other_names();
     test_prune_damaged();
     test_limit();
+    CHECK(next_file() == first_file);
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(chdir("/") == 0 && system(command) == 0);
