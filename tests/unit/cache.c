@@ -552,6 +552,12 @@ int main(void)
     test_prune_damaged();
     test_limit();
     CHECK(next_file() == first_file);
+    close(STDIN_FILENO); /* 0 is a file like others */
+    test_entries();
+    test_used();
+    test_prune();
+    test_prune_damaged();
+    CHECK(next_file() == STDIN_FILENO);
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(chdir("/") == 0 && system(command) == 0);
