@@ -6,23 +6,25 @@
 #include "tests/unit/test.h"
 #include "vm/memory.h"
 
-/* Addresses from BASE on; the last ones are tried with ranges at the end of all addresses as well. */
 enum { BYTES = 64, ROUNDS = 400 };
+
+static size_t held; /* bytes that were allocated and not released */
 
 static void *allocate(void *user, size_t size)
 {
-    (void)user;
+    CHECK(user == &held);
+    held += size;
     return malloc(size);
 }
 
 static void release(void *user, void *memory, size_t size)
 {
-    (void)user;
-    (void)size;
+    CHECK(user == &held);
+    held -= size;
     free(memory);
 }
 
-static const tv_allocator allocator = {.alloc = allocate, .release = release};
+static const tv_allocator allocator = {.alloc = allocate, .release = release, .user = &held};
 
 /* owner[i]: the start of the region that has byte i, plus one; 0: none. */
 typedef struct model {
@@ -134,5 +136,6 @@ int main(void)
     check_random(0);
     check_random(UINT64_MAX - BYTES);
     check_many();
+    CHECK(held == 0);
     return TEST_END("regions");
 }
