@@ -451,10 +451,11 @@ static void test_temporary(void)
     CHECK(files_write("cache/cd/.tmp-1", zeros, FILE_BYTES) && files_write("cache/cd/.tmp-2", zeros, FILE_BYTES));
     age("cache/cd/.tmp-1", 3500);
     age("cache/cd/.tmp-2", 3600);
+    seen s = look(true); /* what is being written is not there yet */
+    CHECK(s.files == FILES + 1 && strstr(s.names, ".tmp-2"));
     CHECK(ld_cache_prune(&cache, 100 * FILE_BYTES, &removed) == NULL && removed.files == 1);
     CHECK(access("cache/cd/.tmp-1", F_OK) == 0 && access("cache/cd/.tmp-2", F_OK) != 0);
-    seen s = look(true);
-    CHECK(s.files == FILES + 1 && strstr(s.names, ".tmp-1"));
+    CHECK(look(true).files == FILES);
     CHECK(ld_cache_prune(&cache, (FILES + 1) * FILE_BYTES - 1, &removed) == NULL && removed.files == 2);
     CHECK(access("cache/cd/.tmp-1", F_OK) == 0);
     clear();
@@ -492,7 +493,7 @@ static void test_prune_damaged(void)
     CHECK(ld_cache_prune_damaged(&cache, &removed) == NULL);
     CHECK(removed.files == FILES && removed.bytes == FILES * FILE_BYTES);
     seen s = look(true);
-    CHECK(s.files == 2 && s.sound == 1);
+    CHECK(s.files == 1 && s.sound == 1 && access("cache/cd/.tmp-1", F_OK) == 0);
     clear();
 }
 
