@@ -405,6 +405,18 @@ format: ## lay the sources out (clang-format 14)
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 
+# ---- mutation testing: tests/mutation/README.md ----
+MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c codegen/*.c codegen/*/*.c bytecode/verify*.c loader/cache.c))
+COUNT ?= 200
+SEED  ?= 1
+JOBS  ?= 2
+.PHONY: mutate
+$(OUT)/plant: $(OUT)/obj/tests/mutation/plant.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+mutate: $(OUT)/plant $(BUILD)/corpus/unpacked ## plant COUNT single faults (SEED, 1 by default) in FILES, one at a time, and list those that no fast test sees
+	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/run.sh $(OUT)/plant $(BUILD) $(COUNT) $(SEED) $(JOBS) $(MUTATE_FILES)
+
 # ---- fuzzing: libFuzzer needs clang (CONFIG=fuzz CC=clang), replaying does not; tests/fuzz/README.md ----
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)

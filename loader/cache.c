@@ -604,7 +604,7 @@ const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_remov
     uint64_t wanted = total > limit ? limit - limit / 10 : limit;
     for (size_t i = 0; i < list.count; i++) {
         const listed *item = &list.items[i];
-        if (item->stale || (item->temporary && limit == 0) || (!item->temporary && total > wanted)) {
+        if (limit == 0 || (item->temporary ? item->stale : total > wanted)) { /* 0: empty files, too */
             remove_listed(root, item, out);
             total -= item->size;
         }

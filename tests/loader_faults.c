@@ -1004,6 +1004,11 @@ static void scenario_cache_prune(void)
     for (unsigned i = 0; i < 8; i++)
         put_numbered(&cache, i, 10000, 1000 - (int64_t)i);
     CHECK(look_at_cache().files == 8);
+    allocations = 0;
+    failing_allocation = 1;
+    const char *problem = ld_cache_prune(&cache, 0, &removed);
+    failing_allocation = 0;
+    CHECK(problem && strcmp(problem, "out of memory") == 0 && look_at_cache().files == 8);
     CHECK(has_numbered(&cache, 0)); /* now it is the one used last */
     put_numbered(&cache, 8, 10000, 0);
     put_numbered(&cache, 9, 10000, 0);

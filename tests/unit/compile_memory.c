@@ -286,29 +286,89 @@ static const struct order {
      2},
 };
 
-static void check_order(const struct order *o)
+/* Barriers that an order costs: after an acquire no thread may go on before all have acquired, and before a release all
+   must have come. `words` are to follow one another in the PTX. */
+static const struct ordered {
+    const char *name, *body;
+    const char *words[3];
+} ordered[] = {
+#define VIEW                                                                                         \
+    "%zero = constant <i32: 0> : tile<i32>\n"                                                        \
+    "%tv = make_tensor_view %a0, shape = [256], strides = [1] : tensor_view<256xi32, strides=[1]>\n" \
+    "%pv = make_partition_view %tv : partition_view<tile=(256), tensor_view<256xi32, strides=[1]>>\n"
+#define LATER "%y, %s = load_ptr_tko weak %q token = %0 : tile<256xptr<i32>> -> tile<256xi32>, token\n"
+#define EARLIER "%s = store_ptr_tko weak %q, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+#define LOAD_VIEW(order)                                                                                        \
+    "%x, %t = load_view_tko " order " %pv[%zero] token = %0 : partition_view<tile=(256), tensor_view<256xi32, " \
+    "strides=[1]>>, tile<i32> -> tile<256xi32>, token\n"
+#define STORE_VIEW(order)                                                                                  \
+    "%u = store_view_tko " order " %i, %pv[%zero] token = %0 : tile<256xi32>, partition_view<tile=(256), " \
+    "tensor_view<256xi32, strides=[1]>>, tile<i32> -> token\n"
+#define ADD(order)                                                                                            \
+    "%x, %t = atomic_rmw_tko " order " device %p, add, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> " \
+    "tile<256xi32>, token\n"
+    {"an acquire through a view",
+     ROWS("i32") VIEW LOAD_VIEW("acquire device") LATER,
+     {"ld.acquire.gpu.global", "bar.sync", "ld.global"}},
+    {"an acquire through pointers",
+     ROWS("i32") "%x, %t = load_ptr_tko acquire device %p token = %0 : tile<256xptr<i32>> -> tile<256xi32>, "
+                 "token\n" LATER,
+     {"ld.acquire.gpu.global", "bar.sync", "ld.global"}},
+    {"a release through a view",
+     ROWS("i32") VIEW EARLIER STORE_VIEW("release device"),
+     {"st.global", "bar.sync", "st.release.gpu.global"}},
+    {"a release through pointers",
+     ROWS("i32") EARLIER
+     "%u = store_ptr_tko release device %p, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n",
+     {"st.global", "bar.sync", "st.release.gpu.global"}},
+    {"an atomic acquire", ROWS("i32") ADD("acquire") LATER, {"atom.acquire.gpu.global", "bar.sync", "ld.global"}},
+    {"an atomic release", ROWS("i32") EARLIER ADD("release"), {"st.global", "bar.sync", "release.gpu.global"}},
+    {"both, before", ROWS("i32") EARLIER ADD("acq_rel"), {"st.global", "bar.sync", "atom.acq_rel.gpu.global"}},
+    {"both, after", ROWS("i32") ADD("acq_rel") LATER, {"atom.acq_rel.gpu.global", "bar.sync", "ld.global"}},
+};
+
+/* The PTX of a body, or an empty text. */
+static void compile_body(const char *name, const char *body, bc_text *out)
 {
     tv_module *module = NULL;
-    tv_sink sink = {(void *)(uintptr_t)o->name, report};
-    bc_text source, text;
-    unsigned barriers = 0;
+    tv_sink sink = {(void *)(uintptr_t)name, report};
+    bc_text source;
     bc_text_init(&source, NULL);
-    bc_text_init(&text, NULL);
+    bc_text_init(out, NULL);
     bc_text_printf(
         &source,
         "cuda_tile.module @m { entry @k(%%a: tile<ptr<i32>>, %%b: tile<ptr<i32>>, %%n: tile<i32>) {\n%s return\n} }\n",
-        o->body);
+        body);
     bool ok =
         tv_module_parse(source.ptr, source.len, 0, NULL, sink, &module) == TV_OK
         && tv_module_verify(module, NULL, (tv_sink){0}) /* warns */ == TV_OK
-        && tv_compile_ptx(module, &(tv_compile_options){.target = "sm_90"}, sink, (tv_writer){&text, bc_text_append})
+        && tv_compile_ptx(module, &(tv_compile_options){.target = "sm_90"}, sink, (tv_writer){out, bc_text_append})
                == TV_OK;
-    CHECK_MSG(ok, "%s", o->name);
-    for (const char *at = ok ? text.ptr : NULL; at && (at = strstr(at, "bar.sync")) != NULL; at++)
-        barriers++;
-    CHECK_MSG(barriers == o->barriers, "%s: %u barriers", o->name, barriers);
+    CHECK_MSG(ok, "%s", name);
     tv_module_close(module);
     bc_text_release(&source);
+}
+
+static void check_order(const struct order *o)
+{
+    bc_text text;
+    unsigned barriers = 0;
+    compile_body(o->name, o->body, &text);
+    for (const char *at = text.ptr; at && (at = strstr(at, "bar.sync")) != NULL; at++)
+        barriers++;
+    CHECK_MSG(barriers == o->barriers, "%s: %u barriers", o->name, barriers);
+    bc_text_release(&text);
+}
+
+static void check_ordered(const struct ordered *o)
+{
+    bc_text text;
+    compile_body(o->name, o->body, &text);
+    const char *at = text.ptr;
+    for (size_t i = 0; i < sizeof o->words / sizeof *o->words; i++) {
+        at = at ? strstr(at, o->words[i]) : NULL;
+        CHECK_MSG(at, "%s: no '%s' where it should be", o->name, o->words[i]);
+    }
     bc_text_release(&text);
 }
 
@@ -318,5 +378,7 @@ int main(void)
         check_example(&examples[i]);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         check_order(&orders[i]);
+    for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++)
+        check_ordered(&ordered[i]);
     return TEST_END("compile_memory");
 }
