@@ -303,6 +303,27 @@ bool cli_target(cli_args *args, const char *value, unsigned *out)
     return true;
 }
 
+bool cli_target_list(cli_args *args, const char *list, cli_targets *targets)
+{
+    for (;;) {
+        size_t len = strcspn(list, ",");
+        char word[32];
+        unsigned number;
+        snprintf(word, sizeof word, "%.*s", (int)(len < sizeof word ? len : sizeof word - 1), list);
+        if (!cli_target(args, word, &number))
+            return false;
+        if (targets->count == CLI_MAX_TARGETS) {
+            cli_usage(args, "at most %d targets at a time", CLI_MAX_TARGETS);
+            return false;
+        }
+        snprintf(targets->names[targets->count++], sizeof *targets->names, "sm_%.10s",
+                 word + (strncmp(word, "sm_", 3) == 0 ? 3 : 0));
+        if (!list[len])
+            return true;
+        list += len + 1;
+    }
+}
+
 bool cli_version(cli_args *args, const char *value, unsigned *out)
 {
     if (strncmp(value, "13.", 3) != 0 || value[3] < '1' || value[3] > '5' || value[4]) {

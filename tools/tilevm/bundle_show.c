@@ -1,0 +1,241 @@
+/* What is in a bundle: the matrix of kernels and targets, and all that is known of one kernel. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/rules.h"
+#include "loader/signature.h"
+#include "tools/tilevm/bundle.h"
+
+enum { MAX_COLUMNS = 64 };
+
+int bundle_say_damaged(const char *path, const char *what, const char *problem)
+{
+    cli_error("[%s] %s: %s%s", bc_rules[BC_RULE_L_BUNDLE_01].id, cli_shown_path(path), what, problem);
+    return CLI_FAILED;
+}
+
+bool bundle_open_or_say(const char *path, const char *key, ld_bundle *out)
+{
+    const char *problem = ld_bundle_open(path, out);
+    if (problem) {
+        bundle_say_damaged(path, "", problem);
+    } else if (key) {
+        problem = ld_signature_verify(out->signature, out->seal_text, key);
+        if (problem)
+            cli_error("[%s] %s: %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, path, problem, key);
+    }
+    if (problem)
+        ld_bundle_close(out);
+    return !problem;
+}
+
+/* ---- the matrix ---- */
+
+/* A target: "sm_90". Code for sm_90a counts as sm_90's. */
+typedef struct matrix {
+    const ld_bundle *bundle;
+    bc_arena arena;
+    ld_artifact **artifacts; /* by module */
+    unsigned columns[MAX_COLUMNS];
+    size_t count;
+} matrix;
+
+static void add_column(matrix *m, unsigned sm)
+{
+    size_t at = 0;
+    while (at < m->count && m->columns[at] < sm)
+        at++;
+    if (!sm || m->count == MAX_COLUMNS || (at < m->count && m->columns[at] == sm))
+        return;
+    memmove(&m->columns[at + 1], &m->columns[at], (m->count - at) * sizeof *m->columns);
+    m->columns[at] = sm;
+    m->count++;
+}
+
+/* Gives what is wrong, or NULL. */
+static const char *read_matrix(const ld_bundle *bundle, matrix *m)
+{
+    const ld_bundle_head *head = &bundle->head;
+    *m = (matrix){.bundle = bundle};
+    bc_arena_init(&m->arena, NULL, 0);
+    m->artifacts = bc_new(&m->arena, ld_artifact *, head->module_count);
+    const char *problem = m->artifacts ? NULL : "out of memory";
+    for (uint32_t i = 0; !problem && i < head->module_count; i++) {
+        ld_bundle_module module = ld_bundle_head_module(head, i);
+        problem = ld_bundle_artifacts(bundle, &module, &m->arena, &m->artifacts[i]);
+        for (uint32_t a = 0; !problem && a < module.artifact_count; a++)
+            add_column(m, m->artifacts[i][a].sm);
+    }
+    return problem;
+}
+
+/* "cubin", "PTX", "-": the best that there is for the target itself. */
+static const char *cell_of(const matrix *m, uint32_t module, unsigned sm)
+{
+    ld_artifact_form best = LD_ARTIFACT_BYTECODE;
+    for (uint32_t a = 0; a < ld_bundle_head_module(&m->bundle->head, module).artifact_count; a++) {
+        const ld_artifact *one = &m->artifacts[module][a];
+        if (one->sm == sm && one->form > best)
+            best = one->form;
+    }
+    return best == LD_ARTIFACT_BYTECODE ? "-" : ld_artifact_form_name(best);
+}
+
+static bool has_gap(const matrix *m, uint32_t module)
+{
+    for (size_t c = 0; c < m->count; c++)
+        if (cell_of(m, module, m->columns[c])[0] == '-')
+            return true;
+    return false;
+}
+
+static void print_rows(const matrix *m, bool only_gaps)
+{
+    const ld_bundle_head *head = &m->bundle->head;
+    int width = 6;
+    for (uint32_t i = 0; i < head->kernel_count; i++) {
+        ld_bundle_kernel k = ld_bundle_head_kernel(head, i);
+        if ((!only_gaps || has_gap(m, k.module)) && (int)k.symbol.len > width)
+            width = (int)k.symbol.len;
+    }
+    width = width < 100 ? width : 100;
+    printf("%-*s", width, "kernel");
+    for (size_t c = 0; c < m->count; c++)
+        printf("  sm_%-4u", m->columns[c]);
+    putchar('\n');
+    for (uint32_t i = 0; i < head->kernel_count; i++) {
+        ld_bundle_kernel k = ld_bundle_head_kernel(head, i);
+        if (only_gaps && !has_gap(m, k.module))
+            continue;
+        printf("%-*.*s", width, (int)k.symbol.len, k.symbol.ptr);
+        for (size_t c = 0; c < m->count; c++)
+            printf("  %-7s", cell_of(m, k.module, m->columns[c]));
+        putchar('\n');
+    }
+}
+
+int bundle_print_matrix(const char *path, const ld_bundle *bundle, bool only_gaps)
+{
+    matrix m;
+    const char *problem = read_matrix(bundle, &m);
+    bool gaps = false;
+    for (uint32_t i = 0; !problem && i < bundle->head.module_count; i++)
+        gaps |= has_gap(&m, i);
+    if (!problem && (gaps || !only_gaps))
+        print_rows(&m, only_gaps);
+    bc_arena_release(&m.arena);
+    return problem ? bundle_say_damaged(path, "", problem) : CLI_OK;
+}
+
+/* ---- list ---- */
+
+static int print_manifest(const char *path, const ld_bundle *bundle)
+{
+    bc_arena arena;
+    tv_str text;
+    bc_arena_init(&arena, NULL, 0);
+    const char *problem = ld_bundle_manifest(bundle, &arena, &text);
+    if (!problem)
+        fwrite(text.ptr, 1, text.len, stdout);
+    bc_arena_release(&arena);
+    return problem ? bundle_say_damaged(path, LD_BUNDLE_MANIFEST ": ", problem) : CLI_OK;
+}
+
+int bundle_action_list(const bundle_request *request)
+{
+    ld_bundle bundle;
+    if (!bundle_open_or_say(request->paths[0], request->key, &bundle))
+        return CLI_FAILED;
+    int code = request->json ? print_manifest(request->paths[0], &bundle)
+                             : bundle_print_matrix(request->paths[0], &bundle, false);
+    if (code == CLI_OK && !request->json)
+        printf("%u kernels in %u modules, %zu bytes, %s\n", bundle.head.kernel_count, bundle.head.module_count,
+               bundle.size, bundle.signature.len ? "signed" : "not signed");
+    ld_bundle_close(&bundle);
+    return code;
+}
+
+/* ---- show ---- */
+
+static void ignore(void *user, const tv_diag *diag)
+{
+    (void)user;
+    (void)diag;
+}
+
+static void print_signature(tv_str bytecode, tv_str symbol)
+{
+    tv_module *module = NULL;
+    tv_signature *signature = NULL;
+    tv_sink sink = {.report = ignore};
+    if (tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module) != TV_OK)
+        return;
+    printf("  bytecode 13.%u\n", tv_module_minor(module));
+    size_t entry = 0;
+    while (entry < tv_module_entry_count(module) && !bc_str_eq(tv_module_entry_name(module, entry), symbol))
+        entry++;
+    const tv_param *param;
+    if (entry < tv_module_entry_count(module) && tv_signature_of_entry(module, entry, sink, &signature) == TV_OK)
+        for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++) {
+            bc_text text;
+            bc_text_init(&text, NULL);
+            tv_param_print(param, (tv_writer){.user = &text, .write = bc_text_append});
+            printf("  %-4s%s\n", param->name ? param->name : "", text.ptr ? text.ptr : "");
+            bc_text_release(&text);
+        }
+    tv_signature_close(signature);
+    tv_module_close(module);
+}
+
+static void print_artifact(const ld_artifact *a)
+{
+    char name[LD_BUNDLE_MEMBER], target[LD_TARGET_NAME], form[32];
+    ld_bundle_member_name(a, name);
+    ld_artifact_target(a, target);
+    snprintf(form, sizeof form, a->ptx ? "%s %u.%u" : "%s", ld_artifact_form_name(a->form), a->ptx / 10, a->ptx % 10);
+    printf("  %-8s %-9s %9llu bytes  %s\n", target, form, (unsigned long long)a->size, name);
+}
+
+static const char *show_kernel(const ld_bundle *bundle, uint32_t index, bc_arena *arena)
+{
+    ld_bundle_kernel k = ld_bundle_head_kernel(&bundle->head, index);
+    ld_bundle_module m = ld_bundle_head_module(&bundle->head, k.module);
+    ld_artifact *artifacts;
+    tv_str bytecode;
+    const char *problem = ld_bundle_artifacts(bundle, &m, arena, &artifacts);
+    if (!problem)
+        problem = ld_bundle_fetch(bundle, &artifacts[0], arena, &bytecode);
+    if (problem)
+        return problem;
+    printf("%.*s\n", (int)k.symbol.len, k.symbol.ptr);
+    if (!bc_str_eq(k.symbol, k.function))
+        printf("  function %.*s\n", (int)k.function.len, k.function.ptr);
+    printf("  module %.*s, -O%u%s\n", (int)m.name.len, m.name.ptr, m.opt_level, m.line_info ? " --lineinfo" : "");
+    print_signature(bytecode, k.symbol);
+    for (uint32_t a = 0; a < m.artifact_count; a++)
+        print_artifact(&artifacts[a]);
+    return NULL;
+}
+
+int bundle_action_show(const bundle_request *request)
+{
+    ld_bundle bundle;
+    bc_arena arena;
+    if (!bundle_open_or_say(request->paths[0], request->key, &bundle))
+        return CLI_FAILED;
+    bc_arena_init(&arena, NULL, 0);
+    const char *problem = NULL;
+    bool found = !request->kernel;
+    for (uint32_t i = 0; !problem && i < bundle.head.kernel_count; i++) {
+        ld_bundle_kernel k = ld_bundle_head_kernel(&bundle.head, i);
+        if (request->kernel && !bc_str_is(k.symbol, request->kernel) && !bc_str_is(k.function, request->kernel))
+            continue;
+        found = true;
+        problem = show_kernel(&bundle, i, &arena);
+    }
+    bc_arena_release(&arena);
+    ld_bundle_close(&bundle);
+    if (problem)
+        return bundle_say_damaged(request->paths[0], "", problem);
+    return found ? CLI_OK : cli_error("%s: there is no kernel %s", request->paths[0], request->kernel);
+}
