@@ -85,7 +85,7 @@ LIB_SRC   := $(sort $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c
 TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
-LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
+LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
@@ -193,6 +193,9 @@ $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
 FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
 $(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
+
+$(OUT)/bundle_client: $(OUT)/obj/tests/bundle_client.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 $(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtests.a $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
 	@mkdir -p $(@D)
@@ -357,6 +360,7 @@ check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, agains
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)sh tests/bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bundle
 
 GPU_LOADER := $(OUT)/gpu_loader
 .PHONY: check-gpu-loader

@@ -17,9 +17,9 @@ typedef struct checking {
     ld_artifact **artifacts; /* by module */
     uint32_t *counts;
     size_t total;
-    const ld_artifact **objects; /* by place, each place once */
-    size_t object_count;
-    char what[128]; /* that the problem is about: "vadd: "; for messages */
+    const ld_artifact **objects;   /* by place, each place once */
+    size_t object_count, archived; /* in the index; in the archive */
+    char what[128];                /* that the problem is about: "vadd: "; for messages */
 } checking;
 
 static const char no_memory[] = "out of memory";
@@ -136,7 +136,7 @@ static bool read_bytes(void *user, uint64_t at, void *out, size_t size)
 }
 
 /* Is the member what the index says of that place? */
-static const char *check_member(const checking *c, const bc_zip_member *m, uint64_t at)
+static const char *check_object(const checking *c, const bc_zip_member *m, uint64_t at)
 {
     char name[LD_BUNDLE_MEMBER];
     const ld_artifact wanted = {.at = at}, *key = &wanted;
@@ -144,40 +144,88 @@ static const char *check_member(const checking *c, const bc_zip_member *m, uint6
     if (!found)
         return "the archive has a member that the index does not know";
     ld_bundle_member_name(*found, name);
+    bc_arena arena;
+    tv_str bytes = {0};
+    bc_arena_init(&arena, NULL, 0);
+    const char *problem = ld_bundle_fetch(c->bundle, *found, &arena, &bytes);
     unsigned method = m->packed == m->size ? BC_ZIP_STORED : BC_ZIP_DEFLATED;
-    bool same = bc_str_is(m->name, name) && m->packed == (*found)->packed && m->size == (*found)->size
-                && m->method == method && !(m->flags & BC_ZIP_ENCRYPTED);
-    return same ? NULL : "archive and index tell different things of a member";
+    if (!problem
+        && (!bc_str_is(m->name, name) || m->packed != (*found)->packed || m->size != (*found)->size
+            || m->method != method || m->crc != deflate_crc(bytes)))
+        problem = "archive and index tell different things of a member";
+    bc_arena_release(&arena);
+    return problem;
 }
 
-/* Goes through the directory: every member is one of ours, and together they fill the file. */
-static const char *check_archive(checking *c)
+/* The members that are there before the objects. */
+static const char *check_first(const checking *c, const bc_zip_member *m, uint64_t members, uint64_t at)
 {
     static const char *const first[] = {LD_BUNDLE_MANIFEST, LD_BUNDLE_SEAL, LD_BUNDLE_INDEX, LD_BUNDLE_SIGNATURE};
-    const bc_zip_directory *d = &c->bundle->directory;
+    if (!bc_str_is(m->name, first[members]))
+        return "the members of the archive are in another order";
+    tv_str bytes = {.ptr = (const char *)c->bundle->bytes + at, .len = (size_t)m->packed};
+    bc_arena arena;
+    bc_arena_init(&arena, NULL, 0);
+    const char *problem = members == 0 ? ld_bundle_manifest(c->bundle, &arena, &bytes) : NULL;
+    if (!problem && m->crc != deflate_crc(bytes))
+        problem = "the checksum of a member is wrong";
+    bc_arena_release(&arena);
+    return problem;
+}
+
+/* Are the bytes of the file from there on these? */
+static bool stands_at(const ld_bundle *bundle, uint64_t at, const bc_text *bytes)
+{
+    return !bytes->failed && at <= bundle->size && bytes->len <= bundle->size - at
+           && memcmp(bundle->bytes + at, bytes->ptr, bytes->len) == 0;
+}
+
+/* Checks a member, adds its entry to the directory as it must be, and the bytes that it takes to filled. */
+static const char *check_member(checking *c, const bc_zip_member *m, uint64_t members, bc_text *directory,
+                                uint64_t *filled)
+{
     bc_zip_source source = {.user = c->bundle, .size = c->bundle->size, .read = read_bytes};
-    uint64_t filled = 0, objects = 0, members = 0, data = 0;
+    uint64_t at = 0;
+    const char *problem = bc_zip_find_data(&source, m, &at);
+    if (problem)
+        return problem;
+    bool first = members < 3 || (members == 3 && bc_str_is(m->name, LD_BUNDLE_SIGNATURE));
+    bc_text local;
+    bc_text_init(&local, NULL);
+    bc_zip_put_local(&local, m);
+    bool as_written = stands_at(c->bundle, m->local, &local) && at == m->local + local.len;
+    bc_text_release(&local);
+    bc_zip_put_entry(directory, m);
+    *filled += at - m->local + m->packed;
+    c->archived += !first;
+    if (!as_written)
+        return "the header of a member is damaged";
+    return first ? check_first(c, m, members, at) : check_object(c, m, at);
+}
+
+/* Goes through the directory: every member is one of ours, together they fill the file, and what stands around them is
+   what a build writes there. */
+static const char *check_archive(checking *c)
+{
+    const bc_zip_directory *d = &c->bundle->directory;
+    uint64_t filled = 0, members = 0;
+    const char *problem = NULL;
+    bc_text wanted;
     bc_zip_member m;
-    size_t at = 0;
-    for (; at < d->size; members++) {
-        if (!bc_zip_next(c->bundle->bytes + d->at, (size_t)d->size, &at, &m))
-            return "the directory of the archive is damaged";
-        const char *problem = bc_zip_find_data(&source, &m, &data);
-        if (problem)
-            return problem;
-        filled += data - m.local + m.packed;
-        if (members < 3 || (members == 3 && bc_str_is(m.name, LD_BUNDLE_SIGNATURE))) {
-            if (!bc_str_is(m.name, first[members]))
-                return "the members of the archive are in another order";
-            continue;
-        }
-        if ((problem = check_member(c, &m, data)) != NULL)
-            return problem;
-        objects++;
-    }
-    if (objects != c->object_count || members != d->count)
-        return "the archive does not have the members that the index has";
-    return filled == d->at ? NULL : "there are bytes in it that belong to nothing";
+    bc_text_init(&wanted, NULL);
+    for (size_t at = 0; !problem && at < d->size; members++)
+        problem = bc_zip_next(c->bundle->bytes + d->at, (size_t)d->size, &at, &m)
+                      ? check_member(c, &m, members, &wanted, &filled)
+                      : "the directory of the archive is damaged";
+    bc_zip_put_end(&wanted, members, wanted.len, d->at);
+    if (!problem && (c->archived != c->object_count || members != d->count))
+        problem = "the archive does not have the members that the index has";
+    if (!problem && filled != d->at)
+        problem = "there are bytes in it that belong to nothing";
+    if (!problem && (!stands_at(c->bundle, d->at, &wanted) || wanted.len != c->bundle->size - d->at))
+        problem = "the directory of the archive is damaged";
+    bc_text_release(&wanted);
+    return problem;
 }
 
 /* ---- all of it ---- */
