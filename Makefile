@@ -91,7 +91,7 @@ LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
-TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
+TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
 MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
@@ -124,7 +124,12 @@ $(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  GEN   $@")
 	$(Q)sh tools/embed_examples.sh tests/rules > $@.tmp && mv $@.tmp $@
-$(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
+# What `tilevm embed` writes around the kernels.
+$(OUT)/gen/embed_text.c: tools/embed_text.sh tools/tilevm/embed.c.in
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  GEN   $@")
+	$(Q)sh tools/embed_text.sh tools/tilevm/embed.c.in > $@.tmp && mv $@.tmp $@
+$(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o: $(OUT)/obj/gen/%.o: $(OUT)/gen/%.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 

@@ -4,6 +4,7 @@
 
 #include "loader/bundle.h"
 #include "tools/tilevm/bundle_build.h"
+#include "tools/tilevm/collect.h"
 
 /* What the command line said. */
 typedef struct bundle_request {
@@ -37,6 +38,10 @@ int bundle_check(const char *path, const char *key);
 /* Does a manifest, of which only the hash was compared, tell the same as the index? artifacts: by module. Gives what is
    wrong, or NULL. */
 const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const ld_artifact *const *artifacts);
+/* The targets of a command line, sorted, each once; the usual ones if none were given. False: one is not known. */
+bool bundle_settle_targets(cli_args *args, cli_targets *targets);
+/* Says what targets cannot run, and what has no cubin. True if there is something that a target cannot run. */
+bool bundle_print_gaps(const bundle_build *build);
 /* Builds in memory, from what the request says. */
 int bundle_build_bytes(const bundle_request *request, bundle_build *build, bc_text *out);
 

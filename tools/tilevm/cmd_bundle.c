@@ -71,8 +71,7 @@ int bundle_build_bytes(const bundle_request *request, bundle_build *build, bc_te
     return code == CLI_OK ? bundle_write(build, out) : code;
 }
 
-/* What a target cannot run, and what has no cubin. True if there are gaps. */
-static bool print_gaps(const bundle_build *build)
+bool bundle_print_gaps(const bundle_build *build)
 {
     bool gaps = false;
     for (size_t i = 0; i < build->source_count; i++)
@@ -95,7 +94,7 @@ static int write_bundle(const bundle_request *request, const bundle_build *build
     const char *problem = ld_bundle_open_bytes(bytes.ptr, bytes.len, &bundle);
     if (problem)
         return bundle_say_damaged(request->output, "", problem);
-    bool gaps = print_gaps(build);
+    bool gaps = bundle_print_gaps(build);
     int code = bundle_print_matrix(request->output, &bundle, true);
     if (code == CLI_OK && gaps && request->strict) {
         cli_error("%s was not written: not every target can run every kernel (--strict)", request->output);
@@ -150,9 +149,10 @@ static int by_number(const void *a, const void *b)
     return m != n ? (m > n) - (m < n) : strcmp(x, y);
 }
 
-/* Sorts, drops what is there twice, refuses what is not known. */
-static bool settle_targets(cli_args *args, cli_targets *targets)
+bool bundle_settle_targets(cli_args *args, cli_targets *targets)
 {
+    if (!targets->count && !cli_target_list(args, "sm_80,sm_90,sm_100,sm_120", targets))
+        return false;
     qsort(targets->names, targets->count, sizeof *targets->names, by_number);
     size_t kept = 0;
     for (size_t i = 0; i < targets->count; i++) {
@@ -204,9 +204,7 @@ static int act(bundle_request *request, unsigned action, unsigned emit, char *pt
         return cli_usage(args, wanted > 1 ? "which two bundles?" : wanted ? "which bundle?" : "which files?");
     if (action == SIGN && !request->key)
         return cli_usage(args, "sign: with which private key? name it with --key FILE");
-    if (!request->build.targets.count && !cli_target_list(args, "sm_80,sm_90,sm_100,sm_120", &request->build.targets))
-        return args->exit_code;
-    if (!settle_targets(args, &request->build.targets))
+    if (!bundle_settle_targets(args, &request->build.targets))
         return args->exit_code;
     request->build.ptxas = emit == EMIT_ALL ? ptxas : NULL;
     request->build.no_ptx = emit == EMIT_BYTECODE;
