@@ -456,6 +456,7 @@ FUZZ_AREA_body := $(wildcard bytecode/read_body.c bytecode/verify*.c bytecode/pr
 FUZZ_AREA_text := $(wildcard bytecode/parse*.c)
 FUZZ_AREA_symbol := bytecode/mangle.c bytecode/signature.c bytecode/call.c
 FUZZ_AREA_args := $(addprefix tools/tilevm/,args_spec.c args_make.c args_json.c io_npy.c io_npz.c io_tensors.c io_stream.c)
+FUZZ_AREA_bundle := $(wildcard loader/bundle*.c bytecode/base/zip.c) loader/signature.c
 FUZZ_AREA_ptx := $(wildcard codegen/*.c codegen/*/*.c)
 FUZZ_AREA_tokens := $(FUZZ_AREA_ptx)
 FUZZ_AREA_vm := $(wildcard vm/*.c)
