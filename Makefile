@@ -473,6 +473,10 @@ BENCH_SHARE ?= 8
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## how long compiling takes (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
+.PHONY: bench-bundle
+bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, opening (BENCH_EMIT=all: with cubins; TILEIR_TOOLS: beside NVIDIA's compiler)
+	$(Q)sh tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
+
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
