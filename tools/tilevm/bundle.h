@@ -26,10 +26,13 @@ int bundle_action_sign(const bundle_request *request);
 
 /* ---- what they share ---- */
 
-/* Opens a bundle, and checks its signature by a key if one was given. False: the message was printed. */
-bool bundle_open_or_say(const char *path, const char *key, ld_bundle *out);
+/* Opens a bundle, and checks its signature by a key if one was given. CLI_OK, or how to end: the message was printed.
+ */
+int bundle_open_or_say(const char *path, const char *key, ld_bundle *out);
 /* Prints a message about a damaged bundle. Gives CLI_FAILED. */
 int bundle_say_damaged(const char *path, const char *what, const char *problem);
+/* Prints "3 kernels in 2 modules". */
+void bundle_print_counts(const ld_bundle *bundle);
 /* Prints the matrix of kernels and targets; only_gaps: no lines for kernels that all targets can run. Gives CLI_OK, or
    what came of a damaged record. */
 int bundle_print_matrix(const char *path, const ld_bundle *bundle, bool only_gaps);

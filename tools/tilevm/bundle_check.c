@@ -255,8 +255,9 @@ static int check_opened(const char *path, ld_bundle *bundle)
 int bundle_check(const char *path, const char *key)
 {
     ld_bundle bundle;
-    if (!bundle_open_or_say(path, key, &bundle))
-        return CLI_FAILED;
+    int opened = bundle_open_or_say(path, key, &bundle);
+    if (opened != CLI_OK)
+        return opened;
     const char *problem = bundle.signature.len && !key ? ld_signature_check(bundle.signature, bundle.seal_text) : NULL;
     int code = CLI_OK;
     if (problem) {

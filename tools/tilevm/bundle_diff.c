@@ -94,9 +94,9 @@ static int compare_bundles(side sides[2])
 int bundle_action_diff(const bundle_request *request)
 {
     side sides[2] = {{.path = request->paths[0]}, {.path = request->paths[1]}};
-    if (!bundle_open_or_say(sides[0].path, request->key, &sides[0].bundle))
+    if (bundle_open_or_say(sides[0].path, request->key, &sides[0].bundle) != CLI_OK)
         return CLI_ERROR;
-    if (!bundle_open_or_say(sides[1].path, request->key, &sides[1].bundle)) {
+    if (bundle_open_or_say(sides[1].path, request->key, &sides[1].bundle) != CLI_OK) {
         ld_bundle_close(&sides[0].bundle);
         return CLI_ERROR;
     }

@@ -72,8 +72,9 @@ int bundle_action_extract(const bundle_request *given)
     bool known = false;
     if (!request.output)
         request.output = ".";
-    if (!bundle_open_or_say(request.paths[0], request.key, &bundle))
-        return CLI_FAILED;
+    int opened = bundle_open_or_say(request.paths[0], request.key, &bundle);
+    if (opened != CLI_OK)
+        return opened;
     int code = mkdir(request.output, 0777) == 0 || errno == EEXIST
                    ? CLI_OK
                    : cli_error("%s: cannot make the folder: %s", request.output, cli_errno());

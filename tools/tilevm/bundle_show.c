@@ -1,4 +1,5 @@
 /* What is in a bundle: the matrix of kernels and targets, and all that is known of one kernel. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,19 +15,22 @@ int bundle_say_damaged(const char *path, const char *what, const char *problem)
     return CLI_FAILED;
 }
 
-bool bundle_open_or_say(const char *path, const char *key, ld_bundle *out)
+int bundle_open_or_say(const char *path, const char *key, ld_bundle *out)
 {
+    errno = 0;
     const char *problem = ld_bundle_open(path, out);
-    if (problem) {
-        bundle_say_damaged(path, "", problem);
-    } else if (key) {
-        problem = ld_signature_verify(out->signature, out->seal_text, key);
-        if (problem)
-            cli_error("[%s] %s: %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, path, problem, key);
+    int code = CLI_OK;
+    if (problem && errno) {
+        code = cli_error("%s: %s", path, problem);
+    } else if (problem) {
+        code = bundle_say_damaged(path, "", problem);
+    } else if (key && (problem = ld_signature_verify(out->signature, out->seal_text, key)) != NULL) {
+        cli_error("[%s] %s: %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, path, problem, key);
+        code = CLI_FAILED;
     }
     if (problem)
         ld_bundle_close(out);
-    return !problem;
+    return code;
 }
 
 /* ---- the matrix ---- */
@@ -101,7 +105,7 @@ static void print_rows(const matrix *m, bool only_gaps)
     width = width < 100 ? width : 100;
     printf("%-*s", width, "kernel");
     for (size_t c = 0; c < m->count; c++)
-        printf("  sm_%-4u", m->columns[c]);
+        printf(c + 1 < m->count ? "  sm_%-4u" : "  sm_%u", m->columns[c]);
     putchar('\n');
     for (uint32_t i = 0; i < head->kernel_count; i++) {
         ld_bundle_kernel k = ld_bundle_head_kernel(head, i);
@@ -109,7 +113,7 @@ static void print_rows(const matrix *m, bool only_gaps)
             continue;
         printf("%-*.*s", width, (int)k.symbol.len, k.symbol.ptr);
         for (size_t c = 0; c < m->count; c++)
-            printf("  %-7s", cell_of(m, k.module, m->columns[c]));
+            printf(c + 1 < m->count ? "  %-7s" : "  %s", cell_of(m, k.module, m->columns[c]));
         putchar('\n');
     }
 }
@@ -129,6 +133,13 @@ int bundle_print_matrix(const char *path, const ld_bundle *bundle, bool only_gap
 
 /* ---- list ---- */
 
+void bundle_print_counts(const ld_bundle *bundle)
+{
+    const ld_bundle_head *head = &bundle->head;
+    printf("%u kernel%s in %u module%s", head->kernel_count, head->kernel_count == 1 ? "" : "s", head->module_count,
+           head->module_count == 1 ? "" : "s");
+}
+
 static int print_manifest(const char *path, const ld_bundle *bundle)
 {
     bc_arena arena;
@@ -144,13 +155,15 @@ static int print_manifest(const char *path, const ld_bundle *bundle)
 int bundle_action_list(const bundle_request *request)
 {
     ld_bundle bundle;
-    if (!bundle_open_or_say(request->paths[0], request->key, &bundle))
-        return CLI_FAILED;
+    int opened = bundle_open_or_say(request->paths[0], request->key, &bundle);
+    if (opened != CLI_OK)
+        return opened;
     int code = request->json ? print_manifest(request->paths[0], &bundle)
                              : bundle_print_matrix(request->paths[0], &bundle, false);
-    if (code == CLI_OK && !request->json)
-        printf("%u kernels in %u modules, %zu bytes, %s\n", bundle.head.kernel_count, bundle.head.module_count,
-               bundle.size, bundle.signature.len ? "signed" : "not signed");
+    if (code == CLI_OK && !request->json) {
+        bundle_print_counts(&bundle);
+        printf(", %zu bytes, %s\n", bundle.size, bundle.signature.len ? "signed" : "not signed");
+    }
     ld_bundle_close(&bundle);
     return code;
 }
@@ -221,8 +234,9 @@ int bundle_action_show(const bundle_request *request)
 {
     ld_bundle bundle;
     bc_arena arena;
-    if (!bundle_open_or_say(request->paths[0], request->key, &bundle))
-        return CLI_FAILED;
+    int opened = bundle_open_or_say(request->paths[0], request->key, &bundle);
+    if (opened != CLI_OK)
+        return opened;
     bc_arena_init(&arena, NULL, 0);
     const char *problem = NULL;
     bool found = !request->kernel;

@@ -91,8 +91,9 @@ int bundle_action_sign(const bundle_request *request)
     ld_bundle bundle;
     if (code != CLI_OK)
         return code;
-    if (!bundle_open_or_say(path, NULL, &bundle))
-        return CLI_FAILED;
+    int opened = bundle_open_or_say(path, NULL, &bundle);
+    if (opened != CLI_OK)
+        return opened;
     bc_text line;
     bc_text_init(&line, NULL);
     const char *problem = ld_signature_make(bundle.seal_text, request->key, &line);

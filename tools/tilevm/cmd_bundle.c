@@ -108,9 +108,12 @@ static int write_bundle(const bundle_request *request, const bundle_build *build
             code = cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
         }
     }
-    if (code == CLI_OK)
-        printf("%s: %u kernels in %u modules for %zu targets, %zu bytes\n", request->output, bundle.head.kernel_count,
-               bundle.head.module_count, build->options->targets.count, bytes.len);
+    if (code == CLI_OK) {
+        size_t targets = build->options->targets.count;
+        printf("%s: ", request->output);
+        bundle_print_counts(&bundle);
+        printf(" for %zu target%s, %zu bytes\n", targets, targets == 1 ? "" : "s", bytes.len);
+    }
     ld_bundle_close(&bundle);
     return code;
 }

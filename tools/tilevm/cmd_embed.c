@@ -438,8 +438,9 @@ static int act(bundle_request *request, unsigned emit)
         ld_bundle bundle;
         if (request->count > 1)
             return cli_usage(request->args, "one bundle at a time");
-        if (!bundle_open_or_say(request->paths[0], request->key, &bundle))
-            return CLI_FAILED;
+        int opened = bundle_open_or_say(request->paths[0], request->key, &bundle);
+        if (opened != CLI_OK)
+            return opened;
         int code = embed_bundle(request, &bundle);
         ld_bundle_close(&bundle);
         return code;
