@@ -75,9 +75,11 @@ static const char *parse_seal(tv_str text, ld_seal *out)
     bc_text again;
     bc_text_init(&again, NULL);
     ld_seal_print(out, &again);
-    bool same = p && bc_str_eq(bc_text_get(&again), text);
+    const char *problem = again.failed                                ? no_memory
+                          : p && bc_str_eq(bc_text_get(&again), text) ? NULL
+                                                                      : "the seal is damaged";
     bc_text_release(&again);
-    return same ? NULL : "the seal is damaged";
+    return problem;
 }
 
 /* ---- members ---- */

@@ -10,6 +10,7 @@ enum {
     LOCATOR_SIZE = 20,
     ENTRY_SIZE = 46,
     LOCAL_SIZE = 30,
+    LARGE_FIELD = 20, /* the zip64 field of a local header */
     MAX_COMMENT = 65535,
     NAMES_ARE_UTF8 = 0x800,
     DATE = 0x21 /* 1980-01-01, the first there is */
@@ -182,16 +183,21 @@ static void put_common(bc_text *out, const bc_zip_member *m)
     put(out, m->name.len, 2);
 }
 
+uint64_t bc_zip_local_size(const bc_zip_member *m)
+{
+    return LOCAL_SIZE + m->name.len + (is_large(m) ? LARGE_FIELD : 0);
+}
+
 void bc_zip_put_local(bc_text *out, const bc_zip_member *m)
 {
     bool large = is_large(m);
     put(out, 0x04034b50, 4);
     put_common(out, m);
-    put(out, large ? 20 : 0, 2);
+    put(out, large ? LARGE_FIELD : 0, 2);
     bc_text_str(out, m->name);
     if (large) {
         put(out, 1, 2);
-        put(out, 16, 2);
+        put(out, LARGE_FIELD - 4, 2);
         put(out, m->size, 8);
         put(out, m->packed, 8);
     }

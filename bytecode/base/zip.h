@@ -46,6 +46,7 @@ const char *bc_zip_find_data(const bc_zip_source *source, const bc_zip_member *m
 
 /* Appends what stands before the member's bytes; its entry in the directory; what ends the archive, whose directory of
    that size stands at that place. Times are fixed: the same members give the same bytes. */
+uint64_t bc_zip_local_size(const bc_zip_member *member); /* how many bytes the first of them are */
 void bc_zip_put_local(bc_text *out, const bc_zip_member *member);
 void bc_zip_put_entry(bc_text *out, const bc_zip_member *member);
 void bc_zip_put_end(bc_text *out, uint64_t count, uint64_t size, uint64_t at);

@@ -47,7 +47,7 @@ static int read_source(bundle_source *source, const bundle_options *options, con
     if (status == TV_OK)
         status = tv_module_verify(source->module, NULL, sink);
     bundle_blob_fill(&source->blob, (tv_str){.ptr = (const char *)source->file.bytes, .len = source->file.size});
-    return cli_exit_of(status, path);
+    return source->blob.packed.failed ? no_memory() : cli_exit_of(status, path);
 }
 
 static void release_source(bundle_source *source, size_t targets)

@@ -112,17 +112,22 @@ static void add_blob(bundle_cell *cell, ld_artifact_form form, const char *targe
     cell->failed |= blob->packed.failed || blob->launch_text.failed;
 }
 
-/* PTX for a target. False: the cell says why not. */
+/* Notes what came of a step. False: the cell says why the target cannot run it, or that memory ran out. */
+static bool goes_on(tv_status status, bundle_cell *cell)
+{
+    cell->failed |= status == TV_NO_MEMORY || status == TV_IO; /* what is written to is memory */
+    if (status != TV_OK && !cell->missing.len)
+        bc_text_puts(&cell->missing, "it cannot be compiled");
+    return status == TV_OK;
+}
+
 static bool compile(const tv_module *module, const bundle_options *options, const char *target, bundle_cell *cell,
                     bc_text *ptx)
 {
     tv_compile_options how = options->compile;
     how.target = target;
     tv_sink sink = {.user = &cell->missing, .report = take_diag};
-    tv_status status = tv_compile_ptx(module, &how, sink, (tv_writer){.user = ptx, .write = bc_text_append});
-    if (status != TV_OK && !cell->missing.len)
-        bc_text_puts(&cell->missing, "out of memory");
-    return status == TV_OK;
+    return goes_on(tv_compile_ptx(module, &how, sink, (tv_writer){.user = ptx, .write = bc_text_append}), cell);
 }
 
 /* Is PTX for the target alone other code than the portable PTX before it? */
@@ -155,7 +160,7 @@ static void compile_module(const bundle_options *options, const char *target, tv
     bc_text ptx, own;
     bc_text_init(&ptx, NULL);
     bc_text_init(&own, NULL);
-    if (tv_module_verify(module, &verify, sink) == TV_OK && compile(module, options, target, cell, &ptx)) {
+    if (goes_on(tv_module_verify(module, &verify, sink), cell) && compile(module, options, target, cell, &ptx)) {
         add_blob(cell, LD_ARTIFACT_PTX, target, bc_text_get(&ptx), bc_text_get(&ptx));
         if (portable)
             add_code(options, target, bc_text_get(&ptx), true, cell);
@@ -174,7 +179,7 @@ void bundle_compile_cell(const bundle_options *options, const char *target, tv_s
     bc_text_init(&out->no_cubin, NULL);
     if (options->no_ptx)
         return;
-    if (tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module) == TV_OK)
+    if (goes_on(tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module), out))
         compile_module(options, target, module, out);
     tv_module_close(module);
     out->failed |= out->missing.failed || out->no_cubin.failed;

@@ -120,29 +120,18 @@ static bool list_objects(writing *w)
     return true;
 }
 
-/* Bytes that stand before those of a member. */
-static uint64_t local_size(const bc_zip_member *m)
-{
-    bc_text head;
-    bc_text_init(&head, NULL);
-    bc_zip_put_local(&head, m);
-    uint64_t size = head.len;
-    bc_text_release(&head);
-    return size;
-}
-
 /* Gives every object its place, from `at` on, and every row that of its object. */
 static void place_objects(writing *w, uint64_t at)
 {
     for (size_t i = 0; i < w->object_count; i++) {
         w->objects[i].member.local = at;
-        at += local_size(&w->objects[i].member) + w->objects[i].member.packed;
+        at += bc_zip_local_size(&w->objects[i].member) + w->objects[i].member.packed;
     }
     for (size_t i = 0; i < w->row_count; i++) {
         const object *o =
             bsearch(&(object){.blob = w->rows[i].blob}, w->objects, w->object_count, sizeof *w->objects, by_digest);
         w->artifacts[i] = w->rows[i].artifact;
-        w->artifacts[i].at = o->member.local + local_size(&o->member);
+        w->artifacts[i].at = o->member.local + bc_zip_local_size(&o->member);
     }
 }
 
@@ -198,7 +187,7 @@ static void list_first(writing *w, bc_zip_member first[3])
     first[1] = member_of(LD_BUNDLE_SEAL, &w->seal);
     first[2] = member_of(LD_BUNDLE_INDEX, &w->index);
     for (size_t i = 1; i < 3; i++)
-        first[i].local = first[i - 1].local + local_size(&first[i - 1]) + first[i - 1].packed;
+        first[i].local = first[i - 1].local + bc_zip_local_size(&first[i - 1]) + first[i - 1].packed;
 }
 
 static bool write_manifest(writing *w, ld_seal *seal)
@@ -233,7 +222,7 @@ static bool write_first(writing *w, bc_zip_member first[3])
         bc_text_clear(&w->seal);
         ld_seal_print(&seal, &w->seal);
         list_first(w, first);
-        place_objects(w, first[2].local + local_size(&first[2]) + first[2].packed);
+        place_objects(w, first[2].local + bc_zip_local_size(&first[2]) + first[2].packed);
     }
     return !w->seal.failed;
 }

@@ -219,7 +219,7 @@ static int read_and_act(bundle_request *request, cli_paths *paths)
     cli_args *args = request->args;
     const char *value, *given = NULL;
     unsigned action = 0, emit = EMIT_ALL;
-    char letters[16] = "";
+    bool seen[OPT_JSON + 1] = {false};
     for (int id; (id = cli_next(args, &value)) != CLI_END;) {
         if (id == CLI_OPERAND && !given) {
             given = value;
@@ -229,15 +229,15 @@ static int read_and_act(bundle_request *request, cli_paths *paths)
             cli_paths_add(paths, value);
         } else if (!take_option(request, id, value, &emit)) {
             return args->exit_code;
-        } else if (strlen(letters) + 1 < sizeof letters) {
-            strncat(letters, &options[id - 1].letter, 1);
+        } else {
+            seen[id] = true;
         }
     }
     if (!given)
         return cli_usage(args, "what to do? one of " ACTIONS);
-    const char *other = letters + strspn(letters, actions[action].options);
-    if (*other)
-        return cli_usage(args, "-%c does not belong to %s", *other, given);
+    for (const cli_option *o = options; o->id; o++)
+        if (seen[o->id] && !strchr(actions[action].options, o->letter))
+            return cli_usage(args, "--%s does not belong to %s", o->name, given);
     if (paths->failed)
         return CLI_ERROR;
     request->paths = paths->items;
