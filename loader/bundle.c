@@ -15,7 +15,7 @@
 #include "bytecode/base/compiler.h"
 
 static const uint64_t largest = (uint64_t)1 << 30; /* bytes of a part that is read; more is damage */
-static const char no_memory[] = "out of memory";
+static const char no_memory[] = LD_NO_MEMORY;
 
 /* ---- the seal ---- */
 
@@ -234,19 +234,19 @@ const char *ld_bundle_artifacts(const ld_bundle *bundle, const ld_bundle_module 
     return ld_bundle_record_read(module, record, arena, out_artifacts);
 }
 
-/* Inflates to exactly size bytes. */
-static bool inflate_to(const unsigned char *packed, uint64_t packed_size, unsigned char *out, uint64_t size)
+/* Inflates to exactly size bytes. Gives what is wrong, or NULL. */
+static const char *inflate_to(const unsigned char *packed, uint64_t packed_size, unsigned char *out, uint64_t size)
 {
     z_stream z = {.next_in = (unsigned char *)(uintptr_t)packed,
                   .avail_in = (uInt)packed_size,
                   .next_out = out,
                   .avail_out = (uInt)size};
     if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
-        return false;
+        return no_memory;
     int status = inflate(&z, Z_FINISH);
     bool whole = status == Z_STREAM_END && z.avail_out == 0 && z.avail_in == 0;
     inflateEnd(&z);
-    return whole;
+    return whole ? NULL : status == Z_MEM_ERROR ? no_memory : "it cannot be unpacked";
 }
 
 /* What packed bytes at a place of the file unpack to. */
@@ -260,12 +260,11 @@ static const char *unpack(const ld_bundle *bundle, uint64_t at, uint64_t packed,
     unsigned char *bytes = bc_arena_alloc(arena, (size_t)size + 1, 16);
     if (!bytes)
         return no_memory;
+    const char *problem = deflated ? inflate_to(bundle->bytes + at, packed, bytes, size) : NULL;
     if (!deflated)
         memcpy(bytes, bundle->bytes + at, (size_t)size);
-    else if (!inflate_to(bundle->bytes + at, packed, bytes, size))
-        return "it cannot be unpacked";
     *out = (tv_str){.ptr = (const char *)bytes, .len = (size_t)size};
-    return NULL;
+    return problem;
 }
 
 const char *ld_bundle_fetch(const ld_bundle *bundle, const ld_artifact *a, bc_arena *arena, tv_str *out)

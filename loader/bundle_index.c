@@ -190,7 +190,7 @@ const char *ld_bundle_record_read(const ld_bundle_module *module, const unsigned
     uint64_t string_bytes = module->record_size - (uint64_t)module->artifact_count * ARTIFACT;
     ld_artifact *artifacts = bc_new(arena, ld_artifact, module->artifact_count);
     if (!artifacts)
-        return "out of memory";
+        return LD_NO_MEMORY;
     for (uint32_t i = 0; i < module->artifact_count; i++) {
         const unsigned char *p = record + (size_t)i * ARTIFACT;
         ld_artifact *a = &artifacts[i];
@@ -206,7 +206,7 @@ const char *ld_bundle_record_read(const ld_bundle_module *module, const unsigned
             return nonsense;
         a->launch = bc_arena_dup(arena, string_at(p + 64, strings));
         if (!a->launch.ptr)
-            return "out of memory";
+            return LD_NO_MEMORY;
     }
     *out_artifacts = artifacts;
     return NULL;

@@ -10,6 +10,9 @@
 #include "bytecode/base/text.h"
 #include "loader/sha256.h"
 
+/* What functions that tell what is wrong say when that is not about what they read. */
+#define LD_NO_MEMORY "out of memory"
+
 typedef enum ld_artifact_form {
     LD_ARTIFACT_BYTECODE,
     LD_ARTIFACT_PTX,

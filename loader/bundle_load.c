@@ -48,6 +48,8 @@ static tvResult no_memory(void)
 
 static tvResult damaged(const struct tvBundle_st *b, const char *what, const char *problem)
 {
+    if (strcmp(problem, LD_NO_MEMORY) == 0)
+        return no_memory();
     return ld_fail(LD_RULE_L_BUNDLE_01, LD_CUDA_INVALID_IMAGE, "%s: %s%s", b->name, what, problem);
 }
 
@@ -163,7 +165,7 @@ static tvResult survey(bundle_load *load)
     load->ptx = ld_ptx_version(load->driver->version);
     const char *problem = ld_bundle_artifacts(&load->bundle->bundle, load->module, &load->arena, &load->artifacts);
     if (problem)
-        return load->arena.failed ? no_memory() : damaged(load->bundle, "", problem);
+        return damaged(load->bundle, "", problem);
     load->order = bc_new(&load->arena, uint32_t, load->module->artifact_count);
     if (!load->order)
         return no_memory();
@@ -218,7 +220,7 @@ static tvResult load_artifact(bundle_load *load, const ld_artifact *a, struct CU
         char name[LD_BUNDLE_MEMBER + 4];
         ld_bundle_member_name(a, name);
         strcat(name, ": ");
-        return load->arena.failed ? no_memory() : damaged(load->bundle, name, problem);
+        return damaged(load->bundle, name, problem);
     }
     if (a->form != LD_ARTIFACT_BYTECODE)
         return load_code(load, a, bytes, out);

@@ -29,7 +29,7 @@ int bundle_action_sign(const bundle_request *request);
 /* Opens a bundle, and checks its signature by a key if one was given. CLI_OK, or how to end: the message was printed.
  */
 int bundle_open_or_say(const char *path, const char *key, ld_bundle *out);
-/* Prints a message about a damaged bundle. Gives CLI_FAILED. */
+/* Prints a message about a damaged bundle, or that memory ran out. Gives CLI_FAILED, or CLI_ERROR. */
 int bundle_say_damaged(const char *path, const char *what, const char *problem);
 /* Prints "3 kernels in 2 modules". */
 void bundle_print_counts(const ld_bundle *bundle);

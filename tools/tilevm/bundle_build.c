@@ -117,7 +117,10 @@ static bool add_kernel(bundle_build *build, bundle_source *source, size_t entry,
     tv_sink sink = {.report = ignore};
     tv_signature *signature = NULL;
     tv_str symbol = tv_module_entry_name(source->module, entry), function = symbol;
-    if (tv_signature_of_entry(source->module, entry, sink, &signature) == TV_OK)
+    tv_status status = tv_signature_of_entry(source->module, entry, sink, &signature);
+    if (status == TV_NO_MEMORY)
+        return false;
+    if (status == TV_OK)
         function = tv_signature_function(signature);
     build->kernels = bc_grow(&build->arena, build->kernels, build->kernel_count, capacity, bundle_kernel);
     bundle_kernel kernel = {.symbol = bc_arena_dup(&build->arena, symbol),
@@ -229,7 +232,7 @@ int bundle_compile(bundle_build *build)
 {
     compile_run run = {.build = build, .count = build->source_count * build->options->targets.count};
     for (size_t i = 0; i < build->source_count; i++)
-        if (!(build->sources[i].cells = calloc(build->options->targets.count, sizeof *build->sources[i].cells)))
+        if (!(build->sources[i].cells = calloc(build->options->targets.count + 1, sizeof *build->sources[i].cells)))
             return no_memory();
     pthread_t threads[64];
     size_t wanted = thread_count(build->options, run.count), started = 0;

@@ -7,10 +7,9 @@
 #include "tools/tilevm/cli.h"
 
 typedef struct bundle_options {
-    cli_targets targets; /* known, sorted, no two alike */
+    cli_targets targets; /* known, sorted, no two alike; none: bytecode only */
     tv_compile_options compile;
     const char *ptxas; /* NULL: no cubins */
-    bool no_ptx;       /* nothing but bytecode */
     unsigned jobs;
     cli_when color;
 } bundle_options;

@@ -22,7 +22,7 @@ typedef struct checking {
     char what[128];                /* that the problem is about: "vadd: "; for messages */
 } checking;
 
-static const char no_memory[] = "out of memory";
+static const char no_memory[] = LD_NO_MEMORY;
 
 /* ---- modules ---- */
 
@@ -55,10 +55,13 @@ static const char *check_bytecode(const checking *c, uint32_t index, tv_str byte
 {
     tv_sink sink = {.report = ignore};
     tv_module *module = NULL;
-    if (tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module) != TV_OK)
-        return "the bytecode is damaged";
-    const char *problem = tv_module_verify(module, NULL, sink) == TV_OK ? check_kernels(c, module, index)
-                                                                        : "the bytecode is not valid";
+    tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
+    if (status != TV_OK)
+        return status == TV_NO_MEMORY ? no_memory : "the bytecode is damaged";
+    status = tv_module_verify(module, NULL, sink);
+    const char *problem = status == TV_OK          ? check_kernels(c, module, index)
+                          : status == TV_NO_MEMORY ? no_memory
+                                                   : "the bytecode is not valid";
     tv_module_close(module);
     return problem;
 }
@@ -74,7 +77,7 @@ static const char *check_artifact(const checking *c, uint32_t module, const ld_a
     if (!problem && a->form == LD_ARTIFACT_BYTECODE)
         problem = check_bytecode(c, module, bytes);
     else if (!problem && !ld_records_parse(&arena, a->launch, &records, &count))
-        problem = "its launch records cannot be read";
+        problem = arena.failed ? no_memory : "its launch records cannot be read";
     bc_arena_release(&arena);
     return problem;
 }
@@ -193,8 +196,10 @@ static const char *check_member(checking *c, const bc_zip_member *m, uint64_t me
     bc_text local;
     bc_text_init(&local, NULL);
     bc_zip_put_local(&local, m);
-    bool as_written = stands_at(c->bundle, m->local, &local) && at == m->local + local.len;
+    bool as_written = stands_at(c->bundle, m->local, &local) && at == m->local + local.len, failed = local.failed;
     bc_text_release(&local);
+    if (failed)
+        return no_memory;
     bc_zip_put_entry(directory, m);
     *filled += at - m->local + m->packed;
     c->archived += !first;
@@ -218,6 +223,8 @@ static const char *check_archive(checking *c)
                       ? check_member(c, &m, members, &wanted, &filled)
                       : "the directory of the archive is damaged";
     bc_zip_put_end(&wanted, members, wanted.len, d->at);
+    if (wanted.failed)
+        problem = no_memory;
     if (!problem && (c->archived != c->object_count || members != d->count))
         problem = "the archive does not have the members that the index has";
     if (!problem && filled != d->at)

@@ -177,8 +177,6 @@ void bundle_compile_cell(const bundle_options *options, const char *target, tv_s
     tv_sink sink = {.user = &out->missing, .report = take_diag};
     bc_text_init(&out->missing, NULL);
     bc_text_init(&out->no_cubin, NULL);
-    if (options->no_ptx)
-        return;
     if (goes_on(tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module), out))
         compile_module(options, target, module, out);
     tv_module_close(module);

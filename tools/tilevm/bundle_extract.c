@@ -12,6 +12,8 @@ static bool write_file(const char *folder, const char *name, tv_str bytes)
     cli_out out;
     bc_text_init(&path, NULL);
     bc_text_printf(&path, "%s/%s", folder, name);
+    if (path.failed)
+        cli_error("out of memory");
     bool fine = !path.failed && cli_out_open(&out, path.ptr);
     if (fine) {
         cli_out_write(&out, bytes.ptr, bytes.len);

@@ -1,6 +1,7 @@
 /* The manifest of a bundle: what is in it, for people and for tools other than ours. Nothing of ours believes it. */
 #include <cjson/cJSON.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "tools/tilevm/bundle.h"
@@ -34,7 +35,9 @@ static void put_kernel(json_doc *doc, cJSON *list, const tv_module *module, size
     tv_signature *signature = NULL;
     cJSON *kernel = json_object(doc, list, NULL);
     json_str(doc, kernel, "symbol", tv_module_entry_name(module, entry));
-    if (tv_signature_of_entry(module, entry, (tv_sink){.report = ignore}, &signature) != TV_OK)
+    tv_status status = tv_signature_of_entry(module, entry, (tv_sink){.report = ignore}, &signature);
+    doc->failed |= status == TV_NO_MEMORY;
+    if (status != TV_OK)
         return;
     json_str(doc, kernel, "function", tv_signature_function(signature));
     if (tv_signature_convention(signature))
@@ -111,13 +114,15 @@ bool bundle_manifest_write(const bundle_build *build, const bundle_artifacts *ar
 
 /* ---- comparing with the index ---- */
 
-static bool is_text(const cJSON *object, const char *key, tv_str wanted)
+/* failed: memory ran out. */
+static bool is_text(const cJSON *object, const char *key, tv_str wanted, bool *failed)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     bc_text clean;
     bc_text_init(&clean, NULL);
     json_clean_utf8(&clean, wanted);
     bool same = cJSON_IsString(item) && bc_str_is(bc_text_get(&clean), item->valuestring);
+    *failed |= clean.failed;
     bc_text_release(&clean);
     return same;
 }
@@ -134,7 +139,7 @@ static const cJSON *array_of(const cJSON *object, const char *key)
     return cJSON_IsArray(item) ? item : NULL;
 }
 
-static bool same_artifacts(const cJSON *module, const ld_artifact *artifacts, uint32_t count)
+static bool same_artifacts(const cJSON *module, const ld_artifact *artifacts, uint32_t count, bool *failed)
 {
     const cJSON *list = array_of(module, "artifacts"), *one;
     uint32_t i = 0;
@@ -145,15 +150,15 @@ static bool same_artifacts(const cJSON *module, const ld_artifact *artifacts, ui
             return false;
         const ld_artifact *a = &artifacts[i++];
         ld_sha256_hex(a->digest, hex);
-        if (!is_text(one, "sha256", bc_str(hex)) || !is_number(one, "size", (double)a->size)
-            || !is_text(one, "form", bc_str(ld_artifact_form_name(a->form))))
+        if (!is_text(one, "sha256", bc_str(hex), failed) || !is_number(one, "size", (double)a->size)
+            || !is_text(one, "form", bc_str(ld_artifact_form_name(a->form)), failed))
             return false;
     }
     return i == count;
 }
 
 /* Every kernel of the manifest's module is one of the index's; and there are as many. */
-static bool same_kernels(const cJSON *module, const ld_bundle_head *head, uint32_t index)
+static bool same_kernels(const cJSON *module, const ld_bundle_head *head, uint32_t index, bool *failed)
 {
     const cJSON *list = array_of(module, "kernels"), *one;
     uint32_t told = 0, wanted = 0;
@@ -164,7 +169,7 @@ static bool same_kernels(const cJSON *module, const ld_bundle_head *head, uint32
         uint32_t i = 0;
         while (i < head->kernel_count
                && (ld_bundle_head_kernel(head, i).module != index
-                   || !is_text(one, "symbol", ld_bundle_head_kernel(head, i).symbol)))
+                   || !is_text(one, "symbol", ld_bundle_head_kernel(head, i).symbol, failed)))
             i++;
         if (i == head->kernel_count)
             return false;
@@ -173,7 +178,8 @@ static bool same_kernels(const cJSON *module, const ld_bundle_head *head, uint32
     return told == wanted;
 }
 
-static bool same_modules(const cJSON *root, const ld_bundle_head *head, const ld_artifact *const *artifacts)
+static bool same_modules(const cJSON *root, const ld_bundle_head *head, const ld_artifact *const *artifacts,
+                         bool *failed)
 {
     const cJSON *list = array_of(root, "modules"), *one;
     uint32_t i = 0;
@@ -182,8 +188,8 @@ static bool same_modules(const cJSON *root, const ld_bundle_head *head, const ld
         if (i == head->module_count)
             return false;
         ld_bundle_module m = ld_bundle_head_module(head, i);
-        if (!is_text(one, "name", m.name) || !same_artifacts(one, artifacts[i], m.artifact_count)
-            || !same_kernels(one, head, i))
+        if (!is_text(one, "name", m.name, failed) || !same_artifacts(one, artifacts[i], m.artifact_count, failed)
+            || !same_kernels(one, head, i, failed))
             return false;
         i++;
     }
@@ -192,11 +198,15 @@ static bool same_modules(const cJSON *root, const ld_bundle_head *head, const ld
 
 const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const ld_artifact *const *artifacts)
 {
+    bool failed = false;
+    errno = 0;
     cJSON *root = cJSON_ParseWithLength(text.ptr, text.len);
-    const char *problem = !root                                 ? "it is not JSON"
-                          : !is_number(root, "version", 1)      ? "it is of another version"
-                          : same_modules(root, head, artifacts) ? NULL
-                                                                : "it does not tell what the index tells";
+    const char *problem = !root                                          ? "it is not JSON"
+                          : !is_number(root, "version", 1)               ? "it is of another version"
+                          : same_modules(root, head, artifacts, &failed) ? NULL
+                                                                         : "it does not tell what the index tells";
+    if (failed || (!root && errno == ENOMEM))
+        problem = LD_NO_MEMORY;
     cJSON_Delete(root);
     return problem;
 }

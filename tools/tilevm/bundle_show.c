@@ -11,6 +11,8 @@ enum { MAX_COLUMNS = 64 };
 
 int bundle_say_damaged(const char *path, const char *what, const char *problem)
 {
+    if (strcmp(problem, LD_NO_MEMORY) == 0)
+        return cli_error("%s: %s", cli_shown_path(path), problem);
     cli_error("[%s] %s: %s%s", bc_rules[BC_RULE_L_BUNDLE_01].id, cli_shown_path(path), what, problem);
     return CLI_FAILED;
 }
@@ -63,7 +65,7 @@ static const char *read_matrix(const ld_bundle *bundle, matrix *m)
     *m = (matrix){.bundle = bundle};
     bc_arena_init(&m->arena, NULL, 0);
     m->artifacts = bc_new(&m->arena, ld_artifact *, head->module_count);
-    const char *problem = m->artifacts ? NULL : "out of memory";
+    const char *problem = m->artifacts ? NULL : LD_NO_MEMORY;
     for (uint32_t i = 0; !problem && i < head->module_count; i++) {
         ld_bundle_module module = ld_bundle_head_module(head, i);
         problem = ld_bundle_artifacts(bundle, &module, &m->arena, &m->artifacts[i]);
@@ -176,28 +178,43 @@ static void ignore(void *user, const tv_diag *diag)
     (void)diag;
 }
 
-static void print_signature(tv_str bytecode, tv_str symbol)
+static const char *print_parameters(const tv_signature *signature)
+{
+    const tv_param *param;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++) {
+        bc_text_printf(&text, "  %-4s", param->name ? param->name : "");
+        if (tv_param_print(param, (tv_writer){.user = &text, .write = bc_text_append}) != TV_OK)
+            text.failed = true;
+        bc_text_char(&text, '\n');
+    }
+    if (!text.failed && text.len)
+        fputs(text.ptr, stdout);
+    bool failed = text.failed;
+    bc_text_release(&text);
+    return failed ? LD_NO_MEMORY : NULL;
+}
+
+/* What the bytecode tells of a kernel. Bytecode that cannot be read tells nothing. */
+static const char *print_signature(tv_str bytecode, tv_str symbol)
 {
     tv_module *module = NULL;
     tv_signature *signature = NULL;
     tv_sink sink = {.report = ignore};
-    if (tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module) != TV_OK)
-        return;
+    tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
+    if (status != TV_OK)
+        return status == TV_NO_MEMORY ? LD_NO_MEMORY : NULL;
     printf("  bytecode 13.%u\n", tv_module_minor(module));
     size_t entry = 0;
     while (entry < tv_module_entry_count(module) && !bc_str_eq(tv_module_entry_name(module, entry), symbol))
         entry++;
-    const tv_param *param;
-    if (entry < tv_module_entry_count(module) && tv_signature_of_entry(module, entry, sink, &signature) == TV_OK)
-        for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++) {
-            bc_text text;
-            bc_text_init(&text, NULL);
-            tv_param_print(param, (tv_writer){.user = &text, .write = bc_text_append});
-            printf("  %-4s%s\n", param->name ? param->name : "", text.ptr ? text.ptr : "");
-            bc_text_release(&text);
-        }
+    status = entry < tv_module_entry_count(module) ? tv_signature_of_entry(module, entry, sink, &signature)
+                                                   : TV_INVALID;
+    const char *problem = status == TV_OK ? print_parameters(signature) : status == TV_NO_MEMORY ? LD_NO_MEMORY : NULL;
     tv_signature_close(signature);
     tv_module_close(module);
+    return problem;
 }
 
 static void print_artifact(const ld_artifact *a)
@@ -224,10 +241,10 @@ static const char *show_kernel(const ld_bundle *bundle, uint32_t index, bc_arena
     if (!bc_str_eq(k.symbol, k.function))
         printf("  function %.*s\n", (int)k.function.len, k.function.ptr);
     printf("  module %.*s, -O%u%s\n", (int)m.name.len, m.name.ptr, m.opt_level, m.line_info ? " --lineinfo" : "");
-    print_signature(bytecode, k.symbol);
-    for (uint32_t a = 0; a < m.artifact_count; a++)
+    problem = print_signature(bytecode, k.symbol);
+    for (uint32_t a = 0; !problem && a < m.artifact_count; a++)
         print_artifact(&artifacts[a]);
-    return NULL;
+    return problem;
 }
 
 int bundle_action_show(const bundle_request *request)

@@ -112,7 +112,10 @@ static int write_bundle(const bundle_request *request, const bundle_build *build
         size_t targets = build->options->targets.count;
         printf("%s: ", request->output);
         bundle_print_counts(&bundle);
-        printf(" for %zu target%s, %zu bytes\n", targets, targets == 1 ? "" : "s", bytes.len);
+        if (targets)
+            printf(" for %zu target%s, %zu bytes\n", targets, targets == 1 ? "" : "s", bytes.len);
+        else
+            printf(", bytecode only, %zu bytes\n", bytes.len);
     }
     ld_bundle_close(&bundle);
     return code;
@@ -210,7 +213,8 @@ static int act(bundle_request *request, unsigned action, unsigned emit, char *pt
     if (!bundle_settle_targets(args, &request->build.targets))
         return args->exit_code;
     request->build.ptxas = emit == EMIT_ALL ? ptxas : NULL;
-    request->build.no_ptx = emit == EMIT_BYTECODE;
+    if (emit == EMIT_BYTECODE)
+        request->build.targets.count = 0;
     return actions[action].run(request);
 }
 

@@ -164,7 +164,7 @@ static void put_launch(embedding *e, const ld_artifact *a, tv_str symbol)
         bc_text_printf(&e->source, "    {{%u, %u, %u}, %u},\n", found->block[0], found->block[1], found->block[2],
                        found->shared_bytes);
     else
-        e->problem = "the launch record of a kernel is missing";
+        e->problem = arena.failed ? LD_NO_MEMORY : "the launch record of a kernel is missing";
     bc_arena_release(&arena);
 }
 
@@ -192,6 +192,12 @@ static void ignore(void *user, const tv_diag *diag)
     (void)diag;
 }
 
+static const char *open_module(tv_str bytecode, tv_module **out)
+{
+    tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, (tv_sink){.report = ignore}, out);
+    return status == TV_OK ? NULL : status == TV_NO_MEMORY ? LD_NO_MEMORY : "the bytecode is damaged";
+}
+
 static const char *put_module(embedding *e, uint32_t m)
 {
     ld_bundle_module module = ld_bundle_head_module(&e->bundle->head, m);
@@ -205,9 +211,8 @@ static const char *put_module(embedding *e, uint32_t m)
         problem = there ? NULL : ld_bundle_fetch(e->bundle, a, &e->arena, &bytes);
         if (!problem && i > 0 && !there)
             put_bytes(e, m, i, bytes);
-        if (!problem && i == 0
-            && tv_module_open(bytes.ptr, bytes.len, NULL, (tv_sink){.report = ignore}, &e->modules[m]) != TV_OK)
-            problem = "the bytecode is damaged";
+        if (!problem && i == 0)
+            problem = open_module(bytes, &e->modules[m]);
     }
     if (!problem && module.artifact_count == 1)
         problem = "it has a kernel that is bytecode only, of which a program without tilevm makes nothing";
@@ -259,9 +264,11 @@ static const char *put_kernel(embedding *e, uint32_t k)
     for (size_t i = 0; i < kernel.symbol.len; i++)
         if (!isalnum((unsigned char)kernel.symbol.ptr[i]) && !strchr("_$.", kernel.symbol.ptr[i]))
             return "the symbol of a kernel is none that C strings and comments can have";
-    if (entry == tv_module_entry_count(module)
-        || tv_signature_of_entry(module, entry, (tv_sink){.report = ignore}, &signature) != TV_OK)
-        return "the parameters of a kernel are not numbers and addresses";
+    tv_status status = entry < tv_module_entry_count(module)
+                           ? tv_signature_of_entry(module, entry, (tv_sink){.report = ignore}, &signature)
+                           : TV_INVALID;
+    if (status != TV_OK)
+        return status == TV_NO_MEMORY ? LD_NO_MEMORY : "the parameters of a kernel are not numbers and addresses";
     put_comment(&e->header, signature, kernel.symbol);
     bc_text *const both[] = {&e->header, &e->source};
     for (size_t i = 0; i < TV_COUNT(both); i++) {
@@ -320,7 +327,7 @@ static const char *embed(embedding *e)
         "*/\nint %s_unload(void);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n",
         e->prefix);
     bc_text_printf(&e->source, "int %s_unload(void)\n{\n    return unload_all();\n}\n", e->prefix);
-    return problem ? problem : e->source.failed || e->header.failed || e->arena.failed ? "out of memory" : NULL;
+    return problem ? problem : e->source.failed || e->header.failed || e->arena.failed ? LD_NO_MEMORY : NULL;
 }
 
 /* ---- files ---- */
@@ -331,6 +338,8 @@ static bool write_text(const char *path, const char *ending, const bc_text *text
     cli_out out;
     bc_text_init(&name, NULL);
     bc_text_printf(&name, "%.*s%s", (int)strlen(path) - 2, path, ending);
+    if (name.failed)
+        cli_error("out of memory");
     bool fine = !name.failed && cli_out_open(&out, name.ptr);
     if (fine) {
         cli_out_write(&out, text->ptr, text->len);
@@ -361,11 +370,11 @@ static int embed_bundle(const bundle_request *request, const ld_bundle *bundle)
     bc_text_init(&e.header, NULL);
     e.artifacts = bc_new(&e.arena, ld_artifact *, bundle->head.module_count);
     e.modules = bc_new(&e.arena, tv_module *, bundle->head.module_count);
-    const char *problem = e.artifacts && e.modules && e.prefix ? embed(&e) : "out of memory";
+    const char *problem = e.artifacts && e.modules && e.prefix ? embed(&e) : LD_NO_MEMORY;
     int code = CLI_OK;
     if (problem) {
-        cli_error("%s: %s", request->paths[0], problem);
-        code = CLI_FAILED;
+        code = cli_error("%s: %s", request->paths[0], problem);
+        code = strcmp(problem, LD_NO_MEMORY) == 0 ? code : CLI_FAILED;
     }
     if (code == CLI_OK
         && !(write_text(request->output, ".c", &e.source) && write_text(request->output, ".h", &e.header)))
