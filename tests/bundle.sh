@@ -129,6 +129,14 @@ if command -v openssl > /dev/null; then
     run 1 on 90 forged.tvb vadd
     says '[L-BUNDLE-02] forged.tvb: the signature is wrong'
     run 1 "$tilevm" bundle verify forged.tvb
+    # Without the library nobody can tell, and a bundle that is signed is not opened.
+    mkdir none && echo 'int nothing;' > none.c
+    "$CC" -shared none.c -o none/libcrypto.so.3 && cp none/libcrypto.so.3 none/libcrypto.so.1.1 || exit 2
+    run 1 with LD_LIBRARY_PATH="$PWD/none:$LD_LIBRARY_PATH" on 90 signed.tvb vadd
+    says '[L-BUNDLE-02] signed.tvb: signatures need OpenSSL'
+    run 1 with LD_LIBRARY_PATH="$PWD/none" "$tilevm" bundle verify --key public.pem signed.tvb
+    says 'signatures need OpenSSL'
+    run 0 with LD_LIBRARY_PATH="$PWD/none:$LD_LIBRARY_PATH" on 90 app.tvb vadd
 fi
 
 # ---- damage: every part, found by verify, and never loaded ----
