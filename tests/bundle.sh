@@ -3,6 +3,8 @@
 # `bundle: N passed, N failed`.
 #
 #   bundle.sh BUILD CORPUS FOLDER      BUILD has tilevm, bundle_client and fakecuda/libcuda.so.1; FOLDER is made
+#
+# CC and SANITIZE: the compiler, and the sanitizers that BUILD was made with, for embedded kernels.
 set -u
 . "$(dirname "$0")/says.sh"
 ptxas=$(cd "$(dirname "$0")" && pwd)/fakecuda/ptxas.sh
@@ -213,7 +215,7 @@ int main(void)
     return status != 0 || wrong;
 }
 END
-flags="-Wall -Wextra -Wpedantic -Werror"
+flags="-Wall -Wextra -Wpedantic -Werror ${SANITIZE:-}"
 # embedded CAPABILITY: the program on a device of that kind, which runs on the simulator.
 embedded() {
     with FAKECUDA_RUN=1 with FAKECUDA_DEVICES="$1" ./main
