@@ -36,7 +36,7 @@ static bc_text make_bundle(void)
     const char *paths[] = {path};
     bundle_request request = {.paths = paths,
                               .count = 1,
-                              .build = {.targets = {.names = {"sm_80", "sm_90"}, .count = 2}, .compile.opt_level = 3}};
+                              .build = {.targets = {.names = {"sm_80", "sm_90"}, .count = 2}, .opt_level = 3}};
     bundle_build build;
     CHECK(bundle_build_bytes(&request, &build, &out) == CLI_OK);
     bundle_build_release(&build);

@@ -8,7 +8,8 @@
 
 typedef struct bundle_options {
     cli_targets targets; /* known, sorted, no two alike; none: bytecode only */
-    tv_compile_options compile;
+    unsigned opt_level;  /* 0 to 3 */
+    bool line_info;
     const char *ptxas; /* NULL: no cubins */
     unsigned jobs;
     cli_when color;

@@ -124,8 +124,9 @@ static bool goes_on(tv_status status, bundle_cell *cell)
 static bool compile(const tv_module *module, const bundle_options *options, const char *target, bundle_cell *cell,
                     bc_text *ptx)
 {
-    tv_compile_options how = options->compile;
-    how.target = target;
+    tv_compile_options how = {.target = target,
+                              .opt_level = TV_OPT_LEVEL(options->opt_level),
+                              .line_info = options->line_info};
     tv_sink sink = {.user = &cell->missing, .report = take_diag};
     return goes_on(tv_compile_ptx(module, &how, sink, (tv_writer){.user = ptx, .write = bc_text_append}), cell);
 }
@@ -143,7 +144,7 @@ static void add_code(const bundle_options *options, const char *target, tv_str p
 {
     bc_text cubin;
     bc_text_init(&cubin, NULL);
-    assemble_options how = {.opt_level = options->compile.opt_level, .line_info = options->compile.line_info};
+    assemble_options how = {.opt_level = options->opt_level, .line_info = options->line_info};
     if (options->ptxas && assemble_with_ptxas(options->ptxas, ptx, &how, &cubin, &cell->no_cubin))
         add_blob(cell, LD_ARTIFACT_CUBIN, target, ptx, bc_text_get(&cubin));
     else if (!portable && differs(cell, ptx))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "tools/tilevm/bundle.h"
 #include "tools/tilevm/json.h"
 
@@ -90,8 +91,8 @@ static void put_module(json_doc *doc, cJSON *list, const bundle_build *build, co
 static void put_options(json_doc *doc, cJSON *root, const bundle_options *options)
 {
     cJSON *one = json_object(doc, root, "options");
-    json_uint(doc, one, "opt_level", options->compile.opt_level);
-    json_bool(doc, one, "lineinfo", options->compile.line_info);
+    json_uint(doc, one, "opt_level", options->opt_level);
+    json_bool(doc, one, "lineinfo", options->line_info);
     json_bool(doc, one, "cubins", options->ptxas != NULL);
     cJSON *targets = json_array(doc, root, "targets");
     for (size_t t = 0; t < options->targets.count; t++)
@@ -120,7 +121,7 @@ static bool is_text(const cJSON *object, const char *key, tv_str wanted, bool *f
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     bc_text clean;
     bc_text_init(&clean, NULL);
-    json_clean_utf8(&clean, wanted);
+    bc_text_utf8(&clean, wanted);
     bool same = cJSON_IsString(item) && bc_str_is(bc_text_get(&clean), item->valuestring);
     *failed |= clean.failed;
     bc_text_release(&clean);

@@ -77,8 +77,8 @@ static bool list_rows(writing *w)
             for (unsigned b = 0; b < source->cells[t].count; b++)
                 add_row(w, first, &source->cells[t].blobs[b]);
         w->modules[i] = (ld_bundle_module){.name = bc_str(source->name),
-                                           .opt_level = w->build->options->compile.opt_level,
-                                           .line_info = w->build->options->compile.line_info,
+                                           .opt_level = w->build->options->opt_level,
+                                           .line_info = w->build->options->line_info,
                                            .artifact_count = (uint32_t)(w->row_count - first)};
     }
     return !w->arena.failed;

@@ -183,7 +183,7 @@ static bool take_option(bundle_request *request, int id, const char *value, unsi
     case OPT_TARGETS: return cli_target_list(args, value, &request->build.targets);
     case OPT_OUTPUT: request->output = value; return true;
     case OPT_EMIT: return cli_choice(args, "--emit", value, EMITS, emit);
-    case OPT_LINES: request->build.compile.line_info = true; return true;
+    case OPT_LINES: request->build.line_info = true; return true;
     case OPT_STRICT: request->strict = true; return true;
     case OPT_KEY: request->key = value; return true;
     case OPT_KERNEL: request->kernel = value; return true;
@@ -191,7 +191,7 @@ static bool take_option(bundle_request *request, int id, const char *value, unsi
     case OPT_LEVEL:
         if (!cli_number(args, "--opt-level", value, 0, 3, &number))
             return false;
-        request->build.compile.opt_level = (unsigned)number;
+        request->build.opt_level = (unsigned)number;
         return true;
     case OPT_JOBS:
         if (!cli_number(args, "--jobs", value, 1, 1024, &number))
@@ -254,7 +254,7 @@ static int read_and_act(bundle_request *request, cli_paths *paths)
 
 static int run(cli_args *args)
 {
-    bundle_request request = {.args = args, .build = {.compile.opt_level = 3, .color = args->color}};
+    bundle_request request = {.args = args, .build = {.opt_level = 3, .color = args->color}};
     cli_paths paths;
     cli_paths_init(&paths);
     int code = read_and_act(&request, &paths);

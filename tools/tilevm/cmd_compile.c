@@ -84,7 +84,7 @@ typedef struct compile_job {
     bool json;
     report_file report; /* diagnostics, for --json */
     json_doc doc;
-    cJSON *targets;
+    cJSON *target_list;
 } compile_job;
 
 /* ---- options ---- */
@@ -287,7 +287,7 @@ static void add_target(compile_job *job, const char *target, int code)
     bc_text_init(&name, NULL);
     put_output_name(job, target, &name);
     job->doc.failed |= name.failed;
-    cJSON *item = json_object(&job->doc, job->targets, NULL);
+    cJSON *item = json_object(&job->doc, job->target_list, NULL);
     json_text(&job->doc, item, "target", target);
     json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
     json_bool(&job->doc, item, "written", code == CLI_OK);
@@ -354,7 +354,7 @@ static int compile_all(compile_job *job)
     if (job->json) {
         cJSON *root = json_document(&job->doc, "compile");
         json_text(&job->doc, root, "file", cli_shown_path(job->input));
-        job->targets = json_array(&job->doc, root, "targets");
+        job->target_list = json_array(&job->doc, root, "targets");
     }
     int code = compile_targets(job);
     if (job->json)

@@ -424,13 +424,13 @@ static bool take_option(bundle_request *request, cli_paths *paths, int id, const
     case OPT_TARGETS: return cli_target_list(request->args, value, &request->build.targets);
     case OPT_OUTPUT: request->output = value; return true;
     case OPT_EMIT: return cli_choice(request->args, "--emit", value, EMITS, emit);
-    case OPT_LINES: request->build.compile.line_info = true; return true;
+    case OPT_LINES: request->build.line_info = true; return true;
     case OPT_KEY: request->key = value; return true;
     case CLI_OPERAND: cli_paths_add(paths, value); return !paths->failed;
     case OPT_LEVEL:
         if (!cli_number(request->args, "--opt-level", value, 0, 3, &number))
             return false;
-        request->build.compile.opt_level = (unsigned)number;
+        request->build.opt_level = (unsigned)number;
         return true;
     default: return false;
     }
@@ -465,7 +465,7 @@ static int act(bundle_request *request, unsigned emit)
 
 static int run(cli_args *args)
 {
-    bundle_request request = {.args = args, .build = {.compile.opt_level = 3, .color = args->color}};
+    bundle_request request = {.args = args, .build = {.opt_level = 3, .color = args->color}};
     cli_paths paths;
     const char *value;
     unsigned emit = 0;
