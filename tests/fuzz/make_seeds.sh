@@ -73,5 +73,5 @@ for file in one two; do
     rm "$out/$file.tvb"
 done
 printf 'ged25519 %064d %0128d\n' 1 2 > "$out/bundle/signature"
-printf 'm{"version": 1, "modules": []}' > "$out/bundle/manifest"
+printf 'm{"schema": "tilevm-bundle/1", "modules": []}' > "$out/bundle/manifest"
 touch "$out/made"

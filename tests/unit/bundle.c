@@ -198,15 +198,16 @@ static void test_bombs(const bc_text *bundle)
 
 static void test_manifests(void)
 {
-    static const char *const bad[] = {"",
-                                      "{",
-                                      "null",
-                                      "[]",
-                                      "{\"version\": 2}",
-                                      "{\"version\": 1}",
-                                      "{\"version\": 1, \"modules\": 5}",
-                                      "{\"version\": 1, \"modules\": [null]}",
-                                      "{\"version\": 1, \"modules\": [{\"name\": [\"x\"], \"artifacts\": {}}]}"};
+    static const char *const bad[] = {
+        "",
+        "{",
+        "null",
+        "[]",
+        "{\"schema\": \"tilevm-bundle/2\"}",
+        "{\"schema\": \"tilevm-bundle/1\"}",
+        "{\"schema\": \"tilevm-bundle/1\", \"modules\": 5}",
+        "{\"schema\": \"tilevm-bundle/1\", \"modules\": [null]}",
+        "{\"schema\": \"tilevm-bundle/1\", \"modules\": [{\"name\": [\"x\"], \"artifacts\": {}}]}"};
     ld_bundle_module module = {.name = bc_str("x"), .artifact_count = 1};
     ld_artifact artifact = {.form = LD_ARTIFACT_BYTECODE};
     const ld_artifact *artifacts[] = {&artifact};

@@ -281,6 +281,6 @@ int bundle_action_verify(const bundle_request *request)
 {
     int code = bundle_check(request->paths[0], request->key);
     if (code == CLI_OK)
-        printf("%s: sound%s\n", request->paths[0], request->key ? ", and signed with that key" : "");
+        cli_print(stdout, "%s: sound%s\n", request->paths[0], request->key ? ", and signed with that key" : "");
     return code;
 }

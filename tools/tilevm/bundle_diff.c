@@ -35,8 +35,8 @@ static bool print_difference(char sign, const ld_bundle_kernel *k, const ld_arti
 {
     char target[LD_TARGET_NAME];
     ld_artifact_target(a, target);
-    printf("%c %.*s: %s%s%s%s\n", sign, (int)k->symbol.len, k->symbol.ptr, ld_artifact_form_name(a->form),
-           a->sm ? " for " : "", target, what);
+    cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->symbol.len, k->symbol.ptr, ld_artifact_form_name(a->form),
+              a->sm ? " for " : "", target, what);
     return true;
 }
 
@@ -76,7 +76,7 @@ static int compare_bundles(side sides[2])
         j += order >= 0;
         const ld_bundle_kernel *one = order <= 0 ? &a : &b;
         if (order != 0) {
-            printf("%c %.*s\n", order < 0 ? '-' : '+', (int)one->symbol.len, one->symbol.ptr);
+            cli_print(stdout, "%c %.*s\n", order < 0 ? '-' : '+', (int)one->symbol.len, one->symbol.ptr);
             code = CLI_FAILED;
             continue;
         }

@@ -89,6 +89,6 @@ int bundle_action_extract(const bundle_request *given)
     if (code == CLI_OK && request.kernel && !known)
         return cli_error("%s: there is no kernel %s", request.paths[0], request.kernel);
     if (code == CLI_OK)
-        printf("%u files in %s\n", files, request.output);
+        cli_print(stdout, "%u files in %s\n", files, request.output);
     return code;
 }

@@ -102,9 +102,7 @@ static void put_options(json_doc *doc, cJSON *root, const bundle_options *option
 bool bundle_manifest_write(const bundle_build *build, const bundle_artifacts *artifacts, bc_text *out)
 {
     json_doc doc = {0};
-    cJSON *root = json_object(&doc, NULL, NULL);
-    json_text(&doc, root, "format", "tilevm bundle");
-    json_uint(&doc, root, "version", 1);
+    cJSON *root = json_document(&doc, "bundle");
     json_text(&doc, root, "tilevm", TV_VERSION);
     put_options(&doc, root, build->options);
     cJSON *modules = json_array(&doc, root, "modules");
@@ -202,9 +200,9 @@ const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const
     bool failed = false;
     errno = 0;
     cJSON *root = cJSON_ParseWithLength(text.ptr, text.len);
-    const char *problem = !root                                          ? "it is not JSON"
-                          : !is_number(root, "version", 1)               ? "it is of another version"
-                          : same_modules(root, head, artifacts, &failed) ? NULL
+    const char *problem = !root                                                          ? "it is not JSON"
+                          : !is_text(root, "schema", bc_str("tilevm-bundle/1"), &failed) ? "it is of another version"
+                          : same_modules(root, head, artifacts, &failed)                 ? NULL
                                                                          : "it does not tell what the index tells";
     if (failed || (!root && errno == ENOMEM))
         problem = LD_NO_MEMORY;

@@ -6,6 +6,7 @@
 #include "bytecode/rules.h"
 #include "loader/signature.h"
 #include "tools/tilevm/bundle.h"
+#include "tools/tilevm/json.h"
 
 enum { MAX_COLUMNS = 64 };
 
@@ -105,18 +106,18 @@ static void print_rows(const matrix *m, bool only_gaps)
             width = (int)k.symbol.len;
     }
     width = width < 100 ? width : 100;
-    printf("%-*s", width, "kernel");
+    cli_print(stdout, "%-*s", width, "kernel");
     for (size_t c = 0; c < m->count; c++)
-        printf(c + 1 < m->count ? "  sm_%-4u" : "  sm_%u", m->columns[c]);
-    putchar('\n');
+        cli_print(stdout, c + 1 < m->count ? "  sm_%-4u" : "  sm_%u", m->columns[c]);
+    cli_print(stdout, "\n");
     for (uint32_t i = 0; i < head->kernel_count; i++) {
         ld_bundle_kernel k = ld_bundle_head_kernel(head, i);
         if (only_gaps && !has_gap(m, k.module))
             continue;
-        printf("%-*.*s", width, (int)k.symbol.len, k.symbol.ptr);
+        cli_print(stdout, "%-*.*s", width, (int)k.symbol.len, k.symbol.ptr);
         for (size_t c = 0; c < m->count; c++)
-            printf(c + 1 < m->count ? "  %-7s" : "  %s", cell_of(m, k.module, m->columns[c]));
-        putchar('\n');
+            cli_print(stdout, c + 1 < m->count ? "  %-7s" : "  %s", cell_of(m, k.module, m->columns[c]));
+        cli_print(stdout, "\n");
     }
 }
 
@@ -138,8 +139,8 @@ int bundle_print_matrix(const char *path, const ld_bundle *bundle, bool only_gap
 void bundle_print_counts(const ld_bundle *bundle)
 {
     const ld_bundle_head *head = &bundle->head;
-    printf("%u kernel%s in %u module%s", head->kernel_count, head->kernel_count == 1 ? "" : "s", head->module_count,
-           head->module_count == 1 ? "" : "s");
+    cli_print(stdout, "%u kernel%s in %u module%s", head->kernel_count, head->kernel_count == 1 ? "" : "s",
+              head->module_count, head->module_count == 1 ? "" : "s");
 }
 
 static int print_manifest(const char *path, const ld_bundle *bundle)
@@ -149,7 +150,7 @@ static int print_manifest(const char *path, const ld_bundle *bundle)
     bc_arena_init(&arena, NULL, 0);
     const char *problem = ld_bundle_manifest(bundle, &arena, &text);
     if (!problem)
-        fwrite(text.ptr, 1, text.len, stdout);
+        cli_show(stdout, text, false);
     bc_arena_release(&arena);
     return problem ? bundle_say_damaged(path, LD_BUNDLE_MANIFEST ": ", problem) : CLI_OK;
 }
@@ -159,12 +160,12 @@ int bundle_action_list(const bundle_request *request)
     ld_bundle bundle;
     int opened = bundle_open_or_say(request->paths[0], request->key, &bundle);
     if (opened != CLI_OK)
-        return opened;
+        return request->json ? json_unopened("bundle", request->paths[0], NULL, opened) : opened;
     int code = request->json ? print_manifest(request->paths[0], &bundle)
                              : bundle_print_matrix(request->paths[0], &bundle, false);
     if (code == CLI_OK && !request->json) {
         bundle_print_counts(&bundle);
-        printf(", %zu bytes, %s\n", bundle.size, bundle.signature.len ? "signed" : "not signed");
+        cli_print(stdout, ", %zu bytes, %s\n", bundle.size, bundle.signature.len ? "signed" : "not signed");
     }
     ld_bundle_close(&bundle);
     return code;
@@ -190,7 +191,7 @@ static const char *print_parameters(const tv_signature *signature)
         bc_text_char(&text, '\n');
     }
     if (!text.failed && text.len)
-        fputs(text.ptr, stdout);
+        cli_show(stdout, bc_text_get(&text), false);
     bool failed = text.failed;
     bc_text_release(&text);
     return failed ? LD_NO_MEMORY : NULL;
@@ -205,7 +206,7 @@ static const char *print_signature(tv_str bytecode, tv_str symbol)
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
     if (status != TV_OK)
         return status == TV_NO_MEMORY ? LD_NO_MEMORY : NULL;
-    printf("  bytecode 13.%u\n", tv_module_minor(module));
+    cli_print(stdout, "  bytecode 13.%u\n", tv_module_minor(module));
     size_t entry = 0;
     while (entry < tv_module_entry_count(module) && !bc_str_eq(tv_module_entry_name(module, entry), symbol))
         entry++;
@@ -223,7 +224,7 @@ static void print_artifact(const ld_artifact *a)
     ld_bundle_member_name(a, name);
     ld_artifact_target(a, target);
     snprintf(form, sizeof form, a->ptx ? "%s %u.%u" : "%s", ld_artifact_form_name(a->form), a->ptx / 10, a->ptx % 10);
-    printf("  %-8s %-9s %9llu bytes  %s\n", target, form, (unsigned long long)a->size, name);
+    cli_print(stdout, "  %-8s %-9s %9llu bytes  %s\n", target, form, (unsigned long long)a->size, name);
 }
 
 static const char *show_kernel(const ld_bundle *bundle, uint32_t index, bc_arena *arena)
@@ -237,10 +238,11 @@ static const char *show_kernel(const ld_bundle *bundle, uint32_t index, bc_arena
         problem = ld_bundle_fetch(bundle, &artifacts[0], arena, &bytecode);
     if (problem)
         return problem;
-    printf("%.*s\n", (int)k.symbol.len, k.symbol.ptr);
+    cli_print(stdout, "%.*s\n", (int)k.symbol.len, k.symbol.ptr);
     if (!bc_str_eq(k.symbol, k.function))
-        printf("  function %.*s\n", (int)k.function.len, k.function.ptr);
-    printf("  module %.*s, -O%u%s\n", (int)m.name.len, m.name.ptr, m.opt_level, m.line_info ? " --lineinfo" : "");
+        cli_print(stdout, "  function %.*s\n", (int)k.function.len, k.function.ptr);
+    cli_print(stdout, "  module %.*s, -O%u%s\n", (int)m.name.len, m.name.ptr, m.opt_level,
+              m.line_info ? " --lineinfo" : "");
     problem = print_signature(bytecode, k.symbol);
     for (uint32_t a = 0; !problem && a < m.artifact_count; a++)
         print_artifact(&artifacts[a]);

@@ -104,6 +104,6 @@ int bundle_action_sign(const bundle_request *request)
     bc_text_release(&line);
     ld_bundle_close(&bundle);
     if (code == CLI_OK)
-        printf("%s: signed\n", output);
+        cli_print(stdout, "%s: signed\n", output);
     return code;
 }

@@ -79,10 +79,10 @@ bool bundle_print_gaps(const bundle_build *build)
             const bundle_cell *cell = &build->sources[i].cells[t];
             const char *target = build->options->targets.names[t];
             if (cell->missing.len)
-                fprintf(stderr, "%s: %s cannot run it: %s\n", build->sources[i].path, target, cell->missing.ptr);
+                cli_print(stderr, "%s: %s cannot run it: %s\n", build->sources[i].path, target, cell->missing.ptr);
             else if (cell->no_cubin.len)
-                fprintf(stderr, "%s: no cubin for %s, but PTX: ptxas says\n%s", build->sources[i].path, target,
-                        cell->no_cubin.ptr);
+                cli_print(stderr, "%s: no cubin for %s, but PTX: ptxas says\n%s", build->sources[i].path, target,
+                          cell->no_cubin.ptr);
             gaps |= cell->missing.len != 0;
         }
     return gaps;
@@ -110,12 +110,12 @@ static int write_bundle(const bundle_request *request, const bundle_build *build
     }
     if (code == CLI_OK) {
         size_t targets = build->options->targets.count;
-        printf("%s: ", request->output);
+        cli_print(stdout, "%s: ", request->output);
         bundle_print_counts(&bundle);
         if (targets)
-            printf(" for %zu target%s, %zu bytes\n", targets, targets == 1 ? "" : "s", bytes.len);
+            cli_print(stdout, " for %zu target%s, %zu bytes\n", targets, targets == 1 ? "" : "s", bytes.len);
         else
-            printf(", bytecode only, %zu bytes\n", bytes.len);
+            cli_print(stdout, ", bytecode only, %zu bytes\n", bytes.len);
     }
     ld_bundle_close(&bundle);
     return code;

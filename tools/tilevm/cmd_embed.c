@@ -400,7 +400,7 @@ static int embed_bytecode(const bundle_request *request)
     if (problem)
         code = bundle_say_damaged(request->paths[0], "", problem);
     if (code == CLI_OK && bundle_print_gaps(&build))
-        fprintf(stderr, "tilevm: note: on these targets the functions give CUDA_ERROR_NO_BINARY_FOR_GPU\n");
+        cli_print(stderr, "tilevm: note: on these targets the functions give CUDA_ERROR_NO_BINARY_FOR_GPU\n");
     if (code == CLI_OK)
         code = embed_bundle(request, &bundle);
     ld_bundle_close(&bundle);
