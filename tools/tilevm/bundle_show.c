@@ -149,8 +149,8 @@ static int print_manifest(const char *path, const ld_bundle *bundle)
     tv_str text;
     bc_arena_init(&arena, NULL, 0);
     const char *problem = ld_bundle_manifest(bundle, &arena, &text);
-    if (!problem)
-        cli_show(stdout, text, false);
+    if (!problem && !cli_show(stdout, text, false))
+        problem = LD_NO_MEMORY;
     bc_arena_release(&arena);
     return problem ? bundle_say_damaged(path, LD_BUNDLE_MANIFEST ": ", problem) : CLI_OK;
 }
@@ -190,9 +190,7 @@ static const char *print_parameters(const tv_signature *signature)
             text.failed = true;
         bc_text_char(&text, '\n');
     }
-    if (!text.failed && text.len)
-        cli_show(stdout, bc_text_get(&text), false);
-    bool failed = text.failed;
+    bool failed = text.failed || !cli_show(stdout, bc_text_get(&text), false);
     bc_text_release(&text);
     return failed ? LD_NO_MEMORY : NULL;
 }

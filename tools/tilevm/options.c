@@ -24,7 +24,8 @@ static void print_message(const char *prefix, const char *command, const char *f
     bc_text_vprintf(&text, format, args);
     bc_text_char(&text, '\n');
     fflush(stdout);
-    cli_show(stderr, bc_text_get(&text), false);
+    if (text.failed || !cli_show(stderr, bc_text_get(&text), false))
+        cli_print(stderr, "%s: out of memory\n", prefix); /* whatever was to be said */
     bc_text_release(&text);
 }
 
