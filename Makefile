@@ -85,13 +85,13 @@ LIB_SRC   := $(sort $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c
 TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
-LOADER_TESTS := $(addprefix $(OUT)/,loader_faults fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
+LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
-TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o
+TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
 MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
@@ -124,7 +124,12 @@ $(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  GEN   $@")
 	$(Q)sh tools/embed_examples.sh tests/rules > $@.tmp && mv $@.tmp $@
-$(OUT)/obj/gen/rule_examples.o: $(OUT)/gen/rule_examples.c $(OUT)/flags
+# What `tilevm embed` writes around the kernels.
+$(OUT)/gen/embed_text.c: tools/embed_text.sh tools/tilevm/embed.c.in
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  GEN   $@")
+	$(Q)sh tools/embed_text.sh tools/tilevm/embed.c.in > $@.tmp && mv $@.tmp $@
+$(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o: $(OUT)/obj/gen/%.o: $(OUT)/gen/%.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 
@@ -193,6 +198,9 @@ $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
 FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
 $(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
+
+$(OUT)/bundle_client: $(OUT)/obj/tests/bundle_client.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 $(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtests.a $(OUT)/libtilevm.a tests/fakecuda/fakecuda.map
 	@mkdir -p $(@D)
@@ -361,6 +369,7 @@ check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, agains
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bundle
 
 GPU_LOADER := $(OUT)/gpu_loader
 .PHONY: check-gpu-loader
@@ -463,6 +472,7 @@ FUZZ_AREA_body := $(wildcard bytecode/read_body.c bytecode/verify*.c bytecode/pr
 FUZZ_AREA_text := $(wildcard bytecode/parse*.c)
 FUZZ_AREA_symbol := bytecode/mangle.c bytecode/signature.c bytecode/call.c
 FUZZ_AREA_args := $(addprefix tools/tilevm/,args_spec.c args_make.c args_json.c io_npy.c io_npz.c io_tensors.c io_stream.c)
+FUZZ_AREA_bundle := $(wildcard loader/bundle*.c bytecode/base/zip.c) loader/signature.c
 FUZZ_AREA_ptx := $(wildcard codegen/*.c codegen/*/*.c)
 FUZZ_AREA_tokens := $(FUZZ_AREA_ptx)
 FUZZ_AREA_vm := $(wildcard vm/*.c)
@@ -478,6 +488,10 @@ bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked ## print thi
 BENCH_SHARE ?= 8
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## how long compiling takes (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
+
+.PHONY: bench-bundle
+bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, opening (BENCH_EMIT=all: with cubins; TILEIR_TOOLS: beside NVIDIA's compiler)
+	$(Q)sh tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
 
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@

@@ -218,21 +218,20 @@ static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want,
     return code;
 }
 
-/* The image from a sound cache entry; NULL when its records cannot be read. */
-static ld_image *image_of_entry(const ld_cache_entry *entry)
+ld_image *ld_image_new(tv_str bytes, tv_str records)
 {
     ld_image *image = new_image();
     if (!image)
         return NULL;
-    ld_record *records = NULL;
-    tv_str bytes = bc_arena_dup(&image->arena, entry->image);
-    if (!bytes.ptr || !ld_records_parse(&image->arena, entry->records, &records, &image->record_count)) {
+    ld_record *list = NULL;
+    tv_str copy = bc_arena_dup(&image->arena, bytes);
+    if (!copy.ptr || !ld_records_parse(&image->arena, records, &list, &image->record_count)) {
         ld_image_release(image);
         return NULL;
     }
-    image->bytes = (const unsigned char *)bytes.ptr;
-    image->size = bytes.len;
-    image->records = records;
+    image->bytes = (const unsigned char *)copy.ptr;
+    image->size = copy.len;
+    image->records = list;
     return image;
 }
 
@@ -269,7 +268,7 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
     ld_cache_entry entry;
     ld_image *image = NULL;
     if (ld_cache_get(&cache, key, &entry)) {
-        image = image_of_entry(&entry);
+        image = ld_image_new(entry.image, entry.records);
         free(entry.memory);
         if (image)
             ld_note("%s: for sm_%u, %s from the cache: %s", ld_image_name(image), want->target,

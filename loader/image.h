@@ -37,6 +37,9 @@ typedef struct ld_image {
     size_t record_count;
 } ld_image;
 
+/* A copy of compiled code with its launch records as text; one use. NULL: the records cannot be read, or out of
+   memory. */
+ld_image *ld_image_new(tv_str bytes, tv_str records);
 /* Of what it is: a cubin that was wanted may have become PTX. */
 ld_form ld_image_form(const ld_image *image);
 /* For notes: what an image is called, its first kernel; the time. */

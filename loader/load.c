@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/load.h"
 #include "loader/message.h"
 #include "loader/registry.h"
 
-enum { OLDEST_TARGET = 80, DEFAULT_OPT_LEVEL = 3, LARGE_SHARED = 48 << 10 };
+enum { OLDEST_TARGET = 80, LARGE_SHARED = 48 << 10 };
 
 /* ---- devices ---- */
 
@@ -29,7 +30,7 @@ static tvResult too_old(unsigned target)
                    "the device is sm_%u; Tile IR kernels run on sm_%d and later", target, OLDEST_TARGET);
 }
 
-static tvResult target_of_context(const ld_driver *driver, unsigned *out_target)
+tvResult ld_context_target(const ld_driver *driver, unsigned *out_target)
 {
     int device;
     tvResult code = driver->cuCtxGetDevice(&device);
@@ -98,10 +99,10 @@ static bool has_option(unsigned option, unsigned count, const tvJitOption *optio
 
 static ld_want want_of(unsigned count, const tvJitOption *options, void *const *values)
 {
-    ld_want want = {.opt_level = DEFAULT_OPT_LEVEL};
+    ld_want want = {.opt_level = LD_DEFAULT_OPT_LEVEL};
     if (has_option(LD_JIT_OPTIMIZATION_LEVEL, count, options)) {
         uintptr_t level = (uintptr_t)option_value(LD_JIT_OPTIMIZATION_LEVEL, count, options, values);
-        want.opt_level = level < DEFAULT_OPT_LEVEL ? (unsigned)level : DEFAULT_OPT_LEVEL;
+        want.opt_level = level < LD_DEFAULT_OPT_LEVEL ? (unsigned)level : LD_DEFAULT_OPT_LEVEL;
     }
     want.line_info = (unsigned)(uintptr_t)option_value(LD_JIT_LINE_INFO, count, options, values) != 0;
     return want;
@@ -235,10 +236,24 @@ static tvResult register_module(const ld_driver *driver, struct CUmod_st *module
     return LD_CUDA_SUCCESS;
 }
 
-static tvResult load_module(const ld_driver *driver, struct CUmod_st **out_module, tv_str bytecode, ld_want want)
+tvResult ld_module_adopt(const ld_driver *driver, struct CUmod_st *module, ld_image *image, ld_jit *jit, double start)
+{
+    tvResult code = loaded(LD_CUDA_SUCCESS, module, image, jit);
+    if (code == LD_CUDA_SUCCESS)
+        code = register_module(driver, module, image);
+    if (code == LD_CUDA_SUCCESS) {
+        note_load(image, start);
+    } else {
+        ld_registry_forget(module);
+        driver->cuModuleUnload(module);
+    }
+    return code;
+}
+
+tvResult ld_module_load(const ld_driver *driver, struct CUmod_st **out_module, tv_str bytecode, ld_want want)
 {
     want.form = ld_form_here(&want.why);
-    tvResult code = target_of_context(driver, &want.target);
+    tvResult code = ld_context_target(driver, &want.target);
     ld_image *image;
     ld_jit *jit;
     if (code != LD_CUDA_SUCCESS || (code = get_image(driver, bytecode, &want, &image, &jit)) != LD_CUDA_SUCCESS)
@@ -247,17 +262,10 @@ static tvResult load_module(const ld_driver *driver, struct CUmod_st **out_modul
     struct CUmod_st *module = NULL;
     code = driver->cuModuleLoadDataEx(&module, image->bytes, jit ? jit->count : 0, jit ? jit->options : NULL,
                                       jit ? jit->values : NULL);
-    bool there = code == LD_CUDA_SUCCESS;
-    code = loaded(code, module, image, jit);
+    code = code == LD_CUDA_SUCCESS ? ld_module_adopt(driver, module, image, jit, start)
+                                   : loaded(code, module, image, jit);
     if (code == LD_CUDA_SUCCESS)
-        code = register_module(driver, module, image);
-    if (code == LD_CUDA_SUCCESS) {
-        note_load(image, start);
         *out_module = module;
-    } else if (there) {
-        ld_registry_forget(module);
-        driver->cuModuleUnload(module);
-    }
     return code;
 }
 
@@ -277,7 +285,7 @@ tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigne
     tv_str bytecode;
     code = size_of(image, &bytecode);
     if (code == LD_CUDA_SUCCESS)
-        code = load_module(driver, module, bytecode, want_of(numOptions, options, optionValues));
+        code = ld_module_load(driver, module, bytecode, want_of(numOptions, options, optionValues));
     if (code != LD_CUDA_SUCCESS)
         fill_log(numOptions, options, optionValues);
     return code;
@@ -326,7 +334,7 @@ tvResult tvModuleLoad(struct CUmod_st **module, const char *fname)
         return code;
     if (!bytes)
         PASS_ON(driver->cuModuleLoad(module, fname));
-    code = load_module(driver, module, (tv_str){.ptr = bytes, .len = size}, want_of(0, NULL, NULL));
+    code = ld_module_load(driver, module, (tv_str){.ptr = bytes, .len = size}, want_of(0, NULL, NULL));
     free(bytes);
     return code;
 }

@@ -4,7 +4,10 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "bytecode/base/visible.h"
 #include "loader/driver.h"
 
 enum { MESSAGE_SIZE = 4096 };
@@ -37,11 +40,33 @@ const char *tvGetLastErrorMessage(void)
     return last_error;
 }
 
+int ld_loudest(int usual)
+{
+    static const char *const names[] = {"none", "error", "warning", "note"};
+    const char *wanted = getenv("TILEVM_LOG");
+    for (int i = 0; wanted && i < (int)TV_COUNT(names); i++)
+        if (strcmp(wanted, names[i]) == 0)
+            return i - 1;
+    return usual;
+}
+
+void ld_print(int severity, const char *text)
+{
+    static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
+    bc_text shown;
+    bc_text_init(&shown, NULL);
+    bc_text_visible(&shown, bc_str(text), "\n\t");
+    fprintf(stderr, "tilevm: %s: %s\n", names[severity], shown.ptr ? shown.ptr : "");
+    bc_text_release(&shown);
+}
+
 static void tell(tv_severity severity, const char *text)
 {
     pthread_mutex_lock(&handler_lock);
     if (handler)
         handler(handler_user, (int)severity, text);
+    else if ((int)severity <= ld_loudest(-1))
+        ld_print((int)severity, text);
     pthread_mutex_unlock(&handler_lock);
 }
 

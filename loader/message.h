@@ -21,6 +21,10 @@ tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...) TV_PRINTF
 /* The id in the last error message of this thread, "" if there is none; lives forever. */
 const char *ld_last_rule_id(void);
 
+/* How much TILEVM_LOG asks for: -1 none, else the highest severity; usual where it asks for nothing. */
+int ld_loudest(int usual);
+void ld_print(int severity, const char *text);
+
 void ld_warn(ld_rule rule, const char *format, ...) TV_PRINTF(2, 3);
 void ld_note(const char *format, ...) TV_PRINTF(1, 2);
 

@@ -24,6 +24,16 @@ static uint32_t big_endian(const unsigned char *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* Step t: a to h are places in v. */
+#define ROUND(a, b, c, d, e, f, g, h, t)                                          \
+    do {                                                                          \
+        uint32_t s1 = rotate(v[e], 6) ^ rotate(v[e], 11) ^ rotate(v[e], 25);      \
+        uint32_t s0 = rotate(v[a], 2) ^ rotate(v[a], 13) ^ rotate(v[a], 22);      \
+        uint32_t t1 = v[h] + s1 + ((v[e] & v[f]) ^ (~v[e] & v[g])) + k[t] + w[t]; \
+        v[d] += t1;                                                               \
+        v[h] = t1 + s0 + ((v[a] & v[b]) ^ (v[a] & v[c]) ^ (v[b] & v[c]));         \
+    } while (0)
+
 static void add_block(ld_sha256 *hash, const unsigned char *block)
 {
     uint32_t w[64], v[8];
@@ -35,14 +45,15 @@ static void add_block(ld_sha256 *hash, const unsigned char *block)
         w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
     memcpy(v, hash->state, sizeof v);
-    for (unsigned t = 0; t < 64; t++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-        uint32_t t1 = v[7] + s1 + ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[t] + w[t];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-        uint32_t t2 = s0 + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += t1;
-        v[0] = t1 + t2;
+    for (unsigned t = 0; t < 64; t += 8) { /* the letters go round, not the values */
+        ROUND(0, 1, 2, 3, 4, 5, 6, 7, t);
+        ROUND(7, 0, 1, 2, 3, 4, 5, 6, t + 1);
+        ROUND(6, 7, 0, 1, 2, 3, 4, 5, t + 2);
+        ROUND(5, 6, 7, 0, 1, 2, 3, 4, t + 3);
+        ROUND(4, 5, 6, 7, 0, 1, 2, 3, t + 4);
+        ROUND(3, 4, 5, 6, 7, 0, 1, 2, t + 5);
+        ROUND(2, 3, 4, 5, 6, 7, 0, 1, t + 6);
+        ROUND(1, 2, 3, 4, 5, 6, 7, 0, t + 7);
     }
     for (unsigned i = 0; i < 8; i++)
         hash->state[i] += v[i];

@@ -122,6 +122,46 @@ tvResult tvLaunchKernelEx_ptsz(const tvLaunchConfig *config, struct CUfunc_st *f
 #define tvLaunchKernelEx tvLaunchKernelEx_ptsz
 #endif
 
+/* ---- bundles --------------------------------------------------------------------------------------------------- */
+
+/* One file with the kernels of a program, for many devices: docs/deploy.md. */
+struct tvBundle_st;
+
+/* What a kernel of a bundle is loaded from. */
+typedef enum tvBundleForm {
+    TV_BUNDLE_CUBIN,        /* a cubin for the device's own target */
+    TV_BUNDLE_FAMILY_CUBIN, /* one for an earlier device, which this one runs too */
+    TV_BUNDLE_PTX,          /* PTX, which the driver assembles */
+    TV_BUNDLE_BYTECODE      /* bytecode, compiled as tvModuleLoadData does it */
+} tvBundleForm;
+
+typedef struct tvBundleChoice {
+    tvBundleForm form;
+    char target[16]; /* of the artifact: "sm_90a"; "" for bytecode */
+    char why[200];   /* in words */
+} tvBundleChoice;
+
+/* Maps a bundle and checks its seal; no kernel is read yet. path: the file is not to be changed while the bundle is
+   open (rename a new one into its place). Data: size bytes that stay until tvBundleClose. publicKey: a PEM file; the
+   bundle must be signed with its private half; NULL: TILEVM_BUNDLE_KEY of the environment, or, if that is not set, any
+   signature, or none. CUDA_ERROR_INVALID_IMAGE: it is damaged, or not signed as it must be. No driver is needed. */
+tvResult tvBundleOpen(struct tvBundle_st **bundle, const char *path, const char *publicKey);
+tvResult tvBundleOpenData(struct tvBundle_st **bundle, const void *data, size_t size, const char *publicKey);
+/* Unloads what was loaded, whose functions are gone then. Call it before the contexts are destroyed. NULL is fine. */
+tvResult tvBundleClose(struct tvBundle_st *bundle);
+
+/* The kernel of that symbol, or of that function's name if the bundle has one only, for the current context. The first
+   call for a kernel and context loads its module from what suits the device best; if the driver does not take that,
+   from the next (a warning says so). Any thread; loads of one bundle wait for one another. CUDA_ERROR_NOT_FOUND: there
+   is none of that name, or several; and what tvModuleLoadData gives. */
+tvResult tvBundleGetFunction(struct CUfunc_st **hfunc, struct tvBundle_st *bundle, const char *name);
+/* What the kernel is loaded from in the current context: what it was, or, if it has not been loaded, what is tried
+   first. */
+tvResult tvBundleGetChoice(tvBundleChoice *choice, struct tvBundle_st *bundle, const char *name);
+/* How many kernels there are; and the symbol of one, cut to size bytes with their zero. */
+tvResult tvBundleGetKernelCount(unsigned *count, struct tvBundle_st *bundle);
+tvResult tvBundleGetKernelName(char *symbol, size_t size, struct tvBundle_st *bundle, unsigned index);
+
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
 /* What the last of these functions that failed in this thread had to say: lines of text, "" if none failed. Lives until
@@ -129,7 +169,8 @@ tvResult tvLaunchKernelEx_ptsz(const tvLaunchConfig *config, struct CUfunc_st *f
 const char *tvGetLastErrorMessage(void);
 
 /* Receives every message as it comes: severity 0 error, 1 warning (a damaged entry of the cache, say), 2 note. Any
-   thread may call it, one at a time; it must call none of these functions. handler NULL: nobody (the default). */
+   thread may call it, one at a time; it must call none of these functions. handler NULL: nobody (the default), or
+   standard error if the environment has TILEVM_LOG=error, warning or note. */
 void tvSetMessageHandler(void (*handler)(void *user, int severity, const char *text), void *user);
 
 #ifdef __cplusplus

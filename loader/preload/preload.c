@@ -16,34 +16,17 @@
 #include <string.h>
 
 #include "bytecode/base/compiler.h"
-#include "bytecode/base/visible.h"
 #include "loader/driver.h"
+#include "loader/message.h"
 #include "tilevm/tilevm.h"
 
 /* ---- messages ---- */
 
-/* TILEVM_LOG: none, error, warning (the default) or note. */
-static int loudest(void)
-{
-    static const char *const names[] = {"none", "error", "warning", "note"};
-    const char *wanted = getenv("TILEVM_LOG");
-    for (int i = 0; wanted && i < (int)TV_COUNT(names); i++)
-        if (strcmp(wanted, names[i]) == 0)
-            return i - 1;
-    return TV_WARNING;
-}
-
 static void print_message(void *user, int severity, const char *text)
 {
     (void)user;
-    static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
-    if (severity > loudest())
-        return;
-    bc_text shown;
-    bc_text_init(&shown, NULL);
-    bc_text_visible(&shown, bc_str(text), "\n\t");
-    fprintf(stderr, "tilevm: %s: %s\n", names[severity], shown.ptr ? shown.ptr : "");
-    bc_text_release(&shown);
+    if (severity <= ld_loudest(TV_WARNING))
+        ld_print(severity, text);
 }
 
 static void set_handler(void)

@@ -424,6 +424,13 @@ tvResult cuCtxGetCurrent(struct CUctx_st **context)
     return leave(0);
 }
 
+tvResult cuCtxGetId(struct CUctx_st *context, unsigned long long *id)
+{
+    ENTER("cuCtxGetId");
+    *id = context ? (unsigned long long)((uintptr_t)context - (uintptr_t)contexts) : (unsigned long long)(current + 1);
+    return leave(*id ? 0 : LD_CUDA_INVALID_CONTEXT);
+}
+
 tvResult cuCtxGetDevice(int *device)
 {
     ENTER("cuCtxGetDevice");

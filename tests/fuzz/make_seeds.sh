@@ -7,7 +7,7 @@ tilevm=$1
 corpus=$2
 out=$3
 rm -rf "$out"
-mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
@@ -60,4 +60,18 @@ sed -n 's/^ *gives("\([^"]*\)".*/\1/p' tests/unit/args.c | while read -r text; d
     printf 's\011%s' "$text" > "$out/args/text-$n"
 done
 printf 'g128,2x1' > "$out/args/grid"
+# Bundles, as files, with their hashes to be made right, and in parts.
+TILEVM_PTXAS=none "$tilevm" bundle build "$corpus/bytecode/13.4/vadd_f32.tbc" "$corpus/bytecode/13.4/softmax_row_f32.tbc" \
+    -t sm_80,sm_90 -o "$out/two.tvb" > /dev/null
+TILEVM_PTXAS=none "$tilevm" bundle build "$corpus/bytecode/13.4/vadd_f32.tbc" -e bytecode -o "$out/one.tvb" > /dev/null
+for file in one two; do
+    { printf f; cat "$out/$file.tvb"; } > "$out/bundle/file-$file"
+    { printf s; cat "$out/$file.tvb"; } > "$out/bundle/sealed-$file"
+    at=$(grep -abo 'TVINDEX' "$out/$file.tvb" | head -n 1 | cut -d: -f1)
+    { printf h; tail -c +$((at + 1)) "$out/$file.tvb" | head -c 400; } > "$out/bundle/head-$file"
+    { printf 'r\001'; tail -c +$((at + 161)) "$out/$file.tvb" | head -c 300; } > "$out/bundle/record-$file"
+    rm "$out/$file.tvb"
+done
+printf 'ged25519 %064d %0128d\n' 1 2 > "$out/bundle/signature"
+printf 'm{"schema": "tilevm-bundle/1", "modules": []}' > "$out/bundle/manifest"
 touch "$out/made"

@@ -65,6 +65,13 @@ bool cli_number(cli_args *args, const char *what, const char *value, uint64_t mi
 bool cli_choice(cli_args *args, const char *what, const char *value, const char *choices, unsigned *out);
 /* 90 for "sm_90" (or "sm_90a", or "90"). */
 bool cli_target(cli_args *args, const char *value, unsigned *out);
+/* Adds the targets of a list as "sm_80,sm_90a". */
+enum { CLI_MAX_TARGETS = 16 };
+typedef struct cli_targets {
+    char names[CLI_MAX_TARGETS][16]; /* "sm_90a" */
+    size_t count;
+} cli_targets;
+bool cli_target_list(cli_args *args, const char *list, cli_targets *targets);
 /* Minor number of "13.4". */
 bool cli_version(cli_args *args, const char *value, unsigned *out);
 

@@ -24,7 +24,6 @@ enum {
     OPT_JSON
 };
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
-enum { MAX_TARGETS = 16 };
 
 #define FORMS "ptx|cubin"
 #define REMARK_FORMS "text|yaml"
@@ -73,8 +72,7 @@ const cli_command command_compile = {
 typedef struct compile_job {
     cli_args *args;
     const char *input, *output;
-    char target_names[MAX_TARGETS][16];
-    size_t target_count;
+    cli_targets targets;
     unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
     tv_module *module;
@@ -86,31 +84,10 @@ typedef struct compile_job {
     bool json;
     report_file report; /* diagnostics, for --json */
     json_doc doc;
-    cJSON *targets;
+    cJSON *target_list;
 } compile_job;
 
 /* ---- options ---- */
-
-static bool take_targets(compile_job *job, const char *list)
-{
-    for (;;) {
-        size_t len = strcspn(list, ",");
-        char word[32];
-        unsigned number;
-        snprintf(word, sizeof word, "%.*s", (int)(len < sizeof word ? len : sizeof word - 1), list);
-        if (!cli_target(job->args, word, &number))
-            return false;
-        if (job->target_count == MAX_TARGETS) {
-            cli_usage(job->args, "at most %d targets at a time", MAX_TARGETS);
-            return false;
-        }
-        snprintf(job->target_names[job->target_count++], sizeof *job->target_names, "sm_%.10s",
-                 word + (strncmp(word, "sm_", 3) == 0 ? 3 : 0));
-        if (!list[len])
-            return true;
-        list += len + 1;
-    }
-}
 
 static bool take_ptx_version(compile_job *job, const char *text)
 {
@@ -141,7 +118,7 @@ static bool take_option(compile_job *job, int id, const char *value)
     uint64_t number;
     unsigned form;
     switch (id) {
-    case OPT_TARGET: return take_targets(job, value);
+    case OPT_TARGET: return cli_target_list(job->args, value, &job->targets);
     case OPT_OUTPUT: job->output = value; return true;
     case OPT_EMIT: return cli_choice(job->args, "--emit", value, FORMS, &job->emit);
     case OPT_LINES: job->compile.line_info = true; return true;
@@ -193,7 +170,7 @@ static void put_output_name(const compile_job *job, const char *target, bc_text 
     if (!dot || dot == base)
         dot = name + strlen(name);
     bc_text_bytes(out, name, (size_t)(dot - name));
-    if (job->target_count > 1)
+    if (job->targets.count > 1)
         bc_text_printf(out, ".%s", target);
     bc_text_puts(out, job->output ? dot : job->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
 }
@@ -310,7 +287,7 @@ static void add_target(compile_job *job, const char *target, int code)
     bc_text_init(&name, NULL);
     put_output_name(job, target, &name);
     job->doc.failed |= name.failed;
-    cJSON *item = json_object(&job->doc, job->targets, NULL);
+    cJSON *item = json_object(&job->doc, job->target_list, NULL);
     json_text(&job->doc, item, "target", target);
     json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
     json_bool(&job->doc, item, "written", code == CLI_OK);
@@ -354,9 +331,9 @@ static int compile_targets(compile_job *job)
         job->ptxas = assemble_find_ptxas();
     /* One target that cannot be served does not keep the others from being written. */
     int worst = CLI_OK;
-    for (size_t i = 0; i < job->target_count; i++) {
-        int done = compile_for(job, job->target_names[i]);
-        add_target(job, job->target_names[i], done);
+    for (size_t i = 0; i < job->targets.count; i++) {
+        int done = compile_for(job, job->targets.names[i]);
+        add_target(job, job->targets.names[i], done);
         worst = done > worst ? done : worst;
     }
     int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
@@ -377,7 +354,7 @@ static int compile_all(compile_job *job)
     if (job->json) {
         cJSON *root = json_document(&job->doc, "compile");
         json_text(&job->doc, root, "file", cli_shown_path(job->input));
-        job->targets = json_array(&job->doc, root, "targets");
+        job->target_list = json_array(&job->doc, root, "targets");
     }
     int code = compile_targets(job);
     if (job->json)
@@ -402,9 +379,9 @@ static int run(cli_args *args)
         return cli_usage(args, "which file? ('-' is standard input)");
     if (!job.remarks.out && (job.remarks_output || job.remarks.yaml))
         return cli_usage(args, "--remark-format and --remarks-output belong to --remarks");
-    if (!job.target_count)
-        take_targets(&job, "sm_80");
-    if (job.target_count > 1 && job.output && strcmp(job.output, "-") == 0)
+    if (!job.targets.count)
+        cli_target_list(args, "sm_80", &job.targets);
+    if (job.targets.count > 1 && job.output && strcmp(job.output, "-") == 0)
         return cli_usage(args, "several targets do not fit into one output; name a file");
     if (job.json && job.output && strcmp(job.output, "-") == 0)
         return cli_usage(args, "--json and -o - both want standard output; name a file");

@@ -1,4 +1,5 @@
 /* tilevm completions: completion scripts for shells, made from the same tables as --help. */
+#include <ctype.h>
 #include <string.h>
 
 #include "bytecode/verify.h"
@@ -26,18 +27,24 @@ const cli_command command_completions = {
     options,
     run};
 
-/* Values that are a choice, "a|b|c", are completed as words; others as file names. */
+/* Values that are a choice, "a|b|c", are completed as words; others, like "FILE|DIR", as file names. */
 static bool is_choice(const char *value)
 {
-    return value && strchr(value, '|');
+    return value && strchr(value, '|') && islower((unsigned char)value[0]);
+}
+
+/* Operands that are a choice and then files: "a|b|c FILE...". */
+static bool has_files(const char *operands)
+{
+    return strchr(operands, ' ') != NULL;
 }
 
 static void put_words(const char *choices, const char *separator)
 {
     for (const char *p = choices;;) {
-        size_t len = strcspn(p, "|");
+        size_t len = strcspn(p, "| ");
         printf("%.*s", (int)len, p);
-        if (!p[len])
+        if (p[len] != '|')
             break;
         fputs(separator, stdout);
         p += len + 1;
@@ -91,7 +98,7 @@ static void put_bash_command(const cli_command *command)
         printf("%s--%s", i ? " " : "", option->name);
     fputs("'", stdout);
     if (has_words(command)) {
-        fputs(" || words='", stdout);
+        printf(" ||%s words='", has_files(command->operands) ? " [[ $COMP_CWORD != 2 ]] ||" : "");
         put_operands(command, " ");
         fputs("'", stdout);
     }
@@ -169,14 +176,14 @@ static void put_zsh_command(const cli_command *command)
         put_zsh_value(option);
         fputs("' \\\n", stdout);
     }
-    fputs("            '*:", stdout);
+    bool files = has_files(command->operands);
     if (has_words(command)) {
-        fputs("choice:(", stdout);
+        printf("            '%s:choice:(", files ? "1" : "*");
         put_operands(command, " ");
-        fputs(")' ;;\n", stdout);
-    } else {
-        fputs("file:_files' ;;\n", stdout);
+        fputs(files ? ")' \\\n" : ")' ;;\n", stdout);
     }
+    if (files || !has_words(command))
+        fputs("            '*:file:_files' ;;\n", stdout);
 }
 
 static void put_zsh(void)
@@ -208,7 +215,8 @@ static void put_fish_command(const cli_command *command)
     put_quoted(command->summary);
     fputs("'\n", stdout);
     if (has_words(command)) {
-        printf("complete -c tilevm -n '__fish_seen_subcommand_from %s' -f -a '", command->name);
+        printf("complete -c tilevm -n '__fish_seen_subcommand_from %s'%s -a '", command->name,
+               has_files(command->operands) ? "" : " -f");
         put_operands(command, " ");
         fputs("'\n", stdout);
     }

@@ -94,17 +94,28 @@ void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value)
     add(doc, parent, key, cJSON_CreateBool(value));
 }
 
-bool json_finish(json_doc *doc, cli_out *out)
+bool json_finish_text(json_doc *doc, bc_text *out)
 {
     char *text = doc->failed ? NULL : cJSON_Print(doc->root);
     cJSON_Delete(doc->root);
     doc->root = NULL;
     if (!text)
         return false;
-    cli_out_write(out, text, strlen(text));
-    cli_out_write(out, "\n", 1);
+    bc_text_puts(out, text);
+    bc_text_char(out, '\n');
     cJSON_free(text);
-    return true;
+    return !out->failed;
+}
+
+bool json_finish(json_doc *doc, cli_out *out)
+{
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bool fine = json_finish_text(doc, &text);
+    if (fine)
+        cli_out_write(out, text.ptr, text.len);
+    bc_text_release(&text);
+    return fine;
 }
 
 int json_unopened(const char *command, const char *path, const char *output, int code)

@@ -37,4 +37,7 @@ int json_unopened(const char *command, const char *path, const char *output, int
 /* Prints the document and releases it. False: out of memory; nothing was written. */
 bool json_finish(json_doc *doc, cli_out *out);
 
+/* The same, appended to a text. */
+bool json_finish_text(json_doc *doc, bc_text *out);
+
 #endif

@@ -24,7 +24,8 @@ static void print_message(const char *prefix, const char *command, const char *f
     bc_text_vprintf(&text, format, args);
     bc_text_char(&text, '\n');
     fflush(stdout);
-    cli_show(stderr, bc_text_get(&text), false);
+    if (text.failed || !cli_show(stderr, bc_text_get(&text), false))
+        cli_print(stderr, "%s: out of memory\n", prefix); /* whatever was to be said */
     bc_text_release(&text);
 }
 
@@ -301,6 +302,27 @@ bool cli_target(cli_args *args, const char *value, unsigned *out)
     }
     *out = (unsigned)number;
     return true;
+}
+
+bool cli_target_list(cli_args *args, const char *list, cli_targets *targets)
+{
+    for (;;) {
+        size_t len = strcspn(list, ",");
+        char word[32];
+        unsigned number;
+        snprintf(word, sizeof word, "%.*s", (int)(len < sizeof word ? len : sizeof word - 1), list);
+        if (!cli_target(args, word, &number))
+            return false;
+        if (targets->count == CLI_MAX_TARGETS) {
+            cli_usage(args, "at most %d targets at a time", CLI_MAX_TARGETS);
+            return false;
+        }
+        snprintf(targets->names[targets->count++], sizeof *targets->names, "sm_%.10s",
+                 word + (strncmp(word, "sm_", 3) == 0 ? 3 : 0));
+        if (!list[len])
+            return true;
+        list += len + 1;
+    }
 }
 
 bool cli_version(cli_args *args, const char *value, unsigned *out)

@@ -56,8 +56,27 @@ tv_writer cli_showing_writer(FILE *stream)
     return (tv_writer){.user = stream, .write = show_bytes};
 }
 
+/* Text that shows as it is: printable ASCII, newlines and tabs. */
+static bool is_plain(const char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || (unsigned char)*text >= 0x7f)
+            return false;
+    return true;
+}
+
+/* A short plain text needs no memory, so that it can be said that there is none. */
 void cli_vprint(FILE *stream, const char *format, va_list args)
 {
+    char small[1000];
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(small, sizeof small, format, again);
+    va_end(again);
+    if (len >= 0 && (size_t)len < sizeof small && strlen(small) == (size_t)len && is_plain(small)) {
+        fputs(small, stream);
+        return;
+    }
     bc_text text;
     bc_text_init(&text, NULL);
     bc_text_vprintf(&text, format, args);
