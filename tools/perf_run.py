@@ -6,8 +6,9 @@
 FOLDER is what tools/perf_build.py made. Needs the driver and Python with torch. Inputs are random and the same for all; results
 are compared with tests/gpu/perf/expected.py. Times are medians by CUDA events, 256 MB of other memory written before each launch,
 the compilers in turn, with pauses as long as the work, so that the clock is that of a rested GPU. The kernels share the seconds
-evenly, at least 3 launches each. A wrong result is marked by "!" and counts for no mean. A kernel that faults or hangs costs its own figure only: a new process goes on after it.
-Ratios say how much faster the last compiler of the list is. --dry: only reads the folder, without GPU or torch.
+evenly, at least 3 launches each. A wrong result is marked by "!" and counts for no mean. A kernel that faults or hangs costs its
+own figure only: a new process goes on after it. Ratios say how much faster the last compiler of the list is; torch at the same
+work (tests/gpu/perf/peers.py) is shown per job. --dry: only reads the folder, without GPU or torch.
 """
 import argparse
 import csv
@@ -28,6 +29,7 @@ FLUSH_BYTES = 256 << 20
 BURST_US = 5000         # launches that follow each other without a pause, if they are short
 MOST_IN_BURST = 5
 LEAST_REPEATS = 3
+PEER_REPEATS = 9
 START_S, HANG_S = 120, 40   # most time from one message of the worker to the next
 MAX_DYNAMIC_SHARED = 8      # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
@@ -160,7 +162,9 @@ class Inputs:
         named = {a["name"]: v for a, v in zip(recipe["arguments"], self.values)}
         self.outputs = {a["name"]: named[a["name"]] for a in recipe["arguments"] if a.get("role", "in") != "in"}
         self.before = {name: value.clone() for name, value in self.outputs.items()}
-        plain = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v.float() for name, v in named.items()}
+        self.named = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v for name, v in named.items()}
+        plain = {name: v.float() if isinstance(v, torch.Tensor) else v for name, v in self.named.items()}
+        torch.backends.cuda.matmul.allow_tf32 = False
         self.expected = getattr(reference, recipe["expected"])(torch, **plain)
 
     def reset(self):
@@ -176,14 +180,19 @@ class Inputs:
         return None
 
 
+def module(name):
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu", "perf", name + ".py")
+    spec = importlib.util.spec_from_file_location(name, place)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
 class Bench:
     def __init__(self, options, jobs, say):
         import torch
         self.torch, self.options, self.jobs, self.say = torch, options, jobs, say
-        place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu", "perf", "expected.py")
-        spec = importlib.util.spec_from_file_location("expected", place)
-        self.reference = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.reference)
+        self.reference, self.peers = module("expected"), module("peers")
         self.flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
         self.driver, self.job, self.inputs = Driver(), None, None
         say("device", torch.cuda.get_device_name())
@@ -196,6 +205,18 @@ class Bench:
         self.say("job", job)
         self.inputs = Inputs(self.torch, self.reference, self.jobs[job])
         self.torch.cuda.synchronize()
+        self.time_peer(job)
+
+    def time_peer(self, job):
+        """torch at the same work, where it has it."""
+        make = getattr(self.peers, self.jobs[job]["expected"], None)
+        try:
+            peer = make and make(self.torch, **self.inputs.named)
+            if peer:
+                self.burst(peer, 2)
+                self.say("peer", job, statistics.median(sample for _ in range(PEER_REPEATS) for sample in self.burst(peer, 1)))
+        except RuntimeError as e:
+            self.say("no peer", job, str(e).splitlines()[0])
 
     def check(self, kernel, compiler):
         """Loads a kernel and runs it once; None if that fails. Wrong results are told, and the kernel is timed."""
@@ -250,7 +271,7 @@ class Bench:
             self.say("time", kernel["name"], c, statistics.median(samples[c][1:] or samples[c]))
 
 
-def work(options, jobs, kernels, compilers, deadline, messages):
+def measure_all(options, jobs, kernels, compilers, deadline, messages):
     bench = Bench(options, jobs, lambda *message: messages.put(message))
     for i, kernel in enumerate(kernels):
         seconds = (deadline - time.monotonic()) / (len(kernels) - i)
@@ -260,15 +281,22 @@ def work(options, jobs, kernels, compilers, deadline, messages):
         messages.put(("done", kernel["name"]))
 
 
+def work(*args):
+    try:
+        measure_all(*args)
+    except RuntimeError as e:   # torch's and the driver's
+        sys.exit("worker: " + str(e).splitlines()[0])
+
+
 # The parent: starts workers, gathers figures, prints
 
 class Figures:
     def __init__(self, jobs, kernels, compilers):
         self.jobs, self.kernels, self.compilers = jobs, {k["name"]: k for k in kernels}, compilers
-        self.us, self.failed = {}, {}
+        self.us, self.failed, self.peers = {}, {}, {}
 
-    def rate(self, kernel, us):
-        job = self.jobs[self.kernels[kernel]["job"]]
+    def rate(self, job, us):
+        job = self.jobs[job]
         return "%.1f TFLOP/s" % (job["flops"] / us / 1e6) if job["flops"] else "%.2f TB/s" % (job["bytes"] / us / 1e6)
 
     def good(self, kernel, compiler):
@@ -283,7 +311,7 @@ class Figures:
         cells = []
         for c in self.compilers:
             us, why = self.us.get((kernel, c)), self.failed.get((kernel, c), "")
-            cells.append("%10.1f%s%15s" % (us, "!" if why else " ", self.rate(kernel, us)) if us else "%-26s" % why[:26])
+            cells.append("%10.1f%s%15s" % (us, "!" if why else " ", self.rate(self.kernels[kernel]["job"], us)) if us else "%-26s" % why[:26])
         ratios = [self.ratio(kernel, c) for c in self.compilers[:-1]]
         return "%-36s %s %s" % (kernel, " ".join(cells), " ".join("%7s" % ("%.2f" % r if r else "") for r in ratios))
 
@@ -304,7 +332,7 @@ class Figures:
                 cells.append("%s/%s %.3f (%d kernels)" % (c, self.compilers[-1], mean, len(ratios)))
             lines.append("%-16s %s" % (job or "all", "   ".join(cells)))
             if job:
-                lines.append("%-16s best: %s" % ("", "   ".join(self.best(names, c) for c in self.compilers)))
+                lines.append("%-16s best: %s" % ("", "   ".join([*(self.best(names, c) for c in self.compilers), self.peer(job)])))
         return lines
 
     def best(self, names, compiler):
@@ -312,17 +340,21 @@ class Figures:
         if not times:
             return "%s none" % compiler
         us, name = min(times)
-        return "%s %s, %s" % (compiler, self.rate(name, us), name)
+        return "%s %s, %s" % (compiler, self.rate(self.kernels[name]["job"], us), name)
+
+    def peer(self, job):
+        return "torch " + self.rate(job, self.peers[job]) if job in self.peers else ""
 
     def write(self, path):
         with open(path, "w", newline="") as f:
             out = csv.writer(f)
             out.writerow(["kernel", "job", "flops", "bytes"] + ["%s_us" % c for c in self.compilers] +
-                         ["%s_failure" % c for c in self.compilers])
+                         ["%s_failure" % c for c in self.compilers] + ["torch_us"])
             for name, k in self.kernels.items():
                 job = self.jobs[k["job"]]
                 us = ["%.2f" % self.us[name, c] if (name, c) in self.us else "" for c in self.compilers]
-                out.writerow([name, k["job"], job["flops"], job["bytes"], *us, *(self.failed.get((name, c), "") for c in self.compilers)])
+                out.writerow([name, k["job"], job["flops"], job["bytes"], *us, *(self.failed.get((name, c), "") for c in self.compilers),
+                              "%.2f" % self.peers[k["job"]] if k["job"] in self.peers else ""])
 
 
 class Runner:
@@ -330,12 +362,18 @@ class Runner:
         self.options, self.jobs, self.left, self.compilers = options, jobs, list(kernels), compilers
         self.figures = Figures(jobs, kernels, compilers)
         self.deadline = time.monotonic() + options.seconds
-        self.trying = self.process = None
+        self.trying = self.job = self.process = None
         self.total, self.bad_starts = len(kernels), 0
 
     def take(self, kind, *rest):
         if kind == "device":
             print(rest[0], flush=True)
+        elif kind == "job":
+            self.trying, self.job = None, rest[0]
+        elif kind == "peer":
+            self.figures.peers[rest[0]] = rest[1]
+        elif kind == "no peer":
+            print("%s by torch: %s" % rest, flush=True)
         elif kind == "try":
             self.trying = rest
         elif kind == "time":
@@ -365,8 +403,9 @@ class Runner:
     def blame(self, why):
         """The kernel that was tried when a worker stopped is not tried again, nor is a job that cannot be prepared."""
         if self.trying is None:
-            print("worker: " + why)
-            self.bad_starts += 1
+            print("worker: %s, preparing %s" % (why, self.job or "itself"), flush=True)
+            self.bad_starts += self.job is None
+            self.left = [k for k in self.left if k["job"] != self.job]
             return
         kernel, compiler = self.trying
         print("%s %s: %s" % (kernel, compiler, why), flush=True)
@@ -379,7 +418,7 @@ class Runner:
     def run(self):
         context = multiprocessing.get_context("spawn")
         while self.left and self.bad_starts < 2 and time.monotonic() < self.deadline:
-            messages = context.Queue()
+            messages, self.job = context.Queue(), None
             self.process = context.Process(target=work, daemon=True, args=(self.options, self.jobs, self.left, self.compilers,
                                                                            self.deadline, messages))
             self.process.start()
