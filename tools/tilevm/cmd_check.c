@@ -186,10 +186,10 @@ static int run(cli_args *args)
         job->report.problem = job->message[0] ? strdup(job->message) : NULL;
         report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
     }
-    if (job->broke_off && code == CLI_FAILED)
-        code = CLI_ERROR;
     if (!settings.quiet && (code != CLI_ERROR || settings.format != FORMAT_TEXT))
         code = report(job, &settings, code);
+    if (job->broke_off && code == CLI_FAILED)
+        code = CLI_ERROR;
     run_job_release(job);
     free(job);
     return code;
