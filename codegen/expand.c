@@ -11,7 +11,6 @@
                                                             ... uses of %t ...
                                                             release
                                                         }
-                                                        drain
 
    Where wgmma multiplies, the copies are started while it does. Where a slot takes a part of K, the product is done in
    as many, each between an await and a release. */
@@ -144,7 +143,6 @@ static void expand(cg_func *c, ct_op *loop)
     for (uint32_t s = 0; s + 1 < x.ring->slots && !c->failed; s++)
         put_part(&x, ct_operand(loop, F_for_lower_bound), s, loop);
     fill_body(&x);
-    cg_ring_put(c, CT_drain, x.value, loop->next);
 }
 
 void cg_pass_expand(cg_func *c)

@@ -4,6 +4,7 @@
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/order.h"
+#include "codegen/ring.h"
 #include "codegen/strips.h"
 
 typedef struct cg_loop {
@@ -345,6 +346,8 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, head);
     cg_place_label(c, loop.end_label);
+    if (op->detail)
+        cg_ring_end(c);
     cg_order_loop(c, body);
     set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
 }

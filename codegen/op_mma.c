@@ -404,7 +404,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     bool along_k = index ? along_other : along_last;
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
-    if (index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
+    if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
         return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }

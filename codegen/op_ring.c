@@ -51,11 +51,11 @@ void cg_assign_drain(cg_func *c, const ct_op *op)
 
 void cg_lower_drain(cg_func *c, const ct_op *op)
 {
-    cg_ring *ring = cg_ring_of(op, 0);
-    if (ring->by_groups) {
-        cg_groups_drain(c, ring);
-        return;
-    }
+    cg_groups_drain(c, cg_ring_of(op, 0));
+}
+
+void cg_ring_end(cg_func *c)
+{
     cg_ins(c, "cp.async.wait_group 0");
     c->in_ring = false;
     cg_scratch_read(c); /* the ring is scratch again once all threads have read it */

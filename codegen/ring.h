@@ -86,6 +86,9 @@ ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n);
 /* All uses of a product's result wait for it, behind the op. Gives the op that waits. */
 ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);
 
+/* Behind a loop whose detail is a ring: nothing is on its way any more. */
+void cg_ring_end(cg_func *c);
+
 /* ---- rings between groups of warps (codegen/op_groups.c): the same ops ---- */
 
 void cg_groups_ring(cg_func *c, cg_ring *ring);
