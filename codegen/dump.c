@@ -22,6 +22,13 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_puts(out, ring->by_groups ? ", between groups" : "");
 }
 
+/* Of a loop, which has got what is in it or is about to. */
+static void say_plan(const cg_ring *ring, bc_text *out)
+{
+    bc_text_puts(out, "loads run ahead: ");
+    say_ring(ring, out);
+}
+
 static void say_load(const cg_ring_load *load, bc_text *out)
 {
     bc_text_printf(out, "%u bytes at %u", cg_stage_bytes(&load->stage), load->offset);
@@ -59,7 +66,7 @@ static void say_op(void *user, const ct_op *op, bc_text *out)
     if (!op->detail)
         return;
     switch ((int)op->opcode) {
-    case OP_for: bc_text_puts(out, "loads run ahead: "); /* fall through */
+    case OP_for: say_plan(op->detail, out); break;
     case CT_ring: say_ring(op->detail, out); break;
     case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
     case CT_copy: say_copy(op, op->detail, out); break;

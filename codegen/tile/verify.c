@@ -32,24 +32,27 @@ static bool define(verifier *x, const ct_value *values, uint32_t count, const ct
     return true;
 }
 
-/* Do the value's uses say what the operands say? */
-static bool knows_its_uses(const verifier *x, const ct_value *v)
+/* Are the uses in the list operands that are the value? *out_count: how many. */
+static bool has_true_uses(const ct_value *v, uint32_t *out_count)
 {
     ct_use *const *link = &v->uses;
-    uint32_t count = 0;
-    for (const ct_use *use = v->uses; use; link = &use->next, use = use->next, count++)
-        if (use->link != link || count == x->reads[v->id] || use->index >= use->op->operand_count
-            || use->op->operands[use->index] != v || &use->op->uses[use->index] != use)
+    *out_count = 0;
+    for (const ct_use *use = v->uses; use; link = &use->next, use = use->next, ++*out_count)
+        if (use->link != link || use->index >= use->op->operand_count || use->op->operands[use->index] != v
+            || &use->op->uses[use->index] != use)
             return false;
-    return count == x->reads[v->id];
+    return true;
 }
 
 /* Nothing behind the block can read them. */
 static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_op *op)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (!knows_its_uses(x, &values[i]))
+        uint32_t uses, reads = x->reads[values[i].id];
+        if (!has_true_uses(&values[i], &uses) || uses < reads)
             return ct_is_faulty(x->fault, op, "the uses of a value are not those that ops make of it");
+        if (uses > reads)
+            return ct_is_faulty(x->fault, op, "a value is read where it is not defined");
         x->visible[values[i].id] = NULL;
     }
     return true;
