@@ -522,7 +522,7 @@ void bc_op_printer_print_as(bc_op_printer *printer, const bc_op *op, const bc_op
     const bc_op_look *before = p->look; /* of an op around it */
     p->out = out;
     p->look = look;
-    print_words(p, op, format, bc_fits_format(format, p->m, like));
+    print_words(p, op, format, !like || bc_fits_format(format, p->m, like));
     p->look = before;
 }
 

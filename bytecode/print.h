@@ -22,7 +22,7 @@ bc_op_printer *bc_op_printer_new(const bc_module *m, const bc_function *f);
 void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out);
 /* An op that somebody has changed: its values and regions are none of the function's, so `look` says how they are
    written, a value with its %, a region with its braces. The results are left out. The form is the one that `like` has,
-   the op that it was. */
+   the op that it was; NULL: the short one. */
 typedef struct bc_op_look {
     void *user;
     void (*value)(void *user, const bc_value *value, bc_text *out);

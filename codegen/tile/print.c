@@ -147,11 +147,12 @@ static bc_value stand_in_value(const printer *p, const ct_value *v)
 static bc_block *stand_in_block(printer *p, const ct_block *block)
 {
     bc_block *made = bc_new(&p->scratch, bc_block, 1);
-    if (!made || !(made->args = bc_new(&p->scratch, bc_value, block->arg_count + 1u)))
+    bc_value *args = bc_new(&p->scratch, bc_value, block->arg_count + 1u);
+    if (!made || !args)
         return NULL;
-    made->first = block->from->first;
-    made->last = block->from->last;
-    made->parent = block->from->parent;
+    if (block->from)
+        *made = *block->from;
+    made->args = args;
     made->arg_count = block->arg_count;
     for (uint32_t i = 0; i < block->arg_count; i++)
         made->args[i] = stand_in_value(p, &block->args[i]);
@@ -165,7 +166,9 @@ static bc_op *stand_in(printer *p, const ct_op *op)
     bc_value *operands = bc_new(&p->scratch, bc_value, op->operand_count + 1u);
     if (!made || !operands)
         return NULL;
-    memcpy(bc_attrs(made), bc_attrs(op->from), op->from->attr_slots * sizeof(bc_attr));
+    bc_op_defaults(made);
+    if (op->opcode == op->from->opcode) /* else passes have made it for an op of another kind */
+        memcpy(bc_attrs(made), bc_attrs(op->from), op->from->attr_slots * sizeof(bc_attr));
     for (uint32_t i = 0; i < op->operand_count; i++) {
         operands[i] = stand_in_value(p, op->operands[i]);
         bc_operands(made)[i] = &operands[i];
@@ -216,7 +219,7 @@ static void put_op(printer *p, const ct_op *op)
     if (op->opcode >= OP_LIMIT)
         put_own(&l);
     else if ((l.stand_in = stand_in(p, op)))
-        bc_op_printer_print_as(p->words, l.stand_in, op->from, &look, p->out);
+        bc_op_printer_print_as(p->words, l.stand_in, op->opcode == op->from->opcode ? op->from : NULL, &look, p->out);
     else
         p->out->failed = true;
     if (l.has_comments)

@@ -125,6 +125,16 @@ static bool check_own(verifier *x, const ct_op *op)
     return true;
 }
 
+static bool ends_block(const ct_op *op)
+{
+    return op->opcode < OP_LIMIT && bc_ops[op->opcode].traits & BC_TERMINATOR;
+}
+
+static bool is_control(const ct_op *op)
+{
+    return ct_is_loop(op) || op->opcode == OP_if || ends_block(op);
+}
+
 static bool check_kind(verifier *x, const ct_op *op)
 {
     if (!op->from)
@@ -132,15 +142,12 @@ static bool check_kind(verifier *x, const ct_op *op)
     if (op->opcode >= OP_LIMIT)
         return check_own(x, op);
     const bc_op *from = op->from;
+    if (is_control(op)) /* passes make their own, for whatever op; what it has is checked with what it hands on */
+        return true;
     if (op->opcode != from->opcode || op->operand_count != from->operand_count || op->result_count != from->result_count
         || op->region_count != from->region_count)
         return ct_is_faulty(x->fault, op, "it is not like the op that it was made from");
     return true;
-}
-
-static bool ends_block(const ct_op *op)
-{
-    return op->opcode < OP_LIMIT && bc_ops[op->opcode].traits & BC_TERMINATOR;
 }
 
 /* ---- what is handed on ---- */
@@ -166,9 +173,10 @@ static bool check_terminator(verifier *x, const ct_op *op)
 
 static bool check_loop(verifier *x, const ct_op *loop)
 {
-    uint32_t is_for = loop->opcode == OP_for, first = ct_first_carried(loop), count = loop->operand_count - first;
-    const ct_block *body = loop->regions[0];
-    if (!body || body->arg_count != count + is_for || !same_types(loop->operands + first, body->args + is_for, count))
+    uint32_t is_for = loop->opcode == OP_for, first = is_for ? 3 : 0, count = loop->operand_count - first;
+    const ct_block *body = loop->region_count ? loop->regions[0] : NULL;
+    if (loop->operand_count < first || !body || body->arg_count != count + is_for
+        || !same_types(loop->operands + first, body->args + is_for, count))
         return ct_is_faulty(x->fault, loop, "what it starts with is not what its body takes");
     if (is_for && (count != loop->result_count || !same_types(loop->operands + first, loop->results, count)))
         return ct_is_faulty(x->fault, loop, "what it starts with is not what it ends with");
@@ -189,6 +197,8 @@ static bool check_op(verifier *x, const ct_op *op)
         return false;
     if (ct_is_loop(op) && !check_loop(x, op))
         return false;
+    if (op->opcode == OP_if && (op->operand_count != 1 || op->region_count < 1 || !op->regions[0]))
+        return ct_is_faulty(x->fault, op, "it has no condition or nothing to do");
     for (uint32_t i = 0; i < op->region_count; i++)
         if (op->regions[i] && !check_block(x, op->regions[i], op))
             return false;
