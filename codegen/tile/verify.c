@@ -58,6 +58,14 @@ static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_
     return true;
 }
 
+/* Operands that a copy has from its load and of which no register is read, so that they may come from the loop that it
+   runs ahead of: the load's token, since awaits put copies in order, and the view, which says how a tensor from outside
+   is cut into tiles. */
+static bool is_never_computed(const ct_op *op, const ct_value *v)
+{
+    return op->opcode == CT_copy && (v->type->kind == BC_TOKEN || bc_is_tile_view(v->type));
+}
+
 static bool read_operands(verifier *x, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -65,7 +73,7 @@ static bool read_operands(verifier *x, const ct_op *op)
         const ct_use *use = &op->uses[i];
         if (!v)
             return ct_is_faulty(x->fault, op, "an operand is missing");
-        if (v->id >= x->f->value_count || x->visible[v->id] != v)
+        if (v->id >= x->f->value_count || (x->visible[v->id] != v && !is_never_computed(op, v)))
             return ct_is_faulty(x->fault, op, "an operand is not defined in front of it");
         if (use->op != op || use->index != i)
             return ct_is_faulty(x->fault, op, "a use is not of its operand");
