@@ -48,11 +48,12 @@ ifneq ($(WERROR),0)
   WARN += -Werror
 endif
 OPT_release := -O2 -g
-OPT_debug   := -O0 -g3
-OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Builds that look for defects check the code generator's IR after every pass.
+OPT_debug   := -O0 -g3 -DTV_VERIFY_EACH
+OPT_asan    := -O1 -g -DTV_VERIFY_EACH -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 OPT_coverage := -O1 -g -fprofile-instr-generate -fcoverage-mapping
-OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_fuzz    := -O1 -g -DTV_VERIFY_EACH -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc warns about the code that its own sanitizer puts around shifts.
 WARN_asan   := -Wno-conversion -Wno-sign-conversion
 # Against what a file could do with a mistake of ours. Sanitizers have checks of their own, which FORTIFY_SOURCE hides.

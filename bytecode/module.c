@@ -360,7 +360,7 @@ int64_t bc_shape_elems(const int64_t *shape, uint32_t rank)
 
 /* ---- ops and blocks ---- */
 
-bc_op *bc_op_new(bc_module *m, bc_opcode opcode, uint32_t result_count, uint32_t operand_count)
+bc_op *bc_op_new_in(bc_arena *arena, bc_opcode opcode, uint32_t result_count, uint32_t operand_count)
 {
     const bc_op_info *info = &bc_ops[opcode];
     unsigned slots = info->attr_rows + (info->mode == BC_MODE_SEGMENTED ? 1u : 0u);
@@ -368,7 +368,7 @@ bc_op *bc_op_new(bc_module *m, bc_opcode opcode, uint32_t result_count, uint32_t
                   + operand_count * sizeof(bc_value *) + info->region_rows * sizeof(bc_block *);
     if (result_count > BC_MAX_OPERANDS || operand_count > BC_MAX_OPERANDS)
         return NULL;
-    bc_op *op = bc_arena_alloc(&m->arena, size, alignof(bc_op));
+    bc_op *op = bc_arena_alloc(arena, size, alignof(bc_op));
     if (!op)
         return NULL;
     op->opcode = (uint8_t)opcode;
@@ -382,6 +382,11 @@ bc_op *bc_op_new(bc_module *m, bc_opcode opcode, uint32_t result_count, uint32_t
         results[i].number = (uint16_t)i;
     }
     return op;
+}
+
+bc_op *bc_op_new(bc_module *m, bc_opcode opcode, uint32_t result_count, uint32_t operand_count)
+{
+    return bc_op_new_in(&m->arena, opcode, result_count, operand_count);
 }
 
 void bc_op_defaults(bc_op *op)

@@ -344,6 +344,8 @@ const bc_type *bc_type_tile(bc_module *m, const bc_type *elem, const int64_t *sh
 /* A new op that stands nowhere yet: results typed but without ids, operands and regions NULL, attributes zero (so
    optional pointers are absent; optional scalars must be set to BC_ABSENT by the caller where absent). */
 bc_op *bc_op_new(bc_module *m, bc_opcode opcode, uint32_t result_count, uint32_t operand_count);
+/* The same in memory of the caller's. */
+bc_op *bc_op_new_in(bc_arena *arena, bc_opcode opcode, uint32_t result_count, uint32_t operand_count);
 /* Sets every attribute slot to what an absent field means: defaults of the table, BC_ABSENT, NULL. */
 void bc_op_defaults(bc_op *op);
 void bc_block_append(bc_block *block, bc_op *op);

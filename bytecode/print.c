@@ -42,6 +42,14 @@ void bc_print_mark(bc_printer *p, const bc_op *op, int row, uint32_t index, size
     p->mark_len = p->out->len - start;
 }
 
+void bc_print_operand(bc_printer *p, const bc_value *value)
+{
+    if (p->look)
+        p->look->value(p->look->user, value, p->out);
+    else
+        bc_print_value(p->out, p->names, value);
+}
+
 /* ---- pieces ---- */
 
 static void print_operands(bc_printer *p, const bc_op *op, int row)
@@ -51,7 +59,7 @@ static void print_operands(bc_printer *p, const bc_op *op, int row)
         if (i)
             bc_text_puts(p->out, ", ");
         size_t start = p->out->len;
-        bc_print_value(p->out, p->names, bc_operands(op)[range.first + i]);
+        bc_print_operand(p, bc_operands(op)[range.first + i]);
         bc_print_mark(p, op, row, i, start);
     }
 }
@@ -152,12 +160,12 @@ static void print_args(bc_printer *p, const bc_op *op, const bc_piece *piece)
     for (uint32_t i = 0; i < count; i++) {
         if (i)
             bc_text_puts(p->out, ", ");
-        bc_print_value(p->out, p->names, bc_ref_value(op, piece->refs[0], i));
+        bc_print_operand(p, bc_ref_value(op, piece->refs[0], i));
         if (piece->kind != BC_PIECE_ASSIGN)
             continue;
         bc_text_puts(p->out, " = ");
         size_t start = p->out->len;
-        bc_print_value(p->out, p->names, bc_ref_value(op, piece->refs[1], i));
+        bc_print_operand(p, bc_ref_value(op, piece->refs[1], i));
         bc_print_mark(p, op, piece->refs[1].row, i, start);
     }
 }
@@ -175,7 +183,7 @@ static void print_sizes(bc_printer *p, const bc_op *op, const bc_piece *piece)
             continue;
         }
         size_t start = p->out->len;
-        bc_print_value(p->out, p->names, bc_ref_value(op, piece->refs[0], dynamic));
+        bc_print_operand(p, bc_ref_value(op, piece->refs[0], dynamic));
         bc_print_mark(p, op, piece->refs[0].row, dynamic++, start);
     }
 }
@@ -186,7 +194,7 @@ void bc_print_arguments(bc_printer *p, const bc_block *block, const bc_tagged *a
     for (uint32_t i = 0; i < block->arg_count; i++) {
         if (i)
             bc_text_puts(p->out, ", ");
-        bc_print_value(p->out, p->names, &block->args[i]);
+        bc_print_operand(p, &block->args[i]);
         bc_text_puts(p->out, ": ");
         bc_print_type(p->out, block->args[i].type, p->options.prefix);
         if (attrs && i < attrs->u.array.count && attrs->u.array.items[i].u.dict.count) {
@@ -245,6 +253,17 @@ static void print_formatted(bc_printer *p, const bc_op *op, const bc_format *for
 
 /* ---- ops and regions ---- */
 
+static void print_words(bc_printer *p, const bc_op *op, const bc_format *format, bool fits)
+{
+    if (fits) {
+        bc_text_puts(p->out, p->options.prefix ? "cuda_tile." : "");
+        bc_text_puts(p->out, bc_info(op)->name);
+        print_formatted(p, op, format);
+    } else {
+        bc_print_generic(p, op);
+    }
+}
+
 void bc_print_op(bc_printer *p, const bc_op *op)
 {
     const bc_format *format = bc_format_of(&p->formats, (bc_opcode)op->opcode);
@@ -256,13 +275,7 @@ void bc_print_op(bc_printer *p, const bc_op *op)
     bc_print_results(p->out, p->names, op);
     if (p->out->len > start)
         bc_text_puts(p->out, " = ");
-    if (bc_fits_format(format, p->m, op)) {
-        bc_text_puts(p->out, p->options.prefix ? "cuda_tile." : "");
-        bc_text_puts(p->out, bc_info(op)->name);
-        print_formatted(p, op, format);
-    } else {
-        bc_print_generic(p, op);
-    }
+    print_words(p, op, format, bc_fits_format(format, p->m, op));
     bc_print_location(p, op->loc);
 }
 
@@ -281,6 +294,10 @@ void bc_print_ops(bc_printer *p, const bc_block *block, bool skip_last)
 
 void bc_print_region(bc_printer *p, const bc_block *block, bool skip_last)
 {
+    if (p->look) {
+        p->look->region(p->look->user, block, p->out);
+        return;
+    }
     if (p->one_line) {
         bc_text_puts(p->out, "{...}");
         return;
@@ -493,9 +510,30 @@ void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out)
     bc_print_op(&printer->p, op);
 }
 
+void bc_op_printer_print_as(bc_op_printer *printer, const bc_op *op, const bc_op *like, const bc_op_look *look,
+                            bc_text *out)
+{
+    bc_printer *p = &printer->p;
+    const bc_format *format = bc_format_of(&p->formats, (bc_opcode)op->opcode);
+    if (!format) {
+        out->failed = true;
+        return;
+    }
+    const bc_op_look *before = p->look; /* of an op around it */
+    p->out = out;
+    p->look = look;
+    print_words(p, op, format, !like || bc_fits_format(format, p->m, like));
+    p->look = before;
+}
+
 void bc_op_printer_value(const bc_op_printer *printer, const bc_value *value, bc_text *out)
 {
     bc_print_value(out, printer->p.names, value);
+}
+
+void bc_op_printer_results(const bc_op_printer *printer, const bc_op *op, bc_text *out)
+{
+    bc_print_results(out, printer->p.names, op);
 }
 
 void bc_op_printer_free(bc_op_printer *printer)

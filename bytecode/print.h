@@ -20,8 +20,20 @@ void bc_print_op_text(const bc_module *m, const bc_function *f, const bc_op *op,
 typedef struct bc_op_printer bc_op_printer;
 bc_op_printer *bc_op_printer_new(const bc_module *m, const bc_function *f);
 void bc_op_printer_print(bc_op_printer *printer, const bc_op *op, bc_text *out);
+/* An op that somebody has changed: its values and regions are none of the function's, so `look` says how they are
+   written, a value with its %, a region with its braces. The results are left out. The form is the one that `like` has,
+   the op that it was; NULL: the short one. */
+typedef struct bc_op_look {
+    void *user;
+    void (*value)(void *user, const bc_value *value, bc_text *out);
+    void (*region)(void *user, const bc_block *block, bc_text *out);
+} bc_op_look;
+void bc_op_printer_print_as(bc_op_printer *printer, const bc_op *op, const bc_op *like, const bc_op_look *look,
+                            bc_text *out);
 /* One of the function's values as an operand. */
 void bc_op_printer_value(const bc_op_printer *printer, const bc_value *value, bc_text *out);
+/* The results of one of the function's ops as they stand in front of it. */
+void bc_op_printer_results(const bc_op_printer *printer, const bc_op *op, bc_text *out);
 void bc_op_printer_free(bc_op_printer *printer);
 
 /* tile<4x8xf32>; prefix: !cuda_tile.tile<4x8xf32>. */

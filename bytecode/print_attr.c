@@ -197,7 +197,7 @@ static void print_payload(bc_text *out, const bc_type *t)
         print_shape(out, t);
         bc_print_type(out, t->elem, false);
     }
-    if (t->ptr_attr == BC_NO_PTR_ATTR)
+    if ((t->kind != BC_PTR && t->kind != BC_TENSOR_VIEW) || t->ptr_attr == BC_NO_PTR_ATTR)
         return;
     bc_text_puts(out, t->kind == BC_PTR ? ", " : ", #cuda_tile.ptr_attr");
     bc_text_printf(out, "<%s>", bc_enum_text(BC_ENUM_PtrAttr, t->ptr_attr));

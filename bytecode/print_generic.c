@@ -96,7 +96,7 @@ static void print_generic_regions(bc_printer *p, const bc_op *op)
         bc_text_puts(p->out, i ? ", " : " (");
         const bc_block *block = bc_regions(op)[i];
         if (p->one_line) {
-            bc_text_puts(p->out, "{...}");
+            bc_print_region(p, block, false);
             continue;
         }
         bc_text_char(p->out, '{');
@@ -133,7 +133,7 @@ static void print_generic_operands(bc_printer *p, const bc_op *op)
         if (i)
             bc_text_puts(p->out, ", ");
         size_t start = p->out->len;
-        bc_print_value(p->out, p->names, bc_operands(op)[i]);
+        bc_print_operand(p, bc_operands(op)[i]);
         if (op == p->marked) {
             int row;
             unsigned index;

@@ -22,7 +22,8 @@ typedef struct bc_printer {
     /* with debug_info */
     const bc_aliases *aliases;
     /* for the text of one op */
-    bool one_line; /* {...} for regions */
+    bool one_line;          /* {...} for regions */
+    const bc_op_look *look; /* NULL: names and regions are the module's */
     const bc_op *marked;
     int row;
     unsigned index;
@@ -33,6 +34,8 @@ typedef struct bc_printer {
 void bc_print_region(bc_printer *p, const bc_block *block, bool skip_last);
 /* Prints the op, with its regions, without indentation before and newline after it. */
 void bc_print_op(bc_printer *p, const bc_op *op);
+/* The name of a value that an op has or takes. */
+void bc_print_operand(bc_printer *p, const bc_value *value);
 /* Newline and indentation. */
 void bc_print_newline(bc_printer *p);
 /* Hands out to the sink when it has grown. */

@@ -131,7 +131,7 @@ static void assign_map(cg_func *c, const ct_op *op)
 static cg_hook *const hooks[CT_LIMIT] = {
 #define HOOK(name) [OP_##name] = cg_assign_##name,
 #include "codegen/hooks.def"
-#define TOP(name, text) [CT_##name] = cg_assign_##name,
+#define TOP(name, ring, operands, more, results, text) [CT_##name] = cg_assign_##name,
 #include "codegen/tile/ops.def"
 };
 

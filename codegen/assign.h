@@ -30,7 +30,7 @@ bool cg_is_cheap_map(bc_opcode opcode);
 /* Hooks of the layouts pass. */
 #define HOOK(name) cg_hook cg_assign_##name;
 #include "codegen/hooks.def"
-#define TOP(name, text) cg_hook cg_assign_##name;
+#define TOP(name, ring, operands, more, results, text) cg_hook cg_assign_##name;
 #include "codegen/tile/ops.def"
 
 #endif

@@ -308,7 +308,7 @@ void cg_put_kernel(cg_func *c, bc_text *out)
     bc_text_puts(out, "}\n\n");
 }
 
-static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *out)
+static tv_status compile_function(cg_func *c, const cg_watch *watch, bc_text *out)
 {
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
     bc_text *const texts[] = {&c->prologue, &c->body, &c->module_text};
@@ -322,9 +322,9 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
     c->warp_bits = choose_warps(c, &strip_bits);
     cg_strips_begin(c, strip_bits);
     c->params_apart = arrays_are_apart(c->m, c->f);
-    cg_run_passes(c, dumps);
+    cg_run_passes(c, watch);
     cg_strips_end(c);
-    if (!c->failed)
+    if (!c->failed && !watch->stops)
         cg_put_kernel(c, out);
     if (!c->failed && (c->prologue.failed || c->body.failed || c->module_text.failed || c->arena.failed))
         c->status = TV_NO_MEMORY;
@@ -337,10 +337,10 @@ static tv_status compile_function(cg_func *c, const cg_dumps *dumps, bc_text *ou
 
 /* Loops are pipelined at all levels but TV_OPT_NONE, unless that leaves too little shared memory for what is in them,
    which only an attempt shows: a silent one, so that dumps and remarks tell of the code that comes out. start: as an
-   attempt begins. */
-static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_text *out, uint8_t *ptx)
+   attempt begins. The attempt ends where the passes are to stop, too, so that nothing is said of later ones. */
+static tv_status compile_kernel(const cg_func *start, const cg_watch *watch, bc_text *out, uint8_t *ptx)
 {
-    bool talks = cg_remarks_wanted(start) || dumps->passes,
+    bool talks = cg_remarks_wanted(start) || watch->dumps || watch->times,
          is_plain = start->options && start->options->opt_level == TV_OPT_NONE;
     tv_compile_options options = start->options ? *start->options : (tv_compile_options){0};
     options.remarks = (tv_remark_sink){0};
@@ -349,14 +349,15 @@ static tv_status compile_kernel(const cg_func *start, const cg_dumps *dumps, bc_
     cg_func c = *start;
     c.options = &options;
     c.plain_loops = is_plain;
-    tv_status status = compile_function(&c, &(cg_dumps){0}, out);
+    cg_watch silent = cg_watch_in_silence(watch);
+    tv_status status = compile_function(&c, &silent, out);
     if (c.is_tight || (talks && status == TV_OK)) {
         is_plain = is_plain || c.is_tight;
         *start->emitted = emitted;
         out->len = length;
         c = *start;
         c.plain_loops = is_plain;
-        status = compile_function(&c, dumps, out);
+        status = compile_function(&c, watch, out);
     }
     *ptx = c.ptx > *ptx ? c.ptx : *ptx;
     return status;
@@ -390,8 +391,8 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
         bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no code for '%s'; there is for%s", name, target_names);
         return TV_USAGE;
     }
-    cg_dumps dumps;
-    tv_status status = cg_dumps_of(m, options, sink, &dumps);
+    cg_watch watch;
+    tv_status status = cg_watch_of(m, options, sink, &watch);
     if (status != TV_OK)
         return status;
     bc_text kernels, text;
@@ -413,7 +414,7 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
                      .text_before = kernels.len,
                      .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
-            status = compile_kernel(&c, &dumps, &kernels, &ptx);
+            status = compile_kernel(&c, &watch, &kernels, &ptx);
     }
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
         char message[160];
@@ -427,7 +428,9 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
                    ptx % 10u, target->name);
     bc_text_str(&text, bc_text_get(&kernels));
     put_files(&files, &text);
-    if (status == TV_OK)
+    if (status == TV_OK && watch.stops)
+        status = kernels.failed ? TV_NO_MEMORY : TV_OK;
+    else if (status == TV_OK)
         status = text.failed || kernels.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
     bc_arena_release(&arena);
     bc_text_release(&kernels);

@@ -1,74 +1,100 @@
 /* What the printers of passes share, and the printer of the last pass. */
-#include "bytecode/print.h"
+#include "codegen/groups.h"
+#include "codegen/mma.h"
 #include "codegen/pass.h"
+#include "codegen/ring.h"
+#include "codegen/tile/print.h"
 
-/* An op of the tile IR: what it does, and the op that it does it for. */
-static void dump_own(bc_op_printer *printer, const ct_op *op, bc_text *out)
+typedef struct dumping {
+    cg_func *c;
+    cg_describe_fn *describe;
+} dumping;
+
+/* ---- what an op's detail says ---- */
+
+static void say_ring(const cg_ring *ring, bc_text *out)
 {
-    bc_text_printf(out, "%s of ", ct_op_name(op));
-    bc_op_printer_print(printer, op->from, out);
+    bc_text_printf(out, "%u slots of %u bytes for %u loads", ring->slots, ring->slot_bytes, ring->load_count);
+    if (ring->parts)
+        bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
+    bc_text_puts(out, ring->async ? ", read by wgmma" : "");
+    bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
+    bc_text_puts(out, ring->by_groups ? ", between groups" : "");
 }
 
-static const bc_value *source_of(const ct_value *v)
+/* Of a loop, which has got what is in it or is about to. */
+static void say_plan(const cg_ring *ring, bc_text *out)
 {
-    return v->op ? &bc_results(v->op->from)[v->number] : &v->block->from->args[v->number];
+    bc_text_puts(out, "loads run ahead: ");
+    say_ring(ring, out);
 }
 
-static void dump_value(cg_func *c, const bc_op_printer *printer, const ct_value *v, uint32_t depth,
-                       cg_describe_fn *describe, bc_text *words, bc_text *out)
+static void say_load(const cg_ring_load *load, bc_text *out)
 {
-    bc_text_clear(words);
-    if (v->type == &ct_own_type || (v->op && v->op->opcode >= OP_LIMIT))
+    bc_text_printf(out, "%u bytes at %u", cg_stage_bytes(&load->stage), load->offset);
+}
+
+static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)
+{
+    say_load(copy->load, out);
+    if (cg_ring_of(op, op->from->operand_count)->parts)
+        bc_text_printf(out, ", part %u", copy->part);
+}
+
+static void say_groups(const cg_groups *groups, bc_text *out)
+{
+    if (groups->launched)
+        bc_text_printf(out, "registers of a thread: %u, then %u and %u", groups->launched, groups->consumers,
+                       groups->producers);
+}
+
+static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
+{
+    if (part)
+        bc_text_printf(out, "part %u of %u of K", part->number, 1u << part->bits);
+    if (op->in_flight)
+        bc_text_printf(out, "%sin flight", out->len ? ", " : "");
+    if (op->in_place)
+        bc_text_printf(out, "%sin place", out->len ? ", " : "");
+}
+
+static void say_op(void *user, const ct_op *op, bc_text *out)
+{
+    (void)user;
+    if (cg_is_product(op))
+        say_product(op, op->detail, out);
+    if (!op->detail)
         return;
-    describe(c, v, words);
-    if (!words->len)
-        return;
-    bc_text_printf(out, "%*s", (int)(2 * depth + 6), "");
-    bc_op_printer_value(printer, source_of(v), out);
-    bc_text_puts(out, ": ");
-    bc_text_str(out, bc_text_get(words));
-    bc_text_char(out, '\n');
+    switch ((int)op->opcode) {
+    case OP_for: say_plan(op->detail, out); break;
+    case CT_ring: say_ring(op->detail, out); break;
+    case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
+    case CT_copy: say_copy(op, op->detail, out); break;
+    case CT_staged: say_load(op->detail, out); break;
+    case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->groups); break;
+    case CT_groups: say_groups(op->detail, out); break;
+    default: break;
+    }
+}
+
+/* ---- values ---- */
+
+static void say_value(void *user, const ct_value *v, bc_text *out)
+{
+    const dumping *d = user;
+    if (v->type != &ct_own_type)
+        d->describe(d->c, v, out);
 }
 
 void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
 {
-    const ct_block *body = c->ir->body;
-    bc_text words;
-    bc_op_printer *printer = bc_op_printer_new(c->m, c->f);
-    bc_text_init(&words, &c->m->arena.allocator);
-    if (!printer)
-        out->failed = true;
-    for (uint32_t i = 0; printer && i < body->arg_count; i++)
-        dump_value(c, printer, &body->args[i], 0, describe, &words, out);
-    for (const ct_op *op = body->first; printer && op; op = ct_next_op(op, body)) {
-        uint32_t depth = 0;
-        for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-            depth++;
-        bc_text_printf(out, "%*s", (int)(2 * depth + 2), "");
-        if (op->opcode < OP_LIMIT)
-            bc_op_printer_print(printer, op->from, out);
-        else
-            dump_own(printer, op, out);
-        bc_text_char(out, '\n');
-        for (uint32_t i = 0; i < op->result_count; i++)
-            dump_value(c, printer, &ct_results(op)[i], depth, describe, &words, out);
-        for (uint32_t r = 0; r < op->region_count; r++)
-            for (uint32_t i = 0; ct_regions(op)[r] && i < ct_regions(op)[r]->arg_count; i++)
-                dump_value(c, printer, &ct_regions(op)[r]->args[i], depth, describe, &words, out);
-    }
-    out->failed = out->failed || words.failed;
-    bc_text_release(&words);
-    bc_op_printer_free(printer);
-}
-
-static void say_nothing(cg_func *c, const ct_value *v, bc_text *out)
-{
-    (void)c, (void)v, (void)out;
+    dumping d = {.c = c, .describe = describe};
+    ct_print(c->m, c->ir, &(ct_comments){.user = &d, .value = describe ? say_value : NULL, .op = say_op}, out);
 }
 
 void cg_dump_ops(cg_func *c, bc_text *out)
 {
-    cg_dump_values(c, say_nothing, out);
+    cg_dump_values(c, NULL, out);
 }
 
 void cg_dump_lower(cg_func *c, bc_text *out)

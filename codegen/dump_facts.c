@@ -28,6 +28,8 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
 {
     (void)c;
     const cg_fact *f = v->fact;
+    if (!f)
+        return;
     if (f->constant)
         bc_text_printf(out, "constant %lld", (long long)f->value);
     else if (f->divisor == CG_DIVISOR_OF_ZERO)

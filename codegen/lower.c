@@ -9,7 +9,7 @@
 static cg_hook *const hooks[CT_LIMIT] = {
 #define HOOK(name) [OP_##name] = cg_lower_##name,
 #include "codegen/hooks.def"
-#define TOP(name, text) [CT_##name] = cg_lower_##name,
+#define TOP(name, ring, operands, more, results, text) [CT_##name] = cg_lower_##name,
 #include "codegen/tile/ops.def"
 };
 

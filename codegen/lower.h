@@ -321,7 +321,7 @@ void cg_inline_region(cg_func *c, const ct_block *block, const cg_val *args, cg_
 typedef void cg_hook(cg_func *c, const ct_op *op);
 #define HOOK(name) cg_hook cg_lower_##name;
 #include "codegen/hooks.def"
-#define TOP(name, text) cg_hook cg_lower_##name;
+#define TOP(name, ring, operands, more, results, text) cg_hook cg_lower_##name;
 #include "codegen/tile/ops.def"
 
 #endif

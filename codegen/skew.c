@@ -16,6 +16,9 @@
                                                 }
 
    Every number is computed as before. Nothing is in flight where an iteration ends: ptxas would wait for it. */
+#include <stdalign.h>
+#include <string.h>
+
 #include "codegen/assign.h"
 #include "codegen/facts.h"
 #include "codegen/mma.h"
@@ -346,6 +349,13 @@ static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
     uint32_t count = x->loop->result_count;
     x->out = block;
     put_prologue(x, counter);
+    size_t size = x->map.count * sizeof *x->map.to;
+    ct_value **of_first = bc_arena_alloc(x->f->arena, size, alignof(ct_value *));
+    if (!of_first) {
+        cg_no_memory(x->c);
+        return;
+    }
+    memcpy(of_first, x->map.to, size);
     ct_op *later = x->c->failed ? NULL : append(x, cg_later_new(x->c, x->loop, x->loop->operands[0], 1)),
           *loop = later ? put_loop(x, &later->results[0]) : NULL;
     ct_value **results = bc_new(x->f->arena, ct_value *, count + 1u);
@@ -353,6 +363,7 @@ static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
         cg_no_memory(x->c);
         return;
     }
+    x->map.to = of_first; /* of the last iteration nothing is seen here but what lies in the ring */
     ct_op *product = copy_second(x, &loop->results[count], &loop->results[x->carried]);
     copy(x, x->second->next);
     for (uint32_t i = 0; i < count; i++)

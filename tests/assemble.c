@@ -75,8 +75,8 @@ static bool compile(driver *d, const corpus_case *c, const cg_target *target, bc
     if (status == TV_OK)
         status = tv_module_verify(m, &(tv_verify_options){.max_errors = 1}, sink);
     if (status == TV_OK)
-        status = tv_compile_ptx(m, &(tv_compile_options){.target = target->name, .opt_level = 3}, sink,
-                                (tv_writer){.user = out, .write = bc_text_append});
+        status = tv_compile_ptx(m, &(tv_compile_options){.target = target->name, .opt_level = 3, .verify_each = true},
+                                sink, (tv_writer){.user = out, .write = bc_text_append});
     tv_module_close(m);
     free(bytes);
     bool may = target->sm >= c->needs_sm;

@@ -284,8 +284,9 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     bc_text ptx;
     char error[400];
     bc_text_init(&ptx, NULL);
-    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3}, sink,
-                                      (tv_writer){&ptx, bc_text_append});
+    tv_status status =
+        tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3, .verify_each = true}, sink,
+                       (tv_writer){&ptx, bc_text_append});
     ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
     if (status == TV_OK && !sim) {
         problem(a, "    PTX: %s\n", error);
@@ -367,8 +368,9 @@ static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const
     bc_text ptx;
     gpu_module *loaded = NULL;
     bc_text_init(&ptx, NULL);
-    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3}, sink,
-                                      (tv_writer){&ptx, bc_text_append});
+    tv_status status =
+        tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3, .verify_each = true}, sink,
+                       (tv_writer){&ptx, bc_text_append});
     bool ok = status == TV_OK && gpu_load(ptx.ptr, &loaded);
     for (size_t i = 0; i < c->param_count && ok; i++)
         if (c->params[i].kind == CASE_LIST)

@@ -178,7 +178,7 @@ static void check_expose(subject *s, const bc_text *bytes)
 
 static void check_compiles(subject *s, const tv_module *m, const char *target)
 {
-    const tv_compile_options options = {.target = target, .opt_level = 3};
+    const tv_compile_options options = {.target = target, .opt_level = 3, .verify_each = true};
     bc_text first, second;
     bc_text_init(&first, NULL);
     bc_text_init(&second, NULL);

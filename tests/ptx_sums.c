@@ -39,7 +39,9 @@ typedef struct run {
 
 static bool compile(const tv_module *m, const struct pair *pair, bc_text *out)
 {
-    const tv_compile_options options = {.target = pair->target, .opt_level = TV_OPT_LEVEL(pair->level)};
+    const tv_compile_options options = {.target = pair->target,
+                                        .opt_level = TV_OPT_LEVEL(pair->level),
+                                        .verify_each = true};
     return tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){.user = out, .write = bc_text_append}) == TV_OK;
 }
 

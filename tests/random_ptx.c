@@ -517,7 +517,9 @@ static void run_kernel(uint64_t seed, const char *target, const tv_module *plain
     bc_text_init(&changed, NULL);
     bc_text_init(&text, NULL);
     tv_module *m = exposed(bytes, &changed, &w, &sources, &source_count, seed);
-    const tv_compile_options options = {.target = target, .opt_level = TV_OPT_LEVEL((unsigned)(seed % 4))};
+    const tv_compile_options options = {.target = target,
+                                        .opt_level = TV_OPT_LEVEL((unsigned)(seed % 4)),
+                                        .verify_each = true};
     tv_status status = m ? tv_compile_ptx(m, &options, (tv_sink){&f, note}, (tv_writer){&text, bc_text_append})
                          : TV_INVALID;
     if (m && status != TV_OK)

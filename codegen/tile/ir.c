@@ -27,10 +27,44 @@ ct_op *ct_next_op(const ct_op *op, const ct_block *root)
     }
 }
 
+uint32_t ct_first_carried(const ct_op *loop)
+{
+    return loop->opcode == OP_for ? ct_for_inits(loop).first : 0;
+}
+
+/* Arguments that are carried from one iteration to the next. */
+static ct_value *carried_arguments(const ct_op *loop, uint32_t *out_count)
+{
+    const ct_block *body = loop->regions[0];
+    uint32_t first = loop->opcode == OP_for;
+    *out_count = body->arg_count - first;
+    return body->args + first;
+}
+
+static ct_value *results_of(const ct_op *op, uint32_t *out_count)
+{
+    *out_count = op->result_count;
+    return op->results;
+}
+
+ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
+{
+    const ct_op *parent = op->block->parent;
+    if (op->opcode == OP_yield)
+        return parent && parent->opcode == OP_if ? results_of(parent, out_count) : NULL;
+    if (op->opcode != OP_continue && op->opcode != OP_break)
+        return NULL;
+    while (parent && !ct_is_loop(parent))
+        parent = parent->block->parent;
+    if (!parent)
+        return NULL;
+    return op->opcode == OP_break ? results_of(parent, out_count) : carried_arguments(parent, out_count);
+}
+
 const char *ct_op_name(const ct_op *op)
 {
     static const char *const own[] = {
-#define TOP(name, text) [CT_##name - OP_LIMIT] = #name,
+#define TOP(name, ring, operands, more, results, text) [CT_##name - OP_LIMIT] = #name,
 #include "codegen/tile/ops.def"
     };
     return op->opcode < OP_LIMIT ? bc_ops[op->opcode].name : own[op->opcode - OP_LIMIT];

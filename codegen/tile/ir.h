@@ -13,7 +13,7 @@
 
 typedef enum ct_opcode {
     CT_BEFORE_FIRST = OP_LIMIT - 1,
-#define TOP(name, text) CT_##name,
+#define TOP(name, ring, operands, more, results, text) CT_##name,
 #include "codegen/tile/ops.def"
     CT_LIMIT
 } ct_opcode;
@@ -133,6 +133,15 @@ static inline ct_block **ct_regions(const ct_op *op)
 }
 /* The op after this one in pre-order, within `root`; NULL: it was the last. */
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+/* Of a terminator: what its operands become, in their order, which are arguments of its loop or results of the op that
+   it ends a region of. NULL: they become none of either, or there is no such op. */
+ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
+/* Of a loop: which operand is the first that it carries. Its arguments begin with the counter if it has one. */
+uint32_t ct_first_carried(const ct_op *loop);
+static inline bool ct_is_loop(const ct_op *op)
+{
+    return op->opcode == OP_for || op->opcode == OP_loop;
+}
 /* Its name in texts. */
 const char *ct_op_name(const ct_op *op);
 

@@ -16,30 +16,12 @@ static void need(pruning *p, const ct_value *v)
     p->needed[v->id] = true;
 }
 
-static bool is_loop(const ct_op *op)
-{
-    return op->opcode == OP_for || op->opcode == OP_loop;
-}
-
-/* The loop that a `continue` or `break` is of. */
-static ct_op *loop_of(const ct_op *op)
-{
-    ct_op *loop = op->block->parent;
-    while (!is_loop(loop))
-        loop = loop->block->parent;
-    return loop;
-}
-
 /* The value that operand i of a terminator becomes; NULL: the op hands nothing on that may be dropped. */
 static ct_value *handed_to(const ct_op *op, uint32_t i)
 {
-    ct_op *parent = op->block->parent;
-    switch ((int)op->opcode) {
-    case OP_continue: parent = loop_of(op); return &parent->regions[0]->args[i + (parent->opcode == OP_for)];
-    case OP_break: return &loop_of(op)->results[i];
-    case OP_yield: return parent && parent->opcode == OP_if ? &parent->results[i] : NULL;
-    default: return NULL;
-    }
+    uint32_t count;
+    ct_value *targets = ct_targets(op, &count);
+    return targets ? &targets[i] : NULL;
 }
 
 /* Does the op leave `outer`, which it is in? */
@@ -50,9 +32,9 @@ static bool leaves(const ct_op *op, const ct_op *outer)
     if (op->opcode != OP_continue && op->opcode != OP_break)
         return false;
     for (const ct_op *p = op->block->parent; p != outer; p = p->block->parent)
-        if (is_loop(p))
+        if (ct_is_loop(p))
             return false;
-    return !is_loop(outer);
+    return !ct_is_loop(outer);
 }
 
 static bool is_needed(const pruning *p, const ct_op *op)
@@ -86,15 +68,13 @@ static void need_carried(pruning *p, const ct_op *loop, uint32_t first)
 
 static void need_operands(pruning *p, const ct_op *op)
 {
-    uint32_t count = op->opcode == OP_for    ? ct_operand_range(op, F_for_init_values).first
-                     : op->opcode == OP_loop ? 0
-                                             : op->operand_count;
+    uint32_t count = ct_is_loop(op) ? ct_first_carried(op) : op->operand_count;
     for (uint32_t i = 0; i < count; i++) {
         const ct_value *to = handed_to(op, i);
         if (!to || p->needed[to->id])
             need(p, op->operands[i]);
     }
-    if (is_loop(op))
+    if (ct_is_loop(op))
         need_carried(p, op, count);
 }
 
@@ -114,15 +94,15 @@ static void retype(const pruning *p, ct_value *values, uint32_t count)
 
 static void tidy_op(const pruning *p, ct_op *op, ct_value *nothing)
 {
-    uint32_t first = op->opcode == OP_for ? ct_operand_range(op, F_for_init_values).first : 0;
+    uint32_t first = ct_first_carried(op);
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (handed_to(op, i))
             drop(handed_to(op, i), op, i, nothing, p);
-        else if (is_loop(op) && i >= first)
+        else if (ct_is_loop(op) && i >= first)
             drop(&op->regions[0]->args[i - first + (op->opcode == OP_for)], op, i, nothing, p);
-    if (is_loop(op))
+    if (ct_is_loop(op))
         retype(p, op->regions[0]->args + (op->opcode == OP_for), op->regions[0]->arg_count - (op->opcode == OP_for));
-    if (is_loop(op) || op->opcode == OP_if)
+    if (ct_is_loop(op) || op->opcode == OP_if)
         retype(p, op->results, op->result_count);
 }
 

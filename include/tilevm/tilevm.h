@@ -204,8 +204,8 @@ enum { TV_OPT_DEFAULT = 0, TV_OPT_NONE = 100 };
 /* The option for level n, 0 to 3, as users write it. */
 #define TV_OPT_LEVEL(n) ((n) ? (n) : (unsigned)TV_OPT_NONE)
 
-/* All zero, or NULL in their place: sm_80, the default level, no line numbers, any PTX version, no dumps, no remarks.
- */
+/* All zero, or NULL in their place: sm_80, the default level, no line numbers, any PTX version, no dumps, no remarks,
+   all passes, unchecked and untimed. New fields come last, and zero is what there was before them. */
 typedef struct tv_compile_options {
     const char *target;     /* "sm_90"; NULL: sm_80 */
     unsigned opt_level;     /* TV_OPT_DEFAULT, 1 to 3 or TV_OPT_NONE */
@@ -215,6 +215,9 @@ typedef struct tv_compile_options {
                                symbol or function name: what they found goes to dump as text; NULL: nothing does */
     tv_writer dump;
     tv_remark_sink remarks; /* zero: remarks are not even made */
+    const char *stop_after; /* name of the pass that is the last to run, and nothing is written; NULL: all run */
+    bool verify_each;       /* check after every pass that what it leaves makes sense */
+    bool time_passes;       /* a line to dump for each pass and kernel: how long it took */
 } tv_compile_options;
 
 /* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name
@@ -229,7 +232,8 @@ const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version);
 /* Writes the kernels of a verified module as PTX text, without a zero byte at its end. Same module and options, same
    bytes. options may be NULL.
    TV_USAGE: not verified, or an option makes no sense; TV_UNSUPPORTED: the target cannot do it, or this build not yet;
-   the sink names the op. TV_IO: the writer refused. */
+   the sink names the op. TV_IO: the writer refused. TV_INVALID: verify_each has found a defect of ours, which the sink
+   describes. */
 tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *options, tv_sink sink, tv_writer out);
 
 /* ---- signatures --------------------------------------------------------------------------------------------- */

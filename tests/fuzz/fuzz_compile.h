@@ -72,6 +72,7 @@ static inline tv_status fuzz_compile(const tv_module *m, const tv_compile_option
 {
     fuzz_listener l = {0};
     tv_compile_options heard = *options;
+    heard.verify_each = true;
     if (options->dump_after) {
         heard.dump = (tv_writer){&l, fuzz_hear_dump};
         heard.remarks = (tv_remark_sink){&l, fuzz_hear_remark};

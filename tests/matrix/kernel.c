@@ -569,7 +569,8 @@ static tv_status run_ptx(mx_kernel *k, const tv_module *m)
 {
     bc_text text;
     bc_text_init(&text, NULL);
-    tv_status status = tv_compile_ptx(m, &(tv_compile_options){.target = ptx_target, .opt_level = 3},
+    tv_status status = tv_compile_ptx(m,
+                                      &(tv_compile_options){.target = ptx_target, .opt_level = 3, .verify_each = true},
                                       (tv_sink){&k->findings, keep_finding}, (tv_writer){&text, bc_text_append});
     if (status == TV_OK)
         status = on_gpu ? run_gpu(k, &text) : run_simulator(k, &text);

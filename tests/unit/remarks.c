@@ -147,6 +147,31 @@ static bool refuse(void *user, const void *bytes, size_t size)
     return false;
 }
 
+/* A line for each pass with time_passes; no PTX with stop_after. */
+static void check_passes(const tv_module *m)
+{
+    bc_text times, ptx;
+    unsigned lines = 0, passes = 0;
+#define PASS(name, needs, gives, keeps, summary) passes++;
+#include "codegen/passes.def"
+    bc_text_init(&times, NULL);
+    bc_text_init(&ptx, NULL);
+    tv_compile_options options = {.time_passes = true, .verify_each = true, .dump = {&times, bc_text_append}};
+    CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&ptx, bc_text_append}) == TV_OK && ptx.len);
+    for (const char *at = times.ptr; at && *at; at = strchr(at, '\n') + 1)
+        lines += strncmp(at, "// time: ", 9) == 0 && strstr(at, " us ");
+    CHECK_MSG(lines == passes, "%u lines", lines);
+    bc_text_clear(&ptx);
+    bc_text_clear(&times);
+    options.stop_after = "facts";
+    CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, refuse}) == TV_OK);
+    CHECK(times.ptr && strstr(times.ptr, " facts ") && !strstr(times.ptr, " lower "));
+    options.stop_after = "all";
+    CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){&ptx, bc_text_append}) == TV_USAGE && !ptx.len);
+    bc_text_release(&times);
+    bc_text_release(&ptx);
+}
+
 static void check_generator(void)
 {
     static const char source[] = "entry @k(%p: tile<ptr<i32>>, %a: tile<i32>) {\n"
@@ -166,6 +191,7 @@ static void check_generator(void)
     CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) == TV_USAGE);
     options.dump_after = "lower,none";
     CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) == TV_USAGE);
+    check_passes(m);
     tv_module_close(m);
     bc_text_release(&s.messages);
 }

@@ -17,6 +17,9 @@ enum {
     OPT_LINES,
     OPT_PTX_VERSION,
     OPT_DUMP,
+    OPT_STOP,
+    OPT_VERIFY_EACH,
+    OPT_TIME_PASSES,
     OPT_REMARKS,
     OPT_REMARK_FORMAT,
     OPT_REMARKS_OUTPUT,
@@ -28,7 +31,7 @@ enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
 #define FORMS "ptx|cubin"
 #define REMARK_FORMS "text|yaml"
 
-#define PASS(name, summary) "\n  " #name ": " summary
+#define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
 static const char dump_help[] = "print what passes have found to standard error; LIST: names with commas\n"
                                 "between or all, and @KERNEL for one kernel only"
 #include "codegen/passes.def"
@@ -55,6 +58,9 @@ static const cli_option options[] = {
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
     {OPT_JSON, 'J', "json", NULL, "print JSON: what was written, and the diagnostics"},
     {OPT_DUMP, 0, "dump-after", "LIST", dump_help},
+    {OPT_STOP, 0, "stop-after", "PASS", "run the passes up to PASS, for dumps and remarks, and write nothing"},
+    {OPT_VERIFY_EACH, 0, "verify-each", NULL, "check after every pass that what it leaves makes sense"},
+    {OPT_TIME_PASSES, 0, "time-passes", NULL, "print how long each pass took for each kernel to standard error"},
     {0}};
 
 static int run(cli_args *args);
@@ -124,6 +130,9 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_LINES: job->compile.line_info = true; return true;
     case OPT_PTX_VERSION: return take_ptx_version(job, value);
     case OPT_DUMP: job->compile.dump_after = value; return true;
+    case OPT_STOP: job->compile.stop_after = value; return true;
+    case OPT_VERIFY_EACH: job->compile.verify_each = true; return true;
+    case OPT_TIME_PASSES: job->compile.time_passes = true; return true;
     case OPT_JSON: job->json = true; return true;
     case OPT_EXPLAIN: job->remarks.summary = &job->summary; return true;
     case OPT_REMARKS: return take_remarks(job, value);
@@ -266,9 +275,10 @@ static int compile_for(compile_job *job, const char *target)
         code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink,
                                           (tv_writer){.user = &ptx, .write = bc_text_append}),
                            job->input);
-    if (code == CLI_OK && job->emit == EMIT_CUBIN)
+    bool writes = !job->compile.stop_after;
+    if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
-    if (code == CLI_OK)
+    if (code == CLI_OK && writes)
         code = write_output(job, target, bc_text_get(job->emit == EMIT_CUBIN ? &cubin : &ptx));
     print_remarks(job);
     bc_text_release(&ptx);
@@ -290,8 +300,9 @@ static void add_target(compile_job *job, const char *target, int code)
     cJSON *item = json_object(&job->doc, job->target_list, NULL);
     json_text(&job->doc, item, "target", target);
     json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
-    json_bool(&job->doc, item, "written", code == CLI_OK);
-    if (code == CLI_OK)
+    bool written = code == CLI_OK && !job->compile.stop_after;
+    json_bool(&job->doc, item, "written", written);
+    if (written)
         json_str(&job->doc, item, "output", bc_text_get(&name));
     bc_text_release(&name);
 }

@@ -1,0 +1,255 @@
+/* Checks that the tile IR is well formed; codegen/tile/verify_async.c checks what runs on by itself. Linear in the IR:
+   a value is visible from its definition to the end of its block, and when that ends all of its uses have been seen. */
+#include "codegen/tile/verify_parts.h"
+
+typedef struct verifier {
+    const ct_func *f;
+    const ct_value **visible; /* by id: the value, where it can be read */
+    uint32_t *reads;          /* by id: how often it was read so far */
+    bool *has_been;           /* by id: there is or was such a value */
+    ct_fault *fault;
+} verifier;
+
+bool ct_is_faulty(ct_fault *fault, const ct_op *op, const char *what)
+{
+    *fault = (ct_fault){op, what};
+    return false;
+}
+
+/* ---- values ---- */
+
+static bool define(verifier *x, const ct_value *values, uint32_t count, const ct_op *op, const ct_block *block)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const ct_value *v = &values[i];
+        if (v->op != op || v->block != block || v->number != i || !v->type)
+            return ct_is_faulty(x->fault, op ? op : block->parent, "a value does not know what it is");
+        if (v->id >= x->f->value_count || x->has_been[v->id])
+            return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a number that is not its own");
+        x->has_been[v->id] = true;
+        x->visible[v->id] = v;
+    }
+    return true;
+}
+
+/* Are the uses in the list operands that are the value? *out_count: how many. */
+static bool has_true_uses(const ct_value *v, uint32_t *out_count)
+{
+    ct_use *const *link = &v->uses;
+    *out_count = 0;
+    for (const ct_use *use = v->uses; use; link = &use->next, use = use->next, ++*out_count)
+        if (use->link != link || use->index >= use->op->operand_count || use->op->operands[use->index] != v
+            || &use->op->uses[use->index] != use)
+            return false;
+    return true;
+}
+
+/* Nothing behind the block can read them. */
+static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_op *op)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t uses, reads = x->reads[values[i].id];
+        if (!has_true_uses(&values[i], &uses) || uses < reads)
+            return ct_is_faulty(x->fault, op, "the uses of a value are not those that ops make of it");
+        if (uses > reads)
+            return ct_is_faulty(x->fault, op, "a value is read where it is not defined");
+        x->visible[values[i].id] = NULL;
+    }
+    return true;
+}
+
+/* Operands that a copy has from its load and of which no register is read, so that they may come from the loop that it
+   runs ahead of: the load's token, since awaits put copies in order, and the view, which says how a tensor from outside
+   is cut into tiles. */
+static bool is_never_computed(const ct_op *op, const ct_value *v)
+{
+    return op->opcode == CT_copy && (v->type->kind == BC_TOKEN || bc_is_tile_view(v->type));
+}
+
+static bool read_operands(verifier *x, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const ct_value *v = op->operands[i];
+        const ct_use *use = &op->uses[i];
+        if (!v)
+            return ct_is_faulty(x->fault, op, "an operand is missing");
+        if (v->id >= x->f->value_count || (x->visible[v->id] != v && !is_never_computed(op, v)))
+            return ct_is_faulty(x->fault, op, "an operand is not defined in front of it");
+        if (use->op != op || use->index != i)
+            return ct_is_faulty(x->fault, op, "a use is not of its operand");
+        x->reads[v->id]++;
+    }
+    return true;
+}
+
+/* ---- ops ---- */
+
+enum { NONE = -1, FIRST = -2, LAST = -3, LOAD = -4, UNREAD = -5 };
+
+typedef struct own_op {
+    int ring, operands, more, results;
+} own_op;
+
+static const own_op *own_op_of(const ct_op *op)
+{
+    static const own_op table[] = {
+#define TOP(name, ring, operands, more, results, text) [CT_##name - OP_LIMIT] = {ring, operands, more, results},
+#include "codegen/tile/ops.def"
+    };
+    return op->opcode < CT_LIMIT ? &table[op->opcode - OP_LIMIT] : NULL;
+}
+
+const ct_value *ct_ring_of(const ct_op *op)
+{
+    const own_op *row = op->opcode >= OP_LIMIT ? own_op_of(op) : NULL;
+    if (!row || row->ring == NONE || !op->operand_count)
+        return NULL;
+    return op->operands[row->ring == FIRST ? 0 : op->from->operand_count];
+}
+
+static bool is_read(const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (op->results[i].uses)
+            return true;
+    return false;
+}
+
+/* Of an op of ops.def. */
+static bool check_own(verifier *x, const ct_op *op)
+{
+    const own_op *row = own_op_of(op);
+    if (!row)
+        return ct_is_faulty(x->fault, op, "there is no such op");
+    uint32_t least = row->operands == LOAD ? op->from->operand_count + 1u : (uint32_t)row->operands;
+    if (op->operand_count < least || op->operand_count > least + (uint32_t)row->more)
+        return ct_is_faulty(x->fault, op, "it has another number of operands");
+    if (row->results == UNREAD ? is_read(op)
+                               : op->result_count != (row->results == LOAD ? op->from->result_count : row->results))
+        return ct_is_faulty(x->fault, op, "it has other results");
+    const ct_value *ring = ct_ring_of(op);
+    if (ring && (!ring->op || ring->op->opcode != CT_ring))
+        return ct_is_faulty(x->fault, op, "what should be its ring is none");
+    return true;
+}
+
+static bool ends_block(const ct_op *op)
+{
+    return op->opcode < OP_LIMIT && bc_ops[op->opcode].traits & BC_TERMINATOR;
+}
+
+static bool is_control(const ct_op *op)
+{
+    return ct_is_loop(op) || op->opcode == OP_if || ends_block(op);
+}
+
+static bool check_kind(verifier *x, const ct_op *op)
+{
+    if (!op->from)
+        return ct_is_faulty(x->fault, op, "it is for no op of the function");
+    if (op->opcode >= OP_LIMIT)
+        return check_own(x, op);
+    const bc_op *from = op->from;
+    if (is_control(op)) /* passes make their own, for whatever op; what it has is checked with what it hands on */
+        return true;
+    if (op->opcode != from->opcode || op->operand_count != from->operand_count || op->result_count != from->result_count
+        || op->region_count != from->region_count)
+        return ct_is_faulty(x->fault, op, "it is not like the op that it was made from");
+    return true;
+}
+
+/* ---- what is handed on ---- */
+
+static bool same_types(ct_value *const *operands, const ct_value *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (operands[i]->type != values[i].type)
+            return false;
+    return true;
+}
+
+static bool check_terminator(verifier *x, const ct_op *op)
+{
+    uint32_t count;
+    const ct_value *targets = ct_targets(op, &count);
+    if (!targets && (op->opcode == OP_continue || op->opcode == OP_break))
+        return ct_is_faulty(x->fault, op, "there is no loop around it");
+    if (targets && (count != op->operand_count || !same_types(op->operands, targets, count)))
+        return ct_is_faulty(x->fault, op, "what it hands on is not what is taken");
+    return true;
+}
+
+static bool check_loop(verifier *x, const ct_op *loop)
+{
+    uint32_t is_for = loop->opcode == OP_for, first = is_for ? 3 : 0, count = loop->operand_count - first;
+    const ct_block *body = loop->region_count ? loop->regions[0] : NULL;
+    if (loop->operand_count < first || !body || body->arg_count != count + is_for
+        || !same_types(loop->operands + first, body->args + is_for, count))
+        return ct_is_faulty(x->fault, loop, "what it starts with is not what its body takes");
+    if (is_for && (count != loop->result_count || !same_types(loop->operands + first, loop->results, count)))
+        return ct_is_faulty(x->fault, loop, "what it starts with is not what it ends with");
+    return true;
+}
+
+/* ---- blocks ---- */
+
+static bool check_block(verifier *x, const ct_block *block, const ct_op *parent);
+
+static bool check_op(verifier *x, const ct_op *op)
+{
+    if (!check_kind(x, op) || !read_operands(x, op))
+        return false;
+    if (ends_block(op) != !op->next)
+        return ct_is_faulty(x->fault, op, op->next ? "ops stand behind it" : "a block ends with it");
+    if (ends_block(op) && !check_terminator(x, op))
+        return false;
+    if (ct_is_loop(op) && !check_loop(x, op))
+        return false;
+    if (op->opcode == OP_if && (op->operand_count != 1 || op->region_count < 1 || !op->regions[0]))
+        return ct_is_faulty(x->fault, op, "it has no condition or nothing to do");
+    for (uint32_t i = 0; i < op->region_count; i++)
+        if (op->regions[i] && !check_block(x, op->regions[i], op))
+            return false;
+    return define(x, op->results, op->result_count, op, op->block);
+}
+
+static bool leave_block(verifier *x, const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (!leave(x, op->results, op->result_count, op))
+            return false;
+    return leave(x, block->args, block->arg_count, block->parent);
+}
+
+static bool check_block(verifier *x, const ct_block *block, const ct_op *parent)
+{
+    const ct_op *before = NULL;
+    if (block->parent != parent || !block->first)
+        return ct_is_faulty(x->fault, parent, "a region is empty, or another op's");
+    if (!define(x, block->args, block->arg_count, NULL, block))
+        return false;
+    for (const ct_op *op = block->first; op; before = op, op = op->next)
+        if (op->prev != before || op->block != block)
+            return ct_is_faulty(x->fault, op, "it does not know where it stands");
+        else if (!check_op(x, op))
+            return false;
+    if (block->last != before)
+        return ct_is_faulty(x->fault, before, "its block does not end with it");
+    return leave_block(x, block);
+}
+
+tv_status ct_verify(const ct_func *f, ct_fault *out_fault)
+{
+    bc_arena scratch;
+    bc_arena_init(&scratch, &f->arena->allocator, 0);
+    verifier x = {.f = f,
+                  .visible = bc_new(&scratch, const ct_value *, f->value_count + 1u),
+                  .reads = bc_new(&scratch, uint32_t, f->value_count + 1u),
+                  .has_been = bc_new(&scratch, bool, f->value_count + 1u),
+                  .fault = out_fault};
+    tv_status status = TV_NO_MEMORY;
+    if (x.visible && x.reads && x.has_been)
+        status = check_block(&x, f->body, NULL) ? ct_verify_async(f, &scratch, out_fault) : TV_INVALID;
+    bc_arena_release(&scratch);
+    return status;
+}
