@@ -27,6 +27,12 @@ ct_op *ct_next_op(const ct_op *op, const ct_block *root)
     }
 }
 
+const bc_op_info *ct_info(const ct_op *op)
+{
+    static const bc_op_info own = {.effects = BC_READS | BC_WRITES | BC_ORDERS};
+    return op->opcode < OP_LIMIT ? &bc_ops[op->opcode] : &own;
+}
+
 const char *ct_op_name(const ct_op *op)
 {
     static const char *const own[] = {

@@ -135,6 +135,8 @@ static inline ct_block **ct_regions(const ct_op *op)
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
 /* Its name in texts. */
 const char *ct_op_name(const ct_op *op);
+/* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */
+const bc_op_info *ct_info(const ct_op *op);
 
 /* Attribute of a FLAG or ATTR row of the op's own kind. */
 static inline const bc_attr *ct_attr_of(const ct_op *op, int row)

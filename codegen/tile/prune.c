@@ -16,16 +16,11 @@ static void need(pruning *p, const ct_value *v)
     p->needed[v->id] = true;
 }
 
-static bool is_loop(const ct_op *op)
-{
-    return op->opcode == OP_for || op->opcode == OP_loop;
-}
-
 /* The loop that a `continue` or `break` is of. */
 static ct_op *loop_of(const ct_op *op)
 {
     ct_op *loop = op->block->parent;
-    while (!is_loop(loop))
+    while (!bc_is_loop(loop->opcode))
         loop = loop->block->parent;
     return loop;
 }
@@ -46,13 +41,13 @@ static ct_value *handed_to(const ct_op *op, uint32_t i)
 static bool leaves(const ct_op *op, const ct_op *outer)
 {
     if (op->opcode == OP_return)
-        return outer->opcode != OP_reduce && outer->opcode != OP_scan;
+        return !bc_op_in(outer->opcode, BC_OPS(FOLD));
     if (op->opcode != OP_continue && op->opcode != OP_break)
         return false;
     for (const ct_op *p = op->block->parent; p != outer; p = p->block->parent)
-        if (is_loop(p))
+        if (bc_is_loop(p->opcode))
             return false;
-    return !is_loop(outer);
+    return !bc_is_loop(outer->opcode);
 }
 
 static bool is_needed(const pruning *p, const ct_op *op)
@@ -94,7 +89,7 @@ static void need_operands(pruning *p, const ct_op *op)
         if (!to || p->needed[to->id])
             need(p, op->operands[i]);
     }
-    if (is_loop(op))
+    if (bc_is_loop(op->opcode))
         need_carried(p, op, count);
 }
 
@@ -118,11 +113,11 @@ static void tidy_op(const pruning *p, ct_op *op, ct_value *nothing)
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (handed_to(op, i))
             drop(handed_to(op, i), op, i, nothing, p);
-        else if (is_loop(op) && i >= first)
+        else if (bc_is_loop(op->opcode) && i >= first)
             drop(&op->regions[0]->args[i - first + (op->opcode == OP_for)], op, i, nothing, p);
-    if (is_loop(op))
+    if (bc_is_loop(op->opcode))
         retype(p, op->regions[0]->args + (op->opcode == OP_for), op->regions[0]->arg_count - (op->opcode == OP_for));
-    if (is_loop(op) || op->opcode == OP_if)
+    if (bc_is_loop(op->opcode) || op->opcode == OP_if)
         retype(p, op->results, op->result_count);
 }
 
@@ -143,7 +138,7 @@ static void sweep(const pruning *p, ct_block *block, ct_value *nothing)
         }
         tidy_op(p, op, nothing);
         for (uint32_t r = 0; r < op->region_count; r++)
-            if (op->regions[r] && op->opcode != OP_reduce && op->opcode != OP_scan)
+            if (op->regions[r] && !bc_op_in(op->opcode, BC_OPS(FOLD)))
                 sweep(p, op->regions[r], nothing);
         op = op->next;
     }
