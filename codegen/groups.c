@@ -121,7 +121,7 @@ static bool is_fed(const ring_place *p)
 static bool is_in_loop(const ct_op *op)
 {
     for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (p->opcode == OP_for || p->opcode == OP_loop)
+        if (bc_is_loop(p->opcode))
             return true;
     return false;
 }

@@ -187,7 +187,7 @@ static void end_segment(vm_emit *e, const bc_op *op)
 {
     if (!e->vm->options.step_limit || e->lanes || vm_is_pure(op) || (bc_info(op)->traits & BC_TERMINATOR) || e->failed)
         return;
-    if (vm_class_of((bc_opcode)op->opcode) != VM_CLASS_READS)
+    if (bc_info(op)->effects != BC_READS)
         vm_close_groups(e, e->cur);
     vm_begin_segment(e, e->cur, op);
 }
