@@ -414,6 +414,12 @@ format: ## lay the sources out (clang-format 14)
 
 check-layers: ## who may include whom
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
+	$(Q)CC="$(CC)" sh tests/selftest/deps.sh $(OUT)/selftest/deps
+
+DEPS_OF ?= codegen
+.PHONY: deps
+deps: all ## which file needs which in a folder (DEPS_OF: codegen), and which need each other in a circle
+	$(Q)sh tools/deps.sh $(DEPS_OF) $(OUT)/obj
 
 # ---- mutation testing: tests/mutation/README.md ----
 MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c codegen/*.c codegen/*/*.c bytecode/verify*.c loader/cache.c))

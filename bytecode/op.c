@@ -147,39 +147,60 @@ const bc_row bc_rows[BC_ROW_COUNT] = {
 
 /* Rows of each kind, counted at compile time. */
 enum {
-#define OP(name, opcode, since, operands, traits, flags_since, format) RESULT_ROWS_##name = 0
+#define OP(name, ...) RESULT_ROWS_##name = 0
 #define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_RESULT)
 #define END(op) ,
 #include "bytecode/ops.def"
-#define OP(name, opcode, since, operands, traits, flags_since, format) ATTR_ROWS_##name = 0
+#define OP(name, ...) ATTR_ROWS_##name = 0
 #define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_FLAG || BC_##kind == BC_ATTR)
 #define END(op) ,
 #include "bytecode/ops.def"
-#define OP(name, opcode, since, operands, traits, flags_since, format) OPERAND_ROWS_##name = 0
+#define OP(name, ...) OPERAND_ROWS_##name = 0
 #define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_OPERAND)
 #define END(op) ,
 #include "bytecode/ops.def"
-#define OP(name, opcode, since, operands, traits, flags_since, format) REGION_ROWS_##name = 0
+#define OP(name, ...) REGION_ROWS_##name = 0
 #define ROW(op, name, kind, arity, what, since, bit, older) +(BC_##kind == BC_REGION)
 #define END(op) ,
 #include "bytecode/ops.def"
 };
 
+enum {
+#define OP(name, ...) F_##name##_none = 0, /* no `address` */
+#include "bytecode/ops.def"
+};
+
 const bc_op_info bc_ops[OP_LIMIT] = {
-#define OP(name_, opcode, since_, operands, traits_, flags_since_, format_) \
-    [OP_##name_] = {.name = #name_,                                         \
-                    .format = format_,                                      \
-                    .first_row = FIRST_##name_,                             \
-                    .since = BC_##since_,                                   \
-                    .mode = BC_MODE_##operands,                             \
-                    .traits = traits_,                                      \
-                    .flags_since = BC_##flags_since_,                       \
-                    .result_rows = RESULT_ROWS_##name_,                     \
-                    .attr_rows = ATTR_ROWS_##name_,                         \
-                    .operand_rows = OPERAND_ROWS_##name_,                   \
+#define OP(name_, opcode, since_, operands, traits_, flags_since_, class_, effects_, address_, format_) \
+    [OP_##name_] = {.name = #name_,                                                                     \
+                    .format = format_,                                                                  \
+                    .first_row = FIRST_##name_,                                                         \
+                    .since = BC_##since_,                                                               \
+                    .mode = BC_MODE_##operands,                                                         \
+                    .traits = traits_,                                                                  \
+                    .flags_since = BC_##flags_since_,                                                   \
+                    .effects = effects_,                                                                \
+                    .address = F_##name_##_##address_,                                                  \
+                    .result_rows = RESULT_ROWS_##name_,                                                 \
+                    .attr_rows = ATTR_ROWS_##name_,                                                     \
+                    .operand_rows = OPERAND_ROWS_##name_,                                               \
                     .region_rows = REGION_ROWS_##name_},
 #include "bytecode/ops.def"
 };
+
+const uint8_t bc_op_class_of[UINT8_MAX + 1] = {
+#define OP(name, opcode, since, operands, traits, flags_since, class, ...) [OP_##name] = BC_OP_##class,
+#include "bytecode/ops.def"
+};
+
+int bc_order_row(const bc_op_info *info)
+{
+    const bc_row *rows = bc_attr_rows(info);
+    for (unsigned i = 0; i < info->attr_rows; i++)
+        if (rows[i].encoding == BC_ENC_ENUM && rows[i].enum_id == BC_ENUM_MemoryOrderingSemantics)
+            return info->first_row + info->result_rows + (int)i;
+    return 0;
+}
 
 const bc_op_info *bc_op_find(tv_str mnemonic, bc_opcode *out_opcode)
 {

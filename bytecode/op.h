@@ -118,21 +118,56 @@ extern const bc_constraint_info bc_constraints[BC_CONSTRAINT_COUNT];
 /* ---- ops (ops.def) ---- */
 
 typedef enum bc_opcode {
-#define OP(name, opcode, since, operands, traits, flags_since, format) OP_##name = (opcode),
+#define OP(name, opcode, ...) OP_##name = (opcode),
 #include "bytecode/ops.def"
     OP_LIMIT = 0x80 /* tables are indexed by opcode */
 } bc_opcode;
 
 /* F_addf_lhs: index of a row in bc_rows. FIRST_addf .. LIMIT_addf: the rows of addf. */
 enum {
-#define OP(name, opcode, since, operands, traits, flags_since, format) FIRST_##name, BEFORE_##name = FIRST_##name - 1,
+#define OP(name, ...) FIRST_##name, BEFORE_##name = FIRST_##name - 1,
 #define ROW(op, name, kind, arity, what, since, bit, older) F_##op##_##name,
 #define END(op) LIMIT_##op, LAST_##op = LIMIT_##op - 1,
 #include "bytecode/ops.def"
     BC_ROW_COUNT
 };
 
-enum { BC_TERMINATOR = 1, BC_COUNTED = 2, BC_EFFECTS = 4 }; /* traits */
+/* Columns of ops.def, where they are explained: traits, class, effects. */
+enum { BC_TERMINATOR = 1, BC_COUNTED = 2, BC_EFFECTS = 4, BC_CHEAP = 8 };
+
+typedef enum bc_op_class {
+    BC_OP_NONE, /* not an op of the table */
+    BC_OP_GIVEN,
+    BC_OP_MAP,
+    BC_OP_CAST,
+    BC_OP_SAME,
+    BC_OP_RESHAPE,
+    BC_OP_MOVE,
+    BC_OP_PART,
+    BC_OP_PRODUCT,
+    BC_OP_FOLD,
+    BC_OP_ACCESS,
+    BC_OP_VIEW,
+    BC_OP_QUERY,
+    BC_OP_TOKEN,
+    BC_OP_SERVICE,
+    BC_OP_LOOP,
+    BC_OP_BRANCH,
+    BC_OP_EXIT
+} bc_op_class;
+
+typedef uint32_t bc_op_classes; /* a set */
+#define BC_OPS(class) ((bc_op_classes)1 << BC_OP_##class)
+
+enum {
+    BC_READS = 1,
+    BC_WRITES = 2,
+    BC_ORDERS = 4,
+    BC_REPORTS = 8,
+    BC_ALLOCATES = 16,
+    BC_PARTIAL = 32,
+    BC_OF_BLOCK = 64
+};
 
 typedef enum bc_operand_mode { BC_MODE_NONE, BC_MODE_PLAIN, BC_MODE_COUNTED, BC_MODE_SEGMENTED } bc_operand_mode;
 typedef enum bc_row_kind { BC_RESULT, BC_FLAG, BC_ATTR, BC_OPERAND, BC_REGION } bc_row_kind;
@@ -174,12 +209,27 @@ typedef struct bc_op_info {
     const char *name;   /* mnemonic; NULL for a hole in the table */
     const char *format; /* assembly after the mnemonic */
     uint16_t first_row;
+    uint16_t address; /* a row; 0, which is a result, for none */
     uint8_t since, mode, traits, flags_since;
+    uint8_t effects;
     uint8_t result_rows, attr_rows, operand_rows, region_rows; /* attr_rows counts FLAG and ATTR */
 } bc_op_info;
 
 extern const bc_row bc_rows[BC_ROW_COUNT];
 extern const bc_op_info bc_ops[OP_LIMIT];
+
+/* bc_op_class by opcode; BC_OP_NONE for those beyond the table, which the code generator has for its own. */
+extern const uint8_t bc_op_class_of[UINT8_MAX + 1];
+
+/* Is the op of one of these classes? */
+static inline bool bc_op_in(uint8_t opcode, bc_op_classes classes)
+{
+    return classes >> bc_op_class_of[opcode] & 1;
+}
+static inline bool bc_is_loop(uint8_t opcode)
+{
+    return bc_op_in(opcode, BC_OPS(LOOP));
+}
 
 /* Rows of one kind of an op. */
 static inline const bc_row *bc_result_rows(const bc_op_info *info)
@@ -198,6 +248,9 @@ static inline const bc_row *bc_region_rows(const bc_op_info *info)
 {
     return &bc_rows[info->first_row + info->result_rows + info->attr_rows + info->operand_rows];
 }
+
+/* The row of an access that says how it is ordered; 0, a result, where there is none. */
+int bc_order_row(const bc_op_info *info);
 
 /* Info of the op with that mnemonic, or NULL; out_opcode may be NULL. Old names (pow, print) are known too. */
 const bc_op_info *bc_op_find(tv_str mnemonic, bc_opcode *out_opcode);

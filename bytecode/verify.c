@@ -6,7 +6,7 @@
 /* ---- tables ---- */
 
 static bc_verify_fn *const hooks[OP_LIMIT] = {
-#define OP(name, opcode, since, operands, traits, flags_since, format) [OP_##name] = verify_##name,
+#define OP(name, ...) [OP_##name] = verify_##name,
 #include "bytecode/ops.def"
 };
 
@@ -16,7 +16,7 @@ enum {
 #include "bytecode/verify.def"
 };
 static const uint16_t op_rules[OP_LIMIT] = {
-#define OP(name, opcode, since, operands, traits, flags_since, format) [OP_##name] = OP_RULE_##name,
+#define OP(name, ...) [OP_##name] = OP_RULE_##name,
 #include "bytecode/ops.def"
 };
 static const uint16_t row_rules[BC_ROW_COUNT] = {
@@ -267,7 +267,7 @@ static void enter_regions(bc_verifier *v, const bc_op *op)
 {
     if (v->depth == TV_COUNT(v->frames))
         return; /* the reader and the parser keep below that */
-    bool is_pure = op->opcode == OP_reduce || op->opcode == OP_scan;
+    bool is_pure = bc_op_in(op->opcode, BC_OPS(FOLD));
     v->frames[v->depth++] = (bc_frame){op, v->op_bad};
     v->pure += is_pure;
     for (unsigned i = 0; i < op->region_count; i++)

@@ -188,7 +188,7 @@ bool bc_op_is_valid(bc_module *m, const bc_op *op);
 /* ---- one hook per op; a missing one fails at link time ---- */
 
 typedef void bc_verify_fn(bc_verifier *v, const bc_op *op);
-#define OP(name, opcode, since, operands, traits, flags_since, format) bc_verify_fn verify_##name;
+#define OP(name, ...) bc_verify_fn verify_##name;
 #include "bytecode/ops.def"
 
 /* For ops about which the table says everything. */

@@ -186,7 +186,7 @@ static void check_yielded(bc_verifier *v, const bc_op *yield, unsigned i, const 
 
 static bool is_aggregate(const bc_op *op)
 {
-    return op->opcode == OP_reduce || op->opcode == OP_scan;
+    return bc_op_in(op->opcode, BC_OPS(FOLD));
 }
 
 bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield)

@@ -158,9 +158,7 @@ static uint64_t root_of_view(const bc_value *value)
 {
     while (value->op && value->op->opcode == OP_assume)
         value = bc_operands(value->op)[0];
-    if (value->op
-        && (value->op->opcode == OP_make_partition_view || value->op->opcode == OP_make_strided_view
-            || value->op->opcode == OP_make_gather_scatter_view))
+    if (value->op && bc_op_in(value->op->opcode, BC_OPS(VIEW)) && value->op->opcode != OP_make_tensor_view)
         return root_of(bc_operands(value->op)[0]);
     return value->id;
 }
@@ -394,7 +392,7 @@ static void add_terminator_edges(tokens *t, const bc_op *op)
     if (op->opcode != OP_yield)
         while (target && target->opcode == OP_if)
             target = target->block->parent;
-    if (!target || op->opcode == OP_return || target->opcode == OP_reduce || target->opcode == OP_scan)
+    if (!target || op->opcode == OP_return || bc_op_in(target->opcode, BC_OPS(FOLD)))
         return;
     bool is_for = target->opcode == OP_for, again = op->opcode == OP_continue;
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -419,7 +417,7 @@ static void add_token_edges(tokens *t, const bc_op *op)
 
 static void add_op(tokens *t, const bc_op *op)
 {
-    if (op->opcode == OP_for || op->opcode == OP_loop)
+    if (bc_is_loop(op->opcode))
         add_loop_edges(t, op);
     else if (bc_info(op)->traits & BC_TERMINATOR)
         add_terminator_edges(t, op);
@@ -458,7 +456,7 @@ static void visit_block(tokens *t, const bc_block *block, uint32_t *next_value);
 static void visit_regions(tokens *t, const bc_op *op, uint32_t *next_value)
 {
     const loop_frame inner = {op, *next_value, t->loop}, *outer = t->loop;
-    if (op->opcode == OP_for || op->opcode == OP_loop)
+    if (bc_is_loop(op->opcode))
         t->loop = &inner;
     for (unsigned i = 0; i < op->region_count; i++)
         if (bc_regions(op)[i])

@@ -109,7 +109,7 @@ static void assign_map(cg_func *c, const ct_op *op)
             best_weight = weight;
         }
     }
-    if (lazy && cg_is_cheap_map((bc_opcode)op->opcode)) {
+    if (lazy && ct_info(op)->traits & BC_CHEAP) {
         set_lazy(c, v);
         if (best_weight) {
             cg_value_of(c, v)->home = best;
@@ -135,38 +135,31 @@ static cg_hook *const hooks[CT_LIMIT] = {
 #include "codegen/tile/ops.def"
 };
 
+/* The operand's elements: no register is moved, except into a scalar. */
+static void assign_seen(cg_func *c, const ct_op *op)
+{
+    const ct_value *v = cg_result(op, 0);
+    if (op->opcode == OP_broadcast)
+        set_lazy(c, v);
+    else
+        cg_pass_wish(c, op);
+    if (v->type->rank == 0) { /* a reshape to a scalar */
+        cg_layout scalar = cg_layout_scalar(c->warp_bits);
+        cg_want(c, ct_operands(op)[0], &scalar);
+        cg_want(c, v, &scalar);
+    }
+}
+
 static void assign_op(cg_func *c, const ct_op *op)
 {
-    switch ((int)op->opcode) {
-    case OP_constant:
-    case OP_iota:
-        if (cg_result(op, 0)->type->rank)
-            set_lazy(c, cg_result(op, 0));
-        else
-            assign_map(c, op);
-        break;
-    case OP_reshape:
-    case OP_broadcast:
-    case OP_permute:
-        if (op->opcode == OP_broadcast)
-            set_lazy(c, cg_result(op, 0));
-        else
-            cg_pass_wish(c, op);
-        if (cg_result(op, 0)->type->rank == 0) { /* a reshape to a scalar */
-            cg_layout scalar = cg_layout_scalar(c->warp_bits);
-            cg_want(c, ct_operands(op)[0], &scalar);
-            cg_want(c, cg_result(op, 0), &scalar);
-        }
-        break;
-    default:
-        if (cg_is_map((bc_opcode)op->opcode))
-            assign_map(c, op);
-        else if (hooks[op->opcode])
-            hooks[op->opcode](c, op);
-        else
-            cg_unsupported(c, op, "'%s' cannot be compiled yet", ct_op_name(op));
-        break;
-    }
+    if (bc_op_in(op->opcode, BC_OPS(GIVEN)) && cg_result(op, 0)->type->rank)
+        set_lazy(c, cg_result(op, 0));
+    else if (cg_is_map(op->opcode))
+        assign_map(c, op);
+    else if (bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        assign_seen(c, op);
+    else
+        hooks[op->opcode](c, op);
 }
 
 void cg_assign_block(cg_func *c, const ct_block *block)

@@ -22,10 +22,11 @@ void cg_pass_wish(cg_func *c, const ct_op *op);
 /* Layouts of everything in a block. */
 void cg_assign_block(cg_func *c, const ct_block *block);
 
-/* Is the op computed element by element from operands of its own shape (codegen/op_map.c)? */
-bool cg_is_map(bc_opcode opcode);
-/* A map that costs no more than moving the element. */
-bool cg_is_cheap_map(bc_opcode opcode);
+/* Is the op computed element by element, from operands of its own shape (codegen/op_map.c) or from the index? */
+static inline bool cg_is_map(uint8_t opcode)
+{
+    return bc_op_in(opcode, BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST));
+}
 
 /* Hooks of the layouts pass. */
 #define HOOK(name) cg_hook cg_assign_##name;

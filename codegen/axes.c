@@ -223,8 +223,7 @@ const cg_axis *cg_find_axes(const ct_op *op, bc_arena *arena)
     const cg_fact *fact = from ? from->fact : NULL;
     bool known = op->opcode == OP_constant
                      ? is_splat(op)
-                     : op->opcode == OP_iota || op->opcode == OP_broadcast || op->opcode == OP_reshape
-                           || op->opcode == OP_permute || op->opcode == OP_assume || cg_is_map((bc_opcode)op->opcode);
+                     : cg_is_map(op->opcode) || bc_op_in(op->opcode, BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(MOVE));
     cg_axis *out = known ? bc_new(arena, cg_axis, type->rank) : NULL;
     if (!out)
         return NULL;
@@ -244,7 +243,7 @@ const cg_axis *cg_find_axes(const ct_op *op, bc_arena *arena)
             out[d] = from->type->shape[d] == type->shape[d]
                          ? axis_of(fact, d)
                          : (cg_axis){.start = every(fact, d, unit_of(from->type)), .same = bits};
-        else if (cg_is_map((bc_opcode)op->opcode))
+        else if (cg_is_map(op->opcode))
             map(op, d, &out[d]);
     }
     return out;

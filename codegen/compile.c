@@ -150,7 +150,7 @@ static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint
     bool multiplies = false, reduces = false, once = true; /* no element is wanted later on */
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         reduces = reduces || op->opcode == OP_reduce;
-        once = once && op->opcode != OP_for && op->opcode != OP_loop && !reduces;
+        once = once && !bc_is_loop(op->opcode) && !reduces;
         for (unsigned i = 0; i < op->result_count; i++)
             if (bc_is_tile(ct_results(op)[i].type)) {
                 cg_shape s = cg_shape_of(ct_results(op)[i].type);

@@ -74,18 +74,14 @@ static cg_fact of_op(const ct_op *op)
         return (cg_fact){.divisor = bytes < 0 ? 0 : least(a.divisor, (uint8_t)bytes)};
     }
     case OP_exti:
-    case OP_trunci:
-    case OP_int_to_ptr:
-    case OP_ptr_to_int:
-    case OP_ptr_to_ptr:
-    case OP_broadcast:
-    case OP_reshape:
-    case OP_permute:
-        return a.constant && op->opcode != OP_trunci && op->opcode != OP_exti ? a : (cg_fact){.divisor = a.divisor};
+    case OP_trunci: return (cg_fact){.divisor = a.divisor};
     case OP_maxi:
     case OP_mini: return (cg_fact){.divisor = least(a.divisor, b.divisor)};
-    default: return (cg_fact){0};
+    default: break;
     }
+    if (!bc_op_in(op->opcode, BC_OPS(CAST) | BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        return (cg_fact){0};
+    return a.constant ? a : (cg_fact){.divisor = a.divisor};
 }
 
 static bool begin(ct_func *f)

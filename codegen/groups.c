@@ -121,7 +121,7 @@ static bool is_fed(const ring_place *p)
 static bool is_in_loop(const ct_op *op)
 {
     for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (p->opcode == OP_for || p->opcode == OP_loop)
+        if (bc_is_loop(p->opcode))
             return true;
     return false;
 }
@@ -155,35 +155,13 @@ static bool is_copy(const ct_op *op)
     return op->opcode == CT_copy || op->opcode == CT_acquire || op->opcode == CT_commit;
 }
 
+/* What each group may compute for itself, without the threads of the other. */
 static bool in_both(const ct_op *op)
 {
-    if (is_copy(op) || cg_is_map((bc_opcode)op->opcode))
-        return true;
-    switch ((int)op->opcode) {
-    case OP_assume:
-    case OP_broadcast:
-    case OP_break:
-    case OP_constant:
-    case OP_continue:
-    case OP_for:
-    case OP_get_global:
-    case OP_get_index_space_shape:
-    case OP_get_num_tile_blocks:
-    case OP_get_tensor_shape:
-    case OP_get_tile_block_id:
-    case OP_if:
-    case OP_iota:
-    case OP_join_tokens:
-    case OP_loop:
-    case OP_make_partition_view:
-    case OP_make_strided_view:
-    case OP_make_tensor_view:
-    case OP_make_token:
-    case OP_reshape:
-    case OP_return:
-    case OP_yield: return true;
-    default: return false;
-    }
+    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
+                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
+    return is_copy(op) || cg_is_map(op->opcode) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* A load becomes a copy into the ring. */

@@ -52,7 +52,7 @@ static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
     if (!is_inside(v->op, p->body))
         return true;
     if (depth == 0 || v->op->block != p->body || !bc_is_tile(v->type) || v->type->rank
-        || !(cg_is_map((bc_opcode)v->op->opcode) || v->op->opcode == OP_assume))
+        || !(cg_is_map(v->op->opcode) || v->op->opcode == OP_assume))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
         if (!is_slice(p, ct_operands(v->op)[i], depth - 1))

@@ -109,9 +109,9 @@ static void lower_op(cg_func *c, const ct_op *op)
         for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
             if (!cg_strip_varies(c, &copy->layout)) /* else it is made where it is read */
                 copy->regs = cg_lazy_regs(c, op, &copy->layout);
-    } else if (op->opcode == OP_constant || cg_is_map((bc_opcode)op->opcode)) {
+    } else if (cg_is_map(op->opcode)) {
         comment(c, op);
-        cg_set(c, result, op->opcode == OP_constant ? cg_constant_regs(c, op, &x->home) : cg_map_regs(c, op, &x->home));
+        cg_set(c, result, cg_lazy_regs(c, op, &x->home));
     } else {
         comment(c, op);
         hooks[op->opcode](c, op);

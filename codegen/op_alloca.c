@@ -65,8 +65,7 @@ static const ct_block *left_by(const ct_op *op)
     const ct_block *block = op->block;
     if (op->opcode == OP_yield)
         return block;
-    while (block->parent
-           && (op->opcode == OP_return || (block->parent->opcode != OP_for && block->parent->opcode != OP_loop)))
+    while (block->parent && (op->opcode == OP_return || !bc_is_loop(block->parent->opcode)))
         block = block->parent->block;
     return block;
 }

@@ -119,7 +119,7 @@ void cg_assign_loop(cg_func *c, const ct_op *op)
 static const ct_op *loop_of(const ct_op *op)
 {
     const ct_op *p = op->block->parent;
-    while (p && p->opcode != OP_for && p->opcode != OP_loop)
+    while (p && !bc_is_loop(p->opcode))
         p = p->block->parent;
     return p;
 }

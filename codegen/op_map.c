@@ -59,98 +59,6 @@ static map_type type_of(bc_kind kind)
     }
 }
 
-bool cg_is_map(bc_opcode opcode)
-{
-    switch ((int)opcode) {
-    case OP_constant:
-    case OP_absf:
-    case OP_absi:
-    case OP_addf:
-    case OP_addi:
-    case OP_andi:
-    case OP_atan2:
-    case OP_bitcast:
-    case OP_ceil:
-    case OP_cmpf:
-    case OP_cmpi:
-    case OP_cos:
-    case OP_cosh:
-    case OP_divf:
-    case OP_divi:
-    case OP_exp:
-    case OP_exp2:
-    case OP_exti:
-    case OP_floor:
-    case OP_fma:
-    case OP_fpowf:
-    case OP_fpowi:
-    case OP_ftof:
-    case OP_ftoi:
-    case OP_int_to_ptr:
-    case OP_itof:
-    case OP_log:
-    case OP_log2:
-    case OP_maxf:
-    case OP_maxi:
-    case OP_minf:
-    case OP_mini:
-    case OP_mulf:
-    case OP_mulhii:
-    case OP_muli:
-    case OP_negf:
-    case OP_negi:
-    case OP_offset:
-    case OP_ori:
-    case OP_ptr_to_int:
-    case OP_ptr_to_ptr:
-    case OP_remf:
-    case OP_remi:
-    case OP_rsqrt:
-    case OP_select:
-    case OP_shli:
-    case OP_shri:
-    case OP_sin:
-    case OP_sinh:
-    case OP_sqrt:
-    case OP_subf:
-    case OP_subi:
-    case OP_tan:
-    case OP_tanh:
-    case OP_trunci:
-    case OP_xori: return true;
-    default: return false;
-    }
-}
-
-bool cg_is_cheap_map(bc_opcode opcode)
-{
-    switch ((int)opcode) {
-    case OP_addi:
-    case OP_subi:
-    case OP_muli:
-    case OP_andi:
-    case OP_ori:
-    case OP_xori:
-    case OP_shli:
-    case OP_shri:
-    case OP_negi:
-    case OP_maxi:
-    case OP_mini:
-    case OP_cmpi:
-    case OP_exti:
-    case OP_trunci:
-    case OP_offset:
-    case OP_select:
-    case OP_bitcast:
-    case OP_int_to_ptr:
-    case OP_ptr_to_int:
-    case OP_ptr_to_ptr:
-    case OP_itof:
-    case OP_negf: return true;
-    default: return false;
-    }
-}
-
 /* ---- narrow elements ---- */
 
 cg_val cg_to_b32(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
@@ -433,25 +341,42 @@ static bool is_bitwise(uint8_t opcode)
     return opcode == OP_andi || opcode == OP_ori || opcode == OP_xori;
 }
 
+static cg_val choose(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    (void)op;
+    return cg_select(c, operands[0], operands[1], operands[2]);
+}
+
+static cg_val convert(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    return cg_convert_element(c, op, operands[0]);
+}
+
+/* NULL: by a template or a function of codegen/math.def. */
+static cg_val (*const elements[OP_LIMIT])(cg_func *, const ct_op *, const cg_val *) = {
+#define ELEMENT(op, function) [OP_##op] = function,
+#include "codegen/maps.def"
+};
+
+/* An element-wise op that nobody computes does not compile: made_<op> is no type then. */
+#define MAP(op, type, text) typedef char made_##op;
+#define ELEMENT(op, function) typedef char made_##op;
+#include "codegen/maps.def"
+#define FUNCTION(op, f32, f64, operands, form) typedef char made_##op;
+#include "codegen/math.def"
+#define HOOK(op) typedef char made_##op;
+#include "codegen/hooks.def"
+typedef char made_constant, made_iota, made_reshape, made_broadcast, made_permute; /* codegen/lower.c */
+enum {
+#define OP(name, ...) SIZE_OF_##name = sizeof(made_##name),
+#include "bytecode/ops.def"
+};
+
 cg_val cg_map_element(cg_func *c, const ct_op *op, const cg_val *operands)
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
-    switch ((int)op->opcode) {
-    case OP_cmpi:
-    case OP_cmpf: return compare(c, op, operands);
-    case OP_select: return cg_select(c, operands[0], operands[1], operands[2]);
-    case OP_offset: return pointer_offset(c, op, operands);
-    case OP_bitcast:
-    case OP_int_to_ptr:
-    case OP_ptr_to_int:
-    case OP_ptr_to_ptr:
-    case OP_exti:
-    case OP_trunci:
-    case OP_itof:
-    case OP_ftoi:
-    case OP_ftof: return cg_convert_element(c, op, operands[0]);
-    default: break;
-    }
+    if (elements[op->opcode])
+        return elements[op->opcode](c, op, operands);
     map_type type = type_of(kind);
     const char *name = ct_op_name(op);
     modifiers m = modifiers_of(op);

@@ -72,7 +72,7 @@ static const ct_op *maker_of(const ct_value *v)
 
 bool cg_is_product(const ct_op *op)
 {
-    return op && (op->opcode == OP_mmaf || op->opcode == OP_mmai || op->opcode == OP_mmaf_scaled);
+    return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
 }
 
 bool cg_is_loaded_operand(const ct_value *v)
@@ -94,7 +94,7 @@ static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
     if (cg_is_product(op) || !op || *budget == 0)
         return cg_is_product(op) ? op : NULL;
     --*budget;
-    if (!cg_is_map((bc_opcode)op->opcode))
+    if (!cg_is_map(op->opcode))
         return NULL;
     const ct_op *found = NULL;
     for (uint32_t i = 0; i < op->operand_count && !found; i++)
@@ -290,7 +290,7 @@ static bool same_threads(const cg_layout *from, const cg_layout *to)
 static const ct_op *loop_around(const ct_op *op)
 {
     const ct_op *parent = op->block->parent;
-    while (parent && parent->opcode != OP_for && parent->opcode != OP_loop)
+    while (parent && !bc_is_loop(parent->opcode))
         parent = parent->block->parent;
     return parent;
 }

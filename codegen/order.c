@@ -11,21 +11,8 @@
 /* The value that an address comes from: a parameter, or what loaded or made the pointer. */
 static const ct_value *origin_of(const ct_value *v)
 {
-    for (const ct_op *op = v->op; op; op = v->op) {
-        switch ((int)op->opcode) {
-        case OP_make_partition_view:
-        case OP_make_strided_view:
-        case OP_make_gather_scatter_view:
-        case OP_make_tensor_view:
-        case OP_assume:
-        case OP_offset:
-        case OP_broadcast:
-        case OP_reshape:
-        case OP_permute:
-        case OP_ptr_to_ptr: v = op->opcode == OP_assume ? ct_operand(op, F_assume_value) : ct_operands(op)[0]; break;
-        default: return v;
-        }
-    }
+    while (v->op && !bc_op_in(v->op->opcode, BC_OPS(ACCESS)) && ct_info(v->op)->address)
+        v = ct_operand(v->op, ct_info(v->op)->address);
     return v;
 }
 
@@ -38,9 +25,12 @@ static uint32_t root_of(const cg_func *c, const ct_value *memory)
 
 /* ---- conflicts ---- */
 
+/* A load or store of a tile. */
 static bool is_view_op(const ct_op *op)
 {
-    return op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko;
+    const bc_op_info *info = ct_info(op);
+    return bc_rows[info->address].constraint == BC_IS_tile_view
+           && (info->effects == BC_READS || info->effects == BC_WRITES);
 }
 
 /* Copies of an element: one thread writes them, others read them. */
@@ -156,21 +146,12 @@ void cg_order_access(cg_func *c, const ct_op *op, const ct_value *memory, bool w
 
 /* ---- loops and branches ---- */
 
-/* The operand that says where a memory op goes; NULL: not one. */
+/* The operand that says where a memory op goes; NULL: not one. What was copied ahead counts where it is used. */
 static const ct_value *memory_of(const ct_op *op, bool *out_write)
 {
-    *out_write = true;
-    switch ((int)op->opcode) {
-    case CT_staged:
-    case OP_load_view_tko: *out_write = false; return ct_operand(op, F_load_view_tko_view);
-    case OP_store_view_tko: return ct_operand(op, F_store_view_tko_view);
-    case OP_load_ptr_tko: *out_write = false; return ct_operand(op, F_load_ptr_tko_source);
-    case OP_store_ptr_tko: return ct_operand(op, F_store_ptr_tko_destination);
-    case OP_atomic_rmw_tko: return ct_operand(op, F_atomic_rmw_tko_pointers);
-    case OP_atomic_cas_tko: return ct_operand(op, F_atomic_cas_tko_pointers);
-    case OP_atomic_red_view_tko: return ct_operand(op, F_atomic_red_view_tko_view);
-    default: return NULL;
-    }
+    const bc_op_info *info = op->opcode == CT_staged ? bc_info(op->from) : ct_info(op);
+    *out_write = info->effects & BC_WRITES;
+    return op->opcode == CT_staged || bc_op_in(op->opcode, BC_OPS(ACCESS)) ? ct_operand(op, info->address) : NULL;
 }
 
 bool cg_order_conflicts(cg_func *c, const ct_op *op)

@@ -230,9 +230,6 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     case OP_assume: return of_assume(op, a);
     case OP_exti: return extended(op, operands[0], a);
     case OP_trunci: return fitting(kind, a.low, a.high);
-    case OP_reshape:
-    case OP_broadcast:
-    case OP_permute:
     case OP_extract: return a;
     case OP_select: {
         cg_range yes = cg_range_of(operands[1]), no = cg_range_of(operands[2]);
@@ -240,6 +237,8 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     }
     default: break;
     }
+    if (bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        return a;
     if (numbers != 2 || op->operand_count != 2 || operands[0]->type != type)
         return all_of(kind);
     cg_range b = cg_range_of(operands[1]);

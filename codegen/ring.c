@@ -57,7 +57,7 @@ void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
     const ct_block *body = loop->regions[0];
     for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         const ct_op *of = op->block->parent;
-        while (op->opcode == OP_continue && of->opcode != OP_for && of->opcode != OP_loop)
+        while (op->opcode == OP_continue && !bc_is_loop(of->opcode))
             of = of->block->parent;
         if (op->opcode == OP_continue && of == loop)
             cg_ring_put(c, CT_release, ring, op);

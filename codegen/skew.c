@@ -43,30 +43,11 @@ typedef struct skewing {
 
 static bool is_pure(const ct_op *op)
 {
-    if (cg_is_map((bc_opcode)op->opcode))
-        return true;
-    switch ((int)op->opcode) {
-    case OP_assume:
-    case OP_broadcast:
-    case OP_constant:
-    case OP_continue:
-    case OP_get_index_space_shape:
-    case OP_get_num_tile_blocks:
-    case OP_get_tensor_shape:
-    case OP_get_tile_block_id:
-    case OP_if:
-    case OP_iota:
-    case OP_join_tokens:
-    case OP_make_token:
-    case OP_permute:
-    case OP_reduce:
-    case OP_reshape:
-    case OP_yield:
-    case CT_await:
-    case CT_release:
-    case CT_staged: return true;
-    default: return cg_is_product(op);
-    }
+    const bc_op_classes pure = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(MOVE) | BC_OPS(QUERY) | BC_OPS(PRODUCT)
+                               | BC_OPS(FOLD) | BC_OPS(BRANCH);
+    return cg_is_map(op->opcode) || bc_op_in(op->opcode, pure)
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects) || op->opcode == OP_continue
+           || op->opcode == OP_yield || op->opcode == CT_await || op->opcode == CT_release || op->opcode == CT_staged;
 }
 
 static bool find_products(skewing *x)

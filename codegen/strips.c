@@ -546,57 +546,35 @@ static bool result_varies(cg_func *c, const ct_op *op)
     return op->result_count && cg_strip_varies(c, &cg_value_of(c, cg_result(op, 0))->home);
 }
 
+/* Weak accesses of different threads have no order: they may stand among others. */
+static place place_of_access(cg_func *c, const ct_op *op)
+{
+    const bc_op_info *info = ct_info(op);
+    bool weak = ct_attr_u(op, bc_order_row(info)) == BC_MemoryOrderingSemantics_weak;
+    return !result_varies(c, op)                                               ? LEAVES
+           : weak && (info->effects == BC_READS || info->effects == BC_WRITES) ? ENTERS
+                                                                               : OWNS;
+}
+
 static place place_of(cg_func *c, const ct_op *op)
 {
     const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
     if (result && cg_value_of(c, result)->form == CG_LAZY)
         return STAYS;
-    switch ((int)op->opcode) {
-    case OP_make_token:
-    case OP_join_tokens:
-    case OP_make_tensor_view:
-    case OP_make_partition_view:
-    case OP_make_strided_view:
-    case OP_make_gather_scatter_view:
-    case OP_get_tensor_shape:
-    case OP_get_index_space_shape:
-    case OP_get_tile_block_id:
-    case OP_get_num_tile_blocks:
-    case OP_get_global:
-    case OP_assume:
-    case OP_yield:
-    case OP_continue:
-    case OP_break: return STAYS;
-    case OP_load_view_tko:
-        return !result_varies(c, op)                                                                         ? LEAVES
-               : ct_attr_u(op, F_load_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
-                                                                                                             : OWNS;
-    case OP_load_ptr_tko:
-        return !result_varies(c, op)                                                                        ? LEAVES
-               : ct_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
-                                                                                                            : OWNS;
-    case OP_store_view_tko:
-        return !result_varies(c, op)                                                                          ? LEAVES
-               : ct_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
-                                                                                                              : OWNS;
-    case OP_store_ptr_tko:
-        return !result_varies(c, op)                                                                         ? LEAVES
-               : ct_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak ? ENTERS
-                                                                                                             : OWNS;
-    case OP_atomic_rmw_tko:
-    case OP_atomic_cas_tko:
-    case OP_atomic_red_view_tko: return result_varies(c, op) ? OWNS : LEAVES;
-    case OP_pack:
-    case OP_unpack:
-    case OP_cat:
-    case OP_insert: return result_varies(c, op) ? ENTERS : LEAVES;
-    case OP_extract: return result_varies(c, op) && cg_extract_in_registers(c, op) ? ENTERS : LEAVES;
-    case OP_reduce: return cg_reduce_in_one_loop(c, op) ? ENTERS : LEAVES;
-    default:
-        return !cg_is_map((bc_opcode)op->opcode) ? LEAVES
-               : result_varies(c, op)            ? ENTERS
-               : result->type->rank              ? LEAVES
-                                                 : STAYS;
+    switch ((bc_op_class)bc_op_class_of[op->opcode]) {
+    case BC_OP_SAME:
+    case BC_OP_VIEW:
+    case BC_OP_QUERY: return STAYS;
+    case BC_OP_TOKEN: return ct_info(op)->effects ? LEAVES : STAYS;
+    case BC_OP_EXIT: return op->opcode == OP_return ? LEAVES : STAYS;
+    case BC_OP_ACCESS: return place_of_access(c, op);
+    case BC_OP_PART:
+        return result_varies(c, op) && (op->opcode != OP_extract || cg_extract_in_registers(c, op)) ? ENTERS : LEAVES;
+    case BC_OP_FOLD: return op->opcode == OP_reduce && cg_reduce_in_one_loop(c, op) ? ENTERS : LEAVES;
+    case BC_OP_GIVEN:
+    case BC_OP_MAP:
+    case BC_OP_CAST: return result_varies(c, op) ? ENTERS : result->type->rank ? LEAVES : STAYS;
+    default: return LEAVES;
     }
 }
 

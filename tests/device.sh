@@ -7,6 +7,7 @@ set -u
 . "$(dirname "$0")/says.sh"
 build=$(cd "$1" && pwd)
 corpus=$(cd "$2" && pwd)
+data=$(cd "$(dirname "$0")/data" && pwd)
 tilevm=$build/tilevm
 rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
 unset CUDA_VISIBLE_DEVICES TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH
@@ -34,6 +35,11 @@ run 0 "$tilevm" run "$kernels/layernorm_fwd_f32.tbc" --grid 9 --names x,weight,b
     --expect "y=bin(f32,[9,200],$expected/layernorm_fwd_f32.y.bin,rtol=2e-5,atol=2e-5)" \
     --expect "mean=bin(f32,9,$expected/layernorm_fwd_f32.mean.bin,rtol=1e-4,atol=1e-5)" \
     --expect "rstd=bin(f32,9,$expected/layernorm_fwd_f32.rstd.bin,rtol=1e-4,atol=1e-5)"
+# Two products, the second of what the first led to: groups of warps, the second product an iteration late.
+run 0 "$tilevm" asm "$data/attention.tileir" -o attention.tbc
+run 0 "$tilevm" run attention.tbc --grid 1 --names q,k,v,o --against cpu 'q=uniform(f16,[128,64],-1,1,seed=1)' \
+    'k=uniform(f16,[256,64],-1,1,seed=2)' 'v=uniform(f16,[256,64],-1,1,seed=3)' 'o=empty(f32,[128,64])'
+says 'o: as on the CPU (rtol'
 run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --device cuda \
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"

@@ -241,7 +241,7 @@ static uint32_t outermost_loop(const bc_function *f, uint32_t index)
     bc_op *op = f->body->first;
     uint32_t at = 0, last = index;
     for (; op && at <= index; op = bc_next_op(op, f->body), at++)
-        if (!op->block->parent && (op->opcode == OP_for || op->opcode == OP_loop))
+        if (!op->block->parent && bc_is_loop(op->opcode))
             last = at;
     return last;
 }

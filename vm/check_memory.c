@@ -525,9 +525,10 @@ static vm_check_op describe(const bc_op *op, const access_rows *rows)
 {
     uint64_t order = bc_attr_u(op, rows->order), scope = bc_attr_u(op, rows->scope);
     bool acq_rel = order == BC_MemoryOrderingSemantics_acq_rel;
-    bool load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
-    bool store = op->opcode == OP_store_ptr_tko || op->opcode == OP_store_view_tko;
-    vm_check_op what = {.op = op, .reads = !store, .writes = !load, .strong = order != BC_MemoryOrderingSemantics_weak};
+    vm_check_op what = {.op = op,
+                        .reads = bc_info(op)->effects & BC_READS,
+                        .writes = bc_info(op)->effects & BC_WRITES,
+                        .strong = order != BC_MemoryOrderingSemantics_weak};
     what.wide = what.strong && scope != BC_MemoryScope_tl_blk;
     what.acquires = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_acquire);
     what.releases = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_release);

@@ -15,7 +15,7 @@
 enum { MOVE_BYTES = 64 * 1024, COPY_ONCE_BYTES = 256 * 1024 };
 
 static vm_hook *const hooks[OP_LIMIT] = {
-#define OP(name, opcode, since, operands, traits, flags_since, format) [OP_##name] = vm_##name,
+#define OP(name, ...) [OP_##name] = vm_##name,
 #include "bytecode/ops.def"
 };
 
@@ -187,7 +187,7 @@ static void end_segment(vm_emit *e, const bc_op *op)
 {
     if (!e->vm->options.step_limit || e->lanes || vm_is_pure(op) || (bc_info(op)->traits & BC_TERMINATOR) || e->failed)
         return;
-    if (vm_class_of((bc_opcode)op->opcode) != VM_CLASS_READS)
+    if (bc_info(op)->effects != BC_READS)
         vm_close_groups(e, e->cur);
     vm_begin_segment(e, e->cur, op);
 }
@@ -340,8 +340,7 @@ static vm_ctx *place_of(vm_emit *e, const bc_op *op)
             home = h;
     }
     size_t bytes = result_bytes(op);
-    vm_op_class class_ = vm_class_of((bc_opcode)op->opcode);
-    bool free = class_ == VM_CLASS_RESHAPE || class_ == VM_CLASS_LAYOUT || op->opcode == OP_constant;
+    bool free = bc_op_in(op->opcode, VM_OPS_IN_PLACE | BC_OPS(MOVE)) || op->opcode == OP_constant;
     if (!free && bytes > MOVE_BYTES)
         return e->cur;
     if (!free && bytes > 64)

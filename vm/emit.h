@@ -107,7 +107,7 @@ struct vm_emit {
 
 typedef void vm_hook(vm_emit *e, const bc_op *op);
 
-#define OP(name, opcode, since, operands, traits, flags_since, format) vm_hook vm_##name;
+#define OP(name, ...) vm_hook vm_##name;
 #include "bytecode/ops.def"
 
 /* ---- values ---- */

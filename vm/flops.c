@@ -29,10 +29,10 @@ uint64_t vm_flops(const bc_op *op)
     case OP_reduce:
     case OP_scan:
         for (const bc_op *o = bc_regions(op)[0]->first; o; o = o->next)
-            if (vm_class_of((bc_opcode)o->opcode) == VM_CLASS_MAP)
+            if (bc_op_in(o->opcode, BC_OPS(MAP)))
                 each += map_flops(o);
         return each << vm_type_bits(bc_operands(op)[0]->type);
-    default: return vm_class_of((bc_opcode)op->opcode) == VM_CLASS_MAP ? count * map_flops(op) : 0;
+    default: return bc_op_in(op->opcode, BC_OPS(MAP)) ? count * map_flops(op) : 0;
     }
 }
 

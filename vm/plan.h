@@ -4,18 +4,8 @@
 
 #include "vm/emit.h"
 
-/* What the compiler wants to know of an op, apart from its hook. */
-typedef enum vm_op_class {
-    VM_CLASS_OTHER,
-    VM_CLASS_MAP,     /* element by element, through vm_emit_map */
-    VM_CLASS_RESHAPE, /* the same bits in the same row-major order: reshape, assume, casts */
-    VM_CLASS_LAYOUT,  /* other views of the same elements: broadcast, permute */
-    VM_CLASS_WRITES,  /* may change memory, or make a change visible */
-    VM_CLASS_READS,   /* only reads memory */
-    VM_CLASS_FIXED    /* runs where it stands, though it touches no memory: asserts, prints, traps */
-} vm_op_class;
-
-vm_op_class vm_class_of(bc_opcode opcode);
+/* Ops whose result has the operand's bits in the same row-major order: it may lie where the operand does. */
+#define VM_OPS_IN_PLACE (BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE))
 
 /* Whether an op may be moved to where its operands are ready. */
 bool vm_is_pure(const bc_op *op);

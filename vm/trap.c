@@ -119,8 +119,7 @@ static void print_region(bc_text *out, const vm_run *run, const vm_region *regio
 /* The tile, or the view of tiles, that an access moves. */
 static const bc_type *accessed_tile(const bc_op *op)
 {
-    bool load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
-    return load ? bc_results(op)[0].type : bc_operands(op)[0]->type;
+    return bc_info(op)->effects == BC_READS ? bc_results(op)[0].type : bc_operands(op)[0]->type;
 }
 
 void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element)

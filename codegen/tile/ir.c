@@ -61,6 +61,12 @@ ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
     return op->opcode == OP_break ? results_of(parent, out_count) : carried_arguments(parent, out_count);
 }
 
+const bc_op_info *ct_info(const ct_op *op)
+{
+    static const bc_op_info own = {.effects = BC_READS | BC_WRITES | BC_ORDERS};
+    return op->opcode < OP_LIMIT ? &bc_ops[op->opcode] : &own;
+}
+
 const char *ct_op_name(const ct_op *op)
 {
     static const char *const own[] = {

@@ -140,10 +140,12 @@ ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
 uint32_t ct_first_carried(const ct_op *loop);
 static inline bool ct_is_loop(const ct_op *op)
 {
-    return op->opcode == OP_for || op->opcode == OP_loop;
+    return bc_is_loop(op->opcode);
 }
 /* Its name in texts. */
 const char *ct_op_name(const ct_op *op);
+/* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */
+const bc_op_info *ct_info(const ct_op *op);
 
 /* Attribute of a FLAG or ATTR row of the op's own kind. */
 static inline const bc_attr *ct_attr_of(const ct_op *op, int row)

@@ -28,7 +28,7 @@ static ct_value *handed_to(const ct_op *op, uint32_t i)
 static bool leaves(const ct_op *op, const ct_op *outer)
 {
     if (op->opcode == OP_return)
-        return outer->opcode != OP_reduce && outer->opcode != OP_scan;
+        return !bc_op_in(outer->opcode, BC_OPS(FOLD));
     if (op->opcode != OP_continue && op->opcode != OP_break)
         return false;
     for (const ct_op *p = op->block->parent; p != outer; p = p->block->parent)
@@ -123,7 +123,7 @@ static void sweep(const pruning *p, ct_block *block, ct_value *nothing)
         }
         tidy_op(p, op, nothing);
         for (uint32_t r = 0; r < op->region_count; r++)
-            if (op->regions[r] && op->opcode != OP_reduce && op->opcode != OP_scan)
+            if (op->regions[r] && !bc_op_in(op->opcode, BC_OPS(FOLD)))
                 sweep(p, op->regions[r], nothing);
         op = op->next;
     }

@@ -47,7 +47,7 @@ static const char *const token_types[] = {
 };
 
 static const char *const token_words[] = {
-#define OP(name, opcode, since, operands, traits, flags_since, format) #name,
+#define OP(name, ...) #name,
 #include "bytecode/ops.def"
 #define VALUE(enum_name, name, number, text, since) text,
 #include "bytecode/enums.def"

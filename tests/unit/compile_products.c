@@ -67,6 +67,7 @@ static const example examples[] = {
     {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync", NULL, 0},
     {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global", NULL, 0},
     {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL, NULL, 0},
+    {&f16, 128, 256, 64, AS_IS, AS_IS, "sm_90a", "mbarrier.try_wait", "ld.global", NULL, 0},
     {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_80", "cp.async.wait_group 1", "ld.global", NULL,
      0}, /* in parts of K: 48 KiB */
     {&bf16, 64, 256, 64, PERMUTED, AS_IS, "sm_80", "cp.async", "ld.global", NULL, 0},

@@ -50,8 +50,8 @@ static void check_forms(void)
     CHECK(yaml.len == 2 * strlen(document));
     remarks_summary(&r);
     CHECK(summary.ptr
-          && strcmp(summary.ptr, "@k'?...?--- !x\n  loads and stores\n"
-                                 "    a'b.py:7:3 load_view_tko: 16 bytes?, it's (2 times)\n")
+          && strcmp(summary.ptr, "@k'\\x0a...\\x0a--- !x\n  loads and stores\n"
+                                 "    a'b.py:7:3 load_view_tko: 16 bytes\\x0a, it's (2 times)\n")
                  == 0);
     r.yaml = false;
     r.summary = NULL;
@@ -59,7 +59,7 @@ static void check_forms(void)
     remark.line = 0;
     sink.report(sink.user, &remark);
     CHECK(text.ptr
-          && strcmp(text.ptr, "k.tbc:0x0080: remark: [missed memory/VectorAccess] load_view_tko: 16 bytes?, it's\n")
+          && strcmp(text.ptr, "k.tbc:0x0080: remark: [missed memory/VectorAccess] load_view_tko: 16 bytes\\x0a, it's\n")
                  == 0);
     bc_text_release(&text);
     bc_text_release(&yaml);

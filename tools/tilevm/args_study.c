@@ -305,7 +305,7 @@ static void see_exit(arg_student *s, const bc_op *op)
 {
     const bc_op *around = op->block->parent;
     bool again = op->opcode == OP_continue;
-    while (around && op->opcode != OP_yield && around->opcode != OP_for && around->opcode != OP_loop)
+    while (around && op->opcode != OP_yield && !bc_is_loop(around->opcode))
         around = around->block->parent;
     if (!around || (op->opcode == OP_yield && around->opcode != OP_if))
         return;
@@ -410,21 +410,11 @@ static bool see_access(arg_student *s, const bc_op *op)
     }
 }
 
-/* Ops on integers and addresses that leave them as they are. */
+/* Ops that leave integers and addresses as they are. */
 static bool is_copy(const bc_op *op)
 {
-    switch ((int)op->opcode) {
-    case OP_reshape:
-    case OP_broadcast:
-    case OP_permute:
-    case OP_ptr_to_ptr:
-    case OP_ptr_to_int:
-    case OP_int_to_ptr:
-    case OP_make_partition_view:
-    case OP_make_strided_view:
-    case OP_make_gather_scatter_view: return true;
-    default: return false;
-    }
+    return bc_op_in(op->opcode, BC_OPS(CAST) | BC_OPS(RESHAPE) | BC_OPS(MOVE) | BC_OPS(VIEW))
+           && op->opcode != OP_bitcast && op->opcode != OP_make_tensor_view;
 }
 
 static void see_ids(arg_student *s, const bc_op *op)

@@ -316,7 +316,7 @@ static bool follow_argument(arg_student *s, const bc_value *v, request r)
     if (v->number < body->arg_count && &body->args[v->number] == v)
         return v->number < s->study->count && reach_param(s, v, r);
     const bc_op *loop = s->study->owners[v->id];
-    if (!loop || (loop->opcode != OP_for && loop->opcode != OP_loop))
+    if (!loop || !bc_is_loop(loop->opcode))
         return false;
     if (loop->opcode == OP_loop)
         return follow_carried(s, loop, v->number, r);

@@ -150,7 +150,7 @@ bool expose_is_possible(const bc_op *op)
     if (bc_info(op)->traits & BC_TERMINATOR)
         return false;
     for (const bc_op *around = op->block->parent; around; around = around->block->parent)
-        if (around->opcode != OP_for && around->opcode != OP_loop && around->opcode != OP_if)
+        if (!bc_is_loop(around->opcode) && around->opcode != OP_if)
             return false;
     for (uint32_t i = 0; i < op->result_count; i++)
         if (bc_is_tile(bc_results(op)[i].type))
@@ -365,7 +365,7 @@ static size_t choose(const bc_function *f, const uint32_t *ops, size_t op_count,
     size_t count = 0, next = 0, sources = 0;
     uint32_t index = 0;
     for (bc_op *op = f->body->first; op; op = bc_next_op(op, f->body), index++) {
-        bool wanted = next < op_count && ops[next] == index, is_loop = op->opcode == OP_for || op->opcode == OP_loop;
+        bool wanted = next < op_count && ops[next] == index, is_loop = bc_is_loop(op->opcode);
         next += wanted;
         if (!(wanted && expose_is_possible(op)) && !is_loop)
             continue;
@@ -411,7 +411,7 @@ bool expose_ops(bc_module *m, size_t function, const uint32_t *ops, size_t op_co
     if (!chosen || !sources || !param || !begin(&b, param, window, &log))
         return false;
     for (size_t i = 0; i < chosen_count && !b.failed; i++) {
-        bool is_loop = chosen[i].op->opcode == OP_for || chosen[i].op->opcode == OP_loop;
+        bool is_loop = bc_is_loop(chosen[i].op->opcode);
         if (is_loop)
             expose_round(&b, &log, &chosen[i], sources, &count);
         if (chosen[i].exposed)

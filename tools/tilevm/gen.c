@@ -71,7 +71,7 @@ static bc_op *loop_around(const bc_block *block)
     bc_op *op = block->parent;
     while (op && op->opcode == OP_if)
         op = op->block->parent;
-    return op && (op->opcode == OP_for || op->opcode == OP_loop) ? op : NULL;
+    return op && bc_is_loop(op->opcode) ? op : NULL;
 }
 
 /* Types that any region may carry and that value_of can always make. */
@@ -287,7 +287,7 @@ static bc_op *gen_aggregate(generator *g, bc_opcode opcode, unsigned ops)
 static bool in_aggregate(const generator *g)
 {
     for (const bc_block *b = g->block; b->parent; b = b->parent->block)
-        if (b->parent->opcode == OP_reduce || b->parent->opcode == OP_scan)
+        if (bc_op_in(b->parent->opcode, BC_OPS(FOLD)))
             return true;
     return false;
 }

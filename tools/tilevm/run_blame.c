@@ -16,21 +16,7 @@ enum { BATCH = 16, MOST_SINGLE = 400 };
 
 static bool writes_memory(const bc_op *op)
 {
-    switch (op->opcode) {
-    case OP_store_ptr_tko:
-    case OP_store_view_tko:
-    case OP_atomic_cas_tko:
-    case OP_atomic_rmw_tko:
-    case OP_atomic_red_view_tko:
-    case OP_multimem_reduce_view_tko:
-    case OP_multimem_store_view_tko: return true;
-    default: return false;
-    }
-}
-
-static bool is_loop(const bc_op *op)
-{
-    return op->opcode == OP_for || op->opcode == OP_loop;
+    return bc_info(op)->effects & BC_WRITES;
 }
 
 /* The outermost loop around an op, or NULL. */
@@ -38,7 +24,7 @@ static const bc_op *loops_around(const bc_op *op)
 {
     const bc_op *outermost = NULL;
     while ((op = op->block->parent))
-        outermost = is_loop(op) ? op : outermost;
+        outermost = bc_is_loop(op->opcode) ? op : outermost;
     return outermost;
 }
 
@@ -167,7 +153,7 @@ static bool find_block(run_study *s, uint32_t *ops, uint64_t *out_block, bool *o
 /* What a loop or branch results in is made after all inside it. */
 static uint32_t place_of(const run_study *s, const run_finding *f)
 {
-    return f->is_control && !is_loop(s->ops[f->op_index]) ? f->op_index : last_inside(s, f->op_index);
+    return f->is_control && !bc_is_loop(s->ops[f->op_index]->opcode) ? f->op_index : last_inside(s, f->op_index);
 }
 
 static bool is_before(const run_study *s, const run_finding *a, const run_finding *b)

@@ -89,7 +89,7 @@ static double times_of(const summer *s, const bc_op *op)
 {
     double times = 1;
     while ((op = op->block->parent))
-        if (op->opcode == OP_for || op->opcode == OP_loop)
+        if (bc_is_loop(op->opcode))
             times *= rounds_of(s, op);
     return times;
 }
@@ -212,7 +212,7 @@ static bool see_access(const summer *s, const bc_op *op)
 static void hand_on(const summer *s, const bc_op *op)
 {
     const bc_op *around = op->block->parent;
-    while (around && op->opcode != OP_yield && around->opcode != OP_for && around->opcode != OP_loop)
+    while (around && op->opcode != OP_yield && !bc_is_loop(around->opcode))
         around = around->block->parent;
     if (!around || (op->opcode == OP_yield && around->opcode != OP_if))
         return;
