@@ -130,12 +130,15 @@ static bool is_in_loop(const ct_op *op)
    their beginnings and ends, unless the blocks are persistent. */
 static bool is_worth_it(const splitting *x)
 {
-    const bc_type *result = x->places[0].product->results[0].type;
-    bool is_large = result->shape[result->rank - 2] > 64 || result->shape[result->rank - 1] > 64;
+    const bc_type *first = x->places[0].product->results[0].type,
+                  *last = x->places[x->count - 1].product->results[0].type;
+    int64_t rows = first->shape[first->rank - 2], columns = first->shape[first->rank - 1];
     for (uint32_t i = 0; i < x->count; i++)
         if (!is_fed(&x->places[i]))
             return false;
-    return x->count > 1 ? is_large : cg_threads(x->c) > 128 || is_in_loop(x->places[0].loop);
+    if (x->count == 1)
+        return cg_threads(x->c) > 128 || is_in_loop(x->places[0].loop);
+    return (rows > 64 || columns > 64) && last->shape[last->rank - 1] > 64 && rows <= cg_threads(x->c) / 2;
 }
 
 static bool find_loops(splitting *x)
@@ -331,7 +334,7 @@ static bool choose_slots(const splitting *x)
                 used += x->places[i].ring->slot_bytes;
                 x->places[i].ring->slots = slots;
             }
-    uint32_t least = x->count > 1 || x->blocks == 1 ? 2 : 3;
+    uint32_t least = x->count > 1 ? 2 : 4; /* of a chain, one of the rings */
     for (uint32_t i = 0; i < x->count; i++)
         if (x->places[i].ring->slots >= least)
             return true;

@@ -132,7 +132,6 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
         uint32_t m = log2_of(result->shape[result->rank - 2]);
         uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
-        wanted = m > 6 ? 3 : wanted; /* a group of four warps for each 64 rows */
         wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
         warps = wanted > warps ? wanted : warps;
     }
