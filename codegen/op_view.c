@@ -167,7 +167,7 @@ void cg_assign_view_write(cg_func *c, const ct_op *op)
     uint32_t weight;
     /* What would go out well as it is spares the way to another layout. */
     if (cg_wish(c, v.tile, &wish, &weight)
-        && (weight >= CG_WEIGHT_MMA || (op->opcode == OP_store_view_tko && cg_view_fills_sectors(c, &v, &wish))))
+        && (op->opcode == OP_store_view_tko ? cg_view_fills_sectors(c, &v, &wish) : weight >= CG_WEIGHT_MMA))
         l = wish;
     cg_value_of(c, cg_result(op, 0))->home = l;
     cg_want(c, v.tile, &l);
