@@ -148,10 +148,16 @@ static bool says_so(const char *text)
 }
 
 /* Every file as it was or as it is to be, or a report that tells, none gone that stays. */
+/* Does the file say that something is wrong: in words, or as a document of a command that got nothing done? */
+static bool is_refusal(const char *bytes)
+{
+    return says_so(bytes) || (bytes && strstr(bytes, "\"problem\":"));
+}
+
 static bool files_are_whole(const command *c, const state *now)
 {
     for (size_t i = 0; i < now->count; i++)
-        if (!holds(&c->before, &now->files[i]) && !holds(&c->after, &now->files[i]) && !says_so(now->files[i].bytes))
+        if (!holds(&c->before, &now->files[i]) && !holds(&c->after, &now->files[i]) && !is_refusal(now->files[i].bytes))
             return false;
     for (size_t i = 0; i < c->before.count; i++) {
         const char *path = c->before.files[i].path;

@@ -24,17 +24,30 @@ static bool is_control(const unsigned char *p)
     return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0); /* p[1]: there are two bytes then */
 }
 
+size_t bc_visible_character(tv_str s, const char *keep, bc_visible *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    size_t len = character_len(p, s.len);
+    bool shown = len && (!is_control(p) || (p[0] && strchr(keep, p[0])));
+    len = len ? len : 1;
+    out->len = 0;
+    for (size_t k = 0; k < len; k++)
+        if (shown) {
+            out->bytes[out->len++] = s.ptr[k];
+        } else {
+            memcpy(out->bytes + out->len, (char[]){'\\', 'x', digits[p[k] >> 4], digits[p[k] & 15]}, 4);
+            out->len += 4;
+        }
+    return len;
+}
+
 void bc_text_visible(bc_text *text, tv_str s, const char *keep)
 {
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    for (size_t i = 0, len; i < s.len; i += len) {
-        len = character_len(p + i, s.len - i);
-        bool shown = len && (!is_control(p + i) || (p[i] && strchr(keep, p[i])));
-        len = len ? len : 1;
-        if (shown)
-            bc_text_bytes(text, p + i, len);
-        for (size_t k = 0; k < len && !shown; k++)
-            bc_text_printf(text, "\\x%02x", p[i + k]);
+    bc_visible shown;
+    for (size_t i = 0; i < s.len;) {
+        i += bc_visible_character((tv_str){s.ptr + i, s.len - i}, keep, &shown);
+        bc_text_bytes(text, shown.bytes, shown.len);
     }
 }
 

@@ -166,7 +166,7 @@ static bool npy_bytes(const io_array *array, bc_text *out, io_error *error)
         return io_fail(error, "out of memory");
     cli_out to = {.file = memory};
     bool good = io_npy_write(&to, array, error);
-    if (fclose(memory) != 0 || to.failed)
+    if (fclose(memory) != 0 || to.failed || size < array->size) /* glibc closes without a word when it cannot grow */
         good = good && io_fail(error, "out of memory");
     if (good)
         bc_text_bytes(out, bytes, size);

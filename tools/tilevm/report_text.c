@@ -30,23 +30,18 @@ static void put_clean(bc_text *out, tv_str s)
     bc_text_visible(out, s, "");
 }
 
-/* Columns that text takes which was made visible. */
-static size_t shown_columns(tv_str s)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < s.len; i++)
-        width += ((unsigned char)s.ptr[i] & 0xc0) != 0x80; /* continuation bytes take no column */
-    return width;
-}
-
-/* Columns of the first len bytes of s as put_clean writes them. */
+/* Columns of the first len bytes of s as put_clean writes them. Takes no memory, which there may be too little of. */
 static size_t columns(tv_str s, size_t len)
 {
-    bc_text shown;
-    bc_text_init(&shown, NULL);
-    put_clean(&shown, (tv_str){s.ptr, len < s.len ? len : s.len});
-    size_t width = shown_columns(bc_text_get(&shown));
-    bc_text_release(&shown);
+    size_t width = 0;
+    bc_visible shown;
+    s.len = len < s.len ? len : s.len;
+    while (s.len) {
+        size_t used = bc_visible_character(s, "", &shown);
+        for (size_t i = 0; i < shown.len; i++)
+            width += ((unsigned char)shown.bytes[i] & 0xc0) != 0x80; /* continuation bytes take no column */
+        s = (tv_str){s.ptr + used, s.len - used};
+    }
     return width;
 }
 
@@ -75,8 +70,8 @@ static void put_op(bc_text *out, const tv_diag *diag, const char *lead, bool col
         bc_text_printf(out, ", op %u", (unsigned)diag->op_index);
     if (diag->op_text.len) {
         tv_str prefix = {out->ptr ? out->ptr + start : "", out->ptr ? out->len - start : 0};
-        bool wide = shown_columns(prefix) > LONG_PREFIX;
-        size_t indent = !in_function ? 3 : wide ? 6 : shown_columns(prefix) + 3;
+        bool wide = columns(prefix, prefix.len) > LONG_PREFIX;
+        size_t indent = !in_function ? 3 : wide ? 6 : columns(prefix, prefix.len) + 3;
         bc_text_puts(out, !in_function ? "" : wide ? ":\n      " : ":  ");
         put_clean(out, diag->op_text);
         if (diag->caret_len) {

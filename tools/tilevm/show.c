@@ -24,19 +24,31 @@ static size_t plain_len(tv_str text)
     return len;
 }
 
+/* Takes no memory: what it says may be that there is none. */
+static void show_plain(cli_out *out, tv_str text)
+{
+    char buffer[512];
+    size_t used = 0;
+    bc_visible shown;
+    for (size_t i = 0; i < text.len;) {
+        i += bc_visible_character((tv_str){text.ptr + i, text.len - i}, "\n\t", &shown);
+        memcpy(buffer + used, shown.bytes, shown.len);
+        used += shown.len;
+        if (used > sizeof buffer - sizeof shown.bytes || i == text.len) {
+            cli_out_write(out, buffer, used);
+            used = 0;
+        }
+    }
+}
+
 void cli_out_show(cli_out *out, tv_str text, bool color)
 {
-    bc_text shown;
-    bc_text_init(&shown, NULL);
     while (text.len) {
         size_t len = color ? plain_len(text) : text.len, mark = color_len(text.ptr + len, text.len - len);
-        bc_text_visible(&shown, (tv_str){text.ptr, len}, "\n\t");
-        bc_text_bytes(&shown, text.ptr + len, mark);
+        show_plain(out, (tv_str){text.ptr, len});
+        cli_out_write(out, text.ptr + len, mark);
         text = (tv_str){text.ptr + len + mark, text.len - len - mark};
     }
-    cli_out_write(out, shown.ptr, shown.len);
-    out->failed |= shown.failed;
-    bc_text_release(&shown);
 }
 
 bool cli_show(FILE *stream, tv_str text, bool color)
