@@ -90,38 +90,48 @@ static const char *const attention_words[] = {
            "(%e: tile<f32>, %f: tile<f32>) {\n%g = " op " %e, %f : tile<f32>\nyield %g : tile<f32>\n}\n" result \
            " = reshape " result "0 : tile<$Mxf32> -> $l\n"
 
-static const form attention = {
-    "attention",
-    "cuda_tile.module @m { entry @k(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %from: $i, %to: $i, "
-    "%when: $i) {\n%0 = make_token : token\n%zero = constant <i32: 0> : $i\n%step = constant <i32: $S> : $i\n"
-    "%five = constant <i32: 5> : $i\n%x, %y, %z = get_tile_block_id : $i\n%a0 = assume div_by<16>, %a : "
-    "tile<ptr<f16>>\n"
-    "%b0 = assume div_by<16>, %b : tile<ptr<f16>>\n"
-    "%a1 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf16, strides=[$D,1]>\n"
-    "%b1 = make_tensor_view %b0, shape = [$C, $D], strides = [$D, 1] : tensor_view<$Cx$Dxf16, strides=[$D,1]>\n"
-    "%c1 = make_tensor_view %c, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf32, strides=[$D,1]>\n"
-    "%av = make_partition_view %a1 : $a\n%bv = make_partition_view %b1 : $b\n%cv = make_partition_view %c1 : $c\n"
-    "%q, %t0 = load_view_tko weak %av[%x, %zero] token = %0 : $a, $i -> $q, token\n"
-    "%nones = constant <f32: 0.0> : $s\n%nonet = constant <f32: 0.0> : $t\n%low = constant <f32: 0xFF800000> : $l\n"
+#define ATTENTION_BEGIN                                                                                               \
+    "cuda_tile.module @m { entry @k(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %from: $i, %to: $i, " \
+    "%when: $i) {\n%0 = make_token : token\n%zero = constant <i32: 0> : $i\n%step = constant <i32: $S> : $i\n"        \
+    "%five = constant <i32: 5> : $i\n%tiles = constant <i32: 2> : $i\n%x, %y, %z = get_tile_block_id : $i\n"          \
+    "%gx, %gy, %gz = get_num_tile_blocks : $i\n%a0 = assume div_by<16>, %a : tile<ptr<f16>>\n"                        \
+    "%b0 = assume div_by<16>, %b : tile<ptr<f16>>\n"                                                                  \
+    "%a1 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf16, strides=[$D,1]>\n"      \
+    "%b1 = make_tensor_view %b0, shape = [$C, $D], strides = [$D, 1] : tensor_view<$Cx$Dxf16, strides=[$D,1]>\n"      \
+    "%c1 = make_tensor_view %c, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf32, strides=[$D,1]>\n"       \
+    "%av = make_partition_view %a1 : $a\n%bv = make_partition_view %b1 : $b\n%cv = make_partition_view %c1 : $c\n"    \
+    "%nones = constant <f32: 0.0> : $s\n%nonet = constant <f32: 0.0> : $t\n%low = constant <f32: 0xFF800000> : $l\n"  \
     "%nonel = constant <f32: 0.0> : $l\n%scale = constant <f32: 0.125> : $s\n"
-    "%acc, %m, %l = for %i in (%from to %to, step %step) : $i "
-    "iter_values(%acc0 = %nonet, %m0 = %low, %l0 = %nonel) -> ($t, $l, $l) {\n"
-    "%j = addi %i, %five : $i\n%k, %t1 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $k, token\n"
-    "%kt = permute %k [1, 0] : $k -> tile<$Dx$Nxf16>\n%r = mmaf %q, %kt, %nones : $q, tile<$Dx$Nxf16>, $s\n"
-    "%s = mulf %r, %scale : $s\n" REDUCE(
-        "%h", "%s", "0xFF800000",
-        "maxf") "%m1 = maxf %m0, %h : $l\n%mb = broadcast %m1 : $l -> $s\n%d = subf %s, %mb : $s\n%p = exp2 %d : $s\n"
-                "%da = subf %m0, %m1 : $l\n%alpha = exp2 %da : $l\n" REDUCE(
-                    "%n", "%p", "0.0",
-                    "addf") "%l1 = fma %l0, %alpha, %n : $l\n%ab = broadcast %alpha : $l -> $t\n%acc1 = mulf %acc0, "
-                            "%ab : $t\n"
-                            "%v, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $k, token\n"
-                            "%ph = ftof %p : $s -> tile<$Mx$Nxf16>\n%acc2 = mmaf %ph, %v, %acc1 : tile<$Mx$Nxf16>, $k, "
-                            "$t\n"
+#define QUERIES(row) "%q, %t0 = load_view_tko weak %av[" row ", %zero] token = %0 : $a, $i -> $q, token\n"
+/* The sums, greatest and totals with that letter, from those with the other one. */
+#define KEYS(to_letter, from_letter, from, to)                                                                         \
+    "%acc" to_letter ", %m" to_letter ", %l" to_letter " = for %i in (" from " to " to ", step %step) : $i "           \
+    "iter_values(%acc0 = %acc" from_letter ", %m0 = %m" from_letter ", %l0 = %l" from_letter ") -> ($t, $l, $l) {\n"   \
+    "%j = addi %i, %five : $i\n%k, %t1 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $k, token\n"         \
+    "%kt = permute %k [1, 0] : $k -> tile<$Dx$Nxf16>\n%r = mmaf %q, %kt, %nones : $q, tile<$Dx$Nxf16>, $s\n"           \
+    "%s = mulf %r, %scale : $s\n" REDUCE(                                                                              \
+        "%h", "%s", "0xFF800000",                                                                                      \
+        "maxf") "%m1 = maxf %m0, %h : $l\n%mb = broadcast %m1 : $l -> $s\n%d = subf %s, %mb : $s\n%p = exp2 %d : $s\n" \
+                "%da = subf %m0, %m1 : $l\n%alpha = exp2 %da : $l\n" REDUCE(                                           \
+                    "%n", "%p", "0.0",                                                                                 \
+                    "addf") "%l1 = fma %l0, %alpha, %n : $l\n%ab = broadcast %alpha : $l -> $t\n%acc1 = mulf %acc0, "  \
+                            "%ab : $t\n"                                                                               \
+                            "%v, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $k, token\n"           \
+                            "%ph = ftof %p : $s -> tile<$Mx$Nxf16>\n%acc2 = mmaf %ph, %v, %acc1 : tile<$Mx$Nxf16>, "   \
+                            "$k, $t\n"                                                                                 \
                             "continue %acc2, %m1, %l1 : $t, $l, $l\n}\n"
-                            "%lb = broadcast %l : $l -> $t\n%o = divf %acc, %lb : $t\n"
-                            "%w = store_view_tko weak %o, %cv[%x, %zero] token = %0 : $t, $c, $i -> token\nreturn\n} "
-                            "}\n"};
+#define QUOTIENT(letter, row)                                                       \
+    "%lb = broadcast %l" letter " : $l -> $t\n%o = divf %acc" letter ", %lb : $t\n" \
+    "%w = store_view_tko weak %o, %cv[" row ", %zero] token = %0 : $t, $c, $i -> token\n"
+#define NOTHING "%accx = mulf %nonet, %nonet : $t\n%mx = maxf %low, %low : $l\n%lx = mulf %nonel, %nonel : $l\n"
+
+static const form attentions[] = {
+    {"attention", ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS("y", "x", "%from", "%to") QUOTIENT("y", "%x") END},
+    {"attention in turn", ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS("y", "x", "%from", "%when")
+                              KEYS("z", "y", "%when", "%to") QUOTIENT("z", "%x") END},
+    {"persistent attention", ATTENTION_BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" NOTHING QUERIES("%row")
+                                 KEYS("y", "x", "%from", "%to") QUOTIENT("y", "%row") "continue\n}\n" END},
+};
 
 static void put(bc_text *out, const char *text, const words *w)
 {
@@ -313,9 +323,9 @@ static const attention_size attention_sizes[] = {
     {"sm_90a", "mbarrier.try_wait", 128, 128, 64},
 };
 
-static void check_attention(const attention_size *s)
+static void check_attention(const attention_size *s, const form *f)
 {
-    static const launch launches[] = {{0, 0, 0, 1}, {1, 2, 0, 2}, {0, 2, 0, 1}, {0, 5, 0, 1}};
+    static const launch launches[] = {{0, 0, 0, 1}, {1, 2, 1, 2}, {0, 2, 1, 1}, {0, 5, 3, 1}};
     enum { MOST = 5 };
     uint32_t all_keys = 2 * MOST * s->keys; /* then values */
     kernel k = {.rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
@@ -326,9 +336,8 @@ static void check_attention(const attention_size *s)
     w.numbers['D' - 'A'] = s->width;
     w.numbers['C' - 'A'] = all_keys;
     w.numbers['S' - 'A'] = 1;
-    snprintf(k.name, sizeof k.name, "%s, %u rows of %u, %u keys, %s", attention.name, s->rows, s->width, s->keys,
-             s->target);
-    bool ok = compile(&k, s->target, attention.text, &w, s->has);
+    snprintf(k.name, sizeof k.name, "%s, %u rows of %u, %u keys, %s", f->name, s->rows, s->width, s->keys, s->target);
+    bool ok = compile(&k, s->target, f->text, &w, s->has);
     for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
         compare(&k, &launches[i]);
     release(&k);
@@ -341,6 +350,7 @@ int main(void)
             if (sizes[i].forms >> k & 1)
                 check_product(&sizes[i], &forms[k], 1 + (i + k) % 2);
     for (size_t i = 0; i < sizeof attention_sizes / sizeof *attention_sizes; i++)
-        check_attention(&attention_sizes[i]);
+        for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
+            check_attention(&attention_sizes[i], &attentions[k]);
     return TEST_END("compile_rings");
 }
