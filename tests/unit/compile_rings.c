@@ -209,7 +209,10 @@ static bool run_ptx(const kernel *k, const launch *l, void *const *arrays, const
     for (int i = 0; i < 3; i++)
         address[i] = ptxsim_buffer_add(sim, arrays[i], bytes[i], "array");
     const void *params[PARAMETERS] = {&address[0], &address[1], &address[2], &l->from, &l->to, &l->when};
-    bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {l->grid, 1, 1}, .params = params, .seed = (uint64_t)l->to + 1});
+    bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {l->grid, 1, 1},
+                                               .params = params,
+                                               .seed = (uint64_t)l->to + 1,
+                                               .step_limit = 1 << 23});
     CHECK_MSG(ok, "%s, %d to %d, %d: %s", k->name, l->from, l->to, l->when, ptxsim_report_text(sim));
     ptxsim_free(sim);
     return ok;
@@ -348,7 +351,7 @@ int main(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
             if (sizes[i].forms >> k & 1)
-                check_product(&sizes[i], &forms[k], 1 + (i + k) % 2);
+                check_product(&sizes[i], &forms[k], 2 - (i + k) % 2);
     for (size_t i = 0; i < sizeof attention_sizes / sizeof *attention_sizes; i++)
         for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
             check_attention(&attention_sizes[i], &attentions[k]);
