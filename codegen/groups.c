@@ -14,7 +14,11 @@
 #include "codegen/remarks.h"
 #include "codegen/ring.h"
 
-enum { MOST_RINGS = 8, MOST_SLOTS = 8 };
+enum {
+    MOST_RINGS = 8,
+    MOST_SLOTS = 8,
+    LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */
+};
 
 /* What one product of a loop takes, and the ring that it goes through; loops that follow each other share rings. */
 typedef struct ring_place {
@@ -281,7 +285,8 @@ static void await_ahead(const splitting *x, const ring_place *p)
 static void consume(const splitting *x, const ring_place *p)
 {
     uint32_t carried;
-    ct_op *product = p->ring->behind ? product_in_flight(p->loop, &carried) : NULL;
+    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT;
+    ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
     cg_ring_stage_loads(x->c, p->ring, p->value);

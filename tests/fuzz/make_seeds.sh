@@ -1,7 +1,7 @@
 #!/bin/sh
 # make_seeds.sh TILEVM CORPUS OUT: writes what the fuzz targets begin with, OUT/<target>/. Real kernels of the corpus,
-# random modules in every version, texts of both, symbols of the kernels, and the array files, symbols and argument texts
-# of the tests.
+# loops with products, random modules in every version, texts of both, symbols of the kernels, and the array files,
+# symbols and argument texts of the tests.
 set -eu
 tilevm=$1
 corpus=$2
@@ -21,6 +21,17 @@ for file in "$corpus"/bytecode/13.1/*.tbc "$corpus"/bytecode/13.5/*.tbc; do
 done
 for version in 13.1 13.2 13.3 13.4 13.5; do
     "$tilevm" gen --to $version --count 6 --ops 30 -o "$out/read/$version-gen-%d.tbc"
+done
+
+# Loops with products, which become rings, groups and skewed loops.
+cp tests/data/attention.tileir "$out/text/attention.tir"
+for test in tests/ptx/*.test; do
+    kernel=$out/text/ptx-$(basename "$test" .test).tir
+    sed -n '/^--- input/,/^--- stderr/{/^--- /!p;}' "$test" > "$kernel"
+    grep -q 'mma[fi]' "$kernel" || rm "$kernel"
+done
+for kernel in "$out"/text/*.tir; do
+    "$tilevm" asm "$kernel" -o "$out/read/$(basename "$kernel" .tir).tbc"
 done
 
 # write_symbol SYMBOL NAME: a symbol, a zero byte, a few small numbers and a large one.

@@ -1,0 +1,359 @@
+/* Loops whose loads run ahead, compiled to PTX and run on the simulator beside the virtual machine: trip counts that
+   only the launch tells, none among them, from where the loop stands to what stands around it. The elements are small
+   whole numbers, so that sums are exact in any order. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/base/text.h"
+#include "tests/ptxsim/harness.h"
+#include "tests/unit/test.h"
+
+enum { TILES = 2, MOST_TRIPS = 7, PARAMETERS = 6 };
+
+/* ---- kernels ---- */
+
+/* A kernel's text: a capital letter behind $ is a number, a small one a word. */
+typedef struct words {
+    uint32_t numbers[26];
+    const char *const *texts; /* pairs of a letter and its text, which may have words, too; then NULL */
+} words;
+
+static const char *const product_words[] = {
+    "t", "tile<$Mx$Nxf32>",
+    "l", "tile<$Mx$Kxf16>",
+    "r", "tile<$Kx$Nxf16>",
+    "i", "tile<i32>",
+    "a", "partition_view<tile=($Mx$K), padding_value = zero, tensor_view<$Rx$Dxf16, strides=[$D,1]>>",
+    "b", "partition_view<tile=($Kx$N), padding_value = zero, tensor_view<$Dx$Cxf16, strides=[$C,1]>>",
+    "c", "partition_view<tile=($Mx$N), tensor_view<$Rx$Cxf32, strides=[$C,1]>>",
+    NULL};
+
+#define BEGIN                                                                                                          \
+    "cuda_tile.module @m { entry @k(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %from: $i, %to: $i, "  \
+    "%when: $i) {\n%0 = make_token : token\n%zero = constant <i32: 0> : $i\n%step = constant <i32: $S> : $i\n"         \
+    "%tiles = constant <i32: 2> : $i\n%x, %y, %z = get_tile_block_id : $i\n%gx, %gy, %gz = get_num_tile_blocks : $i\n" \
+    "%yes = cmpi not_equal %when, %zero, signed : $i -> tile<i1>\n"                                                    \
+    "%a0 = assume div_by<16>, %a : tile<ptr<f16>>\n%b0 = assume div_by<16>, %b : tile<ptr<f16>>\n"                     \
+    "%a1 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf16, strides=[$D,1]>\n"       \
+    "%b1 = make_tensor_view %b0, shape = [$D, $C], strides = [$C, 1] : tensor_view<$Dx$Cxf16, strides=[$C,1]>\n"       \
+    "%c1 = make_tensor_view %c, shape = [$R, $C], strides = [$C, 1] : tensor_view<$Rx$Cxf32, strides=[$C,1]>\n"        \
+    "%av = make_partition_view %a1 : $a\n%bv = make_partition_view %b1 : $b\n%cv = make_partition_view %c1 : $c\n"     \
+    "%start = constant <f32: 1.0> : $t\n"
+#define LOOP(result, first, row, next)                                                              \
+    result " = for %i in (%from to %to, step %step) : $i iter_values(%acc = " first ") -> ($t) {\n" \
+           "%p, %t1 = load_view_tko weak %av[" row ", %i] token = %0 : $a, $i -> $l, token\n"       \
+           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"         \
+           "%d = mmaf %p, %q, %acc : $l, $r, $t\n" next "}\n"
+#define PLAIN(result, first, row) LOOP(result, first, row, "continue %d : $t\n")
+#define STORE(tile, row) "%w = store_view_tko weak " tile ", %cv[" row ", %zero] token = %0 : $t, $c, $i -> token\n"
+#define END "return\n} }\n"
+
+typedef struct form {
+    const char *name, *text;
+} form;
+
+static const form forms[] = {
+    {"a loop", BEGIN PLAIN("%s", "%start", "%x") STORE("%s", "%x") END},
+    {"a sum that is changed",
+     BEGIN LOOP("%s", "%start", "%x", "%n = negf %d : $t\ncontinue %n : $t\n") STORE("%s", "%x") END},
+    {"persistent", BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" PLAIN("%s", "%start", "%row")
+                       STORE("%s", "%row") "continue\n}\n" END},
+    {"in turn", BEGIN PLAIN("%s", "%start", "%x") PLAIN("%u", "%s", "%x") STORE("%u", "%x") END},
+    {"one beside the other",
+     BEGIN PLAIN("%s", "%start", "%x") PLAIN("%u", "%start", "%zero") "%e = subf %s, %u : $t\n" STORE("%e", "%x") END},
+    {"under a condition", BEGIN "if %yes {\n" PLAIN("%s", "%start", "%x") STORE("%s", "%x") "yield\n}\n" END},
+    {"value of a condition", BEGIN
+     "%e = if %yes -> ($t) {\n" PLAIN("%s", "%start",
+                                      "%x") "yield %s : $t\n} else {\nyield %start : $t\n}\n" STORE("%e", "%x") END},
+    {"behind a return",
+     BEGIN "if %yes {\nyield\n} else {\nreturn\n}\n" PLAIN("%s", "%start", "%x") STORE("%s", "%x") END},
+    {"between tiles left out",
+     BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n%mine = cmpi equal %row, %when, signed : $i -> tile<i1>\n"
+           "if %mine {\n" PLAIN("%s", "%start", "%row") STORE("%s", "%row") "yield\n}\ncontinue\n}\n" END},
+};
+
+static const char *const attention_words[] = {
+    "i", "tile<i32>",
+    "q", "tile<$Mx$Dxf16>",
+    "k", "tile<$Nx$Dxf16>",
+    "s", "tile<$Mx$Nxf32>",
+    "t", "tile<$Mx$Dxf32>",
+    "l", "tile<$Mx1xf32>",
+    "a", "partition_view<tile=($Mx$D), padding_value = zero, tensor_view<$Rx$Dxf16, strides=[$D,1]>>",
+    "b", "partition_view<tile=($Nx$D), padding_value = zero, tensor_view<$Cx$Dxf16, strides=[$D,1]>>",
+    "c", "partition_view<tile=($Mx$D), tensor_view<$Rx$Dxf32, strides=[$D,1]>>",
+    NULL};
+
+#define REDUCE(result, tile, first, op)                                                                         \
+    result "0 = reduce " tile " dim=1 identities=[" first " : f32] : $s -> tile<$Mxf32>\n"                      \
+           "(%e: tile<f32>, %f: tile<f32>) {\n%g = " op " %e, %f : tile<f32>\nyield %g : tile<f32>\n}\n" result \
+           " = reshape " result "0 : tile<$Mxf32> -> $l\n"
+
+#define ATTENTION_BEGIN                                                                                               \
+    "cuda_tile.module @m { entry @k(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %from: $i, %to: $i, " \
+    "%when: $i) {\n%0 = make_token : token\n%zero = constant <i32: 0> : $i\n%step = constant <i32: $S> : $i\n"        \
+    "%five = constant <i32: 5> : $i\n%tiles = constant <i32: 2> : $i\n%x, %y, %z = get_tile_block_id : $i\n"          \
+    "%gx, %gy, %gz = get_num_tile_blocks : $i\n%a0 = assume div_by<16>, %a : tile<ptr<f16>>\n"                        \
+    "%b0 = assume div_by<16>, %b : tile<ptr<f16>>\n"                                                                  \
+    "%a1 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf16, strides=[$D,1]>\n"      \
+    "%b1 = make_tensor_view %b0, shape = [$C, $D], strides = [$D, 1] : tensor_view<$Cx$Dxf16, strides=[$D,1]>\n"      \
+    "%c1 = make_tensor_view %c, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf32, strides=[$D,1]>\n"       \
+    "%av = make_partition_view %a1 : $a\n%bv = make_partition_view %b1 : $b\n%cv = make_partition_view %c1 : $c\n"    \
+    "%nones = constant <f32: 0.0> : $s\n%nonet = constant <f32: 0.0> : $t\n%low = constant <f32: 0xFF800000> : $l\n"  \
+    "%nonel = constant <f32: 0.0> : $l\n%scale = constant <f32: 0.125> : $s\n"
+#define QUERIES(row) "%q, %t0 = load_view_tko weak %av[" row ", %zero] token = %0 : $a, $i -> $q, token\n"
+/* The sums, greatest and totals with that letter, from those with the other one. */
+#define KEYS(to_letter, from_letter, from, to)                                                                         \
+    "%acc" to_letter ", %m" to_letter ", %l" to_letter " = for %i in (" from " to " to ", step %step) : $i "           \
+    "iter_values(%acc0 = %acc" from_letter ", %m0 = %m" from_letter ", %l0 = %l" from_letter ") -> ($t, $l, $l) {\n"   \
+    "%j = addi %i, %five : $i\n%k, %t1 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $k, token\n"         \
+    "%kt = permute %k [1, 0] : $k -> tile<$Dx$Nxf16>\n%r = mmaf %q, %kt, %nones : $q, tile<$Dx$Nxf16>, $s\n"           \
+    "%s = mulf %r, %scale : $s\n" REDUCE(                                                                              \
+        "%h", "%s", "0xFF800000",                                                                                      \
+        "maxf") "%m1 = maxf %m0, %h : $l\n%mb = broadcast %m1 : $l -> $s\n%d = subf %s, %mb : $s\n%p = exp2 %d : $s\n" \
+                "%da = subf %m0, %m1 : $l\n%alpha = exp2 %da : $l\n" REDUCE(                                           \
+                    "%n", "%p", "0.0",                                                                                 \
+                    "addf") "%l1 = fma %l0, %alpha, %n : $l\n%ab = broadcast %alpha : $l -> $t\n%acc1 = mulf %acc0, "  \
+                            "%ab : $t\n"                                                                               \
+                            "%v, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $k, token\n"           \
+                            "%ph = ftof %p : $s -> tile<$Mx$Nxf16>\n%acc2 = mmaf %ph, %v, %acc1 : tile<$Mx$Nxf16>, "   \
+                            "$k, $t\n"                                                                                 \
+                            "continue %acc2, %m1, %l1 : $t, $l, $l\n}\n"
+#define QUOTIENT(letter, row)                                                       \
+    "%lb = broadcast %l" letter " : $l -> $t\n%o = divf %acc" letter ", %lb : $t\n" \
+    "%w = store_view_tko weak %o, %cv[" row ", %zero] token = %0 : $t, $c, $i -> token\n"
+#define NOTHING "%accx = mulf %nonet, %nonet : $t\n%mx = maxf %low, %low : $l\n%lx = mulf %nonel, %nonel : $l\n"
+
+static const form attentions[] = {
+    {"attention", ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS("y", "x", "%from", "%to") QUOTIENT("y", "%x") END},
+    {"attention in turn", ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS("y", "x", "%from", "%when")
+                              KEYS("z", "y", "%when", "%to") QUOTIENT("z", "%x") END},
+    {"persistent attention", ATTENTION_BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" NOTHING QUERIES("%row")
+                                 KEYS("y", "x", "%from", "%to") QUOTIENT("y", "%row") "continue\n}\n" END},
+};
+
+static void put(bc_text *out, const char *text, const words *w)
+{
+    for (; *text; text++) {
+        if (*text != '$') {
+            bc_text_char(out, *text);
+        } else if (*++text <= 'Z') {
+            bc_text_printf(out, "%u", w->numbers[*text - 'A']);
+        } else {
+            const char *const *pair = w->texts;
+            while (*pair && **pair != *text)
+                pair += 2;
+            if (!*pair)
+                abort();
+            put(out, pair[1], w);
+        }
+    }
+}
+
+/* ---- runs ---- */
+
+typedef struct kernel {
+    char name[128];
+    tv_module *module;
+    bc_text text;
+    bool is_exact;
+    uint32_t rows, depth, columns; /* A is at most rows x depth, B depth x columns, C rows x columns; A and B of f16 */
+} kernel;
+
+typedef struct launch {
+    int32_t from, to, when;
+    uint32_t grid;
+} launch;
+
+static void report(void *user, const tv_diag *d)
+{
+    fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
+}
+
+static void *small_numbers(size_t count, uint32_t seed)
+{
+    static const uint16_t whole[] = {0xC000, 0xBC00, 0, 0x3C00, 0x4000};
+    uint16_t *x = malloc(count * sizeof *x);
+    if (!x)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = whole[(seed >> 16) % 5];
+    }
+    return x;
+}
+
+static bool run_vm(const kernel *k, const launch *l, void *const *arrays, const size_t *bytes)
+{
+    tv_sink sink = {(void *)(uintptr_t)k->name, report};
+    tv_vm *vm = NULL;
+    const void *params[PARAMETERS] = {&arrays[0], &arrays[1], &arrays[2], &l->from, &l->to, &l->when};
+    bool ok = tv_vm_new(k->module, NULL, sink, &vm) == TV_OK;
+    for (int i = 0; ok && i < 3; i++)
+        ok = tv_vm_add_buffer(vm, arrays[i], bytes[i], NULL, true, sink) == TV_OK;
+    ok = ok && tv_vm_run(vm, "k", (uint32_t[]){l->grid, 1, 1}, params, PARAMETERS, sink) == TV_OK;
+    tv_vm_free(vm);
+    CHECK_MSG(ok, "%s: the virtual machine fails", k->name);
+    return ok;
+}
+
+static bool run_ptx(const kernel *k, const launch *l, void *const *arrays, const size_t *bytes)
+{
+    char error[256] = "";
+    uint64_t address[3];
+    ptxsim *sim = ptxsim_load(k->text.ptr, k->text.len, error, sizeof error);
+    CHECK_MSG(sim, "%s: %s", k->name, error);
+    if (!sim)
+        return false;
+    for (int i = 0; i < 3; i++)
+        address[i] = ptxsim_buffer_add(sim, arrays[i], bytes[i], "array");
+    const void *params[PARAMETERS] = {&address[0], &address[1], &address[2], &l->from, &l->to, &l->when};
+    bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {l->grid, 1, 1},
+                                               .params = params,
+                                               .seed = (uint64_t)l->to + 1,
+                                               .step_limit = 1 << 23});
+    CHECK_MSG(ok, "%s, %d to %d, %d: %s", k->name, l->from, l->to, l->when, ptxsim_report_text(sim));
+    ptxsim_free(sim);
+    return ok;
+}
+
+static bool is_near(const kernel *k, float is, float should)
+{
+    return k->is_exact ? memcmp(&is, &should, sizeof is) == 0
+                       : (isnan(is) && isnan(should)) || fabsf(is - should) <= 0.004F;
+}
+
+static void compare(const kernel *k, const launch *l)
+{
+    size_t count = (size_t)k->rows * k->columns, wrong = 0;
+    size_t bytes[] = {(size_t)2 * k->rows * k->depth, (size_t)2 * k->depth * k->columns, 4 * count};
+    float *want = malloc(bytes[2]), *have = malloc(bytes[2]);
+    void *arrays[] = {small_numbers(bytes[0] / 2, 1), small_numbers(bytes[1] / 2, 2), want};
+    if (!want || !have)
+        abort();
+    memset(want, 0x40, bytes[2]);
+    memset(have, 0x40, bytes[2]);
+    bool ok = run_vm(k, l, arrays, bytes);
+    arrays[2] = have;
+    ok = ok && run_ptx(k, l, arrays, bytes);
+    for (size_t i = 0; ok && i < count; i++)
+        wrong += !is_near(k, have[i], want[i]);
+    CHECK_MSG(!wrong, "%s, %d to %d, %d, %u blocks: %zu elements are wrong", k->name, l->from, l->to, l->when, l->grid,
+              wrong);
+    free(arrays[0]);
+    free(arrays[1]);
+    free(want);
+    free(have);
+}
+
+static bool compile(kernel *k, const char *target, const char *text, const words *w, const char *has)
+{
+    tv_sink sink = {k->name, report};
+    bc_text source;
+    bc_text_init(&source, NULL);
+    bc_text_init(&k->text, NULL);
+    put(&source, text, w);
+    bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &k->module) == TV_OK
+              && tv_module_verify(k->module, NULL, sink) == TV_OK
+              && tv_compile_ptx(k->module, &(tv_compile_options){.target = target}, sink,
+                                (tv_writer){&k->text, bc_text_append})
+                     == TV_OK;
+    bc_text_release(&source);
+    CHECK_MSG(ok, "%s: is not compiled", k->name);
+    bc_text_char(&k->text, '\0');
+    k->text.len -= ok;
+    CHECK_MSG(!ok || strstr(k->text.ptr, has), "%s: no '%s'", k->name, has);
+    CHECK_MSG(!ok || harness_ptxas(k->text.ptr, k->text.len, target), "%s: ptxas refuses it", k->name);
+    return ok;
+}
+
+static void release(kernel *k)
+{
+    tv_module_close(k->module);
+    bc_text_release(&k->text);
+}
+
+/* ---- products ---- */
+
+typedef struct size {
+    const char *target, *has;
+    uint32_t m, n, k;
+    uint32_t forms; /* a bit for each */
+} size;
+
+#define ALL 0xFFFF
+
+static const size sizes[] = {
+    {"sm_80", "cp.async", 32, 32, 64, ALL},
+    {"sm_90", "cp.async", 32, 64, 32, ALL},
+    {"sm_90a", "wgmma", 64, 64, 32, ALL},
+    {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3},
+    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 2 | 1 << 3},
+};
+
+static void check_product(const size *s, const form *f, uint32_t step)
+{
+    static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 1, 1}, {1, 3, 0, 2}, {3, 6, 1, 1}, {0, 7, 1, 2}};
+    kernel k = {.is_exact = true, .rows = TILES * s->m - 24, .depth = MOST_TRIPS * s->k - 8, .columns = s->n - 8};
+    words w = {.texts = product_words};
+    w.numbers['M' - 'A'] = s->m;
+    w.numbers['N' - 'A'] = s->n;
+    w.numbers['K' - 'A'] = s->k;
+    w.numbers['R' - 'A'] = k.rows;
+    w.numbers['D' - 'A'] = k.depth;
+    w.numbers['C' - 'A'] = k.columns;
+    w.numbers['S' - 'A'] = step;
+    snprintf(k.name, sizeof k.name, "%s, %ux%ux%u, step %u, %s", f->name, s->m, s->n, s->k, step, s->target);
+    bool ok = compile(&k, s->target, f->text, &w, s->has);
+    for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
+        compare(&k, &launches[i]);
+    release(&k);
+}
+
+/* ---- attention ---- */
+
+typedef struct attention_size {
+    const char *target, *has;
+    uint32_t rows, width, keys;
+} attention_size;
+
+static const attention_size attention_sizes[] = {
+    {"sm_80", "cp.async", 64, 64, 32},
+    {"sm_90a", "wgmma", 64, 64, 64},
+    {"sm_90a", "wgmma", 128, 64, 64},
+    {"sm_90a", "mbarrier.try_wait", 64, 128, 128},
+    {"sm_90a", "mbarrier.try_wait", 128, 128, 64},
+};
+
+static void check_attention(const attention_size *s, const form *f)
+{
+    static const launch launches[] = {{0, 0, 0, 1}, {1, 2, 1, 2}, {0, 2, 1, 1}, {0, 5, 3, 1}};
+    enum { MOST = 5 };
+    uint32_t all_keys = 2 * MOST * s->keys; /* then values */
+    kernel k = {.rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
+    words w = {.texts = attention_words};
+    w.numbers['M' - 'A'] = s->rows;
+    w.numbers['N' - 'A'] = s->keys;
+    w.numbers['R' - 'A'] = k.rows;
+    w.numbers['D' - 'A'] = s->width;
+    w.numbers['C' - 'A'] = all_keys;
+    w.numbers['S' - 'A'] = 1;
+    snprintf(k.name, sizeof k.name, "%s, %u rows of %u, %u keys, %s", f->name, s->rows, s->width, s->keys, s->target);
+    bool ok = compile(&k, s->target, f->text, &w, s->has);
+    for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
+        compare(&k, &launches[i]);
+    release(&k);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+            if (sizes[i].forms >> k & 1)
+                check_product(&sizes[i], &forms[k], 2 - (i + k) % 2);
+    for (size_t i = 0; i < sizeof attention_sizes / sizeof *attention_sizes; i++)
+        for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
+            check_attention(&attention_sizes[i], &attentions[k]);
+    return TEST_END("compile_rings");
+}
