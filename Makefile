@@ -217,14 +217,15 @@ $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/
 # The commands with allocations that fail: any, or those of the command's own objects.
 OOM_TOOLS := $(OUT)/oom-tools/tilevm $(OUT)/oom-tools/tileiras
 OOM_OWN := $(OUT)/oom-tools/own/tilevm
-OOM_OBJ := $(OUT)/obj/tests/oom/allocations.o
+# Before a sanitizer's own allocator has begun nothing can stand in front of it: there, only the command's own ones fail.
+OOM_OBJ := $(OUT)/obj/tests/oom/$(if $(filter asan,$(CONFIG)),own/)allocations.o
 $(OUT)/obj/tests/oom/own/allocations.o: tests/oom/allocations.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -DOWN_ALLOCATIONS -MMD -MP -c $< -o $@
 $(OUT)/oom-tools/tilevm: $(TOOL_OBJ) $(OOM_OBJ) $(OUT)/libtilevm.a
 $(OUT)/oom-tools/tileiras: $(TILEIRAS_OBJ) $(OOM_OBJ) $(OUT)/libtools.a $(OUT)/libtilevm.a
 $(OOM_OWN): $(TOOL_OBJ) $(OUT)/obj/tests/oom/own/allocations.o $(OUT)/libtilevm.a
-$(OOM_OWN): LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+$(OOM_OWN) $(if $(filter asan,$(CONFIG)),$(OOM_TOOLS)): LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(OOM_TOOLS) $(OOM_OWN):
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LIBS) -o $@

@@ -26,8 +26,8 @@
 enum { TIMEOUT_SECONDS = 120, MOST_SHOWN = 1500 };
 
 typedef struct options {
-    const char *tool;
-    const char *work;
+    char *tool; /* absolute */
+    char *work;
     int exit_code;
     size_t most; /* 0: every allocation, in both ways */
 } options;
@@ -356,7 +356,7 @@ static int usage(void)
 }
 
 /* The absolute path: commands run in other folders. */
-static const char *absolute(const char *path)
+static char *absolute(const char *path)
 {
     char *whole = realpath(path, NULL);
     if (!whole)
@@ -390,8 +390,13 @@ int main(int argc, char **argv)
             return 2;
         }
     process_mark_sanitizers();
-    for (size_t k = 0; k < count; k++)
+    for (size_t k = 0; k < count; k++) {
         run_fixture(&o, paths[k]);
+        free(paths[k]);
+    }
+    free(paths);
+    free(o.tool);
+    free(o.work);
     printf("oom: %u passed, %u failed\n", passed, failed);
     return failed != 0 || passed == 0;
 }

@@ -4,8 +4,8 @@
      FAIL_ALLOCATION=7    the 7th;  7+: all from the 7th on
      LIST_ALLOCATIONS=F   none; the file F gets a line for each, a number for the calls that led to it
 
-   Counting starts with main. Below it is the sanitizer's allocator where there is one. With OWN_ALLOCATIONS, and the
-   linker's --wrap, only what the command's own objects allocate counts: for runs with a driver and its simulator. */
+   Counting starts with main. With OWN_ALLOCATIONS, and the linker's --wrap, only what the command's own objects
+   allocate counts: for runs with a driver and its simulator, and for those with a sanitizer. */
 #include <execinfo.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -22,9 +22,6 @@
 #if defined(OWN_ALLOCATIONS)
 #define ABOVE(name) __wrap_##name
 #define BELOW(name) __real_##name
-#elif defined(__SANITIZE_ADDRESS__)
-#define ABOVE(name) name
-#define BELOW(name) __interceptor_##name
 #else
 #define ABOVE(name) name
 #define BELOW(name) __libc_##name
