@@ -101,7 +101,12 @@ static bool mark_late(skewing *x)
     return !x->late[x->second->operands[0]->id] && !x->late[x->second->operands[1]->id];
 }
 
-static void mark_early(skewing *x, const ct_value *v);
+/* What is made in the body before there is an accumulator. */
+static void mark_early(skewing *x, const ct_value *v)
+{
+    if (is_made_inside(x, v) && !x->late[v->id])
+        x->early[v->id] = true;
+}
 
 static void mark_operands(skewing *x, const ct_op *op)
 {
@@ -111,13 +116,6 @@ static void mark_operands(skewing *x, const ct_op *op)
         for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in; in = ct_next_op(in, op->regions[r]))
             for (uint32_t i = 0; i < in->operand_count; i++)
                 mark_early(x, in->operands[i]);
-}
-
-/* Ops stand in order, so that depth is bounded by the body's length in passes: each value is marked once. */
-static void mark_early(skewing *x, const ct_value *v)
-{
-    if (is_made_inside(x, v) && !x->late[v->id])
-        x->early[v->id] = true;
 }
 
 /* Marks what is needed for what comes from the accumulator, from the last op to the first. */

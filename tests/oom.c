@@ -148,16 +148,18 @@ static bool says_so(const char *text)
 }
 
 /* Every file as it was or as it is to be, or a report that tells, none gone that stays. */
-/* Does the file say that something is wrong: in words, or as a document of a command that got nothing done? */
-static bool is_refusal(const char *bytes)
+/* A file that is neither as it was nor as it is to be must say why; or, where the run failed and said why itself, be
+   the document of a command that got nothing done. */
+static bool is_refusal(const char *bytes, const process_result *r)
 {
-    return says_so(bytes) || (bytes && strstr(bytes, "\"problem\":"));
+    return says_so(bytes) || (r->exit_code != 0 && says_so(r->err) && bytes && strstr(bytes, "\"problem\":"));
 }
 
-static bool files_are_whole(const command *c, const state *now)
+static bool files_are_whole(const command *c, const process_result *r, const state *now)
 {
     for (size_t i = 0; i < now->count; i++)
-        if (!holds(&c->before, &now->files[i]) && !holds(&c->after, &now->files[i]) && !is_refusal(now->files[i].bytes))
+        if (!holds(&c->before, &now->files[i]) && !holds(&c->after, &now->files[i])
+            && !is_refusal(now->files[i].bytes, r))
             return false;
     for (size_t i = 0; i < c->before.count; i++) {
         const char *path = c->before.files[i].path;
@@ -201,7 +203,7 @@ static const char *judge(const command *c, const process_result *r, const state 
         says = says || says_so(now->files[i].bytes);
     if (r->signal)
         return r->signal == 14 ? "out of time" : "ended by a signal";
-    if (!files_are_whole(c, now))
+    if (!files_are_whole(c, r, now))
         return "left a file that is not whole";
     if (says && r->exit_code == c->options->exit_code)
         return NULL;
