@@ -3,6 +3,8 @@
    (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
 #include "codegen/assign.h"
 
+#include "codegen/mma.h"
+
 void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
 {
     cg_value *x = cg_value_of(c, v);
@@ -90,6 +92,31 @@ void cg_pass_wish(cg_func *c, const ct_op *op)
 
 /* ---- maps ---- */
 
+/* The layout of a product that v is the accumulator of, also by way of loops that v starts; false: none was found. */
+static bool accumulator_wish(cg_func *c, const ct_value *v, uint32_t depth, cg_layout *out)
+{
+    for (const ct_use *use = v->uses; use && depth; use = use->next) {
+        const ct_op *op = use->op;
+        uint32_t first = ct_is_loop(op) ? ct_first_carried(op) : 0;
+        if (use->index == 2 && cg_mma_accumulator_layout(c, op, out))
+            return true;
+        if (ct_is_loop(op) && use->index >= first
+            && accumulator_wish(c, &op->regions[0]->args[use->index - first + (op->opcode == OP_for)], depth - 1, out))
+            return true;
+    }
+    return false;
+}
+
+/* Where nothing else decides. */
+static cg_layout layout_for_users(cg_func *c, const ct_value *v, uint32_t *out_weight)
+{
+    enum { MOST_LOOPS = 4 };
+    cg_layout l;
+    bool found = accumulator_wish(c, v, MOST_LOOPS, &l);
+    *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_DEFAULT;
+    return found ? l : cg_default_layout(c, v->type);
+}
+
 static void assign_map(cg_func *c, const ct_op *op)
 {
     const ct_value *v = cg_result(op, 0);
@@ -117,10 +144,8 @@ static void assign_map(cg_func *c, const ct_op *op)
         }
         return;
     }
-    if (!best_weight) {
-        best = cg_default_layout(c, v->type);
-        best_weight = CG_WEIGHT_DEFAULT;
-    }
+    if (!best_weight)
+        best = layout_for_users(c, v, &best_weight);
     cg_set_home(c, v, &best, best_weight);
     for (uint32_t i = 0; i < op->operand_count; i++)
         cg_want(c, operands[i], &best);

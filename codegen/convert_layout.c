@@ -1,6 +1,9 @@
 /* A value from one layout to another: renamed registers where every thread keeps what it has; shuffles where
    elements stay in their warp and few are needed; else a trip through shared memory, in an order of elements without
-   bank conflicts, in halves where it would not fit. */
+   bank conflicts, in halves where it would not fit. Where elements stay in their warp each has a part of that memory,
+   and no warp waits for another. */
+#include <string.h>
+
 #include "codegen/lower.h"
 #include "codegen/memory.h"
 
@@ -271,30 +274,43 @@ static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, boo
     return (rows + 1) << (l->reg_bits - vector);
 }
 
-/* Row-major order, or the one in which the vectors of `first` lie together. */
-static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t most)
+static uint32_t any_of(const uint32_t *images, uint32_t count)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < count; i++)
+        all |= images[i];
+    return all;
+}
+
+/* Row-major order, or the one in which the vectors of `first` lie together; on top, one after the other, what the warps
+   of `apart` have. */
+static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t most, const cg_layout *apart)
 {
     order o = {.place = {0}};
-    uint32_t next = 0, placed = 0;
+    uint32_t next = 0, placed = 0, warps = apart ? any_of(apart->warp, apart->warp_bits) : 0;
     for (uint32_t i = 0; first && i < first->reg_bits && next < most; i++)
         if (first->reg[i] && !(first->reg[i] & (first->reg[i] - 1)) && !(placed & first->reg[i])) {
             o.place[tv_trailing_zeros(first->reg[i])] = (uint8_t)next++;
             placed |= first->reg[i];
         }
     for (uint32_t b = 0; b < tile_bits; b++)
-        if (!(placed >> b & 1))
+        if (!((placed | warps) >> b & 1))
             o.place[b] = (uint8_t)next++;
+    for (uint32_t i = 0; apart && i < apart->warp_bits; i++)
+        o.place[tv_trailing_zeros(apart->warp[i])] = (uint8_t)next++;
     return o;
 }
 
-static order best_order(const cg_func *c, const cg_layout *from, const cg_layout *to, uint32_t size, uint32_t *out_cost)
+static order best_order(const cg_func *c, const cg_layout *from, const cg_layout *to, uint32_t size, bool in_warps,
+                        uint32_t *out_cost)
 {
+    const cg_layout *apart = in_warps ? from : NULL;
     uint32_t most = size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0;
     const cg_layout *const firsts[] = {NULL, from, to};
-    order best = plain_order(NULL, from->tile_bits, most);
+    order best = plain_order(NULL, from->tile_bits, most, apart);
     *out_cost = UINT32_MAX;
     for (int i = 0; i < 3; i++) {
-        order o = plain_order(firsts[i], from->tile_bits, most);
+        order o = plain_order(firsts[i], from->tile_bits, most, apart);
         cg_layout a = ordered(&o, from), b = ordered(&o, to);
         uint32_t vector = unit_of(&a, size), other = unit_of(&b, size);
         vector = vector > other ? vector : other;
@@ -320,18 +336,25 @@ static order best_order(const cg_func *c, const cg_layout *from, const cg_layout
 
 /* ---- in halves ---- */
 
-/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well.
-   UINT32_MAX: none. */
+/* The register bit of the layout whose image alone has bit b of the index; UINT32_MAX: there is none. */
+static uint32_t register_bit_of(const cg_layout *l, uint32_t b)
+{
+    uint8_t bit;
+    return cg_layout_vector(l, b, 1, &bit) ? bit : UINT32_MAX;
+}
+
+/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well, beyond
+   what an access has side by side there. UINT32_MAX: none. */
 static uint32_t splitting_bit(const cg_layout *from, const cg_layout *to)
 {
-    uint32_t best = UINT32_MAX;
-    uint8_t bit;
-    for (uint32_t b = 0; b < from->tile_bits; b++)
-        if (cg_layout_vector(from, b, 1, &bit)) {
-            best = b;
-            if (cg_layout_vector(to, b, 1, &bit))
-                return b;
-        }
+    uint32_t best = UINT32_MAX, beyond = 0;
+    for (uint32_t b = 0; b < from->tile_bits; b++) {
+        uint32_t bit = register_bit_of(from, b), other = register_bit_of(to, b);
+        if (bit == UINT32_MAX || (best != UINT32_MAX && (other == UINT32_MAX || other < beyond)))
+            continue;
+        best = b;
+        beyond = other == UINT32_MAX ? 0 : other;
+    }
     return best;
 }
 
@@ -411,15 +434,32 @@ static void rename_registers(const cg_layout *from, const cg_val *regs, const cg
     }
 }
 
-static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, const cg_layout *from, const cg_val *regs,
-                              const cg_layout *to, cg_val *out)
+/* Does every element stay in its warp, which bits of its index alone tell? Not where there is one warp. */
+static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layout *to)
+{
+    uint32_t warps = any_of(from->warp, from->warp_bits);
+    bool same = !c->strips && warps && cg_count_bits(warps) == from->warp_bits
+                && memcmp(from->warp, to->warp, from->warp_bits * sizeof *to->warp) == 0;
+    for (uint32_t i = 0; i < from->warp_bits; i++)
+        same = same && cg_count_bits(from->warp[i]) == 1;
+    uint32_t others = any_of(from->reg, from->reg_bits) | any_of(from->lane, CG_LANE_BITS)
+                      | any_of(to->reg, to->reg_bits) | any_of(to->lane, CG_LANE_BITS);
+    return same && !(warps & others);
+}
+
+static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, bool in_warps, const cg_layout *from,
+                              const cg_val *regs, const cg_layout *to, cg_val *out)
 {
     cg_layout stored = ordered(o, from), loaded = ordered(o, to);
-    cg_val base = cg_scratch(c, cg_memory_bytes(kind) << from->tile_bits);
+    uint32_t bytes = cg_memory_bytes(kind) << from->tile_bits;
+    cg_val base = in_warps ? cg_scratch_of_warps(c, bytes) : cg_scratch(c, bytes);
     cg_flat_store(c, kind, base, &stored, regs);
-    cg_barrier(c);
+    (in_warps ? cg_warp_barrier : cg_barrier)(c);
     cg_flat_load(c, kind, base, &loaded, out);
-    cg_scratch_read(c);
+    if (in_warps)
+        cg_scratch_read_of_warps(c, bytes);
+    else
+        cg_scratch_read(c);
 }
 
 /* The way, and what it goes by. */
@@ -427,7 +467,13 @@ typedef struct plan {
     cg_conversion how;
     exchange exchange;
     order order;
+    bool in_warps;
 } plan;
+
+static bool fits_scratch(const cg_func *c, uint64_t bytes)
+{
+    return bytes <= CG_MAX_SCRATCH && bytes <= cg_scratch_room(c);
+}
 
 static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, plan *p)
 {
@@ -436,8 +482,9 @@ static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, con
     if (has_registers(from, to))
         return;
     uint32_t cost;
-    p->order = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
-    p->how.way = p->how.bytes <= CG_MAX_SCRATCH && p->how.bytes <= cg_scratch_room(c) ? CG_BY_SHARED : CG_BY_HALVES;
+    p->in_warps = stays_in_warp(c, from, to);
+    p->order = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), p->in_warps, &cost);
+    p->how.way = fits_scratch(c, p->how.bytes) ? CG_BY_SHARED : CG_BY_HALVES;
     if (find_exchange(from, to, &p->exchange)) {
         p->how.shuffles = shuffle_count(&p->exchange, kind, to);
         if (p->how.shuffles <= cost + BARRIERS_COST)
@@ -452,6 +499,18 @@ cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *
     return p.how;
 }
 
+cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
+{
+    if (has_registers(from, to))
+        return (cg_span){0};
+    if (!stays_in_warp(c, from, to))
+        return (cg_span){0, UINT32_MAX, 0};
+    uint64_t bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits;
+    while (!fits_scratch(c, bytes) && bytes > 1)
+        bytes /= 2;
+    return (cg_span){0, UINT32_MAX, (uint32_t)(bytes >> from->warp_bits)};
+}
+
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to)
 {
     cg_val *out = cg_vals(c, cg_layout_regs(to));
@@ -462,7 +521,7 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     switch (p.how.way) {
     case CG_BY_NAMES: rename_registers(from, regs, to, out); break;
     case CG_BY_SHUFFLES: shuffle_all(c, kind, &p.exchange, regs, to, out); break;
-    case CG_BY_SHARED: convert_in_shared(c, kind, &p.order, from, regs, to, out); break;
+    case CG_BY_SHARED: convert_in_shared(c, kind, &p.order, p.in_warps, from, regs, to, out); break;
     case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
         if (bit == UINT32_MAX && c->in_ring)
@@ -482,7 +541,7 @@ void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, co
                        cg_layout *out_stored, cg_layout *out_loaded)
 {
     uint32_t cost;
-    order o = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), &cost);
+    order o = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), false, &cost);
     *out_stored = ordered(&o, from);
     *out_loaded = ordered(&o, to);
 }

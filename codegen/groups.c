@@ -10,12 +10,14 @@
 #include "bytecode/hints.h"
 #include "codegen/assign.h"
 #include "codegen/mma.h"
+#include "codegen/order.h"
 #include "codegen/pass.h"
 #include "codegen/remarks.h"
 #include "codegen/ring.h"
 
 enum {
     MOST_RINGS = 8,
+    MOST_KEPT = 4,
     MOST_SLOTS = 8,
     LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */
 };
@@ -29,11 +31,20 @@ typedef struct ring_place {
     bool is_first; /* of the places with its ring */
 } ring_place;
 
+/* An operand that products of loops take and that is loaded before them: it has a ring of one slot. */
+typedef struct kept_load {
+    cg_ring *ring;
+    ct_value *value;
+    ct_op *load, *copy; /* in the function, and in the producers' program */
+} kept_load;
+
 typedef struct splitting {
     cg_func *c;
     ct_func *f;
     ring_place places[MOST_RINGS];
-    uint32_t count, blocks; /* blocks of a multiprocessor */
+    kept_load kept[MOST_KEPT];
+    ct_op *rings[MOST_RINGS + MOST_KEPT];
+    uint32_t count, kept_count, ring_count, blocks; /* blocks of a multiprocessor */
 } splitting;
 
 /* The product that takes a load, also through views of it; NULL: several do. */
@@ -110,6 +121,69 @@ static bool add_rings(splitting *x, ct_op *loop)
     return true;
 }
 
+/* ---- operands that are loaded before their loops ---- */
+
+/* Registers of a thread when each group has its share of what the block was launched with. */
+static cg_groups registers_for(const splitting *x)
+{
+    if (cg_threads(x->c) == 256)
+        return (cg_groups){.launched = 168, .consumers = 224, .producers = 56};
+    if (x->blocks == 2)
+        return (cg_groups){.launched = 128, .consumers = 232, .producers = 24};
+    return (cg_groups){0};
+}
+
+static uint32_t consumer_registers(const splitting *x)
+{
+    enum { MOST = 255 };
+    uint32_t registers = registers_for(x).consumers;
+    return registers ? registers : MOST;
+}
+
+/* Registers that a consumer would have left if left operands that are loaded once stayed there as fragments: of what
+   its group has, less the accumulators of the loop and what products of it hand to others. */
+static int registers_left(const splitting *x, const ring_place *p, const ct_value *operand)
+{
+    uint32_t threads = cg_threads(x->c);
+    int left = (int)consumer_registers(x) - (int)(((uint32_t)1 << cg_shape_of(operand->type).tile_bits) / 2 / threads);
+    for (uint32_t i = 0; i < x->count; i++) {
+        const ct_op *product = x->places[i].product;
+        if (x->places[i].loop != p->loop)
+            continue;
+        left -= (int)(((uint32_t)1 << cg_shape_of(product->results[0].type).tile_bits) / threads);
+        if (cg_product_before(product))
+            left -= (int)(((uint32_t)1 << cg_shape_of(product->operands[0]->type).tile_bits) / 2 / threads);
+    }
+    return left;
+}
+
+/* The products' operand i, when it is better kept in shared memory than in registers. */
+static void keep_operand(splitting *x, const ring_place *p, uint32_t i)
+{
+    enum { FOR_THE_REST = 36 }; /* registers: addresses, indices, statistics of rows */
+    ct_op *load = cg_stage_source(p->product->operands[i])->op;
+    kept_load *kept = &x->kept[x->kept_count];
+    if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
+        || x->kept_count == MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= FOR_THE_REST)
+        return;
+    for (uint32_t k = 0; k < x->kept_count; k++)
+        if (x->kept[k].load == load)
+            return;
+    cg_ring *ring = bc_new(&x->c->arena, cg_ring, 1);
+    if (!ring || cg_load_obstacle(x->c, load, NULL, &ring->loads[0]) || cg_order_holds_back(x->c, x->f->body, load))
+        return;
+    ring->load_count = ring->slots = 1;
+    ring->async = ring->by_groups = true;
+    *kept = (kept_load){.ring = ring, .load = load};
+    x->kept_count++;
+}
+
+static void find_kept(splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        keep_operand(x, &x->places[i], 0);
+}
+
 /* Does the product find both operands without the threads' help in each iteration? */
 static bool is_fed(const ring_place *p)
 {
@@ -120,6 +194,16 @@ static bool is_fed(const ring_place *p)
         has_right = has_right || right == &p->loads[i]->results[0];
     }
     return has_right && (has_left || cg_product_before(p->product) || left->block != p->loop->regions[0]);
+}
+
+/* Would a producer read too early what the block, or another one that it waits for, has yet to write? */
+static bool is_held_back(const splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
+            if (cg_order_holds_back(x->c, x->f->body, x->places[i].loads[k]))
+                return true;
+    return false;
 }
 
 static bool is_in_loop(const ct_op *op)
@@ -152,7 +236,7 @@ static bool find_loops(splitting *x)
         if (ring && (!ring->async || ring->parts || !add_rings(x, op)))
             return false;
     }
-    return x->count && is_worth_it(x);
+    return x->count && is_worth_it(x) && !is_held_back(x);
 }
 
 /* ---- the producers ---- */
@@ -203,6 +287,14 @@ static void copy_loads(const splitting *x, const ring_place *p)
     }
 }
 
+/* The same of a load before loops. */
+static void copy_kept(const splitting *x, const kept_load *kept)
+{
+    copy_load(x, kept->copy, &kept->ring->loads[0], kept->value);
+    cg_ring_put(x->c, CT_acquire, kept->value, kept->copy);
+    cg_ring_put_behind(x->c, CT_commit, kept->value, kept->copy);
+}
+
 /* Can the producers find out by themselves what to copy? */
 static bool is_feasible(const ct_block *producers)
 {
@@ -233,12 +325,18 @@ static ct_block *make_producers(splitting *x)
         ct_append(block, copy);
     }
     const ct_op *original = body->first;
-    for (ct_op *op = block->first; op; op = ct_next_op(op, block), original = ct_next_op(original, body))
+    for (ct_op *op = block->first; op; op = ct_next_op(op, block), original = ct_next_op(original, body)) {
         for (uint32_t i = 0; i < x->count; i++)
             if (original == x->places[i].loop)
                 x->places[i].copy = op;
+        for (uint32_t i = 0; i < x->kept_count; i++)
+            if (original == x->kept[i].load)
+                x->kept[i].copy = op;
+    }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        copy_kept(x, &x->kept[i]);
     if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block))
         return block;
     discard(block);
@@ -280,6 +378,30 @@ static void await_ahead(const splitting *x, const ring_place *p)
     ct_insert_before(first, p->loop);
     ct_insert_before(await, p->loop);
     ct_insert_before(next, p->product);
+}
+
+/* The op of the block that v is used in last, by itself or in its regions. */
+static ct_op *last_user(const ct_value *v, const ct_block *block)
+{
+    ct_op *last = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        ct_op *user = use->op;
+        while (user->block != block)
+            user = user->block->parent;
+        ct_op *of_views = cg_stage_is_seen(user) ? last_user(&user->results[0], block) : NULL;
+        user = of_views ? of_views : user;
+        for (ct_op *op = last ? last : user; op; op = op->next)
+            last = op == user ? user : last;
+    }
+    return last;
+}
+
+/* The load waits for its copy; behind the last loop that reads it the slot is free. */
+static void consume_kept(const splitting *x, const kept_load *kept)
+{
+    cg_ring_put_behind(x->c, CT_release, kept->value, last_user(&kept->load->results[0], kept->load->block));
+    cg_ring_put(x->c, CT_await, kept->value, kept->load);
+    cg_ring_stage_loads(x->c, kept->ring, kept->value);
 }
 
 static void consume(const splitting *x, const ring_place *p)
@@ -326,7 +448,9 @@ static uint32_t room_for_rings(const splitting *x)
 /* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
 static bool choose_slots(const splitting *x)
 {
-    uint32_t room = room_for_rings(x) - x->count * MOST_SLOTS * CG_RING_BARRIER_BYTES, used = 0;
+    uint32_t room = room_for_rings(x) - (x->count * MOST_SLOTS + MOST_KEPT) * CG_RING_BARRIER_BYTES, used = 0;
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)
         used += x->places[i].is_first ? cg_ring_place_loads(x->places[i].ring) : 0;
     if (used > room)
@@ -361,47 +485,41 @@ static void spread_copies(cg_ring *ring)
 static uint32_t place_rings(const splitting *x)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < x->count; i++) {
-        if (!x->places[i].is_first)
-            continue;
-        x->places[i].ring->offset = at;
-        at += x->places[i].ring->slots * x->places[i].ring->slot_bytes;
+    for (uint32_t i = 0; i < x->ring_count; i++) {
+        cg_ring *ring = x->rings[i]->detail;
+        ring->offset = at;
+        at += ring->slots * ring->slot_bytes;
     }
-    for (uint32_t i = 0; i < x->count; i++) {
-        if (!x->places[i].is_first)
-            continue;
-        x->places[i].ring->barriers = at;
-        at += x->places[i].ring->slots * CG_RING_BARRIER_BYTES;
+    for (uint32_t i = 0; i < x->ring_count; i++) {
+        cg_ring *ring = x->rings[i]->detail;
+        ring->barriers = at;
+        at += ring->slots * CG_RING_BARRIER_BYTES;
     }
     return at;
 }
 
-/* Registers of a thread when each group has its share of what the block was launched with. */
-static cg_groups registers_for(const splitting *x)
+/* The value of a ring, which is in no block yet; NULL: no memory. */
+static ct_value *value_of(splitting *x, cg_ring *ring, const ct_op *from)
 {
-    if (cg_threads(x->c) == 256)
-        return (cg_groups){.launched = 168, .consumers = 224, .producers = 56};
-    if (x->blocks == 2)
-        return (cg_groups){.launched = 128, .consumers = 232, .producers = 24};
-    return (cg_groups){0};
+    for (uint32_t i = 0; i < x->ring_count; i++)
+        if (x->rings[i]->detail == ring)
+            return &x->rings[i]->results[0];
+    ct_op *op = ct_op_new(x->f, CT_ring, from, 0, 1);
+    if (!op)
+        return NULL;
+    op->detail = ring;
+    x->rings[x->ring_count++] = op;
+    return &op->results[0];
 }
 
-/* The rings, in no block yet. */
 static bool make_rings(splitting *x)
 {
-    for (uint32_t i = 0; i < x->count; i++) {
-        for (uint32_t k = 0; k < i; k++)
-            if (x->places[k].ring == x->places[i].ring)
-                x->places[i].value = x->places[k].value;
-        if (!x->places[i].is_first)
-            continue;
-        ct_op *op = ct_op_new(x->f, CT_ring, x->places[i].loop, 0, 1);
-        if (!op)
-            return false;
-        op->detail = x->places[i].ring;
-        x->places[i].value = &op->results[0];
-    }
-    return true;
+    bool made = true;
+    for (uint32_t i = 0; i < x->count; i++)
+        made = (x->places[i].value = value_of(x, x->places[i].ring, x->places[i].loop)) && made;
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        made = (x->kept[i].value = value_of(x, x->kept[i].ring, x->kept[i].load)) && made;
+    return made;
 }
 
 /* All of the body becomes the first region of an op that follows the rings. */
@@ -424,9 +542,8 @@ static void wrap(splitting *x, ct_block *producers)
     groups->regions[1] = producers;
     producers->parent = groups;
     ct_move_all(f->body, consumers, groups);
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->places[i].is_first)
-            ct_append(f->body, x->places[i].value->op);
+    for (uint32_t i = 0; i < x->ring_count; i++)
+        ct_append(f->body, x->rings[i]);
     ct_append(f->body, groups);
     ct_append(f->body, end);
     x->c->groups = detail;
@@ -439,17 +556,29 @@ static uint32_t choose_blocks(const splitting *x)
     return cg_threads(x->c) == 128 && x->count > 1 ? 2 : 1;
 }
 
+/* With so many blocks of a multiprocessor, and operands kept in shared memory or not, is there room? */
+static bool is_room(splitting *x, uint32_t blocks, bool keeps)
+{
+    x->blocks = blocks;
+    x->kept_count = 0;
+    if (keeps)
+        find_kept(x);
+    return choose_slots(x);
+}
+
 static void split(splitting *x)
 {
-    x->blocks = choose_blocks(x);
-    if (!choose_slots(x) && (x->blocks == 1 || (x->blocks = 1, !choose_slots(x))))
+    uint32_t most = choose_blocks(x);
+    if (!is_room(x, most, true) && !is_room(x, most, false) && !is_room(x, 1, true) && !is_room(x, 1, false))
         return;
     ct_block *producers = make_rings(x) ? make_producers(x) : NULL;
     if (!producers)
         return;
+    for (uint32_t i = 0; i < x->ring_count; i++)
+        spread_copies(x->rings[i]->detail);
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        consume_kept(x, &x->kept[i]);
     for (uint32_t i = 0; i < x->count; i++) {
-        if (x->places[i].is_first)
-            spread_copies(x->places[i].ring);
         consume(x, &x->places[i]);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }

@@ -30,14 +30,6 @@ typedef struct candidate {
 
 /* ---- which loads ---- */
 
-static bool is_inside(const ct_op *op, const ct_block *body)
-{
-    for (const ct_block *b = op->block; b; b = b->parent ? b->parent->block : NULL)
-        if (b == body)
-            return true;
-    return false;
-}
-
 /* Is v made only from the induction variable and values from outside, by scalar arithmetic? Marks what makes it. */
 static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
 {
@@ -49,7 +41,7 @@ static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
                 return false;
         return true;
     }
-    if (!is_inside(v->op, p->body))
+    if (!ct_is_inside(v->op->block, p->body))
         return true;
     if (depth == 0 || v->op->block != p->body || !bc_is_tile(v->type) || v->type->rank
         || !(cg_is_map(v->op->opcode) || v->op->opcode == OP_assume))
@@ -62,23 +54,22 @@ static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
 }
 
 /* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
-   16-byte chunk of it. CG_NO_FEED: not all are operands of products that do. */
+   16-byte chunk of it. CG_NO_FEED: not all are operands of products that do, or, where there is a body, stand in it. */
 static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
 {
     cg_feed feed = CG_NO_FEED;
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        for (uint32_t i = 0; i < op->operand_count; i++) {
-            if (ct_operands(op)[i] != v)
-                continue;
-            if (op->block != body || depth == 0)
-                return CG_NO_FEED;
-            bool view = cg_stage_is_seen(op);
-            cg_layout seen = view ? cg_seen_layout(op, run) : *run;
-            cg_feed here = view ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1) : cg_mma_feed(c, op, i, run);
-            if (here == CG_NO_FEED)
-                return CG_NO_FEED;
-            feed = feed ? feed : here;
-        }
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_op *op = use->op;
+        if ((body && op->block != body) || depth == 0)
+            return CG_NO_FEED;
+        bool view = cg_stage_is_seen(op);
+        cg_layout seen = view ? cg_seen_layout(op, run) : *run;
+        cg_feed here = view ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1)
+                            : cg_mma_feed(c, op, use->index, run);
+        if (here == CG_NO_FEED)
+            return CG_NO_FEED;
+        feed = feed ? feed : here;
+    }
     return feed;
 }
 
@@ -110,17 +101,14 @@ static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_f
     return stage;
 }
 
-/* Why the load cannot go ahead; NULL: it can, and *out is how. */
-static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    cg_func *c = p->c;
-    if (ct_attr_u(op, F_load_view_tko_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak)
+    if (!cg_is_weak_access(op))
         return "its memory order keeps it in its place";
     cg_view_op v = cg_view_op_of(op);
     cg_shape s = cg_shape_of(v.tile_type);
     uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type)), chunk = cg_chunk_bits(v.tile_type);
     uint8_t padding = v.view->type->padding, bits[5];
-    const cg_view *tensor = v.view->view;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
         return "it gathers";
     if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
@@ -129,27 +117,38 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
         return "neither of its last two dimensions is known to be contiguous";
     if (cg_view_vector(c, &v, fast) < chunk)
         return "base, strides, extent and index are not known to be aligned to 16 bytes";
-    if (tensor->maker && is_inside(tensor->maker, p->body))
-        return "its view is made in the loop";
-    for (uint32_t i = 0; i < v.index_count; i++)
-        if (!is_slice(p, v.index[i], 16))
-            return "an index comes from more than the loop's counter";
     cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
               l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
         return "its tile has less than 16 bytes for a thread";
-    cg_feed feed = feed_of(c, p->body, v.tile, &run, MOST_VIEWS + 1);
+    cg_feed feed = feed_of(c, body, v.tile, &run, MOST_VIEWS + 1);
     if (feed == CG_NO_FEED)
         return "it is not only an operand of products that can read it from shared memory";
-    if (cg_order_is_written(c, p->body, v.view))
-        return "the loop may write what it reads";
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
                           .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, v.tile_type))};
+    return NULL;
+}
+
+/* Why the load cannot go ahead; NULL: it can, and *out is how. */
+static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    const char *why = cg_load_obstacle(p->c, op, p->body, out);
+    cg_view_op v = cg_view_op_of(op);
+    const cg_view *tensor = v.view->view;
+    if (why)
+        return why;
+    if (tensor->maker && ct_is_inside(tensor->maker->block, p->body))
+        return "its view is made in the loop";
+    for (uint32_t i = 0; i < v.index_count; i++)
+        if (!is_slice(p, v.index[i], 16))
+            return "an index comes from more than the loop's counter";
+    if (cg_order_holds_back(p->c, p->body, op))
+        return "something in the loop that it may have to come after";
     return NULL;
 }
 

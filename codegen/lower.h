@@ -109,6 +109,7 @@ typedef struct cg_value {
 /* Bytes of the scratch. */
 typedef struct cg_span {
     uint32_t from, to;
+    uint32_t of_warp; /* each warp reaches only its own so many of them, which follow each other; 0: any thread, any */
 } cg_span;
 
 /* The state, to be put back when another branch is lowered. */
@@ -274,6 +275,8 @@ typedef struct cg_conversion {
     uint64_t bytes;    /* of the tile */
 } cg_conversion;
 cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
+/* The scratch that it reads; none: from = to. */
+cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
 /* In words, for remarks and dumps: "12 shuffles". */
 void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 
@@ -287,9 +290,11 @@ cg_val cg_linear(cg_func *c, cg_val x, const uint32_t *images, uint32_t total);
 /* True in the one thread of those that hold copies of the same elements; a known true when there are no copies. */
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 
-/* ---- shared memory and barriers ---- */
+/* ---- shared memory and barriers (codegen/order.c, scratch.c) ---- */
 
 void cg_barrier(cg_func *c);
+/* Among the threads of a warp alone. */
+void cg_warp_barrier(cg_func *c);
 /* Whether the predicate is true in all threads, which meet for it. */
 cg_val cg_all(cg_func *c, cg_val predicate);
 enum { CG_MAX_SCRATCH = 48 * 1024 }; /* bytes that a kernel has without asking for more when it is launched */
@@ -297,8 +302,13 @@ enum { CG_MAX_SCRATCH = 48 * 1024 }; /* bytes that a kernel has without asking f
 uint32_t cg_scratch_room(const cg_func *c);
 /* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
-/* After reading it. */
+/* After reading it; and at the head of a loop or behind it, where its ops may have. */
+void cg_scratch_loop(cg_func *c, const ct_block *body);
 void cg_scratch_read(cg_func *c);
+/* The same for a tile of which each warp reaches its own part alone, parts in the order of warps: to be awaited by
+   cg_warp_barrier. */
+cg_val cg_scratch_of_warps(cg_func *c, uint32_t bytes);
+void cg_scratch_read_of_warps(cg_func *c, uint32_t bytes);
 /* The same for some bytes that are written, awaited and read with no other scratch in between: they lie where nothing
    is read any more, if there is such a place, which saves a barrier. */
 cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span);

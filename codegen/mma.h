@@ -128,6 +128,10 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 /* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of
    K. */
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
+/* The layout of the accumulator of a product by wgmma, whatever its operands are; false: the op is none. */
+bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out);
+/* Does the product find its operands in registers and rings, so that it needs no scratch? For the lower pass. */
+bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op);
 /* Is the op such a product? */
 bool cg_mma_is_async(const cg_func *c, const ct_op *op);
 

@@ -70,23 +70,16 @@ static const ct_block *left_by(const ct_op *op)
     return block;
 }
 
-static bool is_inside(const ct_block *block, const ct_block *outer)
-{
-    while (block != outer && block->parent)
-        block = block->parent->block;
-    return block == outer;
-}
-
 void cg_leave_block(cg_func *c, const ct_op *terminator)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     const ct_block *outer = left_by(terminator);
-    if (!c->allocas || !is_inside(c->allocas->block, outer))
+    if (!c->allocas || !ct_is_inside(c->allocas->block, outer))
         return;
     uint32_t others = cg_label(c);
     cg_barrier(c); /* nobody uses it any more */
     cg_ins(c, "@!%v bra %l", cg_is_owner(c, &scalar), others);
-    for (const cg_alloca *a = c->allocas; a && is_inside(a->block, outer); a = a->outer)
+    for (const cg_alloca *a = c->allocas; a && ct_is_inside(a->block, outer); a = a->outer)
         cg_call_free(c, a->address);
     cg_place_label(c, others);
     while (c->allocas && c->allocas->block == terminator->block)

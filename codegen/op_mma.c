@@ -250,6 +250,16 @@ static cg_layout accumulator_layout(const cg_func *c, const cg_product *p)
     return l;
 }
 
+bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out)
+{
+    if (!cg_mma_is_async(c, op))
+        return false;
+    cg_product p = product_of(c, op);
+    split_warps(c, &p);
+    *out = accumulator_layout(c, &p);
+    return true;
+}
+
 /* A of 16-bit elements as fragments: two elements to a register of the instruction, of which there are four. */
 static cg_layout fragment_layout(const cg_func *c, const cg_product *p)
 {
@@ -322,7 +332,8 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
-    if (p->atom.element_bits != 1)
+    const ct_op *from = cg_stage_source(p->lhs)->op;
+    if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = fragment_layout(c, p);
     if (same_threads(home, &l))
@@ -683,6 +694,21 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
                     }
             }
         }
+}
+
+bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op)
+{
+    cg_product p = product_of(c, op);
+    const cg_layout *read = c->values[p.result->id].source;
+    bool spares = p.has_atom && read;
+    for (uint32_t i = 0; spares && i < 2; i++) {
+        const ct_op *from = cg_stage_source(op->operands[i])->op;
+        settle_product(c, &p, &read[1]);
+        cg_layout fragments = fragment_layout(c, &p);
+        spares = (from && from->opcode == CT_staged)
+                 || (i == 0 && p.atom.element_bits == 1 && cg_layout_equal(&read[0], &fragments));
+    }
+    return spares;
 }
 
 /* A part of K that lies in the ring, alone. */

@@ -160,15 +160,25 @@ void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
     want_indices(c, &v, &l);
 }
 
+/* Where the tile would go out well as it is, no way to another layout is needed; where it would within its warps, they
+   need not wait for each other. */
+static cg_layout layout_to_write(cg_func *c, const ct_op *op, const cg_view_op *v)
+{
+    cg_layout wish, rows;
+    uint32_t weight;
+    if (cg_wish(c, v->tile, &wish, &weight)) {
+        if (op->opcode == OP_store_view_tko ? cg_view_fills_sectors(c, v, &wish) : weight >= CG_WEIGHT_MMA)
+            return wish;
+        if (op->opcode == OP_store_view_tko && cg_view_rows_of_warps(c, v, &wish, &rows))
+            return rows;
+    }
+    return cg_view_layout(c, v);
+}
+
 void cg_assign_view_write(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
-    cg_layout l = cg_view_layout(c, &v), wish;
-    uint32_t weight;
-    /* What would go out well as it is spares the way to another layout. */
-    if (cg_wish(c, v.tile, &wish, &weight)
-        && (op->opcode == OP_store_view_tko ? cg_view_fills_sectors(c, &v, &wish) : weight >= CG_WEIGHT_MMA))
-        l = wish;
+    cg_layout l = layout_to_write(c, op, &v);
     cg_value_of(c, cg_result(op, 0))->home = l;
     cg_want(c, v.tile, &l);
     want_indices(c, &v, &l);

@@ -13,7 +13,8 @@ typedef struct cg_note {
     const ct_value *origin; /* what its address comes from */
     uint32_t root;          /* memory that it reaches: 0 unknown, else one of those that do not overlap */
     bool write;
-    const ct_op *op;         /* NULL: of a loop body, in another iteration */
+    bool again; /* of a loop body, in another iteration */
+    const ct_op *op;
     const cg_layout *layout; /* of the elements over threads; NULL: unknown */
 } cg_note;
 
@@ -22,8 +23,11 @@ typedef struct cg_note {
 void cg_order_access(cg_func *c, const ct_op *op, const ct_value *memory, bool write, const cg_layout *layout);
 /* Would cg_order_access place a barrier before this op? */
 bool cg_order_conflicts(cg_func *c, const ct_op *op);
-/* May the ops of a block write what `memory` reaches? */
-bool cg_order_is_written(const cg_func *c, const ct_block *block, const ct_value *memory);
+/* Is it an access without an order of its own among threads? */
+bool cg_is_weak_access(const ct_op *op);
+/* May the load not be done before ops of the block are, because a write or an op that orders accesses may come before
+   it, by its tokens or by way of the same memory, in this iteration or an earlier one? */
+bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load);
 /* At the head of a loop and after it: the accesses of its body may have happened. */
 void cg_order_loop(cg_func *c, const ct_block *body);
 

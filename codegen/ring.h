@@ -65,6 +65,10 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
     return op->operands[index]->op->detail;
 }
 
+/* Why the threads cannot copy the load's tile to a slot, for products to read it there, all of them in the body unless
+   that is NULL; a text for users. NULL: they can, and *out is how. */
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+
 /* Puts the loads behind each other in a slot, whose bytes come back. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
 

@@ -36,6 +36,10 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 /* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no copies. */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
+/* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is
+   none with rows of some length. */
+bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out);
+
 /* layouts pass: of an op that writes a tile through a view. Its first result's home says in which layout. */
 void cg_assign_view_write(cg_func *c, const ct_op *op);
 

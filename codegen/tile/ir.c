@@ -47,6 +47,13 @@ static ct_value *results_of(const ct_op *op, uint32_t *out_count)
     return op->results;
 }
 
+bool ct_is_inside(const ct_block *block, const ct_block *outer)
+{
+    while (block != outer && block->parent)
+        block = block->parent->block;
+    return block == outer;
+}
+
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
 {
     const ct_op *parent = op->block->parent;

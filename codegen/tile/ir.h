@@ -133,6 +133,8 @@ static inline ct_block **ct_regions(const ct_op *op)
 }
 /* The op after this one in pre-order, within `root`; NULL: it was the last. */
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+/* Does the block stand in the other one, or is it that one? */
+bool ct_is_inside(const ct_block *block, const ct_block *outer);
 /* Of a terminator: what its operands become, in their order, which are arguments of its loop or results of the op that
    it ends a region of. NULL: they become none of either, or there is no such op. */
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
