@@ -1,7 +1,7 @@
 /* Float arithmetic with one correct rounding in any mode, by integers: an operation makes the exact result, or its
    first 57 bits or more and whether anything follows, and bc_float_join rounds it. Independent of the machine's
    floating point and of its rounding mode. Only for kinds of up to 53 significant bits with sign, Inf and NaN. */
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 typedef bc_float_parts parts;
 

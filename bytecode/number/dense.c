@@ -1,10 +1,10 @@
 /* Constant records as elements. A record holds one element for all, or every element; i1 is packed by the bit, its
    splat is one byte, 00 or FF. Source: format reference, section 5. */
-#include "bytecode/dense.h"
+#include "bytecode/number/dense.h"
 
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 bool bc_dense_cache_init(bc_dense_cache *cache, bc_arena *scratch, const bc_module *m)
 {

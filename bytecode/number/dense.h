@@ -1,6 +1,6 @@
 /* Constants seen as MLIR's dense elements: how many there are, whether they are all the same, each one's pattern. */
-#ifndef TILEVM_BYTECODE_DENSE_H
-#define TILEVM_BYTECODE_DENSE_H
+#ifndef TILEVM_BYTECODE_NUMBER_DENSE_H
+#define TILEVM_BYTECODE_NUMBER_DENSE_H
 
 #include "bytecode/module.h"
 

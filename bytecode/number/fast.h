@@ -9,7 +9,7 @@
 #include <string.h>
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#error "number_fast.h needs float and double arithmetic without extra precision (on x86: SSE2)"
+#error "bytecode/number/fast.h needs float and double arithmetic without extra precision (on x86: SSE2)"
 #endif
 
 static inline uint32_t bc_f32_bits(float x)

@@ -1,6 +1,6 @@
 /* Float formats and exact conversions between them and to and from integers. Everything goes through one unpacked form
    (significand, exponent) and one rounding function, so no conversion rounds twice. */
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 #include <stddef.h>
 #include <string.h>

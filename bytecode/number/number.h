@@ -4,8 +4,8 @@
    A pattern is the low bc_kind_bits(kind) bits of a uint64_t; bits above are ignored on input and zero on output.
    tf32 patterns have 19 bits; in memory they are the upper 19 bits of a 32-bit cell (bc_tf32_to_cell).
    Rounding modes other than the four of IEEE 754 and nearest_away count as nearest_even. */
-#ifndef TILEVM_BYTECODE_NUMBER_H
-#define TILEVM_BYTECODE_NUMBER_H
+#ifndef TILEVM_BYTECODE_NUMBER_NUMBER_H
+#define TILEVM_BYTECODE_NUMBER_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,7 +101,7 @@ static inline int64_t bc_int_sign_extend(uint64_t bits, unsigned width)
     return (int64_t)(((bits & bc_int_mask(width)) ^ sign) - sign);
 }
 
-/* ---- arithmetic: f16, bf16, f32, f64 (number_arith.c) ---- */
+/* ---- arithmetic: f16, bf16, f32, f64 (arith.c) ---- */
 
 /* Each is rounded once, in mode. ftz (f32): subnormal operands count as zeros of their sign, and a result that is
    subnormal after rounding becomes one. NaN results are canonical; f64 passes the first NaN operand on, quiet, and
@@ -118,7 +118,7 @@ uint64_t bc_float_min(bc_kind kind, uint64_t a, uint64_t b, bool propagate_nan, 
 /* The pattern, or a zero of its sign if it is subnormal. */
 uint64_t bc_float_flush(bc_kind kind, uint64_t bits);
 
-/* ---- elements in bytes (number_pack.c) ---- */
+/* ---- elements in bytes (pack.c) ---- */
 
 /* Element of a row of width-bit elements (1, 2, 4 or a multiple of 8 up to 64): little-endian, lowest index in the
    lowest bits. The caller has checked that it lies in bytes. */
@@ -134,7 +134,7 @@ bc_constant_form bc_constant_form_of(const bc_blob *blob, bc_kind kind, uint64_t
    index is not below count. */
 uint64_t bc_constant_element(const bc_blob *blob, bc_kind kind, uint64_t count, uint64_t index);
 
-/* ---- text (number_text.c) ---- */
+/* ---- text (text.c) ---- */
 
 /* Appends the float as MLIR writes it: 1.500000e+00, or more digits where six do not give the value back, or the
    pattern in hexadecimal where that would read as an integer, and for Inf and NaN. */

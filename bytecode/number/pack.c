@@ -1,5 +1,5 @@
 /* Elements in rows of bytes: packed sub-byte elements, and the bytes of constants. */
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 uint64_t bc_packed_get(const void *bytes, unsigned width, size_t index)
 {

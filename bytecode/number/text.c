@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 /* ---- big integers ---- */
 

@@ -1,10 +1,10 @@
 /* Attributes: the tagged ones, the ones of op rows, and constants. */
 #include <string.h>
 
-#include "bytecode/dense.h"
-#include "bytecode/number.h"
-#include "bytecode/parse.h"
-#include "bytecode/print.h"
+#include "bytecode/number/dense.h"
+#include "bytecode/number/number.h"
+#include "bytecode/parse/parse.h"
+#include "bytecode/print/print.h"
 
 /* ---- enumerations ---- */
 

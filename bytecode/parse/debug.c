@@ -2,7 +2,7 @@
    them in an order in which none refers to a later one, so that nothing has to be looked up recursively. */
 #include <string.h>
 
-#include "bytecode/parse.h"
+#include "bytecode/parse/parse.h"
 
 enum { MAX_NESTING = 100 }; /* of locations in one piece of text, and of references to later aliases */
 

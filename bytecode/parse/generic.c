@@ -1,6 +1,6 @@
 /* The generic form: "cuda_tile.addf"(%a, %b) <{properties}> ({regions}) {attributes} : (types) -> types; of ops, and of
    what stands around them: "cuda_tile.entry"() <{sym_name = "k", function_type = () -> ()}> ({ops}) : () -> (). */
-#include "bytecode/parse.h"
+#include "bytecode/parse/parse.h"
 
 static bool parse_operand_list(bc_parser *p, size_t *out_first, uint32_t *out_count)
 {

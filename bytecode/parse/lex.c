@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "bytecode/parse.h"
+#include "bytecode/number/number.h"
+#include "bytecode/parse/parse.h"
 
 /* ---- tokens ---- */
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/parse.h"
-#include "bytecode/print.h"
+#include "bytecode/parse/parse.h"
+#include "bytecode/print/print.h"
 
 /* ---- stacks ---- */
 

@@ -1,11 +1,11 @@
-/* The assembler: modules, globals and entries; ops are in parse_op.c. The module is built as one of the newest version
+/* The assembler: modules, globals and entries; ops are in op.c. The module is built as one of the newest version
    and then made one of the version that was asked for, or of the lowest that can express it. */
-#include "bytecode/parse.h"
+#include "bytecode/parse/parse.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/convert.h"
+#include "bytecode/write/convert.h"
 
 enum { MAX_WRAPPERS = 4 }; /* module { module @name { ... } } */
 

@@ -4,16 +4,16 @@
    operands have the wrong types is parsed, so that the verifier can be tried on it. Every function that returns bool
    gives false after an error was reported or memory ran out; the caller passes that on up to the nearest op, where
    parsing starts again. Nothing recurses deeper than the limits of module.h, whatever the text. */
-#ifndef TILEVM_BYTECODE_PARSE_H
-#define TILEVM_BYTECODE_PARSE_H
+#ifndef TILEVM_BYTECODE_PARSE_PARSE_H
+#define TILEVM_BYTECODE_PARSE_PARSE_H
 
 #include "bytecode/base/text.h"
-#include "bytecode/format.h"
+#include "bytecode/print/format.h"
 #include "bytecode/module.h"
 #include "bytecode/rules.h"
-#include "bytecode/scope.h"
+#include "bytecode/print/scope.h"
 
-/* ---- tokens (parse_lex.c) ---- */
+/* ---- tokens (lex.c) ---- */
 
 typedef enum bc_token_kind {
     BC_TOK_END,

@@ -1,6 +1,6 @@
 /* Types: tile<4x8xf32>, with or without !cuda_tile. before them. A size list such as 4x8xf32 is read by the character,
    since x8xf32 would be a word. */
-#include "bytecode/parse.h"
+#include "bytecode/parse/parse.h"
 
 /* Sizes of a type in the making, on the stack of the parser. */
 typedef struct dims {

@@ -1,11 +1,11 @@
 /* Text of types and attributes, spelled as MLIR's printer does. Types and attributes of any shape are printed: a tile
    of tiles, sizes below zero. The reader bounds how deep they are nested. */
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 /* ---- words ---- */
 

@@ -3,7 +3,7 @@
    Debug attributes that say the same are one, as in MLIR. Source: format reference, section 9. */
 #include <stdlib.h>
 
-#include "bytecode/print_op.h"
+#include "bytecode/print/op.h"
 
 /* In the order of the alias names, which is the order of their definitions. */
 typedef enum what { COMPILE_UNIT, FILE_NODE, LEXICAL_BLOCK, SUBPROGRAM, UNKNOWN, PLACE, SCOPED, CALL_SITE } what;

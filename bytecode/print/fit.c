@@ -1,7 +1,7 @@
 /* Which of the two forms an op is printed in. The assembly form of an op leaves out what follows from the rest (a
    result that has the type of an operand, the arguments of a loop); where that does not hold, as in a module that is
    being diagnosed, the generic form says everything. So reading the text back always gives the same module. */
-#include "bytecode/print_op.h"
+#include "bytecode/print/op.h"
 
 /* Rows by their place in the op. */
 typedef uint32_t row_set;

@@ -1,6 +1,6 @@
 /* Takes the formats of ops.def apart; format.h describes the language. The table is ours, so mistakes in it are found
    by a unit test that looks at `error` for every op, not by users. */
-#include "bytecode/format.h"
+#include "bytecode/print/format.h"
 
 #include <string.h>
 

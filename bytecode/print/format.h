@@ -27,8 +27,8 @@
 
    A row is named as in ROW, without the op. Every row of an op must occur, and every result must have its type stated
    (tests/unit/format.c): what a form cannot say makes the printer fall back to the generic form of MLIR. */
-#ifndef TILEVM_BYTECODE_FORMAT_H
-#define TILEVM_BYTECODE_FORMAT_H
+#ifndef TILEVM_BYTECODE_PRINT_FORMAT_H
+#define TILEVM_BYTECODE_PRINT_FORMAT_H
 
 #include "bytecode/module.h"
 

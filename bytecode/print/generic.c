@@ -1,7 +1,7 @@
 /* The generic form of MLIR: everything about an op, spelled out. Used where the op's own form leaves something out. */
-#include "bytecode/print_op.h"
+#include "bytecode/print/op.h"
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 static void print_words(bc_text *out, const char *type, const bc_ints *ints, bool bools)
 {

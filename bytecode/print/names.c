@@ -2,12 +2,12 @@
    ops; only then the regions inside, each starting where the counters of the region around it stood. A hint that is
    taken gets "_" and the next conflict number. Result k of an op that names it heads a group; a group of several
    results has one name, and its members are %name#0, %name#1. */
-#include "bytecode/names.h"
+#include "bytecode/print/names.h"
 
 #include <stdlib.h>
 
-#include "bytecode/number.h"
-#include "bytecode/scope.h"
+#include "bytecode/number/number.h"
+#include "bytecode/print/scope.h"
 
 /* Name of the head of a group; the other values of the group have none. */
 typedef struct name {

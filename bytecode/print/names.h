@@ -1,11 +1,11 @@
 /* SSA names of a function, the ones MLIR's printer gives: hints from the ops made unique within their region and the
    regions around it, else numbers. */
-#ifndef TILEVM_BYTECODE_NAMES_H
-#define TILEVM_BYTECODE_NAMES_H
+#ifndef TILEVM_BYTECODE_PRINT_NAMES_H
+#define TILEVM_BYTECODE_PRINT_NAMES_H
 
 #include "bytecode/base/text.h"
-#include "bytecode/dense.h"
-#include "bytecode/format.h"
+#include "bytecode/number/dense.h"
+#include "bytecode/print/format.h"
 #include "bytecode/module.h"
 
 typedef struct bc_names bc_names;

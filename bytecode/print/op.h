@@ -2,8 +2,8 @@
 #ifndef TILEVM_BYTECODE_PRINT_OP_H
 #define TILEVM_BYTECODE_PRINT_OP_H
 
-#include "bytecode/names.h"
-#include "bytecode/print.h"
+#include "bytecode/print/names.h"
+#include "bytecode/print/print.h"
 
 typedef struct bc_aliases bc_aliases;
 
@@ -63,12 +63,12 @@ const bc_value *bc_ref_value(const bc_op *op, bc_ref ref, uint32_t i);
    and with locations, that of the op around it. */
 bool bc_can_leave_out(const bc_block *block, uint8_t opcode, bool debug_info);
 
-/* ---- print_generic.c ---- */
+/* ---- generic.c ---- */
 
 /* "cuda_tile.addf"(%a, %b) <{...}> : (...) -> ..., after the results. */
 void bc_print_generic(bc_printer *p, const bc_op *op);
 
-/* ---- print_debug.c ---- */
+/* ---- debug.c ---- */
 
 /* Numbers the locations of the module. NULL: out of memory. */
 const bc_aliases *bc_aliases_new(const bc_module *m, bc_formats *formats, bc_arena *scratch);

@@ -1,9 +1,9 @@
 /* The disassembler: walks the module and interprets the formats of ops.def (format.h). Names come from names.c, types
-   and attributes from print_attr.c, locations from print_debug.c. Text goes out in portions, so that memory does not
+   and attributes from attr.c, locations from debug.c. Text goes out in portions, so that memory does not
    grow with the module. */
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 
-#include "bytecode/print_op.h"
+#include "bytecode/print/op.h"
 
 enum { PORTION = 1 << 16 }; /* bytes handed to the sink at a time */
 

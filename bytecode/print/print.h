@@ -1,10 +1,10 @@
 /* Text of modules, ops, types and attributes: the assembly of docs/text.md. The printer runs before the trust line: it
    takes any module that the reader or the parser made, and its output is linear in what it prints. */
-#ifndef TILEVM_BYTECODE_PRINT_H
-#define TILEVM_BYTECODE_PRINT_H
+#ifndef TILEVM_BYTECODE_PRINT_PRINT_H
+#define TILEVM_BYTECODE_PRINT_PRINT_H
 
 #include "bytecode/base/text.h"
-#include "bytecode/dense.h"
+#include "bytecode/number/dense.h"
 #include "bytecode/module.h"
 
 /* Appends one op as the whole disassembly shows it, with the same names, on one line and with {...} for its regions.

@@ -1,8 +1,8 @@
 /* Builds a diagnostic: the rule gives severity and help, the place gives op, function, offset and source. */
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 #include "bytecode/base/text.h"
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 
 /* Position of the op in its function, pre-order from 0. */
 static uint32_t op_position(const bc_function *f, const bc_op *op)

@@ -1,6 +1,6 @@
 /* Diagnostics: turns a rule, a place and a message into a tv_diag with everything a reader of it wants to know. */
-#ifndef TILEVM_BYTECODE_REPORT_H
-#define TILEVM_BYTECODE_REPORT_H
+#ifndef TILEVM_BYTECODE_PRINT_REPORT_H
+#define TILEVM_BYTECODE_PRINT_REPORT_H
 
 #include <stdarg.h>
 

@@ -1,5 +1,5 @@
 /* Open addressing over a stack of bindings. */
-#include "bytecode/scope.h"
+#include "bytecode/print/scope.h"
 
 #include "bytecode/base/text.h"
 

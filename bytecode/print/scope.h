@@ -1,7 +1,7 @@
 /* Names that go out of use in the order opposite to that in which they came: SSA names by region. A hash table over a
    stack; unwinding leaves the table as it was before, however it has grown meanwhile. */
-#ifndef TILEVM_BYTECODE_SCOPE_H
-#define TILEVM_BYTECODE_SCOPE_H
+#ifndef TILEVM_BYTECODE_PRINT_SCOPE_H
+#define TILEVM_BYTECODE_PRINT_SCOPE_H
 
 #include "bytecode/base/arena.h"
 

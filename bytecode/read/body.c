@@ -1,7 +1,7 @@
 /* Function bodies: one generic loop over the rows of the op table; nothing here knows a particular op.
    Operands are resolved to values as they are read, so a module never holds a dangling index.
    Source: format reference, sections 8.1 and 8.2. */
-#include "bytecode/read.h"
+#include "bytecode/read/read.h"
 
 /* An op record while it is being read: what must be known before its op can be allocated. */
 typedef struct op_record {

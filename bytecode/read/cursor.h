@@ -1,7 +1,7 @@
 /* Bounded reads over untrusted bytes. After a short read the cursor stays failed and yields zeros, so callers check
    once per record; `fault` says which rule broke first and `fault_at` where. */
-#ifndef TILEVM_BYTECODE_CURSOR_H
-#define TILEVM_BYTECODE_CURSOR_H
+#ifndef TILEVM_BYTECODE_READ_CURSOR_H
+#define TILEVM_BYTECODE_READ_CURSOR_H
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The debug section: slots of functions and ops, and the attributes they point at. Ranges, kinds of references and
    cycles are checked here, so walking debug attributes is safe afterwards. Source: format reference, section 9. */
-#include "bytecode/read.h"
+#include "bytecode/read/read.h"
 
 static const char *const tag_names[BC_DI_TAG_COUNT] = {
     "unknown", "di_compile_unit", "di_file", "di_lexical_block", "di_loc", "di_subprogram", "callsite",

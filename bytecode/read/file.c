@@ -1,7 +1,7 @@
 /* The container: header, section walk, string / constant / global / function / producer sections, tagged attributes.
    Trusts nothing. Finds all sections first, then decodes string, producer, type, constant, global, debug, function.
    Source: format reference, sections 1 to 3 and 5 to 8. */
-#include "bytecode/read.h"
+#include "bytecode/read/read.h"
 
 #include <stdio.h>
 

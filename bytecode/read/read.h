@@ -1,10 +1,10 @@
 /* What the parts of the reader share. The reader stops at its first error: later offsets would mean nothing. */
-#ifndef TILEVM_BYTECODE_READ_H
-#define TILEVM_BYTECODE_READ_H
+#ifndef TILEVM_BYTECODE_READ_READ_H
+#define TILEVM_BYTECODE_READ_READ_H
 
-#include "bytecode/cursor.h"
+#include "bytecode/read/cursor.h"
 #include "bytecode/module.h"
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 typedef struct bc_span {
     const uint8_t *ptr;

@@ -1,7 +1,7 @@
 /* The type section. Records are decoded in order and interned; a reference to a later record decodes that first, and
    a record that is being decoded must not be referred to (a cycle). Whether a type makes sense (a tile of tiles, a
    size of -3) is the verifier's business. Source: format reference, section 4. */
-#include "bytecode/read.h"
+#include "bytecode/read/read.h"
 
 /* The payload of a composite type while it is being read. */
 typedef struct type_record {

@@ -7,7 +7,7 @@
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/text.h"
 #include "bytecode/dtype.h"
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 enum {
     MAX_PLACES = 1 << 22,     /* elements up to which overlap is decided element by element */

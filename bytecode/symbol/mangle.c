@@ -12,7 +12,7 @@
    Bounds: the symbol's length, TV_MAX_RANK axes, BC_MAX_TUPLE_DEPTH levels. Memory grows with what was read, never
    with a count that was promised. Alias group ids may come in any order: the reference decoder insists on one that
    its own encoder does not always keep. */
-#include "bytecode/mangle.h"
+#include "bytecode/symbol/mangle.h"
 
 #include <limits.h>
 #include <math.h>

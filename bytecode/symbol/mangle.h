@@ -1,7 +1,7 @@
 /* Decoder of the symbols that cuTile Python makes: function name, calling convention, parameters with the promises
    about them (memory reference, section 11.3). Symbols are hostile input. */
-#ifndef TILEVM_BYTECODE_MANGLE_H
-#define TILEVM_BYTECODE_MANGLE_H
+#ifndef TILEVM_BYTECODE_SYMBOL_MANGLE_H
+#define TILEVM_BYTECODE_SYMBOL_MANGLE_H
 
 #include "bytecode/base/arena.h"
 #include "tilevm/tilevm.h"

@@ -6,8 +6,8 @@
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/text.h"
 #include "bytecode/dtype.h"
-#include "bytecode/mangle.h"
-#include "bytecode/report.h"
+#include "bytecode/symbol/mangle.h"
+#include "bytecode/print/report.h"
 
 struct tv_signature {
     bc_arena arena;

@@ -1,6 +1,6 @@
 /* Rules of reduce and scan, and of what stands in their bodies.
    Source: memory operation reference, sections 6 and 10; format reference, F-093. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* The rows of reduce or scan. */
 typedef struct aggregate {

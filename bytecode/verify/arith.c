@@ -1,6 +1,6 @@
 /* Relations of arithmetic, comparisons and conversions. Element types are the table's business (V-INT-01, V-FLT-01,
    ...); here are equal types, rounding modes and widths. Source: core operation reference, sections 2 to 5. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 #define MODE(name) (1u << BC_RoundingMode_##name)
 #define IEEE_MODES (MODE(nearest_even) | MODE(zero) | MODE(negative_inf) | MODE(positive_inf))

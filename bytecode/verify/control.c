@@ -3,7 +3,7 @@
    V-AGG-10); one that leaves through ifs is followed outward, and what stops it reported by its own rule.
    Source: core operation reference, sections 9 and 10. */
 #include "bytecode/conversion.h"
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 static bool is_view(const bc_type *t)
 {

@@ -1,6 +1,6 @@
 /* Debug scopes: what kernel does a source location belong to? The reader made sure that references name attributes of
    the right kind and form no cycle. Source: format reference, end of section 9. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* The subprogram of each debug attribute, found once: reference + 1, 0 not looked for yet, NOWHERE + 1 none. */
 enum { NOWHERE = 0 };

@@ -1,8 +1,8 @@
 /* Optimization hints of kernels, loads and stores: target -> name -> value. Compilers drop what they do not know
    without a word, so only their form is an error; a warning tells what has no effect.
    Source: memory operation reference, section 9. */
-#include "bytecode/hints.h"
-#include "bytecode/verify_memory.h"
+#include "bytecode/verify/hints.h"
+#include "bytecode/verify/memory.h"
 
 /* Where the hints stand: at a field of an op, or at the function. */
 typedef struct hint_place {

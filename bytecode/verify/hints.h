@@ -1,6 +1,6 @@
 /* What the optimization hints of a verified kernel say. */
-#ifndef TILEVM_BYTECODE_HINTS_H
-#define TILEVM_BYTECODE_HINTS_H
+#ifndef TILEVM_BYTECODE_VERIFY_HINTS_H
+#define TILEVM_BYTECODE_VERIFY_HINTS_H
 
 #include "bytecode/module.h"
 

@@ -1,6 +1,6 @@
-/* Rules of pointers, alloca, loads and stores through pointers, atomics. Views are in verify_view.c.
+/* Rules of pointers, alloca, loads and stores through pointers, atomics. Views are in view.c.
    Source: memory operation reference, sections 1, 3, 5 and 10. */
-#include "bytecode/verify_memory.h"
+#include "bytecode/verify/memory.h"
 
 /* ---- shared ---- */
 

@@ -2,7 +2,7 @@
 #ifndef TILEVM_BYTECODE_VERIFY_MEMORY_H
 #define TILEVM_BYTECODE_VERIFY_MEMORY_H
 
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 #define BC_ORDER(name) (1u << BC_MemoryOrderingSemantics_##name)
 #define BC_LOAD_ORDERS (BC_ORDER(weak) | BC_ORDER(relaxed) | BC_ORDER(acquire))

@@ -1,6 +1,6 @@
 /* Rules of matrix multiplication: lhs [B x] M x K, rhs [B x] K x N, acc and result [B x] M x N.
    Source: memory operation reference, sections 7 and 10. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* A dimension of an operand by the letter that the rules give it. */
 typedef struct extent {

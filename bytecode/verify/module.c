@@ -1,6 +1,6 @@
 /* Rules of the module as a whole: names, kernels and their parameters, globals and their values, get_global, block
    coordinates. Source: format reference, sections 7 and 8; core operation reference, section 8. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* ---- names: one space for globals and functions ---- */
 

@@ -1,7 +1,7 @@
 /* How rules report: names the field in words, keeps consequences of an earlier error quiet, counts. Nothing here runs
    unless something is wrong. */
-#include "bytecode/print.h"
-#include "bytecode/verify.h"
+#include "bytecode/print/print.h"
+#include "bytecode/verify/verify.h"
 
 /* ---- suspicion ---- */
 

@@ -1,6 +1,6 @@
 /* Relations of the ops that build and move tiles, and of the promises of assume. Source: core operation reference,
    sections 6 and 7. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* ---- iota, broadcast, reshape, permute ---- */
 

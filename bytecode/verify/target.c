@@ -2,7 +2,7 @@
    up for on that chip is refused; with it, also what NVIDIA's compiler does not accept there.
    Source: core operation reference, 1.1; memory operation reference, T marks and sections 2.3, 3.3, 5.1, 6, 7, 8;
    where versions of the compiler differ, 13.5: it takes every padding value and `inbounds` together with padding. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* ---- targets ---- */
 

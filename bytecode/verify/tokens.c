@@ -8,7 +8,7 @@
    "Surely the same" is: the same pointers or view and the same indices, as values, seen through assume, the view
    constructors and equal constants. Runs on functions without errors; linear but for searches with a budget.
    Source: memory operation reference, sections 3.4 and 4. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* ---- which op touches memory how ---- */
 

@@ -1,7 +1,7 @@
 /* The T rules: is a type well formed? Types are interned, so each is checked once, when something first uses it, and
    a broken one is reported there. The reader made sure that types are not cyclic and that a tile view names a
    tensor_view. Source: format reference, section 10; operation references, 1.3 and section 10. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 enum { MAX_TILE_ELEMENTS = 1 << 24 };
 

@@ -1,7 +1,7 @@
 /* The verifier: walks every op once, checks what the tables say about it, then calls its hook (verify.h tells what a
    hook may rely on). This is the trust line: after TV_OK no later stage looks at types, counts or attributes again.
    Trusts of the module only what module.h promises. Time is linear in the module's size. */
-#include "bytecode/verify.h"
+#include "bytecode/verify/verify.h"
 
 /* ---- tables ---- */
 
@@ -13,7 +13,7 @@ static bc_verify_fn *const hooks[OP_LIMIT] = {
 /* The rule behind the constraint of a result or operand row: the row's own, or that of its op. */
 enum {
 #define OP_RULE(op, rule) OP_RULE_##op = BC_RULE_##rule,
-#include "bytecode/verify.def"
+#include "bytecode/verify/verify.def"
 };
 static const uint16_t op_rules[OP_LIMIT] = {
 #define OP(name, ...) [OP_##name] = OP_RULE_##name,
@@ -21,7 +21,7 @@ static const uint16_t op_rules[OP_LIMIT] = {
 };
 static const uint16_t row_rules[BC_ROW_COUNT] = {
 #define ROW_RULE(op, row, rule) [F_##op##_##row] = BC_RULE_##rule,
-#include "bytecode/verify.def"
+#include "bytecode/verify/verify.def"
 };
 
 static bc_rule rule_of_row(const bc_op *op, const bc_row *row)

@@ -12,15 +12,15 @@
 
    No cascades: an op that broke a rule makes its results suspect, and an op with a suspect operand reports nothing.
    Reporting builds text; checking must not allocate or build text before it knows that something is wrong. */
-#ifndef TILEVM_BYTECODE_VERIFY_H
-#define TILEVM_BYTECODE_VERIFY_H
+#ifndef TILEVM_BYTECODE_VERIFY_VERIFY_H
+#define TILEVM_BYTECODE_VERIFY_VERIFY_H
 
 #include <string.h>
 
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 enum { BC_WORDS = 6 }; /* texts that one message can hold: types, shapes, fields */
 
@@ -50,9 +50,9 @@ typedef struct bc_verifier {
     bc_frame frames[BC_MAX_DEPTH + 1];
     unsigned depth;
     unsigned pure;     /* reduce and scan bodies around the op */
-    uint32_t *symbols; /* names of globals and functions: verify_module.c */
+    uint32_t *symbols; /* names of globals and functions: module.c */
     size_t symbol_slots;
-    uint32_t *scopes; /* subprograms of debug attributes: verify_debug.c */
+    uint32_t *scopes; /* subprograms of debug attributes: debug.c */
     size_t scope_count;
     uint32_t subprogram; /* of the function */
     bool skip_scopes;
@@ -145,7 +145,7 @@ bool bc_need_same_element(bc_verifier *v, const bc_op *op, int row, int other, b
 /* An enumeration attribute is one of the values whose bit is set. */
 bool bc_need_enum(bc_verifier *v, const bc_op *op, int row, uint32_t allowed, bc_rule rule);
 
-/* ---- types: verify_types.c ---- */
+/* ---- types: types.c ---- */
 
 typedef enum bc_type_state { BC_TYPE_UNKNOWN, BC_TYPE_FINE, BC_TYPE_WRONG } bc_type_state;
 
@@ -158,16 +158,16 @@ void bc_check_unused_types(bc_verifier *v);
 
 /* ---- the other parts ---- */
 
-void bc_check_module(bc_verifier *v);                               /* verify_module.c */
+void bc_check_module(bc_verifier *v);                               /* module.c */
 void bc_check_body(bc_verifier *v, const bc_function *f);           /* verify.c */
-void bc_check_debug_function(bc_verifier *v, const bc_function *f); /* verify_debug.c */
+void bc_check_debug_function(bc_verifier *v, const bc_function *f); /* debug.c */
 void bc_check_debug_scope(bc_verifier *v, const bc_op *op);
-bool bc_check_effects(bc_verifier *v, const bc_op *op);            /* verify_aggregate.c */
+bool bc_check_effects(bc_verifier *v, const bc_op *op);            /* aggregate.c */
 bool bc_check_aggregate_yield(bc_verifier *v, const bc_op *yield); /* false: not in reduce or scan */
-void bc_check_tokens(bc_verifier *v, const bc_function *f);        /* verify_tokens.c */
-void bc_check_entry_hints(bc_verifier *v, const bc_function *f);   /* verify_hints.c */
+void bc_check_tokens(bc_verifier *v, const bc_function *f);        /* tokens.c */
+void bc_check_entry_hints(bc_verifier *v, const bc_function *f);   /* hints.c */
 unsigned bc_target_at(size_t index);                               /* the chips we know in order; 0 past the end */
-bool bc_is_target(unsigned sm);                                    /* verify_target.c: a chip we know */
+bool bc_is_target(unsigned sm);                                    /* target.c: a chip we know */
 bool bc_target_has_clusters(unsigned sm);
 void bc_check_target_name(bc_verifier *v);
 void bc_check_target(bc_verifier *v, const bc_op *op);

@@ -1,6 +1,6 @@
-/* Rules of ops on views. The types of views are checked in verify_types.c.
+/* Rules of ops on views. The types of views are checked in types.c.
    Source: memory operation reference, sections 2, 3, 5.3, 8 and 10. */
-#include "bytecode/verify_memory.h"
+#include "bytecode/verify/memory.h"
 
 /* ---- making views ---- */
 

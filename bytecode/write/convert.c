@@ -2,13 +2,13 @@
    of the tables; checking a version, finding the lowest one and `tilevm inspect` are filters over that walk. Nothing is
    dropped silently: what an older version cannot say is refused, except the producer's name, which is left out with a
    warning. Source: format reference, section 12. */
-#include "bytecode/convert.h"
+#include "bytecode/write/convert.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 /* ---- the walk ---- */
 

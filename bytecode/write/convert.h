@@ -1,6 +1,6 @@
 /* Which version of the format a module needs, and changing the version. */
-#ifndef TILEVM_BYTECODE_CONVERT_H
-#define TILEVM_BYTECODE_CONVERT_H
+#ifndef TILEVM_BYTECODE_WRITE_CONVERT_H
+#define TILEVM_BYTECODE_WRITE_CONVERT_H
 
 #include "bytecode/module.h"
 

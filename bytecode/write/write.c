@@ -5,7 +5,7 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 typedef struct bc_out {
     const bc_module *m;

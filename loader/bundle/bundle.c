@@ -1,5 +1,5 @@
 /* Opening bundles and getting things out of them. */
-#include "loader/bundle.h"
+#include "loader/bundle/bundle.h"
 
 #include <errno.h>
 #include <fcntl.h>

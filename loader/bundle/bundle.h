@@ -2,13 +2,13 @@
 
    A bundle is a zip archive. Its seal, a member of a few lines, has the hash of the manifest and of the head of the
    index; the head has those of the records, and a record those of artifacts. Nothing is used before its hash was
-   compared. What may be signed is the seal (loader/signature.h). The file is mapped: who replaces a bundle that is in
-   use renames a new one into its place. */
-#ifndef TILEVM_LOADER_BUNDLE_H
-#define TILEVM_LOADER_BUNDLE_H
+   compared. What may be signed is the seal (loader/bundle/signature.h). The file is mapped: who replaces a bundle that
+   is in use renames a new one into its place. */
+#ifndef TILEVM_LOADER_BUNDLE_BUNDLE_H
+#define TILEVM_LOADER_BUNDLE_BUNDLE_H
 
 #include "bytecode/base/zip.h"
-#include "loader/bundle_index.h"
+#include "loader/bundle/index.h"
 
 #define LD_BUNDLE_MANIFEST "manifest.json"
 #define LD_BUNDLE_SEAL "seal"

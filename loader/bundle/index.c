@@ -10,7 +10,7 @@
    record   artifacts: u16 sm, u8 suffix, u8 form, u16 ptx, u16 0, u64 at, u64 packed, u64 size, 32 bytes SHA-256,
                 u32 u32 launch (place and length in the strings)
             strings */
-#include "loader/bundle_index.h"
+#include "loader/bundle/index.h"
 
 #include <string.h>
 

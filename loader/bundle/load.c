@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loader/bundle.h"
+#include "loader/bundle/bundle.h"
 #include "loader/load.h"
 #include "loader/message.h"
 #include "loader/registry.h"
-#include "loader/signature.h"
+#include "loader/bundle/signature.h"
 
 /* A module in a context. */
 typedef struct loaded_module {

@@ -1,5 +1,5 @@
 /* Signatures. The library is found once and never closed. */
-#include "loader/signature.h"
+#include "loader/bundle/signature.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ static const char no_memory[] = "out of memory";
 typedef struct crypto {
     bool there;
 #define CRYPTO(name, result, parameters) result(*name) parameters;
-#include "loader/crypto_api.def"
+#include "loader/bundle/crypto_api.def"
 } crypto;
 
 /* A line of a signature file. */
@@ -41,7 +41,7 @@ static void find_library(void)
     symbol = dlsym(library, #name);                  \
     memcpy(&found.name, &symbol, sizeof found.name); \
     found.there &= symbol != NULL;
-#include "loader/crypto_api.def"
+#include "loader/bundle/crypto_api.def"
         if (!found.there)
             dlclose(library);
     }

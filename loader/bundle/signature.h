@@ -3,8 +3,8 @@
    -algorithm ed25519` makes them.
 
    A signature file is lines "ed25519 <public key> <signature>", both in hexadecimal: one for each who signed. */
-#ifndef TILEVM_LOADER_SIGNATURE_H
-#define TILEVM_LOADER_SIGNATURE_H
+#ifndef TILEVM_LOADER_BUNDLE_SIGNATURE_H
+#define TILEVM_LOADER_BUNDLE_SIGNATURE_H
 
 #include "bytecode/base/text.h"
 

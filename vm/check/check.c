@@ -1,10 +1,10 @@
 /* Findings: kept while the run goes on, once for each pair of ops, and reported at its end. */
-#include "vm/check.h"
+#include "vm/check/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 
 enum { DEFAULT_FINDINGS = 20 };
 

@@ -2,24 +2,24 @@
    with the instructions of the checks before the ops they look at; without, nothing of this exists in the code.
 
      check.c          findings, and the table of checks
-     check_emit.c     which op gets which check
-     check_values.c   operands: assume, division, shifts, promises, conversions, loops
-     check_memory.c   accesses: bounds, never-written memory, order of accesses
-     check_clock.c    what happened before what
-     check_shadow.c   who touched each element last
-     check_run.c      tile blocks in turns, deadlocks
-     check_order.c    results of other orders
+     emit.c           which op gets which check
+     values.c         operands: assume, division, shifts, promises, conversions, loops
+     memory.c         accesses: bounds, never-written memory, order of accesses
+     clock.c          what happened before what
+     shadow.c         who touched each element last
+     run.c            tile blocks in turns, deadlocks
+     order.c          results of other orders
 
    All of it runs on one thread. */
-#ifndef TILEVM_VM_CHECK_H
-#define TILEVM_VM_CHECK_H
+#ifndef TILEVM_VM_CHECK_CHECK_H
+#define TILEVM_VM_CHECK_CHECK_H
 
 #include <string.h>
 
-#include "vm/check_clock.h"
-#include "vm/check_shadow.h"
-#include "vm/emit.h"
-#include "vm/schedule.h"
+#include "vm/check/clock.h"
+#include "vm/check/shadow.h"
+#include "vm/compile/emit.h"
+#include "vm/run/schedule.h"
 
 /* ---- compiling ---- */
 

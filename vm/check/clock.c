@@ -1,5 +1,5 @@
 /* Clocks, events, and the clocks of locations. */
-#include "vm/check_clock.h"
+#include "vm/check/clock.h"
 
 #include <string.h>
 

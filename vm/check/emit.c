@@ -1,8 +1,8 @@
 /* Which op gets which check, and the storage of tokens. */
 #include <string.h>
 
-#include "vm/check.h"
-#include "vm/compile.h"
+#include "vm/check/check.h"
+#include "vm/compile/compile.h"
 
 bool vm_checks_tokens(const vm_emit *e)
 {

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vm/atomic.h"
-#include "vm/check.h"
-#include "vm/compile.h"
-#include "vm/memory_ops.h"
-#include "vm/view.h"
+#include "vm/run/atomic.h"
+#include "vm/check/check.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/access.h"
+#include "vm/run/view.h"
 
 typedef struct access_check {
     vm_inst head;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "bytecode/dtype.h"
-#include "bytecode/number.h"
-#include "bytecode/report.h"
-#include "vm/check.h"
+#include "bytecode/number/number.h"
+#include "bytecode/print/report.h"
+#include "vm/check/check.h"
 
 /* The contents of all memory that a kernel may write: regions one after the other. */
 struct vm_saved {

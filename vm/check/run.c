@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/report.h"
-#include "vm/check.h"
+#include "bytecode/print/report.h"
+#include "vm/check/check.h"
 
 enum {
     TURN = 16,            /* strong accesses of a turn */
@@ -223,6 +223,11 @@ static tv_status run_blocks(vm_run *run, tv_sink sink)
     return run->stop.set ? TV_TRAP : TV_OK;
 }
 
+static void forget_memory(struct vm_check *check, uint64_t start, size_t bytes)
+{
+    vm_shadow_forget(&check->shadow, start, bytes);
+}
+
 tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t seed, bool again, tv_sink sink)
 {
     const uint32_t *grid = launch->grid;
@@ -230,6 +235,7 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
                   .code = check->code,
                   .params = launch->params,
                   .check = check,
+                  .forget = forget_memory,
                   .order_seed = seed,
                   .steps_left = check->vm->options.step_limit,
                   .again = again};

@@ -1,5 +1,5 @@
 /* Cells of memory, and sets of readers. */
-#include "vm/check_shadow.h"
+#include "vm/check/shadow.h"
 
 #include <string.h>
 

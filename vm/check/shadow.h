@@ -3,7 +3,7 @@
 #ifndef TILEVM_VM_CHECK_SHADOW_H
 #define TILEVM_VM_CHECK_SHADOW_H
 
-#include "vm/check_clock.h"
+#include "vm/check/clock.h"
 
 enum { VM_CHUNK_BITS = 12, VM_MAX_READERS = 4 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "vm/check.h"
-#include "vm/memory_ops.h"
+#include "bytecode/number/number.h"
+#include "vm/check/check.h"
+#include "vm/compile/access.h"
 
 typedef struct value_check value_check;
 

@@ -1,9 +1,9 @@
 /* What the ops on memory share while an entry is compiled. */
-#ifndef TILEVM_VM_MEMORY_OPS_H
-#define TILEVM_VM_MEMORY_OPS_H
+#ifndef TILEVM_VM_COMPILE_ACCESS_H
+#define TILEVM_VM_COMPILE_ACCESS_H
 
-#include "vm/emit.h"
-#include "vm/view.h"
+#include "vm/compile/emit.h"
+#include "vm/run/view.h"
 
 /* Elements from one index of dimension t of a view to the next, and the dimension of the tensor that it walks. */
 int64_t vm_view_step(const bc_type *view, uint32_t t);

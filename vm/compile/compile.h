@@ -1,8 +1,8 @@
 /* What the parts of the compiler share among themselves, beyond what compile hooks see. */
-#ifndef TILEVM_VM_COMPILE_H
-#define TILEVM_VM_COMPILE_H
+#ifndef TILEVM_VM_COMPILE_COMPILE_H
+#define TILEVM_VM_COMPILE_COMPILE_H
 
-#include "vm/emit.h"
+#include "vm/compile/emit.h"
 
 typedef struct vm_segment_build {
     const bc_op **ops;
@@ -41,16 +41,10 @@ void vm_set_stored(vm_emit *e, const bc_value *v, vm_storage storage, const vm_l
 uint64_t vm_flops(const bc_op *op);
 uint64_t vm_work_of(const bc_op *op);
 
-/* The innermost `for` that is being emitted, NULL: none; and where it is while it runs: which of how many rounds. */
+/* The innermost `for` that is being emitted; NULL: none. */
 const vm_inst *vm_innermost_for(const vm_emit *e);
-void vm_round_of(const vm_frame *f, const vm_inst *loop, uint64_t *out_round, uint64_t *out_rounds);
-/* The `for` around that one. */
-const vm_inst *vm_outer_for(const vm_inst *loop);
 
 /* Appends the calls of the trace hook for the results of op. */
 void vm_emit_trace(vm_emit *e, const bc_op *op);
-
-/* to[i] = element i of the tile laid out at from, for all elements. */
-void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t bytes, const void *from, void *to);
 
 #endif

@@ -1,8 +1,8 @@
 /* Regions that are being compiled. */
-#ifndef TILEVM_VM_CONTROL_H
-#define TILEVM_VM_CONTROL_H
+#ifndef TILEVM_VM_COMPILE_CONTROL_H
+#define TILEVM_VM_COMPILE_CONTROL_H
 
-#include "vm/emit.h"
+#include "vm/compile/emit.h"
 
 /* Storage that the edges into a region, or out of it, write. VM_NO_STORAGE: not needed. */
 typedef struct vm_target_slots {

@@ -1,4 +1,4 @@
-/* Compiling one entry: what vm/emit.c offers to the compile hooks in vm/op_*.c.
+/* Compiling one entry: what vm/compile/emit.c offers to the compile hooks in vm/op_*.c.
 
    A hook turns one op into instructions. It gets its operands with vm_need_*, makes an instruction, binds the operands
    and results to fields of it, and appends it:
@@ -10,13 +10,13 @@
        vm_append(e, &inst->head);
 
    Out of memory never has to be checked by a hook: vm_new_inst then gives memory to write into, and emission stops. */
-#ifndef TILEVM_VM_EMIT_H
-#define TILEVM_VM_EMIT_H
+#ifndef TILEVM_VM_COMPILE_EMIT_H
+#define TILEVM_VM_COMPILE_EMIT_H
 
 #include "bytecode/base/compiler.h"
-#include "bytecode/report.h"
-#include "vm/code.h"
-#include "vm/layout.h"
+#include "bytecode/print/report.h"
+#include "vm/run/code.h"
+#include "vm/run/layout.h"
 
 typedef struct vm_emit vm_emit;
 typedef struct vm_value vm_value;

@@ -1,6 +1,6 @@
 /* How much arithmetic an op is. */
-#include "vm/compile.h"
-#include "vm/plan.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/plan.h"
 
 static bool is_float_tile(const bc_type *type)
 {

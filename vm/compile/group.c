@@ -2,15 +2,15 @@
    starts one. A group is closed, which emits it, as soon as something else needs one of its values.
 
    No open group takes values from another open one: the other is closed first. So groups can be closed in any order. */
-#include "vm/group.h"
+#include "vm/compile/group.h"
 
 #include <string.h>
 
-#include "vm/compile.h"
-#include "vm/map.h"
-#include "vm/plan.h"
-#include "vm/schedule.h"
-#include "vm/storage.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/map.h"
+#include "vm/compile/plan.h"
+#include "vm/run/schedule.h"
+#include "vm/compile/storage.h"
 
 enum { MAX_SINKS = 8 };
 enum { MIN_STREAMED = 32 << 20, MIN_STREAMED_TILE = 4096, MIN_STREAMED_STRIP = 1024 }; /* bytes; of a tensor */

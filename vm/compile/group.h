@@ -1,10 +1,10 @@
 /* Groups of element-wise ops while an entry is compiled: which ops join, and what they become. */
-#ifndef TILEVM_VM_GROUP_H
-#define TILEVM_VM_GROUP_H
+#ifndef TILEVM_VM_COMPILE_GROUP_H
+#define TILEVM_VM_COMPILE_GROUP_H
 
-#include "vm/emit.h"
-#include "vm/strips.h"
-#include "vm/view.h"
+#include "vm/compile/emit.h"
+#include "vm/run/strips.h"
+#include "vm/run/view.h"
 
 /* A store of a view that takes its tile from a group, strip by strip where that is possible. */
 typedef struct vm_sink {

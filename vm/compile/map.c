@@ -1,10 +1,10 @@
 /* Building vm_maps, and the custom ones that need more than one kernel. */
-#include "vm/map.h"
+#include "vm/compile/map.h"
 
 #include <fenv.h>
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 enum { CHUNK = 256 }; /* elements that a custom map handles at a time */
 

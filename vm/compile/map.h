@@ -1,9 +1,9 @@
 /* How element-wise ops are made of kernels: types narrower than a kernel's are widened, directed rounding and flushing
    go around it. */
-#ifndef TILEVM_VM_MAP_H
-#define TILEVM_VM_MAP_H
+#ifndef TILEVM_VM_COMPILE_MAP_H
+#define TILEVM_VM_COMPILE_MAP_H
 
-#include "vm/emit.h"
+#include "vm/compile/emit.h"
 
 static inline bool vm_is_wide_float(bc_kind kind)
 {

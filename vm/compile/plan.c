@@ -1,5 +1,5 @@
 /* The look ahead: positions, uses, and which loads can leave their tile in memory. */
-#include "vm/plan.h"
+#include "vm/compile/plan.h"
 
 bool vm_is_pure(const bc_op *op)
 {

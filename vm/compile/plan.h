@@ -1,8 +1,8 @@
 /* What is known of a function before any instruction is made: how often and how late values are used. */
-#ifndef TILEVM_VM_PLAN_H
-#define TILEVM_VM_PLAN_H
+#ifndef TILEVM_VM_COMPILE_PLAN_H
+#define TILEVM_VM_COMPILE_PLAN_H
 
-#include "vm/emit.h"
+#include "vm/compile/emit.h"
 
 /* Ops whose result has the operand's bits in the same row-major order: it may lie where the operand does. */
 #define VM_OPS_IN_PLACE (BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE))

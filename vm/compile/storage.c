@@ -1,5 +1,5 @@
 /* Live ranges, sharing and placement of frame storage. Positions are vm_inst.index. */
-#include "vm/storage.h"
+#include "vm/compile/storage.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Frame storage while an entry is compiled: who uses which, who can share, and where it lies in the end. */
-#ifndef TILEVM_VM_STORAGE_H
-#define TILEVM_VM_STORAGE_H
+#ifndef TILEVM_VM_COMPILE_STORAGE_H
+#define TILEVM_VM_COMPILE_STORAGE_H
 
-#include "vm/emit.h"
+#include "vm/compile/emit.h"
 
 /* One use of storage by an instruction. */
 typedef struct vm_ref {

@@ -1,5 +1,5 @@
 /* Chooses the kernels for this processor. */
-#include "vm/kernels.h"
+#include "vm/kernels/kernels.h"
 
 #include "bytecode/base/compiler.h"
 

@@ -1,6 +1,6 @@
 /* The loops that do the work on elements. They know no tiles, frames or ops: arrays in, arrays out. */
-#ifndef TILEVM_VM_KERNELS_H
-#define TILEVM_VM_KERNELS_H
+#ifndef TILEVM_VM_KERNELS_KERNELS_H
+#define TILEVM_VM_KERNELS_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ typedef void vm_kernel(void *out, const void *a, const void *b, const void *c, s
 
 typedef enum vm_kernel_id {
 #define KERNEL(name) VM_K_##name,
-#include "vm/kernels.def"
+#include "vm/kernels/kernels.def"
     VM_KERNEL_COUNT,
     VM_K_NONE = VM_KERNEL_COUNT
 } vm_kernel_id;
@@ -23,7 +23,7 @@ typedef void vm_widen_kernel(void *to, size_t to_pitch, const void *from, int64_
 
 typedef enum vm_widen_id {
 #define WIDEN(name) VM_W_##name,
-#include "vm/kernels.def"
+#include "vm/kernels/kernels.def"
     VM_WIDEN_COUNT
 } vm_widen_id;
 

@@ -7,13 +7,13 @@
    In both the even arguments of the body are what comes first in that order. */
 #include <string.h>
 
-#include "vm/check.h"
-#include "vm/compile.h"
-#include "vm/control.h"
-#include "vm/group.h"
-#include "vm/plan.h"
-#include "vm/schedule.h"
-#include "vm/storage.h"
+#include "vm/check/check.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/control.h"
+#include "vm/compile/group.h"
+#include "vm/compile/plan.h"
+#include "vm/run/schedule.h"
+#include "vm/compile/storage.h"
 
 enum { MAX_PAIRS = VM_MAX_NODES / 4, NARROW = 128 };
 

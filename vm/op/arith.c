@@ -1,6 +1,6 @@
-/* Element-wise arithmetic: integers, floats, functions, comparisons, select. What an op does is in vm/kernels.inc;
-   here each op chooses its kernel. */
-#include "vm/map.h"
+/* Element-wise arithmetic: integers, floats, functions, comparisons, select. What an op does is in
+   vm/kernels/kernels.inc; here each op chooses its kernel. */
+#include "vm/compile/map.h"
 
 static bc_kind kind_of(const bc_op *op)
 {

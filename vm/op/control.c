@@ -1,12 +1,14 @@
 /* Regions: if, for, loop, and the ops that end them. Values cross an edge by moves into storage of the region op: the
    block arguments of a loop, the results of an if or loop. A `for` leaves its results in its arguments. */
-#include "vm/control.h"
+#include "vm/compile/control.h"
 
 #include <string.h>
 
-#include "vm/compile.h"
-#include "vm/group.h"
-#include "vm/storage.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/group.h"
+#include "vm/compile/storage.h"
+#include "vm/run/loop.h"
+#include "vm/run/view.h"
 
 /* ---- moves ---- */
 
@@ -205,42 +207,19 @@ void vm_if(vm_emit *e, const bc_op *op)
 
 /* ---- for ---- */
 
-typedef struct for_inst {
-    vm_inst head;
-    size_t lower, upper, step, iv;
-    size_t start; /* what lower was: it may be gone while the loop runs */
-    const vm_inst *first, *outer;
-    uint8_t bytes, width;
-    bool is_unsigned;
-} for_inst;
-
 typedef struct for_next_inst {
     vm_inst head;
-    const for_inst *loop;
+    const vm_for_loop *loop;
     size_t upper, step, iv;
     vm_moves moves;
 } for_next_inst;
 
-static uint64_t read_int(const vm_frame *f, size_t at, unsigned bytes)
-{
-    uint64_t x = 0;
-    memcpy(&x, f->base + at, bytes);
-    return x;
-}
-
-/* The bound as a number that compares in the order of the loop: signed order is made unsigned by turning the sign. */
-static uint64_t ordered(const for_inst *l, uint64_t x)
-{
-    uint64_t sign = (uint64_t)1 << (l->width - 1);
-    return l->is_unsigned ? x : x ^ sign;
-}
-
 static const vm_inst *for_run(vm_frame *f, const vm_inst *inst)
 {
-    const for_inst *l = (const for_inst *)inst;
-    uint64_t lower = read_int(f, l->lower, l->bytes), upper = read_int(f, l->upper, l->bytes);
-    uint64_t step = read_int(f, l->step, l->bytes);
-    if (ordered(l, lower) >= ordered(l, upper))
+    const vm_for_loop *l = (const vm_for_loop *)inst;
+    uint64_t lower = vm_for_int(f, l->lower, l->bytes), upper = vm_for_int(f, l->upper, l->bytes);
+    uint64_t step = vm_for_int(f, l->step, l->bytes);
+    if (vm_for_ordered(l, lower) >= vm_for_ordered(l, upper))
         return inst->next;
     if (step == 0 || (!l->is_unsigned && step >> (l->width - 1)))
         return vm_trap(f, inst, BC_RULE_X_LOP_01, "the step of the loop is %s", step ? "negative" : "0");
@@ -249,34 +228,13 @@ static const vm_inst *for_run(vm_frame *f, const vm_inst *inst)
     return l->first;
 }
 
-void vm_round_of(const vm_frame *f, const vm_inst *loop, uint64_t *out_round, uint64_t *out_rounds)
-{
-    const for_inst *l = (const for_inst *)loop;
-    uint64_t start = ordered(l, read_int(f, l->start, l->bytes)), step = read_int(f, l->step, l->bytes);
-    *out_round = (ordered(l, read_int(f, l->iv, l->bytes)) - start) / step;
-    *out_rounds = (ordered(l, read_int(f, l->upper, l->bytes)) - start - 1) / step + 1;
-}
-
-const vm_inst *vm_outer_for(const vm_inst *loop)
-{
-    return ((const for_inst *)loop)->outer;
-}
-
-const vm_inst *vm_innermost_for(const vm_emit *e)
-{
-    for (const vm_region_state *r = e->region; r; r = r->outer)
-        if (r->op->opcode == OP_for)
-            return r->header;
-    return NULL;
-}
-
 static const vm_inst *for_next_run(vm_frame *f, const vm_inst *inst)
 {
     const for_next_inst *n = (const for_next_inst *)inst;
-    const for_inst *l = n->loop;
+    const vm_for_loop *l = n->loop;
     run_moves(f, &n->moves);
-    uint64_t iv = read_int(f, n->iv, l->bytes), upper = ordered(l, read_int(f, n->upper, l->bytes));
-    uint64_t step = read_int(f, n->step, l->bytes), left = upper - ordered(l, iv);
+    uint64_t iv = vm_for_int(f, n->iv, l->bytes), upper = vm_for_ordered(l, vm_for_int(f, n->upper, l->bytes));
+    uint64_t step = vm_for_int(f, n->step, l->bytes), left = upper - vm_for_ordered(l, iv);
     if (step >= left) /* also where iv + step would wrap around */
         return l->head.next;
     iv += step;
@@ -302,7 +260,7 @@ void vm_for(vm_emit *e, const bc_op *op)
     vm_region_state region = {.outer = e->region, .op = op, .is_loop = true};
     for (unsigned i = 0; i < 3; i++)
         vm_need_stored(e, operands[i]);
-    for_inst *inst = vm_new_inst(e, op, for_run, for_inst);
+    vm_for_loop *inst = vm_new_inst(e, op, for_run, vm_for_loop);
     bc_kind kind = bc_elem_kind(operands[0]->type);
     inst->bytes = (uint8_t)vm_elem_bytes(kind);
     inst->width = (uint8_t)bc_kind_bits(kind);
@@ -434,7 +392,7 @@ static void emit_for_next(vm_emit *e, const bc_op *op, vm_region_state *r)
     vm_close_groups(e, e->cur);
     for_next_inst *inst = vm_new_inst(e, op, for_next_run, for_next_inst);
     bc_value **bounds = bc_operands(r->op);
-    inst->loop = (const for_inst *)r->header;
+    inst->loop = (const vm_for_loop *)r->header;
     bind_moves(e, &inst->head, &inst->moves, bc_operands(op), &r->args);
     vm_read(e, &inst->head, &inst->upper, bounds[1]);
     vm_read(e, &inst->head, &inst->step, bounds[2]);

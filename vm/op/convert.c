@@ -1,8 +1,8 @@
 /* Conversions between number types, casts of bits and pointers, pack and unpack. */
 #include <string.h>
 
-#include "vm/group.h"
-#include "vm/map.h"
+#include "vm/compile/group.h"
+#include "vm/compile/map.h"
 
 static bc_kind from_kind(const bc_op *op)
 {

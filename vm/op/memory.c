@@ -1,12 +1,12 @@
 /* Access through tiles of pointers, atomics, alloca, globals. */
 #include <string.h>
 
-#include "vm/atomic.h"
-#include "vm/compile.h"
-#include "vm/group.h"
-#include "vm/memory_ops.h"
-#include "vm/schedule.h"
-#include "vm/storage.h"
+#include "vm/run/atomic.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/group.h"
+#include "vm/compile/access.h"
+#include "vm/run/schedule.h"
+#include "vm/compile/storage.h"
 
 static uint64_t get(const unsigned char *p, size_t i, unsigned bytes)
 {

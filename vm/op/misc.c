@@ -6,9 +6,9 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/conversion.h"
-#include "bytecode/number.h"
-#include "vm/schedule.h"
-#include "vm/compile.h"
+#include "bytecode/number/number.h"
+#include "vm/run/schedule.h"
+#include "vm/compile/compile.h"
 
 /* ---- tokens ---- */
 

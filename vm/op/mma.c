@@ -1,6 +1,6 @@
-/* Matrix multiply-accumulate. The kernels of vm/mma.inc read rows of the left operand and panels of the right one, in
-   wide elements; what is not there in this form is brought into it here: a block of rows at a time on the left, all
-   of it on the right. Operands are read where they lie, also in global memory and through a transpose.
+/* Matrix multiply-accumulate. The kernels of vm/kernels/mma.inc read rows of the left operand and panels of the right
+   one, in wide elements; what is not there in this form is brought into it here: a block of rows at a time on the left,
+   all of it on the right. Operands are read where they lie, also in global memory and through a transpose.
 
    mmaf of f32 and f64   sum = +0, then sum = round(sum + round(a * b)) with k ascending, then round(sum + acc)
    other mmaf            sum = acc, then sum = fma(a, b, sum) in f32 with k ascending (products are exact), rounded to
@@ -9,10 +9,10 @@
    mmaf_scaled           every operand times its scale, exact in f64; sum = acc, then fma in f64; rounded once to f32 */
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "vm/emit.h"
-#include "vm/storage.h"
-#include "vm/view.h"
+#include "bytecode/number/number.h"
+#include "vm/compile/emit.h"
+#include "vm/compile/storage.h"
+#include "vm/run/view.h"
 
 /* Columns of a panel, at most: for memory on the stack. And the multiplications that a kernel gets at a time, unless
    one block of rows has more: so that a large product can be stopped. */

@@ -1,11 +1,11 @@
 /* Constants, iota, and ops that move elements about: most are another layout of the same storage. */
 #include <string.h>
 
-#include "vm/compile.h"
-#include "vm/group.h"
-#include "vm/map.h"
-#include "vm/storage.h"
-#include "vm/view.h"
+#include "vm/compile/compile.h"
+#include "vm/compile/group.h"
+#include "vm/compile/map.h"
+#include "vm/compile/storage.h"
+#include "vm/run/view.h"
 
 /* ---- constants ---- */
 
@@ -87,38 +87,6 @@ void vm_iota(vm_emit *e, const bc_op *op)
 }
 
 /* ---- layouts ---- */
-
-/* The runs of a layout whose strides double, as the dimensions of a box. */
-static void box_of_layout(const vm_layout *layout, size_t bytes, const void *base, vm_box *box)
-{
-    uint32_t first[VM_MAX_BITS], count = 0;
-    for (uint32_t b = 0; b < layout->bits; b++) {
-        bool goes_on = b && (layout->stride[b] == 2 * layout->stride[b - 1]);
-        if (!goes_on)
-            first[count++] = b;
-    }
-    *box = (vm_box){.base = (uintptr_t)base, .dims = count, .whole = true};
-    for (uint32_t d = 0; d < count; d++) { /* boxes have the innermost dimension last */
-        uint32_t low = first[count - 1 - d], high = d ? first[count - d] : layout->bits;
-        box->valid[d] = box->extent[d] = (uint32_t)1 << (high - low);
-        box->step[d] = (int64_t)(layout->stride[low] * bytes);
-        box->tile_step[d] = (size_t)1 << low;
-    }
-}
-
-void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t bytes, const void *from, void *to)
-{
-    if (layout->bits == 0 || layout->stride[0] != 0) {
-        vm_box box;
-        box_of_layout(layout, bytes, from, &box);
-        vm_box_copy(kernels, &box, bytes, to, false);
-        return;
-    }
-    uint32_t run = 0; /* one element again and again */
-    while (run < layout->bits && layout->stride[run] == 0)
-        run++;
-    vm_gather(kernels, layout, run, true, bytes, from, 0, (size_t)1 << layout->bits, to);
-}
 
 void vm_reshape(vm_emit *e, const bc_op *op)
 {

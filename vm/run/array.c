@@ -1,5 +1,5 @@
 /* Described arrays: from addresses back to elements. */
-#include "vm/array.h"
+#include "vm/run/array.h"
 
 #include <stdio.h>
 #include <string.h>

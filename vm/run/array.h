@@ -1,9 +1,9 @@
 /* Arrays that the caller described: which element an address belongs to, for messages and checks. */
-#ifndef TILEVM_VM_ARRAY_H
-#define TILEVM_VM_ARRAY_H
+#ifndef TILEVM_VM_RUN_ARRAY_H
+#define TILEVM_VM_RUN_ARRAY_H
 
 #include "bytecode/base/text.h"
-#include "vm/memory.h"
+#include "vm/run/memory.h"
 
 typedef struct vm_array {
     char name[64];

@@ -1,11 +1,11 @@
 /* Atomic updates: every mode is a compare-and-swap loop around one pure function, so all modes and types take the same
    way. */
-#include "vm/atomic.h"
+#include "vm/run/atomic.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 
 static memory_order order_of(bc_MemoryOrderingSemantics order)
 {

@@ -1,6 +1,6 @@
 /* Atomic updates of single elements. */
-#ifndef TILEVM_VM_ATOMIC_H
-#define TILEVM_VM_ATOMIC_H
+#ifndef TILEVM_VM_RUN_ATOMIC_H
+#define TILEVM_VM_RUN_ATOMIC_H
 
 #include "bytecode/op.h"
 

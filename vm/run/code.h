@@ -1,14 +1,14 @@
 /* The executable form of one entry, and the frame that one running tile block works in. Everything in vm_code is
    read-only while it runs, so all workers share it. */
-#ifndef TILEVM_VM_CODE_H
-#define TILEVM_VM_CODE_H
+#ifndef TILEVM_VM_RUN_CODE_H
+#define TILEVM_VM_RUN_CODE_H
 
 #include "bytecode/base/arena.h"
 #include "bytecode/base/compiler.h"
 #include "bytecode/module.h"
 #include "bytecode/rules.h"
-#include "vm/kernels.h"
-#include "vm/memory.h"
+#include "vm/kernels/kernels.h"
+#include "vm/run/memory.h"
 
 typedef struct vm_inst vm_inst;
 typedef struct vm_frame vm_frame;

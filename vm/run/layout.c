@@ -1,5 +1,5 @@
 /* Layouts: see layout.h. The verifier has bounded tiles to 2^24 elements, so no offset overflows. */
-#include "vm/layout.h"
+#include "vm/run/layout.h"
 
 uint32_t vm_extent_bits(int64_t extent)
 {

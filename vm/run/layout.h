@@ -1,8 +1,8 @@
 /* Where the elements of a tile lie. All extents are powers of two, so the row-major index of an element is a string
    of bits, and a layout is one stride per bit: element i lies at the sum of the strides of the bits set in i.
    Reshape keeps a layout, broadcast puts in bits of stride 0, permute moves bits, a splat has only zeros. */
-#ifndef TILEVM_VM_LAYOUT_H
-#define TILEVM_VM_LAYOUT_H
+#ifndef TILEVM_VM_RUN_LAYOUT_H
+#define TILEVM_VM_RUN_LAYOUT_H
 
 #include "bytecode/module.h"
 

@@ -1,5 +1,5 @@
 /* The sorted list of ranges that kernels may touch. */
-#include "vm/memory.h"
+#include "vm/run/memory.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Global memory as kernels see it: the ranges they may touch, and checked access. */
-#ifndef TILEVM_VM_MEMORY_H
-#define TILEVM_VM_MEMORY_H
+#ifndef TILEVM_VM_RUN_MEMORY_H
+#define TILEVM_VM_RUN_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

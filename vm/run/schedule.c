@@ -1,14 +1,13 @@
 /* Running a grid: workers, the order of blocks, limits, progress, alloca storage. */
-#include "vm/schedule.h"
+#include "vm/run/schedule.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "bytecode/report.h"
-#include "vm/check.h"
-#include "vm/compile.h"
-#include "vm/kernels.h"
+#include "bytecode/print/report.h"
+#include "vm/kernels/kernels.h"
+#include "vm/run/loop.h"
 
 enum { FRAME_ALIGN = 64 };
 #define PROGRESS_SECONDS 0.2
@@ -150,7 +149,7 @@ void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t ali
     }
     memset((void *)(uintptr_t)start, 0, bytes);
     if (f->run->check)
-        vm_shadow_forget(&f->run->check->shadow, start, bytes);
+        f->run->forget(f->run->check, start, bytes);
     *record = (vm_held){f->allocas, maker, memory, held, start};
     f->allocas = record;
     return (void *)(uintptr_t)start;
@@ -289,9 +288,9 @@ void vm_report_progress(vm_frame *f, const bc_op *op)
 /* Of the outermost loop that goes round more than once. */
 static void find_round(const vm_frame *f, tv_vm_place *place)
 {
-    for (const vm_inst *l = f->code->segments[f->segment].loop; l; l = vm_outer_for(l)) {
+    for (const vm_inst *l = f->code->segments[f->segment].loop; l; l = ((const vm_for_loop *)l)->outer) {
         uint64_t round, rounds;
-        vm_round_of(f, l, &round, &rounds);
+        vm_round_of(f, (const vm_for_loop *)l, &round, &rounds);
         if (rounds > 1) {
             place->round = round;
             place->rounds = rounds;

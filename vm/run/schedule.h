@@ -1,12 +1,12 @@
 /* One run: a grid of tile blocks on a number of threads. */
-#ifndef TILEVM_VM_SCHEDULE_H
-#define TILEVM_VM_SCHEDULE_H
+#ifndef TILEVM_VM_RUN_SCHEDULE_H
+#define TILEVM_VM_RUN_SCHEDULE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "vm/array.h"
-#include "vm/code.h"
+#include "vm/run/array.h"
+#include "vm/run/code.h"
 
 /* Why a run stopped early. */
 typedef struct vm_stop {
@@ -54,7 +54,8 @@ struct vm_run {
     _Atomic bool stopping;       /* no op begins any more */
     _Atomic bool interrupted;    /* and those that take long end early: the caller wants it */
     double next_progress;
-    struct vm_check *check; /* with checks */
+    struct vm_check *check; /* with checks; forget tells it of memory that is new */
+    void (*forget)(struct vm_check *check, uint64_t start, size_t bytes);
     uint64_t order_seed;
     bool again; /* a run in another order: its output and figures are dropped */
 };

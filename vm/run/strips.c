@@ -1,5 +1,5 @@
 /* Running strips: bring the leaves in, then one kernel call per step. */
-#include "vm/strips.h"
+#include "vm/run/strips.h"
 
 #include <string.h>
 

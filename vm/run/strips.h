@@ -3,11 +3,11 @@
 
    Leaves bring elements in, steps make new ones; both are nodes, numbered leaves first. The element type of a node is
    its own affair; all nodes have the same number of elements. */
-#ifndef TILEVM_VM_STRIPS_H
-#define TILEVM_VM_STRIPS_H
+#ifndef TILEVM_VM_RUN_STRIPS_H
+#define TILEVM_VM_RUN_STRIPS_H
 
-#include "vm/code.h"
-#include "vm/layout.h"
+#include "vm/run/code.h"
+#include "vm/run/layout.h"
 
 enum {
     VM_MAX_NODES = 96,          /* of one group */

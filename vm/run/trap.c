@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "bytecode/report.h"
-#include "vm/schedule.h"
+#include "bytecode/number/number.h"
+#include "bytecode/print/report.h"
+#include "vm/run/schedule.h"
 
 static void record(vm_frame *f, const bc_op *op, bc_rule rule, const char *message)
 {

@@ -1,11 +1,12 @@
 /* Boxes of views: bounds, checks, copies. Index arithmetic is that of the IR: indices and extents unsigned, 64 bits. */
-#include "vm/view.h"
+#include "vm/run/view.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "vm/schedule.h"
+#include "vm/run/schedule.h"
+#include "vm/run/strips.h"
 
 /* ---- which elements ---- */
 
@@ -216,6 +217,38 @@ void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, uns
         else
             copy_2d(kernels, t, ti, tj, m, mi, mj, ni, nj, bytes);
     } while (walk_on(box, outer, &w));
+}
+
+/* The runs of a layout whose strides double, as the dimensions of a box. */
+static void box_of_layout(const vm_layout *layout, size_t bytes, const void *base, vm_box *box)
+{
+    uint32_t first[VM_MAX_BITS], count = 0;
+    for (uint32_t b = 0; b < layout->bits; b++) {
+        bool goes_on = b && (layout->stride[b] == 2 * layout->stride[b - 1]);
+        if (!goes_on)
+            first[count++] = b;
+    }
+    *box = (vm_box){.base = (uintptr_t)base, .dims = count, .whole = true};
+    for (uint32_t d = 0; d < count; d++) { /* boxes have the innermost dimension last */
+        uint32_t low = first[count - 1 - d], high = d ? first[count - d] : layout->bits;
+        box->valid[d] = box->extent[d] = (uint32_t)1 << (high - low);
+        box->step[d] = (int64_t)(layout->stride[low] * bytes);
+        box->tile_step[d] = (size_t)1 << low;
+    }
+}
+
+void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t bytes, const void *from, void *to)
+{
+    if (layout->bits == 0 || layout->stride[0] != 0) {
+        vm_box box;
+        box_of_layout(layout, bytes, from, &box);
+        vm_box_copy(kernels, &box, bytes, to, false);
+        return;
+    }
+    uint32_t run = 0; /* one element again and again */
+    while (run < layout->bits && layout->stride[run] == 0)
+        run++;
+    vm_gather(kernels, layout, run, true, bytes, from, 0, (size_t)1 << layout->bits, to);
 }
 
 static bool each_in_box(vm_frame *f, const vm_inst *inst, const vm_box *box, size_t tile_base, vm_each *each,

@@ -1,9 +1,9 @@
 /* Tiles of views in memory: which elements a tile index means, whether they may be touched, and moving them. */
-#ifndef TILEVM_VM_VIEW_H
-#define TILEVM_VM_VIEW_H
+#ifndef TILEVM_VM_RUN_VIEW_H
+#define TILEVM_VM_RUN_VIEW_H
 
-#include "vm/code.h"
-#include "vm/layout.h"
+#include "vm/run/code.h"
+#include "vm/run/layout.h"
 
 /* A tensor view while it runs, in frame storage; the tile views made from it are the same record. Extents and strides
    in elements, one each per dimension. */
@@ -64,6 +64,9 @@ void vm_rows_copy(vm_rows *rows, size_t row_bytes, uint32_t count_bits, unsigned
 
 /* Copies what is inside between memory and a packed tile of elements of 1, 2, 4 or 8 bytes. Checks nothing. */
 void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, unsigned char *tile, bool to_memory);
+
+/* to[i] = element i of the tile laid out at from, for all elements. */
+void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t bytes, const void *from, void *to);
 
 /* Reads the tile into packed memory, or writes it. False: trapped. */
 bool vm_view_load(vm_frame *f, const vm_inst *inst, const vm_access_info *info, void *tile);

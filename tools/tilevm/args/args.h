@@ -1,24 +1,24 @@
 /* Arguments of `tilevm run`: from what the user writes to arrays in memory, and back to files and reports.
 
-     args_array.c    memory with guard zones, element access
-     args_strip.c    elements as doubles, many at a time; several processors
-     args_summary.c  checksums, smallest, largest, mean
-     args_spec.c     the text of an argument: x.npy, 'randn(f32,[4,4],seed=7)', 5, [x.npy, y.npy], @a
-     args_make.c     specs to arrays and scalars
-     args_fill.c     generators
-     args_bind.c     which spec belongs to which parameter
-     args_json.c     the same from a JSON file
-     args_synth.c    arguments made up where none are given
-     args_compare.c  results against expected ones
-     args_save.c     results to files
+     array.c         memory with guard zones, element access
+     strip.c         elements as doubles, many at a time; several processors
+     summary.c       checksums, smallest, largest, mean
+     spec.c          the text of an argument: x.npy, 'randn(f32,[4,4],seed=7)', 5, [x.npy, y.npy], @a
+     make.c          specs to arrays and scalars
+     fill.c          generators
+     bind.c          which spec belongs to which parameter
+     json.c          the same from a JSON file
+     synth.c         arguments made up where none are given
+     compare.c       results against expected ones
+     save.c          results to files
    Nothing here prints; what went wrong goes to an io_error. docs/run.md describes what users see. */
-#ifndef TILEVM_TOOLS_ARGS_H
-#define TILEVM_TOOLS_ARGS_H
+#ifndef TILEVM_TOOLS_ARGS_ARGS_H
+#define TILEVM_TOOLS_ARGS_ARGS_H
 
 #include "bytecode/base/arena.h"
 #include "bytecode/dtype.h"
 #include "tilevm/tilevm.h"
-#include "tools/tilevm/io.h"
+#include "tools/tilevm/io/io.h"
 
 /* ---- arrays ---- */
 
@@ -117,7 +117,7 @@ uint64_t arg_array_checksum(const arg_array *array);
 
 typedef enum arg_key {
 #define KEY(name, text) ARG_KEY_##name,
-#include "tools/tilevm/args_keys.def"
+#include "tools/tilevm/args/keys.def"
     ARG_KEY_COUNT
 } arg_key;
 
@@ -125,7 +125,7 @@ typedef enum arg_form { ARG_NUMBER, ARG_NULL, ARG_FILE, ARG_CALL, ARG_ALIAS, ARG
 
 typedef enum arg_maker {
 #define MAKER(name, text, keys, summary) ARG_MAKE_##name,
-#include "tools/tilevm/args_keys.def"
+#include "tools/tilevm/args/keys.def"
     ARG_MAKER_COUNT
 } arg_maker;
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bytecode/number.h"
-#include "tools/tilevm/args.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/args/args.h"
 
 /* ---- memory ---- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 static int shown(tv_str s)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "tools/tilevm/args.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/args/args.h"
 
 /* ---- tolerances ---- */
 

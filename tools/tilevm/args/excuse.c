@@ -1,7 +1,7 @@
 /* What findings depend on: is the kernel to blame, or what was made up for it? */
 #include <string.h>
 
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 static uint8_t origin(const arg_student *s, const bc_value *v)
 {

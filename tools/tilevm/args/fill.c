@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 /* Two rounds of multiply and shift; the same as the test corpus uses for indices below 2^32. */
 uint32_t arg_hash(uint32_t seed, uint64_t i)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 enum { MAX_LISTS = 8, MAX_SIZE = 4 << 20 /* a tree of JSON takes up to 40 times as much */ };
 

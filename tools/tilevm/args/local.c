@@ -1,6 +1,6 @@
 /* Values that a kernel keeps in storage from alloca, as compilers write them for captures by reference and without
    optimization: a place that is written once holds what was written there. */
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 static bool is_place(const arg_study *study, const arg_range *p)
 {

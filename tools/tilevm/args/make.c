@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bytecode/number.h"
-#include "tools/tilevm/args.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/args/args.h"
 
 static int shown(tv_str s)
 {

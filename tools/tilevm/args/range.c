@@ -1,6 +1,6 @@
 /* Ranges of integers, and sums of parameters times ranges. Everything stays within ARG_FAR; what would leave it is not
    known. */
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 static int64_t smaller(int64_t a, int64_t b)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 typedef struct target { /* one file */
     char *path;

@@ -3,20 +3,20 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 enum { MAX_LIST_DEPTH = 32 };
 
 static const char *const key_texts[ARG_KEY_COUNT] = {
 #define KEY(name, text) [ARG_KEY_##name] = text,
-#include "tools/tilevm/args_keys.def"
+#include "tools/tilevm/args/keys.def"
 };
 
 static const struct {
     const char *text, *keys, *summary;
 } makers[ARG_MAKER_COUNT] = {
 #define MAKER(name, text_, keys_, summary_) [ARG_MAKE_##name] = {.text = text_, .keys = keys_, .summary = summary_},
-#include "tools/tilevm/args_keys.def"
+#include "tools/tilevm/args/keys.def"
 };
 
 const char *arg_maker_text(arg_maker maker)

@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "bytecode/number.h"
-#include "bytecode/number_fast.h"
-#include "tools/tilevm/args.h"
+#include "bytecode/number/number.h"
+#include "bytecode/number/fast.h"
+#include "tools/tilevm/args/args.h"
 
 /* ---- reading ---- */
 

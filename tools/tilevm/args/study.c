@@ -3,7 +3,7 @@
    noted which values depend on arguments that are made up. */
 #include <string.h>
 
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 static arg_range *of(arg_student *s, const bc_value *v)
 {

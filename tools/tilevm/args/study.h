@@ -1,17 +1,17 @@
 /* What a kernel tells about its arguments: how far it reaches into its arrays, and what its integers must be.
 
-     args_range.c    integers as ranges, and arithmetic on them
-     args_want.c     what an op asks of a value, followed back to the parameters
-     args_local.c    values in storage from alloca
-     args_view.c     what views are made of
-     args_study.c    the walk over the ops
-     args_excuse.c   what findings about the kernel depend on
+     range.c         integers as ranges, and arithmetic on them
+     want.c          what an op asks of a value, followed back to the parameters
+     local.c         values in storage from alloca
+     view.c          what views are made of
+     study.c         the walk over the ops
+     excuse.c        what findings about the kernel depend on
    The result is advice for made-up arguments, never a proof. The module has been verified. */
 #ifndef TILEVM_TOOLS_ARGS_STUDY_H
 #define TILEVM_TOOLS_ARGS_STUDY_H
 
 #include "bytecode/module.h"
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 /* ---- ranges ---- */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "tools/tilevm/args.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/args/args.h"
 
 enum { STRIP = 512, PIECE = 1 << 18 };
 

@@ -2,8 +2,8 @@
    the symbol promises; seeded data. The same file, grid and seed give the same arguments. */
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "tools/tilevm/args_study.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/args/study.h"
 
 enum {
     DEFAULT_EXTENT = ARG_DEFAULT_EXTENT,

@@ -1,5 +1,5 @@
 /* What views are made of. */
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 const bc_op *arg_view_tensor(const bc_value *view)
 {

@@ -1,6 +1,6 @@
 /* What is asked of a value, followed back through arithmetic to the parameters and arrays that it is made of. Sums and
    products of several are asked for more than need be, so that a smallest number can be found for each on its own. */
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 static const int64_t none_least = INT64_MIN, none_most = INT64_MAX;
 

@@ -1,6 +1,6 @@
 /* The files of a bundle: read, verified, sorted so that their order on the command line does not matter, and compiled
    by threads that take the next pair of module and target from a common counter. */
-#include "tools/tilevm/bundle_build.h"
+#include "tools/tilevm/bundle/build.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/tilevm/progress.h"
+#include "tools/tilevm/cli/progress.h"
 
 /* ---- reading ---- */
 

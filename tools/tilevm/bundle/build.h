@@ -3,8 +3,8 @@
 #define TILEVM_TOOLS_BUNDLE_BUILD_H
 
 #include "bytecode/base/arena.h"
-#include "loader/bundle_index.h"
-#include "tools/tilevm/cli.h"
+#include "loader/bundle/index.h"
+#include "tools/tilevm/cli/cli.h"
 
 typedef struct bundle_options {
     cli_targets targets; /* known, sorted, no two alike; none: bytecode only */

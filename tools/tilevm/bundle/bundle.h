@@ -1,10 +1,10 @@
 /* The actions of `tilevm bundle`, one function each; gives the exit code. */
-#ifndef TILEVM_TOOLS_BUNDLE_H
-#define TILEVM_TOOLS_BUNDLE_H
+#ifndef TILEVM_TOOLS_BUNDLE_BUNDLE_H
+#define TILEVM_TOOLS_BUNDLE_BUNDLE_H
 
-#include "loader/bundle.h"
-#include "tools/tilevm/bundle_build.h"
-#include "tools/tilevm/collect.h"
+#include "loader/bundle/bundle.h"
+#include "tools/tilevm/bundle/build.h"
+#include "tools/tilevm/cli/collect.h"
 
 /* What the command line said. */
 typedef struct bundle_request {

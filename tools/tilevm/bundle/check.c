@@ -5,9 +5,9 @@
 
 #include "bytecode/rules.h"
 #include "loader/record.h"
-#include "loader/signature.h"
-#include "tools/tilevm/bundle.h"
-#include "tools/tilevm/deflate.h"
+#include "loader/bundle/signature.h"
+#include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/deflate.h"
 
 /* What one check works with. */
 typedef struct checking {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "loader/record.h"
-#include "tools/tilevm/assemble.h"
-#include "tools/tilevm/bundle_build.h"
-#include "tools/tilevm/deflate.h"
+#include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/bundle/build.h"
+#include "tools/tilevm/cli/deflate.h"
 
 enum { DEFLATE_LEVEL = 9 };
 

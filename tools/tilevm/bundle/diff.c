@@ -1,7 +1,7 @@
 /* Two bundles side by side: kernels that only one of them has, and artifacts that differ. */
 #include <string.h>
 
-#include "tools/tilevm/bundle.h"
+#include "tools/tilevm/bundle/bundle.h"
 
 /* One of the two. */
 typedef struct side {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tools/tilevm/bundle.h"
+#include "tools/tilevm/bundle/bundle.h"
 
 static bool write_file(const char *folder, const char *name, tv_str bytes)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/bundle.h"
-#include "tools/tilevm/json.h"
+#include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/json.h"
 
 /* ---- writing ---- */
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "bytecode/rules.h"
-#include "loader/signature.h"
-#include "tools/tilevm/bundle.h"
-#include "tools/tilevm/json.h"
+#include "loader/bundle/signature.h"
+#include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/json.h"
 
 enum { MAX_COLUMNS = 64 };
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "bytecode/rules.h"
-#include "loader/signature.h"
-#include "tools/tilevm/bundle.h"
-#include "tools/tilevm/deflate.h"
+#include "loader/bundle/signature.h"
+#include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/deflate.h"
 
 /* The members of a bundle but its signature; where they end. */
 static uint64_t members_of(const ld_bundle *bundle, bc_text *before, bc_text *after, uint64_t *out_count)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bytecode/base/zip.h"
-#include "loader/bundle.h"
-#include "tools/tilevm/bundle_build.h"
-#include "tools/tilevm/deflate.h"
+#include "loader/bundle/bundle.h"
+#include "tools/tilevm/bundle/build.h"
+#include "tools/tilevm/cli/deflate.h"
 
 enum { DEFLATE_LEVEL = 9 };
 

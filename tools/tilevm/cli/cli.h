@@ -1,10 +1,10 @@
 /* What the subcommands of `tilevm` share: options, files, colours, diagnostics.
 
-   A command is one file, cmd_<name>.c, with one `const cli_command command_<name>` and a line in commands.def. Its
+   A command is one file, cmd/<name>.c, with one `const cli_command command_<name>` and a line in commands.def. Its
    options are a table, from which the parser, `--help` and the shell completions all come. Exit codes are those of
    cli_exit for every command. Tools may print, exit codes come from return values only. */
-#ifndef TILEVM_TOOLS_CLI_H
-#define TILEVM_TOOLS_CLI_H
+#ifndef TILEVM_TOOLS_CLI_CLI_H
+#define TILEVM_TOOLS_CLI_CLI_H
 
 #include <stdio.h>
 

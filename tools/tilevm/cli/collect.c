@@ -1,5 +1,5 @@
 /* Walking directories for bytecode. */
-#include "tools/tilevm/collect.h"
+#include "tools/tilevm/cli/collect.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { MAX_DEPTH = 100 };
 

@@ -1,6 +1,6 @@
 /* The files that a list of arguments stands for. */
-#ifndef TILEVM_TOOLS_COLLECT_H
-#define TILEVM_TOOLS_COLLECT_H
+#ifndef TILEVM_TOOLS_CLI_COLLECT_H
+#define TILEVM_TOOLS_CLI_COLLECT_H
 
 #include "bytecode/base/arena.h"
 

@@ -1,5 +1,5 @@
 /* Deflate in pieces that zlib's counters can hold. */
-#include "tools/tilevm/deflate.h"
+#include "tools/tilevm/cli/deflate.h"
 
 #include <zlib.h>
 

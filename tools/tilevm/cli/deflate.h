@@ -1,6 +1,6 @@
 /* Raw deflate streams, as members of zip archives are. */
-#ifndef TILEVM_TOOLS_DEFLATE_H
-#define TILEVM_TOOLS_DEFLATE_H
+#ifndef TILEVM_TOOLS_CLI_DEFLATE_H
+#define TILEVM_TOOLS_CLI_DEFLATE_H
 
 #include "bytecode/base/text.h"
 

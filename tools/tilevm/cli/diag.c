@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/cli/cli.h"
 
 bool cli_use_color(cli_when when, FILE *stream)
 {
@@ -147,46 +147,4 @@ tv_sink cli_printing_sink(cli_printer *printer, const char *path, cli_when color
 {
     *printer = (cli_printer){.path = cli_shown_path(path), .color = cli_use_color(color, stderr)};
     return (tv_sink){.user = printer, .report = print_now};
-}
-
-/* ---- reports of tilevm verify ---- */
-
-static void put_stopped(bc_text *out, const report_file *file)
-{
-    put_clean(out, bc_str(cli_shown_path(file->path)));
-    bc_text_printf(out, ": stopped after %u error%s; --max-errors N shows more\n", file->errors,
-                   file->errors == 1 ? "" : "s");
-}
-
-void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out)
-{
-    bc_text text;
-    bc_text_init(&text, NULL);
-    for (size_t i = 0; i < file->count; i++)
-        cli_diag_text(&text, cli_shown_path(file->path), &file->diags[i], color);
-    if (file->errors >= max_errors)
-        put_stopped(&text, file);
-    cli_out_text(out, &text, color);
-}
-
-static void put_count(bc_text *out, const char *separator, size_t count, const char *noun, const char *plural)
-{
-    if (count)
-        bc_text_printf(out, "%s%zu %s%s", separator, count, noun, count == 1 ? "" : plural);
-}
-
-void report_text_summary(const report_totals *totals, bool color, cli_out *out)
-{
-    bool bad = totals->invalid || totals->unreadable;
-    bc_text text;
-    bc_text_init(&text, NULL);
-    bc_text_puts(&text, !color ? "" : bad ? severity_colors[TV_ERROR] : GREEN);
-    bc_text_printf(&text, "%zu file%s", totals->files, totals->files == 1 ? "" : "s");
-    put_count(&text, ", ", totals->valid, "valid", "");
-    put_count(&text, ", ", totals->invalid, "invalid", "");
-    put_count(&text, ", ", totals->unreadable, "unreadable", "");
-    put_count(&text, "; ", totals->errors, "error", "s");
-    put_count(&text, totals->errors ? ", " : "; ", totals->warnings, "warning", "s");
-    bc_text_printf(&text, "%s\n", color ? PLAIN : "");
-    cli_out_text(out, &text, color);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 const char *cli_shown_path(const char *path)
 {

@@ -1,5 +1,5 @@
 /* JSON through cJSON, with every failure remembered in the document. */
-#include "tools/tilevm/json.h"
+#include "tools/tilevm/cli/json.h"
 
 #include <cjson/cJSON.h>
 

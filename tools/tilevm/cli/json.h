@@ -1,9 +1,9 @@
 /* Building JSON documents; cJSON itself stays in json.c. Strings may hold any bytes: what is not UTF-8 becomes
    U+FFFD, so that the result is always a JSON text. */
-#ifndef TILEVM_TOOLS_JSON_H
-#define TILEVM_TOOLS_JSON_H
+#ifndef TILEVM_TOOLS_CLI_JSON_H
+#define TILEVM_TOOLS_CLI_JSON_H
 
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 typedef struct cJSON cJSON;
 

@@ -1,7 +1,7 @@
 /* Opening and writing modules for a command, with everything said on stderr. */
 #include <unistd.h>
 
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 int cli_exit_of(tv_status status, const char *path)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { OPTION_HELP = 1000, OPTION_COLOR };
 

@@ -1,5 +1,5 @@
 /* The progress bar. */
-#include "tools/tilevm/progress.h"
+#include "tools/tilevm/cli/progress.h"
 
 #include <stdio.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 /* A progress bar on stderr: only on a terminal, and only when the work takes long enough to wonder. */
-#ifndef TILEVM_TOOLS_PROGRESS_H
-#define TILEVM_TOOLS_PROGRESS_H
+#ifndef TILEVM_TOOLS_CLI_PROGRESS_H
+#define TILEVM_TOOLS_CLI_PROGRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 /* Bytes of the colour sequence at p, "\033[1;31m", or 0. */
 static size_t color_len(const char *p, size_t left)

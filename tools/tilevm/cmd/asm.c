@@ -1,5 +1,5 @@
 /* tilevm asm: text to bytecode. */
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { OPT_TO = 1, OPT_OUTPUT };
 

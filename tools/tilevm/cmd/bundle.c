@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/assemble.h"
-#include "tools/tilevm/bundle.h"
-#include "tools/tilevm/collect.h"
+#include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/collect.h"
 
 enum {
     OPT_TARGETS = 1,

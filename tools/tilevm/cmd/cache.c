@@ -4,7 +4,7 @@
 
 #include "bytecode/rules.h"
 #include "loader/cache.h"
-#include "tools/tilevm/json.h"
+#include "tools/tilevm/cli/json.h"
 
 enum { OPT_SIZE = 1, OPT_JSON };
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/run_watch.h"
+#include "tools/tilevm/run/watch.h"
 
 enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
@@ -12,7 +12,7 @@ enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
-#include "tools/tilevm/run_options.def"
+#include "tools/tilevm/run/options.def"
     {OPT_CHECK, 'c', "check", "LIST",
      "look for these only: bounds,uninit,races,tokens,assume,values,order (default: all)"},
     {OPT_ORDERS, 0, "orders", "N", "other orders of the tile blocks to try (default 3)"},

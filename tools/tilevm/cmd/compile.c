@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
-#include "tools/tilevm/assemble.h"
-#include "tools/tilevm/remarks.h"
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/compile/remarks.h"
+#include "tools/tilevm/report/report.h"
 
 enum {
     OPT_TARGET = 1,

@@ -2,8 +2,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "bytecode/verify.h"
-#include "tools/tilevm/cli.h"
+#include "bytecode/verify/verify.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 #define SHELLS "bash|zsh|fish"

@@ -1,5 +1,5 @@
 /* tilevm convert: the same module in another version of the format. */
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { OPT_TO = 1, OPT_OUTPUT };
 

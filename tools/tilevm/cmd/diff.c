@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "bytecode/print.h"
-#include "tools/tilevm/compare.h"
-#include "tools/tilevm/inspect.h"
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/unified.h"
+#include "bytecode/print/print.h"
+#include "tools/tilevm/diff/compare.h"
+#include "tools/tilevm/module/inspect.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/diff/unified.h"
 
 enum { OPT_TEXT = 1, OPT_DEBUG, OPT_BYTES, OPT_JSON, OPT_IGNORE_DEBUG, OPT_IGNORE_VERSION, OPT_MAX, OPT_QUIET };
 

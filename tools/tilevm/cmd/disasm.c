@@ -1,5 +1,5 @@
 /* tilevm disasm: bytecode to text. */
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { OPT_DEBUG = 1, OPT_PREFIX, OPT_OFFSETS, OPT_OUTPUT };
 

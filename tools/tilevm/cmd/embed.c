@@ -5,9 +5,9 @@
 
 #include "loader/driver.h"
 #include "loader/record.h"
-#include "tools/tilevm/assemble.h"
-#include "tools/tilevm/bundle.h"
-#include "tools/tilevm/embed_text.h"
+#include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cmd/embed_text.h"
 
 enum { OPT_TARGETS = 1, OPT_OUTPUT, OPT_LEVEL, OPT_LINES, OPT_EMIT, OPT_KEY };
 

@@ -2,8 +2,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/rule_examples.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/cmd/rule_examples.h"
 
 enum { OPT_LIST = 1, OPT_ALL, OPT_FORMAT, OPT_JSON, OPT_OUTPUT };
 enum { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_JSON };

@@ -1,8 +1,8 @@
 /* tilevm gen: random valid modules. */
 #include <string.h>
 
-#include "tools/tilevm/gen.h"
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/gen/gen.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { OPT_SEED = 1, OPT_TO, OPT_FUNCTIONS, OPT_OPS, OPT_DEPTH, OPT_OUTPUT, OPT_COUNT };
 

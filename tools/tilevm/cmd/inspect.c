@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "bytecode/print.h"
-#include "tools/tilevm/inspect.h"
-#include "tools/tilevm/json.h"
+#include "bytecode/print/print.h"
+#include "tools/tilevm/module/inspect.h"
+#include "tools/tilevm/cli/json.h"
 
 enum { OPT_JSON = 1, OPT_OUTPUT };
 

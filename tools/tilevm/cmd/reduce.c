@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/tilevm/cli.h"
-#include "tools/tilevm/edit.h"
+#include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/module/edit.h"
 
 enum { OPT_TEST = 1, OPT_OUTPUT, OPT_TIMEOUT, OPT_QUIET };
 

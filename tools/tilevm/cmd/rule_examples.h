@@ -1,6 +1,6 @@
 /* One example per rule, taken from the fixtures of tests/rules when tilevm is built. */
-#ifndef TILEVM_TOOLS_RULE_EXAMPLES_H
-#define TILEVM_TOOLS_RULE_EXAMPLES_H
+#ifndef TILEVM_TOOLS_CMD_RULE_EXAMPLES_H
+#define TILEVM_TOOLS_CMD_RULE_EXAMPLES_H
 
 /* The fields of an example, in the order in which they lie in rule_examples. */
 typedef enum rule_field {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/run_against.h"
+#include "tools/tilevm/run/against.h"
 
 enum {
     OPT_DEVICE = RUN_OPT_COUNT,
@@ -28,7 +28,7 @@ enum { TRACE_MAX = 1000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
-#include "tools/tilevm/run_options.def"
+#include "tools/tilevm/run/options.def"
     {OPT_DEVICE, 'd', "device", "auto|cpu|cuda",
      "where to run: cuda or cuda:N is the first or the N-th GPU, from 0\n"
      "(default auto: a GPU where there is one, unless an option is for the\n"

@@ -1,6 +1,6 @@
 /* tilevm strip: the same module without debug information. */
 #include "bytecode/module.h"
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 enum { OPT_ALL = 1, OPT_OUTPUT };
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tilevm/collect.h"
-#include "tools/tilevm/progress.h"
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/cli/collect.h"
+#include "tools/tilevm/cli/progress.h"
+#include "tools/tilevm/report/report.h"
 
 enum { OPT_STRICT = 1, OPT_TARGET, OPT_PROFILE, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_JOBS, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };

@@ -1,5 +1,5 @@
 /* PTX to cubins. ptxas reads and writes files, which live in a folder of their own as long as it runs. */
-#include "tools/tilevm/assemble.h"
+#include "tools/tilevm/compile/assemble.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "loader/jit.h"
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 extern char **environ;
 

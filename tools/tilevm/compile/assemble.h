@@ -1,6 +1,6 @@
 /* PTX to cubins: with ptxas where one is found, else with the driver. */
-#ifndef TILEVM_TOOLS_ASSEMBLE_H
-#define TILEVM_TOOLS_ASSEMBLE_H
+#ifndef TILEVM_TOOLS_COMPILE_ASSEMBLE_H
+#define TILEVM_TOOLS_COMPILE_ASSEMBLE_H
 
 #include "bytecode/base/text.h"
 

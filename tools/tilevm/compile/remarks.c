@@ -1,6 +1,6 @@
 /* Writes remarks. Names of kernels and files come from the input and may hold anything. */
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/remarks.h"
+#include "tools/tilevm/compile/remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Remarks of the code generator as text, as YAML and as a summary; for tilevm compile and tileiras. */
-#ifndef TILEVM_TOOLS_REMARKS_H
-#define TILEVM_TOOLS_REMARKS_H
+#ifndef TILEVM_TOOLS_COMPILE_REMARKS_H
+#define TILEVM_TOOLS_COMPILE_REMARKS_H
 
 #include "bytecode/base/text.h"
 #include "tilevm/tilevm.h"

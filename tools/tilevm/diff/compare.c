@@ -2,15 +2,15 @@
    (the op, its fields and all that leads to its operands), then ops with the same fields, then ops with the same
    mnemonic. What is aligned is compared field by field, with values matched through the alignment; what is not was
    added or removed. */
-#include "tools/tilevm/compare.h"
+#include "tools/tilevm/diff/compare.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/print.h"
-#include "tools/tilevm/lcs.h"
-#include "tools/tilevm/same.h"
-#include "tools/tilevm/values.h"
+#include "bytecode/print/print.h"
+#include "tools/tilevm/diff/lcs.h"
+#include "tools/tilevm/diff/same.h"
+#include "tools/tilevm/diff/values.h"
 
 /* ---- the list of changes ---- */
 

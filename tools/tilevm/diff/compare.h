@@ -1,6 +1,6 @@
 /* Two modules compared by what they say, not by how their tables are ordered: the list of differences. */
-#ifndef TILEVM_TOOLS_COMPARE_H
-#define TILEVM_TOOLS_COMPARE_H
+#ifndef TILEVM_TOOLS_DIFF_COMPARE_H
+#define TILEVM_TOOLS_DIFF_COMPARE_H
 
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"

@@ -1,6 +1,6 @@
 /* Longest common subsequence by divide and conquer: E. W. Myers, "An O(ND) difference algorithm and its variations",
    1986, section 4b. Space is linear; the search for a middle is cut off after COST_LIMIT steps. */
-#include "tools/tilevm/lcs.h"
+#include "tools/tilevm/diff/lcs.h"
 
 #include <stdlib.h>
 #include <string.h>

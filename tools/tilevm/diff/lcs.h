@@ -1,6 +1,6 @@
 /* The longest common subsequence of two sequences of keys: what a difference is made from. */
-#ifndef TILEVM_TOOLS_LCS_H
-#define TILEVM_TOOLS_LCS_H
+#ifndef TILEVM_TOOLS_DIFF_LCS_H
+#define TILEVM_TOOLS_DIFF_LCS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* Equality by content, and the hashes that go with it. Trees are as deep as the reader allows, dictionaries as large.
  */
-#include "tools/tilevm/same.h"
+#include "tools/tilevm/diff/same.h"
 
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "bytecode/dense.h"
+#include "bytecode/number/dense.h"
 
 static bool same_ints(const int64_t *a, const int64_t *b, uint32_t count)
 {

@@ -1,6 +1,6 @@
 /* Types, attributes and constants that say the same, whatever their index, order or bytes; and hashes that agree. */
-#ifndef TILEVM_TOOLS_SAME_H
-#define TILEVM_TOOLS_SAME_H
+#ifndef TILEVM_TOOLS_DIFF_SAME_H
+#define TILEVM_TOOLS_DIFF_SAME_H
 
 #include "bytecode/module.h"
 

@@ -1,12 +1,12 @@
 /* Unified differences: lines become numbers (equal lines, equal numbers), their longest common subsequence gives what
    stays, and the rest is written in hunks. */
-#include "tools/tilevm/unified.h"
+#include "tools/tilevm/diff/unified.h"
 
 #include <string.h>
 
 #include "bytecode/base/arena.h"
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/lcs.h"
+#include "tools/tilevm/diff/lcs.h"
 
 enum { CONTEXT = 3 };
 

@@ -1,6 +1,6 @@
 /* Unified differences of texts, as diff -u writes them. */
-#ifndef TILEVM_TOOLS_UNIFIED_H
-#define TILEVM_TOOLS_UNIFIED_H
+#ifndef TILEVM_TOOLS_DIFF_UNIFIED_H
+#define TILEVM_TOOLS_DIFF_UNIFIED_H
 
 #include "bytecode/base/text.h"
 

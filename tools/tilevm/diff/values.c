@@ -1,7 +1,7 @@
 /* Texts of attribute slots. */
-#include "tools/tilevm/values.h"
+#include "tools/tilevm/diff/values.h"
 
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 
 void value_blob_text(bc_text *out, const bc_blob *blob, size_t from)
 {

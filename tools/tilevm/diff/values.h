@@ -1,6 +1,6 @@
 /* Attributes as short text, for `diff`. */
-#ifndef TILEVM_TOOLS_VALUES_H
-#define TILEVM_TOOLS_VALUES_H
+#ifndef TILEVM_TOOLS_DIFF_VALUES_H
+#define TILEVM_TOOLS_DIFF_VALUES_H
 
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"

@@ -4,7 +4,7 @@
 
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/text.h"
-#include "tools/tilevm/gen_inside.h"
+#include "tools/tilevm/gen/inside.h"
 
 /* ---- parameters ---- */
 

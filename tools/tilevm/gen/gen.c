@@ -1,16 +1,16 @@
 /* Random valid modules.
 
-   Ops come from the table: an op is drawn, guessed (gen_guess.c), and the verifier says whether the guess made sense;
+   Ops come from the table: an op is drawn, guessed (guess.c), and the verifier says whether the guess made sense;
    most fail and cost a microsecond. So a new op is generated as soon as it is in the table and has its rules. Built by
    hand are only ops with regions, because their bodies must fit them, and what the module has around its ops: globals,
    hints, source locations. */
-#include "tools/tilevm/gen.h"
+#include "tools/tilevm/gen/gen.h"
 
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "bytecode/verify.h"
-#include "tools/tilevm/gen_inside.h"
+#include "bytecode/number/number.h"
+#include "bytecode/verify/verify.h"
+#include "tools/tilevm/gen/inside.h"
 
 static void gen_ops(generator *g, unsigned count);
 

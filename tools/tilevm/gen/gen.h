@@ -1,6 +1,6 @@
 /* Random valid modules: for `tilevm gen`, the property tests and the reference comparison. */
-#ifndef TILEVM_TOOLS_GEN_H
-#define TILEVM_TOOLS_GEN_H
+#ifndef TILEVM_TOOLS_GEN_GEN_H
+#define TILEVM_TOOLS_GEN_GEN_H
 
 #include "bytecode/module.h"
 

@@ -2,8 +2,8 @@
    the operands. Whoever calls asks the verifier whether the guess made sense. */
 #include <string.h>
 
-#include "bytecode/verify.h"
-#include "tools/tilevm/gen_inside.h"
+#include "bytecode/verify/verify.h"
+#include "tools/tilevm/gen/inside.h"
 
 /* ---- what the parts of a guess have in common ---- */
 

@@ -2,7 +2,7 @@
 #ifndef TILEVM_TOOLS_GEN_INSIDE_H
 #define TILEVM_TOOLS_GEN_INSIDE_H
 
-#include "tools/tilevm/gen.h"
+#include "tools/tilevm/gen/gen.h"
 
 enum { GEN_MAX_VISIBLE = 4096 };
 
@@ -18,7 +18,7 @@ typedef struct generator {
     const bc_type *token, *i32, *i1;
 } generator;
 
-/* ---- random choices: gen_values.c ---- */
+/* ---- random choices: values.c ---- */
 
 uint64_t gen_draw(generator *g);
 unsigned gen_below(generator *g, unsigned n);
@@ -54,13 +54,13 @@ bc_value *gen_constant(generator *g, const bc_type *type, uint64_t bits);
 /* A small number of the kind. */
 uint64_t gen_small(generator *g, bc_kind kind);
 
-/* ---- ops: gen_guess.c ---- */
+/* ---- ops: guess.c ---- */
 
 /* An op without regions that stands nowhere yet, probably wrong; NULL when something it needs is not there. Constants
    and views that it made stay. */
 bc_op *gen_guess(generator *g, bc_opcode opcode);
 
-/* ---- what a module and its entries are to the outside: gen_entry.c ---- */
+/* ---- what a module and its entries are to the outside: entry.c ---- */
 
 enum { GEN_MAX_GLOBALS = 4 };
 

@@ -1,9 +1,9 @@
 /* Random choices, types and values for the generator. */
 #include <string.h>
 
-#include "bytecode/number.h"
-#include "bytecode/verify.h"
-#include "tools/tilevm/gen_inside.h"
+#include "bytecode/number/number.h"
+#include "bytecode/verify/verify.h"
+#include "tools/tilevm/gen/inside.h"
 
 /* ---- randomness: splitmix64 ---- */
 

@@ -1,12 +1,12 @@
 /* Files of arrays: .npy, .npz, .safetensors and raw bytes, in and out. Everything in a file is hostile: lengths are
    compared with what is there before anything is allocated or read. Nothing here prints; what went wrong goes to an
    io_error. */
-#ifndef TILEVM_TOOLS_IO_H
-#define TILEVM_TOOLS_IO_H
+#ifndef TILEVM_TOOLS_IO_IO_H
+#define TILEVM_TOOLS_IO_IO_H
 
 #include "bytecode/base/compiler.h"
 #include "tilevm/tilevm.h"
-#include "tools/tilevm/cli.h"
+#include "tools/tilevm/cli/cli.h"
 
 typedef struct io_error {
     char text[480];

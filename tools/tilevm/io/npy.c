@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bytecode/dtype.h"
-#include "tools/tilevm/io.h"
+#include "tools/tilevm/io/io.h"
 
 enum { MAX_HEADER = 1 << 20 };
 

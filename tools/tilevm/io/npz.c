@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "bytecode/base/zip.h"
-#include "tools/tilevm/deflate.h"
-#include "tools/tilevm/io.h"
+#include "tools/tilevm/cli/deflate.h"
+#include "tools/tilevm/io/io.h"
 
 enum { MAX_DIRECTORY = 1 << 26 };
 

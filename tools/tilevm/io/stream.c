@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tools/tilevm/io.h"
+#include "tools/tilevm/io/io.h"
 
 enum { INPUT_SIZE = 1 << 16 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bytecode/dtype.h"
-#include "tools/tilevm/io.h"
+#include "tools/tilevm/io/io.h"
 
 enum { MAX_HEADER = 4 << 20 }; /* some 30000 tensors; a tree of JSON takes up to 40 times as much */
 

@@ -1,6 +1,6 @@
 /* Edits on modules. They work on the op lists in place; tables are tidied by bc_module_compact when the result is
    written. Nothing here checks rules: the caller verifies what came out. */
-#include "tools/tilevm/edit.h"
+#include "tools/tilevm/module/edit.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Edits that make a module smaller and keep it well formed; what `tilevm reduce` tries one after another. */
-#ifndef TILEVM_TOOLS_EDIT_H
-#define TILEVM_TOOLS_EDIT_H
+#ifndef TILEVM_TOOLS_MODULE_EDIT_H
+#define TILEVM_TOOLS_MODULE_EDIT_H
 
 #include "bytecode/module.h"
 

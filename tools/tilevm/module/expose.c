@@ -1,5 +1,5 @@
 /* Ops that write a log, put between the ops of a kernel. */
-#include "tools/tilevm/expose.h"
+#include "tools/tilevm/module/expose.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
    The log has a clock of eight bytes for each tile block of the window, then a stretch of `capacity` bytes for each. A
    block's clock counts the bytes of all its records, whether they were kept or not; a record is kept if it lies between
    skip and skip + capacity as a whole. So a log of any length can be read in several runs. */
-#ifndef TILEVM_TOOLS_EXPOSE_H
-#define TILEVM_TOOLS_EXPOSE_H
+#ifndef TILEVM_TOOLS_MODULE_EXPOSE_H
+#define TILEVM_TOOLS_MODULE_EXPOSE_H
 
 #include "bytecode/module.h"
 

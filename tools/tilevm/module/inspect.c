@@ -1,13 +1,13 @@
 /* Collects what `tilevm inspect` shows. The module was read from these very bytes, so walking the section headers again
    cannot fail; everything else comes from the module. */
-#include "tools/tilevm/inspect.h"
+#include "tools/tilevm/module/inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "bytecode/convert.h"
-#include "bytecode/cursor.h"
+#include "bytecode/write/convert.h"
+#include "bytecode/read/cursor.h"
 
 /* ---- sections ---- */
 

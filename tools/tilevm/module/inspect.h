@@ -1,6 +1,6 @@
 /* What a file is made of: sections, entries, ops, constants, and what of it is newer than version 13.1. */
-#ifndef TILEVM_TOOLS_INSPECT_H
-#define TILEVM_TOOLS_INSPECT_H
+#ifndef TILEVM_TOOLS_MODULE_INSPECT_H
+#define TILEVM_TOOLS_MODULE_INSPECT_H
 
 #include "bytecode/module.h"
 

@@ -1,6 +1,6 @@
 /* The findings of `tilevm verify --format json`: a summary, then every file with its diagnostics. */
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/report/report.h"
 
 static void add_summary(json_doc *doc, cJSON *root, const report_totals *totals)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/report/report.h"
 
 /* Text for element content and attribute values. XML 1.0 has no way to write most control characters. */
 static void put_xml(bc_text *out, tv_str s)

@@ -1,5 +1,5 @@
 /* Findings of many files: keeping them, counting them. */
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/report/report.h"
 
 #include <stdlib.h>
 

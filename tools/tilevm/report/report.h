@@ -1,11 +1,11 @@
-/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each report_<form>.c writes one
+/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each <form>.c writes one
    form; all of them give the same bytes for the same findings, whatever the order in which threads made them. */
-#ifndef TILEVM_TOOLS_REPORT_H
-#define TILEVM_TOOLS_REPORT_H
+#ifndef TILEVM_TOOLS_REPORT_REPORT_H
+#define TILEVM_TOOLS_REPORT_REPORT_H
 
 #include "bytecode/base/arena.h"
-#include "tools/tilevm/cli.h"
-#include "tools/tilevm/json.h"
+#include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/cli/json.h"
 
 typedef enum report_outcome { REPORT_VALID, REPORT_INVALID, REPORT_UNREADABLE } report_outcome;
 

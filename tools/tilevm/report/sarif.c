@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/report.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/report/report.h"
 
 /* A path as a URI reference (RFC 3986): relative paths stay relative. */
 static void add_uri(json_doc *doc, cJSON *parent, tv_str path)

@@ -1,6 +1,6 @@
 /* The other side of --against: the virtual machine, or another image on the same device. */
-#include "tools/tilevm/run_against.h"
-#include "tools/tilevm/run_watch.h"
+#include "tools/tilevm/run/against.h"
+#include "tools/tilevm/run/watch.h"
 
 #include <stdlib.h>
 #include <string.h>

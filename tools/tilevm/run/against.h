@@ -2,7 +2,7 @@
 #ifndef TILEVM_TOOLS_RUN_AGAINST_H
 #define TILEVM_TOOLS_RUN_AGAINST_H
 
-#include "tools/tilevm/run_blame.h"
+#include "tools/tilevm/run/blame.h"
 
 /* One array of the kernel on both sides. */
 typedef struct run_pair {

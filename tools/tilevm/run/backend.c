@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "loader/message.h"
-#include "tools/tilevm/run_against.h"
-#include "tools/tilevm/run_device.h"
-#include "tools/tilevm/run_watch.h"
+#include "tools/tilevm/run/against.h"
+#include "tools/tilevm/run/device.h"
+#include "tools/tilevm/run/watch.h"
 
 enum { MAX_OUTPUT = 1 << 20 };
 

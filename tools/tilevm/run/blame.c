@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "bytecode/print.h"
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/run_replay.h"
+#include "bytecode/print/print.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/run/replay.h"
 
 enum { BATCH = 16, MOST_SINGLE = 400 };
 #define LOG_LIMIT ((uint64_t)128 << 20)

@@ -3,7 +3,7 @@
 #ifndef TILEVM_TOOLS_RUN_BLAME_H
 #define TILEVM_TOOLS_RUN_BLAME_H
 
-#include "tools/tilevm/run_device.h"
+#include "tools/tilevm/run/device.h"
 
 typedef enum run_blame_kind {
     RUN_BLAME_NONE,    /* the search could not be made to the end */

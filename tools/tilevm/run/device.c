@@ -1,5 +1,5 @@
 /* A job's arrays on a GPU. */
-#include "tools/tilevm/run_device.h"
+#include "tools/tilevm/run/device.h"
 
 #include <stdlib.h>
 #include <string.h>

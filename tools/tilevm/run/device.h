@@ -5,8 +5,8 @@
 
 #include "bytecode/module.h"
 #include "loader/device.h"
-#include "tools/tilevm/run.h"
-#include "tools/tilevm/run_memory.h"
+#include "tools/tilevm/run/run.h"
+#include "tools/tilevm/run/memory.h"
 
 typedef struct run_piece {
     tvDevicePtr given; /* as the driver gave it */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tilevm/run.h"
+#include "tools/tilevm/run/run.h"
 
 /* ---- options ---- */
 

@@ -1,7 +1,7 @@
 /* Findings that made-up arguments may have led to: told as such, and not held against the kernel. */
 #include <string.h>
 
-#include "tools/tilevm/run.h"
+#include "tools/tilevm/run/run.h"
 
 /* What follows from another finding has no op: such a result is excused by the finding. */
 static bool is_excused(const run_job *job, const tv_diag *diag)

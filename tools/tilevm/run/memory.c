@@ -1,5 +1,5 @@
 /* Pieces of memory, saved and put back. */
-#include "tools/tilevm/run_memory.h"
+#include "tools/tilevm/run/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TILEVM_TOOLS_RUN_MEMORY_H
 #define TILEVM_TOOLS_RUN_MEMORY_H
 
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 typedef struct run_memory {
     arg_storage **pieces; /* in the arena it was collected into */

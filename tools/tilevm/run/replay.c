@@ -1,5 +1,5 @@
 /* Runs changed modules and reads their logs side by side. */
-#include "tools/tilevm/run_replay.h"
+#include "tools/tilevm/run/replay.h"
 
 #include <math.h>
 #include <stdlib.h>

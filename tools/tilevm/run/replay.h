@@ -3,8 +3,8 @@
 #ifndef TILEVM_TOOLS_RUN_REPLAY_H
 #define TILEVM_TOOLS_RUN_REPLAY_H
 
-#include "tools/tilevm/expose.h"
-#include "tools/tilevm/run_blame.h"
+#include "tools/tilevm/module/expose.h"
+#include "tools/tilevm/run/blame.h"
 
 /* The first record of a tile block that differs. */
 typedef struct run_finding {

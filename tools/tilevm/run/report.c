@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "bytecode/number.h"
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/run_against.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/run/against.h"
 
 /* ---- parameters ---- */
 

@@ -1,24 +1,24 @@
 /* One run of a kernel: what was asked for, what came of it.
 
-     run_job.c     everything before the kernel starts; `tilevm check` takes it too
-     cmd_run.c     tilevm run
-     cmd_check.c   tilevm check
-     run_made_up.c findings that made-up arguments may have led to
-     run_backend.c where the kernel runs: the virtual machine, or run_device.c
-     run_device.c  the arrays on a GPU
-     run_memory.c  what they hold, saved and put back
-     run_against.c the same kernel twice: --against
-     run_sums.c    how far the order of sums may lead two results apart
-     run_blame.c   which op it was that made the difference
-     run_replay.c  both sides once more, with the values of ops exposed
-     run_report.c  tells about it
-     run_trace.c   values of chosen ops: --trace, --dump-tile */
-#ifndef TILEVM_TOOLS_RUN_H
-#define TILEVM_TOOLS_RUN_H
+     job.c         everything before the kernel starts; `tilevm check` takes it too
+     cmd/run.c     tilevm run
+     cmd/check.c   tilevm check
+     made_up.c     findings that made-up arguments may have led to
+     backend.c     where the kernel runs: the virtual machine, or device.c
+     device.c      the arrays on a GPU
+     memory.c      what they hold, saved and put back
+     against.c     the same kernel twice: --against
+     sums.c        how far the order of sums may lead two results apart
+     blame.c       which op it was that made the difference
+     replay.c      both sides once more, with the values of ops exposed
+     report.c      tells about it
+     trace.c       values of chosen ops: --trace, --dump-tile */
+#ifndef TILEVM_TOOLS_RUN_RUN_H
+#define TILEVM_TOOLS_RUN_RUN_H
 
-#include "tools/tilevm/args_study.h"
-#include "tools/tilevm/report.h"
-#include "tools/tilevm/run_sums.h"
+#include "tools/tilevm/args/study.h"
+#include "tools/tilevm/report/report.h"
+#include "tools/tilevm/run/sums.h"
 
 enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
 
@@ -26,7 +26,7 @@ enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
 enum {
     RUN_OPT_NONE,
 #define OPTION(name, letter, text, value, help) RUN_OPT_##name,
-#include "tools/tilevm/run_options.def"
+#include "tools/tilevm/run/options.def"
     RUN_OPT_COUNT
 };
 

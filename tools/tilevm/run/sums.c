@@ -1,6 +1,6 @@
 /* One walk over the ops, in order: each sum adds its bound to those of its operands. What a loop carries counts as it
    was before; the sums in it count as often as it goes round. */
-#include "tools/tilevm/run_sums.h"
+#include "tools/tilevm/run/sums.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef TILEVM_TOOLS_RUN_SUMS_H
 #define TILEVM_TOOLS_RUN_SUMS_H
 
-#include "tools/tilevm/args_study.h"
+#include "tools/tilevm/args/study.h"
 
 /* Of a value or an array: up to `bound` times its largest magnitude. */
 typedef struct run_sum {

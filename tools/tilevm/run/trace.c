@@ -4,9 +4,9 @@
 
 #include "bytecode/base/visible.h"
 #include "bytecode/module.h"
-#include "bytecode/number.h"
-#include "tools/tilevm/json.h"
-#include "tools/tilevm/run.h"
+#include "bytecode/number/number.h"
+#include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/run/run.h"
 
 enum { RUN_TRACED = 1, RUN_DUMPED = 2 }; /* marks of ops */
 

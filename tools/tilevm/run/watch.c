@@ -1,5 +1,5 @@
 /* Progress of a run, and ^C. */
-#include "tools/tilevm/run_watch.h"
+#include "tools/tilevm/run/watch.h"
 
 #include <signal.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef TILEVM_TOOLS_RUN_WATCH_H
 #define TILEVM_TOOLS_RUN_WATCH_H
 
-#include "tools/tilevm/progress.h"
-#include "tools/tilevm/run.h"
+#include "tools/tilevm/cli/progress.h"
+#include "tools/tilevm/run/run.h"
 
 typedef struct run_watch {
     cli_progress bar;
