@@ -71,8 +71,8 @@ LIBS = $(PKG_LIBS) -lm -ldl
 # What the library and tileiras need: cJSON is the command's.
 LIB_LIBS = $(filter-out -lcjson,$(LIBS))
 
-# The loops of the virtual machine, once per instruction set (vm/kernels.inc). No traps or errno to observe there, and
-# strips of memory hold whatever type the kernel says.
+# The loops of the virtual machine, once per instruction set (vm/kernels/kernels.inc). No traps or errno to observe there,
+# and strips of memory hold whatever type the kernel says.
 VM_KERNELS := $(if $(filter release,$(CONFIG)),-O3) -fno-math-errno -fno-trapping-math -fno-strict-aliasing
 CFLAGS_vm_kernels_base   := $(VM_KERNELS)
 CFLAGS_vm_kernels_avx2   := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c)
@@ -82,8 +82,10 @@ CFLAGS_vm_kernels_avx512 := $(VM_KERNELS) $(if $(X86),-mavx2 -mfma -mf16c -mavx5
 CFLAGS_loader_preload_preload := -O2 -foptimize-sibling-calls
 
 # ---- sources: every .c of a folder belongs to it ----
-LIB_SRC   := $(sort $(wildcard bytecode/base/*.c bytecode/*.c vm/*.c codegen/*.c codegen/*/*.c loader/*.c))
-TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c))
+# But what LD_PRELOAD takes is no part of the library.
+LIB_DIRS  := bytecode bytecode/* vm vm/* codegen codegen/* loader loader/bundle
+LIB_SRC   := $(sort $(wildcard $(addsuffix /*.c,$(LIB_DIRS))))
+TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c tools/tilevm/*/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
@@ -126,16 +128,16 @@ $(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests
 	$(if $(Q),@echo "  GEN   $@")
 	$(Q)sh tools/embed_examples.sh tests/rules > $@.tmp && mv $@.tmp $@
 # What `tilevm embed` writes around the kernels.
-$(OUT)/gen/embed_text.c: tools/embed_text.sh tools/tilevm/embed.c.in
+$(OUT)/gen/embed_text.c: tools/embed_text.sh tools/tilevm/cmd/embed.c.in
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  GEN   $@")
-	$(Q)sh tools/embed_text.sh tools/tilevm/embed.c.in > $@.tmp && mv $@.tmp $@
+	$(Q)sh tools/embed_text.sh tools/tilevm/cmd/embed.c.in > $@.tmp && mv $@.tmp $@
 $(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o: $(OUT)/obj/gen/%.o: $(OUT)/gen/%.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 
 # tv_version, and for tv_build_id a checksum over the sources of the library.
-LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm bytecode/base bytecode vm codegen codegen/* loader)))
+LIB_TEXT := $(sort $(wildcard $(addsuffix /*.[chdi]*,include/tilevm $(LIB_DIRS))))
 $(OUT)/gen/build_id.c: $(LIB_TEXT) $(OUT)/libtilevm.list
 	@mkdir -p $(@D)
 	$(Q)printf '#include "tilevm/tilevm.h"\n\nconst char *tv_version(void)\n{\n    return TV_VERSION;\n}\n\nconst char *tv_build_id(void)\n{\n    return "%s";\n}\n' \
@@ -176,7 +178,7 @@ $(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(TEST_OBJ)
 
 # The parts of the command that have unit tests of their own.
-TOOL_PARTS := $(filter-out %/main.o,$(TOOL_OBJ))
+TOOL_PARTS := $(filter-out %/tilevm/main.o,$(TOOL_OBJ))
 $(OUT)/libtools.a: $(TOOL_PARTS) $(OUT)/tilevm.list
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(TOOL_PARTS)
 
@@ -414,7 +416,9 @@ format: ## lay the sources out (clang-format 14)
 	$(Q)sh tools/check_format.sh --fix
 
 check-layers: ## who may include whom
+	$(Q)sh tools/folders.sh tools/folders.txt include bytecode vm codegen loader tools
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
+	$(Q)sh tests/selftest/folders.sh $(OUT)/selftest/folders
 	$(Q)CC="$(CC)" sh tests/selftest/deps.sh $(OUT)/selftest/deps
 
 DEPS_OF ?= codegen
@@ -423,7 +427,7 @@ deps: all ## which file needs which in a folder (DEPS_OF: codegen), and which ne
 	$(Q)sh tools/deps.sh $(DEPS_OF) $(OUT)/obj
 
 # ---- mutation testing: tests/mutation/README.md ----
-MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c codegen/*.c codegen/*/*.c bytecode/verify*.c loader/cache.c))
+MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c vm/*/*.c codegen/*.c codegen/*/*.c bytecode/verify/*.c loader/cache.c))
 COUNT ?= 200
 SEED  ?= 1
 JOBS  ?= 2
@@ -475,15 +479,15 @@ covered_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
 	$(Q)llvm-cov report $< -instr-profile=$(FUZZ_PROFILE)/$*.data $(FUZZ_AREA_$*) > $(FUZZ_PROFILE)/$*.txt
 	$(Q)awk '$$1 == "TOTAL" { print "$*: " $$10 " of " $$8 " lines; by file: $(FUZZ_PROFILE)/$*.txt" }' $(FUZZ_PROFILE)/$*.txt
 # The code that a target is about.
-FUZZ_AREA_read := $(wildcard bytecode/read*.c bytecode/cursor.h)
-FUZZ_AREA_body := $(wildcard bytecode/read_body.c bytecode/verify*.c bytecode/print*.c bytecode/write.c)
-FUZZ_AREA_text := $(wildcard bytecode/parse*.c)
-FUZZ_AREA_symbol := bytecode/mangle.c bytecode/signature.c bytecode/call.c
-FUZZ_AREA_args := $(addprefix tools/tilevm/,args_spec.c args_make.c args_json.c io_npy.c io_npz.c io_tensors.c io_stream.c)
-FUZZ_AREA_bundle := $(wildcard loader/bundle*.c bytecode/base/zip.c) loader/signature.c
+FUZZ_AREA_read := $(wildcard bytecode/read/*)
+FUZZ_AREA_body := $(wildcard bytecode/read/body.c bytecode/verify/*.c bytecode/print/*.c bytecode/write/write.c)
+FUZZ_AREA_text := $(wildcard bytecode/parse/*.c)
+FUZZ_AREA_symbol := $(wildcard bytecode/symbol/*.c)
+FUZZ_AREA_args := $(wildcard $(addprefix tools/tilevm/,args/spec.c args/make.c args/json.c io/*.c))
+FUZZ_AREA_bundle := $(wildcard loader/bundle/*.c) bytecode/base/zip.c
 FUZZ_AREA_ptx := $(wildcard codegen/*.c codegen/*/*.c)
 FUZZ_AREA_tokens := $(FUZZ_AREA_ptx)
-FUZZ_AREA_vm := $(wildcard vm/*.c)
+FUZZ_AREA_vm := $(wildcard vm/*.c vm/*/*.c)
 
 # ---- figures ----
 PYTHON ?= python3

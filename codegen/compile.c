@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/print.h"
-#include "bytecode/hints.h"
+#include "bytecode/print/print.h"
+#include "bytecode/verify/hints.h"
 #include "codegen/assign.h"
 #include "codegen/call.h"
 #include "codegen/facts.h"

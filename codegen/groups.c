@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "bytecode/hints.h"
+#include "bytecode/verify/hints.h"
 #include "codegen/assign.h"
 #include "codegen/mma.h"
 #include "codegen/order.h"

@@ -8,7 +8,7 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"
-#include "bytecode/report.h"
+#include "bytecode/print/report.h"
 #include "codegen/layout.h"
 #include "codegen/tile/ir.h"
 

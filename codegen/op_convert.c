@@ -5,7 +5,7 @@
    would lose there is kept by rounding them to odd: cut, with the last bit set where something was cut off. The second
    rounding, to fewer bits by two at least, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and
    correctly rounded sums: proved algorithms using rounding to odd", 2008). */
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
 

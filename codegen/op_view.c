@@ -1,5 +1,5 @@
 /* Views and the ops that move tiles through them. */
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"

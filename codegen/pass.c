@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 #include "codegen/tile/verify.h"
 
 enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, TEXT = 8 };

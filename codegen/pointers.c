@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 #include "codegen/assign.h"
 #include "codegen/facts.h"
 #include "codegen/memory.h"

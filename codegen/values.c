@@ -1,7 +1,7 @@
 /* Values in layouts: what the layouts pass asks for, and what the lower pass hands out. */
 #include <stdio.h>
 
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 #include "codegen/assign.h"
 #include "codegen/remarks.h"
 #include "codegen/strips.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 #include "codegen/facts.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"

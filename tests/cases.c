@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 #include "tests/files.h"
 
 enum { GAP = 0xA5 };

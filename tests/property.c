@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "bytecode/convert.h"
-#include "tools/tilevm/compare.h"
-#include "tools/tilevm/edit.h"
-#include "tools/tilevm/expose.h"
-#include "tools/tilevm/gen.h"
+#include "bytecode/write/convert.h"
+#include "tools/tilevm/diff/compare.h"
+#include "tools/tilevm/module/edit.h"
+#include "tools/tilevm/module/expose.h"
+#include "tools/tilevm/gen/gen.h"
 
 static unsigned passed, failed;
 

@@ -18,7 +18,7 @@
 #include "bytecode/base/compiler.h"
 #include "tests/files.h"
 #include "tilevm/tilevm.h"
-#include "tools/tilevm/gen.h"
+#include "tools/tilevm/gen/gen.h"
 
 enum { RANDOM_MODULES = 300 };
 

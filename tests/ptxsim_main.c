@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number_fast.h"
+#include "bytecode/number/fast.h"
 #include "tests/files.h"
 #include "tests/ptxsim/ptxsim.h"
 

@@ -13,14 +13,14 @@
 #include <string.h>
 
 #include "bytecode/dtype.h"
-#include "bytecode/number.h"
-#include "bytecode/verify.h"
+#include "bytecode/number/number.h"
+#include "bytecode/verify/verify.h"
 #include "tests/files.h"
 #include "tests/gpu.h"
 #include "tests/ptxsim/ptxsim.h"
-#include "tools/tilevm/edit.h"
-#include "tools/tilevm/expose.h"
-#include "tools/tilevm/gen.h"
+#include "tools/tilevm/module/edit.h"
+#include "tools/tilevm/module/expose.h"
+#include "tools/tilevm/gen/gen.h"
 
 enum {
     MAX_PARAMS = 1200,

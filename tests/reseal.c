@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "loader/bundle.h"
+#include "loader/bundle/bundle.h"
 
 enum { HEAD = 32, KERNEL = 20, MODULE = 64, DIGEST_OF_MODULE = 32, MOST = 1 << 22 };
 

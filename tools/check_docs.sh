@@ -34,7 +34,7 @@ for option in $("$tilevm" help run | sed -n 's/^  \(-[A-Za-z], \|    \)--\([a-z]
     grep -q -e "--$option\([^a-z-]\|$\)" "$guide"
     check $? "$guide: no --$option"
 done
-for generator in $(sed -n 's/^MAKER([A-Z0-9]*, "\([a-z]*\)".*/\1/p' tools/tilevm/args_keys.def); do
+for generator in $(sed -n 's/^MAKER([A-Z0-9]*, "\([a-z]*\)".*/\1/p' tools/tilevm/args/keys.def); do
     grep -q "^|.*\`$generator(" "$guide"
     check $? "$guide: no generator $generator"
 done

@@ -4,7 +4,7 @@
 # for the bad one. Plain POSIX sh and awk.
 set -e
 folder=$1
-printf '/* Made by tools/embed_examples.sh from %s. */\n#include "tools/tilevm/rule_examples.h"\n\n' "$folder"
+printf '/* Made by tools/embed_examples.sh from %s. */\n#include "tools/tilevm/cmd/rule_examples.h"\n\n' "$folder"
 printf 'const char rule_examples[] =\n'
 export LC_ALL=C
 for file in "$folder"/*.test; do

@@ -4,7 +4,7 @@ set -eu
 quote() {
     sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$/\\n"/'
 }
-echo '#include "tools/tilevm/embed_text.h"'
+echo '#include "tools/tilevm/cmd/embed_text.h"'
 echo 'const char embed_types[] ='
 sed '/^@DATA@$/,$d' "$1" | quote
 echo '    "";'

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "bytecode/base/text.h"
-#include "bytecode/report.h"
-#include "vm/check.h"
-#include "vm/compile.h"
-#include "vm/schedule.h"
+#include "bytecode/print/report.h"
+#include "vm/check/check.h"
+#include "vm/compile/compile.h"
+#include "vm/run/schedule.h"
 
 /* A global's storage; its region stands in vm->regions. */
 typedef struct vm_global {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "bytecode/print.h"
+#include "bytecode/print/print.h"
 
 typedef struct printer {
     const ct_func *f;

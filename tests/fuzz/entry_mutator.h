@@ -9,7 +9,7 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/module.h"
-#include "tools/tilevm/gen_inside.h"
+#include "tools/tilevm/gen/inside.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 enum { LIMIT = 1 << 20 };
 

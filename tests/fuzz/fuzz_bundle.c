@@ -3,9 +3,9 @@
    record of a module after a byte with its number of artifacts, 'g' lines of a signature, 'm' a manifest. */
 #include "tests/fuzz/fuzz.h"
 
-#include "loader/signature.h"
+#include "loader/bundle/signature.h"
 #include "tests/reseal.c" /* the targets are linked with the product's libraries only */
-#include "tools/tilevm/bundle.h"
+#include "tools/tilevm/bundle/bundle.h"
 
 static void read_module(const ld_bundle *bundle, uint32_t index)
 {

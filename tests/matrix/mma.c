@@ -1,4 +1,4 @@
-/* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op_mma.c
+/* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op/mma.c
    documents. Compiled code has integers and f32 the same; others within the bounds of docs/numerics.md. */
 #include <math.h>
 #include <stdio.h>

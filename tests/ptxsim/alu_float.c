@@ -2,7 +2,7 @@
    exact result rounded to nearest, computed by the C library in double. */
 #include <math.h>
 
-#include "bytecode/number_fast.h"
+#include "bytecode/number/fast.h"
 #include "tests/ptxsim/lanes.h"
 
 static uint64_t canonical_nan(bc_kind kind)

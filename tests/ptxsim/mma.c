@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bytecode/number_fast.h"
+#include "bytecode/number/fast.h"
 #include "tests/ptxsim/decode.h"
 #include "tests/ptxsim/mma.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number_fast.h"
+#include "bytecode/number/fast.h"
 #include "tests/ptxsim/lex.h"
 #include "tests/ptxsim/scope.h"
 

@@ -15,7 +15,7 @@
 
 #include "bytecode/base/arena.h"
 #include "bytecode/base/text.h"
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 #include "tests/ptxsim/ptxsim.h"
 
 enum {

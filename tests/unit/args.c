@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/unit/test.h"
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 static io_error error;
 static bc_arena arena;

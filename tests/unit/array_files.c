@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "tests/unit/test.h"
-#include "tools/tilevm/args.h"
+#include "tools/tilevm/args/args.h"
 
 #define DATA "tests/data/arrays/"
 

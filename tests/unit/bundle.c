@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/signature.h"
+#include "loader/bundle/signature.h"
 #include "tests/reseal.h"
 #include "tests/unit/test.h"
-#include "tools/tilevm/bundle.h"
+#include "tools/tilevm/bundle/bundle.h"
 
 static const char text[] = "cuda_tile.module @m {\n"
                            "entry @first(%a: tile<ptr<f32>>, %n: tile<i32>) { return }\n"

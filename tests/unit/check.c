@@ -5,8 +5,8 @@
 
 #include "bytecode/base/text.h"
 #include "tests/unit/test.h"
-#include "vm/array.h"
-#include "vm/check_clock.h"
+#include "vm/run/array.h"
+#include "vm/check/clock.h"
 
 static uint32_t next_random(uint32_t *state)
 {

@@ -1,5 +1,5 @@
 /* Finding bytecode in folders. */
-#include "tools/tilevm/collect.h"
+#include "tools/tilevm/cli/collect.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Changing versions: what the code assumes of the tables, and the lowest version of modules made by hand. */
-#include "bytecode/convert.h"
+#include "bytecode/write/convert.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* The formats of ops.def (bytecode/format.h): each can be taken apart and says everything about its op; and each op
-   stands in its own form in a fixture of tests/text. */
+/* The formats of ops.def (bytecode/print/format.h): each can be taken apart and says everything about its op; and each
+   op stands in its own form in a fixture of tests/text. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/format.h"
+#include "bytecode/print/format.h"
 #include "tests/files.h"
 #include "tests/unit/test.h"
 

@@ -6,7 +6,7 @@
 
 #include "bytecode/base/compiler.h"
 #include "tests/unit/test.h"
-#include "vm/kernels.h"
+#include "vm/kernels/kernels.h"
 
 enum { MAX_SIDE = 64, MAX_ELEMENTS = MAX_SIDE * MAX_SIDE };
 
@@ -222,7 +222,7 @@ static void test_sets_agree(void)
     static unsigned char a[8 * N], b[8 * N], c[8 * N], want[8 * N], got[8 * N];
     static const char *const names[] = {
 #define KERNEL(name) #name,
-#include "vm/kernels.def"
+#include "vm/kernels/kernels.def"
     };
     const vm_kernels *set[3];
     size_t count = sets(set);

@@ -1,5 +1,5 @@
 /* The common subsequence behind `tilevm diff`, against the quadratic textbook method. */
-#include "tools/tilevm/lcs.h"
+#include "tools/tilevm/diff/lcs.h"
 
 #include <stdlib.h>
 #include <string.h>

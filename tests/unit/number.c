@@ -11,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bytecode/number.h"
-#include "bytecode/number_fast.h"
+#include "bytecode/number/number.h"
+#include "bytecode/number/fast.h"
 #include "tests/unit/test.h"
 
 static const bc_kind float_kinds[] = {BC_F16,      BC_BF16,   BC_TF32,      BC_F32,      BC_F64,

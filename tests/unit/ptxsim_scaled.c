@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 

@@ -2,7 +2,7 @@
    shared memory was read from an H200. Then what the simulator reports about its asynchronous side. */
 #include <string.h>
 
-#include "bytecode/number.h"
+#include "bytecode/number/number.h"
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 

@@ -4,7 +4,7 @@
 
 #include "bytecode/base/compiler.h"
 #include "tests/unit/test.h"
-#include "vm/memory.h"
+#include "vm/run/memory.h"
 
 enum { BYTES = 64, ROUNDS = 400 };
 

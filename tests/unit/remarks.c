@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/unit/test.h"
-#include "tools/tilevm/remarks.h"
+#include "tools/tilevm/compile/remarks.h"
 
 static tv_remark example(const tv_remark_arg *args)
 {

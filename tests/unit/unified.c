@@ -1,5 +1,5 @@
 /* Unified differences. */
-#include "tools/tilevm/unified.h"
+#include "tools/tilevm/diff/unified.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
-#include "bytecode/verify.h"
-#include "tools/tilevm/assemble.h"
-#include "tools/tilevm/cli.h"
-#include "tools/tilevm/remarks.h"
+#include "bytecode/verify/verify.h"
+#include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/compile/remarks.h"
 
 /* NVIDIA's exit codes, found by trying release 13.5. */
 enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_OPTIONS = 2, EXIT_BYTECODE = 3, EXIT_COMPILE = 5 };

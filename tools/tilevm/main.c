@@ -2,28 +2,7 @@
    than what its command does. */
 #include <string.h>
 
-#include "tools/tilevm/cli.h"
-
-#define COMMAND(name) extern const cli_command command_##name;
-#include "tools/tilevm/commands.def"
-
-static const cli_command *const commands[] = {
-#define COMMAND(name) &command_##name,
-#include "tools/tilevm/commands.def"
-    NULL};
-
-const cli_command *cli_command_at(size_t index)
-{
-    return index < TV_COUNT(commands) ? commands[index] : NULL;
-}
-
-const cli_command *cli_command_find(const char *name)
-{
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
-}
+#include "tools/tilevm/cli/cli.h"
 
 static void print_overview(FILE *out)
 {
@@ -31,8 +10,9 @@ static void print_overview(FILE *out)
           "Reads, checks, prints, assembles, runs and compiles CUDA Tile IR bytecode, versions 13.1 to 13.5.\n\n"
           "commands:\n",
           out);
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
+    const cli_command *command;
+    for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
+        fprintf(out, "  %-12s%s\n", command->name, command->summary);
     fputs("  help        show the options of a command\n\n"
           "'tilevm help COMMAND' or 'tilevm COMMAND --help' shows more. 'tilevm --version' shows the version.\n"
           "Files are bytecode; '-' is standard input. Exit codes: 0 valid or done, 1 invalid or different,\n"
@@ -43,7 +23,8 @@ static void print_overview(FILE *out)
 static const char *command_name_at(const void *user, size_t index)
 {
     (void)user;
-    return commands[index] ? commands[index]->name : NULL;
+    const cli_command *command = cli_command_at(index);
+    return command ? command->name : NULL;
 }
 
 static int unknown_command(const char *name)

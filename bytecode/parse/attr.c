@@ -1,0 +1,710 @@
+/* Attributes: the tagged ones, the ones of op rows, and constants. */
+#include <string.h>
+
+#include "bytecode/number/dense.h"
+#include "bytecode/number/number.h"
+#include "bytecode/parse/parse.h"
+#include "bytecode/print/print.h"
+
+/* ---- enumerations ---- */
+
+bool bc_at_enum(const bc_parser *p, bc_enum_id id)
+{
+    return p->tok.kind == BC_TOK_HASH || (p->tok.kind == BC_TOK_WORD && bc_enum_parse(id, p->tok.name));
+}
+
+static bool unknown_word(bc_parser *p, bc_enum_id id)
+{
+    bc_text words;
+    bc_text_init(&words, &p->m->arena.allocator);
+    for (unsigned i = 0; bc_enum_at(id, i); i++)
+        bc_text_printf(&words, "%s%s", i ? ", " : "", bc_enum_at(id, i)->text);
+    bool known = p->tok.kind == BC_TOK_WORD;
+    if (known)
+        bc_parse_fail(p, BC_RULE_A_005, &p->tok, "'%.*s' is none of %s", BC_STR(p->tok.name), bc_text_words(&words));
+    else
+        bc_expected(p, bc_text_words(&words));
+    bc_text_release(&words);
+    return false;
+}
+
+static bool parse_enum_word(bc_parser *p, bc_enum_id id, uint64_t *out)
+{
+    const bc_enum_value *value = p->tok.kind == BC_TOK_WORD ? bc_enum_parse(id, p->tok.name) : NULL;
+    if (!value)
+        return unknown_word(p, id);
+    *out = value->number;
+    bc_next(p);
+    return true;
+}
+
+/* The word of #cuda_tile.word, if the token is one. */
+static bool dialect_attr(const bc_parser *p, tv_str *out)
+{
+    tv_str name = p->tok.name;
+    *out = bc_without_prefix(name);
+    return p->tok.kind == BC_TOK_HASH && out->len < name.len;
+}
+
+static bool is_enum_word(bc_parser *p, tv_str word, bc_enum_id id)
+{
+    bc_text name;
+    bc_text_init(&name, &p->m->arena.allocator);
+    bc_print_enum_word(&name, id);
+    bool same = bc_str_eq(word, bc_text_get(&name));
+    p->no_memory |= name.failed;
+    bc_text_release(&name);
+    return same;
+}
+
+static bool parse_enum_number(bc_parser *p, bc_enum_id id, uint64_t *out)
+{
+    bc_token at = p->tok;
+    int64_t number;
+    const bc_type *type;
+    if (!bc_parse_i64(p, &number) || (bc_take_punct(p, ':') && !bc_parse_type(p, &type)))
+        return false;
+    if (number < 0 || !bc_enum_find(id, (uint64_t)number))
+        return bc_parse_fail(p, BC_RULE_A_005, &at, "%lld is no value of %s", (long long)number, bc_enum_name(id));
+    *out = (uint64_t)number;
+    return true;
+}
+
+bool bc_parse_enum(bc_parser *p, bc_enum_id id, uint64_t *out)
+{
+    tv_str word;
+    if (p->tok.kind == BC_TOK_INT)
+        return parse_enum_number(p, id, out);
+    if (p->tok.kind != BC_TOK_HASH)
+        return parse_enum_word(p, id, out);
+    if (!dialect_attr(p, &word) || !is_enum_word(p, word, id))
+        return unknown_word(p, id);
+    bc_next(p);
+    return bc_expect_punct(p, '<') && parse_enum_word(p, id, out) && bc_expect_punct(p, '>');
+}
+
+/* ---- tagged attributes ---- */
+
+/* A number with its sign as it stands in the text, and the token that messages point at. */
+static bool take_number(bc_parser *p, bc_token *out)
+{
+    *out = p->tok;
+    if (bc_is_punct(p, '-') || bc_is_punct(p, '+'))
+        bc_next(p);
+    if (p->tok.kind != BC_TOK_INT && p->tok.kind != BC_TOK_FLOAT)
+        return bc_expected(p, "a number");
+    if (p->tok.ptr - out->ptr > 1)
+        return bc_parse_fail(p, BC_RULE_A_001, out, "a sign stands directly before its number");
+    out->kind = p->tok.kind;
+    out->len = (size_t)(p->tok.ptr + p->tok.len - out->ptr);
+    bc_next(p);
+    return true;
+}
+
+/* A decimal number beyond the largest finite one is infinite, as for MLIR, where the kind has infinities. */
+static bool is_too_large(const bc_token *number, bc_kind kind, uint64_t *out)
+{
+    const bc_float_format *f = bc_float_format_of(kind);
+    if (number->kind != BC_TOK_FLOAT || !f || f->specials != BC_SPECIALS_IEEE)
+        return false;
+    bool negative = number->ptr[0] == '-';
+    *out = f->infinity | (uint64_t)negative << (bc_kind_bits(kind) - 1);
+    return true;
+}
+
+static bool number_bits(bc_parser *p, const bc_token *number, bc_kind kind, uint64_t *out)
+{
+    tv_str s = {number->ptr, number->len};
+    if (bc_parse_number(s, kind, out) || is_too_large(number, kind, out))
+        return true;
+    const char *problem = bc_parse_problem(s, kind);
+    return bc_parse_fail(p, BC_RULE_A_010, number, "%.*s %s (%s)", BC_STR(s), problem ? problem : "is not a number",
+                         bc_kinds[kind].text);
+}
+
+static bool parse_number_attr(bc_parser *p, bc_kind default_int, bc_tagged *out)
+{
+    bc_token number, at;
+    if (!take_number(p, &number))
+        return false;
+    bc_kind kind = number.kind == BC_TOK_FLOAT ? BC_F64 : default_int;
+    if (bc_take_punct(p, ':')) {
+        at = p->tok;
+        if (!bc_parse_type(p, &out->type))
+            return false;
+        if (bc_kinds[out->type->kind].kind_class > BC_CLASS_FLOAT)
+            return bc_parse_fail(p, BC_RULE_A_013, &at, "a number attribute has the type of a number, not %s",
+                                 bc_kinds[out->type->kind].text);
+        kind = (bc_kind)out->type->kind;
+    } else {
+        out->type = bc_type_scalar(p->m, kind);
+        if (!out->type)
+            return bc_parse_no_memory(p);
+    }
+    out->tag = bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? BC_TAG_FLOAT : BC_TAG_INTEGER;
+    return number_bits(p, &number, kind, &out->u.bits);
+}
+
+/* Items of an array or a dictionary that is being parsed are kept in a chain until their number is known. */
+typedef struct item {
+    struct item *next;
+    bc_entry entry;
+} item;
+
+static bool new_item(bc_parser *p, item ***tail, item **out)
+{
+    *out = bc_new(&p->scratch, item, 1);
+    if (!*out)
+        return bc_parse_no_memory(p);
+    **tail = *out;
+    *tail = &(*out)->next;
+    return true;
+}
+
+static bool parse_array(bc_parser *p, bc_kind default_int, bc_tagged *out)
+{
+    item *first = NULL, **tail = &first, *it;
+    uint32_t count = 0;
+    bc_next(p);
+    while (!bc_is_punct(p, ']')) {
+        if (!new_item(p, &tail, &it) || !bc_parse_attr(p, default_int, &it->entry.value))
+            return false;
+        count++;
+        if (!bc_take_punct(p, ','))
+            break;
+    }
+    bc_tagged *items = bc_new(&p->m->arena, bc_tagged, count);
+    if (!items)
+        return bc_parse_no_memory(p);
+    uint32_t i = 0;
+    for (it = first; it; it = it->next)
+        items[i++] = it->entry.value;
+    out->tag = BC_TAG_ARRAY;
+    out->u.array = (bc_list){items, count};
+    return bc_expect_punct(p, ']');
+}
+
+static bool parse_key(bc_parser *p, const bc_string **out)
+{
+    if (p->tok.kind == BC_TOK_STRING)
+        return bc_parse_string(p, out);
+    if (p->tok.kind != BC_TOK_WORD)
+        return bc_expected(p, "a key");
+    *out = bc_string_add(p->m, p->tok.name, true);
+    bc_next(p);
+    return *out || bc_parse_no_memory(p);
+}
+
+/* key = value, key, ... up to close. A key without value stands for true. */
+static bool parse_entries(bc_parser *p, bc_kind default_int, char close, bc_dict *out)
+{
+    item *first = NULL, **tail = &first, *it;
+    bc_scope keys = {.arena = &p->scratch};
+    while (!bc_is_punct(p, close)) {
+        bc_token at = p->tok;
+        if (!new_item(p, &tail, &it) || !parse_key(p, &it->entry.key))
+            return false;
+        if (bc_scope_find(&keys, it->entry.key->s))
+            return bc_parse_fail(p, BC_RULE_A_007, &at, "the key '%.*s' occurs twice", BC_STR(it->entry.key->s));
+        if (!bc_scope_add(&keys, it->entry.key->s, NULL, 0))
+            return bc_parse_no_memory(p);
+        it->entry.value = (bc_tagged){.tag = BC_TAG_BOOL, .u.bits = 1};
+        if (bc_take_punct(p, '=') && !bc_parse_attr(p, default_int, &it->entry.value))
+            return false;
+        if (!bc_take_punct(p, ','))
+            break;
+    }
+    bc_entry *entries = bc_new(&p->m->arena, bc_entry, keys.count);
+    if (!entries)
+        return bc_parse_no_memory(p);
+    uint32_t i = 0;
+    for (it = first; it; it = it->next)
+        entries[i++] = it->entry;
+    *out = (bc_dict){entries, (uint32_t)keys.count};
+    char what[] = {'\'', close, '\'', '\0'};
+    return bc_take_punct(p, close) || bc_expected(p, what);
+}
+
+/* Hints may be written as a dictionary too. Integers in them are i32 unless they say otherwise. */
+bool bc_parse_hints(bc_parser *p, bc_tagged *out)
+{
+    out->tag = BC_TAG_HINTS;
+    tv_str word;
+    if (dialect_attr(p, &word) && bc_str_is(word, "optimization_hints"))
+        bc_next(p);
+    if (bc_take_punct(p, '{'))
+        return parse_entries(p, BC_I32, '}', &out->u.dict);
+    return bc_expect_punct(p, '<') && parse_entries(p, BC_I32, '>', &out->u.dict);
+}
+
+static bool parse_div_by(bc_parser *p, bc_tagged *out)
+{
+    bool negative;
+    bc_token at = p->tok;
+    if (!bc_parse_u64(p, &out->u.bits, &negative))
+        return false;
+    if (negative)
+        return bc_parse_fail(p, BC_RULE_A_010, &at, "a divisor cannot be negative");
+    if (bc_take_punct(p, ',') && !bc_is_word(p, "every") && !bc_is_word(p, "along"))
+        return bc_expected(p, "'every'");
+    out->tag = BC_TAG_DIV_BY;
+    out->has_a = bc_take_word(p, "every");
+    if (out->has_a && !bc_parse_i64(p, &out->a))
+        return false;
+    out->has_b = bc_take_word(p, "along");
+    return !out->has_b || bc_parse_i64(p, &out->b);
+}
+
+static bool parse_bound(bc_parser *p, bool *out_has, int64_t *out)
+{
+    *out_has = !bc_take_punct(p, '?');
+    return !*out_has || bc_parse_i64(p, out);
+}
+
+static bool parse_ints(bc_parser *p, char close, int64_t min, int64_t max, const bc_ints **out)
+{
+    size_t base = p->size_count;
+    while (!bc_is_punct(p, close)) {
+        int64_t value;
+        if (bc_take_word(p, "true"))
+            value = 1;
+        else if (bc_take_word(p, "false"))
+            value = 0;
+        else if (!bc_parse_range(p, "the number", min, max, &value))
+            return false;
+        int64_t *grown = bc_grow(&p->scratch, p->sizes, p->size_count, &p->size_capacity, int64_t);
+        if (!grown)
+            return bc_parse_no_memory(p);
+        p->sizes = grown;
+        p->sizes[p->size_count++] = value;
+        if (!bc_take_punct(p, ','))
+            break;
+    }
+    size_t count = p->size_count - base;
+    bc_ints *ints = bc_new(&p->m->arena, bc_ints, 1);
+    int64_t *values = bc_new(&p->m->arena, int64_t, count);
+    if (!ints || !values || count > UINT32_MAX)
+        return bc_parse_no_memory(p);
+    if (count)
+        memcpy(values, &p->sizes[base], count * sizeof *values);
+    p->size_count = base;
+    *ints = (bc_ints){values, (uint32_t)count};
+    *out = ints;
+    return bc_expect_punct(p, close);
+}
+
+/* div_by<...>, same_elements<...>, bounded<...>; the word has not been taken. */
+static bool parse_predicate(bc_parser *p, tv_str word, bc_tagged *out)
+{
+    bc_next(p);
+    if (!bc_expect_punct(p, '<'))
+        return false;
+    if (bc_str_is(word, "div_by")) {
+        if (!parse_div_by(p, out))
+            return false;
+    } else if (bc_str_is(word, "bounded")) {
+        out->tag = BC_TAG_BOUNDED;
+        if (!parse_bound(p, &out->has_a, &out->a) || !bc_expect_punct(p, ',') || !parse_bound(p, &out->has_b, &out->b))
+            return false;
+    } else {
+        const bc_ints *values;
+        out->tag = BC_TAG_SAME_ELEMENTS;
+        if (!bc_expect_punct(p, '[') || !parse_ints(p, ']', INT64_MIN, INT64_MAX, &values))
+            return false;
+        out->u.ints = *values;
+    }
+    return bc_expect_punct(p, '>');
+}
+
+static bool is_predicate(tv_str word)
+{
+    return bc_str_is(word, "div_by") || bc_str_is(word, "same_elements") || bc_str_is(word, "bounded");
+}
+
+/* #cuda_tile.word<...>, or #alias. */
+static bool parse_hash_attr(bc_parser *p, bc_tagged *out)
+{
+    bc_token at = p->tok;
+    tv_str word;
+    if (dialect_attr(p, &word)) {
+        if (is_predicate(word))
+            return parse_predicate(p, word, out);
+        if (bc_str_is(word, "optimization_hints"))
+            return bc_parse_hints(p, out);
+        return bc_parse_fail(p, BC_RULE_A_005, &at, "'#cuda_tile.%.*s' is no attribute that can stand here",
+                             BC_STR(word));
+    }
+    bool failed = false;
+    const bc_alias *alias = bc_alias_get(p, &at, &failed);
+    if (failed)
+        return false;
+    if (!alias || alias->kind != BC_ALIAS_ATTR)
+        return bc_parse_fail(p, BC_RULE_A_011, &at, "there is no attribute alias '#%.*s'", BC_STR(at.name));
+    if (p->in_attr_alias) /* or a few lines could stand for terabytes */
+        return bc_parse_fail(p, BC_RULE_A_011, &at, "an attribute alias cannot be made of others");
+    *out = alias->attr;
+    bc_next(p);
+    return true;
+}
+
+static bool parse_word_attr(bc_parser *p, bc_tagged *out)
+{
+    if (bc_is_word(p, "true") || bc_is_word(p, "false")) {
+        *out = (bc_tagged){.tag = BC_TAG_BOOL, .u.bits = bc_is_word(p, "true")};
+        bc_next(p);
+        return true;
+    }
+    out->tag = BC_TAG_TYPE;
+    return bc_parse_type(p, &out->type);
+}
+
+static bool parse_any_attr(bc_parser *p, bc_kind default_int, bc_tagged *out)
+{
+    switch ((bc_token_kind)p->tok.kind) {
+    case BC_TOK_INT:
+    case BC_TOK_FLOAT: return parse_number_attr(p, default_int, out);
+    case BC_TOK_STRING: out->tag = BC_TAG_STRING; return bc_parse_string(p, &out->u.string);
+    case BC_TOK_AT: out->tag = BC_TAG_STRING; return bc_parse_symbol(p, &out->u.string);
+    case BC_TOK_HASH: return parse_hash_attr(p, out);
+    case BC_TOK_WORD: return parse_word_attr(p, out);
+    case BC_TOK_BANG: out->tag = BC_TAG_TYPE; return bc_parse_type(p, &out->type);
+    default: break;
+    }
+    if (bc_is_punct(p, '-') || bc_is_punct(p, '+'))
+        return parse_number_attr(p, default_int, out);
+    if (bc_is_punct(p, '['))
+        return parse_array(p, default_int, out);
+    if (bc_is_punct(p, '(')) {
+        out->tag = BC_TAG_TYPE;
+        return bc_parse_type(p, &out->type);
+    }
+    if (!bc_take_punct(p, '{'))
+        return bc_expected(p, "an attribute");
+    out->tag = BC_TAG_DICTIONARY;
+    return parse_entries(p, default_int, '}', &out->u.dict);
+}
+
+bool bc_parse_attr(bc_parser *p, bc_kind default_int, bc_tagged *out)
+{
+    if (p->attr_depth > BC_MAX_ATTR_DEPTH)
+        return bc_parse_fail(p, BC_RULE_A_012, &p->tok, "attributes are nested deeper than %d", BC_MAX_ATTR_DEPTH);
+    *out = (bc_tagged){0};
+    p->attr_depth++;
+    bool good = parse_any_attr(p, default_int, out);
+    p->attr_depth--;
+    return good;
+}
+
+/* ---- rows ---- */
+
+/* [1, 2], or array<i32: 1, 2>. The extreme values of 32 bits mean something else to known readers. */
+static bool parse_list(bc_parser *p, bc_encoding encoding, const bc_ints **out)
+{
+    int64_t min = encoding == BC_ENC_I32S ? INT32_MIN + 1 : -1, max = encoding == BC_ENC_I32S ? INT32_MAX - 1 : 1;
+    if (bc_take_word(p, "array")) {
+        const bc_type *type;
+        if (!bc_expect_punct(p, '<') || !bc_parse_type(p, &type))
+            return false;
+        if (!bc_take_punct(p, ':') && !bc_is_punct(p, '>'))
+            return bc_expected(p, "':' and the elements");
+        return parse_ints(p, '>', min, max, out);
+    }
+    return bc_expect_punct(p, '[') && parse_ints(p, ']', min, max, out);
+}
+
+static bool parse_integer_row(bc_parser *p, const bc_row *row, uint64_t *out)
+{
+    bc_token at = p->tok;
+    bool negative;
+    if (!bc_parse_u64(p, out, &negative))
+        return false;
+    if (row->encoding == BC_ENC_VARINT32) {
+        if (negative ? (int64_t)*out < INT32_MIN : *out > UINT32_MAX)
+            return bc_parse_fail(p, BC_RULE_A_010, &at, "'%s' has 32 bits", row->name);
+        *out = (uint32_t)*out;
+    }
+    return true;
+}
+
+static bool parse_bool_row(bc_parser *p, uint64_t *out)
+{
+    *out = bc_is_word(p, "true");
+    if (!bc_is_word(p, "true") && !bc_is_word(p, "false"))
+        return bc_expected(p, "true or false");
+    bc_next(p);
+    return true;
+}
+
+static bool parse_tagged_row(bc_parser *p, const bc_row *row, const bc_tagged **out)
+{
+    bc_tagged *attr = bc_new(&p->m->arena, bc_tagged, 1);
+    if (!attr)
+        return bc_parse_no_memory(p);
+    *out = attr;
+    if (row->encoding == BC_ENC_HINTS)
+        return bc_parse_hints(p, attr);
+    if (row->encoding == BC_ENC_TAGGED)
+        return p->tok.kind == BC_TOK_WORD && is_predicate(p->tok.name) ? parse_predicate(p, p->tok.name, attr)
+                                                                       : bc_parse_attr(p, BC_I64, attr);
+    return bc_is_punct(p, '[') ? bc_parse_attr(p, BC_I64, attr) : bc_expected(p, "'['");
+}
+
+bool bc_parse_row(bc_parser *p, const bc_row *row, bc_attr *out)
+{
+    switch ((bc_encoding)row->encoding) {
+    case BC_ENC_ENUM: return bc_parse_enum(p, (bc_enum_id)row->enum_id, &out->u);
+    case BC_ENC_VARINT32:
+    case BC_ENC_VARINT64: return parse_integer_row(p, row, &out->u);
+    case BC_ENC_BOOL: return parse_bool_row(p, &out->u);
+    case BC_ENC_STRING:
+        return p->tok.kind == BC_TOK_AT ? bc_parse_symbol(p, &out->string) : bc_parse_string(p, &out->string);
+    case BC_ENC_TAGGED:
+    case BC_ENC_HINTS:
+    case BC_ENC_ATTRS: return parse_tagged_row(p, row, &out->tagged);
+    case BC_ENC_I32S:
+    case BC_ENC_BOOLS: return parse_list(p, (bc_encoding)row->encoding, &out->ints);
+    case BC_ENC_CONST:
+    case BC_ENC_UNIT:
+    case BC_ENC_NONE: break;
+    }
+    return true;
+}
+
+/* ---- constants ---- */
+
+/* From behind an opening bracket to behind the one that closes it. */
+static bool skip_elements(bc_parser *p)
+{
+    while (!bc_is_punct(p, '>')) {
+        bool fits = p->tok.kind == BC_TOK_INT || p->tok.kind == BC_TOK_FLOAT || p->tok.kind == BC_TOK_STRING
+                    || p->tok.kind == BC_TOK_WORD || (p->tok.kind == BC_TOK_PUNCT && strchr("[],-+", p->tok.c));
+        if (!fits)
+            return bc_expected(p, "an element");
+        bc_next(p);
+    }
+    bc_next(p);
+    return true;
+}
+
+bool bc_skip_literal(bc_parser *p, bc_literal *out)
+{
+    if (!bc_is_punct(p, '<'))
+        return bc_expected(p, "'<', an element type and the elements: <f32: 1.0>");
+    *out = (bc_literal){.start = p->tok};
+    const bc_type *type;
+    bc_next(p);
+    return bc_parse_type(p, &type) && bc_expect_punct(p, ':') && skip_elements(p);
+}
+
+bool bc_parse_constant_attr(bc_parser *p, bc_literal *out)
+{
+    tv_str word;
+    if (bc_is_punct(p, '<'))
+        return bc_skip_literal(p, out);
+    const bc_type *type;
+    if (dialect_attr(p, &word) && bc_str_is(word, "constant")) {
+        bc_next(p);
+        *out = (bc_literal){.raw = true};
+        if (!bc_expect_punct(p, '<'))
+            return false;
+        out->start = p->tok;
+        if (p->tok.kind != BC_TOK_STRING)
+            return bc_expected(p, "a string");
+        bc_next(p);
+        return bc_expect_punct(p, '>');
+    }
+    if (!bc_is_word(p, "dense"))
+        return bc_expected(p, "'dense<' and the elements");
+    *out = (bc_literal){.start = p->tok};
+    bc_next(p);
+    return bc_expect_punct(p, '<') && skip_elements(p) && (!bc_take_punct(p, ':') || bc_parse_type(p, &type));
+}
+
+/* Elements on their way to bytes. */
+typedef struct packer {
+    const bc_type *type;
+    bc_kind kind;
+    uint8_t *bytes;
+    uint64_t count; /* elements of the type */
+    uint64_t done;
+} packer;
+
+static void put_element(packer *k, uint64_t index, uint64_t bits)
+{
+    if (k->kind == BC_I1) {
+        k->bytes[index / 8] = (uint8_t)(k->bytes[index / 8] | (bits & 1) << index % 8);
+        return;
+    }
+    size_t size = bc_kind_constant_bytes(k->kind);
+    for (size_t i = 0; i < size; i++)
+        k->bytes[index * size + i] = (uint8_t)(bits >> 8 * i);
+}
+
+static bool parse_element(bc_parser *p, bc_kind kind, uint64_t *out)
+{
+    bc_token number = p->tok;
+    if (bc_is_word(p, "true") || bc_is_word(p, "false"))
+        bc_next(p);
+    else if (!take_number(p, &number))
+        return false;
+    return number_bits(p, &number, kind, out);
+}
+
+/* The entries of dimension d, as deep as the type has dimensions. */
+static bool pack_list(bc_parser *p, packer *k, uint32_t d)
+{
+    bc_token at = p->tok;
+    int64_t found = 0, size = k->type->shape[d];
+    if (!bc_expect_punct(p, '['))
+        return false;
+    do {
+        uint64_t bits;
+        if (found++ == size)
+            break;
+        if (d + 1 < k->type->rank) {
+            if (!pack_list(p, k, d + 1))
+                return false;
+        } else {
+            if (!parse_element(p, k->kind, &bits))
+                return false;
+            put_element(k, k->done++, bits);
+        }
+    } while (bc_take_punct(p, ','));
+    if (found != size)
+        return bc_parse_fail(p, BC_RULE_A_009, &at, "%s%lld listed; dimension %u of the type has %lld elements",
+                             found > size ? "more than " : "", (long long)(found > size ? size : found), d,
+                             (long long)size);
+    return bc_expect_punct(p, ']');
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+}
+
+/* Elements of i1 written as a byte each, 00 or 01: the record has a bit for each. Gives the length of the record. */
+static size_t pack_bits(uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bit = (uint8_t)((bytes[i] & 1) << i % 8);
+        bytes[i / 8] = i % 8 ? bytes[i / 8] | bit : bit;
+    }
+    return (count + 7) / 8;
+}
+
+static bool are_bits(const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] > 1)
+            return false;
+    return true;
+}
+
+/* "0x00FF": the bytes of the record; of i1, of which a record holds eight in a byte, also one byte an element. bits is
+   how many elements of i1 there are, 0 for other types. */
+static bool pack_raw(bc_parser *p, uint64_t bits, const bc_blob **out)
+{
+    tv_str hex = p->tok.name;
+    if (hex.len < 2 || hex.len % 2 || hex.ptr[0] != '0' || hex.ptr[1] != 'x')
+        return bc_parse_fail(p, BC_RULE_A_010, &p->tok,
+                             "the bytes of a constant are written as \"0x\" and pairs of digits");
+    size_t len = hex.len / 2 - 1;
+    uint8_t *bytes = bc_new(&p->scratch, uint8_t, len);
+    if (!bytes)
+        return bc_parse_no_memory(p);
+    for (size_t i = 0; i < len; i++) {
+        int high = hex_digit(hex.ptr[2 + 2 * i]), low = hex_digit(hex.ptr[3 + 2 * i]);
+        if (high < 0 || low < 0)
+            return bc_parse_fail(p, BC_RULE_A_010, &p->tok, "'%.2s' is not a byte", &hex.ptr[2 + 2 * i]);
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    if (len > 1 && len == bits && are_bits(bytes, len))
+        len = pack_bits(bytes, len);
+    *out = bc_blob_add(p->m, bytes, len, true);
+    bc_next(p);
+    return *out || bc_parse_no_memory(p);
+}
+
+/* Does the list hold the same element throughout? Then one stands for all, as in what exporters write. */
+static bool all_same(const packer *k, size_t len)
+{
+    bc_blob blob = {.ptr = k->bytes, .len = len};
+    return bc_dense_of(&(bc_dense_cache){0}, k->type, &blob).splat;
+}
+
+static bool pack_elements(bc_parser *p, packer *k, const bc_blob **out)
+{
+    uint64_t bits = 0;
+    if (p->tok.kind == BC_TOK_STRING)
+        return pack_raw(p, k->kind == BC_I1 ? k->count : 0, out);
+    size_t size = bc_kind_constant_bytes(k->kind);
+    bool list = bc_is_punct(p, '[');
+    size_t len = !list ? size : k->kind == BC_I1 ? (size_t)(k->count + 7) / 8 : (size_t)k->count * size;
+    /* every element of a list takes two bytes of text, so the text bounds what is allocated */
+    if (list && k->count > (uint64_t)(p->end - p->tok.ptr))
+        return bc_parse_fail(p, BC_RULE_A_009, &p->tok, "the type has %llu elements; the text ends before so many",
+                             (unsigned long long)k->count);
+    k->bytes = bc_new(&p->scratch, uint8_t, len);
+    if (!k->bytes)
+        return bc_parse_no_memory(p);
+    if (list && k->type->rank == 0)
+        return bc_parse_fail(p, BC_RULE_A_009, &p->tok, "a list of elements for a scalar");
+    if (list && k->type->rank > BC_MAX_RANK)
+        return bc_parse_fail(p, BC_RULE_A_012, &p->tok,
+                             "elements in more than %d dimensions; write the bytes, \"0x...\"", BC_MAX_RANK);
+    if (list ? !pack_list(p, k, 0) : !parse_element(p, k->kind, &bits))
+        return false;
+    bool one = !list || all_same(k, len);
+    if (!list)
+        put_element(k, 0, bits);
+    if (one && k->kind == BC_I1)
+        k->bytes[0] = k->bytes[0] & 1 ? 0xff : 0;
+    if (one)
+        len = size;
+    *out = bc_blob_add(p->m, k->bytes, len, true);
+    return *out || bc_parse_no_memory(p);
+}
+
+static bool check_element_type(bc_parser *p, const bc_type *type)
+{
+    bc_token at = p->tok;
+    const bc_type *element, *wanted = bc_is_tile(type) ? type->elem : type;
+    if (!bc_parse_type(p, &element) || !bc_expect_punct(p, ':'))
+        return false;
+    if (element != wanted)
+        return bc_parse_fail(p, BC_RULE_A_008, &at, "elements of type %s for a value made of %s",
+                             bc_kinds[element->kind].text, bc_kinds[wanted->kind].text);
+    return true;
+}
+
+static bool pack_at(bc_parser *p, const bc_literal *literal, const bc_type *type, const bc_blob **out)
+{
+    if (literal->raw)
+        return pack_raw(p, 0, out);
+    bool dense = p->tok.kind == BC_TOK_WORD;
+    if (dense)
+        bc_next(p);
+    bc_next(p);
+    bc_token at = p->tok;
+    if (!dense && !check_element_type(p, type))
+        return false;
+    packer k = {.type = type, .kind = bc_elem_kind(type)};
+    int64_t count = bc_is_tile(type) ? bc_shape_elems(type->shape, type->rank) : -1;
+    if (p->tok.kind != BC_TOK_STRING && (count < 0 || !bc_kind_in(k.kind, BC_SET_NUMBER)))
+        return bc_parse_fail(p, BC_RULE_A_013, &at,
+                             "a constant of this type can only be written as its bytes, \"0x...\"");
+    k.count = count < 0 ? 0 : (uint64_t)count;
+    return pack_elements(p, &k, out) && (bc_is_punct(p, '>') || bc_expected(p, "'>'"));
+}
+
+bool bc_pack_literal(bc_parser *p, const bc_literal *literal, const bc_type *type, const bc_blob **out)
+{
+    const char *back = p->tok.ptr;
+    bc_go_to(p, literal->start.ptr);
+    bool good = pack_at(p, literal, type, out);
+    bc_go_to(p, back);
+    return good;
+}

@@ -1,0 +1,11 @@
+/* What the optimization hints of a verified kernel say. */
+#ifndef TILEVM_BYTECODE_VERIFY_HINTS_H
+#define TILEVM_BYTECODE_VERIFY_HINTS_H
+
+#include "bytecode/module.h"
+
+/* The integer hint of that name for a target (90: sm_90), else for all targets ("default"); 0: there is none, or it is
+   out of its range and so ignored. */
+int64_t bc_entry_hint(const bc_function *f, unsigned sm, const char *name);
+
+#endif

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Do the files include only what the order of the folders lets them, and do no folders include each other in a circle?
+#
+#   folders.sh TABLE FOLDER...      the table: tools/folders.txt. Ends with `folders: N passed, N failed`.
+set -eu
+table=$1
+shift
+
+{
+    sed -e 's/#.*//' -e '/^ *$/d' -e 's/:/ :/' "$table" | sed 's/^/row /'
+    find "$@" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | LC_ALL=C sort | while read -r file; do
+        echo "file $file"
+        sed -n 's/^ *# *include *"\([^"]*\)".*/include \1/p' "$file"
+    done
+} | awk '
+    function folder_of(path) {
+        sub(/\/[^\/]*$/, "", path)
+        return path ~ /^tilevm(\/|$)/ ? "include/" path : path
+    }
+    # The row of a folder: its own, or FOLDER/* of what it lies in.
+    function row_of(folder,    parent) {
+        parent = folder
+        sub(/\/[^\/]*$/, "/*", parent)
+        return folder in rows ? folder : parent in rows ? parent : ""
+    }
+    function fail(text) {
+        print text
+        failed++
+    }
+    # Is there a way of includes from one folder to the other? That is, back.
+    function leads(from, to,    next_one) {
+        if (from == to)
+            return 1
+        if (from in seen)
+            return 0
+        seen[from] = 1
+        for (next_one in rows_seen)
+            if ((from, next_one) in edge && leads(next_one, to))
+                return 1
+        return 0
+    }
+    $1 == "row" {
+        rows[$2] = 1
+        may[$2, $2] = 1
+        for (i = 4; i <= NF; i++) {
+            if (!($i in rows))
+                fail($2 ": " $i " has no line above it")
+            for (r in rows)
+                if (($i, r) in may)
+                    may[$2, r] = 1
+        }
+    }
+    $1 == "file" {
+        file = $2
+        home = folder_of(file)
+        count++
+        if (row_of(home) == "") {
+            fail(file ": its folder is not in the table")
+            wrong[file] = 1
+        }
+    }
+    $1 == "include" {
+        to = folder_of($2)
+        if (to == home)
+            next
+        if (!((row_of(home), row_of(to)) in may)) {
+            fail(file ": may not include \"" $2 "\"")
+            wrong[file] = 1
+        }
+        edge[home, to] = 1
+        rows_seen[home] = rows_seen[to] = 1
+    }
+    END {
+        for (pair in edge) {
+            split(pair, ends, SUBSEP)
+            split("", seen)
+            if (ends[1] < ends[2] && leads(ends[2], ends[1]))
+                fail(ends[1] " and " ends[2] " include each other, maybe through others")
+        }
+        for (f in wrong)
+            bad++
+        print "folders: " count - bad " passed, " failed + 0 " failed"
+        exit failed > 0
+    }'

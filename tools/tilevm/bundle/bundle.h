@@ -1,0 +1,51 @@
+/* The actions of `tilevm bundle`, one function each; gives the exit code. */
+#ifndef TILEVM_TOOLS_BUNDLE_BUNDLE_H
+#define TILEVM_TOOLS_BUNDLE_BUNDLE_H
+
+#include "loader/bundle/bundle.h"
+#include "tools/tilevm/bundle/build.h"
+#include "tools/tilevm/cli/collect.h"
+
+/* What the command line said. */
+typedef struct bundle_request {
+    cli_args *args;
+    bundle_options build;
+    const char *const *paths;
+    size_t count;
+    const char *output, *key, *kernel; /* NULL: not given */
+    bool strict, json;
+} bundle_request;
+
+int bundle_action_build(const bundle_request *request);
+int bundle_action_list(const bundle_request *request);
+int bundle_action_show(const bundle_request *request);
+int bundle_action_extract(const bundle_request *request);
+int bundle_action_verify(const bundle_request *request);
+int bundle_action_diff(const bundle_request *request);
+int bundle_action_sign(const bundle_request *request);
+
+/* ---- what they share ---- */
+
+/* Opens a bundle, and checks its signature by a key if one was given. CLI_OK, or how to end: the message was printed.
+ */
+int bundle_open_or_say(const char *path, const char *key, ld_bundle *out);
+/* Prints a message about a damaged bundle, or that memory ran out. Gives CLI_FAILED, or CLI_ERROR. */
+int bundle_say_damaged(const char *path, const char *what, const char *problem);
+/* Prints "3 kernels in 2 modules". */
+void bundle_print_counts(const ld_bundle *bundle);
+/* Prints the matrix of kernels and targets; only_gaps: no lines for kernels that all targets can run. Gives CLI_OK, or
+   what came of a damaged record. */
+int bundle_print_matrix(const char *path, const ld_bundle *bundle, bool only_gaps);
+/* Checks all of a bundle, and its signature; says what is wrong. */
+int bundle_check(const char *path, const char *key);
+/* Does a manifest, of which only the hash was compared, tell the same as the index? artifacts: by module. Gives what is
+   wrong, or NULL. */
+const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const ld_artifact *const *artifacts);
+/* The targets of a command line, sorted, each once; the usual ones if none were given. False: one is not known. */
+bool bundle_settle_targets(cli_args *args, cli_targets *targets);
+/* Says what targets cannot run, and what has no cubin. True if there is something that a target cannot run. */
+bool bundle_print_gaps(const bundle_build *build);
+/* Builds in memory, from what the request says. */
+int bundle_build_bytes(const bundle_request *request, bundle_build *build, bc_text *out);
+
+#endif

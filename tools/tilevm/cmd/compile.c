@@ -1,0 +1,402 @@
+/* tilevm compile: bytecode to PTX or cubins, for one target or several. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bytecode/rules.h"
+#include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/compile/remarks.h"
+#include "tools/tilevm/report/report.h"
+
+enum {
+    OPT_TARGET = 1,
+    OPT_OUTPUT,
+    OPT_EMIT,
+    OPT_LEVEL,
+    OPT_LINES,
+    OPT_PTX_VERSION,
+    OPT_DUMP,
+    OPT_STOP,
+    OPT_VERIFY_EACH,
+    OPT_TIME_PASSES,
+    OPT_REMARKS,
+    OPT_REMARK_FORMAT,
+    OPT_REMARKS_OUTPUT,
+    OPT_EXPLAIN,
+    OPT_JSON
+};
+enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
+
+#define FORMS "ptx|cubin"
+#define REMARK_FORMS "text|yaml"
+
+#define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
+static const char dump_help[] = "print what passes have found to standard error; LIST: names with commas\n"
+                                "between or all, and @KERNEL for one kernel only"
+#include "codegen/passes.def"
+    ;
+static const char remarks_help[] = "tell what was made of the ops; LIST: all, or names with commas between:\n"
+                                   "passed, missed, analysis"
+#define CATEGORY(name, text) ", " #name
+#include "codegen/remarks.def"
+    ;
+
+static const cli_option options[] = {
+    {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80)"},
+    {OPT_EMIT, 'e', "emit", FORMS, "what to write (default: what the name after -o ends in, else ptx)"},
+    {OPT_OUTPUT, 'o', "output", "FILE",
+     "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is "
+     "put before the ending"},
+    {OPT_LEVEL, 'O', "opt-level", "N", "0 to 3 (default 3)"},
+    {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
+    {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
+    {OPT_EXPLAIN, 0, "explain", NULL,
+     "print a summary of each kernel to standard error: what was vectorised, pipelined,\nconverted"},
+    {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
+    {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
+    {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
+    {OPT_JSON, 'J', "json", NULL, "print JSON: what was written, and the diagnostics"},
+    {OPT_DUMP, 0, "dump-after", "LIST", dump_help},
+    {OPT_STOP, 0, "stop-after", "PASS", "run the passes up to PASS, for dumps and remarks, and write nothing"},
+    {OPT_VERIFY_EACH, 0, "verify-each", NULL, "check after every pass that what it leaves makes sense"},
+    {OPT_TIME_PASSES, 0, "time-passes", NULL, "print how long each pass took for each kernel to standard error"},
+    {0}};
+
+static int run(cli_args *args);
+
+const cli_command command_compile = {
+    "compile",
+    "FILE",
+    "compile bytecode to PTX or cubins",
+    "Checks the file and compiles its kernels. PTX runs on the target and all later GPUs, through any driver\n"
+    "that knows its version; a cubin runs on the target only and loads faster. Cubins are made by ptxas\n"
+    "(beside this program, in CUDA_HOME/bin or PATH), or by the driver where there is no ptxas.",
+    options,
+    run};
+
+typedef struct compile_job {
+    cli_args *args;
+    const char *input, *output;
+    cli_targets targets;
+    unsigned emit, opt_level; /* 0 to 3 */
+    tv_compile_options compile;
+    tv_module *module;
+    tv_sink sink;
+    char *ptxas;
+    remarks remarks;
+    bc_text remark_text, summary;
+    const char *remarks_output;
+    bool json;
+    report_file report; /* diagnostics, for --json */
+    json_doc doc;
+    cJSON *target_list;
+} compile_job;
+
+/* ---- options ---- */
+
+static bool take_ptx_version(compile_job *job, const char *text)
+{
+    char *end;
+    unsigned long major = isdigit((unsigned char)text[0]) ? strtoul(text, &end, 10) : 0;
+    if (major < 6 || major > 99 || *end != '.' || !isdigit((unsigned char)end[1]) || end[2]) {
+        cli_usage(job->args, "--ptx-version: '%s' is not a PTX version; write it like 8.0", text);
+        return false;
+    }
+    job->compile.ptx_version = (unsigned)major * 10 + (unsigned)(end[1] - '0');
+    return true;
+}
+
+static bool take_remarks(compile_job *job, const char *list)
+{
+    tv_str bad;
+    job->remarks.out = &job->remark_text;
+    if (remarks_choose(&job->remarks, list, &bad))
+        return true;
+    const char *names = strchr(remarks_help, '\n') + 1;
+    cli_usage(job->args, "--remarks: '%.*s' is not one of all, %s", (int)bad.len, bad.ptr, names);
+    return false;
+}
+
+/* False: job->args->exit_code is set. */
+static bool take_option(compile_job *job, int id, const char *value)
+{
+    uint64_t number;
+    unsigned form;
+    switch (id) {
+    case OPT_TARGET: return cli_target_list(job->args, value, &job->targets);
+    case OPT_OUTPUT: job->output = value; return true;
+    case OPT_EMIT: return cli_choice(job->args, "--emit", value, FORMS, &job->emit);
+    case OPT_LINES: job->compile.line_info = true; return true;
+    case OPT_PTX_VERSION: return take_ptx_version(job, value);
+    case OPT_DUMP: job->compile.dump_after = value; return true;
+    case OPT_STOP: job->compile.stop_after = value; return true;
+    case OPT_VERIFY_EACH: job->compile.verify_each = true; return true;
+    case OPT_TIME_PASSES: job->compile.time_passes = true; return true;
+    case OPT_JSON: job->json = true; return true;
+    case OPT_EXPLAIN: job->remarks.summary = &job->summary; return true;
+    case OPT_REMARKS: return take_remarks(job, value);
+    case OPT_REMARKS_OUTPUT: job->remarks_output = value; return true;
+    case OPT_REMARK_FORMAT:
+        if (!cli_choice(job->args, "--remark-format", value, REMARK_FORMS, &form))
+            return false;
+        job->remarks.yaml = form == 1;
+        return true;
+    case OPT_LEVEL:
+        if (!cli_number(job->args, "--opt-level", value, 0, 3, &number))
+            return false;
+        job->opt_level = (unsigned)number;
+        job->compile.opt_level = TV_OPT_LEVEL(job->opt_level);
+        return true;
+    case CLI_OPERAND:
+        if (job->input) {
+            cli_usage(job->args, "one file at a time; '%s' is the second", value);
+            return false;
+        }
+        job->input = value;
+        return true;
+    default: return false;
+    }
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+/* ---- names ---- */
+
+/* The name of the output for a target: "k.sm_90.ptx"; "-" is standard output. */
+static void put_output_name(const compile_job *job, const char *target, bc_text *out)
+{
+    const char *name = job->output ? job->output : strcmp(job->input, "-") == 0 ? "kernel" : job->input;
+    const char *base = strrchr(name, '/');
+    base = base ? base + 1 : name;
+    if (!job->output)
+        name = base;
+    const char *dot = strrchr(base, '.');
+    if (!dot || dot == base)
+        dot = name + strlen(name);
+    bc_text_bytes(out, name, (size_t)(dot - name));
+    if (job->targets.count > 1)
+        bc_text_printf(out, ".%s", target);
+    bc_text_puts(out, job->output ? dot : job->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
+}
+
+/* ---- one target ---- */
+
+/* Remarks and summary of a target that was compiled. */
+static void print_remarks(compile_job *job)
+{
+    if (!job->remarks_output) {
+        cli_show(stderr, bc_text_get(&job->remark_text), false);
+        bc_text_clear(&job->remark_text);
+    }
+    if (!job->remarks.summary)
+        return;
+    remarks_summary(&job->remarks);
+    cli_show(stderr, bc_text_get(&job->summary), false);
+    bc_text_clear(&job->summary);
+}
+
+static int write_remarks(const compile_job *job)
+{
+    cli_out out;
+    if (job->remarks.failed || job->remark_text.failed || job->summary.failed)
+        return cli_error("out of memory");
+    if (!job->remarks_output || !job->remarks.out)
+        return CLI_OK;
+    if (!cli_out_open(&out, job->remarks_output))
+        return CLI_ERROR;
+    cli_out_show(&out, bc_text_get(&job->remark_text), false);
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+}
+
+static int write_output(const compile_job *job, const char *target, tv_str bytes)
+{
+    cli_out out;
+    bc_text name;
+    if (job->output && strcmp(job->output, "-") == 0 && job->emit == EMIT_CUBIN && isatty(STDOUT_FILENO))
+        return cli_error("a cubin is not for terminals; name a file with -o FILE");
+    bc_text_init(&name, NULL);
+    put_output_name(job, target, &name);
+    if (name.failed) {
+        bc_text_release(&name);
+        return cli_error("out of memory");
+    }
+    bool opened = cli_out_open(&out, name.ptr);
+    bc_text_release(&name);
+    if (!opened)
+        return CLI_ERROR;
+    cli_out_write(&out, bytes.ptr, bytes.len);
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+}
+
+static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *cubin)
+{
+    bc_text log;
+    bc_text_init(&log, NULL);
+    assemble_options how = {.opt_level = job->opt_level,
+                            .line_info = job->compile.line_info,
+                            .target = (unsigned)strtoul(target + 3, NULL, 10),
+                            .figures = remarks_wanted(&job->remarks)};
+    bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
+                           : assemble_with_driver(ptx, &how, cubin, &log);
+    tv_str words = bc_text_get(&log);
+    if (!fine)
+        cli_error("[%s] %s: cannot be assembled for %s by %s\n%.*s%s", bc_rules[BC_RULE_L_ASM_01].id,
+                  cli_shown_path(job->input), target, job->ptxas ? job->ptxas : "the driver",
+                  (int)words.len - (words.len > 0), words.len ? words.ptr : "",
+                  job->ptxas
+                      ? ""
+                      : "\n   help: set CUDA_HOME to a CUDA toolkit, for its ptxas; or write PTX with --emit ptx");
+    else if (!job->ptxas)
+        cli_print(
+            stderr,
+            "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
+            cli_shown_path(job->input), target);
+    else if (how.figures)
+        remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
+    bc_text_release(&log);
+    return fine ? CLI_OK : CLI_FAILED;
+}
+
+static int compile_for(compile_job *job, const char *target)
+{
+    bc_text ptx, cubin;
+    bc_text_init(&ptx, NULL);
+    bc_text_init(&cubin, NULL);
+    job->compile.target = job->emit == EMIT_CUBIN ? tv_target_exact(target)
+                                                  : target; /* a cubin runs nowhere else anyway */
+    tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
+    int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
+    if (code == CLI_OK)
+        code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink,
+                                          (tv_writer){.user = &ptx, .write = bc_text_append}),
+                           job->input);
+    bool writes = !job->compile.stop_after;
+    if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
+        code = assemble(job, target, bc_text_get(&ptx), &cubin);
+    if (code == CLI_OK && writes)
+        code = write_output(job, target, bc_text_get(job->emit == EMIT_CUBIN ? &cubin : &ptx));
+    print_remarks(job);
+    bc_text_release(&ptx);
+    bc_text_release(&cubin);
+    return code;
+}
+
+/* ---- JSON ---- */
+
+/* What came of a target. Its file is named as it was written. */
+static void add_target(compile_job *job, const char *target, int code)
+{
+    if (!job->json)
+        return;
+    bc_text name;
+    bc_text_init(&name, NULL);
+    put_output_name(job, target, &name);
+    job->doc.failed |= name.failed;
+    cJSON *item = json_object(&job->doc, job->target_list, NULL);
+    json_text(&job->doc, item, "target", target);
+    json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
+    bool written = code == CLI_OK && !job->compile.stop_after;
+    json_bool(&job->doc, item, "written", written);
+    if (written)
+        json_str(&job->doc, item, "output", bc_text_get(&name));
+    bc_text_release(&name);
+}
+
+static int write_json(compile_job *job, int code)
+{
+    cli_out out = {.file = stdout};
+    json_doc doc = job->doc;
+    if (job->report.problem)
+        json_text(&doc, doc.root, "problem", job->report.problem);
+    report_json_diags(&doc, doc.root, &job->report);
+    bool lost = job->report.lost;
+    return json_finish(&doc, &out) && !lost ? code : cli_error("out of memory");
+}
+
+/* ---- the command ---- */
+
+/* CLI_OK: job->module is there. */
+static int open_module(compile_job *job, cli_file *file)
+{
+    if (!cli_read(job->input, file, &job->report.problem))
+        return cli_error("%s", job->report.problem ? job->report.problem : job->input);
+    return cli_exit_of(tv_module_open(file->bytes, file->size, NULL, job->sink, &job->module), job->input);
+}
+
+static int compile_targets(compile_job *job)
+{
+    cli_file file = {0};
+    int code = open_module(job, &file);
+    if (code != CLI_OK) {
+        cli_file_free(&file);
+        return code;
+    }
+    job->remarks.path = cli_shown_path(job->input);
+    job->compile.remarks = remarks_sink(&job->remarks);
+    if (job->emit == EMIT_CUBIN)
+        job->ptxas = assemble_find_ptxas();
+    /* One target that cannot be served does not keep the others from being written. */
+    int worst = CLI_OK;
+    for (size_t i = 0; i < job->targets.count; i++) {
+        int done = compile_for(job, job->targets.names[i]);
+        add_target(job, job->targets.names[i], done);
+        worst = done > worst ? done : worst;
+    }
+    int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
+    worst = written > worst ? written : worst;
+    bc_text_release(&job->remark_text);
+    bc_text_release(&job->summary);
+    free(job->ptxas);
+    tv_module_close(job->module);
+    cli_file_free(&file);
+    return worst;
+}
+
+static int compile_all(compile_job *job)
+{
+    cli_printer printer;
+    report_file_init(&job->report, job->input);
+    job->sink = job->json ? report_file_sink(&job->report) : cli_printing_sink(&printer, job->input, job->args->color);
+    if (job->json) {
+        cJSON *root = json_document(&job->doc, "compile");
+        json_text(&job->doc, root, "file", cli_shown_path(job->input));
+        job->target_list = json_array(&job->doc, root, "targets");
+    }
+    int code = compile_targets(job);
+    if (job->json)
+        code = write_json(job, code);
+    report_file_release(&job->report);
+    return code;
+}
+
+static int run(cli_args *args)
+{
+    compile_job job = {.args = args,
+                       .emit = EMIT_UNSAID,
+                       .opt_level = 3,
+                       .compile = {.dump = cli_showing_writer(stderr)}};
+    const char *value;
+    bc_text_init(&job.remark_text, NULL);
+    bc_text_init(&job.summary, NULL);
+    for (int id; (id = cli_next(args, &value)) != CLI_END;)
+        if (!take_option(&job, id, value))
+            return args->exit_code;
+    if (!job.input)
+        return cli_usage(args, "which file? ('-' is standard input)");
+    if (!job.remarks.out && (job.remarks_output || job.remarks.yaml))
+        return cli_usage(args, "--remark-format and --remarks-output belong to --remarks");
+    if (!job.targets.count)
+        cli_target_list(args, "sm_80", &job.targets);
+    if (job.targets.count > 1 && job.output && strcmp(job.output, "-") == 0)
+        return cli_usage(args, "several targets do not fit into one output; name a file");
+    if (job.json && job.output && strcmp(job.output, "-") == 0)
+        return cli_usage(args, "--json and -o - both want standard output; name a file");
+    if (job.emit == EMIT_UNSAID)
+        job.emit = job.output && ends_in(job.output, ".cubin") ? EMIT_CUBIN : EMIT_PTX;
+    return compile_all(&job);
+}

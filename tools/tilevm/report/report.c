@@ -1,0 +1,87 @@
+/* Findings of many files: keeping them, counting them. */
+#include "tools/tilevm/report/report.h"
+
+#include <stdlib.h>
+
+void report_file_init(report_file *file, const char *path)
+{
+    *file = (report_file){.path = path};
+    bc_arena_init(&file->arena, NULL, 0);
+}
+
+void report_file_release(report_file *file)
+{
+    bc_arena_release(&file->arena);
+    free(file->problem);
+}
+
+static void copy_diag(bc_arena *arena, const tv_diag *diag, tv_diag *copy)
+{
+    *copy = *diag; /* the rule id is a constant */
+    copy->message = bc_arena_dup(arena, diag->message);
+    copy->function = bc_arena_dup(arena, diag->function);
+    copy->op = bc_arena_dup(arena, diag->op);
+    copy->file = bc_arena_dup(arena, diag->file);
+    copy->op_text = bc_arena_dup(arena, diag->op_text);
+    copy->help = bc_arena_dup(arena, diag->help);
+    copy->other = NULL;
+}
+
+static void keep(void *user, const tv_diag *diag)
+{
+    report_file *file = user;
+    bc_arena *arena = &file->arena;
+    file->errors += diag->severity == TV_ERROR;
+    file->warnings += diag->severity == TV_WARNING;
+    tv_diag *diags = bc_grow(arena, file->diags, file->count, &file->capacity, tv_diag);
+    if (!diags) {
+        file->lost = true;
+        return;
+    }
+    file->diags = diags;
+    tv_diag *copy = &diags[file->count++];
+    copy_diag(arena, diag, copy);
+    if (diag->other) {
+        tv_diag *other = bc_new(arena, tv_diag, 1);
+        copy->other = other;
+        if (other)
+            copy_diag(arena, diag->other, other);
+    }
+    file->lost |= arena->failed;
+}
+
+tv_sink report_file_sink(report_file *file)
+{
+    return (tv_sink){.user = file, .report = keep};
+}
+
+void report_count(const report_file *files, size_t count, report_totals *out)
+{
+    report_totals totals = {.files = count};
+    for (size_t i = 0; i < count; i++) {
+        totals.valid += files[i].outcome == REPORT_VALID;
+        totals.invalid += files[i].outcome == REPORT_INVALID;
+        totals.unreadable += files[i].outcome == REPORT_UNREADABLE;
+        totals.errors += files[i].errors;
+        totals.warnings += files[i].warnings;
+    }
+    *out = totals;
+}
+
+const char *report_problem(const report_file *file)
+{
+    return file->outcome != REPORT_UNREADABLE ? NULL : file->problem ? file->problem : "out of memory";
+}
+
+const char *report_severity(tv_severity severity)
+{
+    static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};
+    return names[severity];
+}
+
+const char *report_outcome_name(report_outcome outcome)
+{
+    static const char *const names[] = {
+        [REPORT_VALID] = "valid", [REPORT_INVALID] = "invalid", [REPORT_UNREADABLE] = "unreadable"};
+    return names[outcome];
+}

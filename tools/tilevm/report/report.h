@@ -1,0 +1,54 @@
+/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each <form>.c writes one
+   form; all of them give the same bytes for the same findings, whatever the order in which threads made them. */
+#ifndef TILEVM_TOOLS_REPORT_REPORT_H
+#define TILEVM_TOOLS_REPORT_REPORT_H
+
+#include "bytecode/base/arena.h"
+#include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/cli/json.h"
+
+typedef enum report_outcome { REPORT_VALID, REPORT_INVALID, REPORT_UNREADABLE } report_outcome;
+
+/* One file. */
+typedef struct report_file {
+    const char *path; /* as given, or as found in a directory; borrowed */
+    report_outcome outcome;
+    char *problem;  /* why it is unreadable; owned (free); NULL: out of memory */
+    size_t size;    /* bytes */
+    unsigned minor; /* of its version; 0 when the reader did not get that far */
+    bc_arena arena; /* holds the strings of diags */
+    tv_diag *diags; /* in the order they were reported */
+    size_t count, capacity;
+    unsigned errors, warnings;
+    bool lost; /* a diagnostic did not fit into memory */
+} report_file;
+
+typedef struct report_totals {
+    size_t files, valid, invalid, unreadable, errors, warnings;
+} report_totals;
+
+void report_file_init(report_file *file, const char *path);
+void report_file_release(report_file *file);
+/* A sink that copies diagnostics into the file's list. */
+tv_sink report_file_sink(report_file *file);
+
+void report_count(const report_file *files, size_t count, report_totals *out);
+/* Why the file is unreadable; NULL when it is not. */
+const char *report_problem(const report_file *file);
+const char *report_severity(tv_severity severity);
+const char *report_outcome_name(report_outcome outcome);
+
+/* Text: the diagnostics of one file, with a remark when there were as many errors as were asked for; and the last line.
+ */
+void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out);
+void report_text_summary(const report_totals *totals, bool color, cli_out *out);
+
+/* Adds the member "diagnostics", a list. */
+void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file);
+
+/* Whole documents. command: "verify" or "check". False: out of memory. */
+bool report_json(const report_file *files, size_t count, const char *command, cli_out *out);
+bool report_sarif(const report_file *files, size_t count, cli_out *out);
+bool report_junit(const report_file *files, size_t count, const char *command, cli_out *out);
+
+#endif

@@ -1,0 +1,221 @@
+/* One run of a kernel: what was asked for, what came of it.
+
+     job.c         everything before the kernel starts; `tilevm check` takes it too
+     cmd/run.c     tilevm run
+     cmd/check.c   tilevm check
+     made_up.c     findings that made-up arguments may have led to
+     backend.c     where the kernel runs: the virtual machine, or device.c
+     device.c      the arrays on a GPU
+     memory.c      what they hold, saved and put back
+     against.c     the same kernel twice: --against
+     sums.c        how far the order of sums may lead two results apart
+     blame.c       which op it was that made the difference
+     replay.c      both sides once more, with the values of ops exposed
+     report.c      tells about it
+     trace.c       values of chosen ops: --trace, --dump-tile */
+#ifndef TILEVM_TOOLS_RUN_RUN_H
+#define TILEVM_TOOLS_RUN_RUN_H
+
+#include "tools/tilevm/args/study.h"
+#include "tools/tilevm/report/report.h"
+#include "tools/tilevm/run/sums.h"
+
+enum { RUN_MAX_PAIRS = 256 }; /* of --save, of --expect */
+
+/* Ids of the options that every command has that runs a kernel; its own begin at RUN_OPT_COUNT. */
+enum {
+    RUN_OPT_NONE,
+#define OPTION(name, letter, text, value, help) RUN_OPT_##name,
+#include "tools/tilevm/run/options.def"
+    RUN_OPT_COUNT
+};
+
+/* An expected result. */
+typedef struct run_expect {
+    const char *name;
+    const arg_array *got; /* borrowed from the argument */
+    arg_array want;       /* owned */
+    arg_tolerance tolerance;
+    arg_comparison comparison; /* owned; count 0 until compared */
+    bool compared;
+} run_expect;
+
+typedef enum run_where { RUN_ON_AUTO, RUN_ON_CPU, RUN_ON_CUDA } run_where;
+
+typedef enum run_outcome {
+    RUN_OK,
+    RUN_DIFFERENT,
+    RUN_TRAPPED,
+    RUN_FINDINGS,
+    RUN_OUTSIDE,
+    RUN_INVALID,
+    RUN_ERROR
+} run_outcome;
+
+typedef struct run_options {
+    const char *path; /* of the bytecode */
+    const char *entry;
+    const char *args_path; /* --args; "none": not even the one beside the bytecode */
+    const char *names;
+    bool has_grid, json, quiet, stats, profile, params;
+    uint32_t grid[3];
+    tv_vm_options vm;
+    uint64_t seed;
+    bool has_seed, has_rtol, has_atol;
+    double rtol, atol;
+    run_where where;
+    bool says_where;         /* --device was given */
+    int ordinal;             /* of the GPU */
+    const char *against;     /* "cpu", a file, or NULL */
+    const char *trace;       /* which ops: mnemonics, indices, "all" */
+    const char *trace_block; /* which tile blocks; NULL: all */
+    uint64_t trace_max;      /* values to show; 0: all */
+    const char *given[RUN_MAX_PAIRS], *saves[RUN_MAX_PAIRS], *expects[RUN_MAX_PAIRS], *dumps[RUN_MAX_PAIRS];
+    size_t given_count, save_count, expect_count, dump_count;
+} run_options;
+
+enum { RUN_TRACE_SHOWN = 8 }; /* elements of a traced value */
+
+/* A value that was traced, for --json. */
+typedef struct run_traced run_traced;
+struct run_traced {
+    run_traced *next;
+    uint32_t block[3], op_index, result, line;
+    tv_str op, file;
+    const char *element; /* type of the elements, as the assembly writes it */
+    tv_dtype dtype;      /* that they are shown as */
+    uint32_t rank;
+    const int64_t *shape;
+    uint64_t count;
+    unsigned shown;
+    uint64_t first[RUN_TRACE_SHOWN];
+    arg_summary summary;
+};
+
+/* A value to save. */
+typedef struct run_dump {
+    const char *text; /* the option's value, for messages */
+    uint32_t op_index, result, block[3];
+    bool has_time; /* the time-th run of the op in its block, from 0; else the last one */
+    uint64_t time, seen;
+    arg_array value;     /* owned; no storage until the op ran */
+    const char *problem; /* why there is none */
+} run_dump;
+
+typedef struct run_trace {
+    uint8_t *ops; /* by op index: RUN_TRACED, RUN_DUMPED */
+    uint32_t op_count;
+    uint32_t low[3], high[3]; /* tile blocks to show */
+    uint64_t shown, hidden;
+    bc_arena arena; /* of the list */
+    run_traced *first, *last;
+    run_dump *dumps;
+    size_t dump_count;
+} run_trace;
+
+typedef struct run_job {
+    cli_args *args;
+    run_options options;
+    bc_arena arena;
+    report_file report; /* diagnostics, for --json; path shown in text */
+    cli_printer printer;
+    tv_sink sink;
+    cli_file file;
+    tv_module *module;
+    size_t entry;
+    const char *symbol; /* of the entry */
+    tv_signature *signature;
+    arg_file arg_file;
+    arg_budget budget; /* of all arrays below */
+    arg_set set;
+    tv_call *call;
+    tv_vm *vm;
+    tv_vm_stats stats;
+    run_expect *expects;
+    size_t expect_count;
+    arg_save *saves;
+    size_t save_count;
+    run_trace trace;
+    bc_text output; /* of print_tko and assert, for --json */
+    bool output_cut;
+    struct run_watch *watch; /* while a machine runs */
+    bool synthesised;        /* some arguments were made up */
+    arg_study study;         /* then: what depends on them */
+    tv_sink told;            /* then: where sink hands on what it gets */
+    unsigned excused;        /* findings that made-up arguments may have led to */
+    unsigned blamed;         /* other errors */
+    run_sums sums;           /* with --against: what the order of sums may change */
+    bool broke_off;          /* the kernel was stopped, and made-up arguments may have led to that */
+    bool ran;
+    run_outcome outcome;
+    char message[2048]; /* RUN_ERROR: what could not be done; RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU:
+                           what the driver says */
+    const char *rule;   /* the L rule that message is about, or NULL */
+    char device[200];   /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
+    char not_device[512];        /* why `auto` did not take a GPU */
+    double kernel_ms;            /* on a GPU */
+    struct run_against *against; /* with --against, once both have run */
+} run_job;
+
+/* Takes one of the shared options, or an operand: the file, then arguments. False: args->exit_code is set. */
+bool run_take_option(cli_args *args, int id, const char *value, run_options *options);
+/* Keeps one of several values of an option. False as above. */
+bool run_add_pair(cli_args *args, const char *what, const char *value, const char **list, size_t *count);
+
+/* Fills in a job whose args, options, report and sink are set and the rest zero: reads and verifies the file, takes the
+   argument file in, makes all arrays, expected ones too, and lays the call out. Gives CLI_OK, or the exit code after a
+   message. With options.params it lists the parameters instead. The caller releases the job in any case. */
+int run_job_prepare(run_job *job);
+void run_job_release(run_job *job);
+/* "races,tokens", "all". False: args->exit_code is set. */
+bool run_take_checks(cli_args *args, const char *what, const char *value, uint32_t *out_checks);
+/* Checks the arguments against the promises of the symbol and lays them out, with the addresses that their arrays have
+   for the kernel. */
+tv_status run_job_call(run_job *job, void *(*address)(const void *user, const arg_array *array), const void *user,
+                       tv_call **out_call);
+/* A machine for the job's module, or one like it, that knows the arrays. */
+tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm);
+/* Takes down what the arrays hold: the kernel is about to run. */
+void run_job_starts(run_job *job);
+/* From now on, what is found in the job's kernel is excused where made-up arguments may have led to it. */
+void run_made_up_listen(run_job *job);
+/* How the kernel's run ended, without what is excused. */
+tv_status run_made_up_status(run_job *job, tv_status status);
+/* Makes the machine and runs the kernel. */
+tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
+/* Prints the error, unless that was done already; gives CLI_ERROR. */
+int run_fail(run_job *job, const io_error *error);
+
+/* "c", "xs[1]" */
+void run_array_name(const arg_value *value, size_t k, char *out, size_t size);
+/* By the type, or what --rtol and --atol say. */
+arg_tolerance run_tolerance(const run_options *options, tv_dtype dtype);
+/* The same, and what the order of sums is worth where none of the two was given. */
+arg_tolerance run_sum_tolerance(const run_options *options, tv_dtype dtype, const run_sum *sum);
+
+/* Is there something among the options that only the CPU does? Its name, or NULL. */
+const char *run_only_on_cpu(const run_options *options);
+/* Runs the kernel where the options say, with --against on both sides. Gives CLI_OK, or the exit code after a message.
+ */
+int run_backend_kernel(run_job *job);
+
+/* The parameters of one entry, or of all (entry SIZE_MAX). */
+int run_print_params(const run_job *job, size_t entry);
+/* A line for each array and scalar, mismatch reports, --stats. False: out of memory; nothing was printed. */
+bool run_report_text(const run_job *job);
+/* The same, and the diagnostics, as one JSON document on standard output. */
+bool run_report_json(const run_job *job);
+
+/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option makes no sense.
+ */
+bool run_trace_prepare(run_job *job, io_error *error);
+/* Adds the hooks to the machine's options, whose user must be the job. */
+void run_trace_hook(const run_job *job, tv_vm_options *vm);
+/* After the run: says how much was left out. False: a value to save was never made. */
+bool run_trace_finish(run_job *job, io_error *error);
+void run_trace_release(run_job *job);
+
+/* "  min 1  mean 2.5  max 4  1 nan" */
+void run_put_figures(bc_text *out, tv_dtype dtype, const arg_summary *summary);
+
+#endif

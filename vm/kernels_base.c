@@ -1,4 +1,0 @@
-/* The kernels for any processor of the architecture the library is built for. */
-#define VM_ISA base
-#define VM_VECTOR 16
-#include "vm/kernels.inc"

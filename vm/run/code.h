@@ -1,0 +1,162 @@
+/* The executable form of one entry, and the frame that one running tile block works in. Everything in vm_code is
+   read-only while it runs, so all workers share it. */
+#ifndef TILEVM_VM_RUN_CODE_H
+#define TILEVM_VM_RUN_CODE_H
+
+#include "bytecode/base/arena.h"
+#include "bytecode/base/compiler.h"
+#include "bytecode/module.h"
+#include "bytecode/rules.h"
+#include "vm/kernels/kernels.h"
+#include "vm/run/memory.h"
+
+typedef struct vm_inst vm_inst;
+typedef struct vm_frame vm_frame;
+typedef struct vm_run vm_run;
+
+/* Does the work and gives the instruction that follows; NULL ends the tile block (frame->trapped says how). */
+typedef const vm_inst *vm_handler(vm_frame *f, const vm_inst *inst);
+
+/* Head of every instruction; handlers know what comes after it. Operands are byte offsets into frame->base. */
+struct vm_inst {
+    vm_handler *run;
+    const vm_inst *next; /* in the same region; NULL after the last, which is always a jump or an end */
+    const bc_op *op;     /* for diagnostics, trace and profile; of a group its last op; NULL: bookkeeping */
+    uint32_t index;      /* place in vm_code.insts */
+};
+
+/* One element-wise op: how a strip of its result is made. */
+typedef struct vm_map vm_map;
+typedef void vm_map_fn(const vm_map *map, void *out, const void *a, const void *b, const void *c, size_t n);
+
+struct vm_map {
+    vm_kernel *kernel; /* works on the elements as they are, unless custom is set */
+    vm_map_fn *custom; /* instead, for what needs more than a kernel: sees the fields below */
+    vm_kernel *core;   /* of a wider type, after widening each operand that says how; narrowed at the end */
+    vm_kernel *widen[3], *narrow, *flush;
+    const void *table; /* results by pattern of the operand */
+    int64_t scale;
+    uint8_t operands;
+    uint8_t out_bytes; /* of an element in tile storage */
+    uint8_t in_bytes[3];
+    uint8_t rounding; /* bc_RoundingMode */
+    uint8_t from, to; /* bc_kind, for conversions */
+    bool is_signed, saturating;
+};
+
+static inline void vm_map_run(const vm_map *map, void *out, const void *a, const void *b, const void *c, size_t n)
+{
+    if (map->custom)
+        map->custom(map, out, a, b, c, n);
+    else
+        map->kernel(out, a, b, c, n);
+}
+
+/* A tile that was left where it lies in global memory, or was copied: written by its load, read through a cell. Rows of
+   2^row_bits packed elements lie pitch bytes apart. */
+typedef struct vm_rows {
+    unsigned char *ptr;
+    int64_t pitch;
+    bool in_memory; /* in global memory: a store that overlaps it must copy it first */
+} vm_rows;
+
+/* A straight piece of code, for counting: how often it ran times what is in it. */
+typedef struct vm_segment {
+    uint32_t first_op, op_count; /* in vm_code.segment_ops */
+    uint64_t flops;
+    uint64_t work;       /* vm_work_of all its ops */
+    const vm_inst *loop; /* the innermost `for` around it; NULL: none */
+} vm_segment;
+
+typedef struct vm_param {
+    size_t at;
+    uint8_t kind; /* bc_kind of the element */
+    uint8_t bytes;
+} vm_param;
+
+typedef struct vm_code {
+    const bc_module *module;
+    const bc_function *function;
+    const vm_kernels *kernels;
+    bc_arena arena;          /* holds everything below */
+    const vm_inst *preamble; /* once per worker: what does not depend on the tile block */
+    const vm_inst *body;
+    const unsigned char *image; /* first bytes of every frame */
+    size_t image_bytes;
+    size_t frame_bytes, scratch_bytes;
+    const vm_param *params;
+    uint32_t param_count;
+    const vm_segment *segments;
+    uint32_t segment_count;
+    const bc_op *const *segment_ops;
+    const vm_inst *const *insts; /* all, by index */
+    uint32_t inst_count;
+    bool allocas;                        /* has an alloca: addresses may lie in one */
+    const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
+    uint32_t check_op_count;
+    bool opens; /* with checks: has loads that leave elements open */
+} vm_code;
+
+/* Storage from alloca, released when its scope ends. */
+typedef struct vm_held vm_held;
+
+struct vm_frame {
+    unsigned char *base;
+    unsigned char *scratch;
+    const vm_code *code;
+    vm_run *run;
+    uint32_t block[3];
+    uint64_t block_index;
+    const vm_region *hit;    /* region of the last access */
+    vm_region alloca_region; /* copy of the storage found last */
+    uint64_t *segment_counts;
+    uint32_t segment;       /* entered last */
+    uint32_t cut_ops;       /* executed of it, where it is not counted: the steps were used up */
+    uint64_t ops, ops_told; /* executed by this worker; of these, what the run knows of */
+    int64_t patience;       /* work until the clock is looked at */
+    uint64_t bytes_loaded, bytes_stored;
+    vm_held *allocas; /* newest first */
+    uint32_t strong_accesses;
+    bool trapped;
+    bool streamed;                /* wrote past the caches since the last vm_finish_streams */
+    double *inst_seconds;         /* by inst->index, when profiling */
+    struct vm_check_block *check; /* with checks */
+};
+
+static inline void *vm_at(const vm_frame *f, size_t at)
+{
+    return f->base + at;
+}
+
+/* Lets other threads see what was written past the caches, before anything that is written later. */
+static inline void vm_finish_streams(vm_frame *f)
+{
+    if (f->streamed)
+        TV_STREAM_FENCE();
+    f->streamed = false;
+}
+
+/* Work is what makes a worker look at the clock often enough, whatever it does: a unit takes 10 ns (a small op) to
+   some microseconds, and one look in VM_PATIENCE units is not felt. */
+enum { VM_PATIENCE = 1 << 12, VM_UNIT_ELEMENTS = 1 << 8, VM_UNIT_FLOPS = 1 << 13 };
+
+/* Reports progress when it is time. False when the block must stop: the caller wants it, or (between ops, inside being
+   false) another block trapped. */
+bool vm_look(vm_frame *f, const bc_op *op, bool inside);
+
+/* For ops that take long: called now and then while one works. False: it must stop, and return NULL. */
+static inline bool vm_go_on(vm_frame *f, const vm_inst *inst, uint64_t work)
+{
+    f->patience -= (int64_t)work + 1;
+    return TV_LIKELY(f->patience > 0) || vm_look(f, inst->op, true);
+}
+
+/* Records why the block stops; the first one of the run is reported. Always NULL, for handlers to return. */
+const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
+
+void vm_trap_op(vm_frame *f, const bc_op *op, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
+
+/* Text of print_tko and assert. */
+void vm_output(vm_frame *f, const char *text, size_t len);
+
+#endif

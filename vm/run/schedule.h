@@ -1,0 +1,122 @@
+/* One run: a grid of tile blocks on a number of threads. */
+#ifndef TILEVM_VM_RUN_SCHEDULE_H
+#define TILEVM_VM_RUN_SCHEDULE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "vm/run/array.h"
+#include "vm/run/code.h"
+
+/* Why a run stopped early. */
+typedef struct vm_stop {
+    bool set;
+    bc_rule rule;
+    uint64_t block_index;
+    uint32_t block[3];
+    const bc_op *op;
+    char message[512];
+} vm_stop;
+
+struct tv_vm {
+    const bc_module *module;
+    tv_vm_options options;
+    tv_allocator given;     /* the caller's */
+    tv_allocator allocator; /* the same, which notes in starved when it has nothing to give */
+    atomic_bool starved;
+    const vm_kernels *kernels;
+    vm_regions regions; /* buffers and globals */
+    vm_arrays arrays;   /* described by the caller */
+    struct vm_global *globals;
+    struct vm_entry *entries; /* compiled */
+    size_t global_count, entry_count;
+    size_t memory_limit;
+    tv_vm_stats stats;
+    uint64_t op_counts[OP_LIMIT];
+    double op_seconds[OP_LIMIT];
+    const vm_frame *reporting; /* while the progress callback is called: by whom, and at what op */
+    const bc_op *reporting_op;
+};
+
+struct vm_run {
+    tv_vm *vm;
+    const vm_code *code;
+    uint32_t grid[3];
+    uint64_t blocks;
+    const void *const *params;
+    pthread_mutex_t lock; /* for stop, output, allocas, progress */
+    vm_stop stop;
+    vm_regions allocas; /* of all blocks */
+    size_t alloca_bytes, alloca_limit;
+    _Atomic uint64_t next_block, blocks_done;
+    _Atomic uint64_t ops;        /* executed, as far as workers have told */
+    _Atomic uint64_t steps_left; /* where they are limited */
+    _Atomic bool stopping;       /* no op begins any more */
+    _Atomic bool interrupted;    /* and those that take long end early: the caller wants it */
+    double next_progress;
+    struct vm_check *check; /* with checks; forget tells it of memory that is new */
+    void (*forget)(struct vm_check *check, uint64_t start, size_t bytes);
+    uint64_t order_seed;
+    bool again; /* a run in another order: its output and figures are dropped */
+};
+
+/* A frame and what is under way in it. */
+typedef struct vm_worker {
+    vm_frame frame;
+    pthread_t thread;
+    unsigned char *memory;
+    size_t memory_bytes;
+    uint64_t chunk;
+    bool started;
+} vm_worker;
+
+/* Bytes of a frame with what belongs to it. */
+size_t vm_worker_bytes(const vm_code *code, bool profile);
+/* False: out of memory. */
+bool vm_worker_open(vm_worker *worker, vm_run *run);
+/* Adds the worker's figures to those of the run, and frees it. */
+void vm_worker_close(vm_worker *worker, vm_run *run);
+/* Makes the frame that of the block that is the ticket-th in the order of the run. */
+void vm_set_block(vm_frame *f, uint64_t ticket);
+/* Calls the progress callback if it is time. op: what the worker is at; NULL: between blocks. */
+void vm_report_progress(vm_frame *f, const bc_op *op);
+/* Reports why the run stopped, if it did; TV_TRAP then. */
+tv_status vm_report_stop(const vm_run *run, tv_sink sink);
+/* Reports that frames do not fit. */
+tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink);
+
+/* Runs the whole grid and reports a trap. Fills in vm->stats. */
+tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink);
+
+/* Takes the ops of a segment off the steps that are left. False: they do not suffice, and the block has trapped. */
+bool vm_pay(vm_frame *f, uint32_t segment);
+
+/* Runs instructions until one ends the sequence. */
+void vm_execute(vm_frame *f, const vm_inst *inst);
+
+/* The buffer, global or alloca storage with that range, or NULL. */
+const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size);
+
+/* "element [3, 17]"; "the element" of a tile of rank 0. */
+void vm_print_element(bc_text *out, const bc_type *tile, size_t element);
+/* "element [2, 5] of 'a', f32[8, 8]", or as much as is known. */
+void vm_print_place(bc_text *out, const vm_run *run, uint64_t address);
+/* An element's pattern: 5, 0.5, nan, and a pointer as a place. run is for pointers only. */
+void vm_print_scalar(bc_text *out, const vm_run *run, bc_kind kind, uint64_t bits);
+/* Traps with X-MEM-01, saying where the address lies. */
+void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element);
+
+/* Traps with X-MEM-03. */
+void vm_trap_misaligned(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, size_t element);
+
+/* Storage for the alloca `maker`, in place of what it made before; NULL when it cannot be had. Released by
+   vm_release_allocas down to (not including) `until`. */
+void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t align);
+void vm_release_allocas(vm_frame *f, const vm_held *until);
+
+/* Address of a global's storage; 0 when it has none. */
+uint64_t vm_global_address(const tv_vm *vm, const bc_string *name);
+
+double vm_seconds(void);
+
+#endif
