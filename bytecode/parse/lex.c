@@ -433,3 +433,49 @@ bool bc_parse_symbol(bc_parser *p, const bc_string **out)
     bc_next(p);
     return true;
 }
+
+/* ---- numbers and names of attributes ---- */
+
+/* The word of #cuda_tile.word, if the token is one. */
+bool bc_at_dialect_attr(const bc_parser *p, tv_str *out)
+{
+    tv_str name = p->tok.name;
+    *out = bc_without_prefix(name);
+    return p->tok.kind == BC_TOK_HASH && out->len < name.len;
+}
+
+bool bc_take_number(bc_parser *p, bc_token *out)
+{
+    *out = p->tok;
+    if (bc_is_punct(p, '-') || bc_is_punct(p, '+'))
+        bc_next(p);
+    if (p->tok.kind != BC_TOK_INT && p->tok.kind != BC_TOK_FLOAT)
+        return bc_expected(p, "a number");
+    if (p->tok.ptr - out->ptr > 1)
+        return bc_parse_fail(p, BC_RULE_A_001, out, "a sign stands directly before its number");
+    out->kind = p->tok.kind;
+    out->len = (size_t)(p->tok.ptr + p->tok.len - out->ptr);
+    bc_next(p);
+    return true;
+}
+
+/* A decimal number beyond the largest finite one is infinite, as for MLIR, where the kind has infinities. */
+static bool is_too_large(const bc_token *number, bc_kind kind, uint64_t *out)
+{
+    const bc_float_format *f = bc_float_format_of(kind);
+    if (number->kind != BC_TOK_FLOAT || !f || f->specials != BC_SPECIALS_IEEE)
+        return false;
+    bool negative = number->ptr[0] == '-';
+    *out = f->infinity | (uint64_t)negative << (bc_kind_bits(kind) - 1);
+    return true;
+}
+
+bool bc_number_bits(bc_parser *p, const bc_token *number, bc_kind kind, uint64_t *out)
+{
+    tv_str s = {number->ptr, number->len};
+    if (bc_parse_number(s, kind, out) || is_too_large(number, kind, out))
+        return true;
+    const char *problem = bc_parse_problem(s, kind);
+    return bc_parse_fail(p, BC_RULE_A_010, number, "%.*s %s (%s)", BC_STR(s), problem ? problem : "is not a number",
+                         bc_kinds[kind].text);
+}

@@ -132,6 +132,11 @@ bool bc_parse_u64(bc_parser *p, uint64_t *out, bool *out_negative);
 bool bc_parse_i64(bc_parser *p, int64_t *out);
 /* An integer from min to max; what names it in messages. */
 bool bc_parse_range(bc_parser *p, const char *what, int64_t min, int64_t max, int64_t *out);
+/* A number with its sign as it stands in the text, and the token that messages point at; and its pattern. */
+bool bc_take_number(bc_parser *p, bc_token *out);
+bool bc_number_bits(bc_parser *p, const bc_token *number, bc_kind kind, uint64_t *out);
+/* Whether the token is a #cuda_tile.name; out: the name without its prefix. */
+bool bc_at_dialect_attr(const bc_parser *p, tv_str *out);
 /* The bytes that a string stands for. */
 bool bc_parse_string(bc_parser *p, const bc_string **out);
 /* @name */

@@ -1,5 +1,5 @@
 /* Calls: arguments checked against the promises of a signature, then laid out as entry parameters (memory reference,
-   section 11.5). Shapes, strides and addresses come from files and users: nothing here overflows on any of them. */
+   section 11.5). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,11 +8,9 @@
 #include "bytecode/base/text.h"
 #include "bytecode/dtype.h"
 #include "bytecode/print/report.h"
+#include "bytecode/symbol/extent.h"
 
-enum {
-    MAX_PLACES = 1 << 22,     /* elements up to which overlap is decided element by element */
-    MAX_WORK = 8 * MAX_PLACES /* elements, and 64-byte parts of memory, that one call looks at to decide it */
-};
+enum { MAX_WORK = 8 * BC_MAX_PLACES }; /* of one call, to decide whether arrays overlap */
 
 struct storage {
     void *ptr;
@@ -27,16 +25,6 @@ struct tv_call {
     size_t list_count;
 };
 
-/* An array with its strides spelled out and its place in memory. */
-typedef struct extent {
-    const tv_array *array;
-    const tv_param *param; /* promises: the leaf, or the element of the list */
-    char name[64];
-    int64_t strides[TV_MAX_RANK];
-    uintptr_t low, high;
-    bool good; /* strides, low and high hold */
-} extent;
-
 /* The descriptors of a list: its arrays are extents first, first + 1, ... */
 struct list_span {
     const tv_param *param;
@@ -48,8 +36,8 @@ typedef struct checker {
     tv_sink sink;
     bc_arena *arena;
     bool bad;
-    int64_t work_left; /* of MAX_WORK */
-    extent *extents;   /* of all arrays, those of lists too */
+    bc_overlap overlap;
+    bc_extent *extents; /* of all arrays, those of lists too */
     size_t extent_count;
     struct list_span *lists;
     size_t list_count;
@@ -67,98 +55,6 @@ static void wrong(checker *c, bc_rule rule, const char *format, ...)
     c->bad = true;
 }
 
-/* ---- arithmetic ---- */
-
-/* |a|, which an int64_t may be too short for. */
-static uint64_t magnitude(int64_t a)
-{
-    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
-}
-
-static bool multiply(int64_t a, int64_t b, int64_t *out)
-{
-    if (a == 0 || b == 0) {
-        *out = 0;
-        return true;
-    }
-    if (a > 0 ? (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a) : (b > 0 ? a < INT64_MIN / b : b < INT64_MAX / a))
-        return false;
-    *out = a * b;
-    return true;
-}
-
-static bool add(int64_t a, int64_t b, int64_t *out)
-{
-    if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b)
-        return false;
-    *out = a + b;
-    return true;
-}
-
-/* ---- arrays ---- */
-
-static unsigned element_bytes(tv_dtype dtype)
-{
-    unsigned bits = tv_dtype_bits(dtype);
-    return bits < 8 ? 1 : bits / 8;
-}
-
-/* False when the array has more elements than an int64_t can count. */
-static bool spell_strides(const tv_array *a, int64_t *out)
-{
-    if (a->strides) {
-        memcpy(out, a->strides, a->ndim * sizeof *out);
-        return true;
-    }
-    int64_t stride = 1;
-    for (uint32_t i = a->ndim; i-- > 0;) {
-        out[i] = stride;
-        if (!multiply(stride, a->shape[i] > 1 ? a->shape[i] : 1, &stride))
-            return false;
-    }
-    return true;
-}
-
-static bool is_empty(const tv_array *a)
-{
-    for (uint32_t i = 0; i < a->ndim; i++)
-        if (a->shape[i] <= 0)
-            return true;
-    return false;
-}
-
-/* Offsets in bytes of the lowest element and of the end of the highest one. */
-static bool byte_range(const tv_array *a, const int64_t *strides, int64_t *out_low, int64_t *out_high)
-{
-    int64_t low = 0, high = 0, bytes = element_bytes(a->dtype);
-    for (uint32_t i = 0; i < a->ndim; i++) {
-        int64_t reach;
-        if (!multiply(a->shape[i] - 1, strides[i], &reach)
-            || !add(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
-            return false;
-    }
-    return multiply(low, bytes, out_low) && multiply(high, bytes, out_high) && add(*out_high, bytes, out_high);
-}
-
-static bool span(const tv_array *a, const int64_t *strides, uintptr_t *out_low, uintptr_t *out_high)
-{
-    uintptr_t data = (uintptr_t)a->data;
-    int64_t low = 0, high = 0;
-    if (!is_empty(a) && !byte_range(a, strides, &low, &high))
-        return false;
-    if ((low < 0 && magnitude(low) > data) || (uint64_t)high > UINTPTR_MAX - data)
-        return false;
-    *out_low = data + (uintptr_t)low;
-    *out_high = data + (uintptr_t)high;
-    return true;
-}
-
-bool tv_array_span(const tv_array *array, uintptr_t *out_low, uintptr_t *out_high)
-{
-    int64_t strides[TV_MAX_RANK];
-    return array->ndim <= TV_MAX_RANK && spell_strides(array, strides) && span(array, strides, out_low, out_high);
-}
-
 /* ---- one array against its promises ---- */
 
 static bool fits_index(tv_dtype index, int64_t value)
@@ -170,7 +66,7 @@ static bool fits_index(tv_dtype index, int64_t value)
     return true;
 }
 
-static void check_extent(checker *c, const extent *e, uint32_t i)
+static void check_extent(checker *c, const bc_extent *e, uint32_t i)
 {
     const tv_axis *axis = &e->param->axes[i];
     int64_t n = e->array->shape[i];
@@ -186,7 +82,7 @@ static void check_extent(checker *c, const extent *e, uint32_t i)
               (long long)n, tv_dtype_name(e->param->index_dtype));
 }
 
-static void check_stride(checker *c, const extent *e, uint32_t i)
+static void check_stride(checker *c, const bc_extent *e, uint32_t i)
 {
     const tv_axis *axis = &e->param->axes[i];
     int64_t stride = e->strides[i];
@@ -205,14 +101,14 @@ static void check_stride(checker *c, const extent *e, uint32_t i)
               (long long)stride, tv_dtype_name(e->param->index_dtype));
 }
 
-static void check_address(checker *c, const extent *e, int64_t multiple)
+static void check_address(checker *c, const bc_extent *e, int64_t multiple)
 {
     uintptr_t address = (uintptr_t)e->array->data;
     if (address % (uint64_t)multiple != 0)
         wrong(c, BC_RULE_C_ARG_06,
               "argument '%s' begins at an address %% %lld = %llu; it must be a multiple of %lld bytes%s", e->name,
               (long long)multiple, (unsigned long long)(address % (uint64_t)multiple), (long long)multiple,
-              multiple > (int64_t)element_bytes(e->array->dtype) ? " as promised" : ", the size of an element");
+              multiple > (int64_t)bc_element_bytes(e->array->dtype) ? " as promised" : ", the size of an element");
 }
 
 /* Same storage, so that the other signedness of integers is fine. */
@@ -228,7 +124,7 @@ static bool fits_pointer(tv_dtype pointee, tv_dtype given)
 }
 
 /* What can be said of any array, then what the leaf promises of it. */
-static void check_array(checker *c, extent *e, bool raw)
+static void check_array(checker *c, bc_extent *e, bool raw)
 {
     const tv_array *a = e->array;
     if (raw ? !fits_pointer(e->param->dtype, a->dtype) : a->dtype != e->param->dtype) {
@@ -247,127 +143,20 @@ static void check_array(checker *c, extent *e, bool raw)
                   (long long)a->shape[i]);
             return;
         }
-    if (!spell_strides(a, e->strides) || !span(a, e->strides, &e->low, &e->high)) {
+    if (!bc_spell_strides(a, e->strides) || !bc_extent_span(a, e->strides, &e->low, &e->high)) {
         wrong(c, BC_RULE_C_ARG_07, "argument '%s' is larger than the address space", e->name);
         return;
     }
     e->good = true;
-    check_address(c, e, element_bytes(a->dtype));
+    check_address(c, e, bc_element_bytes(a->dtype));
     if (raw)
         return;
     for (uint32_t i = 0; i < a->ndim; i++) {
         check_extent(c, e, i);
         check_stride(c, e, i);
     }
-    if (e->param->base_multiple > element_bytes(a->dtype))
+    if (e->param->base_multiple > bc_element_bytes(a->dtype))
         check_address(c, e, e->param->base_multiple);
-}
-
-/* ---- memory that is shared ---- */
-
-/* Marks the places of every element in a bit set over [low, high). True when one was marked before. */
-static bool mark(const extent *e, uint8_t *bits, uintptr_t low)
-{
-    const tv_array *a = e->array;
-    unsigned bytes = element_bytes(a->dtype);
-    int64_t index[TV_MAX_RANK] = {0};
-    uintptr_t at = (uintptr_t)a->data;
-    for (;;) {
-        for (unsigned b = 0; b < bytes; b++) {
-            uintptr_t place = at + b - low;
-            if (bits[place / 8] >> (place % 8) & 1)
-                return true;
-            bits[place / 8] |= (uint8_t)(1u << (place % 8));
-        }
-        uint32_t i = a->ndim;
-        for (; i-- > 0;) {
-            uintptr_t step = (uintptr_t)e->strides[i] * bytes; /* wraps where the stride of a single element is odd */
-            at += step;
-            if (++index[i] < a->shape[i])
-                break;
-            at -= step * (uintptr_t)a->shape[i];
-            index[i] = 0;
-        }
-        if (i == UINT32_MAX)
-            return false;
-    }
-}
-
-/* Elements of an array that is not empty; more than MAX_PLACES count as MAX_PLACES + 1. */
-static int64_t places(const tv_array *a)
-{
-    int64_t count = 1;
-    for (uint32_t i = 0; i < a->ndim; i++)
-        if (!multiply(count, a->shape[i], &count) || count > MAX_PLACES)
-            return MAX_PLACES + 1;
-    return count;
-}
-
-/* Every axis steps over all that the axes with smaller strides reach: then no two indices meet. */
-static bool is_nested(const extent *e)
-{
-    uint32_t order[TV_MAX_RANK], count = 0;
-    for (uint32_t i = 0; i < e->array->ndim; i++) {
-        if (e->array->shape[i] == 1)
-            continue;
-        uint64_t size = magnitude(e->strides[i]);
-        uint32_t at = count++;
-        for (; at > 0; at--) {
-            int64_t s = e->strides[order[at - 1]];
-            if (magnitude(s) <= size)
-                break;
-            order[at] = order[at - 1];
-        }
-        order[at] = i;
-    }
-    uint64_t reach = 0; /* span() has bounded the sum */
-    for (uint32_t k = 0; k < count; k++) {
-        int64_t s = e->strides[order[k]];
-        uint64_t size = magnitude(s);
-        if (size <= reach)
-            return false;
-        reach += size * (uint64_t)(e->array->shape[order[k]] - 1);
-    }
-    return true;
-}
-
-/* Are two elements of a, or of a and b, one place? *out_known false: too much to look at each element. */
-static bool collide(checker *c, const extent *a, const extent *b, bool *out_known)
-{
-    uintptr_t low = b && b->low < a->low ? b->low : a->low, high = b && b->high > a->high ? b->high : a->high;
-    *out_known = false;
-    int64_t work_a = places(a->array), work_b = b ? places(b->array) : 0;
-    if (high - low > (uintptr_t)MAX_PLACES * 16 || work_a > MAX_PLACES || work_b > MAX_PLACES)
-        return false;
-    c->work_left -= work_a + work_b + (int64_t)(high - low) / 64;
-    if (c->work_left < 0)
-        return false;
-    bc_arena scratch;
-    bc_arena_init(&scratch, &c->arena->allocator, 0);
-    uint8_t *bits = bc_new(&scratch, uint8_t, (high - low) / 8 + 1);
-    *out_known = bits != NULL;
-    bool found = bits && (mark(a, bits, low) || (b && mark(b, bits, low)));
-    bc_arena_release(&scratch);
-    return found;
-}
-
-/* May two indices of the array be one place? Large unclear cases count as no. */
-static bool meets_itself(checker *c, const extent *e)
-{
-    if (is_nested(e))
-        return false;
-    for (uint32_t i = 0; i < e->array->ndim; i++)
-        if (e->strides[i] == 0 && e->array->shape[i] > 1)
-            return true;
-    bool known;
-    return collide(c, e, NULL, &known);
-}
-
-/* Do two arrays whose ranges cross share a byte? Unclear cases count as yes. */
-static bool meet(checker *c, const extent *a, const extent *b)
-{
-    bool known, found = collide(c, a, b, &known);
-    return found || !known;
 }
 
 static bool share_group(const tv_param *a, const tv_param *b)
@@ -379,7 +168,7 @@ static bool share_group(const tv_param *a, const tv_param *b)
     return false;
 }
 
-static bool may_meet(const checker *c, const extent *a, const extent *b)
+static bool may_meet(const checker *c, const bc_extent *a, const bc_extent *b)
 {
     if (a->param == b->param) { /* arrays of one list */
         for (size_t i = 0; i < c->list_count; i++)
@@ -391,7 +180,7 @@ static bool may_meet(const checker *c, const extent *a, const extent *b)
 }
 
 /* Is anything promised about who shares the array's memory, and has it any? */
-static bool shares(const extent *e)
+static bool shares(const bc_extent *e)
 {
     return e->good && e->param->kind != TV_PARAM_POINTER && e->low < e->high;
 }
@@ -399,14 +188,14 @@ static bool shares(const extent *e)
 static void check_sharing(checker *c)
 {
     for (size_t i = 0; i < c->extent_count; i++) {
-        const extent *a = &c->extents[i];
+        const bc_extent *a = &c->extents[i];
         if (!shares(a))
             continue;
-        if (!a->param->overlaps && meets_itself(c, a))
+        if (!a->param->overlaps && bc_meets_itself(&c->overlap, a))
             wrong(c, BC_RULE_C_ARG_09, "argument '%s': different indices are the same place in memory", a->name);
         for (size_t k = 0; k < i; k++) {
-            const extent *b = &c->extents[k];
-            if (shares(b) && a->low < b->high && b->low < a->high && !may_meet(c, a, b) && meet(c, a, b))
+            const bc_extent *b = &c->extents[k];
+            if (shares(b) && a->low < b->high && b->low < a->high && !may_meet(c, a, b) && bc_meet(&c->overlap, a, b))
                 wrong(c, BC_RULE_C_ARG_08, "arguments '%s' and '%s' share memory, but no alias group allows it",
                       b->name, a->name);
         }
@@ -423,8 +212,8 @@ static const char *name_of(const tv_param *leaf, const tv_arg *arg)
 static void add_extent(checker *c, const tv_param *param, const tv_arg *arg, const char *name, size_t index,
                        bool in_list)
 {
-    extent *e = &c->extents[c->extent_count++];
-    *e = (extent){.array = &arg->arrays[index], .param = param};
+    bc_extent *e = &c->extents[c->extent_count++];
+    *e = (bc_extent){.array = &arg->arrays[index], .param = param};
     if (in_list)
         snprintf(e->name, sizeof e->name, "%.50s[%zu]", name, index);
     else
@@ -474,7 +263,7 @@ static bool check_args(checker *c, const tv_arg *args, size_t count)
     }
     for (size_t i = 0; i < count; i++)
         arrays += args[i].array_count;
-    c->extents = bc_new(c->arena, extent, arrays);
+    c->extents = bc_new(c->arena, bc_extent, arrays);
     c->lists = bc_new(c->arena, struct list_span, count);
     if (!c->extents || !c->lists)
         return false;
@@ -508,7 +297,7 @@ static bool build_list(tv_call *call, const checker *c, const struct list_span *
         return false;
     call->lists[call->list_count++] = (struct storage){out, (total ? total : 1) * sizeof *out};
     for (size_t i = 0; i < list->arrays; i++, out += words) {
-        const extent *e = &c->extents[list->first + i];
+        const bc_extent *e = &c->extents[list->first + i];
         out[0] = (uintptr_t)e->array->data;
         for (size_t k = 0; k < ndim; k++) {
             out[1 + k] = (uint64_t)e->array->shape[k];
@@ -519,7 +308,7 @@ static bool build_list(tv_call *call, const checker *c, const struct list_span *
 }
 
 /* The value of a slot, in the low bytes. */
-static uint64_t slot_value(const tv_call *call, const tv_slot *slot, const tv_arg *arg, const extent *e, size_t list)
+static uint64_t slot_value(const tv_call *call, const tv_slot *slot, const tv_arg *arg, const bc_extent *e, size_t list)
 {
     switch (slot->role) {
     case TV_SLOT_VALUE: return slot->leaf->dtype == TV_BOOL ? arg->bits & 1 : arg->bits;
@@ -558,7 +347,7 @@ static bool lay_out(tv_call *call, const checker *c, const tv_arg *args)
             return false;
     tv_slot slot;
     for (size_t i = 0; i < count && tv_signature_slot(c->signature, i, &slot); i++) {
-        const extent *e = array < c->extent_count ? &c->extents[array] : NULL;
+        const bc_extent *e = array < c->extent_count ? &c->extents[array] : NULL;
         put_value(values + i * 8, slot_value(call, &slot, &args[arg], e, list), slot.size);
         call->params[i] = values + i * 8;
         if (i + 1 == slot.leaf->first_slot + slot.leaf->slot_count) {
@@ -576,7 +365,7 @@ static tv_status new_call(const tv_signature *signature, const tv_arg *args, siz
 {
     bc_arena scratch;
     bc_arena_init(&scratch, allocator, 0);
-    checker c = {.signature = signature, .sink = sink, .arena = &scratch, .work_left = MAX_WORK};
+    checker c = {.signature = signature, .sink = sink, .arena = &scratch, .overlap = {&scratch.allocator, MAX_WORK}};
     tv_status status = TV_NO_MEMORY;
     tv_call *call = NULL;
     tv_allocator a = scratch.allocator;
