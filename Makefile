@@ -415,6 +415,11 @@ check-format: ## lines within 120 columns, laid out as clang-format 14 does
 format: ## lay the sources out (clang-format 14)
 	$(Q)sh tools/check_format.sh --fix
 
+.PHONY: check-sizes
+check-sizes: ## files above 600 lines, functions above 60 lines or 25 branches, and the median function
+	$(Q)sh tools/check_sizes.sh tools/sizes.txt bytecode vm codegen loader tools include
+	$(Q)sh tests/selftest/sizes.sh $(OUT)/selftest/sizes
+
 check-layers: ## who may include whom
 	$(Q)sh tools/folders.sh tools/folders.txt include bytecode vm codegen loader tools
 	$(Q)CC="$(CC)" sh tools/check_layers.sh

@@ -8,7 +8,6 @@
     72   packed    head, records, bytecode, image: one zlib stream */
 #include "loader/cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,23 +20,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "loader/cache_entry.h"
 #include "loader/folder.h"
 #include "loader/message.h"
 #include "loader/sha256.h"
 
 #define DEFAULT_LIMIT ((uint64_t)1 << 30)
 #define LARGEST ((uint64_t)1 << 30) /* bytes of one part; more is damage */
-#define SUFFIX ".tvk"
-#define TEMPORARY ".tmp-"
 
 enum {
     HEADER = 72,
     CHECKED_HEADER = 40,
-    ID_DIGITS = 64,
-    NAME_DIGITS = ID_DIGITS - 2,
-    ZLIB_RATIO = 1040,      /* deflate makes at most 1032 bytes of one */
-    USED_STEP_SECONDS = 60, /* time of last use is written no more often than this */
-    STALE_SECONDS = 3600
+    ZLIB_RATIO = 1040,     /* deflate makes at most 1032 bytes of one */
+    USED_STEP_SECONDS = 60 /* time of last use is written no more often than this */
 };
 
 static const unsigned char magic[8] = {'T', 'V', 'K', 'C', 'A', 'C', 'H', 1};
@@ -60,8 +55,7 @@ bool ld_cache_parse_size(const char *text, uint64_t *out)
     return true;
 }
 
-/* What is said of a sound entry that cannot be looked at; compared by address. */
-static const char no_memory[] = "out of memory";
+const char ld_cache_no_memory[] = "out of memory";
 
 static char *join(const char *folder, const char *name)
 {
@@ -92,7 +86,7 @@ void ld_cache_init(ld_cache *cache)
     else
         cache->problem = "none of TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
     if (!cache->path && !cache->problem)
-        cache->problem = no_memory;
+        cache->problem = ld_cache_no_memory;
 }
 
 void ld_cache_release(ld_cache *cache)
@@ -141,15 +135,11 @@ void ld_cache_key_id(const ld_cache_key *key, char out_id[LD_CACHE_ID])
     ld_sha256_hex(digest, out_id);
 }
 
-typedef struct cache_name {
-    char folder[3], file[NAME_DIGITS + sizeof SUFFIX];
-} cache_name;
-
-static cache_name name_of(const char *id)
+ld_cache_name ld_cache_name_of(const char *id)
 {
-    cache_name name;
+    ld_cache_name name;
     snprintf(name.folder, sizeof name.folder, "%.2s", id);
-    snprintf(name.file, sizeof name.file, "%s" SUFFIX, id + 2);
+    snprintf(name.file, sizeof name.file, "%s" LD_CACHE_SUFFIX, id + 2);
     return name;
 }
 
@@ -201,12 +191,12 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
         return "its sizes make no sense";
     unsigned char *memory = malloc((size_t)total + 1);
     if (!memory)
-        return no_memory;
+        return ld_cache_no_memory;
     uLongf unpacked = (uLongf)total;
     int status = uncompress(memory, &unpacked, file + HEADER, (uLong)packed);
     if (status != Z_OK || unpacked != total) {
         free(memory);
-        return status == Z_MEM_ERROR ? no_memory : "it cannot be unpacked";
+        return status == Z_MEM_ERROR ? ld_cache_no_memory : "it cannot be unpacked";
     }
     memory[total] = 0;
     const char *p = (const char *)memory;
@@ -218,9 +208,7 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
     return NULL;
 }
 
-/* Reads an entry of a folder, to use it or just to look. Gives why it cannot be used, or NULL; a file that is not there
-   is "". */
-static const char *read_file(int folder, const char *name, bool use, ld_cache_entry *out)
+const char *ld_cache_read(int folder, const char *name, bool use, ld_cache_entry *out)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -239,7 +227,7 @@ static const char *read_file(int folder, const char *name, bool use, ld_cache_en
     else if (info.st_size < HEADER || (uint64_t)info.st_size > LARGEST)
         problem = "it was cut short";
     else if (!(bytes = malloc((size_t)info.st_size)))
-        problem = no_memory;
+        problem = ld_cache_no_memory;
     else if (!read_all(fd, bytes, (size_t)info.st_size))
         problem = "it cannot be read to its end";
     else
@@ -272,12 +260,12 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
     }
     char id[LD_CACHE_ID];
     ld_cache_key_id(key, id);
-    cache_name name = name_of(id);
+    ld_cache_name name = ld_cache_name_of(id);
     int folder = ld_folder_open_sub(root, name.folder, false);
     close(root);
     if (folder < 0)
         return false;
-    problem = read_file(folder, name.file, true, out);
+    problem = ld_cache_read(folder, name.file, true, out);
     if (!problem && (!same(out->head, key->head) || !same(out->bytecode, key->bytecode))) {
         free(out->memory);
         problem = "it holds the answer to another question";
@@ -285,7 +273,7 @@ bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry
     if (problem && problem[0]) {
         ld_warn(LD_RULE_L_CACHE_01, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path,
                 name.folder, name.file, problem);
-        if (problem != no_memory)
+        if (problem != ld_cache_no_memory)
             unlinkat(folder, name.file, 0);
     }
     close(folder);
@@ -354,7 +342,7 @@ static bool write_file(int folder, const char *name, const unsigned char *bytes,
     for (unsigned attempt = 0; fd < 0 && attempt < 100; attempt++) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        snprintf(temporary, sizeof temporary, TEMPORARY "%ld-%ld-%u", (long)getpid(), now.tv_nsec,
+        snprintf(temporary, sizeof temporary, LD_CACHE_TEMPORARY "%ld-%ld-%u", (long)getpid(), now.tv_nsec,
                  atomic_fetch_add(&serial, 1));
         fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
@@ -389,7 +377,7 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
     if (root >= 0) {
         char id[LD_CACHE_ID];
         ld_cache_key_id(key, id);
-        cache_name name = name_of(id);
+        ld_cache_name name = ld_cache_name_of(id);
         bool written = false;
         /* Another process may remove the empty folder before our file is in it. */
         for (unsigned attempt = 0; !written && (attempt == 0 || errno == ENOENT) && attempt < 3; attempt++) {
@@ -411,229 +399,4 @@ void ld_cache_put(const ld_cache *cache, const ld_cache_key *key, tv_str records
         complain(LD_RULE_L_CACHE_02, cache, "is not used", problem);
     }
     free(file);
-}
-
-/* ---- all files ---- */
-
-typedef struct listed {
-    char folder[3], file[NAME_DIGITS + sizeof SUFFIX];
-    bool temporary, stale; /* stale: so old that nobody is writing it any more */
-    uint64_t size;
-    int64_t used;
-} listed;
-
-typedef struct listing {
-    listed *items;
-    size_t count, capacity;
-} listing;
-
-static bool all_hex(const char *text, size_t count)
-{
-    return strspn(text, "0123456789abcdef") >= count;
-}
-
-/* A clock that is behind, as one of another machine may be, makes nothing stay for ever. */
-static bool is_stale(int64_t written)
-{
-    int64_t age = (int64_t)time(NULL) - written;
-    return age >= STALE_SECONDS || age <= -STALE_SECONDS;
-}
-
-/* Takes a name down if it is one of the cache's. False: out of memory. */
-static bool list_file(listing *list, const char *folder_name, int folder, const char *file)
-{
-    bool temporary = strncmp(file, TEMPORARY, strlen(TEMPORARY)) == 0 && strlen(file) < sizeof list->items->file;
-    bool entry = all_hex(file, NAME_DIGITS) && strcmp(file + NAME_DIGITS, SUFFIX) == 0;
-    struct stat info;
-    if ((!temporary && !entry) || fstatat(folder, file, &info, AT_SYMLINK_NOFOLLOW) != 0)
-        return true;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        listed *items = realloc(list->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        list->items = items;
-        list->capacity = capacity;
-    }
-    listed *item = &list->items[list->count++];
-    *item = (listed){.temporary = temporary,
-                     .stale = temporary && is_stale(info.st_mtime),
-                     .size = (uint64_t)info.st_size,
-                     .used = info.st_mtime};
-    snprintf(item->folder, sizeof item->folder, "%s", folder_name);
-    memcpy(item->file, file, strlen(file) + 1); /* its length was checked above */
-    return true;
-}
-
-/* False: out of memory. */
-static bool list_folder(listing *list, int root, const char *name)
-{
-    int fd = ld_folder_open_sub(root, name, false);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!folder) {
-        bool starved = fd >= 0 && errno == ENOMEM;
-        if (fd >= 0)
-            close(fd);
-        return !starved; /* gone, or not ours */
-    }
-    bool fine = true;
-    for (struct dirent *item; fine && (item = readdir(folder)) != NULL;)
-        fine = list_file(list, name, fd, item->d_name);
-    closedir(folder);
-    return fine;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const listed *x = a, *y = b;
-    int folders = strcmp(x->folder, y->folder);
-    return folders ? folders : strcmp(x->file, y->file);
-}
-
-static int compare_used(const void *a, const void *b)
-{
-    const listed *x = a, *y = b;
-    return x->used != y->used ? (x->used < y->used ? -1 : 1) : compare_names(a, b);
-}
-
-/* Every file of the cache, sorted; *out_root stays open, -1 if there is no folder. Gives why it cannot be read, or
-   NULL. */
-static const char *list_all(const ld_cache *cache, int (*order)(const void *, const void *), listing *out,
-                            int *out_root)
-{
-    *out = (listing){0};
-    *out_root = -1;
-    const char *problem;
-    int root = cache->path ? ld_folder_open(cache->path, false, &problem) : -1;
-    if (root < 0)
-        return cache->path ? problem : NULL;
-    bool fine = true;
-    for (unsigned i = 0; fine && i < 256; i++) {
-        const char name[3] = {"0123456789abcdef"[i / 16], "0123456789abcdef"[i % 16], 0};
-        fine = list_folder(out, root, name);
-    }
-    if (!fine) {
-        free(out->items);
-        close(root);
-        return no_memory;
-    }
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, order);
-    *out_root = root;
-    return NULL;
-}
-
-/* The contents of a listed file, with its name compared with its key. Gives what is wrong, or NULL. */
-static const char *read_listed(int root, const listed *item, ld_cache_entry *out)
-{
-    int folder = ld_folder_open_sub(root, item->folder, false);
-    if (folder < 0)
-        return "";
-    const char *problem = read_file(folder, item->file, false, out);
-    close(folder);
-    if (problem)
-        return problem;
-    char id[LD_CACHE_ID];
-    ld_cache_key_id(&(ld_cache_key){.head = out->head, .bytecode = out->bytecode}, id);
-    cache_name name = name_of(id);
-    if (strcmp(name.folder, item->folder) == 0 && strcmp(name.file, item->file) == 0)
-        return NULL;
-    free(out->memory);
-    return "its name does not fit its key";
-}
-
-const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(void *user, const ld_cache_info *info),
-                           void *user)
-{
-    listing list;
-    int root;
-    const char *failed = list_all(cache, compare_names, &list, &root);
-    if (failed)
-        return failed;
-    for (size_t i = 0; i < list.count && !failed; i++) {
-        const listed *item = &list.items[i];
-        char name[sizeof item->folder + sizeof item->file];
-        snprintf(name, sizeof name, "%s/%s", item->folder, item->file);
-        ld_cache_entry entry = {0};
-        ld_cache_info info = {.name = name, .size = item->size, .used = item->used};
-        if (item->temporary && !item->stale)
-            continue; /* somebody is writing it */
-        if (item->temporary)
-            info.problem = "it is half written";
-        else if (contents)
-            info.problem = read_listed(root, item, &entry);
-        if (contents && !info.problem)
-            info.entry = &entry;
-        if (info.problem == no_memory)
-            failed = no_memory;
-        else if (!info.problem || info.problem[0])
-            visit(user, &info);
-        free(info.entry ? entry.memory : NULL);
-    }
-    free(list.items);
-    if (root >= 0)
-        close(root);
-    return failed;
-}
-
-static void remove_listed(int root, const listed *item, ld_cache_removed *out)
-{
-    int folder = ld_folder_open_sub(root, item->folder, false);
-    if (folder < 0)
-        return;
-    if (unlinkat(folder, item->file, 0) == 0) {
-        out->files++;
-        out->bytes += item->size;
-    }
-    close(folder);
-    unlinkat(root, item->folder, AT_REMOVEDIR); /* when it was the last one */
-}
-
-const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_removed *out)
-{
-    *out = (ld_cache_removed){0};
-    listing list;
-    int root;
-    const char *failed = list_all(cache, compare_used, &list, &root);
-    if (failed)
-        return failed;
-    uint64_t total = 0;
-    for (size_t i = 0; i < list.count; i++)
-        total += list.items[i].size;
-    /* Some room below the limit, so that the next entry does not prune again. */
-    uint64_t wanted = total > limit ? limit - limit / 10 : limit;
-    for (size_t i = 0; i < list.count; i++) {
-        const listed *item = &list.items[i];
-        if (limit == 0 || (item->temporary ? item->stale : total > wanted)) { /* 0: empty files, too */
-            remove_listed(root, item, out);
-            total -= item->size;
-        }
-    }
-    free(list.items);
-    if (root >= 0)
-        close(root);
-    return NULL;
-}
-
-const char *ld_cache_prune_damaged(const ld_cache *cache, ld_cache_removed *out)
-{
-    *out = (ld_cache_removed){0};
-    listing list;
-    int root;
-    const char *failed = list_all(cache, compare_names, &list, &root);
-    if (failed)
-        return failed;
-    for (size_t i = 0; i < list.count && !failed; i++) {
-        ld_cache_entry entry = {0};
-        const char *problem = list.items[i].temporary ? NULL : read_listed(root, &list.items[i], &entry);
-        if (problem == no_memory)
-            failed = no_memory;
-        else if (problem && problem[0])
-            remove_listed(root, &list.items[i], out);
-        free(problem ? NULL : entry.memory);
-    }
-    free(list.items);
-    if (root >= 0)
-        close(root);
-    return failed;
 }

@@ -67,6 +67,7 @@ skip() {
 
 if build build tests corpus; then
     run layers check-layers
+    run sizes check-sizes
     run format check-format
     run unit check-unit
     run fixtures check-fixtures

@@ -7,53 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm/check/access.h"
 #include "vm/run/atomic.h"
-#include "vm/check/check.h"
-#include "vm/compile/compile.h"
-#include "vm/compile/access.h"
 #include "vm/run/view.h"
-
-typedef struct access_check {
-    vm_inst head;
-    uint32_t number; /* in vm_code.check_ops */
-    bool is_view;
-    vm_access_info info;     /* views */
-    const int64_t *inbounds; /* views: promises by dimension, or NULL */
-    size_t pointers, n;      /* pointers */
-    size_t mask;
-    bool has_mask;
-    uint8_t kind, bytes;   /* of an element in memory; bytes 0: f4 */
-    size_t value, compare; /* rmw, cas: operands */
-    uint8_t mode;          /* rmw: bc_AtomicRMWMode */
-    size_t token_in, token_out;
-    bool has_token_in;
-    bool order, shadow, bounds; /* what is wanted */
-} access_check;
-
-enum { MEMO = 16 };
-
-/* One execution. */
-typedef struct touch {
-    vm_frame *f;
-    const access_check *c;
-    const vm_check_op *what;
-    struct vm_check *check;
-    vm_event event;
-    uint32_t id;                  /* of the event */
-    const vm_clock *before;       /* what the token orders before this access */
-    const vm_clock *after;        /* that, and what was acquired */
-    const vm_clock *seen;         /* joined last into after */
-    const vm_clock *own;          /* release: what this one publishes by itself */
-    const vm_clock *old, *joined; /* the last clock that was joined with that, and the result */
-    const vm_region *region;      /* of the last element */
-    struct {
-        vm_cell from, to;
-        bool writes, valid;
-    } memo[MEMO];                  /* cells change alike: what became of the last ones */
-    bool told_unwritten, told_gap; /* a finding of this execution; there may be one for every element */
-    bool traps;                    /* the access itself will, at an element that it cannot reach */
-    bool failed;                   /* out of memory */
-} touch;
 
 /* ---- the place in words ---- */
 
@@ -70,7 +26,7 @@ static const char *verb_of(const vm_check_op *what)
 
 /* ---- conflicts ---- */
 
-static void find_conflict(touch *t, bc_rule rule, const vm_event *a, uint64_t address, const char *reason)
+static void find_conflict(vm_touch *t, bc_rule rule, const vm_event *a, uint64_t address, const char *reason)
 {
     const vm_check_op *other = &t->f->code->check_ops[a->op];
     bc_text text;
@@ -88,7 +44,7 @@ static void find_conflict(touch *t, bc_rule rule, const vm_event *a, uint64_t ad
 }
 
 /* Whether event a may happen at the same time as this one, or after it; they touch the same place, and one writes. */
-static void look_at(touch *t, uint32_t id, uint64_t address)
+static void look_at(vm_touch *t, uint32_t id, uint64_t address)
 {
     const vm_event *a = vm_event_at(&t->check->events, id);
     const vm_check_op *other = &t->f->code->check_ops[a->op];
@@ -113,7 +69,7 @@ static void look_at(touch *t, uint32_t id, uint64_t address)
 }
 
 /* The set with this event added. Readers that it is ordered after say nothing more than it does. */
-static uint32_t add_reader(touch *t, uint32_t set)
+static uint32_t add_reader(vm_touch *t, uint32_t set)
 {
     vm_readers items[VM_MAX_READERS] = {{t->id, t->id, 0}};
     unsigned count = 1;
@@ -130,7 +86,7 @@ static uint32_t add_reader(touch *t, uint32_t set)
     return vm_shadow_set(&t->check->shadow, &t->check->memory, items, count, &t->failed);
 }
 
-static vm_cell advance(touch *t, vm_cell cell, bool writes, uint64_t address)
+static vm_cell advance(vm_touch *t, vm_cell cell, bool writes, uint64_t address)
 {
     if (cell.writer)
         look_at(t, cell.writer, address);
@@ -145,9 +101,9 @@ static vm_cell advance(touch *t, vm_cell cell, bool writes, uint64_t address)
     return (vm_cell){t->id, 0};
 }
 
-static void touch_cell(touch *t, vm_cell *cell, bool writes, uint64_t address)
+static void touch_cell(vm_touch *t, vm_cell *cell, bool writes, uint64_t address)
 {
-    unsigned i = (cell->writer * 5 + cell->readers * 3) % MEMO;
+    unsigned i = (cell->writer * 5 + cell->readers * 3) % VM_MEMO;
     if (!t->memo[i].valid || t->memo[i].from.writer != cell->writer || t->memo[i].from.readers != cell->readers
         || t->memo[i].writes != writes) {
         t->memo[i].from = *cell;
@@ -160,7 +116,7 @@ static void touch_cell(touch *t, vm_cell *cell, bool writes, uint64_t address)
 
 /* ---- one element ---- */
 
-static void find_unwritten(touch *t, uint64_t address)
+static void find_unwritten(vm_touch *t, uint64_t address)
 {
     bc_text text;
     t->told_unwritten = true;
@@ -171,7 +127,7 @@ static void find_unwritten(touch *t, uint64_t address)
     bc_text_release(&text);
 }
 
-static void look_for_gap(touch *t, uint64_t address)
+static void look_for_gap(vm_touch *t, uint64_t address)
 {
     bool is_element;
     const vm_array *array = vm_arrays_find(&t->f->run->vm->arrays, address, &is_element);
@@ -186,13 +142,13 @@ static void look_for_gap(touch *t, uint64_t address)
     bc_text_release(&type);
 }
 
-static unsigned element_bytes(const access_check *c)
+static unsigned element_bytes(const vm_access_check *c)
 {
     return c->bytes ? c->bytes : 1;
 }
 
 /* Whether the access can reach the element; it traps where it cannot. */
-static bool can_reach(touch *t, uint64_t address)
+static bool can_reach(vm_touch *t, uint64_t address)
 {
     unsigned bytes = element_bytes(t->c);
     if (!t->region || address < t->region->start || address > t->region->end - bytes)
@@ -201,9 +157,9 @@ static bool can_reach(touch *t, uint64_t address)
 }
 
 /* Notes what the access is about to do with an element that it can reach. False: out of memory. */
-static bool touch_element(touch *t, uint64_t address, bool writes)
+static bool touch_element(vm_touch *t, uint64_t address, bool writes)
 {
-    const access_check *c = t->c;
+    const vm_access_check *c = t->c;
     unsigned bytes = element_bytes(c), count;
     if (c->bounds && t->region->gaps && !t->told_gap)
         look_for_gap(t, address);
@@ -226,14 +182,14 @@ static bool touch_element(touch *t, uint64_t address, bool writes)
 /* ---- all elements ---- */
 
 /* The element as it is; only for those that the access can reach. */
-static uint64_t contents(const touch *t, uint64_t address)
+static uint64_t contents(const vm_touch *t, uint64_t address)
 {
     uint64_t x = 0;
     memcpy(&x, (const void *)(uintptr_t)address, t->c->bytes);
     return x;
 }
 
-static uint64_t operand(const touch *t, size_t at, size_t element)
+static uint64_t operand(const vm_touch *t, size_t at, size_t element)
 {
     uint64_t x = 0;
     memcpy(&x, t->f->base + at + element * t->c->bytes, t->c->bytes);
@@ -241,9 +197,9 @@ static uint64_t operand(const touch *t, size_t at, size_t element)
 }
 
 /* Whether a write changes the element at all; an update may leave it as it is. */
-static bool changes_memory(const touch *t, uint64_t address, size_t element)
+static bool changes_memory(const vm_touch *t, uint64_t address, size_t element)
 {
-    const access_check *c = t->c;
+    const vm_access_check *c = t->c;
     uint64_t now;
     switch (t->what->op->opcode) {
     case OP_atomic_cas_tko: return contents(t, address) != operand(t, c->value, element);
@@ -257,18 +213,16 @@ static bool changes_memory(const touch *t, uint64_t address, size_t element)
 }
 
 /* A cas that finds another value only reads. */
-static bool writes_element(const touch *t, uint64_t address, size_t element)
+static bool writes_element(const vm_touch *t, uint64_t address, size_t element)
 {
     if (t->what->op->opcode != OP_atomic_cas_tko)
         return t->what->writes;
     return contents(t, address) == operand(t, t->c->compare, element);
 }
 
-typedef bool visit(touch *t, uint64_t address, size_t element);
-
 typedef struct visitor {
-    touch *t;
-    visit *each;
+    vm_touch *t;
+    vm_visit *each;
 } visitor;
 
 static bool visit_view_element(vm_frame *f, const vm_inst *inst, void *user, uint64_t address, size_t element)
@@ -279,9 +233,9 @@ static bool visit_view_element(vm_frame *f, const vm_inst *inst, void *user, uin
     return v->each(v->t, v->t->c->bytes ? address : address / 2, element);
 }
 
-static bool visit_all(touch *t, visit *each)
+bool vm_visit_all(vm_touch *t, vm_visit *each)
 {
-    const access_check *c = t->c;
+    const vm_access_check *c = t->c;
     if (c->is_view) {
         visitor v = {t, each};
         return vm_view_each(t->f, &c->head, &c->info, visit_view_element, &v);
@@ -293,7 +247,7 @@ static bool visit_all(touch *t, visit *each)
     return true;
 }
 
-static bool visit_touch(touch *t, uint64_t address, size_t element)
+static bool visit_touch(vm_touch *t, uint64_t address, size_t element)
 {
     if (!can_reach(t, address)) {
         t->traps = true;
@@ -316,7 +270,7 @@ static bool visit_touch(touch *t, uint64_t address, size_t element)
 
 /* What others see who acquire this location from now on. A release that is a store begins anew; an update adds to what
    is there, and a relaxed one leaves it (a release sequence); any other store ends it. */
-static bool visit_publish(touch *t, uint64_t address, size_t element)
+static bool visit_publish(vm_touch *t, uint64_t address, size_t element)
 {
     struct vm_check *check = t->check;
     const struct vm_check_block *block = t->f->check;
@@ -346,7 +300,7 @@ static uint64_t index_of(const vm_frame *f, const vm_tile_dim *d)
 
 /* Along the dimension that a tile of indices selects anything may be an index, unless all were promised to lie inside.
  */
-static void look_at_sparse_indices(touch *t, uint32_t i, uint64_t size)
+static void look_at_sparse_indices(vm_touch *t, uint32_t i, uint64_t size)
 {
     const vm_tile_dim *d = &t->c->info.dims[i];
     for (int64_t k = 0; k < d->extent; k++) {
@@ -362,9 +316,9 @@ static void look_at_sparse_indices(touch *t, uint32_t i, uint64_t size)
 }
 
 /* An index outside the index space means nothing, and a promise of inbounds must hold. */
-static void look_at_indices(touch *t)
+static void look_at_indices(vm_touch *t)
 {
-    const access_check *c = t->c;
+    const vm_access_check *c = t->c;
     const vm_record *record = vm_at(t->f, c->info.record);
     for (uint32_t i = 0; i < c->info.rank; i++) {
         const vm_tile_dim *d = &c->info.dims[i];
@@ -387,21 +341,21 @@ static void look_at_indices(touch *t)
 
 /* ---- one access ---- */
 
-static bool visit_only_reads(touch *t, uint64_t address, size_t element)
+static bool visit_only_reads(vm_touch *t, uint64_t address, size_t element)
 {
     return can_reach(t, address) && !writes_element(t, address, element);
 }
 
 /* A strong access that only reads, again and again, waits for something. It stays one event as long as nothing else
    came before it, or a block that waits long would fill the memory. */
-static bool is_again(touch *t)
+static bool is_again(vm_touch *t)
 {
     const vm_last *last = &t->f->check->last[t->c->number];
     return last->id && t->what->strong && (t->before == last->before || t->before == last->after)
-           && (!t->what->writes || (t->what->op->opcode == OP_atomic_cas_tko && visit_all(t, visit_only_reads)));
+           && (!t->what->writes || (t->what->op->opcode == OP_atomic_cas_tko && vm_visit_all(t, visit_only_reads)));
 }
 
-static bool begin_event(touch *t)
+static bool begin_event(vm_touch *t)
 {
     struct vm_check_block *block = t->f->check;
     vm_last *last = &block->last[t->c->number];
@@ -419,7 +373,7 @@ static bool begin_event(touch *t)
 }
 
 /* The clock of the result: what came before, what was acquired, and the event itself. */
-static void end_event(touch *t)
+static void end_event(vm_touch *t)
 {
     vm_last *last = &t->f->check->last[t->c->number];
     if (!vm_clock_has(t->after, &t->event))
@@ -428,11 +382,11 @@ static void end_event(touch *t)
     memcpy(t->f->base + t->c->token_out, &t->after, sizeof t->after);
 }
 
-static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
+const vm_inst *vm_access_run(vm_frame *f, const vm_inst *inst)
 {
-    const access_check *c = (const access_check *)inst;
+    const vm_access_check *c = (const vm_access_check *)inst;
     struct vm_check *check = f->run->check;
-    touch t = {.f = f, .c = c, .what = &f->code->check_ops[c->number], .check = check};
+    vm_touch t = {.f = f, .c = c, .what = &f->code->check_ops[c->number], .check = check};
     if (c->is_view && c->bounds)
         look_at_indices(&t);
     if (c->has_token_in)
@@ -440,255 +394,13 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
     if (c->shadow && !begin_event(&t))
         return vm_check_no_memory(f, inst);
     const bc_arena *clocks = &f->check->clocks;
-    visit_all(&t, visit_touch);
+    vm_visit_all(&t, visit_touch);
     if (c->order && !t.failed && !clocks->failed)
         end_event(&t);
     if (c->order && !t.failed && !clocks->failed && t.what->writes && !t.traps
         && (t.what->releases || check->syncs.count))
-        visit_all(&t, visit_publish);
+        vm_visit_all(&t, visit_publish);
     if (t.failed || clocks->failed || check->clocks.failed)
         return vm_check_no_memory(f, inst);
     return inst->next;
-}
-
-/* ---- compiling accesses ---- */
-
-/* The rows of an op that touches memory; 0, a row of absi, where it has none. */
-typedef struct access_rows {
-    int pointers, view, index, inbounds, mask, value, compare, mode, order, scope, token;
-} access_rows;
-
-static bool rows_of(const bc_op *op, access_rows *out)
-{
-    switch (op->opcode) {
-    case OP_load_ptr_tko:
-        *out = (access_rows){.pointers = F_load_ptr_tko_source,
-                             .mask = F_load_ptr_tko_mask,
-                             .order = F_load_ptr_tko_memory_ordering_semantics,
-                             .scope = F_load_ptr_tko_memory_scope,
-                             .token = F_load_ptr_tko_token};
-        return true;
-    case OP_store_ptr_tko:
-        *out = (access_rows){.pointers = F_store_ptr_tko_destination,
-                             .mask = F_store_ptr_tko_mask,
-                             .order = F_store_ptr_tko_memory_ordering_semantics,
-                             .scope = F_store_ptr_tko_memory_scope,
-                             .token = F_store_ptr_tko_token};
-        return true;
-    case OP_atomic_rmw_tko:
-        *out = (access_rows){.pointers = F_atomic_rmw_tko_pointers,
-                             .mask = F_atomic_rmw_tko_mask,
-                             .value = F_atomic_rmw_tko_arg,
-                             .mode = F_atomic_rmw_tko_mode,
-                             .order = F_atomic_rmw_tko_memory_ordering_semantics,
-                             .scope = F_atomic_rmw_tko_memory_scope,
-                             .token = F_atomic_rmw_tko_token};
-        return true;
-    case OP_atomic_cas_tko:
-        *out = (access_rows){.pointers = F_atomic_cas_tko_pointers,
-                             .mask = F_atomic_cas_tko_mask,
-                             .value = F_atomic_cas_tko_val,
-                             .compare = F_atomic_cas_tko_cmp,
-                             .order = F_atomic_cas_tko_memory_ordering_semantics,
-                             .scope = F_atomic_cas_tko_memory_scope,
-                             .token = F_atomic_cas_tko_token};
-        return true;
-    case OP_load_view_tko:
-        *out = (access_rows){.view = F_load_view_tko_view,
-                             .index = F_load_view_tko_index,
-                             .inbounds = F_load_view_tko_inbounds,
-                             .order = F_load_view_tko_memory_ordering_semantics,
-                             .scope = F_load_view_tko_memory_scope,
-                             .token = F_load_view_tko_token};
-        return true;
-    case OP_store_view_tko:
-        *out = (access_rows){.view = F_store_view_tko_view,
-                             .index = F_store_view_tko_index,
-                             .inbounds = F_store_view_tko_inbounds,
-                             .order = F_store_view_tko_memory_ordering_semantics,
-                             .scope = F_store_view_tko_memory_scope,
-                             .token = F_store_view_tko_token};
-        return true;
-    case OP_atomic_red_view_tko:
-        *out = (access_rows){.view = F_atomic_red_view_tko_view,
-                             .index = F_atomic_red_view_tko_index,
-                             .inbounds = F_atomic_red_view_tko_inbounds,
-                             .order = F_atomic_red_view_tko_memory_ordering_semantics,
-                             .scope = F_atomic_red_view_tko_memory_scope,
-                             .token = F_atomic_red_view_tko_token};
-        return true;
-    default: return false;
-    }
-}
-
-static vm_check_op describe(const bc_op *op, const access_rows *rows)
-{
-    uint64_t order = bc_attr_u(op, rows->order), scope = bc_attr_u(op, rows->scope);
-    bool acq_rel = order == BC_MemoryOrderingSemantics_acq_rel;
-    vm_check_op what = {.op = op,
-                        .reads = bc_info(op)->effects & BC_READS,
-                        .writes = bc_info(op)->effects & BC_WRITES,
-                        .strong = order != BC_MemoryOrderingSemantics_weak};
-    what.wide = what.strong && scope != BC_MemoryScope_tl_blk;
-    what.acquires = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_acquire);
-    what.releases = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_release);
-    return what;
-}
-
-static uint32_t add_op(vm_emit *e, const bc_op *op, const access_rows *rows)
-{
-    vm_compile *c = e->compile;
-    vm_check_op *ops = bc_grow(e->arena, c->check_ops, c->check_op_count, &c->check_op_capacity, vm_check_op);
-    if (!ops) {
-        e->failed = true;
-        return 0;
-    }
-    c->check_ops = ops;
-    ops[c->check_op_count] = describe(op, rows);
-    return c->check_op_count++;
-}
-
-static void bind_token(vm_emit *e, vm_inst *inst, size_t *field, bool *has, const bc_value *v)
-{
-    *has = v != NULL;
-    if (v)
-        vm_read(e, inst, field, v);
-}
-
-static void bind_view(vm_emit *e, access_check *c, const bc_op *op, const access_rows *rows)
-{
-    const bc_value *view = bc_operand(op, rows->view);
-    bc_range index = bc_operand_range(op, rows->index);
-    const bc_ints *promises = bc_attr_of(op, rows->inbounds)->ints;
-    c->is_view = true;
-    vm_bind_access(e, &c->head, &c->info, view, bc_operands(op) + index.first,
-                   (bc_MemoryOrderingSemantics)bc_attr_u(op, rows->order));
-    c->inbounds = promises && promises->count == index.count ? promises->ptr : NULL;
-    c->kind = c->info.kind;
-    c->bytes = c->info.bytes;
-}
-
-static void bind_pointers(vm_emit *e, access_check *c, const bc_op *op, const access_rows *rows)
-{
-    const bc_value *pointers = bc_operand(op, rows->pointers), *mask = bc_operand(op, rows->mask);
-    bc_kind kind = (bc_kind)pointers->type->elem->elem->kind;
-    c->kind = (uint8_t)kind;
-    c->bytes = (uint8_t)bc_kind_memory_bytes(kind);
-    c->n = vm_count(pointers);
-    vm_read_packed(e, &c->head, &c->pointers, pointers);
-    c->has_mask = mask != NULL;
-    if (mask)
-        vm_read_packed(e, &c->head, &c->mask, mask);
-    if (rows->value)
-        vm_read_packed(e, &c->head, &c->value, bc_operand(op, rows->value));
-    if (rows->compare)
-        vm_read_packed(e, &c->head, &c->compare, bc_operand(op, rows->compare));
-    if (rows->mode)
-        c->mode = (uint8_t)bc_attr_u(op, rows->mode);
-}
-
-static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
-{
-    uint32_t wanted = e->vm->options.checks;
-    for (unsigned i = 0; i < op->operand_count; i++)
-        if (bc_is_tile(bc_operands(op)[i]->type))
-            vm_need_packed(e, bc_operands(op)[i]);
-    access_check *c = vm_new_inst(e, op, access_run, access_check);
-    c->number = add_op(e, op, rows);
-    c->order = vm_checks_tokens(e);
-    c->shadow = c->order || (wanted & TV_CHECK_UNINIT);
-    c->bounds = (wanted & TV_CHECK_BOUNDS) != 0;
-    if (rows->view)
-        bind_view(e, c, op, rows);
-    else
-        bind_pointers(e, c, op, rows);
-    if (c->order) {
-        bind_token(e, &c->head, &c->token_in, &c->has_token_in, bc_operand(op, rows->token));
-        vm_write_token(e, &c->head, &c->token_out, vm_result(op, op->result_count - 1u));
-    }
-    vm_append(e, &c->head);
-}
-
-/* ---- open elements ---- */
-
-/* Elements of a load that lie outside a view without padding, or whose lane is masked off without a value for it (a
-   load or an atomic), may hold anything. */
-typedef struct open_check {
-    access_check access; /* what is not open */
-    size_t result, count;
-    uint8_t bytes;
-    uint64_t junk; /* pattern that open elements get */
-    size_t inside; /* scratch: a byte for each element */
-} open_check;
-
-static bool visit_inside(touch *t, uint64_t address, size_t element)
-{
-    (void)address;
-    t->f->base[((const open_check *)t->c)->inside + element] = 1;
-    return true;
-}
-
-static const vm_inst *open_run(vm_frame *f, const vm_inst *inst)
-{
-    const open_check *o = (const open_check *)inst;
-    if (!f->run->check->junk)
-        return inst->next;
-    touch t = {.f = f, .c = &o->access};
-    memset(f->base + o->inside, 0, o->count);
-    visit_all(&t, visit_inside);
-    for (size_t i = 0; i < o->count; i++)
-        if (!f->base[o->inside + i])
-            memcpy(f->base + o->result + i * o->bytes, &o->junk, o->bytes);
-    return inst->next;
-}
-
-/* Far from 0, but a number of every kind; i1 has only one other value. */
-static uint64_t junk_of(bc_kind kind)
-{
-    return kind == BC_I1                          ? 1
-           : kind == BC_I4 || kind == BC_F4E2M1FN ? 5
-           : kind == BC_TF32                      ? 0x5a5a4000u
-                                                  : 0x5a5a5a5a5a5a5a5au;
-}
-
-static bool leaves_open(const bc_op *op, const access_rows *rows)
-{
-    if (op->opcode == OP_load_view_tko)
-        return bc_operand(op, F_load_view_tko_view)->type->padding == BC_NO_PADDING;
-    if (op->opcode == OP_load_ptr_tko)
-        return bc_operand(op, rows->mask) && !bc_operand(op, F_load_ptr_tko_padding_value);
-    return op->opcode == OP_atomic_rmw_tko && bc_operand(op, rows->mask);
-}
-
-void vm_emit_open_elements(vm_emit *e, const bc_op *op)
-{
-    access_rows rows;
-    if (!(e->vm->options.checks & TV_CHECK_UNINIT) || !rows_of(op, &rows) || !leaves_open(op, &rows))
-        return;
-    const bc_value *result = vm_result(op, 0);
-    open_check *o = vm_new_inst(e, op, open_run, open_check);
-    vm_inst *inst = &o->access.head;
-    if (rows.view)
-        bind_view(e, &o->access, op, &rows);
-    else
-        bind_pointers(e, &o->access, op, &rows);
-    o->count = vm_count(result);
-    o->bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(result->type));
-    o->junk = junk_of(bc_elem_kind(result->type));
-    vm_bind(e, inst, &o->result, vm_value_of(e, result)->storage, 0, VM_UPDATE);
-    vm_bind(e, inst, &o->inside, vm_new_storage(e, o->count, e->at), 0, VM_UPDATE);
-    vm_append(e, inst);
-    e->code->opens = true;
-}
-
-void vm_emit_memory_checks(vm_emit *e, const bc_op *op)
-{
-    uint32_t wanted = e->vm->options.checks;
-    access_rows rows;
-    if (rows_of(op, &rows)) {
-        if (wanted & (TV_CHECK_BOUNDS | TV_CHECK_UNINIT | TV_CHECK_RACES | TV_CHECK_TOKENS))
-            emit_access(e, op, &rows);
-    } else if (vm_checks_tokens(e) && op->region_count == 0) {
-        vm_emit_join(e, op);
-    }
 }

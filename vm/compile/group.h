@@ -3,17 +3,7 @@
 #define TILEVM_VM_COMPILE_GROUP_H
 
 #include "vm/compile/emit.h"
-#include "vm/run/strips.h"
-#include "vm/run/view.h"
-
-/* A store of a view that takes its tile from a group, strip by strip where that is possible. */
-typedef struct vm_sink {
-    vm_inst head; /* for diagnostics: its op */
-    vm_access_info info;
-    uint32_t step;  /* that makes the tile */
-    bool stored;    /* the tile is also needed later: staging is its own storage */
-    size_t staging; /* packed, where the tile goes when it cannot go to memory strip by strip */
-} vm_sink;
+#include "vm/run/group.h"
 
 /* Runs a map on whole packed tiles: scalars, and everything when tracing. */
 typedef struct vm_map_inst {

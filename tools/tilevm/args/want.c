@@ -353,11 +353,10 @@ static bool follow_load(arg_student *s, const bc_op *op, request r)
     return from != 0;
 }
 
-static bool follow_op(arg_student *s, const bc_value *v, request r)
+/* Ops that hand the numbers of their first operand on. */
+static bool hands_on(bc_opcode opcode)
 {
-    const bc_op *op = v->op;
-    const bc_value *const *operands = (const bc_value *const *)bc_operands(op);
-    switch ((int)op->opcode) {
+    switch ((int)opcode) {
     case OP_assume:
     case OP_exti:
     case OP_trunci:
@@ -371,7 +370,18 @@ static bool follow_op(arg_student *s, const bc_value *v, request r)
     case OP_reshape:
     case OP_broadcast:
     case OP_permute:
-    case OP_extract: return follow(s, operands[0], r);
+    case OP_extract: return true;
+    default: return false;
+    }
+}
+
+static bool follow_op(arg_student *s, const bc_value *v, request r)
+{
+    const bc_op *op = v->op;
+    const bc_value *const *operands = (const bc_value *const *)bc_operands(op);
+    if (hands_on(op->opcode))
+        return follow(s, operands[0], r);
+    switch ((int)op->opcode) {
     case OP_addi: return follow_sum(s, operands[0], operands[1], r);
     case OP_subi: return follow_difference(s, operands[0], operands[1], r);
     case OP_muli: return follow_product(s, operands[0], operands[1], r);

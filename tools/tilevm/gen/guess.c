@@ -255,6 +255,15 @@ static const bc_ints *guess_ints(generator *g, uint32_t count, bool bools)
     return ints;
 }
 
+/* The number of a value that the version has; else as it was. */
+static uint64_t guess_enum(generator *g, bc_enum_id id, uint64_t number)
+{
+    const bc_enum_value *value = NULL;
+    for (unsigned tries = 0; tries < 20 && (!value || value->since > g->m->version); tries++)
+        value = bc_enum_at(id, gen_below(g, 10));
+    return value && value->since <= g->m->version ? value->number : number;
+}
+
 static void guess_attr(generator *g, bc_op *op, const bc_row *row, bc_attr *a, const bc_type *lead)
 {
     if (row->since > g->m->version || (row->arity == BC_OPTIONAL && gen_chance(g, 60)))
@@ -262,14 +271,7 @@ static void guess_attr(generator *g, bc_op *op, const bc_row *row, bc_attr *a, c
     switch ((bc_encoding)row->encoding) {
     case BC_ENC_UNIT:
     case BC_ENC_BOOL: a->u = gen_below(g, 2); break;
-    case BC_ENC_ENUM: {
-        const bc_enum_value *value = NULL;
-        for (unsigned tries = 0; tries < 20 && (!value || value->since > g->m->version); tries++)
-            value = bc_enum_at((bc_enum_id)row->enum_id, gen_below(g, 10));
-        if (value && value->since <= g->m->version)
-            a->u = value->number;
-        break;
-    }
+    case BC_ENC_ENUM: a->u = guess_enum(g, (bc_enum_id)row->enum_id, a->u); break;
     case BC_ENC_VARINT32:
     case BC_ENC_VARINT64: a->u = gen_chance(g, 70) ? gen_below(g, 3) : (uint64_t)1 << gen_below(g, 8); break;
     case BC_ENC_STRING: a->string = bc_string_add(g->m, bc_str("plain text\n"), false); break;

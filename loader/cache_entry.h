@@ -1,0 +1,25 @@
+/* What the files of the cache share: names of entries, and reading one. */
+#ifndef TILEVM_LOADER_CACHE_ENTRY_H
+#define TILEVM_LOADER_CACHE_ENTRY_H
+
+#include "loader/cache.h"
+
+#define LD_CACHE_SUFFIX ".tvk"
+#define LD_CACHE_TEMPORARY ".tmp-" /* begins the names of files that are being written */
+
+enum { LD_CACHE_NAME_DIGITS = LD_CACHE_ID - 3 }; /* of a file: all but the two of its folder */
+
+typedef struct ld_cache_name {
+    char folder[3], file[LD_CACHE_NAME_DIGITS + sizeof LD_CACHE_SUFFIX];
+} ld_cache_name;
+
+ld_cache_name ld_cache_name_of(const char *id);
+
+/* What is said of a sound entry that cannot be looked at; compared by address. */
+extern const char ld_cache_no_memory[];
+
+/* Reads an entry of a folder, to use it or just to look. Gives why it cannot be used, or NULL; a file that is not there
+   is "". */
+const char *ld_cache_read(int folder, const char *name, bool use, ld_cache_entry *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* What the checks of accesses share: memory.c runs them, access.c compiles them. */
+#ifndef TILEVM_VM_CHECK_ACCESS_H
+#define TILEVM_VM_CHECK_ACCESS_H
+
+#include "vm/check/check.h"
+#include "vm/compile/access.h"
+
+typedef struct vm_access_check {
+    vm_inst head;
+    uint32_t number; /* in vm_code.check_ops */
+    bool is_view;
+    vm_access_info info;     /* views */
+    const int64_t *inbounds; /* views: promises by dimension, or NULL */
+    size_t pointers, n;      /* pointers */
+    size_t mask;
+    bool has_mask;
+    uint8_t kind, bytes;   /* of an element in memory; bytes 0: f4 */
+    size_t value, compare; /* rmw, cas: operands */
+    uint8_t mode;          /* rmw: bc_AtomicRMWMode */
+    size_t token_in, token_out;
+    bool has_token_in;
+    bool order, shadow, bounds; /* what is wanted */
+} vm_access_check;
+
+enum { VM_MEMO = 16 };
+
+/* One execution. */
+typedef struct vm_touch {
+    vm_frame *f;
+    const vm_access_check *c;
+    const vm_check_op *what;
+    struct vm_check *check;
+    vm_event event;
+    uint32_t id;                  /* of the event */
+    const vm_clock *before;       /* what the token orders before this access */
+    const vm_clock *after;        /* that, and what was acquired */
+    const vm_clock *seen;         /* joined last into after */
+    const vm_clock *own;          /* release: what this one publishes by itself */
+    const vm_clock *old, *joined; /* the last clock that was joined with that, and the result */
+    const vm_region *region;      /* of the last element */
+    struct {
+        vm_cell from, to;
+        bool writes, valid;
+    } memo[VM_MEMO];               /* cells change alike: what became of the last ones */
+    bool told_unwritten, told_gap; /* a finding of this execution; there may be one for every element */
+    bool traps;                    /* the access itself will, at an element that it cannot reach */
+    bool failed;                   /* out of memory */
+} vm_touch;
+
+typedef bool vm_visit(vm_touch *t, uint64_t address, size_t element);
+
+/* Calls visit for every element that the access reaches, until it gives false. */
+bool vm_visit_all(vm_touch *t, vm_visit *visit);
+
+vm_handler vm_access_run;
+
+#endif
