@@ -127,7 +127,7 @@ static void emit_op(vm_emit *e, const bc_op *op)
     }
 }
 
-void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block)
+static void walk(vm_emit *e, vm_ctx *ctx, const bc_block *block)
 {
     vm_ctx *outer = e->cur;
     e->cur = ctx;
@@ -236,7 +236,7 @@ static void emit_all(vm_emit *e)
     vm_new_segment(e, preamble);
     emit_params(e);
     vm_begin_segment(e, body, NULL);
-    vm_emit_block(e, body, e->f->body);
+    walk(e, body, e->f->body);
     vm_close_groups(e, preamble);
     vm_append_to(e, preamble, vm_new_inst_bytes(e, NULL, end_run, sizeof(vm_inst)));
 }
@@ -296,6 +296,7 @@ tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, 
     e->m = vm->module;
     e->f = f;
     e->vm = vm;
+    e->walk = walk;
     e->code = code;
     e->sink = sink;
     e->arena = &code->arena;

@@ -9,15 +9,6 @@
 #include "vm/compile/compile.h"
 #include "vm/run/schedule.h"
 
-/* A global's storage; its region stands in vm->regions. */
-typedef struct vm_global {
-    const bc_global *global;
-    void *memory; /* as the allocator gave it */
-    size_t held;
-    unsigned char *start;
-    size_t bytes;
-} vm_global;
-
 typedef struct vm_entry {
     const bc_function *function;
     vm_code code;
@@ -98,14 +89,6 @@ static tv_status make_globals(tv_vm *vm, tv_sink sink)
         TV_TRY(make_global(vm, &vm->globals[i], sink));
     }
     return TV_OK;
-}
-
-uint64_t vm_global_address(const tv_vm *vm, const bc_string *name)
-{
-    for (size_t i = 0; i < vm->global_count; i++)
-        if (bc_str_eq(vm->globals[i].global->name->s, name->s))
-            return (uintptr_t)vm->globals[i].start;
-    return 0;
 }
 
 bool tv_vm_global(const tv_vm *vm, const char *name, void **out_ptr, size_t *out_size)

@@ -26,8 +26,11 @@ tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, 
 
 /* A new piece of code inside parent; its header is set when the instruction that enters it is appended. */
 vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch);
-/* Emits the ops of a block into ctx. */
-void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block);
+/* Emits the ops of a block into ctx. The walk over ops lies above the hooks, which come back to it by this. */
+static inline void vm_emit_block(vm_emit *e, vm_ctx *ctx, const bc_block *block)
+{
+    e->walk(e, ctx, block);
+}
 
 /* Ops from here on in ctx are counted in a new segment; begin also appends the instruction that counts. op: what runs
    the piece, named when the run stops there; NULL: the entry. */

@@ -96,6 +96,7 @@ struct vm_emit {
     struct vm_region_state *region; /* innermost one being emitted */
     bool leaves;                    /* a break, continue or return was emitted since this was last cleared */
     unsigned quiet;                 /* in a body that runs once per element: no trace */
+    void (*walk)(vm_emit *e, vm_ctx *ctx, const bc_block *block);
     struct vm_compile *compile;
     struct vm_plan *plan;
     struct vm_storages *storages;

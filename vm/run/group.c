@@ -1,5 +1,5 @@
-/* A group of element-wise ops while it runs: strip by strip, its stores at once into memory where that disturbs
- * nothing. */
+/* A group of element-wise ops while it runs, strip by strip. Its stores go into memory at once where that disturbs
+   nothing. */
 #include "vm/run/group.h"
 
 #include "vm/run/schedule.h"

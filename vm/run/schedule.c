@@ -171,6 +171,14 @@ void vm_release_allocas(vm_frame *f, const vm_held *until)
     }
 }
 
+uint64_t vm_global_address(const tv_vm *vm, const bc_string *name)
+{
+    for (size_t i = 0; i < vm->global_count; i++)
+        if (bc_str_eq(vm->globals[i].global->name->s, name->s))
+            return (uintptr_t)vm->globals[i].start;
+    return 0;
+}
+
 /* ---- the order of blocks ---- */
 
 static uint64_t mix(uint64_t x)

@@ -18,6 +18,15 @@ typedef struct vm_stop {
     char message[512];
 } vm_stop;
 
+/* A global's storage; its region stands in vm->regions. */
+typedef struct vm_global {
+    const bc_global *global;
+    void *memory; /* as the allocator gave it */
+    size_t held;
+    unsigned char *start;
+    size_t bytes;
+} vm_global;
+
 struct tv_vm {
     const bc_module *module;
     tv_vm_options options;
@@ -27,7 +36,7 @@ struct tv_vm {
     const vm_kernels *kernels;
     vm_regions regions; /* buffers and globals */
     vm_arrays arrays;   /* described by the caller */
-    struct vm_global *globals;
+    vm_global *globals;
     struct vm_entry *entries; /* compiled */
     size_t global_count, entry_count;
     size_t memory_limit;
