@@ -5,6 +5,7 @@
 #include "bytecode/print/print.h"
 #include "bytecode/verify/hints.h"
 #include "codegen/assign.h"
+#include "codegen/budget.h"
 #include "codegen/call.h"
 #include "codegen/facts.h"
 #include "codegen/groups.h"
@@ -128,65 +129,6 @@ static bool arrays_are_apart(const bc_module *m, const bc_function *f)
     }
     tv_signature_close(signature);
     return apart;
-}
-
-/* ---- warps ---- */
-
-/* Logarithms: the elements of the largest tile that is kept in registers; of a strip of a larger one, and its warps. */
-#ifdef TV_SMALL_STRIPS /* tests: tiles of any size go in strips */
-enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
-#else
-enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
-#endif
-
-/* Warps for a block, as bits: enough that a thread holds at most some 64 elements of the largest tile, 32 where tiles
-   are reduced (on four warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192); where
-   matrices are multiplied up to 128, because larger parts of the product for a warp mean fewer reads of shared memory
-   for each mma. Tiles of more than 128 elements a thread go in strips of 32 (codegen/strips.h), as do those of 128 that
-   a kernel without loops and reductions passes through once; products keep theirs in registers. */
-static uint32_t warps_that_suit(const ct_func *f, uint32_t *out_strip_bits, uint32_t *out_most, uint32_t *out_product)
-{
-    uint32_t most = 0, product = 0;
-    bool multiplies = false, reduces = false, once = true; /* no element is wanted later on */
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
-        reduces = reduces || op->opcode == OP_reduce;
-        once = once && !bc_is_loop(op->opcode) && !reduces;
-        for (unsigned i = 0; i < op->result_count; i++)
-            if (bc_is_tile(ct_results(op)[i].type)) {
-                cg_shape s = cg_shape_of(ct_results(op)[i].type);
-                if (cg_is_loaded_operand(&ct_results(op)[i]))
-                    continue;
-                most = s.tile_bits > most ? s.tile_bits : most;
-                multiplies = multiplies || cg_is_product(op);
-                if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && s.tile_bits > product)
-                    product = s.tile_bits;
-            }
-    }
-    *out_most = most;
-    *out_product = product;
-    *out_strip_bits = most + once > MOST_IN_REGISTERS && !multiplies ? most - STRIP_ELEMENTS : 0;
-    if (*out_strip_bits)
-        return *out_strip_bits + STRIP_WARPS;
-    uint32_t chain = product ? cg_mma_chain_warps(f) : 0;
-    if (chain && product == most)
-        return chain;
-    if (product >= 13 && product == most)
-        return product >= 15 ? 3 : 2;
-    return most >= (reduces ? 13 : 14) ? 3 : most >= 7 ? 2 : most >= 6 ? 1 : 0;
-}
-
-/* The hint goes first, unless tiles go in strips, or a thread would have too many elements of one. Versions before 13.5
-   know 4 and 8 warps only and bring other numbers there. */
-static uint32_t choose_warps(const cg_func *c, uint32_t *out_strip_bits)
-{
-    enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
-    uint32_t most, product, suiting = warps_that_suit(c->ir, out_strip_bits, &most, &product);
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
-    if (hint && c->m->version < BC_13_5)
-        hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
-    uint32_t warps = (uint32_t)tv_trailing_zeros((uint32_t)hint | 64);
-    uint32_t limit = CG_LANE_BITS + warps + (product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
-    return !hint || *out_strip_bits || most > limit ? suiting : warps;
 }
 
 /* ---- one kernel ---- */
@@ -318,9 +260,9 @@ static tv_status compile_function(cg_func *c, const cg_watch *watch, bc_text *ou
         bc_arena_release(&c->arena);
         return c->status = TV_NO_MEMORY;
     }
-    uint32_t strip_bits;
-    c->warp_bits = choose_warps(c, &strip_bits);
-    cg_strips_begin(c, strip_bits);
+    cg_warps warps = cg_choose_warps(c);
+    c->warp_bits = warps.bits;
+    cg_strips_begin(c, warps.strip_bits);
     c->params_apart = arrays_are_apart(c->m, c->f);
     cg_run_passes(c, watch);
     cg_strips_end(c);

@@ -36,15 +36,15 @@ static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, ui
     return op;
 }
 
-static void put_copy(const expansion *x, const cg_ring_load *load, uint32_t part, ct_map *map, ct_value *whether,
-                     ct_op *place)
+static ct_op *put_copy(const expansion *x, const cg_ring_load *load, uint32_t part, ct_map *map, ct_value *whether,
+                       ct_op *place)
 {
     uint32_t count = load->op->from->operand_count;
     ct_op *op = new_op(x, CT_copy, load->op, count + 2, 0);
     cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
     if (!op || !copy) {
         cg_no_memory(x->c);
-        return;
+        return NULL;
     }
     *copy = (cg_ring_copy){.load = load, .part = part};
     op->detail = copy;
@@ -55,6 +55,19 @@ static void put_copy(const expansion *x, const cg_ring_load *load, uint32_t part
     ct_set_operand(op, count, x->value);
     ct_set_operand(op, count + 1, whether);
     ct_insert_before(op, place);
+    return op;
+}
+
+/* In the loop, where a slot has all of a tile, cursors say where to copy from. */
+static void put_cursor(const expansion *x, ct_op *copy, const ct_value *counter)
+{
+    ct_op *first = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), x->ring->slots - 1);
+    if (!first) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_insert_before(first, x->loop);
+    cg_ring_put_cursor(x->c, copy, x->loop, counter, &first->results[0]);
 }
 
 /* The copies of part `part` of the iteration n after the one of `start`. */
@@ -77,8 +90,11 @@ static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t
             }
             ct_insert_before(copy, place);
         }
-    for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++)
-        put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
+    for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
+        ct_op *copy = put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
+        if (copy && copy->block == x->body && !x->ring->parts)
+            put_cursor(x, copy, &later->results[0]);
+    }
     cg_ring_put(x->c, CT_commit, x->value, place);
 }
 

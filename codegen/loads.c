@@ -154,15 +154,6 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
 
 /* ---- loops ---- */
 
-/* Does every iteration come by what stands in the body itself? */
-static bool is_straight(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_continue && op->block != body)
-            return false;
-    return true;
-}
-
 /* The first product of the body that wgmma computes; NULL: none. */
 static ct_op *first_async(cg_func *c, const ct_block *body)
 {
@@ -186,7 +177,7 @@ static bool has_products(const ct_block *body)
 static ct_op *only_product(const candidate *k)
 {
     ct_op *found = NULL;
-    if (k->ring->async || !is_straight(k->body) || k->ring->load_count != 2)
+    if (k->ring->async || !cg_is_straight(k->body) || k->ring->load_count != 2)
         return NULL;
     for (ct_op *op = k->body->first; op; op = ct_next_op(op, k->body))
         if (cg_is_product(op)) {
@@ -322,7 +313,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
         return;
     ct_op *product = first_async(c, p.body);
     p.ring->async = product;
-    p.ring->behind = product && is_straight(p.body) ? product : NULL;
+    p.ring->behind = product && cg_is_straight(p.body) ? product : NULL;
     cg_ring_place_loads(p.ring);
     take_parts(&p);
     if (choose_slots(&p, others, is_inner))

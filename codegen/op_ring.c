@@ -103,6 +103,22 @@ void cg_lower_later(cg_func *c, const ct_op *op)
     cg_set(c, cg_result(op, 1), &regs[1]);
 }
 
+void cg_assign_cursor(cg_func *c, const ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    cg_want(c, op->operands[op->operand_count - 1], &scalar);
+}
+
+void cg_lower_cursor(cg_func *c, const ct_op *op)
+{
+    cg_ring_cursor *cursor = op->detail;
+    const ct_value *step = op->operands[op->operand_count - 1];
+    cg_view_op v = cg_view_op_of(op);
+    v.in_turn = true;
+    cg_val count = cg_to_b64(c, bc_elem_kind(step->type), true, cg_scalar(c, step));
+    cg_view_cursor(c, &v, &cursor->load->layout, cg_chunk_bits(v.tile_type), cursor->dim, count, &cursor->at);
+}
+
 typedef struct copying {
     const cg_ring_load *load;
     cg_val base, valid;
@@ -144,7 +160,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     const cg_ring_copy *copy = op->detail;
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     cg_view_op v = cg_view_op_of(op);
-    v.in_turn = ring->by_groups;
+    v.in_turn = ring->by_groups || copy->cursor;
+    v.cursor = copy->cursor ? &copy->cursor->at : NULL;
     copying k = {.load = copy->load,
                  .base = cg_new(c, CG_B32),
                  .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
@@ -154,6 +171,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;
     cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, copy->load->offset);
     cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, &k, copy_part);
+    if (copy->cursor)
+        cg_cursor_advance(c, &copy->cursor->at);
 }
 
 void cg_assign_commit(cg_func *c, const ct_op *op)

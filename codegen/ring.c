@@ -52,6 +52,54 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
     }
 }
 
+bool cg_is_straight(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op->block != body)
+            return false;
+    return true;
+}
+
+/* The dimension of the copy's view along which the index is `counter`; UINT32_MAX: more than that changes in the loop.
+ */
+static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_value *counter)
+{
+    cg_view_op v = cg_view_op_of(copy);
+    const cg_view *tensor = v.view->view;
+    uint32_t dim = UINT32_MAX;
+    bool even = v.view->type->kind != BC_GATHER_SCATTER_VIEW && tensor->maker
+                && !ct_is_inside(tensor->maker->block, body);
+    for (uint32_t i = 0; even && i < v.index_count; i++) {
+        bool moves = v.index[i] == counter;
+        even = moves ? dim == UINT32_MAX : !ct_is_inside(v.index[i]->block, body);
+        dim = moves ? i : dim;
+    }
+    return even ? dim : UINT32_MAX;
+}
+
+void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first)
+{
+    const ct_block *body = loop->regions[0];
+    cg_ring_copy *detail = copy->detail;
+    uint32_t dim = moving_dim(copy, body, counter), count = copy->from->operand_count + 1u;
+    if (dim == UINT32_MAX || copy->block != body || !cg_is_straight(body))
+        return;
+    cg_ring_cursor *cursor = bc_new(c->ir->arena, cg_ring_cursor, 1);
+    ct_op *op = ct_op_new(c->ir, CT_cursor, copy, count + 1, 1);
+    if (!cursor || !op) {
+        cg_no_memory(c);
+        return;
+    }
+    *cursor = (cg_ring_cursor){.load = detail->load, .dim = dim};
+    op->detail = cursor;
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, copy->operands[i] == counter ? first : copy->operands[i]);
+    ct_set_operand(op, count, loop->operands[2]);
+    op->results[0].type = &ct_own_type;
+    ct_insert_before(op, loop);
+    detail->cursor = cursor;
+}
+
 void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
 {
     const ct_block *body = loop->regions[0];

@@ -46,10 +46,18 @@ static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
     return op->result_count && op->results[0].id < ring->known && ring->in_slice[op->results[0].id];
 }
 
+/* The detail of a `cursor`: of a load whose index along tile dimension `dim` is a loop's counter. */
+typedef struct cg_ring_cursor {
+    const cg_ring_load *load;
+    uint32_t dim;
+    cg_cursor at; /* as lowered */
+} cg_ring_cursor;
+
 /* The detail of a `copy`. */
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;
+    cg_ring_cursor *cursor; /* that says where to copy from; NULL: the index does */
 } cg_ring_copy;
 
 /* The detail of a `later`: so many iterations. */
@@ -82,6 +90,11 @@ void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 /* The loads become what lies in the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
+/* A cursor for the copy, which every iteration of the loop comes by, in front of the loop, where the index along one
+   dimension is `counter` and all else is made before the loop. It is `first` in the first iteration. */
+void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
+/* Does every iteration come by what stands in the body itself? */
+bool cg_is_straight(const ct_block *body);
 /* A release wherever an iteration of the loop ends. */
 void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring);
 /* The counter of the loop n iterations after the one of `start`, and whether there is one; in no block. NULL: no

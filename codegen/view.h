@@ -2,7 +2,10 @@
 #ifndef TILEVM_CODEGEN_VIEW_H
 #define TILEVM_CODEGEN_VIEW_H
 
+#include "codegen/facts.h"
 #include "codegen/memory.h"
+
+enum { CG_VIEW_DIMS = 64 };
 
 typedef struct cg_view {
     const bc_type *tensor;    /* a tensor_view */
@@ -18,6 +21,13 @@ typedef struct cg_view {
 /* Gives every view value its view. False: out of memory. */
 bool cg_find_views(ct_func *f);
 
+/* Where the tile of a load lies whose index moves on evenly: 64 bits. */
+typedef struct cg_cursor {
+    cg_val address;            /* of the thread's first element; the register changes */
+    cg_val advance;            /* bytes to the next tile */
+    cg_val unit[CG_VIEW_DIMS]; /* bytes to what the thread reaches next along each tile dimension */
+} cg_cursor;
+
 /* What an op that moves a tile through a view has. */
 typedef struct cg_view_op {
     const ct_value *view, *tile; /* tile: the value stored, the result of a load */
@@ -26,7 +36,8 @@ typedef struct cg_view_op {
     uint32_t index_count;
     const bc_ints *inbounds;
     bool in_turn; /* an address is made from the one before, in few instructions and registers, which takes longer */
-    bool owned;   /* only the owners of elements take part: writes, ordered loads */
+    const cg_cursor *cursor; /* that has the address; NULL: it follows from the index. in_turn */
+    bool owned;              /* only the owners of elements take part: writes, ordered loads */
 } cg_view_op;
 
 cg_view_op cg_view_op_of(const ct_op *op);
@@ -54,6 +65,31 @@ cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 /* A remark on how the tile, in layout l, reaches memory by accesses of at most 2^most_bits elements. */
 void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
 
+/* ---- what codegen/view_parts.c asks codegen/view.c ---- */
+
+/* The tensor dimension that tile dimension t walks. */
+uint32_t cg_view_dim(const bc_type *view, uint32_t t);
+/* The steps of the index in coordinates: a tile's size, or the view's own stride. */
+int64_t cg_view_step(const bc_type *view, uint32_t t);
+/* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the
+   tile. */
+bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range);
+/* The tensor's size along tile dimension t; false: not known to lie below 2^32. */
+bool cg_view_extent(const cg_view_op *v, uint32_t t, cg_range *out_range);
+/* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
+bool cg_view_may_leave(const cg_view_op *v, uint32_t t);
+/* Elements of half a byte. */
+bool cg_view_is_half(const cg_view_op *v);
+/* How long accesses are, as bits of elements along dimension `fast`. */
+typedef struct cg_view_lengths {
+    uint32_t fast;
+    uint32_t inside, edge; /* where the tile is known to lie inside the tensor; where it may not */
+    const char *limit;     /* what keeps `inside` from the widest access; NULL: nothing */
+} cg_view_lengths;
+cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
+
+/* ---- reaching it (codegen/view_parts.c) ---- */
+
 /* One vector of the tile as the op moves it. */
 typedef struct cg_tile_part {
     uint32_t count;              /* elements */
@@ -70,5 +106,12 @@ typedef void cg_part_fn(cg_func *c, void *user, const cg_tile_part *part);
    hold what either branch left. NULL: there are none. */
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
                    cg_part_fn *found);
+
+/* The cursor of a load, in layout l, whose index along tile dimension t grows by `count` (64 bits) with each tile: for
+   the tile that v names. v->in_turn. */
+void cg_view_cursor(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, uint32_t t, cg_val count,
+                    cg_cursor *out);
+/* On to the next tile. */
+void cg_cursor_advance(cg_func *c, const cg_cursor *cursor);
 
 #endif
