@@ -1,6 +1,9 @@
 #include "codegen/budget.h"
 
+#include <assert.h>
+
 #include "bytecode/verify/hints.h"
+#include "codegen/groups.h"
 #include "codegen/mma.h"
 
 /* ---- warps ---- */
@@ -110,30 +113,35 @@ cg_warps cg_choose_warps(const cg_func *c)
 
 /* ---- groups ---- */
 
-typedef enum how_many { ONE, CHAIN } how_many;
 typedef enum where { ANY, YES, NO } where;
 
 typedef struct row {
     cg_group_budget budget;
     uint32_t consumers;
-    how_many products;
+    cg_group_kind kind;
     int64_t rows, least_columns, most_columns;
     where persistent;
 } row;
 
+/* What consumers take, producers have to give: else a block waits for ever. */
+#define GROUPS(consumers, kind, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
+    static_assert(!(launched)                                                                               \
+                      || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                               \
+                             <= ((consumers) + CG_PRODUCER_THREADS) * (launched),                           \
+                  "more registers than the block was launched with");
+#include "codegen/budget.def"
+
 static const row group_rows[] = {
-#define GROUPS(consumers, products, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
-    {{blocks, slots, launched, own, others, why}, consumers, products, rows, columns, most, persistent},
+#define GROUPS(consumers, kind, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
+    {{blocks, slots, launched, own, others, why}, consumers, CG_##kind, rows, columns, most, persistent},
 #include "codegen/budget.def"
 };
 
 static bool fits(const row *r, const cg_group_work *w)
 {
-    bool is_chain = w->products > 1;
-    return r->consumers == w->consumers && is_chain == (r->products == CHAIN) && w->rows >= r->rows
-           && w->columns >= r->least_columns && w->columns <= r->most_columns
-           && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
-           && (!is_chain || 2 * w->rows <= w->consumers); /* each row in one warp */
+    return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
+           && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
+           && (r->kind != CG_CHAIN || 2 * w->rows <= w->consumers); /* each row in one warp */
 }
 
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks)

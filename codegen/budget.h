@@ -13,11 +13,19 @@ typedef struct cg_warps {
 /* Before any pass. */
 cg_warps cg_choose_warps(const cg_func *c);
 
+typedef enum cg_group_kind {
+    CG_ONE,    /* one product in a loop */
+    CG_CHAIN,  /* several, one of which takes what another led to */
+    CG_TURNED, /* transposed ones, whose left operands go by registers (codegen/op_mma_turned.c) */
+    CG_PUT     /* the same; and producers round what they bring, in their registers */
+} cg_group_kind;
+
 /* What loops multiply, for groups of warps (codegen/groups.h). */
 typedef struct cg_group_work {
-    uint32_t consumers, products; /* threads; products, each with loads of its own */
-    int64_t rows, columns;        /* of the first product; of the widest one */
-    bool is_persistent;           /* the loops stand in another one */
+    uint32_t consumers; /* threads */
+    cg_group_kind kind;
+    int64_t rows, columns; /* of the first product; of the widest one */
+    bool is_persistent;    /* the loops stand in another one */
 } cg_group_work;
 
 /* A row of codegen/budget.def. */

@@ -56,6 +56,10 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%sin flight", out->len ? ", " : "");
     if (op->in_place)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
+    if (op->turned)
+        bc_text_printf(out, "%stransposed", out->len ? ", " : "");
+    if (op->direct)
+        bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
 }
 
 static void say_op(void *user, const ct_op *op, bc_text *out)

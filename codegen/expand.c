@@ -26,6 +26,7 @@ typedef struct expansion {
     ct_block *body;
     cg_ring *ring;
     ct_value *value; /* the ring */
+    ct_op *ahead;    /* in front of the loop: the counter of the first copy in it; NULL: not there yet */
 } expansion;
 
 static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, uint32_t operands, uint32_t results)
@@ -59,19 +60,21 @@ static ct_op *put_copy(const expansion *x, const cg_ring_load *load, uint32_t pa
 }
 
 /* In the loop, where a slot has all of a tile, cursors say where to copy from. */
-static void put_cursor(const expansion *x, ct_op *copy, const ct_value *counter)
+static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
 {
-    ct_op *first = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), x->ring->slots - 1);
-    if (!first) {
-        cg_no_memory(x->c);
-        return;
+    if (!x->ahead) {
+        x->ahead = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), x->ring->slots - 1);
+        if (!x->ahead) {
+            cg_no_memory(x->c);
+            return;
+        }
+        ct_insert_before(x->ahead, x->loop);
     }
-    ct_insert_before(first, x->loop);
-    cg_ring_put_cursor(x->c, copy, x->loop, counter, &first->results[0]);
+    cg_ring_put_cursor(x->c, copy, x->loop, counter, &x->ahead->results[0]);
 }
 
 /* The copies of part `part` of the iteration n after the one of `start`. */
-static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
+static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
 {
     ct_map map;
     ct_op *later = cg_later_new(x->c, x->loop, start, n);
@@ -99,7 +102,7 @@ static void put_copies(const expansion *x, ct_value *start, uint32_t n, uint32_t
 }
 
 /* Parts are numbered through the iterations: part s of those from `start` on. */
-static void put_part(const expansion *x, ct_value *start, uint32_t s, ct_op *place)
+static void put_part(expansion *x, ct_value *start, uint32_t s, ct_op *place)
 {
     put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
 }
@@ -107,7 +110,7 @@ static void put_part(const expansion *x, ct_value *start, uint32_t s, ct_op *pla
 /* ---- products ---- */
 
 /* One product becomes one for each part, which add up. */
-static void split_product(const expansion *x)
+static void split_product(expansion *x)
 {
     ct_op *product = x->ring->product;
     for (uint32_t part = 0; part < 1u << x->ring->parts && !x->c->failed; part++) {
@@ -133,7 +136,7 @@ static void split_product(const expansion *x)
 
 /* ---- loops ---- */
 
-static void fill_body(const expansion *x)
+static void fill_body(expansion *x)
 {
     ct_op *place = x->body->first;
     if (x->ring->parts) {

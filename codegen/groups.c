@@ -18,7 +18,7 @@ enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last,
 
 static bool is_copy(const ct_op *op)
 {
-    return op->opcode == CT_copy || op->opcode == CT_acquire || op->opcode == CT_commit;
+    return op->opcode == CT_copy || op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put;
 }
 
 /* What each group may compute for itself, without the threads of the other. */
@@ -26,37 +26,36 @@ static bool in_both(const ct_op *op)
 {
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return is_copy(op) || cg_is_map(op->opcode) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+    return is_copy(op) || cg_is_for_put(op) || cg_is_map(op->opcode) || bc_op_in(op->opcode, alone)
+           || op->opcode == OP_broadcast || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
-/* A load becomes a copy into the ring. */
-static void copy_load(const cg_splitting *x, ct_op *op, const cg_ring_load *load, ct_value *ring)
-{
-    cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
-    if (!copy || !ct_add_operands(x->f, op, &ring, 1)) {
-        cg_no_memory(x->c);
-        return;
-    }
-    *copy = (cg_ring_copy){.load = load};
-    op->opcode = CT_copy;
-    op->detail = copy;
-}
-
-/* In the producers' program: an acquire, all copies of a ring, a commit. */
+/* In the producers' program: an acquire, all copies of a ring, a commit. What is put is loaded while the slot is
+   awaited and stands behind the copies, so that they are started before. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 {
     const ct_op *original = p->loop->regions[0]->first;
-    uint32_t done = 0;
+    ct_op *put = NULL;
+    uint32_t done = 0, what = 0;
+    bool has_slot = false;
     for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
         if (op->from != original->from || op->opcode == CT_acquire || op->opcode == CT_commit)
             continue; /* put there for another ring */
         if (original == p->loads[done]) {
-            copy_load(x, op, &p->ring->loads[done], p->value);
-            if (done == 0)
-                cg_ring_put(x->c, CT_acquire, p->value, op);
-            if (++done == p->ring->load_count)
+            if (cg_is_put(p->product, p->loads[done])) {
+                put = op;
+                what = done;
+            } else {
+                if (!has_slot)
+                    cg_ring_put(x->c, CT_acquire, p->value, op);
+                has_slot = true;
+                cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
+            }
+            if (++done == p->ring->load_count) {
                 cg_ring_put_behind(x->c, CT_commit, p->value, op);
+                if (put)
+                    cg_ring_put_load(x->c, put, &p->ring->loads[what], p->value, op);
+            }
         }
         original = original->next;
     }
@@ -65,7 +64,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 /* The same of a load before loops. */
 static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
 {
-    copy_load(x, kept->copy, &kept->ring->loads[0], kept->value);
+    cg_ring_copy_load(x->c, kept->copy, &kept->ring->loads[0], kept->value);
     cg_ring_put(x->c, CT_acquire, kept->value, kept->copy);
     cg_ring_put_behind(x->c, CT_commit, kept->value, kept->copy);
 }
@@ -197,6 +196,12 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        p->ring->puts = p->ring->puts || cg_is_put(p->product, p->loads[i]);
+    if (p->product->turned) {
+        p->ring->product = p->product;
+        cg_take_roundings(p->product);
+    }
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->product);
@@ -291,11 +296,11 @@ static void wrap(cg_splitting *x, ct_block *producers)
     x->c->groups = detail;
 }
 
-static void split(cg_splitting *x)
+static bool split(cg_splitting *x)
 {
     ct_block *producers = make_rings(x) ? make_producers(x) : NULL;
     if (!producers)
-        return;
+        return false;
     for (uint32_t i = 0; i < x->ring_count; i++)
         spread_copies(x->rings[i]->detail);
     put_cursors(x);
@@ -306,14 +311,15 @@ static void split(cg_splitting *x)
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);
+    return true;
 }
 
 void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
     uint32_t warps = cg_real_warp_bits(c);
-    if (!c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x))
-        split(&x);
+    if (c->strip_bits || (warps != 2 && warps != 3) || !cg_groups_find(&x) || !split(&x))
+        cg_loads_straight(c);
 }
 
 void cg_dump_groups(cg_func *c, bc_text *out)

@@ -18,22 +18,6 @@ static ct_op *taker_of(const ct_value *tile)
     return found;
 }
 
-static bool is_same_load(const cg_ring_load *a, const cg_ring_load *b)
-{
-    const cg_stage *s = &a->stage, *t = &b->stage;
-    return a->fast == b->fast && a->feed == b->feed && cg_layout_equal(&a->layout, &b->layout) && s->rows == t->rows
-           && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes && s->left_out == t->left_out
-           && s->flipped == t->flipped;
-}
-
-static bool is_same_ring(const cg_ring *a, const cg_ring *b)
-{
-    bool same = a->load_count == b->load_count;
-    for (uint32_t i = 0; same && i < a->load_count; i++)
-        same = is_same_load(&a->loads[i], &b->loads[i]);
-    return same;
-}
-
 /* A ring of an earlier loop that would do, which no place of this loop has taken. */
 static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
 {
@@ -42,7 +26,7 @@ static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
         bool taken = false;
         for (uint32_t k = first; k < which; k++)
             taken = taken || x->places[k].ring == x->places[i].ring;
-        if (!taken && x->places[i].is_first && is_same_ring(x->places[i].ring, p->ring)) {
+        if (!taken && x->places[i].is_first && cg_ring_is_like(x->places[i].ring, p->ring)) {
             p->ring = x->places[i].ring;
             p->is_first = false;
         }
@@ -163,17 +147,30 @@ static bool is_in_loop(const ct_op *op)
 
 static bool are_fed(const cg_splitting *x)
 {
+    bool turned = x->places[0].product->turned;
     for (uint32_t i = 0; i < x->count; i++)
-        if (!is_fed(&x->places[i]))
+        if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
             return false;
     return true;
+}
+
+/* Do producers bring a tile there through their registers? */
+static bool has_puts(const cg_ring_place *p)
+{
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        if (cg_is_put(p->product, p->loads[i]))
+            return true;
+    return false;
 }
 
 static cg_group_work work_of(const cg_splitting *x)
 {
     const bc_type *first = x->places[0].product->results[0].type;
     cg_group_work work = {.consumers = cg_threads(x->c),
-                          .products = x->count,
+                          .kind = has_puts(&x->places[0])        ? CG_PUT
+                                  : x->places[0].product->turned ? CG_TURNED
+                                  : x->count > 1                 ? CG_CHAIN
+                                                                 : CG_ONE,
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = is_in_loop(x->places[0].loop)};
     for (uint32_t i = 0; i < x->count; i++) {

@@ -152,6 +152,66 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
     return NULL;
 }
 
+/* All loads of the body; true: some stay where they are. */
+static bool find_loads(candidate *p, bool tell)
+{
+    bool others = false;
+    p->ring->load_count = 0;
+    for (ct_op *op = p->body->first; op; op = op->next) {
+        if (op->opcode != OP_load_view_tko || p->ring->load_count == CG_RING_LOADS)
+            continue;
+        const char *why = obstacle(p, op, &p->ring->loads[p->ring->load_count]);
+        if (why && tell)
+            cg_remark(p->c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+        p->ring->load_count += !why;
+        others = others || why;
+    }
+    return others;
+}
+
+/* ---- products of bytes and tf32 ---- */
+
+static const cg_ring_load *ring_load_of(const cg_ring *ring, const ct_value *operand)
+{
+    const ct_op *op = cg_stage_source(operand)->op;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        if (ring->loads[i].op == op)
+            return &ring->loads[i];
+    return NULL;
+}
+
+/* Do both of its operands run ahead, and can wgmma read A, and B unless it is turned, as they lie then? */
+static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
+{
+    find_loads(p, false);
+    const cg_ring_load *left = ring_load_of(p->ring, op->operands[0]), *right = ring_load_of(p->ring, op->operands[1]);
+    return left && right && cg_wgmma_reads(product, true, &left->stage)
+           && (op->turned || cg_wgmma_reads(product, false, &right->stage));
+}
+
+/* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
+   contiguous in B, or elements are still to be rounded. */
+static void choose_wgmma(candidate *p)
+{
+    ct_op *found = NULL;
+    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body))
+        if (cg_is_product(op)) {
+            if (found || op->block != p->body)
+                return;
+            found = op;
+        }
+    cg_product product = cg_product_of(p->c, found);
+    if (!cg_wgmma_takes(p->c, found, &product))
+        return;
+    found->direct = true;
+    if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
+        return;
+    found->direct = false;
+    cg_set_turned(found, cg_may_turn(p->c, found, &product));
+    if (found->turned && !is_fed(p, found, &product))
+        cg_set_turned(found, false);
+}
+
 /* ---- loops ---- */
 
 /* The first product of the body that wgmma computes; NULL: none. */
@@ -291,7 +351,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
 
 /* ---- the pass ---- */
 
-static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
+static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
     candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
     if (!p.ring || !(p.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
@@ -299,16 +359,9 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
         return;
     }
     p.ring->known = c->ir->value_count;
-    bool others = false;
-    for (ct_op *op = p.body->first; op; op = op->next) {
-        if (op->opcode != OP_load_view_tko || p.ring->load_count == CG_RING_LOADS)
-            continue;
-        const char *why = obstacle(&p, op, &p.ring->loads[p.ring->load_count]);
-        if (why)
-            cg_remark(c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
-        p.ring->load_count += !why;
-        others = others || why;
-    }
+    if (may_turn)
+        choose_wgmma(&p);
+    bool others = find_loads(&p, true);
     if (!p.ring->load_count)
         return;
     ct_op *product = first_async(c, p.body);
@@ -318,6 +371,10 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner)
     take_parts(&p);
     if (choose_slots(&p, others, is_inner))
         loop->detail = p.ring;
+    else if (product) {
+        cg_set_turned(product, false);
+        product->direct = false;
+    }
 }
 
 /* Is the op in a loop with a ring? */
@@ -333,7 +390,19 @@ void cg_pass_loads(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
         if (op->opcode == OP_for && has_products(op->regions[0]))
-            look_at_loop(c, op, is_in_ring(op));
+            look_at_loop(c, op, is_in_ring(op), true);
+}
+
+void cg_loads_straight(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        ct_op *product = op->opcode == OP_for && op->detail ? cg_turned_product(op->regions[0]) : NULL;
+        if (!product)
+            continue;
+        cg_set_turned(product, false);
+        op->detail = NULL;
+        look_at_loop(c, op, is_in_ring(op), false);
+    }
 }
 
 void cg_dump_loads(cg_func *c, bc_text *out)

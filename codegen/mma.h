@@ -39,6 +39,7 @@ typedef struct cg_product {
     bool chained;              /* its left operand comes from another product, or its result goes to one */
     bool pairs;                /* bytes of B come by pairs of columns */
     bool async;                /* wgmma fits: four warps to 64 rows */
+    bool turned;               /* so it does, transposed (codegen/op_mma_turned.c) */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
     const cg_val
         *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
@@ -125,6 +126,49 @@ void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *o
 bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
 /* The product by wgmma: acc holds the accumulator, then the result. */
 void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
+/* Does wgmma multiply such elements of 8 bits, or tf32? */
+bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
+/* Its shape, with 2^n columns, and types; turned: those of B come first. NULL: no memory. */
+const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
+/* Does the operand, whose rows lie along K, lie in the stage as it reads it? */
+bool cg_wgmma_reads(const cg_product *p, bool left, const cg_stage *stage);
+/* The descriptor of the first instruction's operand in a stage; across: its rows are what K counts. */
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps);
+/* The registers that it adds to, from those of the accumulator; *out_from_zero: the first products are to write them.
+   NULL: no memory. */
+cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero);
+
+/* ---- codegen/op_mma_turned.c ---- */
+
+struct cg_ring;
+/* May the product be computed transposed, by what it multiplies? */
+bool cg_may_turn(const cg_func *c, const ct_op *op, const cg_product *p);
+/* How it reads B, of which K is contiguous, or N. */
+cg_feed cg_turned_feed(const cg_product *p, bool along_k);
+/* The layout of its result. */
+cg_layout cg_turned_layout(const cg_func *c, const cg_product *p);
+/* The product, whose operands are in a ring between groups: acc holds the accumulator, then the result. */
+void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc);
+/* Of a ring with such a product in flight: loads what it begins with in the slot that is read next. */
+void cg_turned_begin(cg_func *c, struct cg_ring *ring);
+
+/* ---- codegen/turn.c ---- */
+
+/* The product is to be turned, with the roundings of f32 to tf32 in front of it, or not. */
+void cg_set_turned(ct_op *product, bool turned);
+/* One that stands in the block; NULL: none. */
+ct_op *cg_turned_product(const ct_block *body);
+/* It takes what those roundings have taken, and they go. */
+void cg_take_roundings(ct_op *product);
+/* Does the load's tile go through registers, to be rounded? */
+bool cg_is_put(const ct_op *product, const ct_op *load);
+/* Is the op a load that only a put takes? */
+bool cg_is_for_put(const ct_op *op);
+
+/* ---- codegen/op_mma.c ---- */
+
+/* What the op multiplies. */
+cg_product cg_product_of(const cg_func *c, const ct_op *op);
 /* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of
    K. */
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);

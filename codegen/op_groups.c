@@ -6,6 +6,7 @@
 
 #include "codegen/assign.h"
 #include "codegen/groups.h"
+#include "codegen/mma.h"
 #include "codegen/ring.h"
 
 uint32_t cg_all_threads(const cg_func *c)
@@ -99,9 +100,10 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
     cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->first_lane, lane);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", is_first, cg_tid(c));
+    uint32_t arrivals = ring->puts ? 2 : 1; /* of a thread: when its copies are there, and when it has put the rest */
     for (uint32_t i = 0; i < ring->slots; i++) {
         cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * i,
-               (uint32_t)CG_PRODUCER_THREADS);
+               CG_PRODUCER_THREADS * arrivals);
         cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * (ring->slots + i),
                cg_threads(c) >> CG_LANE_BITS);
     }
@@ -151,6 +153,8 @@ void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, barrier_of(c, ring, ring->read, 0), ring->read_phase);
     cg_ins(c, "fence.proxy.async.shared::cta");
+    if (ring->in_flight && ring->product)
+        cg_turned_begin(c, ring);
     if (!more.known)
         cg_place_label(c, behind);
 }
@@ -160,8 +164,7 @@ static void arrive(cg_func *c, const cg_ring *ring, cg_val barrier)
     cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", ring->first_lane, barrier);
 }
 
-/* The slot of the iteration before, which was read when the product of this one is the only one in flight. */
-static void free_last(cg_func *c, const cg_ring *ring)
+void cg_groups_free_last(cg_func *c, const cg_ring *ring)
 {
     cg_val some = cg_new(c, CG_PRED), arrives = cg_new(c, CG_PRED);
     cg_ins(c, "setp.ne.u32 %v, %v, 0", some, ring->freed);
@@ -178,14 +181,16 @@ void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more)
         return;
     }
     cg_groups_await(c, ring, more); /* while this product runs */
-    cg_ins(c, "wgmma.wait_group.sync.aligned 1");
-    free_last(c, ring);
+    if (!ring->product) {           /* a turned one has done so behind its first piece */
+        cg_ins(c, "wgmma.wait_group.sync.aligned 1");
+        cg_groups_free_last(c, ring);
+    }
     cg_ins(c, "mov.u32 %v, %v", ring->freed, empty);
 }
 
 void cg_groups_drain(cg_func *c, cg_ring *ring)
 {
-    free_last(c, ring);
+    cg_groups_free_last(c, ring);
     cg_ins(c, "mov.u32 %v, 0", ring->freed);
 }
 
@@ -202,6 +207,9 @@ void cg_lower_acquire(cg_func *c, const ct_op *op)
 
 void cg_groups_commit(cg_func *c, cg_ring *ring)
 {
-    cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", barrier_of(c, ring, ring->write, 0));
+    cg_val full = barrier_of(c, ring, ring->write, 0);
+    cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", full);
+    if (ring->puts)
+        cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", full);
     advance(c, ring, ring->write, ring->write_phase);
 }

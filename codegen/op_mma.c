@@ -138,7 +138,7 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
     return warps < 2 ? 0 : warps;
 }
 
-static cg_product product_of(const cg_func *c, const ct_op *op)
+cg_product cg_product_of(const cg_func *c, const ct_op *op)
 {
     ct_value **operands = ct_operands(op);
     const bc_type *a = operands[0]->type, *b = operands[1]->type;
@@ -152,13 +152,18 @@ static cg_product product_of(const cg_func *c, const ct_op *op)
                     .rhs = operands[1],
                     .c = operands[2],
                     .result = cg_result(op, 0)};
+    if (op->turned && p.in == BC_F32) /* rounded by the product */
+        p.in = BC_TF32;
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
+    bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
-              && !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
+              && shape;
+    p.async = p.async || (op->direct && shape);
+    p.turned = op->turned;
     return p;
 }
 
@@ -186,14 +191,14 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
 
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k)
 {
-    cg_product p = product_of(c, op);
+    cg_product p = cg_product_of(c, op);
     *out_k = p.k + p.packed;
     return p.has_atom ? p.k - p.atom.k_bits : 0;
 }
 
 bool cg_mma_is_async(const cg_func *c, const ct_op *op)
 {
-    return cg_is_product(op) && product_of(c, op).async;
+    return cg_is_product(op) && (op->turned || cg_product_of(c, op).async);
 }
 
 /* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained
@@ -254,9 +259,9 @@ bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out
 {
     if (!cg_mma_is_async(c, op))
         return false;
-    cg_product p = product_of(c, op);
+    cg_product p = cg_product_of(c, op);
     split_warps(c, &p);
-    *out = accumulator_layout(c, &p);
+    *out = p.turned ? cg_turned_layout(c, &p) : accumulator_layout(c, &p);
     return true;
 }
 
@@ -353,7 +358,7 @@ static cg_layout operand_home(cg_func *c, const ct_value *v)
 
 static void assign_product(cg_func *c, const ct_op *op)
 {
-    cg_product p = product_of(c, op);
+    cg_product p = cg_product_of(c, op);
     cg_layout *read = bc_new(&c->arena, cg_layout, 4), result;
     if (!read) {
         cg_no_memory(c);
@@ -363,7 +368,9 @@ static void assign_product(cg_func *c, const ct_op *op)
     read[1] = operand_home(c, p.rhs);
     for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
         read[i - 1] = operand_home(c, ct_operands(op)[i]);
-    if (p.has_atom) {
+    if (p.turned) {
+        result = cg_turned_layout(c, &p);
+    } else if (p.has_atom) {
         read[0] = cg_with_halves(&p, true, &read[0]);
         read[1] = cg_with_halves(&p, false, &read[1]);
         settle_product(c, &p, &read[1]);
@@ -402,7 +409,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
 {
     if (!cg_is_product(op) || index > 1)
         return CG_NO_FEED;
-    cg_product p = product_of(c, op);
+    cg_product p = cg_product_of(c, op);
     uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
     bool along_last = run->reg_bits <= last, along_other = run->reg_bits <= other;
     for (uint32_t i = 0; i < run->reg_bits; i++) {
@@ -412,6 +419,8 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     if (!p.has_atom || (!along_last && !along_other))
         return CG_NO_FEED;
     bool along_k = index ? along_other : along_last;
+    if (p.turned && index)
+        return cg_turned_feed(&p, along_k);
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
     if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
@@ -698,7 +707,7 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
 
 bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op)
 {
-    cg_product p = product_of(c, op);
+    cg_product p = cg_product_of(c, op);
     const cg_layout *read = c->values[p.result->id].source;
     bool spares = p.has_atom && read;
     for (uint32_t i = 0; spares && i < 2; i++) {
@@ -747,7 +756,7 @@ static const char *why_plain(const cg_product *p)
 
 static void lower_product(cg_func *c, const ct_op *op)
 {
-    cg_product p = product_of(c, op);
+    cg_product p = cg_product_of(c, op);
     const cg_layout *l = &cg_value_of(c, p.result)->home;
     cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
     if (!start || !acc)
@@ -756,7 +765,9 @@ static void lower_product(cg_func *c, const ct_op *op)
     if ((p.in == BC_F8E4M3FN || p.in == BC_F8E5M2) && (c->target->features & CG_HAS_F8))
         cg_need_ptx(c, 84);
     const cg_layout *read = cg_value_of(c, p.result)->source;
-    if (p.has_atom) {
+    if (p.turned) {
+        cg_multiply_turned(c, op, &p, acc);
+    } else if (p.has_atom) {
         settle_product(c, &p, &read[1]);
         for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
             cg_take_scales(c, op, &p, i);
@@ -779,20 +790,6 @@ static void lower_product(cg_func *c, const ct_op *op)
     }
     if (!c->failed)
         cg_set(c, p.result, acc);
-}
-
-void cg_assign_mma_await(cg_func *c, const ct_op *op)
-{
-    const cg_layout *l = &cg_value_of(c, op->operands[0])->home;
-    cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
-    cg_want(c, op->operands[0], l);
-}
-
-void cg_lower_mma_await(cg_func *c, const ct_op *op)
-{
-    const cg_pending *pending = op->detail;
-    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->groups : 0);
-    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
 }
 
 void cg_lower_mmaf(cg_func *c, const ct_op *op)

@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/assign.h"
 #include "codegen/memory.h"
 #include "codegen/mma.h"
 #include "codegen/remarks.h"
 
-enum { M_BITS = 6, K_BITS = 4, MOST_N_BITS = 8 };
+enum { M_BITS = 6, MOST_N_BITS = 8, WARPGROUP_BITS = 2, PTX_OF_MIXED = 84 };
 
 /* How an operand is cut: instructions along K, and along M or N. */
 typedef struct cut {
@@ -18,6 +19,47 @@ typedef struct cut {
         steps; /* places in the stage: registers are steps along K, then along M or N; warps: the warpgroup's part */
     cg_val descriptor; /* of the first */
 } cut;
+
+/* ---- the instruction ---- */
+
+static const char *type_of(const ct_op *op, const cg_product *p, bool left)
+{
+    static const char *const names[] = {[BC_F16] = "f16",       [BC_BF16] = "bf16",   [BC_TF32] = "tf32",
+                                        [BC_F8E4M3FN] = "e4m3", [BC_F8E5M2] = "e5m2", [BC_I8] = "u8"};
+    if (op->opcode == OP_mmai
+        && ct_attr_u(op, left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed)
+        return "s8";
+    return p->in < sizeof names / sizeof *names ? names[p->in] : NULL;
+}
+
+/* Of integers, one signed. */
+static bool is_mixed(const ct_op *op, const cg_product *p)
+{
+    return op->opcode == OP_mmai && strcmp(type_of(op, p, false), type_of(op, p, true)) != 0;
+}
+
+bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p)
+{
+    bool small = p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2 || p->in == BC_I8;
+    return (c->target->features & CG_HAS_WGMMA) && small && p->has_atom && !p->scaled && !p->chained && !p->batch
+           && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= WARPGROUP_BITS
+           && (!is_mixed(op, p) || cg_may_use_ptx(c, PTX_OF_MIXED));
+}
+
+const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned)
+{
+    enum { MOST = 40 };
+    char *name = bc_new(&c->arena, char, MOST);
+    if (!name)
+        return NULL;
+    if (is_mixed(op, p))
+        cg_need_ptx(c, PTX_OF_MIXED);
+    snprintf(name, MOST, "m64n%uk%u.%s.%s.%s", 1u << n, 1u << p->atom.k_bits, p->acc == BC_F32 ? "f32" : "s32",
+             type_of(op, p, !turned), type_of(op, p, turned));
+    return name;
+}
+
+/* ---- operands ---- */
 
 /* What the operand's stage would be if it were made for it alone. */
 static cg_stage regular_stage(const cg_product *p, const cg_operand *o)
@@ -30,21 +72,30 @@ static cg_stage regular_stage(const cg_product *p, const cg_operand *o)
     return s;
 }
 
+/* Does the operand lie in the stage as a descriptor says it? NULL: in one that is made for it. */
+static bool is_regular(const cg_product *p, const cg_operand *o, const cg_stage *stage)
+{
+    cg_stage regular = regular_stage(p, o);
+    cg_layout index = {.tile_bits = (uint8_t)(p->k + (o->left ? p->m : p->n))};
+    if (index.tile_bits > CG_MAX_REG_BITS || regular.panel <= regular.chunk)
+        return false;
+    for (uint32_t b = 0; b < index.tile_bits; b++)
+        index.reg[index.reg_bits++] = (uint32_t)1 << b;
+    cg_layout wanted = cg_stage_layout(&regular, &index), source = cg_source_layout(o->v, &index);
+    cg_layout is = stage ? cg_stage_layout(stage, &source) : wanted;
+    return memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) == 0;
+}
+
+bool cg_wgmma_reads(const cg_product *p, bool left, const cg_stage *stage)
+{
+    return is_regular(p, &(cg_operand){.left = left, .v = left ? p->lhs : p->rhs}, stage);
+}
+
 bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands)
 {
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
-        if (o->fragments)
-            continue;
-        cg_stage regular = regular_stage(p, o);
-        cg_layout index = {.tile_bits = (uint8_t)(p->k + (o->left ? p->m : p->n))};
-        if (index.tile_bits > CG_MAX_REG_BITS || regular.panel <= regular.chunk)
-            return false;
-        for (uint32_t b = 0; b < index.tile_bits; b++)
-            index.reg[index.reg_bits++] = (uint32_t)1 << b;
-        cg_layout wanted = cg_stage_layout(&regular, &index);
-        cg_layout is = o->in_ring ? cg_stage_layout_of(c, o->v, &index) : wanted;
-        if (memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) != 0)
+        if (!o->fragments && !is_regular(p, o, o->in_ring ? cg_stage_of(c, o->v) : NULL))
             return false;
     }
     return true;
@@ -57,9 +108,9 @@ static uint32_t width_of(const cg_product *p, bool left)
     return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
 }
 
-/* The descriptor of the first instruction's operand: 16-byte units of the address, of the distance between panels
-   (where rows are what K counts), of that between groups of eight rows, and the swizzle. */
-static cg_val descriptor_of(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
+/* 16-byte units of the address, of the distance between panels (where rows are what K counts), of that between groups
+   of eight rows, and the swizzle. */
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
     uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
@@ -77,7 +128,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? p->k : 0, columns = p->n - p->along_n;
     cut k = {.o = o};
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
-    for (uint32_t i = K_BITS; i < p->k; i++)
+    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
     for (uint32_t i = o->left ? 4 + p->along_m : width_of(p, false); i < (o->left ? p->m : columns); i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
@@ -89,7 +140,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
         cg_stage regular = regular_stage(p, o);
         regular.base = o->stage.base;
         k.steps = cg_stage_layout(&regular, &l);
-        k.descriptor = descriptor_of(c, &regular, o->across, &k.steps);
+        k.descriptor = cg_wgmma_descriptor(c, &regular, o->across, &k.steps);
     }
     return k;
 }
@@ -115,14 +166,10 @@ static bool starts_at_zero(const cg_val *acc, uint32_t count)
     return true;
 }
 
-void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
 {
-    uint32_t k_bits = p->k - K_BITS, m_bits = p->m - 4 - p->along_m, n_bits = p->n - p->along_n - width_of(p, false);
-    uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
-    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
-    cg_val *d = cg_vals(c, count), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
-           always = cg_reg(c, cg_const(CG_PRED, 1)), never = cg_reg(c, cg_const(CG_PRED, 0));
-    bool from_zero = starts_at_zero(acc, count);
+    cg_val *d = cg_vals(c, count);
+    bool from_zero = *out_from_zero = starts_at_zero(acc, count);
     for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
         d[i] = acc[i];
         if (op->in_place && !from_zero)
@@ -131,13 +178,29 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
         if (!from_zero)
             cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
     }
+    return d;
+}
+
+void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+{
+    uint32_t k_bits = p->k - p->atom.k_bits, m_bits = p->m - 4 - p->along_m,
+             n_bits = p->n - p->along_n - width_of(p, false);
+    uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
+    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
+    bool from_zero;
+    cg_val *d = cg_wgmma_sums(c, op, acc, count, &from_zero), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
+           always = cg_reg(c, cg_const(CG_PRED, 1)), never = cg_reg(c, cg_const(CG_PRED, 0));
     for (uint32_t i = 0; left && a.o->fragments && i < (uint32_t)1 << (k_bits + m_bits); i++)
         cg_pack_fragments(c, a.o, i, left + 4 * i);
     if (c->failed)
         return;
-    const char *type = p->in == BC_BF16 ? "bf16" : "f16";
-    char name[32];
-    snprintf(name, sizeof name, "m64n%uk16.f32.%s.%s", 1u << width_of(p, false), type, type);
+    const char *name = cg_wgmma_name(c, op, p, width_of(p, false), false);
+    char flags[32] = ""; /* signs of the operands, and whether they are transposed */
+    if (p->atom.element_bits == 1)
+        snprintf(flags, sizeof flags, a.o->fragments ? ", 1, 1, %d" : ", 1, 1, %d, %d",
+                 (int)(a.o->fragments ? b.o->across : a.o->across), (int)b.o->across);
+    else if (p->acc == BC_F32)
+        snprintf(flags, sizeof flags, ", 1, 1");
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "wgmma.{Instruction=%s}, the left operand from {From=%s}", name,
               a.o->fragments ? "registers" : "shared memory");
@@ -148,14 +211,30 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
                 const cg_val *to = d + (m << n_bits | n) * in_one;
                 cg_val right = step_of(c, p, &b, k | n << k_bits), adds = from_zero && !k ? never : always;
                 if (a.o->fragments)
-                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v, 1, 1, %d", name, to, in_one,
-                           left + 4 * (k | m << k_bits), 4u, right, adds, (int)b.o->across);
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", name, to, in_one,
+                           left + 4 * (k | m << k_bits), 4u, right, adds, flags);
                 else
-                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v, 1, 1, %d, %d", name, to, in_one,
-                           step_of(c, p, &a, k | m << k_bits), right, adds, (int)a.o->across, (int)b.o->across);
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v%s", name, to, in_one,
+                           step_of(c, p, &a, k | m << k_bits), right, adds, flags);
             }
     cg_ins(c, "wgmma.commit_group.sync.aligned");
     if (!op->in_flight)
         cg_ins(c, "wgmma.wait_group.sync.aligned 0");
     memcpy(acc, d, count * sizeof *acc);
+}
+
+/* ---- products in flight ---- */
+
+void cg_assign_mma_await(cg_func *c, const ct_op *op)
+{
+    const cg_layout *l = &cg_value_of(c, op->operands[0])->home;
+    cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
+    cg_want(c, op->operands[0], l);
+}
+
+void cg_lower_mma_await(cg_func *c, const ct_op *op)
+{
+    const cg_pending *pending = op->detail;
+    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->groups : 0);
+    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
 }

@@ -39,6 +39,34 @@ ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place
     return &op->results[0];
 }
 
+static bool is_same_load(const cg_ring_load *a, const cg_ring_load *b)
+{
+    const cg_stage *s = &a->stage, *t = &b->stage;
+    return a->fast == b->fast && a->feed == b->feed && cg_layout_equal(&a->layout, &b->layout) && s->rows == t->rows
+           && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes && s->left_out == t->left_out
+           && s->flipped == t->flipped;
+}
+
+bool cg_ring_is_like(const cg_ring *a, const cg_ring *b)
+{
+    bool same = a->load_count == b->load_count;
+    for (uint32_t i = 0; same && i < a->load_count; i++)
+        same = is_same_load(&a->loads[i], &b->loads[i]);
+    return same;
+}
+
+void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring)
+{
+    cg_ring_copy *copy = bc_new(c->ir->arena, cg_ring_copy, 1);
+    if (!copy || !ct_add_operands(c->ir, op, &ring, 1)) {
+        cg_no_memory(c);
+        return;
+    }
+    *copy = (cg_ring_copy){.load = load};
+    op->opcode = CT_copy;
+    op->detail = copy;
+}
+
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
 {
     for (uint32_t i = 0; i < ring->load_count; i++) {

@@ -27,17 +27,19 @@ typedef struct cg_ring {
     bool *in_slice; /* by value id: made by an op of the body that the indices of loads need */
     uint32_t known; /* ids below it are in in_slice; later ones are not in the slice */
     uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */
-    ct_op *product; /* that takes them, where there are parts */
+    ct_op *product; /* that takes them, where there are parts, or it is turned */
     bool async;     /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
+    bool puts;      /* some tiles come from registers, not by copies */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
     uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
     cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
-    cg_val first_lane;         /* and whether the thread is the first of its warp. */
+    cg_val first_lane;         /* whether the thread is the first of its warp, */
+    cg_val *ahead;             /* and of a turned product the first fragments of the slot that is read */
 } cg_ring;
 
 /* Is the op made again for each iteration that copies are started for? */
@@ -76,11 +78,14 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 /* Why the threads cannot copy the load's tile to a slot, for products to read it there, all of them in the body unless
    that is NULL; a text for users. NULL: they can, and *out is how. */
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+/* For loops with a product that is turned, if it was made out that it cannot be: how their loads run ahead without
+   (codegen/loads.c). */
+void cg_loads_straight(cg_func *c);
 
 /* Puts the loads behind each other in a slot, whose bytes come back. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
 
-/* ---- putting its ops in their places (codegen/ring.c) ---- */
+/* ---- putting its ops in their places (codegen/ring.c, turn.c) ---- */
 
 /* A `ring` in front of `place`, for the sake of the loop. NULL: no memory, as c says. */
 ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place);
@@ -88,6 +93,12 @@ ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring);
 void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
+/* Behind `place`: the tile that the load has brought into registers goes into the ring. */
+void cg_ring_put_load(cg_func *c, ct_op *load, const cg_ring_load *what, ct_value *ring, ct_op *place);
+/* Do their slots hold the same, in the same places? */
+bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
+/* A load becomes a copy into the ring. */
+void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
 /* The loads become what lies in the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
 /* A cursor for the copy, which every iteration of the loop comes by, in front of the loop, where the index along one
@@ -109,6 +120,8 @@ void cg_ring_end(cg_func *c);
 /* ---- rings between groups of warps (codegen/op_groups.c): the same ops ---- */
 
 void cg_groups_ring(cg_func *c, cg_ring *ring);
+/* The slot of the iteration before, which was read when the product of this one is the only one in flight. */
+void cg_groups_free_last(cg_func *c, const cg_ring *ring);
 /* There is only something to await where `more` is true. */
 void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more);
 void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more);

@@ -7,7 +7,10 @@ cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t 
 {
     /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help.
      */
-    static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2}, [CG_FEED_PAIRS] = {0, 2, 3}};
+    static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2},
+                                        [CG_FEED_PAIRS] = {0, 2, 3},
+                                        [CG_FEED_WORDS] = {CG_NO_ROW_BIT, 0, 1},
+                                        [CG_FEED_SECONDS] = {1, 2, 3}};
     cg_stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;
@@ -15,7 +18,7 @@ cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t 
         s.panel++;
     uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* bits, at most 3 */
     for (uint32_t i = 3 - chunks; i < 3; i++)
-        if (differ[feed][i] < rows)
+        if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
             s.row_bit[s.swizzle++] = differ[feed][i];
     return s;
 }
@@ -40,7 +43,8 @@ static uint32_t place_of(const void *stage, uint32_t index)
              row = index >> s->columns & (((uint32_t)1 << s->rows) - 1);
     index = ((index >> (s->rows + s->columns) << wide | panel) << s->rows | row) << s->panel | low;
     for (uint32_t i = 0; i < s->swizzle; i++)
-        index ^= (index >> (s->panel + s->row_bit[i]) & 1) << (s->chunk + i);
+        if (s->row_bit[i] != CG_NO_ROW_BIT)
+            index ^= (index >> (s->panel + s->row_bit[i]) & 1) << (s->chunk + i);
     return index;
 }
 
@@ -51,7 +55,7 @@ cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
 
 bool cg_stage_is_seen(const ct_op *op)
 {
-    return op->opcode == OP_reshape || op->opcode == OP_permute
+    return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->turned)
            || (op->opcode == OP_unpack && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
                && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
 }

@@ -9,10 +9,13 @@
 /* How a product reads a stage. */
 typedef enum cg_feed {
     CG_NO_FEED,
-    CG_FEED_ROWS, /* eight rows that follow each other at a time */
-    CG_FEED_PAIRS /* of bytes, which ldmatrix moves by twos: every other pair of rows */
+    CG_FEED_ROWS,   /* eight rows that follow each other at a time */
+    CG_FEED_PAIRS,  /* of bytes, which ldmatrix moves by twos: every other pair of rows */
+    CG_FEED_WORDS,  /* of 4 bytes: four rows at a time, two or four neighbours of each by a lane */
+    CG_FEED_SECONDS /* every second row of sixteen at a time */
 } cg_feed;
 
+enum { CG_NO_ROW_BIT = 255 };
 enum { CG_STAGE_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's period */
 
 typedef struct cg_stage {
@@ -24,7 +27,7 @@ typedef struct cg_stage {
         panel; /* log2 of the elements that a row has side by side, at most 128 bytes; the next lie behind all rows */
     uint32_t chunk;     /* log2 of the elements of a chunk */
     uint32_t swizzle;   /* low bits of the chunk's number that are XORed with bits of the row's number */
-    uint8_t row_bit[3]; /* which */
+    uint8_t row_bit[3]; /* which; CG_NO_ROW_BIT: none */
 } cg_stage;
 
 /* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
@@ -37,7 +40,8 @@ void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout 
 /* A layout of the tile as one of places in the stage. */
 cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
 
-/* Does the op say only how its operand is to be seen: as a reshape, permute, or bytes as two f4 each? And its operand's
+/* Does the op say only how its operand is to be seen: as a reshape, permute, bytes as two f4 each, or rounded by the
+   product? And its operand's
    layout as the result's, in which the halves of a byte come first. */
 bool cg_stage_is_seen(const ct_op *op);
 cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l);

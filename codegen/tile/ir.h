@@ -50,6 +50,8 @@ struct ct_op {
     uint8_t region_count;
     bool in_flight; /* a product whose result is there only after mma_await */
     bool in_place;  /* a product that adds to the registers of its accumulator, which nobody reads any more */
+    bool turned; /* a product that is computed transposed (codegen/op_mma_turned.c), and an ftof that is left to it */
+    bool direct; /* a product of bytes or tf32 that wgmma reads where a ring has them */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;       /* by operand */

@@ -14,8 +14,8 @@ enum { WARPGROUP = 4, ROWS = 16 };
 
 typedef struct pending_product {
     const ps_insn *in;
-    uint64_t a, b; /* descriptors */
-    uint32_t group;
+    uint64_t a, b;         /* descriptors */
+    uint32_t group, epoch; /* of the registers, as it began */
 } pending_product;
 
 typedef struct ps_wgmma {
@@ -310,6 +310,17 @@ static void check_fence(ps_warp *w, const ps_insn *in, const ps_operand *o)
         }
 }
 
+/* Nor may they be written until a wait covers the product. */
+static void check_kept(ps_warp *w, const pending_product *p, const ps_operand *o)
+{
+    for (uint32_t r = 0; r < o->count; r++)
+        if (w->row_epoch[o->sub[r].slot] >= p->epoch) {
+            ps_report(w, p->in, -1, PTXSIM_WGMMA, "%s was written before a wgmma.wait_group for '%s'", o->sub[r].name,
+                      p->in->opcode);
+            return;
+        }
+}
+
 static uint64_t uniform(ps_warp *w, const ps_insn *in, const ps_operand *o)
 {
     uint64_t scratch[PS_LANES];
@@ -346,7 +357,7 @@ ps_flow ps_exec_wgmma(ps_warp *w, const ps_insn *in, uint32_t active)
     for (uint32_t r = 0; r < d->count; r++)
         w->row_known[d->sub[r].slot] = 0;
     s->products = ps_grow(s->products, s->count, &s->size, sizeof *s->products);
-    s->products[s->count++] = (pending_product){.in = in, .a = a, .b = b, .group = s->groups};
+    s->products[s->count++] = (pending_product){.in = in, .a = a, .b = b, .group = s->groups, .epoch = w->epoch};
     return PS_NEXT;
 }
 
@@ -376,8 +387,11 @@ ps_flow ps_exec_wgmma_wait(ps_warp *w, const ps_insn *in, uint32_t active)
             continue;
         }
         const ps_mma *mma = p.in->mma;
+        check_kept(w, &p, &p.in->operands[0]);
         if (mma->a_in_shared)
             touch_operand(w, p.in, p.a, mma->a_transposed, mma->a_bits, w->index % WARPGROUP * ROWS, ROWS, false);
+        else
+            check_kept(w, &p, &p.in->operands[1]);
         touch_operand(w, p.in, p.b, mma->b_transposed, mma->b_bits, 0, mma->n, false);
         for (uint32_t r = 0; r < p.in->operands[0].count; r++)
             w->row_known[p.in->operands[0].sub[r].slot] = PS_ALL;

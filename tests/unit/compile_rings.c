@@ -17,34 +17,80 @@ enum { TILES = 2, MOST_TRIPS = 7, PARAMETERS = 6 };
 typedef struct words {
     uint32_t numbers[26];
     const char *const *texts; /* pairs of a letter and its text, which may have words, too; then NULL */
+    const char *const *more;  /* and those of the elements */
 } words;
 
 static const char *const product_words[] = {
-    "t", "tile<$Mx$Nxf32>",
-    "l", "tile<$Mx$Kxf16>",
-    "r", "tile<$Kx$Nxf16>",
+    "t", "tile<$Mx$Nx$s>",
+    "l", "tile<$Mx$Kx$e>",
+    "r", "tile<$Kx$Nx$e>",
     "i", "tile<i32>",
-    "a", "partition_view<tile=($Mx$K), padding_value = zero, tensor_view<$Rx$Dxf16, strides=[$D,1]>>",
-    "b", "partition_view<tile=($Kx$N), padding_value = zero, tensor_view<$Dx$Cxf16, strides=[$C,1]>>",
-    "c", "partition_view<tile=($Mx$N), tensor_view<$Rx$Cxf32, strides=[$C,1]>>",
+    "a", "partition_view<tile=($Mx$K), padding_value = zero, tensor_view<$Rx$Dx$e, strides=[$D,1]>>",
+    "b", "partition_view<tile=($Kx$N), padding_value = zero, $z>",
+    "c", "partition_view<tile=($Mx$N), tensor_view<$Rx$Cx$s, strides=[$C,1]>>",
+    "u", "tensor_view<1x$Rx$Dx$e, strides=[$D,$D,1]>",
+    "v", "tensor_view<1x$Dx$Cx$e, strides=[$C,$C,1]>",
+    "f", "partition_view<tile=(1x$Mx$K), padding_value = zero, $u>",
+    "g", "partition_view<tile=(1x$Kx$N), padding_value = zero, $v>",
     NULL};
 
+/* What is multiplied: words for the elements in memory, of the sums, what a sum starts with, and the product. */
+typedef struct element {
+    const char *words[13];
+    uint32_t bytes;
+    uint32_t of[5]; /* -2 to 2 */
+} element;
+
+/* B as it lies in memory: rows, or columns. */
+#define ROWS                                           \
+    "z", "tensor_view<$Dx$Cx$e, strides=[$C,1]>", "y", \
+        "shape = [$D, $C], strides = [$C, 1] : tensor_view<$Dx$Cx$e, strides=[$C,1]>"
+#define COLUMNS                                                        \
+    "z", "tensor_view<$Cx$Dx$e, strides=[$D,1]>, dim_map=[1, 0]", "y", \
+        "shape = [$C, $D], strides = [$D, 1] : tensor_view<$Cx$Dx$e, strides=[$D,1]>"
+#define ROUNDED                                                                            \
+    "e", "f32", "s", "f32", "o", "1.0", "m",                                               \
+        "%pt = ftof %p : $l -> tile<$Mx$Kxtf32>\n%qt = ftof %q : $r -> tile<$Kx$Nxtf32>\n" \
+        "%d = mmaf %pt, %qt, %acc : tile<$Mx$Kxtf32>, tile<$Kx$Nxtf32>, $t\n"
+static const element f16 = {{ROWS, "e", "f16", "s", "f32", "o", "1.0", "m", "%d = mmaf %p, %q, %acc : $l, $r, $t\n"},
+                            2,
+                            {0xC000, 0xBC00, 0, 0x3C00, 0x4000}};
+static const element e4m3 = {{ROWS, "e", "f8E4M3FN", "s", "f32", "o", "1.0", "m",
+                              "%d = mmaf %p, %q, %acc : $l, $r, $t\n"},
+                             1,
+                             {0xC0, 0xB8, 0, 0x38, 0x40}};
+static const element e5m2 = {{ROWS, "e", "f8E5M2", "s", "f32", "o", "1.0", "m",
+                              "%d = mmaf %p, %q, %acc : $l, $r, $t\n"},
+                             1,
+                             {0xC0, 0xBC, 0, 0x3C, 0x40}};
+static const element s8 = {{ROWS, "e", "i8", "s", "i32", "o", "1", "m",
+                            "%d = mmai %p, %q, %acc signed signed : $l, $r, $t\n"},
+                           1,
+                           {0xFE, 0xFF, 0, 1, 2}};
+static const element u8 = {{ROWS, "e", "i8", "s", "i32", "o", "1", "m",
+                            "%d = mmai %p, %q, %acc unsigned signed : $l, $r, $t\n"},
+                           1,
+                           {200, 255, 0, 1, 2}};
+/* These are -2 to 2 only once they are rounded to nearest; cut off, they are less. */
+static const element tf32 = {{ROWS, ROUNDED}, 4, {0xBFFFF800, 0xBF7FF800, 0, 0x3F7FF800, 0x3FFFF800}};
+static const element turned_tf32 = {{COLUMNS, ROUNDED}, 4, {0xBFFFF800, 0xBF7FF800, 0, 0x3F7FF800, 0x3FFFF800}};
+
 #define BEGIN                                                                                                          \
-    "cuda_tile.module @m { entry @k(%a: tile<ptr<f16>>, %b: tile<ptr<f16>>, %c: tile<ptr<f32>>, %from: $i, %to: $i, "  \
+    "cuda_tile.module @m { entry @k(%a: tile<ptr<$e>>, %b: tile<ptr<$e>>, %c: tile<ptr<$s>>, %from: $i, %to: $i, "     \
     "%when: $i) {\n%0 = make_token : token\n%zero = constant <i32: 0> : $i\n%step = constant <i32: $S> : $i\n"         \
     "%tiles = constant <i32: 2> : $i\n%x, %y, %z = get_tile_block_id : $i\n%gx, %gy, %gz = get_num_tile_blocks : $i\n" \
     "%yes = cmpi not_equal %when, %zero, signed : $i -> tile<i1>\n"                                                    \
-    "%a0 = assume div_by<16>, %a : tile<ptr<f16>>\n%b0 = assume div_by<16>, %b : tile<ptr<f16>>\n"                     \
-    "%a1 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dxf16, strides=[$D,1]>\n"       \
-    "%b1 = make_tensor_view %b0, shape = [$D, $C], strides = [$C, 1] : tensor_view<$Dx$Cxf16, strides=[$C,1]>\n"       \
-    "%c1 = make_tensor_view %c, shape = [$R, $C], strides = [$C, 1] : tensor_view<$Rx$Cxf32, strides=[$C,1]>\n"        \
+    "%a0 = assume div_by<16>, %a : tile<ptr<$e>>\n%b0 = assume div_by<16>, %b : tile<ptr<$e>>\n"                       \
+    "%a1 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dx$e, strides=[$D,1]>\n"        \
+    "%b1 = make_tensor_view %b0, $y\n"                                                                                 \
+    "%c1 = make_tensor_view %c, shape = [$R, $C], strides = [$C, 1] : tensor_view<$Rx$Cx$s, strides=[$C,1]>\n"         \
     "%av = make_partition_view %a1 : $a\n%bv = make_partition_view %b1 : $b\n%cv = make_partition_view %c1 : $c\n"     \
-    "%start = constant <f32: 1.0> : $t\n"
+    "%start = constant <$s: $o> : $t\n"
 #define LOOP(result, first, row, next)                                                              \
     result " = for %i in (%from to %to, step %step) : $i iter_values(%acc = " first ") -> ($t) {\n" \
            "%p, %t1 = load_view_tko weak %av[" row ", %i] token = %0 : $a, $i -> $l, token\n"       \
            "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"         \
-           "%d = mmaf %p, %q, %acc : $l, $r, $t\n" next "}\n"
+           "$m" next "}\n"
 #define PLAIN(result, first, row) LOOP(result, first, row, "continue %d : $t\n")
 #define STORE(tile, row) "%w = store_view_tko weak " tile ", %cv[" row ", %zero] token = %0 : $t, $c, $i -> token\n"
 #define END "return\n} }\n"
@@ -71,6 +117,16 @@ static const form forms[] = {
     {"between tiles left out",
      BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n%mine = cmpi equal %row, %when, signed : $i -> tile<i1>\n"
            "if %mine {\n" PLAIN("%s", "%start", "%row") STORE("%s", "%row") "yield\n}\ncontinue\n}\n" END},
+    {"of a batch",
+     BEGIN "%a3 = make_tensor_view %a0, shape = [1, $R, $D], strides = [$D, $D, 1] : $u\n"
+           "%b3 = make_tensor_view %b0, shape = [1, $D, $C], strides = [$C, $C, 1] : $v\n"
+           "%aw = make_partition_view %a3 : $f\n%bw = make_partition_view %b3 : $g\n"
+           "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
+           "%p3, %t1 = load_view_tko weak %aw[%zero, %x, %i] token = %0 : $f, $i -> tile<1x$Mx$Kx$e>, token\n"
+           "%q3, %t2 = load_view_tko weak %bw[%zero, %i, %zero] token = %0 : $g, $i -> tile<1x$Kx$Nx$e>, token\n"
+           "%p = reshape %p3 : tile<1x$Mx$Kx$e> -> $l\n%q = reshape %q3 : tile<1x$Kx$Nx$e> -> $r\n"
+           "$m"
+           "continue %d : $t\n}\n" STORE("%s", "%x") END},
 };
 
 static const char *const attention_words[] = {
@@ -133,6 +189,13 @@ static const form attentions[] = {
                                  KEYS("y", "x", "%from", "%to") QUOTIENT("y", "%row") "continue\n}\n" END},
 };
 
+static const char *word_of(const char *const *pairs, char letter)
+{
+    while (*pairs && **pairs != letter)
+        pairs += 2;
+    return *pairs ? pairs[1] : NULL;
+}
+
 static void put(bc_text *out, const char *text, const words *w)
 {
     for (; *text; text++) {
@@ -141,12 +204,11 @@ static void put(bc_text *out, const char *text, const words *w)
         } else if (*++text <= 'Z') {
             bc_text_printf(out, "%u", w->numbers[*text - 'A']);
         } else {
-            const char *const *pair = w->texts;
-            while (*pair && **pair != *text)
-                pair += 2;
-            if (!*pair)
+            const char *word = word_of(w->texts, *text);
+            word = word ? word : word_of(w->more, *text);
+            if (!word)
                 abort();
-            put(out, pair[1], w);
+            put(out, word, w);
         }
     }
 }
@@ -158,7 +220,8 @@ typedef struct kernel {
     tv_module *module;
     bc_text text;
     bool is_exact;
-    uint32_t rows, depth, columns; /* A is at most rows x depth, B depth x columns, C rows x columns; A and B of f16 */
+    const element *of;             /* A and B */
+    uint32_t rows, depth, columns; /* A is at most rows x depth, B depth x columns, C rows x columns */
 } kernel;
 
 typedef struct launch {
@@ -171,15 +234,14 @@ static void report(void *user, const tv_diag *d)
     fprintf(stderr, "%s: %s: %.*s\n", (const char *)user, d->rule, (int)d->message.len, d->message.ptr);
 }
 
-static void *small_numbers(size_t count, uint32_t seed)
+static void *small_numbers(const element *of, size_t count, uint32_t seed)
 {
-    static const uint16_t whole[] = {0xC000, 0xBC00, 0, 0x3C00, 0x4000};
-    uint16_t *x = malloc(count * sizeof *x);
+    unsigned char *x = malloc(count * of->bytes);
     if (!x)
         abort();
     for (size_t i = 0; i < count; i++) {
         seed = seed * 1664525u + 1013904223u;
-        x[i] = whole[(seed >> 16) % 5];
+        memcpy(x + i * of->bytes, &of->of[(seed >> 16) % 5], of->bytes);
     }
     return x;
 }
@@ -227,9 +289,10 @@ static bool is_near(const kernel *k, float is, float should)
 static void compare(const kernel *k, const launch *l)
 {
     size_t count = (size_t)k->rows * k->columns, wrong = 0;
-    size_t bytes[] = {(size_t)2 * k->rows * k->depth, (size_t)2 * k->depth * k->columns, 4 * count};
+    size_t a = (size_t)k->rows * k->depth, b = (size_t)k->depth * k->columns;
+    size_t bytes[] = {k->of->bytes * a, k->of->bytes * b, 4 * count};
     float *want = malloc(bytes[2]), *have = malloc(bytes[2]);
-    void *arrays[] = {small_numbers(bytes[0] / 2, 1), small_numbers(bytes[1] / 2, 2), want};
+    void *arrays[] = {small_numbers(k->of, a, 1), small_numbers(k->of, b, 2), want};
     if (!want || !have)
         abort();
     memset(want, 0x40, bytes[2]);
@@ -280,23 +343,42 @@ typedef struct size {
     const char *target, *has;
     uint32_t m, n, k;
     uint32_t forms; /* a bit for each */
+    const element *of;
 } size;
 
 #define ALL 0xFFFF
+#define INTEGERS (ALL & ~(1 << 1 | 1 << 4)) /* the forms without arithmetic of floats */
 
 static const size sizes[] = {
-    {"sm_80", "cp.async", 32, 32, 64, ALL},
-    {"sm_90", "cp.async", 32, 64, 32, ALL},
-    {"sm_90a", "wgmma", 64, 64, 32, ALL},
-    {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3},
-    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 2 | 1 << 3},
+    {"sm_80", "cp.async", 32, 32, 64, ALL, &f16},
+    {"sm_90", "cp.async", 32, 64, 32, ALL, &f16},
+    {"sm_90a", "wgmma", 64, 64, 32, ALL, &f16},
+    {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3, &f16},
+    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 2 | 1 << 3, &f16},
+    {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
+    {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
+    {"sm_90a", "m64n256k8.f32.tf32.tf32", 256, 128, 16, 1 << 5 | 1 << 9, &tf32},
+    {"sm_90a", "m64n256k8.f32.tf32.tf32", 512, 64, 16, 1 << 0, &tf32},
+    {"sm_90a", "m64n32k8.f32.tf32.tf32", 32, 256, 32, 1 << 1 | 1 << 2, &tf32},
+    {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 128, 64, 1 << 0 | 1 << 2, &turned_tf32},
+    {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 1, &turned_tf32},
+    {"sm_90a", "m64n64k32.f32.e4m3.e4m3", 64, 64, 64, ALL, &e4m3},
+    {"sm_90a", "m64n256k32.f32.e4m3.e4m3", 256, 128, 128, 1 << 2 | 1 << 9, &e4m3},
+    {"sm_90a", "m64n128k32.f32.e5m2.e5m2", 128, 128, 128, 1 << 1 | 1 << 2, &e5m2},
+    {"sm_90a", "m64n128k32.s32.s8.s8", 128, 128, 64, INTEGERS, &s8},
+    {"sm_90a", "m64n64k32.s32.s8.u8", 64, 128, 256, 1 << 0 | 1 << 2, &u8},
 };
 
 static void check_product(const size *s, const form *f, uint32_t step)
 {
     static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 1, 1}, {1, 3, 0, 2}, {3, 6, 1, 1}, {0, 7, 1, 2}};
-    kernel k = {.is_exact = true, .rows = TILES * s->m - 24, .depth = MOST_TRIPS * s->k - 8, .columns = s->n - 8};
-    words w = {.texts = product_words};
+    uint32_t less = s->of->bytes == 1 ? 16 : 8; /* rows are whole pieces of 16 bytes */
+    kernel k = {.is_exact = true,
+                .of = s->of,
+                .rows = TILES * s->m - 24,
+                .depth = MOST_TRIPS * s->k - less,
+                .columns = s->n - less};
+    words w = {.texts = product_words, .more = s->of->words};
     w.numbers['M' - 'A'] = s->m;
     w.numbers['N' - 'A'] = s->n;
     w.numbers['K' - 'A'] = s->k;
@@ -304,7 +386,8 @@ static void check_product(const size *s, const form *f, uint32_t step)
     w.numbers['D' - 'A'] = k.depth;
     w.numbers['C' - 'A'] = k.columns;
     w.numbers['S' - 'A'] = step;
-    snprintf(k.name, sizeof k.name, "%s, %ux%ux%u, step %u, %s", f->name, s->m, s->n, s->k, step, s->target);
+    snprintf(k.name, sizeof k.name, "%s, %s, %ux%ux%u, step %u, %s", f->name, s->of->words[5], s->m, s->n, s->k, step,
+             s->target);
     bool ok = compile(&k, s->target, f->text, &w, s->has);
     for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
         compare(&k, &launches[i]);
@@ -331,8 +414,8 @@ static void check_attention(const attention_size *s, const form *f)
     static const launch launches[] = {{0, 0, 0, 1}, {1, 2, 1, 2}, {0, 2, 1, 1}, {0, 5, 3, 1}};
     enum { MOST = 5 };
     uint32_t all_keys = 2 * MOST * s->keys; /* then values */
-    kernel k = {.rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
-    words w = {.texts = attention_words};
+    kernel k = {.of = &f16, .rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
+    words w = {.texts = attention_words, .more = f16.words};
     w.numbers['M' - 'A'] = s->rows;
     w.numbers['N' - 'A'] = s->keys;
     w.numbers['R' - 'A'] = k.rows;

@@ -204,21 +204,27 @@ static void check_values(uint32_t *words)
 static const struct {
     const char *name, *before, *after, *says;
     ptxsim_check check;
+    bool a_in_registers;
 } faults[] = {
-    {"all in order", BEFORE, AFTER, NULL, PTXSIM_CHECK_COUNT},
-    {"no wait", BEFORE, "wgmma.commit_group.sync.aligned;", "before wgmma.wait_group", PTXSIM_WGMMA},
-    {"no commit", BEFORE, "wgmma.wait_group.sync.aligned 0;", "before wgmma.wait_group", PTXSIM_WGMMA},
+    {"all in order", BEFORE, AFTER, NULL, PTXSIM_CHECK_COUNT, false},
+    {"no wait", BEFORE, "wgmma.commit_group.sync.aligned;", "before wgmma.wait_group", PTXSIM_WGMMA, false},
+    {"no commit", BEFORE, "wgmma.wait_group.sync.aligned 0;", "before wgmma.wait_group", PTXSIM_WGMMA, false},
     {"a wait that leaves one", BEFORE, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;",
-     "before wgmma.wait_group", PTXSIM_WGMMA},
-    {"no wgmma.fence", "fence.proxy.async.shared::cta;\nbar.sync 0;", AFTER, "wgmma.fence", PTXSIM_WGMMA},
+     "before wgmma.wait_group", PTXSIM_WGMMA, false},
+    {"no wgmma.fence", "fence.proxy.async.shared::cta;\nbar.sync 0;", AFTER, "wgmma.fence", PTXSIM_WGMMA, false},
     {"a register written after it", BEFORE "\nmov.f32 %d3, 0f00000000;", AFTER, "%d3, which was written after",
-     PTXSIM_WGMMA},
-    {"no proxy fence", "bar.sync 0;\nwgmma.fence.sync.aligned;", AFTER, "fence.proxy.async", PTXSIM_WGMMA},
-    {"no barrier", "fence.proxy.async.shared::cta;\nwgmma.fence.sync.aligned;", AFTER, "without a barrier",
-     PTXSIM_RACE},
-    {"a write while it reads", BEFORE, "st.shared.u32 [%sh+8192], 0;\n" AFTER, "", PTXSIM_RACE},
-    {"a write after it has read", BEFORE, AFTER "\nbar.sync 0;\nst.shared.u32 [%sh+8192], 0;", NULL,
-     PTXSIM_CHECK_COUNT},
+     PTXSIM_WGMMA, false},
+    {"no proxy fence", "bar.sync 0;\nwgmma.fence.sync.aligned;", AFTER, "fence.proxy.async", PTXSIM_WGMMA, false},
+    {"no barrier", "fence.proxy.async.shared::cta;\nwgmma.fence.sync.aligned;", AFTER, "without a barrier", PTXSIM_RACE,
+     false},
+    {"a write while it reads", BEFORE, "st.shared.u32 [%sh+8192], 0;\n" AFTER, "", PTXSIM_RACE, false},
+    {"a fragment that is written while it runs", BEFORE, "mov.b32 %v2, 0;\n" AFTER, "%v2 was written before",
+     PTXSIM_WGMMA, true},
+    {"a fragment that is written after it has run", BEFORE, AFTER "\nmov.b32 %v2, 0;", NULL, PTXSIM_CHECK_COUNT, true},
+    {"a result that is written while it runs", BEFORE, "mov.f32 %d3, 0f00000000;\n" AFTER, "%d3 was written before",
+     PTXSIM_WGMMA, false},
+    {"a write after it has read", BEFORE, AFTER "\nbar.sync 0;\nst.shared.u32 [%sh+8192], 0;", NULL, PTXSIM_CHECK_COUNT,
+     false},
 };
 
 static void check_faults(uint32_t *words)
@@ -229,7 +235,7 @@ static void check_faults(uint32_t *words)
         bool found = false;
         bc_text_init(&text, NULL);
         bc_text_puts(&text, ".version 8.7\n.target sm_90a\n.address_size 64\n");
-        write_kernel(&text, "k", &rows[4], faults[i].before, faults[i].after);
+        write_kernel(&text, "k", &rows[faults[i].a_in_registers ? 12 : 4], faults[i].before, faults[i].after);
         ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
         CHECK_MSG(sim != NULL, "%s", error);
         memset(words, 0, SHARED + 4 * OUT);
