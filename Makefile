@@ -101,7 +101,7 @@ UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
 TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
 
 all: $(OUT)/tilevm $(OUT)/tileiras $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(OUT)/mkbc ## build the commands and the libraries
-tests: all $(UNIT_BIN) $(TEST_BIN) $(LOADER_TESTS) $(OOM_TOOLS) $(OOM_OWN) $(OUT)/matrix ## build the test programs too
+tests: all $(UNIT_BIN) $(TEST_BIN) $(LOADER_TESTS) $(OUT)/matrix ## build the test programs too
 
 # A stamp changes when its text does, so that other flags, another compiler or a removed file rebuild what they touch.
 define stamp
@@ -219,6 +219,7 @@ $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/
 # The commands with allocations that fail: any, or those of the command's own objects.
 OOM_TOOLS := $(OUT)/oom-tools/tilevm $(OUT)/oom-tools/tileiras
 OOM_OWN := $(OUT)/oom-tools/own/tilevm
+tests: $(OOM_TOOLS) $(OOM_OWN)
 # Before a sanitizer's own allocator has begun nothing can stand in front of it: there, only the command's own ones fail.
 OOM_OBJ := $(OUT)/obj/tests/oom/$(if $(filter asan,$(CONFIG)),own/)allocations.o
 $(OUT)/obj/tests/oom/own/allocations.o: tests/oom/allocations.c $(OUT)/flags
@@ -331,10 +332,29 @@ check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without
 	$(Q)$(OUT)/matrix --ptx=sm_120a mma
 
 .PHONY: check-strips
-check-strips: ## the same, with all but the smallest tiles in strips
-	+$(Q)$(MAKE) BUILD=$(BUILD)/strips CFLAGS="$(CFLAGS) -DTV_SMALL_STRIPS" $(addprefix $(BUILD)/strips/$(CONFIG)/,matrix random_ptx)
-	$(Q)$(BUILD)/strips/$(CONFIG)/matrix --quick --ptx=sm_90a
-	$(Q)$(BUILD)/strips/$(CONFIG)/random_ptx $(PROPERTY_SEEDS) sm_90a
+STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,budget pieces)
+$(STRIPS_OBJ): $(OUT)/obj/strips/%.o: %.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -DTV_SMALL_STRIPS -MMD -MP -c $< -o $@
+$(OUT)/strips/matrix: $(MATRIX_OBJ)
+$(OUT)/strips/random_ptx: $(OUT)/obj/tests/random_ptx.o
+$(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+
+check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx ## the same, with all but the smallest tiles in strips
+	$(Q)$(OUT)/strips/matrix --quick --ptx=sm_90a
+	$(Q)$(OUT)/strips/random_ptx $(PROPERTY_SEEDS) sm_90a
+
+# Another processor's floating-point unit, where its compiler and an emulator are installed. The program needs no
+# libraries but the C library.
+FLOAT_ENV_OBJ := $(patsubst %.c,obj/%.o,$(filter-out loader/%,$(LIB_SRC)) tests/unit/float_env.c)
+.PHONY: check-aarch64
+$(OUT)/unit_float_env: $(addprefix $(OUT)/,$(FLOAT_ENV_OBJ))
+	$(Q)$(LINK) $^ -lm -o $@
+
+check-aarch64: ## the floating-point environment on aarch64, by a cross compiler and qemu
+	+$(Q)MAKE="$(MAKE)" sh tests/aarch64.sh $(BUILD)/aarch64
 
 # OOM_MOST: allocations of each command; FULL=1: all of them, and of more commands.
 OOM_MOST ?= $(if $(filter asan,$(CONFIG)),6,10)
@@ -432,7 +452,7 @@ deps: all ## which file needs which in a folder (DEPS_OF: codegen), and which ne
 	$(Q)sh tools/deps.sh $(DEPS_OF) $(OUT)/obj
 
 # ---- mutation testing: tests/mutation/README.md ----
-MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c vm/*/*.c codegen/*.c codegen/*/*.c bytecode/verify/*.c loader/cache.c))
+MUTATE_FILES := $(or $(FILES),$(wildcard vm/*.c vm/*/*.c codegen/*.c codegen/*/*.c bytecode/verify/*.c loader/cache*.c))
 COUNT ?= 200
 SEED  ?= 1
 JOBS  ?= 2

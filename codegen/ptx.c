@@ -6,21 +6,21 @@
 #include "codegen/lower.h"
 
 static const struct {
-    char letter;
+    tv_str prefix; /* of register names */
     uint8_t bits;
     const char *type;
 } classes[CG_CLASS_COUNT] = {
-    [CG_PRED] = {'p', 1, "pred"},
-    [CG_B16] = {'h', 16, "b16"},
-    [CG_B32] = {'r', 32, "b32"},
-    [CG_B64] = {'d', 64, "b64"},
+    [CG_PRED] = {{"%p", 2}, 1, "pred"},
+    [CG_B16] = {{"%h", 2}, 16, "b16"},
+    [CG_B32] = {{"%r", 2}, 32, "b32"},
+    [CG_B64] = {{"%d", 2}, 64, "b64"},
 };
 
 void cg_put_registers(const cg_func *c, bc_text *out)
 {
     for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
         if (c->registers[cls])
-            bc_text_printf(out, "\t.reg .%s %%%c<%u>;\n", classes[cls].type, classes[cls].letter,
+            bc_text_printf(out, "\t.reg .%s %s<%u>;\n", classes[cls].type, classes[cls].prefix.ptr,
                            c->registers[cls] + 1);
 }
 
@@ -98,11 +98,7 @@ cg_val cg_reg(cg_func *c, cg_val v)
 
 static void put_val(bc_text *out, cg_val v)
 {
-    const char name[] = {'%', classes[v.cls].letter};
-    if (v.id)
-        bc_text_bytes(out, name, sizeof name);
-    else
-        bc_text_puts(out, "0x");
+    bc_text_str(out, v.id ? classes[v.cls].prefix : (tv_str){"0x", 2});
     bc_text_number(out, v.id ? v.id : v.bits, v.id ? 10 : 16);
 }
 

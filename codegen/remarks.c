@@ -60,8 +60,10 @@ void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kin
                         .args = args};
     if (op)
         remark.op = bc_str(ct_op_name(op));
-    remark.arg_count = text.ptr && !text.failed ? split(&text, keys, args) : 0;
-    remark.message = text.failed ? bc_str(bc_text_words(&text)) : bc_text_get(&text);
+    if (text.failed)
+        args[0] = (tv_remark_arg){.value = bc_str(bc_text_words(&text))};
+    remark.arg_count = text.failed ? 1 : text.ptr ? split(&text, keys, args) : 0;
+    remark.message = text.failed ? args[0].value : bc_text_get(&text);
     bc_source_place(c->m, op ? op->from->loc : c->f->loc, &remark.file, &remark.line, &remark.column);
     c->options->remarks.report(c->options->remarks.user, &remark);
     bc_text_release(&text);

@@ -1,14 +1,16 @@
 #!/bin/sh
-# Every test, in the order of what fails fastest; called by `make check`. Each step prints lines `name: N passed, N failed`,
-# and `name: skipped, why` for what a missing tool keeps from running; a step that prints neither ran nothing, and has
-# failed. Only failures show more. The last line adds up: `N passed, N failed, N skipped`. Logs stay in $BUILD/check.
+# Every test, as many at a time as there are processors; called by `make check`. Each step prints lines
+# `name: N passed, N failed`, and `name: skipped, why` for what a missing tool keeps from running; a step that prints
+# neither ran nothing, and has failed. Only failures show more. The last line adds up: `N passed, N failed, N skipped`.
+# Logs stay in $BUILD/check.
 set -u
 MAKE=${MAKE:-make}
 BUILD=${BUILD:-build}
 logs=$BUILD/check
 rm -rf "$logs"
 mkdir -p "$logs"
-jobs=-j$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+processors=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+jobs=-j$processors
 case " ${MAKEFLAGS:-} " in *jobserver*) jobs= ;; esac
 passed=0
 failed=0
@@ -22,42 +24,74 @@ add_up() {
     [ "$1" -ne 0 ] && [ "$f" -eq 0 ] && f=1
 }
 
-# step MUST_COUNT NAME COMMAND...: runs it, adds up the counts it printed.
-step() {
-    must_count=$1
-    name=$2
-    shift 2
-    log=$logs/$name.log
-    start=$(date +%s)
-    "$@" > "$log" 2>&1
-    status=$?
-    add_up $status "$log"
-    if [ "$must_count" = yes ] && [ $((p + f + s)) -eq 0 ]; then
-        echo "$name: ran nothing" >> "$log"
+# begin NAME COMMAND...: runs it beside what goes on; its status and seconds come to NAME.end.
+begin() {
+    name=$1
+    shift
+    (
+        start=$(date +%s)
+        "$@" > "$logs/$name.log" 2>&1
+        echo "$? $(($(date +%s) - start))" > "$logs/$name.new"
+        mv "$logs/$name.new" "$logs/$name.end"
+    ) &
+}
+
+# report MUST_COUNT NAME: adds up the counts that a step printed, once it has ended.
+report() {
+    log=$logs/$2.log
+    read -r status seconds < "$logs/$2.end"
+    add_up "$status" "$log"
+    if [ "$1" = yes ] && [ $((p + f + s)) -eq 0 ]; then
+        echo "$2: ran nothing" >> "$log"
         f=1
     fi
     passed=$((passed + p))
     failed=$((failed + f))
     skipped=$((skipped + s))
-    printf '%-18s %6d passed %4d failed %2d skipped %5d s\n' "$name" "$p" "$f" "$s" $(($(date +%s) - start))
+    printf '%-18s %6d passed %4d failed %2d skipped %5d s\n' "$2" "$p" "$f" "$s" "$seconds"
     sed -n 's/^[^ ].*: skipped, /    skipped: /p' "$log"
     if [ "$f" -ne 0 ]; then
         tail -n 60 "$log" | sed 's/^/    /'
         echo "    (all of it: $log)"
     fi
-    return $status
+    return "$status"
 }
 
-# build NAME ARGUMENTS...: what make can do in parallel; a build counts only when it fails.
+# build NAME ARGUMENTS...: what make can do in parallel, and what follows needs; it counts only when it fails. Tests go
+# on beside it.
 build() {
     name=$1
     shift
-    step no "$name" $MAKE --no-print-directory $jobs "$@"
+    begin "$name" $MAKE --no-print-directory $jobs "$@"
+    until [ -f "$logs/$name.end" ]; do sleep 0.1; done
+    report no "$name"
 }
+# run NAME ARGUMENTS...: a test, beside as many others as there are processors, so those that take long come early.
+running=
 run() {
+    make_room "$processors"
     name=$1
     shift
-    step yes "$name" $MAKE --no-print-directory "$@"
+    begin "$name" $MAKE --no-print-directory "$@"
+    running="$running $name"
+}
+# make_room N: waits until fewer than N tests run.
+make_room() {
+    while :; do
+        still=
+        count=0
+        for one in $running; do
+            if [ -f "$logs/$one.end" ]; then
+                report yes "$one"
+            else
+                still="$still $one"
+                count=$((count + 1))
+            fi
+        done
+        running=$still
+        [ $count -lt "$1" ] && return
+        sleep 0.1
+    done
 }
 # skip NAME WHY: a step that cannot run here.
 skip() {
@@ -69,47 +103,53 @@ if build build tests corpus; then
     run layers check-layers
     run sizes check-sizes
     run format check-format
-    run unit check-unit
-    run fixtures check-fixtures
-    run commands check-commands
     run docs check-docs
-    run oom check-oom
-    run api check-api
     run hardening check-hardening
+    run fixtures check-fixtures
+    run unit check-unit
     run reproducible check-reproducible
-    run examples run
-    run made-up check-made-up
-    run stop check-stop
-    run loader check-loader
-    run property check-property
-    run corpus check-corpus
-    run matrix check-matrix
-    run ptx-sums check-ptx-sums
-    run ptx check-ptx
-    run matrix-ptx check-matrix-ptx
-    run strips check-strips
     run ptxas check-ptxas PTXAS_SHARE=5
+    run property check-property
+    run strips check-strips
+    run matrix check-matrix
+    run matrix-ptx check-matrix-ptx
+    run ptx check-ptx
+    run loader check-loader
+    run corpus check-corpus
+    run oom check-oom
+    run commands check-commands
+    run api check-api
+    run made-up check-made-up
+    run ptx-sums check-ptx-sums
+    run aarch64 check-aarch64
+    run stop check-stop
+    run examples run
 fi
+# The unit tests have ptxas look at PTX, which is what most of their time goes to: once is enough for the same text.
 if build build-sanitized CONFIG=asan tests; then
-    run unit-sanitized CONFIG=asan check-unit
     run fixtures-sanitized CONFIG=asan check-fixtures
-    run oom-sanitized CONFIG=asan check-oom
-    run commands-sanitized CONFIG=asan check-commands
-    run loader-sanitized SAN=1 check-loader
+    run unit-sanitized CONFIG=asan check-unit PTXAS=
     run property-sanitized CONFIG=asan check-property
-    run corpus-sanitized CONFIG=asan check-corpus
-    run malformed CONFIG=asan check-malformed
     run fuzz-replay CONFIG=asan check-fuzz-replay
     run matrix-sanitized CONFIG=asan check-matrix
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx
+    run malformed CONFIG=asan check-malformed
+    run corpus-sanitized CONFIG=asan check-corpus
+    run loader-sanitized SAN=1 check-loader
+    run oom-sanitized CONFIG=asan check-oom
+    run commands-sanitized CONFIG=asan check-commands
 fi
 build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 if command -v clang > /dev/null; then
-    build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit
+    build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit PTXAS=
     build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
 else
     skip unit-clang "clang is not installed"
     skip fuzz-smoke "clang is not installed"
 fi
+make_room 1
+wait
+times > "$logs/times"
+sed -n '2s/\(.*\) \(.*\)/processor time: \1 in programs, \2 in the system/p' "$logs/times"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -363,12 +363,13 @@ bool bc_op_is_valid(bc_module *m, const bc_op *op)
     for (unsigned i = 0; i < BC_WORDS; i++)
         bc_text_init(&v.words[i], &v.allocator);
     v.newer[op->opcode] = has_newer_field(bc_info(op), m->version);
-    bool fine = allocate(&v) && bc_add_symbols(&v);
-    if (fine) {
+    if (allocate(&v) && bc_add_symbols(&v)) {
         check_op(&v, op);
         enter_regions(&v, op);
-        fine = !v.errors && !v.no_memory;
+    } else {
+        v.no_memory = true;
     }
     release(&v);
-    return fine;
+    m->arena.failed |= v.no_memory;
+    return !v.errors && !v.no_memory;
 }

@@ -182,7 +182,7 @@ bool bc_constant_size_fits(const bc_type *tile, size_t size);
 /* ---- for whoever builds modules ---- */
 
 /* Does the op, with its regions, keep the rules, as far as they do not depend on where it stands? It need not be placed
-   in a block yet. Reports nothing. */
+   in a block yet. Reports nothing; false with m->arena.failed: out of memory. */
 bool bc_op_is_valid(bc_module *m, const bc_op *op);
 
 /* ---- one hook per op; a missing one fails at link time ---- */

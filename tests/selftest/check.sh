@@ -7,7 +7,7 @@ passed=0
 failed=0
 # What the runner needs, and no clang.
 rm -rf bin && mkdir bin
-for tool in sh sed awk grep date tail printf mkdir rm getconf cat; do
+for tool in sh sed awk grep date tail printf mkdir mv rm getconf cat sleep; do
     ln -s "$(command -v $tool)" bin/$tool
 done
 # expect STATUS LAST_LINE: with the make of standard input, which finds in $target what is to be made.

@@ -106,7 +106,7 @@ static void check_size(void)
     bc_arena arena;
     bc_arena_init(&arena, NULL, 0);
     const vm_clock *clock = NULL;
-    uint32_t instances[2] = {0}, sequence = 0;
+    uint32_t instances[3] = {[2] = 7}, sequence = 0; /* the third is none of the two */
     for (unsigned i = 0; i < 1000; i++)
         for (uint32_t op = 0; op < 2; op++)
             clock = vm_clock_with(&arena, clock, &(vm_event){5, op, instances[op]++, sequence++});
@@ -116,6 +116,23 @@ static void check_size(void)
     CHECK(vm_clock_has(left, &(vm_event){5, 1, 999, 1999}));
     CHECK(!vm_clock_has(left, &(vm_event){5, 1, 1000, 2000}));
     CHECK(!vm_clock_has(left, &(vm_event){4, 1, 0, 0}));
+    bc_arena_release(&arena);
+}
+
+/* What lies behind the spans of a clock is no part of it: op 1 has run, and the clock does not have it. */
+static void check_end_of_clock(void)
+{
+    static const vm_span spans[] = {{5, 0, 0, 0}, {5, 0, 0, 0}, {5, 1, 0, 0}};
+    bc_arena arena;
+    bc_arena_init(&arena, NULL, 0);
+    vm_clock *clock = bc_arena_alloc(&arena, sizeof *clock + sizeof spans, _Alignof(vm_clock));
+    CHECK(clock);
+    if (clock) {
+        clock->count = 1;
+        memcpy(clock->spans, spans, sizeof spans);
+        const vm_clock *left = vm_clock_publish(&arena, clock, 5, (const uint32_t[]){1, 1}, 2, 2);
+        CHECK(left && vm_clock_has(left, &(vm_event){5, 0, 0, 0}) && !vm_clock_has(left, &(vm_event){5, 1, 0, 1}));
+    }
     bc_arena_release(&arena);
 }
 
@@ -315,6 +332,7 @@ int main(void)
 {
     check_clocks();
     check_size();
+    check_end_of_clock();
     check_arrays();
     check_interface();
     return TEST_END("check");

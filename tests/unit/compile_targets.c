@@ -71,6 +71,10 @@ static void check_features(void)
 
 static void check_names(void)
 {
+    size_t count = 0;
+#define TARGET(...) count++;
+#include "codegen/targets.def"
+    CHECK(cg_target_at(count - 1) && !cg_target_at(count));
     CHECK(strcmp(tv_target_exact("sm_80"), "sm_80") == 0);
     CHECK(strcmp(tv_target_exact("sm_90"), "sm_90a") == 0);
     CHECK(strcmp(tv_target_exact("sm_100"), "sm_100a") == 0);

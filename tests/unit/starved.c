@@ -12,9 +12,15 @@
 
 /* ---- an allocator that fails ---- */
 
+/* Before the bytes of an allocation. */
+typedef struct block {
+    _Alignas(64) size_t size;
+} block;
+
 typedef struct heap {
     atomic_size_t count, held;
-    size_t failing; /* 0: none */
+    atomic_size_t misfits; /* given back as what they are not */
+    size_t failing;        /* 0: none */
     bool onwards;
 } heap;
 
@@ -24,15 +30,21 @@ static void *take(void *user, size_t size)
     const size_t n = atomic_fetch_add(&h->count, 1) + 1;
     if (h->failing && (n == h->failing || (h->onwards && n > h->failing)))
         return NULL;
+    block *b = malloc(sizeof *b + size);
+    if (!b)
+        return NULL;
+    b->size = size;
     atomic_fetch_add(&h->held, 1);
-    return malloc(size);
+    return b + 1;
 }
 
 static void give_back(void *user, void *memory, size_t size)
 {
-    (void)size;
-    atomic_fetch_sub(&((heap *)user)->held, 1);
-    free(memory);
+    heap *h = user;
+    block *b = (block *)memory - 1;
+    atomic_fetch_add(&h->misfits, b->size != size);
+    atomic_fetch_sub(&h->held, 1);
+    free(b);
 }
 
 /* ---- what is done ---- */
@@ -224,6 +236,7 @@ static void try_one(const scenario *s, tv_status wanted, const bc_text *out, siz
     tv_status status = act(s, &a, &h);
     CHECK_MSG(status == TV_NO_MEMORY || (status == wanted && same_out(&a.out, out)), "%s, allocation %zu%s: %d\n%s",
               s->name, n, onwards ? "+" : "", (int)status, bc_text_words(&a.out));
+    CHECK_MSG(h.misfits == 0, "%s, allocation %zu%s: %zu have another size", s->name, n, onwards ? "+" : "", h.misfits);
     CHECK_MSG(h.held == 0, "%s, allocation %zu%s: %zu are held", s->name, n, onwards ? "+" : "", h.held);
     bc_text_release(&a.out);
 }

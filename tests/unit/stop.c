@@ -6,6 +6,7 @@
 #include "bytecode/base/text.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm.h"
+#include "vm/run/schedule.h"
 
 enum { BLOCKS = 3, ELEMENTS = 64 * BLOCKS };
 
@@ -265,8 +266,21 @@ static void check_with_checks(void)
     tv_module_close(m.module);
 }
 
+static void check_clock(void)
+{
+    double start = vm_seconds(), last = start;
+    bool forward = true;
+    for (unsigned i = 0; i < 1000000 && last - start < 1e-3; i++) {
+        double now = vm_seconds();
+        forward = forward && now >= last;
+        last = now;
+    }
+    CHECK(forward && last > start);
+}
+
 int main(void)
 {
+    check_clock();
     check_steps();
     check_shared_steps();
     check_progress();

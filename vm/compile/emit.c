@@ -265,13 +265,13 @@ void vm_write_record(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *r
 
 void vm_alias(vm_emit *e, const bc_value *result, const bc_value *source, const vm_layout *layout, size_t offset)
 {
-    vm_value *x = vm_value_of(e, result), *from = vm_value_of(e, source);
-    uint32_t uses = x->uses, last_use = x->last_use;
-    bool rows_ok = x->rows_ok;
-    *x = *from;
-    x->uses = uses;
-    x->last_use = last_use;
-    x->rows_ok = rows_ok;
+    vm_value *x = vm_value_of(e, result);
+    const vm_value planned = *x; /* what the look ahead knows of its uses stays its own */
+    *x = *vm_value_of(e, source);
+    x->uses = planned.uses;
+    x->last_use = planned.last_use;
+    x->rows_ok = planned.rows_ok;
+    x->mma_only = planned.mma_only;
     x->offset += offset;
     if (layout) {
         x->layout = *layout;

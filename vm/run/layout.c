@@ -52,14 +52,6 @@ bool vm_layout_is_packed(const vm_layout *layout)
     return true;
 }
 
-size_t vm_layout_extent(const vm_layout *layout)
-{
-    size_t extent = 1;
-    for (uint32_t b = 0; b < layout->bits; b++)
-        extent += layout->stride[b];
-    return extent;
-}
-
 vm_layout vm_layout_compact(const vm_layout *layout, uint32_t mask)
 {
     vm_layout compact = {0};

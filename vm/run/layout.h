@@ -24,8 +24,6 @@ vm_layout vm_layout_masked(uint32_t bits, uint32_t mask);
 /* The bits that are not broadcast. */
 uint32_t vm_layout_mask(const vm_layout *layout);
 bool vm_layout_is_packed(const vm_layout *layout);
-/* Elements from the first to one past the last. */
-size_t vm_layout_extent(const vm_layout *layout);
 /* Keeps the bits in mask. */
 vm_layout vm_layout_compact(const vm_layout *layout, uint32_t mask);
 

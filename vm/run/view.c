@@ -10,10 +10,17 @@
 
 /* ---- which elements ---- */
 
+/* Copies whose size is known are moves; the call for any other would take longer than the rest of a box. */
 static uint64_t read_unsigned(const vm_frame *f, size_t at, unsigned bytes)
 {
+    const unsigned char *from = f->base + at;
     uint64_t x = 0;
-    memcpy(&x, f->base + at, bytes); /* little-endian hosts only, as the bytecode itself */
+    switch (bytes) { /* little-endian hosts only, as the bytecode itself */
+    case 1: memcpy(&x, from, 1); break;
+    case 2: memcpy(&x, from, 2); break;
+    case 4: memcpy(&x, from, 4); break;
+    default: memcpy(&x, from, 8); break;
+    }
     return x;
 }
 
@@ -110,7 +117,10 @@ static const vm_region *box_region(vm_frame *f, const vm_access_info *info, cons
         if (box->step[d] > limit || box->step[d] < -limit)
             return NULL;
         int64_t reach = box->step[d] * (int64_t)(box->valid[d] - 1);
-        *(reach < 0 ? &low : &high) += reach;
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
     }
     uint64_t start = box->base + (uint64_t)low;
     return find_region(f, start, (uint64_t)(high - low));

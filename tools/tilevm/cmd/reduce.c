@@ -38,6 +38,7 @@ typedef struct reducer {
     const char *command;
     unsigned timeout;
     bool quiet, valid;
+    int code;            /* not CLI_OK: has been said why, and nothing is tried any more */
     bc_text best;        /* bytes of the smallest failing module */
     uint64_t best_parts; /* of it; bytes alone would not do, because tables are padded */
     char candidate[64];  /* path that the command is given */
@@ -53,10 +54,12 @@ static bool append(void *user, const void *bytes, size_t size)
     return !text->failed;
 }
 
-static tv_module *open_best(const reducer *r)
+static tv_module *open_best(reducer *r)
 {
-    tv_module *m;
-    return tv_module_open(r->best.ptr, r->best.len, NULL, (tv_sink){0}, &m) == TV_OK ? m : NULL;
+    tv_module *m = NULL;
+    if (r->code == CLI_OK && tv_module_open(r->best.ptr, r->best.len, NULL, (tv_sink){0}, &m) == TV_NO_MEMORY)
+        r->code = cli_error("out of memory");
+    return m;
 }
 
 /* True when the command fails on the bytes. */
@@ -65,7 +68,7 @@ static bool still_fails(reducer *r, const bc_text *bytes)
     FILE *f = fopen(r->candidate, "wb");
     bool written = f && fwrite(bytes->ptr, 1, bytes->len, f) == bytes->len;
     if ((f && fclose(f) != 0) || !written) {
-        cli_error("%s: %s", r->candidate, cli_errno());
+        r->code = cli_error("%s: %s", r->candidate, cli_errno());
         return false;
     }
     r->runs++;
@@ -94,15 +97,26 @@ static uint64_t count_parts(const tv_module *m)
     return count;
 }
 
+/* The bytes of an edited module if it is valid enough. */
+static tv_status write_edited(const reducer *r, tv_module *m, bc_text *out_bytes)
+{
+    const tv_verify_options quick = {.max_errors = 1};
+    TV_TRY(bc_module_compact(m));
+    if (r->valid)
+        TV_TRY(tv_module_verify(m, &quick, (tv_sink){0}));
+    return tv_module_write(m, (tv_sink){0}, (tv_writer){out_bytes, append});
+}
+
 /* Takes an edited module: keeps its bytes if it is valid enough, smaller and still failing. Closes it. */
 static bool consider(reducer *r, tv_module *m, bool edited)
 {
     bc_text bytes;
     uint64_t parts = count_parts(m);
     bc_text_init(&bytes, NULL);
-    bool keep = edited && bc_module_compact(m) == TV_OK
-                && (!r->valid || tv_module_verify(m, &(tv_verify_options){.max_errors = 1}, (tv_sink){0}) == TV_OK)
-                && tv_module_write(m, (tv_sink){0}, (tv_writer){&bytes, append}) == TV_OK
+    tv_status status = edited ? write_edited(r, m, &bytes) : TV_INVALID;
+    if (m->arena.failed || bytes.failed || status == TV_NO_MEMORY)
+        r->code = cli_error("out of memory");
+    bool keep = status == TV_OK && r->code == CLI_OK
                 && (parts < r->best_parts || (parts == r->best_parts && bytes.len < r->best.len))
                 && still_fails(r, &bytes);
     tv_module_close(m);
@@ -148,7 +162,7 @@ static bool try_op(reducer *r, size_t function, uint32_t op)
     return (m && consider(r, m, edit_zero_constant(m, function, op))) || changed;
 }
 
-static uint32_t op_count(const reducer *r, size_t function)
+static uint32_t op_count(reducer *r, size_t function)
 {
     tv_module *m = open_best(r);
     uint32_t count = m && function < m->function_count ? m->functions[function].op_count : 0;
@@ -156,7 +170,7 @@ static uint32_t op_count(const reducer *r, size_t function)
     return count;
 }
 
-static uint32_t param_count(const reducer *r, size_t function)
+static uint32_t param_count(reducer *r, size_t function)
 {
     tv_module *m = open_best(r);
     uint32_t count = m && function < m->function_count ? m->functions[function].body->arg_count : 0;
@@ -228,13 +242,19 @@ static int reduce_file(reducer *r, const char *path, const char *output, size_t 
 {
     tv_module *m = open_best(r);
     if (!m)
-        return cli_error("%s cannot be read as bytecode; see `tilevm verify %s`", path, path);
-    r->valid = tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK;
+        return r->code != CLI_OK ? r->code
+                                 : cli_error("%s cannot be read as bytecode; see `tilevm verify %s`", path, path);
+    tv_status status = tv_module_verify(m, NULL, (tv_sink){0});
+    r->valid = status == TV_OK;
     r->best_parts = count_parts(m);
     tv_module_close(m);
+    if (status == TV_NO_MEMORY)
+        return cli_error("out of memory");
     if (!still_fails(r, &r->best))
-        return cli_error("the command does not fail on %s itself", path);
+        return r->code != CLI_OK ? r->code : cli_error("the command does not fail on %s itself", path);
     reduce(r);
+    if (r->code != CLI_OK)
+        return r->code;
     int code = save(r, output);
     if (code == CLI_OK && !r->quiet && isatty(2))
         fputc('\r', stderr);
@@ -283,7 +303,8 @@ static int run(cli_args *args)
     expand(&shell, command, r.candidate);
     r.command = shell.ptr;
     bc_text_printf(&name, "%s.reduced.tbc", path);
-    int code = reduce_file(&r, path, output ? output : name.ptr, file.size);
+    bool ready = !r.best.failed && !shell.failed && !name.failed;
+    int code = ready ? reduce_file(&r, path, output ? output : name.ptr, file.size) : cli_error("out of memory");
     unlink(r.candidate);
     bc_text_release(&r.best);
     bc_text_release(&shell);

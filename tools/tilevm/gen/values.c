@@ -263,8 +263,8 @@ bc_value *gen_constant(generator *g, const bc_type *type, uint64_t bits)
 
 bc_value *gen_value_of(generator *g, const bc_type *type)
 {
-    bc_value *value = gen_chance(g, 90) ? gen_find_value(g, type) : NULL;
-    if (value)
+    bc_value *value = type && gen_chance(g, 90) ? gen_find_value(g, type) : NULL;
+    if (value || !type) /* out of memory */
         return value;
     if (bc_is_tile(type) && bc_kind_in(bc_elem_kind(type), BC_SET_NUMBER))
         return constant_of(g, type, gen_draw_blob(g, type));

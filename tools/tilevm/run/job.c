@@ -128,7 +128,7 @@ static int open_module(run_job *job)
     const char *path = job->options.path;
     char *problem = NULL;
     if (!cli_read(path, &job->file, &problem)) {
-        snprintf(job->message, sizeof job->message, "%s", problem ? problem : "");
+        snprintf(job->message, sizeof job->message, "%s", problem ? problem : "out of memory");
         free(problem);
         return cli_error("%s", job->message);
     }
@@ -175,8 +175,12 @@ static bool read_argument_file(run_job *job, io_error *error)
     if (path && strcmp(path, "none") == 0)
         return true;
     if (!path) {
-        path = strcmp(job->options.path, "-") == 0 ? NULL : beside(job);
-        if (!path || access(path, F_OK) != 0)
+        if (strcmp(job->options.path, "-") == 0)
+            return true;
+        path = beside(job);
+        if (!path)
+            return io_fail(error, "out of memory");
+        if (access(path, F_OK) != 0)
             return true;
     }
     if (!arg_file_read(&job->arena, path, &job->arg_file, error))

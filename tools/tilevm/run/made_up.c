@@ -27,7 +27,8 @@ static void report(void *user, const tv_diag *diag)
     bc_text_puts(&text, "; the arguments are made up");
     tv_diag excused = *diag;
     excused.message = text.failed ? diag->message : bc_text_get(&text);
-    excused.help = bc_str("the kernel may not be to blame: give it arguments that it is made for");
+    excused.help =
+        bc_str(text.failed ? "out of memory" : "the kernel may not be to blame: give it arguments that it is made for");
     excused.severity = job->options.vm.checks ? TV_NOTE : diag->severity;
     job->excused++;
     job->told.report(job->told.user, &excused);

@@ -183,14 +183,11 @@ static int by_time(const void *a, const void *b)
 static void put_ops(const run_job *job, bc_text *out)
 {
     enum { MOST = 256 };
-    static const size_t size = sizeof(tv_vm_op_time);
-    tv_vm_op_time *times = calloc(MOST, size), total = {0};
+    tv_vm_op_time times[MOST], total = {0};
     size_t count = 0;
-    if (!times)
-        return;
     while (count < MOST && tv_vm_op_time_at(job->vm, count, &times[count]))
         count++;
-    qsort(times, count, size, by_time);
+    qsort(times, count, sizeof *times, by_time);
     for (size_t i = 0; i < count; i++)
         total.seconds += times[i].seconds;
     for (size_t i = 0; i < count; i++) {
@@ -200,7 +197,6 @@ static void put_ops(const run_job *job, bc_text *out)
                            total.seconds > 0 ? 100 * times[i].seconds / total.seconds : 0.0);
         bc_text_char(out, '\n');
     }
-    free(times);
 }
 
 static void put_stats(const run_job *job, bc_text *out)
@@ -575,6 +571,7 @@ bool run_report_json(const run_job *job)
     if (job->ran && job->options.stats)
         add_stats(&doc, root, job);
     report_json_diags(&doc, root, &job->report);
+    doc.failed |= job->report.lost;
     cli_out out = {.file = stdout};
     return json_finish(&doc, &out);
 }

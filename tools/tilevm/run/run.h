@@ -106,8 +106,9 @@ typedef struct run_trace {
     uint8_t *ops; /* by op index: RUN_TRACED, RUN_DUMPED */
     uint32_t op_count;
     uint32_t low[3], high[3]; /* tile blocks to show */
-    uint64_t shown, hidden;
-    bc_arena arena; /* of the list */
+    uint64_t shown, hidden;   /* hidden: beyond --trace-max */
+    bool no_memory;           /* for a value that was to be shown */
+    bc_arena arena;           /* of the list */
     run_traced *first, *last;
     run_dump *dumps;
     size_t dump_count;

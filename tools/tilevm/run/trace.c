@@ -396,7 +396,7 @@ static void show(run_job *job, const tv_trace *from, const arg_array *array)
     if (!job->options.json)
         put_line(&r);
     else if (!keep(t, &r, from)) {
-        t->hidden++;
+        t->no_memory = true;
         return;
     }
     t->shown++;
@@ -434,11 +434,12 @@ static void take_value(void *user, const tv_trace *from)
         take_dump(&t->dumps[i], from);
     if (!is_shown(job, from))
         return;
-    bool room = !job->options.trace_max || t->shown < job->options.trace_max;
-    if (room && to_array(&from->tile, &array, &error))
+    if (job->options.trace_max && t->shown >= job->options.trace_max)
+        t->hidden++;
+    else if (to_array(&from->tile, &array, &error))
         show(job, from, &array);
     else
-        t->hidden++;
+        t->no_memory = true;
     arg_array_free(&array);
 }
 
@@ -477,7 +478,7 @@ bool run_trace_finish(run_job *job, io_error *error)
     for (size_t i = 0; i < t->dump_count; i++)
         if (!check_dump(&t->dumps[i], error))
             return false;
-    return true;
+    return !t->no_memory || io_fail(error, "--trace: out of memory");
 }
 
 void run_trace_release(run_job *job)
