@@ -290,6 +290,13 @@ PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BU
 check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## has the PTX of any kernel changed? (`make golden` takes it as it is)
 	$(Q)$(PTX_SUMS)
 
+SPILLS = sh tests/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a $(BUILD)/spills
+.PHONY: check-spills spills
+check-spills: all $(BUILD)/corpus/unpacked ## does ptxas spill more in any kernel of the corpus, or hold back products that are in flight?
+	$(Q)$(SPILLS)
+spills: all $(BUILD)/corpus/unpacked ## takes over what it spills now (tests/ptx/spills.txt)
+	$(Q)$(SPILLS) --update
+
 check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for every target through ptxas, where it is installed
 	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 

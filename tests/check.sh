@@ -109,6 +109,7 @@ if build build tests corpus; then
     run unit check-unit
     run reproducible check-reproducible
     run ptxas check-ptxas PTXAS_SHARE=5
+    run spills check-spills
     run property check-property
     run strips check-strips
     run matrix check-matrix
