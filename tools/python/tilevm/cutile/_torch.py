@@ -1,0 +1,1 @@
+def install_when_imported(): pass
