@@ -7,6 +7,7 @@
 docs/cutile.md has the options, what stands in for what, and what cannot.
 """
 
+import importlib.util
 from typing import Any, Iterable
 
 from tilevm.cutile import _driver
@@ -29,7 +30,21 @@ def enable(*, arch: str = "sm_100", checks: "str | Iterable[str] | bool | None" 
     _driver.options.checks = check_bits(checks)
     _driver.options.threads = threads
     if not _enabled:
-        from tilevm.cutile import _client, _torch
-        _torch.install_when_imported()
+        from tilevm.cutile import _client
         _client.install()
+        if importlib.util.find_spec("torch"):  # which the client imports in any case
+            from tilevm.cutile import _torch
+            _torch.install()
         _enabled = True
+
+
+# ---- pytest -p tilevm.cutile ----
+
+def pytest_addoption(parser: Any) -> None:
+    from tilevm.cutile._script import add_options
+    add_options(parser.getgroup("tilevm", "cuTile without a GPU").addoption)
+
+
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    given = early_config.known_args_namespace
+    enable(arch=given.tile_arch, checks=given.tile_check, threads=given.tile_threads)

@@ -94,7 +94,7 @@ _libraries: dict[int, Library] = {}
 _kernels: dict[int, Machine] = {}
 _memory: dict[int, Any] = {}
 _events: dict[int, float] = {}
-_graphs: dict[int, list[Callable[[], int]]] = {}
+_graphs: dict[int, list[Callable[[], Any]]] = {}
 #: symbol of a kernel: its parameters' names
 parameter_names: dict[str, tuple[str, ...]] = {}
 #: read_only: addresses of arrays of the launch that this thread is in that may not be written
@@ -266,9 +266,14 @@ def cuMemcpyHtoDAsync(target: int, source: int, size: int, _stream: int) -> None
 
 # ---- streams and events ----
 
+def new_handle() -> int:
+    """A handle that is nobody else's."""
+    return next(_handles) * 16
+
+
 @_cu(_OUT, c_uint)
 def cuStreamCreate(stream: Any, _flags: int) -> None:
-    stream[0] = next(_handles) * 16
+    stream[0] = new_handle()
 
 
 _constant("cuStreamDestroy", _P)
@@ -379,8 +384,18 @@ def cuLaunchKernel(kernel: int, x: int, y: int, z: int, *rest: Any) -> int:
 
 # ---- graphs: as much as the client's timing of kernels needs ----
 
-def copy_params(kernel: int, params: int) -> Any:
-    """The values of parameters, for later: an array of addresses, which keeps what they point to."""
+def prepared(kernel: int, grid: tuple[int, int, int], params: int) -> Callable[[], None]:
+    """A launch for later: the values of its parameters are copied now."""
+    copy, machine = _copy_params(kernel, params), _kernels[kernel]
+
+    def launch() -> None:
+        machine.run(grid, copy, _leaves(machine.kernel, ctypes.addressof(copy)))
+
+    return launch
+
+
+def _copy_params(kernel: int, params: int) -> Any:
+    """The values of parameters: an array of addresses, which keeps what they point to."""
     machine = _kernels[kernel]
     count = machine.kernel.slot_count
     values = (c_uint64 * max(count, 1))()
@@ -404,14 +419,13 @@ def cuGraphDestroy(graph: int) -> None:
 
 @_cu(_OUT, _P, _P, c_size_t, _P)
 def cuGraphAddEventRecordNode(_node: Any, graph: int, _after: int, _count: int, event: int) -> None:
-    _graphs[graph].append(lambda: _events.__setitem__(event, time.perf_counter()) or SUCCESS)
+    _graphs[graph].append(lambda: cuEventRecord(event, 0))
 
 
 @_cu(_OUT, _P, _P, c_size_t, POINTER(KernelNode))
 def cuGraphAddKernelNode(_node: Any, graph: int, _after: int, _count: int, node: Any) -> None:
-    kernel, grid = node[0].kernel or node[0].function, tuple(node[0].grid)
-    params = copy_params(kernel, node[0].params)
-    _graphs[graph].append(lambda: _launch(kernel, grid, ctypes.addressof(params)))
+    kernel = node[0].kernel or node[0].function
+    _graphs[graph].append(prepared(kernel, tuple(node[0].grid), node[0].params))
 
 
 for _name, _arguments in {
