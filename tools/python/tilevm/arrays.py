@@ -61,13 +61,21 @@ def from_interface(owner: Any, interface: dict[str, Any]) -> Described:
     return Described(owner, address, dtype, shape, tuple(s // size for s in strides), read_only)
 
 
-def HostArray(array: Any) -> Described:  # noqa: N802 - reads as a constructor where it is used
+def is_torch(array: Any) -> bool:
+    return type(array).__module__.startswith("torch") and hasattr(array, "data_ptr")
+
+
+def from_torch(tensor: Any) -> Described:
+    return Described(tensor, tensor.data_ptr(), str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape),
+                     tuple(tensor.stride()), False)
+
+
+def host_array(array: Any) -> Described:
     """A NumPy array, or a CPU tensor of torch."""
-    if type(array).__module__ == "torch" and hasattr(array, "untyped_storage"):
+    if is_torch(array):
         if array.device.type != "cpu":
             raise UsageError(f"a tensor is on {array.device}: run takes arrays in the CPU's memory, launch others")
-        return Described(array, array.data_ptr(), str(array.dtype).removeprefix("torch."), tuple(array.shape),
-                         tuple(array.stride()), False)
+        return from_torch(array)
     interface = getattr(array, "__array_interface__", None)
     if interface is None:
         raise UsageError(f"{type(array).__name__} is not an array: give a NumPy array or a CPU tensor of torch")

@@ -10,7 +10,8 @@ from typing import Any, Callable, Iterable, Sequence
 
 from tilevm import _abi
 from tilevm._abi import lib
-from tilevm.arrays import HostArray, scalar_bits
+from tilevm.arrays import host_array, scalar_bits
+from tilevm.device import DeviceModule
 from tilevm.diagnostics import Diagnostic, Findings, InvalidError, Output, UsageError
 
 def _bytes_of(source: Any) -> bytes:
@@ -187,7 +188,7 @@ class Kernel:
             sizes.append(slot.size)
         return sizes
 
-    def bind(self, args: Sequence[Any], array: Callable[[Any], Any] = HostArray) -> "Call":
+    def bind(self, args: Sequence[Any], array: Callable[[Any], Any] = host_array) -> "Call":
         """Arguments checked against every promise of the signature and laid out for a launch."""
         return Call(self, args, array)
 
@@ -337,6 +338,10 @@ class Module:
         with Findings() as findings:
             findings.check(lib.tv_compile_ptx(self.verified(), byref(options), findings.sink, out.writer))
         return str(out)
+
+    def load(self, device: int = 0) -> DeviceModule:
+        """Compiles and loads for the GPU of the thread's current context, else for that device."""
+        return DeviceModule(self, device)
 
     def run(self, grid: "int | Sequence[int]", *args: Any, entry: str | None = None, **options: Any) -> Stats:
         """Runs a kernel on the CPU: see Kernel.run."""

@@ -1,14 +1,12 @@
 """Where cuTile Python is told of the virtual machine: the driver it opens, the compiler it runs, and launch, so that
 NumPy arrays may be given and errors are ours. Nothing else of it is touched."""
 
-import ctypes
 import functools
 import os
 import sys
-from ctypes import CFUNCTYPE, POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any, Callable
 
-from tilevm import _abi
+from tilevm import dlpack
 from tilevm.cutile import _driver
 from tilevm.diagnostics import Diagnostic, Error
 from tilevm.module import Module, lib
@@ -52,61 +50,12 @@ def version_text() -> str:
     return f"tilevm {lib.tv_version().decode()}, build {lib.tv_build_id().decode()}, images of the virtual machine\n"
 
 
-# ---- arrays of NumPy: described by DLPack, as arrays of a device ----
-
-class _Tensor(Structure):
-    """DLManagedTensor."""
-
-    _fields_ = [("data", c_void_p), ("device", c_int32 * 2), ("ndim", c_int32), ("code", c_uint8), ("bits", c_uint8),
-                ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
-                ("byte_offset", c_uint64), ("context", c_void_p), ("deleter", c_void_p)]
-
-
-_CUDA = 2  # kDLCUDA
-_capsule_new = ctypes.pythonapi.PyCapsule_New
-_capsule_new.restype, _capsule_new.argtypes = ctypes.py_object, [c_void_p, ctypes.c_char_p, c_void_p]
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [ctypes.py_object, ctypes.c_char_p]
-
-
-@CFUNCTYPE(None, c_void_p)
-def _keep(_tensor: int) -> None:
-    """The deleter: the array is its owner's."""
-
-
-# NumPy's name of an element: code of DLDataType
-_CODES = {"bool": 6, "bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12, "float8_e8m0fnu": 14}
-_CODES_BY_KIND = {"i": 0, "u": 1, "f": 2}
-
-
-class DeviceArray:
-    """A NumPy array as the client takes it."""
-
-    def __init__(self, array: Any):
-        code = _CODES.get(array.dtype.name, _CODES_BY_KIND.get(array.dtype.kind))
-        if code is None or not array.dtype.isnative:
-            raise TypeError(f"kernels take no arrays of {array.dtype}")
-        if any(s % array.itemsize for s in array.strides):
-            raise TypeError("an array has strides that are no multiples of its elements' size: copy it first")
-        sizes = c_int64 * array.ndim
-        shape, strides = sizes(*array.shape), sizes(*(s // array.itemsize for s in array.strides))
-        self.read_only = not array.flags.writeable
-        self.address = array.ctypes.data
-        self.tensor = _Tensor(self.address, (c_int32 * 2)(_CUDA, 0), array.ndim, code, 8 * array.itemsize, 1, shape,
-                              strides, 0, None, ctypes.cast(_keep, c_void_p))
-        self.kept = array, shape, strides
-
-    def __dlpack__(self, **_options: Any) -> Any:
-        return _capsule_new(ctypes.addressof(self.tensor), b"dltensor", None)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return _CUDA, 0
-
+# ---- arrays: NumPy's, and torch's of the CPU, as arrays of a device ----
 
 def _as_device(arg: Any, array_type: type, read_only: set[int]) -> Any:
     """A kernel's argument with the NumPy arrays in it described."""
     if isinstance(arg, array_type):
-        described = DeviceArray(arg)
+        described = dlpack.Lent(arg)
         if described.read_only:
             read_only.add(described.address)
         return described
@@ -115,15 +64,13 @@ def _as_device(arg: Any, array_type: type, read_only: set[int]) -> Any:
     return arg
 
 
-# ---- torch: tensors of the CPU as tensors of a device ----
-
 def device_capsule(to_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """torch._C._to_dlpack, but the tensor is said to be on the device."""
 
     @functools.wraps(to_dlpack)
     def wrapped(tensor: Any) -> Any:
         capsule = to_dlpack(tensor)
-        _Tensor.from_address(_capsule_pointer(capsule, b"dltensor")).device[0] = _CUDA
+        dlpack.tensor_of(capsule).device_type = dlpack.CUDA
         return capsule
 
     return wrapped
@@ -180,6 +127,3 @@ def install() -> None:
         for module in (_cext, cuda.tile):
             if hasattr(module, name):
                 setattr(module, name, wrapped)
-
-
-assert _abi  # the library is there before the client is touched
