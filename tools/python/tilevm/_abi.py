@@ -52,10 +52,14 @@ class PrintOptions(Structure):
     _fields_ = [("debug_info", c_bool), ("prefix", c_bool), ("offsets", c_bool)]
 
 
+class RemarkSink(Structure):
+    _fields_ = [("user", c_void_p), ("report", c_void_p)]
+
+
 class CompileOptions(Structure):
     _fields_ = [
         ("target", c_char_p), ("opt_level", c_uint), ("line_info", c_bool), ("ptx_version", c_uint),
-        ("dump_after", c_char_p), ("dump", Writer), ("remarks_user", c_void_p), ("remarks_report", c_void_p),
+        ("dump_after", c_char_p), ("dump", Writer), ("remarks", RemarkSink),
         ("stop_after", c_char_p), ("verify_each", c_bool), ("time_passes", c_bool),
     ]
 
@@ -159,6 +163,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tv_signature_slot": (c_bool, [c_void_p, c_size_t, POINTER(Slot)]),
     "tv_signature_slot_count": (c_size_t, [c_void_p]),
     "tv_param_print": (c_int, [POINTER(Param), Writer]),
+    "tv_array_span": (c_bool, [POINTER(Array), _out, _out]),
     "tv_call_new": (c_int, [c_void_p, POINTER(Arg), c_size_t, c_void_p, Sink, _out]),
     "tv_call_free": (None, [c_void_p]),
     "tv_call_params": (_params, [c_void_p, POINTER(c_size_t)]),
@@ -166,6 +171,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tv_vm_new": (c_int, [c_void_p, POINTER(VmOptions), Sink, _out]),
     "tv_vm_free": (None, [c_void_p]),
     "tv_vm_add_params": (c_int, [c_void_p, c_void_p, _params, c_size_t, POINTER(Leaf), Sink]),
+    "tv_vm_add_buffer": (c_int, [c_void_p, c_void_p, c_size_t, c_char_p, c_bool, Sink]),
     "tv_vm_clear_buffers": (None, [c_void_p]),
     "tv_vm_run": (c_int, [c_void_p, c_char_p, c_uint32 * 3, _params, c_size_t, Sink]),
     "tv_vm_get_stats": (None, [c_void_p, POINTER(VmStats)]),

@@ -82,6 +82,14 @@ def host_array(array: Any) -> Described:
     return from_interface(array, interface)
 
 
+def span(array: Any) -> tuple[int, int]:
+    """The range of addresses of an array's elements: where it begins and ends."""
+    low, high = c_void_p(), c_void_p()
+    if not lib.tv_array_span(ctypes.byref(host_array(array).c), ctypes.byref(low), ctypes.byref(high)):
+        raise UsageError("an array is larger than the address space")
+    return low.value or 0, high.value or 0
+
+
 _FORMATS = {"f16": "<e", "f32": "<f", "tf32": "<f", "f64": "<d"}
 
 
@@ -96,7 +104,7 @@ def scalar_bits(dtype: str, value: Any) -> int:
             return int(bool(value))
         if dtype[0] in "iu":
             return _to_integer(dtype, value)
-    except (TypeError, struct.error, OverflowError, ValueError) as error:
+    except (TypeError, AttributeError, struct.error, OverflowError, ValueError) as error:
         raise UsageError(f"{value!r} is no {dtype}: {error}") from None
     raise UsageError(f"scalars of type {dtype} cannot be given from Python")
 

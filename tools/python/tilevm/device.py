@@ -71,7 +71,7 @@ class DeviceKernel:
             raise UnsupportedError(f"{self.kernel.name} takes a list of arrays, whose descriptors would have to be on the"
                                    " GPU: launch it with cuTile Python, or give it the arrays one by one")
         call = self.kernel.bind(args, device_array)
-        _check(lib.tvLaunchKernel(self._function, *grid_of(grid), 1, 1, 1, 0, _stream_number(stream), call.params,
+        _check(lib.tvLaunchKernel(self._function, *grid_of(grid), 1, 1, 1, 0, _stream_number(stream), call,
                                   None), self.kernel.name)
 
 

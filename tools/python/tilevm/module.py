@@ -115,13 +115,17 @@ class Machine:
         self._output(str(_abi.Str(data, size)))
         return True
 
-    def run(self, grid: Sequence[int], params: Any, leaves: Any = None) -> Findings:
-        """Runs with the values of entry parameters at params, an array of addresses as cuLaunchKernel takes it."""
+    def run(self, grid: Sequence[int], params: Any, leaves: Any = None,
+            ranges: Sequence[tuple[int, int]] = ()) -> Findings:
+        """Runs with the values of entry parameters at params, an array of addresses as cuLaunchKernel takes it. ranges
+        of addresses may be reached, too."""
         kernel = self.kernel
         with self._lock, Findings() as findings:
             lib.tv_vm_clear_buffers(self._vm)
             findings.check(lib.tv_vm_add_params(self._vm, kernel.signature, params, kernel.slot_count, leaves,
                                                 findings.sink))
+            for low, high in _merged(ranges):
+                findings.check(lib.tv_vm_add_buffer(self._vm, low, high - low, None, True, findings.sink))
             findings.check(lib.tv_vm_run(self._vm, kernel.symbol.encode(), (c_uint32 * 3)(*grid), params,
                                          kernel.slot_count, findings.sink))
         return findings
@@ -131,6 +135,17 @@ class Machine:
         lib.tv_vm_get_stats(self._vm, byref(s))
         return Stats(s.blocks, s.ops, s.bytes_loaded, s.bytes_stored, s.flops, s.threads, s.seconds,
                      tuple(findings.diagnostics))
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same addresses, without overlaps."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(r for r in ranges if r[0] < r[1]):
+        if merged and low < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged
 
 
 def _to_stdout(words: str) -> None:
@@ -150,6 +165,7 @@ class Kernel:
         weakref.finalize(self, _release, lib.tv_signature_close, self.signature, module)
         self.name = str(lib.tv_signature_function(self.signature))
         self.slot_count: int = lib.tv_signature_slot_count(self.signature)
+        self.takes_pointers = any(leaf.kind == _abi.POINTER_PARAM for leaf in self.leaves())
         self._named: dict[tuple[str, ...] | None, Any] = {}
         self._machines: dict[tuple[Any, ...], Machine] = {}
 
@@ -203,7 +219,7 @@ class Kernel:
         if key not in self._machines:
             self._machines[key] = Machine(self, checks=key[0], threads=threads, step_limit=step_limit)
         machine = self._machines[key]
-        return machine.stats(machine.run(grid_of(grid), call.params, call.known))
+        return machine.stats(machine.run(grid_of(grid), call, call.known))
 
 
 def grid_of(grid: "int | Sequence[int]") -> tuple[int, int, int]:
@@ -219,7 +235,8 @@ def _flat(args: Iterable[Any]) -> list[Any]:
 
 
 class Call:
-    """Arguments of one launch, for as long as it lives: params is an array of addresses as cuLaunchKernel takes it."""
+    """Arguments of one launch. ctypes takes it for the array of addresses that cuLaunchKernel takes, as long as it
+    lives."""
 
     def __init__(self, kernel: Kernel, args: Sequence[Any], array: Callable[[Any], Any]):
         leaves, given = kernel.leaves(), _flat(args)
@@ -241,7 +258,7 @@ class Call:
         with Findings() as findings:
             findings.check(lib.tv_call_new(kernel.signature, carg, len(leaves), None, findings.sink, byref(handle)))
         weakref.finalize(self, lib.tv_call_free, handle)
-        self.params = lib.tv_call_params(handle, byref(count))
+        self._as_parameter_ = c_void_p(lib.tv_call_params(handle, byref(count)))
 
     @staticmethod
     def _arrays_of(leaf: Any, arg: Any, array: Callable[[Any], Any]) -> list[Any] | None:

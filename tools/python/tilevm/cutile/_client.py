@@ -2,6 +2,7 @@
 NumPy arrays may be given and errors are ours. Nothing else of it is touched."""
 
 import functools
+import importlib
 import os
 import sys
 from typing import Any, Callable
@@ -56,6 +57,7 @@ def _as_device(arg: Any, array_type: type, read_only: set[int]) -> Any:
     """A kernel's argument with the NumPy arrays in it described."""
     if isinstance(arg, array_type):
         described = dlpack.Lent(arg)
+        _driver.launching.arrays.append(arg)
         if described.read_only:
             read_only.add(described.address)
         return described
@@ -70,6 +72,7 @@ def device_capsule(to_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(to_dlpack)
     def wrapped(tensor: Any) -> Any:
         capsule = to_dlpack(tensor)
+        _driver.launching.arrays.append(tensor)
         dlpack.tensor_of(capsule).device_type = dlpack.CUDA
         return capsule
 
@@ -85,6 +88,7 @@ def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **options: Any) -> Any:
         numpy = sys.modules.get("numpy")
         read_only: set[int] = set()
+        _driver.launching.arrays = []
         if numpy is not None and len(args) > 3 and isinstance(args[3], tuple):
             args = *args[:3], _as_device(args[3], numpy.ndarray, read_only), *args[4:]
         _driver.launching.read_only = read_only
@@ -113,7 +117,7 @@ def install() -> None:
     """Call it before anything imports names from cuda.tile."""
     _driver.install()
     try:
-        import cuda.tile
+        tile: Any = importlib.import_module("cuda.tile")
     except ImportError as error:
         raise Error(f"cuTile Python cannot be imported ({error}): pip install cuda-tile") from error
     from cuda.tile import _cext, _compile
@@ -121,9 +125,9 @@ def install() -> None:
     _compile._find_compiler_bin = lambda: compiler
     _compile._get_compiler_version_string = version_text
     _compile._try_get_compiler_version = lambda _path: version_text()
-    cuda.tile.kernel._compile = _remember_names(cuda.tile.kernel._compile)
+    tile.kernel._compile = _remember_names(tile.kernel._compile)
     for name in ("launch", "_benchmark"):
         wrapped = _wrap(getattr(_cext, name))
-        for module in (_cext, cuda.tile):
+        for module in (_cext, tile):
             if hasattr(module, name):
                 setattr(module, name, wrapped)

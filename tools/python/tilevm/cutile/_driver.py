@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from tilevm import _abi
+from tilevm.arrays import span
 from tilevm.diagnostics import Error
 from tilevm.module import Kernel, Machine, Module
 
@@ -97,7 +98,7 @@ _events: dict[int, float] = {}
 _graphs: dict[int, list[Callable[[], Any]]] = {}
 #: symbol of a kernel: its parameters' names
 parameter_names: dict[str, tuple[str, ...]] = {}
-#: read_only: addresses of arrays of the launch that this thread is in that may not be written
+#: the launch that this thread is in: read_only, addresses of arrays that may not be written; arrays, all that were given
 launching = threading.local()
 _said = threading.local()  # error: the exception behind the last failure of the thread; text: its words, for C
 
@@ -364,11 +365,16 @@ def _leaves(kernel: Kernel, params: int) -> Any:
     return leaves
 
 
+def _reached_by_pointers(kernel: Kernel) -> list[tuple[int, int]]:
+    """Where the kernel takes addresses of which nothing else is said: the ranges of all arrays that were given."""
+    return [span(array) for array in getattr(launching, "arrays", ())] if kernel.takes_pointers else []
+
+
 def _launch(kernel: int, grid: Any, params: int) -> int:
     if "launch" in hooks and hooks["launch"](kernel, tuple(grid), params):
         return SUCCESS
     machine = _kernels[kernel]
-    machine.run(grid, params, _leaves(machine.kernel, params))
+    machine.run(grid, params, _leaves(machine.kernel, params), _reached_by_pointers(machine.kernel))
     return SUCCESS
 
 
@@ -387,9 +393,10 @@ def cuLaunchKernel(kernel: int, x: int, y: int, z: int, *rest: Any) -> int:
 def prepared(kernel: int, grid: tuple[int, int, int], params: int) -> Callable[[], None]:
     """A launch for later: the values of its parameters are copied now."""
     copy, machine = _copy_params(kernel, params), _kernels[kernel]
+    reached = _reached_by_pointers(machine.kernel)
 
     def launch() -> None:
-        machine.run(grid, copy, _leaves(machine.kernel, ctypes.addressof(copy)))
+        machine.run(grid, copy, _leaves(machine.kernel, ctypes.addressof(copy)), reached)
 
     return launch
 
