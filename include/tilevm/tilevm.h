@@ -580,6 +580,10 @@ typedef struct tv_vm_place {
                              */
 } tv_vm_place;
 
+/* For tv_vm_options.progress, with a file descriptor as user: the run goes on until there is something to read from it,
+   such as the byte that a handler of signals has written. */
+bool tv_vm_until_readable(void *user, uint64_t done, uint64_t total);
+
 /* For progress callbacks, which alone may call it: where the run is. False: nothing runs. */
 bool tv_vm_where(const tv_vm *vm, tv_vm_place *out_place);
 

@@ -18,12 +18,13 @@ DATE = (1980, 1, 1, 0, 0, 0)
 
 def project() -> dict[str, Any]:
     import tomllib  # Python 3.11, to build; to install, requires-python counts
-    return tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    tables: dict[str, dict[str, Any]] = tomllib.loads((HERE / "pyproject.toml").read_text())
+    return tables["project"]
 
 
 def version() -> str:
     header = (ROOT / "include/tilevm/tilevm.h").read_text()
-    return re.search(r'TV_VERSION "(.*)"', header)[1]
+    return re.findall(r'TV_VERSION "(.*)"', header)[0]
 
 
 def metadata() -> str:

@@ -174,6 +174,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "tv_vm_add_buffer": (c_int, [c_void_p, c_void_p, c_size_t, c_char_p, c_bool, Sink]),
     "tv_vm_clear_buffers": (None, [c_void_p]),
     "tv_vm_run": (c_int, [c_void_p, c_char_p, c_uint32 * 3, _params, c_size_t, Sink]),
+    "tv_vm_until_readable": (c_bool, [c_void_p, c_uint64, c_uint64]),
     "tv_vm_get_stats": (None, [c_void_p, POINTER(VmStats)]),
     # tilevm/tilevm_cuda.h
     "tvModuleLoadData": (c_int, [_out, c_char_p]),

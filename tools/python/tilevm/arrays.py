@@ -110,7 +110,7 @@ def scalar_bits(dtype: str, value: Any) -> int:
 
 
 def _to_integer(dtype: str, value: Any) -> int:
-    bits, number = int(dtype[1:]), value.__index__()
+    bits, number = int(dtype[1:]), int(value.__index__())
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype[0] == "i" else (0, 2**bits)
     if not low <= number < high:
         raise ValueError("out of range")
@@ -119,7 +119,7 @@ def _to_integer(dtype: str, value: Any) -> int:
 
 def _to_bf16(value: float) -> int:
     """To nearest, ties to even; a NaN stays one."""
-    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    bits = int.from_bytes(struct.pack("<f", value), "little")
     if value != value:
         return bits >> 16 | 0x40
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF

@@ -109,9 +109,11 @@ _open: dict[int, "Findings"] = {}
 _keys = itertools.count(1)
 
 
-@_abi.Report
 def _report(user: int, diag: Any) -> None:
     _open[user].diagnostics.append(_from_c(diag.contents))
+
+
+_c_report = _abi.Report(_report)
 
 
 class Findings:
@@ -123,7 +125,7 @@ class Findings:
     def __enter__(self) -> "Findings":
         self._key = next(_keys)
         _open[self._key] = self
-        self.sink = _abi.Sink(self._key, _report)
+        self.sink = _abi.Sink(self._key, _c_report)
         return self
 
     def __exit__(self, *_: object) -> None:

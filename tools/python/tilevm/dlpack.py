@@ -35,9 +35,11 @@ _pointer = _api("PyCapsule_GetPointer", c_void_p, ctypes.py_object, ctypes.c_cha
 _rename = _api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 
 
-@CFUNCTYPE(None, c_void_p)
 def _keep(_tensor: int) -> None:
     """The deleter of what is lent: the array is its owner's."""
+
+
+_deleter = CFUNCTYPE(None, c_void_p)(_keep)
 
 
 def tensor_of(capsule: Any) -> ManagedTensor:
@@ -80,7 +82,7 @@ class Lent:
         self.read_only = not array.flags.writeable
         self.address: int = array.ctypes.data
         self._tensor = ManagedTensor(self.address, CUDA, 0, array.ndim, *_TYPES[name], 1, shape, strides, 0, None,
-                                     ctypes.cast(_keep, c_void_p))
+                                     ctypes.cast(_deleter, c_void_p))
         self._kept = array, shape, strides
 
     def __dlpack__(self, **_options: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterable, Sequence
 
-from tilevm import _abi
+from tilevm import _abi, _interrupt
 from tilevm._abi import lib
 from tilevm.arrays import host_array, scalar_bits
 from tilevm.device import DeviceModule
@@ -33,7 +33,7 @@ def _target_number(target: str | None) -> int:
 
 def check_bits(checks: "str | Iterable[str] | bool | None") -> int:
     """Bits of tv_check for names: "races", "bounds,races", ["races"], "all" or True; 0 for None, False and ""."""
-    known = {}
+    known: dict[str, int] = {}
     while info := lib.tv_check_at(len(known)):
         known[info.contents.name.decode()] = info.contents.check
     names = {True: "all", False: "", None: ""}[checks] if checks is None or isinstance(checks, bool) else checks
@@ -106,6 +106,7 @@ class Machine:
         options = _abi.VmOptions(
             checks=checks, threads=threads, step_limit=step_limit, memory_limit=memory_limit, order_seed=order_seed,
             output=_abi.Writer(None, self._write))
+        _interrupt.watch(options)
         self._vm = c_void_p()
         with Findings() as findings:
             findings.check(lib.tv_vm_new(kernel.module.verified(), byref(options), findings.sink, byref(self._vm)))
@@ -120,7 +121,7 @@ class Machine:
         """Runs with the values of entry parameters at params, an array of addresses as cuLaunchKernel takes it. ranges
         of addresses may be reached, too."""
         kernel = self.kernel
-        with self._lock, Findings() as findings:
+        with self._lock, Findings() as findings, _interrupt.watched():
             lib.tv_vm_clear_buffers(self._vm)
             findings.check(lib.tv_vm_add_params(self._vm, kernel.signature, params, kernel.slot_count, leaves,
                                                 findings.sink))
@@ -199,7 +200,8 @@ class Kernel:
 
     def slot_sizes(self) -> list[int]:
         """Bytes of the entry parameters."""
-        slot, sizes = _abi.Slot(), []
+        slot = _abi.Slot()
+        sizes: list[int] = []
         while lib.tv_signature_slot(self.signature, len(sizes), byref(slot)):
             sizes.append(slot.size)
         return sizes

@@ -8,9 +8,10 @@ import sys
 from typing import Any, Callable
 
 from tilevm import dlpack
+from tilevm._abi import lib
 from tilevm.cutile import _driver
 from tilevm.diagnostics import Diagnostic, Error
-from tilevm.module import Module, lib
+from tilevm.module import Module
 
 
 class KernelError(Error, RuntimeError):
@@ -98,7 +99,9 @@ def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
             error = _driver.take_error()
             if error is None:
                 raise
-            raise KernelError(str(error), error.diagnostics) from None
+            if isinstance(error, Error):
+                error = KernelError(str(error), error.diagnostics)
+            raise error from None
 
     return wrapped
 

@@ -106,15 +106,15 @@ _said = threading.local()  # error: the exception behind the last failure of the
 hooks: dict[str, Callable[..., bool]] = {}
 
 
-def take_error() -> Error | None:
+def take_error() -> BaseException | None:
     """The exception behind the last failure of this thread, once."""
-    error = getattr(_said, "error", None)
+    error: BaseException | None = getattr(_said, "error", None)
     _said.error = None
     return error
 
 
-def _fail(code: int, error: Exception) -> int:
-    _said.error = error if isinstance(error, Error) else None
+def _fail(code: int, error: BaseException) -> int:
+    _said.error = error
     _said.code, _said.text = code, ctypes.create_string_buffer(str(error).encode())
     return code
 
@@ -145,7 +145,7 @@ def _cu(*arguments: Any) -> Callable[[Callable[..., int | None]], Callable[..., 
                 return function(*values) or SUCCESS
             except KeyError as error:
                 return _fail(INVALID_VALUE, Error(f"{function.__name__}: there is no handle {error}"))
-            except Exception as error:
+            except BaseException as error:  # KeyboardInterrupt too: nothing passes through the client's C code
                 return _fail(LAUNCH_FAILED, error)
 
         _enter(function.__name__, CFUNCTYPE(c_int, *arguments)(guarded))
@@ -409,7 +409,7 @@ def _copy_params(kernel: int, params: int) -> Any:
     addresses = ctypes.cast(params, POINTER(c_void_p))
     for i, size in enumerate(machine.kernel.slot_sizes()):
         ctypes.memmove(ctypes.addressof(values) + 8 * i, addresses[i], size)
-    copy = (c_void_p * max(count, 1))(*(ctypes.addressof(values) + 8 * i for i in range(count)))
+    copy: Any = (c_void_p * max(count, 1))(*(ctypes.addressof(values) + 8 * i for i in range(count)))
     copy.kept = values
     return copy
 
@@ -455,16 +455,16 @@ def cuGraphLaunch(graph: int, _stream: int) -> None:
 
 # ---- finding them ----
 
-@CFUNCTYPE(c_int)
-def _missing() -> int:
-    return NOT_SUPPORTED
+_missing = CFUNCTYPE(c_int)(lambda: NOT_SUPPORTED)
 
 
-@CFUNCTYPE(c_int, c_char_p, _OUT, c_int, c_uint64, _P)
-def _get_proc_address(name: bytes, function: Any, version: int, _flags: int, _status: int) -> int:
+def _find(name: bytes, function: Any, version: int, _flags: int, _status: int) -> int:
     versioned = name + b"_v2" if name == b"cuCtxGetDevice" and version >= 13000 else name
     function[0] = ctypes.cast(_functions.get(versioned, _missing), c_void_p).value
     return SUCCESS
+
+
+_get_proc_address = CFUNCTYPE(c_int, c_char_p, _OUT, c_int, c_uint64, _P)(_find)
 
 
 def install() -> None:
@@ -473,5 +473,6 @@ def install() -> None:
     if name in sys.modules:
         raise Error("cuTile Python has opened a driver already: enable tilevm.cutile before the first launch")
     module: Any = types.ModuleType(name)
+    module._cuGetProcAddress_v2 = _get_proc_address
     module.cuGetProcAddress_v2_ptrptr = ctypes.addressof(_get_proc_address)
     sys.modules[name] = module

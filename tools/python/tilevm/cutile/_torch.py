@@ -154,7 +154,7 @@ def _recorder(graph: CUDAGraph) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 
-    class Recorder(TorchDispatchMode):
+    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             import torch
             results = function(*args, **(kwargs or {}))
@@ -167,7 +167,7 @@ def _recorder(graph: CUDAGraph) -> Any:
             graph.nodes.append(again)
             return results
 
-    return Recorder()
+    return Recorder()  # type: ignore[no-untyped-call]
 
 
 class GraphCapture:
@@ -208,6 +208,17 @@ def _always(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
 
+def _with_out_dtype(product: Callable[..., Any]) -> Callable[..., Any]:
+    """Products whose result is of another type than their operands: torch has them for devices only."""
+
+    @functools.wraps(product)
+    def wrapped(*tensors: Any, out_dtype: Any = None, **options: Any) -> Any:
+        given = tensors if out_dtype is None else tuple(t.to(out_dtype) for t in tensors)
+        return product(*given, **options)
+
+    return wrapped
+
+
 _FACTORIES = """
     arange as_tensor asarray bartlett_window blackman_window empty empty_like empty_permuted empty_strided eye fft.fftfreq
     fft.rfftfreq from_file full full_like hamming_window hann_window kaiser_window linspace logspace normal ones ones_like
@@ -221,6 +232,7 @@ _FACTORIES = """
 # a name in torch: what is there instead of it, given what was there
 TABLE: dict[str, Callable[[Any], Any]] = {
     **{name: _on_cpu for name in _FACTORIES.split()},
+    **{name: _with_out_dtype for name in ("mm", "bmm", "addmm", "baddbmm")},
     "Generator": lambda generator: type("Generator", (generator,), {"__new__": _on_cpu(generator.__new__)}),
     "Tensor.cuda": lambda _: lambda self, *_, **__: self,
     "Tensor.pin_memory": lambda _: lambda self, *_: self,

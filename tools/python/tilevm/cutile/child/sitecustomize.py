@@ -6,13 +6,14 @@ import importlib.util
 import json
 import os
 import sys
+from typing import Any
 
 
 class _Finder:
     """Enables tilevm.cutile once cuda.tile is there."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
         if name != "cuda.tile":
             return None
         sys.meta_path.remove(_Finder)
@@ -20,16 +21,16 @@ class _Finder:
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
-            def load_and_enable(module):
+            def load_and_enable(module: Any) -> None:
                 load(module)
                 import tilevm.cutile
                 tilevm.cutile.enable(**json.loads(os.environ["TILEVM_CUTILE"]))
 
-            spec.loader.exec_module = load_and_enable
+            setattr(spec.loader, "exec_module", load_and_enable)
         return spec
 
 
-def _next_sitecustomize():
+def _next_sitecustomize() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     others = [p for p in sys.path if os.path.abspath(p) != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
