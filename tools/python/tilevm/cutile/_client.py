@@ -5,6 +5,7 @@ import functools
 import importlib
 import os
 import sys
+import weakref
 from typing import Any, Callable
 
 from tilevm import dlpack
@@ -106,10 +107,11 @@ def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _remember_names(compile_kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _remember_kernel(compile_kernel: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compile_kernel)
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
         result = compile_kernel(self, *args, **options)
+        _driver.launching.owner = weakref.ref(self)
         _driver.parameter_names[result[1]] = tuple(self._annotated_function.pysig.parameters)
         return result
 
@@ -128,7 +130,7 @@ def install() -> None:
     _compile._find_compiler_bin = lambda: compiler
     _compile._get_compiler_version_string = version_text
     _compile._try_get_compiler_version = lambda _path: version_text()
-    tile.kernel._compile = _remember_names(tile.kernel._compile)
+    tile.kernel._compile = _remember_kernel(tile.kernel._compile)
     for name in ("launch", "_benchmark"):
         wrapped = _wrap(getattr(_cext, name))
         for module in (_cext, tile):

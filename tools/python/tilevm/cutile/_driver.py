@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 from ctypes import (CFUNCTYPE, POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint32, c_uint64,
                     c_ulonglong, c_void_p)
 from dataclasses import dataclass, field
@@ -94,11 +95,13 @@ _handles = itertools.count(16)
 _libraries: dict[int, Library] = {}
 _kernels: dict[int, Machine] = {}
 _memory: dict[int, Any] = {}
-_events: dict[int, float] = {}
+_events: dict[int, float] = {}  # when they were recorded
 _graphs: dict[int, list[Callable[[], Any]]] = {}
+_MOST = 1024  # events and graphs that are remembered: the client is done with one of its own when a call returns
 #: symbol of a kernel: its parameters' names
 parameter_names: dict[str, tuple[str, ...]] = {}
-#: the launch that this thread is in: read_only, addresses of arrays that may not be written; arrays, all that were given
+#: the launch that this thread is in: read_only, addresses of arrays that may not be written; arrays, all that were given;
+#: owner, a weak reference to the kernel object for which an image was made last
 launching = threading.local()
 _said = threading.local()  # error: the exception behind the last failure of the thread; text: its words, for C
 
@@ -138,9 +141,7 @@ def _cu(*arguments: Any) -> Callable[[Callable[..., int | None]], Callable[..., 
     error whose words cuGetErrorString has."""
 
     def enter(function: Callable[..., int | None]) -> Callable[..., int | None]:
-        def guarded(*values: Any, ending: Callable[[], bool] = sys.is_finalizing) -> int:
-            if ending():
-                return 0
+        def guarded(*values: Any) -> int:
             try:
                 return function(*values) or SUCCESS
             except KeyError as error:
@@ -154,23 +155,21 @@ def _cu(*arguments: Any) -> Callable[[Callable[..., int | None]], Callable[..., 
     return enter
 
 
-def _constant(name: str, *arguments: Any) -> None:
-    """A function for which there is nothing to do."""
-    _enter(name, CFUNCTYPE(c_int, *arguments)(lambda *_: 0))
-
-
 def _enter(name: str, function: Any) -> None:
-    """The client unloads its libraries when the interpreter ends, after this module is gone: functions stay for ever."""
+    """Functions stay for ever: the client calls some when the interpreter ends, after this module is gone."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(function))
     _functions[name.encode()] = function
 
 
-for _name, _arguments in {
-    "cuInit": (c_uint,), "cuCtxSynchronize": (), "cuCtxPushCurrent": (_P,), "cuCtxSetCurrent": (_P,),
-    "cuStreamSynchronize": (_P,), "cuStreamWaitEvent": (_P, _P, c_uint), "cuEventQuery": (_P,),
-    "cuEventSynchronize": (_P,), "cuKernelSetAttribute": (c_int, c_int, _P, c_int),
-}.items():
-    _constant(_name, *_arguments)
+# For which there is nothing to do. Those that release something the client calls also while an exception is on its way,
+# which no callback in Python survives: hence a function of the C library that does nothing and returns 0.
+_NOTHING = """
+    cuInit cuCtxSynchronize cuCtxPushCurrent cuCtxPopCurrent cuCtxSetCurrent cuStreamDestroy cuStreamSynchronize
+    cuStreamWaitEvent cuEventDestroy cuEventQuery cuEventRecord cuEventSynchronize cuGraphAddMemAllocNode
+    cuGraphAddMemFreeNode cuGraphAddMemsetNode cuGraphDestroy cuGraphExecDestroy cuKernelSetAttribute cuLibraryUnload
+"""
+for _name in _NOTHING.split():
+    _enter(_name, ctypes.CDLL(None).sched_yield)
 
 
 @_cu(_INT)
@@ -189,11 +188,6 @@ def cuGetErrorString(code: int, text: Any) -> None:
 
 @_cu(_OUT)
 def cuCtxGetCurrent(context: Any) -> None:
-    context[0] = CONTEXT
-
-
-@_cu(_OUT)
-def cuCtxPopCurrent(context: Any) -> None:
     context[0] = CONTEXT
 
 
@@ -277,9 +271,6 @@ def cuStreamCreate(stream: Any, _flags: int) -> None:
     stream[0] = new_handle()
 
 
-_constant("cuStreamDestroy", _P)
-
-
 @_cu(_P, _OUT)
 def cuStreamGetCtx(_stream: int, context: Any) -> None:
     context[0] = CONTEXT
@@ -297,17 +288,17 @@ def cuStreamIsCapturing(_stream: int, status: Any) -> None:
 
 @_cu(_OUT, c_uint)
 def cuEventCreate(event: Any, _flags: int) -> None:
-    event[0] = _handle(_events, 0.0)
+    event[0] = new_handle()
 
 
-@_cu(_P)
-def cuEventDestroy(event: int) -> None:
-    del _events[event]
-
-
-@_cu(_P, _P)
-def cuEventRecord(event: int, _stream: int) -> None:
+def _record(event: int) -> None:
     _events[event] = time.perf_counter()
+    _forget_oldest(_events)
+
+
+def _forget_oldest(table: dict[int, Any]) -> None:
+    while len(table) > _MOST:
+        del table[next(iter(table))]
 
 
 @_cu(POINTER(c_float), _P, _P)
@@ -325,11 +316,14 @@ def cuLibraryLoadData(library: Any, image: int, *_options: Any) -> int:
             "this is machine code for a GPU, which the virtual machine cannot run: let the client compile the kernel"
             " under tilevm.cutile"))
     library[0] = _handle(_libraries, Library(Module.open(ctypes.string_at(image + _IMAGE.size, size))))
+    owner = getattr(launching, "owner", lambda: None)()
+    if owner is not None:
+        weakref.finalize(owner, _unload, library[0])
     return SUCCESS
 
 
-@_cu(_P)
-def cuLibraryUnload(library: int) -> None:
+def _unload(library: int) -> None:
+    """With the kernel object for which it was made."""
     for kernel in _libraries.pop(library).kernels.values():
         del _kernels[kernel]
 
@@ -417,29 +411,18 @@ def _copy_params(kernel: int, params: int) -> Any:
 @_cu(_OUT, c_uint)
 def cuGraphCreate(graph: Any, _flags: int) -> None:
     graph[0] = _handle(_graphs, [])
-
-
-@_cu(_P)
-def cuGraphDestroy(graph: int) -> None:
-    del _graphs[graph]
+    _forget_oldest(_graphs)
 
 
 @_cu(_OUT, _P, _P, c_size_t, _P)
 def cuGraphAddEventRecordNode(_node: Any, graph: int, _after: int, _count: int, event: int) -> None:
-    _graphs[graph].append(lambda: cuEventRecord(event, 0))
+    _graphs[graph].append(lambda: _record(event))
 
 
 @_cu(_OUT, _P, _P, c_size_t, POINTER(KernelNode))
 def cuGraphAddKernelNode(_node: Any, graph: int, _after: int, _count: int, node: Any) -> None:
     kernel = node[0].kernel or node[0].function
     _graphs[graph].append(prepared(kernel, tuple(node[0].grid), node[0].params))
-
-
-for _name, _arguments in {
-    "cuGraphAddMemsetNode": (_OUT, _P, _P, c_size_t, _P, _P), "cuGraphAddMemAllocNode": (_OUT, _P, _P, c_size_t, _P),
-    "cuGraphAddMemFreeNode": (_OUT, _P, _P, c_size_t, c_uint64), "cuGraphExecDestroy": (_P,),
-}.items():
-    _constant(_name, *_arguments)
 
 
 @_cu(_OUT, _P, c_ulonglong)
