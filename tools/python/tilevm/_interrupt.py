@@ -4,8 +4,8 @@ exception would not pass: it is kept, and raised afterwards."""
 
 import contextlib
 import ctypes
+import os
 import signal
-import socket
 import sys
 import threading
 from ctypes import c_void_p
@@ -14,15 +14,15 @@ from typing import Any, Iterator
 from tilevm import _abi
 from tilevm._abi import lib
 
-_receiver, _sender = socket.socketpair()
-_receiver.setblocking(False)
-_sender.setblocking(False)
+_receiver, _sender = os.pipe()
+os.set_blocking(_receiver, False)
+os.set_blocking(_sender, False)
 
 
 def watch(options: _abi.VmOptions) -> None:
     """A machine with these options stops for signals."""
     options.progress = ctypes.cast(lib.tv_vm_until_readable, c_void_p)
-    options.user = _receiver.fileno()
+    options.user = _receiver
 
 
 @contextlib.contextmanager
@@ -32,7 +32,7 @@ def watched() -> Iterator[None]:
         yield
         return
     raised: list[BaseException] = []
-    hook, descriptor = sys.unraisablehook, signal.set_wakeup_fd(_sender.fileno(), warn_on_full_buffer=False)
+    hook, descriptor = sys.unraisablehook, signal.set_wakeup_fd(_sender, warn_on_full_buffer=False)
 
     def keep(ignored: Any) -> None:
         if "ctypes callback" in (ignored.err_msg or ""):
@@ -54,10 +54,6 @@ def watched() -> Iterator[None]:
 def _drain(descriptor: int) -> None:
     """Hands the signals on to whom they belong, an event loop for example."""
     with contextlib.suppress(BlockingIOError):
-        numbers = _receiver.recv(4096)
+        numbers = os.read(_receiver, 4096)
         if descriptor != -1:
-            with socket.socket(fileno=descriptor) as other:
-                try:
-                    other.send(numbers)
-                finally:
-                    other.detach()
+            os.write(descriptor, numbers)
