@@ -24,7 +24,7 @@ def project() -> dict[str, Any]:
 
 def version() -> str:
     header = (ROOT / "include/tilevm/tilevm.h").read_text()
-    return re.findall(r'TV_VERSION "(.*)"', header)[0]
+    return str(re.findall(r'TV_VERSION "(.*)"', header)[0])
 
 
 def metadata() -> str:

@@ -111,10 +111,10 @@ def scalar_bits(dtype: str, value: Any) -> int:
 
 def _to_integer(dtype: str, value: Any) -> int:
     bits, number = int(dtype[1:]), int(value.__index__())
-    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype[0] == "i" else (0, 2**bits)
+    low, high = (-1 << bits - 1, 1 << bits - 1) if dtype[0] == "i" else (0, 1 << bits)
     if not low <= number < high:
         raise ValueError("out of range")
-    return number & (2**bits - 1)
+    return number & ((1 << bits) - 1)
 
 
 def _to_bf16(value: float) -> int:
