@@ -48,6 +48,14 @@ def first(arrays, out):
 z = np.zeros(16, np.float32)
 ct.launch(0, (1,), first, ([x, x], z))
 assert (z == 2 * x[:16]).all()
+
+@ct.kernel
+def sum_of(pairs, out):
+    left, right = pairs[0]
+    ct.store(out, (0,), ct.load(left, (0,), (16,)) + ct.load(right, (0,), (16,)))
+
+ct.launch(0, (1,), sum_of, (((x, z),), z))
+assert (z == 3 * x[:16]).all()
 print(get_compute_capability())
 """
 
@@ -108,6 +116,7 @@ end.record()
 torch.cuda.synchronize()
 assert torch.equal(a, c) and start.elapsed_time(end) > 0 and a.is_cuda and torch.cuda.is_available()
 assert torch.cuda.get_device_capability() == (9, 0)
+assert np.from_dlpack(c)[0] == c[0]  # to others than the client it is on the CPU
 
 graph = torch.cuda.CUDAGraph()
 with torch.cuda.graph(graph):

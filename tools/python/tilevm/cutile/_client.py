@@ -55,27 +55,33 @@ def version_text() -> str:
 
 # ---- arrays: NumPy's, and torch's of the CPU, as arrays of a device ----
 
-def _as_device(arg: Any, array_type: type, read_only: set[int]) -> Any:
+def _as_device(arg: Any, array_type: type) -> Any:
     """A kernel's argument with the NumPy arrays in it described."""
     if isinstance(arg, array_type):
-        described = dlpack.Lent(arg)
-        _driver.launching.arrays.append(arg)
-        if described.read_only:
-            read_only.add(described.address)
-        return described
-    if isinstance(arg, (tuple, list)) and type(arg) in (tuple, list):
-        return type(arg)(_as_device(item, array_type, read_only) for item in arg)
+        return _lent(arg)
+    if type(arg) in (tuple, list):
+        return type(arg)(_as_device(item, array_type) for item in arg)
     return arg
 
 
+def _lent(array: Any) -> dlpack.Lent:
+    described, launching = dlpack.Lent(array), _driver.launching
+    if launching.arrays is not None:
+        launching.arrays.append(array)
+    if described.read_only:
+        launching.read_only.add(described.address)
+    return described
+
+
 def device_capsule(to_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """torch._C._to_dlpack, but the tensor is said to be on the device."""
+    """torch._C._to_dlpack, but to the client a tensor is said to be on the device."""
 
     @functools.wraps(to_dlpack)
     def wrapped(tensor: Any) -> Any:
-        capsule = to_dlpack(tensor)
-        _driver.launching.arrays.append(tensor)
-        dlpack.tensor_of(capsule).device_type = dlpack.CUDA
+        capsule, arrays = to_dlpack(tensor), _driver.launching.arrays
+        if arrays is not None:
+            dlpack.tensor_of(capsule).device_type = dlpack.CUDA
+            arrays.append(tensor)
         return capsule
 
     return wrapped
@@ -83,19 +89,20 @@ def device_capsule(to_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 # ---- launch ----
 
-def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-    """launch and its kin: kernel arguments are the fourth."""
+# functions of the client that take a kernel's arguments: which of their own arguments those are
+_TAKE_ARRAYS = {"launch": 3, "launch_extended": 4, "_benchmark": 3, "_export_ipc_benchmark_payload": 3,
+                "get_parameter_constraints_from_pyargs": 1}
+
+
+def _wrap(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    """The function, for NumPy arrays as well, and with our errors."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **options: Any) -> Any:
-        numpy = sys.modules.get("numpy")
-        read_only: set[int] = set()
-        _driver.launching.arrays = []
-        if numpy is not None and len(args) > 3 and isinstance(args[3], tuple):
-            args = *args[:3], _as_device(args[3], numpy.ndarray, read_only), *args[4:]
-        _driver.launching.read_only = read_only
+        launching = _driver.launching
+        before, launching.read_only, launching.arrays = (launching.read_only, launching.arrays), set(), []
         try:
-            return function(*args, **options)
+            return function(*_described(args, place), **options)
         except RuntimeError:
             error = _driver.take_error()
             if error is None:
@@ -103,14 +110,25 @@ def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(error, Error):
                 error = KernelError(str(error), error.diagnostics)
             raise error from None
+        finally:
+            launching.read_only, launching.arrays = before
 
     return wrapped
+
+
+def _described(args: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    """The arguments of such a function with NumPy's arrays described."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or len(args) <= place or not isinstance(args[place], tuple):
+        return args
+    return *args[:place], _as_device(args[place], numpy.ndarray), *args[place + 1:]
 
 
 def _remember_kernel(compile_kernel: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compile_kernel)
     def wrapped(self: Any, *args: Any, **options: Any) -> Any:
         result = compile_kernel(self, *args, **options)
+        _driver.check_image(result[0])
         _driver.launching.owner = weakref.ref(self)
         _driver.parameter_names[result[1]] = tuple(self._annotated_function.pysig.parameters)
         return result
@@ -131,8 +149,15 @@ def install() -> None:
     _compile._get_compiler_version_string = version_text
     _compile._try_get_compiler_version = lambda _path: version_text()
     tile.kernel._compile = _remember_kernel(tile.kernel._compile)
-    for name in ("launch", "_benchmark"):
-        wrapped = _wrap(getattr(_cext, name))
-        for module in (_cext, tile):
-            if hasattr(module, name):
-                setattr(module, name, wrapped)
+    for name, place in _TAKE_ARRAYS.items():
+        original = getattr(_cext, name, None)
+        if original is not None:
+            _replace(original, _wrap(original, place))
+
+
+def _replace(original: Any, replacement: Any) -> None:
+    """In every module of the client that has imported it."""
+    name = original.__name__
+    for path, module in list(sys.modules.items()):
+        if path.startswith("cuda.tile") and getattr(module, name, None) is original:
+            setattr(module, name, replacement)

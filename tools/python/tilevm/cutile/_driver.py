@@ -27,8 +27,7 @@ from tilevm.diagnostics import Error
 from tilevm.module import Kernel, Machine, Module
 
 # CUresult
-SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_FOUND, LAUNCH_FAILED, NOT_SUPPORTED = 0, 1, 2, 500, 719, 801
-INVALID_IMAGE = 200
+SUCCESS, INVALID_VALUE, INVALID_IMAGE, NOT_FOUND, LAUNCH_FAILED, NOT_SUPPORTED = 0, 1, 200, 500, 719, 801
 
 DRIVER_VERSION = 13010
 CONTEXT = 1
@@ -39,6 +38,12 @@ _MAGIC = b"tilevmVM"
 
 def image_of(bytecode: bytes) -> bytes:
     return _IMAGE.pack(_MAGIC, len(bytecode)) + bytecode
+
+
+def check_image(image: bytes) -> None:
+    """The client hands over where an image begins, not where it ends: it may come from a damaged cache."""
+    if image.startswith(_MAGIC) and (len(image) < _IMAGE.size or _IMAGE.unpack_from(image)[1] != len(image) - _IMAGE.size):
+        raise Error("a compiled kernel in cuTile's cache is damaged: remove the cache, as `cutile-cache` says how")
 
 
 @dataclass
@@ -100,13 +105,21 @@ _graphs: dict[int, list[Callable[[], Any]]] = {}
 _MOST = 1024  # events and graphs that are remembered: the client is done with one of its own when a call returns
 #: symbol of a kernel: its parameters' names
 parameter_names: dict[str, tuple[str, ...]] = {}
-#: the launch that this thread is in: read_only, addresses of arrays that may not be written; arrays, all that were given;
-#: owner, a weak reference to the kernel object for which an image was made last
-launching = threading.local()
 _said = threading.local()  # error: the exception behind the last failure of the thread; text: its words, for C
 
 #: what a launch sees before it runs; the capture of graphs replaces it
 hooks: dict[str, Callable[..., bool]] = {}
+
+
+class Launching(threading.local):
+    """The call of the client that this thread is in."""
+
+    arrays: "list[Any] | None" = None  # that were given; None: it is in none
+    read_only: "set[int]" = set()  # addresses of those that may not be written
+    owner: Callable[[], Any] = staticmethod(lambda: None)  # a weak reference to the kernel that was compiled last
+
+
+launching = Launching()
 
 
 def take_error() -> BaseException | None:
@@ -316,7 +329,7 @@ def cuLibraryLoadData(library: Any, image: int, *_options: Any) -> int:
             "this is machine code for a GPU, which the virtual machine cannot run: let the client compile the kernel"
             " under tilevm.cutile"))
     library[0] = _handle(_libraries, Library(Module.open(ctypes.string_at(image + _IMAGE.size, size))))
-    owner = getattr(launching, "owner", lambda: None)()
+    owner = launching.owner()
     if owner is not None:
         weakref.finalize(owner, _unload, library[0])
     return SUCCESS
@@ -351,17 +364,16 @@ def cuKernelGetAttribute(value: Any, _attribute: int, _kernel: int, _device: int
 def _leaves(kernel: Kernel, params: int) -> Any:
     """Names of parameters as the kernel's author wrote them, and which arrays may only be read."""
     leaves = kernel.named_leaves(parameter_names.get(kernel.symbol))
-    read_only = getattr(launching, "read_only", None)
-    if read_only:
+    if launching.read_only:
         addresses = ctypes.cast(params, POINTER(POINTER(c_uint64)))
         for leaf, slot in zip(leaves, kernel.array_slots()):
-            leaf.read_only = slot is not None and addresses[slot][0] in read_only
+            leaf.read_only = slot is not None and addresses[slot][0] in launching.read_only
     return leaves
 
 
 def _reached_by_pointers(kernel: Kernel) -> list[tuple[int, int]]:
     """Where the kernel takes addresses of which nothing else is said: the ranges of all arrays that were given."""
-    return [span(array) for array in getattr(launching, "arrays", ())] if kernel.takes_pointers else []
+    return [span(array) for array in launching.arrays or ()] if kernel.takes_pointers else []
 
 
 def _launch(kernel: int, grid: Any, params: int) -> int:
