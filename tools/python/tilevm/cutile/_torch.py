@@ -200,11 +200,8 @@ def _properties(*_: Any) -> SimpleNamespace:
         max_threads_per_multi_processor=2048, warp_size=32)
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    """Work is done already; caches and statistics there are none."""
-
-
 def _always(value: Any) -> Callable[..., Any]:
+    """A function of its own for each name: torch tells them apart. None: work is done already, caches there are none."""
     return lambda *_, **__: value
 
 
@@ -236,7 +233,7 @@ TABLE: dict[str, Callable[[Any], Any]] = {
     "Generator": lambda generator: type("Generator", (generator,), {"__new__": _on_cpu(generator.__new__)}),
     "Tensor.cuda": lambda _: lambda self, *_, **__: self,
     "Tensor.pin_memory": lambda _: lambda self, *_: self,
-    "Tensor.record_stream": lambda _: _nothing,
+    "Tensor.record_stream": lambda _: _always(None),
     "Tensor.is_cuda": lambda _: property(lambda self: True),
     "nn.Module.cuda": lambda _: lambda self, *_: self,
     "_C._to_dlpack": device_capsule,
@@ -258,7 +255,7 @@ TABLE: dict[str, Callable[[Any], Any]] = {
     "cuda.get_device_properties": lambda _: _properties,
     "cuda.memory_allocated": lambda _: _always(0),
     "cuda.max_memory_allocated": lambda _: _always(0),
-    **{f"cuda.{name}": lambda _: _nothing for name in (
+    **{f"cuda.{name}": lambda _: _always(None) for name in (
         "init", "synchronize", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all",
         "reset_peak_memory_stats")},
 }
