@@ -15,8 +15,8 @@ import xml.etree.ElementTree as xml
 # tests (file::test), a part of the message: why
 CAUSES = (
     (r"test_unary_elementwise::test_array_(root_ops|trig)", r"not equal",
-     "the test wants the bits of torch's function on the same device, and torch's for the CPU (SLEEF) are off by one unit in the"
-     " last place where ours are correctly rounded"),
+     "the test wants the bits of torch's function on the same device, and those of torch's functions for the CPU differ in the"
+     " last places, where ours are correctly rounded"),
     (r"test_unary_elementwise::test_array_abs\[bool", r"", "torch has no abs of bools on the CPU"),
     (r"test_atomic::test_mixed_scalar_tile_atomic\[True", r"X-MEM-01",
      "the test writes 16 bytes past the end of an array of one element, which a GPU does not tell"),
