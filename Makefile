@@ -433,6 +433,9 @@ check-commands: all ## the commands: terminals, colours, links, documents for ma
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)
 
+check-python: wheel-files $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## the Python package, its wheel, cuTile without a GPU (PYTHON: one with numpy, cuda-tile, torch, pytest; what it lacks is skipped)
+	$(Q)CC="$(CC)" sh tests/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python
+
 check-reproducible: all ## the same bytes from a copy of the sources in another folder
 	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible
 
@@ -572,6 +575,24 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	        && $(OUT)/tilevm completions zsh $$program > $(ZSH_DIR)/_$$program \
 	        && $(OUT)/tilevm completions fish $$program > $(FISH_DIR)/$$program.fish || exit 1; done; fi
 
+# ---- the Python package ----
+# The command finds its cJSON beside itself: no system that the wheel may come to need have it.
+WHEEL := $(OUT)/wheel
+CJSON := $(shell $(CC) -print-file-name=libcjson.so.1 2>/dev/null)
+$(OUT)/wheel-tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
+	$(Q)$(LINK) -Wl,-rpath,'$$ORIGIN/../lib/tilevm' $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+
+wheel-files: all $(OUT)/wheel-tilevm
+	$(Q)rm -rf $(WHEEL) && $(INSTALL) -d $(addprefix $(WHEEL)/,bin package lib/tilevm licenses)
+	$(Q)$(INSTALL) -s -m 755 $(OUT)/wheel-tilevm $(WHEEL)/bin/tilevm
+	$(Q)$(INSTALL) -s -m 755 $(OUT)/tileiras $(WHEEL)/bin/tileiras
+	$(Q)$(INSTALL) -s -m 755 $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(WHEEL)/package
+	$(Q)$(INSTALL) -m 755 $(CJSON) $(WHEEL)/lib/tilevm/libcjson.so.1
+	$(Q)if [ -r /usr/share/doc/libcjson1/copyright ]; then $(INSTALL) -m 644 /usr/share/doc/libcjson1/copyright $(WHEEL)/licenses/cJSON; fi
+
+wheel: wheel-files ## dist/*.whl: the Python package with libraries and commands; pip installs it without a compiler
+	$(Q)$(PYTHON) tools/python/backend.py $(WHEEL) dist
+
 uninstall: ## remove what install put there
 	rm -f $(BIN_DIR)/tilevm $(BIN_DIR)/tileiras $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
 	    $(LIB_DIR)/libtilevm_cuda.so
@@ -589,7 +610,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench bench-compile docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-made-up check-layers check-format format check-docs check-property golden \
+.PHONY: all run bench bench-compile wheel wheel-files docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-python check-made-up check-layers check-format format check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

@@ -120,6 +120,7 @@ if build build tests corpus; then
     run oom check-oom
     run commands check-commands
     run api check-api
+    run python check-python
     run made-up check-made-up
     run ptx-sums check-ptx-sums
     run aarch64 check-aarch64

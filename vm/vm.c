@@ -17,9 +17,7 @@ typedef struct vm_entry {
 
 enum { MAX_GRID = (1 << 24) - 1 };
 
-static tv_status wrong(const bc_module *m, tv_sink sink, const char *format, ...) TV_PRINTF(3, 4);
-
-static tv_status wrong(const bc_module *m, tv_sink sink, const char *format, ...)
+tv_status vm_wrong(const bc_module *m, tv_sink sink, const char *format, ...)
 {
     bc_place place = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     va_list args;
@@ -137,7 +135,7 @@ tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_si
     tv_vm_options o = options ? *options : (tv_vm_options){0};
     tv_allocator a = o.allocator ? *o.allocator : bc_default_allocator();
     if (!module->verified)
-        return wrong(module, sink, "the module has not been verified: call tv_module_verify first");
+        return vm_wrong(module, sink, "the module has not been verified: call tv_module_verify first");
     tv_vm *vm = a.alloc(a.user, sizeof *vm);
     if (!vm)
         return TV_NO_MEMORY;
@@ -217,8 +215,8 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
     uint64_t start = (uintptr_t)ptr;
     const char *shown = name ? name : "a buffer";
     if (size == 0 || start > UINT64_MAX - size)
-        return wrong(vm->module, sink, "buffer '%s' has %zu bytes at address 0x%llx", shown, size,
-                     (unsigned long long)start);
+        return vm_wrong(vm->module, sink, "buffer '%s' has %zu bytes at address 0x%llx", shown, size,
+                        (unsigned long long)start);
     vm_region region = {.start = start, .end = start + size, .name = "a buffer", .writable = writable};
     if (name) {
         region.name = copy_name(vm, name);
@@ -228,7 +226,7 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
     }
     tv_status status = vm_regions_add(&vm->regions, &vm->allocator, region);
     if (status == TV_USAGE)
-        wrong(vm->module, sink, "buffer '%s' overlaps another one", shown);
+        vm_wrong(vm->module, sink, "buffer '%s' overlaps another one", shown);
     if (status != TV_OK)
         free_name(vm, &region);
     return status;
@@ -239,10 +237,10 @@ tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *nam
     uintptr_t low, high;
     const char *shown = name ? name : "an array";
     if (!tv_array_span(array, &low, &high))
-        return wrong(vm->module, sink, "array '%s' is larger than the address space", shown);
+        return vm_wrong(vm->module, sink, "array '%s' is larger than the address space", shown);
     vm_region *region = low < high ? vm_regions_at(&vm->regions, low, high - low) : NULL;
     if (low < high && !region)
-        return wrong(vm->module, sink, "array '%s' does not lie in a buffer that was added", shown);
+        return vm_wrong(vm->module, sink, "array '%s' does not lie in a buffer that was added", shown);
     TV_TRY(vm_arrays_add(&vm->arrays, &vm->allocator, array, name));
     if (region) {
         const vm_array *added = &vm->arrays.items[vm->arrays.count - 1];
@@ -275,24 +273,24 @@ static tv_status find_entry(tv_vm *vm, const char *name, tv_sink sink, vm_entry 
 {
     const bc_module *m = vm->module;
     if (!name && m->function_count != 1)
-        return wrong(m, sink, "the module has %zu entries: name the one to run", m->function_count);
+        return vm_wrong(m, sink, "the module has %zu entries: name the one to run", m->function_count);
     for (size_t i = 0; i < m->function_count; i++)
         if (!name || bc_str_is(m->functions[i].name->s, name)) {
             vm->entries[i].function = &m->functions[i];
             *out = &vm->entries[i];
             return TV_OK;
         }
-    return wrong(m, sink, "the module has no entry '%s'", name);
+    return vm_wrong(m, sink, "the module has no entry '%s'", name);
 }
 
 static tv_status check_grid(const bc_module *m, const uint32_t grid[3], tv_sink sink)
 {
     for (unsigned i = 0; i < 3; i++)
         if (grid[i] < 1 || grid[i] > MAX_GRID)
-            return wrong(m, sink, "the grid has %u tile blocks in %c; 1 to %d are possible", grid[i], "xyz"[i],
-                         MAX_GRID);
+            return vm_wrong(m, sink, "the grid has %u tile blocks in %c; 1 to %d are possible", grid[i], "xyz"[i],
+                            MAX_GRID);
     if ((uint64_t)grid[0] * grid[1] > UINT64_MAX / 4 / grid[2])
-        return wrong(m, sink, "the grid has more than 2^62 tile blocks");
+        return vm_wrong(m, sink, "the grid has more than 2^62 tile blocks");
     return TV_OK;
 }
 
@@ -320,8 +318,8 @@ static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], 
     TV_TRY(check_grid(vm->module, grid, sink));
     uint32_t wanted = entry->function->body->arg_count;
     if (count != wanted)
-        return wrong(vm->module, sink, "'%.*s' takes %u parameters, and %zu were given",
-                     (int)entry->function->name->s.len, entry->function->name->s.ptr, wanted, count);
+        return vm_wrong(vm->module, sink, "'%.*s' takes %u parameters, and %zu were given",
+                        (int)entry->function->name->s.len, entry->function->name->s.ptr, wanted, count);
     vm->stats = (tv_vm_stats){0};
     memset(vm->op_counts, 0, sizeof vm->op_counts);
     memset(vm->op_seconds, 0, sizeof vm->op_seconds);

@@ -534,6 +534,18 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
    know what lies between them. name is copied. undefined   the elements hold nothing yet: to read one before it is
    written is a finding of TV_CHECK_UNINIT TV_USAGE when a part of the array lies in no buffer. */
 tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *name, bool undefined, tv_sink sink);
+typedef struct tv_leaf { /* what is known of what was given for a leaf */
+    const char *name;    /* for messages, copied; NULL: the leaf's own */
+    bool read_only;      /* stores and atomics to its memory trap, unless another leaf may write there */
+    bool undefined;      /* as in tv_vm_describe_array */
+} tv_leaf;
+
+/* Adds and describes what the values of entry parameters (as for tv_vm_run; read now only) reach: arrays from their
+   lowest to their highest element, lists with descriptors and arrays. Ranges that overlap become one buffer. What a
+   POINTER leaf reaches is not known: add that. leaves: NULL, or one for each leaf. TV_USAGE: count is not that of the
+   slots, an extent or a list's count is negative, a range wraps around or overlaps a buffer that was added before. */
+tv_status tv_vm_add_params(tv_vm *vm, const tv_signature *signature, const void *const *params, size_t count,
+                           const tv_leaf *leaves, tv_sink sink);
 /* Forgets all buffers and arrays. */
 void tv_vm_clear_buffers(tv_vm *vm);
 
@@ -563,6 +575,9 @@ typedef struct tv_vm_place {
     uint64_t round, rounds; /* of the outermost `for` around the op that goes round more than once; 0, 0: there is none
                              */
 } tv_vm_place;
+
+/* For tv_vm_options.progress, with a file descriptor as user: the run goes on until something can be read from it. */
+bool tv_vm_until_readable(void *user, uint64_t done, uint64_t total);
 
 /* For progress callbacks, which alone may call it: where the run is. False: nothing runs. */
 bool tv_vm_where(const tv_vm *vm, tv_vm_place *out_place);

@@ -2,6 +2,7 @@
    within blocks and within ops. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bytecode/base/text.h"
 #include "tests/unit/test.h"
@@ -278,6 +279,19 @@ static void check_clock(void)
     CHECK(forward && last > start);
 }
 
+static void check_until_readable(void)
+{
+    int pipe_[2];
+    if (pipe(pipe_) != 0)
+        return;
+    void *user = (void *)(intptr_t)pipe_[0];
+    CHECK(tv_vm_until_readable(user, 1, 2));
+    CHECK(write(pipe_[1], "", 1) == 1);
+    CHECK(!tv_vm_until_readable(user, 1, 2));
+    close(pipe_[0]);
+    close(pipe_[1]);
+}
+
 int main(void)
 {
     check_clock();
@@ -286,5 +300,6 @@ int main(void)
     check_progress();
     check_within_op();
     check_with_checks();
+    check_until_readable();
     return TEST_END("stop");
 }

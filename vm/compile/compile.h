@@ -24,6 +24,9 @@ typedef struct vm_compile {
    failure nothing is left to release. */
 tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code);
 
+/* Reports a call that makes no sense, by rule X-RUN-01. Returns TV_USAGE. */
+tv_status vm_wrong(const bc_module *m, tv_sink sink, const char *format, ...) TV_PRINTF(3, 4);
+
 /* A new piece of code inside parent; its header is set when the instruction that enters it is appended. */
 vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch);
 /* Emits the ops of a block into ctx. The walk over ops lies above the hooks, which come back to it by this. */

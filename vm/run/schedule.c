@@ -1,6 +1,7 @@
 /* Running a grid: workers, the order of blocks, limits, progress, alloca storage. */
 #include "vm/run/schedule.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -291,6 +292,14 @@ void vm_report_progress(vm_frame *f, const bc_op *op)
         return;
     vm_trap_op(f, op, BC_RULE_X_LIM_02, "the caller stopped the run");
     atomic_store(&run->interrupted, true);
+}
+
+bool tv_vm_until_readable(void *user, uint64_t done, uint64_t total)
+{
+    struct pollfd watched = {.fd = (int)(intptr_t)user, .events = POLLIN};
+    (void)done;
+    (void)total;
+    return poll(&watched, 1, 0) <= 0;
 }
 
 /* Of the outermost loop that goes round more than once. */

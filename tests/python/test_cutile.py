@@ -1,0 +1,200 @@
+"""cuTile Python on the virtual machine: scripts and pytest runs of their own, as users start them."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+HAS = {name: importlib.util.find_spec(name) is not None for name in ("numpy", "torch", "pytest", "ml_dtypes")}
+try:
+    HAS["cuda.tile"] = importlib.util.find_spec("cuda.tile") is not None
+except ModuleNotFoundError:
+    HAS["cuda.tile"] = False
+
+HEAD = """
+import numpy as np
+import cuda.tile as ct
+
+@ct.kernel
+def vadd(x, y, out, T: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(out, (i,), ct.load(x, (i,), (T,)) + ct.load(y, (i,), (T,)))
+
+@ct.kernel
+def total(x, out, T: ct.Constant[int]):
+    s = ct.load(out, (0,), (1,))
+    ct.store(out, (0,), s + ct.sum(ct.load(x, (ct.bid(0),), (T,))))
+
+x = np.arange(1000, dtype=np.float32)
+out = np.zeros_like(x)
+"""
+
+WORKS = HEAD + """
+from cuda.tile._cext import get_compute_capability
+ct.launch(0, (4,), vadd, (x, x * 2, out, 256))
+assert (out == x * 3).all()
+both = np.zeros((2, 1000), np.float32)
+ct.launch(0, (4,), vadd, (both[1], x, both[0], 256))
+assert (both[0] == x).all()
+
+@ct.kernel
+def first(arrays, out):
+    ct.store(out, (0,), ct.load(arrays[0], (0,), (16,)) + ct.load(arrays[1], (0,), (16,)))
+
+z = np.zeros(16, np.float32)
+ct.launch(0, (1,), first, ([x, x], z))
+assert (z == 2 * x[:16]).all()
+
+@ct.kernel
+def sum_of(pairs, out):
+    left, right = pairs[0]
+    ct.store(out, (0,), ct.load(left, (0,), (16,)) + ct.load(right, (0,), (16,)))
+
+ct.launch(0, (1,), sum_of, (((x, z.copy()),), z))
+assert (z == 3 * x[:16]).all()
+print(get_compute_capability())
+"""
+
+COMPILED_ONCE = HEAD + """
+import cuda.tile._compile as client
+calls, compile_cubin = [], client.compile_cubin
+client.compile_cubin = lambda *args, **options: calls.append(1) or compile_cubin(*args, **options)
+for _ in range(3):
+    ct.launch(0, (4,), vadd, (x, x, out, 256))
+print(len(calls))
+"""
+
+RACE = HEAD + """
+total_of = np.zeros(16, np.float32)
+try:
+    ct.launch(0, (4,), total, (x, total_of, 256))
+    print("no race")
+except ct_error as error:
+    print(error.diagnostics[0].rule, error.diagnostics[0].location)
+"""
+
+READ_ONLY = HEAD + """
+out.flags.writeable = False
+ct.launch(0, (4,), vadd, (x, x, out, 256))
+"""
+
+STOPPED = HEAD + """
+import os, signal, threading
+
+@ct.kernel
+def spin(x):
+    while ct.gather(x, 0) == 0:
+        ct.atomic_add(x, 1, 1)
+
+def stop(*_):
+    raise TimeoutError
+
+signal.signal(signal.SIGUSR1, stop)
+for i in range(2):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    try:
+        ct.launch(0, (2,), spin, (np.zeros(16, np.int32),))
+    except TimeoutError:
+        print("stopped")
+"""
+
+TORCH = HEAD + """
+import subprocess, sys, torch
+device = torch.device("cuda")
+a = torch.randn(1000, device="cuda")
+b = torch.zeros(1000, device=device)
+c = torch.empty_like(a, device="cuda:0").fill_(7)
+stream = torch.cuda.current_stream()
+start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+start.record()
+ct.launch(stream, (4,), vadd, (a, b, c, 256))
+end.record()
+torch.cuda.synchronize()
+assert torch.equal(a, c) and start.elapsed_time(end) > 0 and a.is_cuda and torch.cuda.is_available()
+assert torch.cuda.get_device_capability() == (9, 0)
+assert np.from_dlpack(c)[0] == c[0]  # to others than the client it is on the CPU
+
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    d = a * 2
+    ct.launch(torch.cuda.current_stream(), (4,), vadd, (d, d, c, 256))
+assert torch.equal(a, c)            # captured, not run
+a.fill_(1)
+graph.replay()
+assert (c == 4).all()
+
+half = torch.ones(64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+ct.launch(stream, (1,), vadd, (half, half, torch.zeros_like(half), 64))
+if len(sys.argv) == 1:              # a program that this one starts
+    subprocess.run([sys.executable, __file__, "child"], check=True)
+print("fine")
+"""
+
+TESTS = HEAD + """
+def test_sum():
+    ct.launch(0, (4,), vadd, (x, x, out, 256))
+    assert (out == 2 * x).all()
+
+def test_race():
+    ct.launch(0, (4,), total, (x, np.zeros(16, np.float32), 256))
+"""
+
+
+@unittest.skipUnless(HAS["numpy"] and HAS["cuda.tile"], "numpy or cuda-tile is not installed")
+class CuTile(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.environment = {**os.environ, "CUDA_TILE_CACHE_DIR": str(self.folder / "cache")}
+
+    def python(self, text, *options, module="tilevm.cutile", name="script.py", status=0):
+        script = self.folder / name
+        script.write_text(text.replace("ct_error", "RuntimeError"))
+        result = subprocess.run([sys.executable, "-m", module, *options, name], cwd=self.folder, env=self.environment,
+                                capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def test_works(self):
+        self.assertEqual(self.python(WORKS, "--tile-arch", "sm_90"), "(9, 0)\n")
+        self.assertEqual(self.python(WORKS, "--tile-check"), "(10, 0)\n")
+
+    def test_compiled_once(self):
+        self.assertEqual(self.python(COMPILED_ONCE), "1\n")
+        self.assertEqual(self.python(COMPILED_ONCE), "0\n")  # from the client's cache on disk
+
+    def test_checks(self):
+        self.assertEqual(self.python(RACE), "no race\n")
+        self.assertRegex(self.python(RACE, "--tile-check"), r"X-RAC-01 script.py:12\b")
+
+    def test_errors(self):
+        said = self.python(READ_ONLY, status=1)
+        self.assertRegex(said, r"tilevm.cutile.KernelError: script.py:8:.*X-MEM-02.*'out', which may only be read")
+
+    def test_options(self):
+        self.assertIn("there is no check 'x'", self.python(WORKS, "--tile-checks", "x", status=2))
+        self.assertIn("architecture 'x' is not of the form", self.python(WORKS, "--tile-arch", "x", status=2))
+
+    def test_stopped(self):
+        self.assertEqual(self.python(STOPPED), "stopped\nstopped\n")
+
+    @unittest.skipUnless(HAS["torch"], "torch is not installed")
+    def test_torch(self):
+        self.assertEqual(self.python(TORCH, "--tile-arch", "sm_90"), "fine\nfine\n")
+
+    @unittest.skipUnless(HAS["pytest"], "pytest is not installed")
+    def test_plugin(self):
+        options = ("-q", "-p", "tilevm.cutile", "-p", "no:cacheprovider")
+        self.assertIn("2 passed", self.python(TESTS, *options, module="pytest", name="test_it.py"))
+        said = self.python(TESTS, *options, "--tile-check", module="pytest", name="test_it.py", status=1)
+        self.assertIn("1 failed, 1 passed", said)
+        self.assertIn("test_it.py:12", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+"""cuTile Python without a GPU: kernels run on the virtual machine, on NumPy arrays and CPU tensors of torch.
+
+    python -m tilevm.cutile script.py [arguments]
+    python -m pytest -p tilevm.cutile [arguments]
+    import tilevm.cutile; tilevm.cutile.enable()        # before cuda.tile is used
+
+docs/cutile.md has the options, what stands in for what, and what cannot.
+"""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import Any, Iterable
+
+from tilevm.cutile import _driver
+from tilevm.cutile._client import KernelError
+from tilevm.diagnostics import UsageError
+from tilevm.module import check_bits
+
+__all__ = ["KernelError", "enable"]
+KernelError.__module__ = __name__
+
+_enabled = False
+
+
+def enable(*, arch: str = "sm_100", checks: "str | Iterable[str] | bool | None" = None, threads: int = 0,
+           children: bool = False) -> None:
+    """Makes cuda.tile.launch run on the virtual machine, and the CPU stand in for torch's device. Options may be
+    changed by calling it again; kernels that were loaded keep theirs. children: Python programs that this one starts
+    do the same."""
+    global _enabled
+    if not arch.startswith("sm_") or not arch[3:].rstrip("af").isdecimal() or len(arch) < 5:
+        raise UsageError(f"architecture {arch!r} is not of the form 'sm_90'")
+    _driver.options.arch = arch
+    _driver.options.checks = check_bits(checks)
+    _driver.options.threads = threads
+    if children:
+        _tell_children(arch=arch, checks=checks, threads=threads, children=True)
+    if not _enabled:
+        _enabled = True
+        from tilevm.cutile import _client
+        _client.install()
+        if importlib.util.find_spec("torch"):  # which the client imports in any case
+            from tilevm.cutile import _torch
+            _torch.install()
+
+
+def _tell_children(**options: Any) -> None:
+    """By the environment: child/sitecustomize.py reads it."""
+    folder = str(Path(__file__).with_name("child"))
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p != folder]
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, *paths])
+    os.environ["TILEVM_CUTILE"] = json.dumps(options, default=list)
+
+
+# ---- pytest -p tilevm.cutile ----
+
+def pytest_addoption(parser: Any) -> None:
+    from tilevm.cutile._script import add_options
+    add_options(parser.getgroup("tilevm", "cuTile without a GPU").addoption)
+
+
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Before any conftest.py imports cuda.tile."""
+    from tilevm.cutile._script import enable_as
+    enable_as(early_config.known_args_namespace)

@@ -1,0 +1,163 @@
+"""Where cuTile Python is told of the virtual machine: the driver it opens, the compiler it runs, and launch, so that
+NumPy arrays may be given and errors are ours. Nothing else of it is touched."""
+
+import functools
+import importlib
+import os
+import sys
+import weakref
+from typing import Any, Callable
+
+from tilevm import dlpack
+from tilevm._abi import lib
+from tilevm.cutile import _driver
+from tilevm.diagnostics import Diagnostic, Error
+from tilevm.module import Module
+
+
+class KernelError(Error, RuntimeError):
+    """A kernel could not be run to its end, or checks found something. diagnostics has it as objects."""
+
+
+# ---- the compiler: bytecode is checked, and taken as it is ----
+
+class Compiler:
+    """As much of the client's _CompilerBinary as it uses: run() makes an image for the driver of the virtual machine."""
+
+    path = "tilevm"
+
+    def run(self, args: list[str], flags: list[str], timeout_sec: float | None = None) -> None:
+        source, target = args[0], args[args.index("-o") + 1]
+        with open(source, "rb") as file:
+            bytecode = file.read()
+        self._check(bytecode, flags)
+        with open(target + ".tmp", "wb") as file:
+            file.write(_driver.image_of(bytecode))
+        os.replace(target + ".tmp", target)
+
+    def _check(self, bytecode: bytes, flags: list[str]) -> None:
+        from cuda.tile._exception import Loc, TileCompilerExecutionError
+        target = flags[flags.index("--gpu-name") + 1] if "--gpu-name" in flags else None
+        try:
+            errors = [d for d in Module.open(bytecode).verify(target=target, reference=True) if d.severity == "error"]
+        except Error as error:
+            errors = error.diagnostics
+        if errors:
+            first: Diagnostic = errors[0]
+            place = Loc(first.line, first.column, first.file) if first.file else Loc.unknown()
+            raise TileCompilerExecutionError(3, "\n".join(map(str, errors)), place, " ".join(flags), version_text())
+
+
+def version_text() -> str:
+    """Part of the key of the client's disk cache."""
+    return f"tilevm {lib.tv_version().decode()}, build {lib.tv_build_id().decode()}, images of the virtual machine\n"
+
+
+# ---- arrays: NumPy's, and torch's of the CPU, as arrays of a device ----
+
+def _as_device(arg: Any, array_type: type) -> Any:
+    """A kernel's argument with the NumPy arrays in it described."""
+    if isinstance(arg, array_type):
+        return _lent(arg)
+    if type(arg) in (tuple, list):
+        return type(arg)(_as_device(item, array_type) for item in arg)
+    return arg
+
+
+def _lent(array: Any) -> dlpack.Lent:
+    described, launching = dlpack.Lent(array), _driver.launching
+    if launching.arrays is not None:
+        launching.arrays.append(array)
+    if described.read_only:
+        launching.read_only.add(described.address)
+    return described
+
+
+def device_capsule(to_dlpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """torch._C._to_dlpack, but to the client a tensor is said to be on the device."""
+
+    @functools.wraps(to_dlpack)
+    def wrapped(tensor: Any) -> Any:
+        capsule, arrays = to_dlpack(tensor), _driver.launching.arrays
+        if arrays is not None:
+            dlpack.tensor_of(capsule).device_type = dlpack.CUDA
+            arrays.append(tensor)
+        return capsule
+
+    return wrapped
+
+
+# ---- launch ----
+
+# functions of the client that take a kernel's arguments: which of their own arguments those are
+_TAKE_ARRAYS = {"launch": 3, "launch_extended": 4, "_benchmark": 3, "_export_ipc_benchmark_payload": 3,
+                "get_parameter_constraints_from_pyargs": 1}
+
+
+def _wrap(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    """The function, for NumPy arrays as well, and with our errors."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        launching = _driver.launching
+        before, launching.read_only, launching.arrays = (launching.read_only, launching.arrays), set(), []
+        try:
+            return function(*_described(args, place), **options)
+        except RuntimeError:
+            error = _driver.take_error()
+            if error is None:
+                raise
+            if isinstance(error, Error):
+                error = KernelError(str(error), error.diagnostics)
+            raise error from None
+        finally:
+            launching.read_only, launching.arrays = before
+
+    return wrapped
+
+
+def _described(args: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    """The arguments of such a function with NumPy's arrays described."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or len(args) <= place or not isinstance(args[place], tuple):
+        return args
+    return *args[:place], _as_device(args[place], numpy.ndarray), *args[place + 1:]
+
+
+def _remember_kernel(compile_kernel: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(compile_kernel)
+    def wrapped(self: Any, *args: Any, **options: Any) -> Any:
+        result = compile_kernel(self, *args, **options)
+        _driver.check_image(result[0])
+        _driver.launching.owner = weakref.ref(self)
+        _driver.parameter_names[result[1]] = tuple(self._annotated_function.pysig.parameters)
+        return result
+
+    return wrapped
+
+
+def install() -> None:
+    """Call it before anything imports names from cuda.tile."""
+    _driver.install()
+    try:
+        tile: Any = importlib.import_module("cuda.tile")
+    except ImportError as error:
+        raise Error(f"cuTile Python cannot be imported ({error}): pip install cuda-tile") from error
+    from cuda.tile import _cext, _compile
+    compiler = Compiler()
+    _compile._find_compiler_bin = lambda: compiler
+    _compile._get_compiler_version_string = version_text
+    _compile._try_get_compiler_version = lambda _path: version_text()
+    tile.kernel._compile = _remember_kernel(tile.kernel._compile)
+    for name, place in _TAKE_ARRAYS.items():
+        original = getattr(_cext, name, None)
+        if original is not None:
+            _replace(original, _wrap(original, place))
+
+
+def _replace(original: Any, replacement: Any) -> None:
+    """In every module of the client that has imported it."""
+    name = original.__name__
+    for path, module in list(sys.modules.items()):
+        if path.startswith("cuda.tile") and getattr(module, name, None) is original:
+            setattr(module, name, replacement)
