@@ -1,7 +1,8 @@
-/* The loads pass: which loads of a loop run ahead of their iteration, and how. Today these are loads that products
-   take, which cp.async brings into a ring of slots in shared memory: weak ones, of a view from outside, with an index
-   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
-   Every load of a loop gets a remark. Where slots of whole tiles are too large, a slot takes a part of K. */
+/* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
+   cp.async into a ring of slots in shared memory: weak ones, of a view from outside, with an index that only the
+   induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write. Where slots of
+   whole tiles are too large, a slot takes a part of K. Kernels without products: codegen/streams.c. Every load of a loop
+   gets a remark. */
 #include <string.h>
 
 #include "codegen/assign.h"
@@ -30,27 +31,33 @@ typedef struct candidate {
 
 /* ---- which loads ---- */
 
-/* Is v made only from the induction variable and values from outside, by scalar arithmetic? Marks what makes it. */
-static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
+static bool is_slice_op(const ct_op *op, bool tiles)
 {
-    if (!v->op) {
-        if (v == &p->body->args[0])
-            return true;
-        for (uint32_t i = 0; i < p->body->arg_count; i++)
-            if (v == &p->body->args[i])
-                return false;
+    if (!bc_is_tile(op->results[0].type) || (op->results[0].type->rank && !tiles))
+        return false;
+    return cg_is_map(op->opcode) || op->opcode == OP_assume
+           || (tiles && bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)));
+}
+
+static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles, uint32_t depth)
+{
+    if (!v->op)
+        return v->block != body || v == &body->args[0];
+    if (!ct_is_inside(v->op->block, body))
         return true;
-    }
-    if (!ct_is_inside(v->op->block, p->body))
-        return true;
-    if (depth == 0 || v->op->block != p->body || !bc_is_tile(v->type) || v->type->rank
-        || !(cg_is_map(v->op->opcode) || v->op->opcode == OP_assume))
+    if (depth == 0 || v->op->block != body || !is_slice_op(v->op, tiles))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
-        if (!is_slice(p, ct_operands(v->op)[i], depth - 1))
+        if (!is_slice(ring, body, ct_operands(v->op)[i], tiles, depth - 1))
             return false;
-    p->ring->in_slice[v->id] = true;
+    ring->in_slice[v->id] = true;
     return true;
+}
+
+bool cg_ring_takes(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles)
+{
+    enum { DEPTH = 16 };
+    return is_slice(ring, body, v, tiles, DEPTH);
 }
 
 /* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
@@ -145,7 +152,7 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
     if (tensor->maker && ct_is_inside(tensor->maker->block, p->body))
         return "its view is made in the loop";
     for (uint32_t i = 0; i < v.index_count; i++)
-        if (!is_slice(p, v.index[i], 16))
+        if (!cg_ring_takes(p->ring, p->body, v.index[i], false))
             return "an index comes from more than the loop's counter";
     if (cg_order_holds_back(p->c, p->body, op))
         return "something in the loop that it may have to come after";
@@ -275,13 +282,18 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     return true;
 }
 
+uint32_t cg_ring_load_bytes(const cg_ring_load *load)
+{
+    return load->own_bytes ? load->own_bytes : cg_stage_bytes(&load->stage);
+}
+
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
+    uint32_t align = ring->by_threads ? 16 : CG_STAGE_ALIGN;
     ring->slot_bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         ring->loads[i].offset = ring->slot_bytes;
-        ring->slot_bytes += (cg_stage_bytes(&ring->loads[i].stage) + CG_STAGE_ALIGN - 1)
-                            & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+        ring->slot_bytes += (cg_ring_load_bytes(&ring->loads[i]) + align - 1) & ~(align - 1);
     }
     return ring->slot_bytes;
 }
@@ -388,9 +400,15 @@ static bool is_in_ring(const ct_op *op)
 
 void cg_pass_loads(cg_func *c)
 {
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+    bool products = false;
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        products = products || cg_is_product(op);
         if (op->opcode == OP_for && has_products(op->regions[0]))
             look_at_loop(c, op, is_in_ring(op), true);
+    }
+    for (ct_op *op = c->ir->body->first; op && !products && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for)
+            cg_find_streams(c, op);
 }
 
 void cg_loads_straight(cg_func *c)
