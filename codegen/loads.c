@@ -1,8 +1,8 @@
 /* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
    cp.async into a ring of slots in shared memory: weak ones, of a view from outside, with an index that only the
    induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write. Where slots of
-   whole tiles are too large, a slot takes a part of K. Kernels without products: codegen/streams.c. Every load of a loop
-   gets a remark. */
+   whole tiles are too large, a slot takes a part of K. Kernels without products: codegen/streams.c. Every load of a
+   loop gets a remark. */
 #include <string.h>
 
 #include "codegen/assign.h"

@@ -1,6 +1,6 @@
 /* Rings: tiles that loops load ahead of their iteration lie in slots of shared memory, whose number says how far ahead.
-   The loads pass (codegen/loads.c, streams.c) decides what each loop has of it, the expand pass (codegen/expand.c) puts the ops of
-   codegen/tile/ops.def into the loop, and codegen/op_ring.c says what they become. */
+   The loads pass (codegen/loads.c, streams.c) decides what each loop has of it, the expand pass (codegen/expand.c) puts
+   the ops of codegen/tile/ops.def into the loop, and codegen/op_ring.c says what they become. */
 #ifndef TILEVM_CODEGEN_RING_H
 #define TILEVM_CODEGEN_RING_H
 
