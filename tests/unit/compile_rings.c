@@ -203,7 +203,7 @@ static const char *const stream_words[] = {
     "n", "tile<$Kxi32>",
     "h", "tile<$Kxf16>",
     "f", "tile<$Kxf32>",
-    "o", "tile<$Kxi1>",
+    "w", "tile<$Kxi1>",
     "p", "tile<$Kxptr<f16>>",
     "a", "partition_view<tile=($Mx$K), padding_value = zero, tensor_view<$Rx$Dxf16, strides=[$D,1]>>",
     "b", "partition_view<tile=($Mx$K), padding_value = pos_inf, tensor_view<$Dx$Cxf16, strides=[$C,1]>>",
@@ -222,7 +222,7 @@ static const char *const stream_words[] = {
 #define ROW(more)                                                                                            \
     "%at = iota : $n\n%width = constant <i32: $K> : $n\n%f0 = reshape %i : $i -> tile<1xi32>\n"              \
     "%f1 = broadcast %f0 : tile<1xi32> -> $n\n%f2 = muli %f1, %width : $n\n%f3 = addi %f2, %at : $n\n"       \
-    "%most = constant <i32: $D> : $n\n%mask = cmpi less_than %f3, %most, signed : $n -> $o\n"                \
+    "%most = constant <i32: $D> : $n\n%mask = cmpi less_than %f3, %most, signed : $n -> $w\n"                \
     "%p0 = reshape %a0 : tile<ptr<f16>> -> tile<1xptr<f16>>\n%p1 = broadcast %p0 : tile<1xptr<f16>> -> $p\n" \
     "%p2 = offset %p1, %f3 : $p, $n -> $p\n" more "%d = ftof %p : $h -> $f\n%n = addf %acc, %d : $f\n"
 #define FLAT_BEGIN                                                                                      \
@@ -260,7 +260,7 @@ static const form streams[] = {
          END},
     {"pointers",
      FLAT_BEGIN LOOP_OF("%s", "$f", "%first",
-                        ROW("%p, %t1 = load_ptr_tko weak %p2, %mask, %padding token = %0 : $p, $o, $h -> $h, token\n"))
+                        ROW("%p, %t1 = load_ptr_tko weak %p2, %mask, %padding token = %0 : $p, $w, $h -> $h, token\n"))
          FLAT_STORE END},
 };
 
@@ -503,10 +503,14 @@ static void check_stream(const char *target, const form *f, uint32_t step)
 {
     static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 0, 1}, {1, 3, 2, 2},
                                       {2, 5, 3, 1}, {3, 6, 4, 1}, {0, 7, 1, 2}};
-    enum { ROWS = 16, WIDTH = 128 };
-    kernel k = {.is_exact = true, .rows = TILES * ROWS - 3, .depth = MOST_TRIPS * WIDTH - 8, .columns = WIDTH - 8};
-    words w = {.texts = stream_words};
-    w.numbers['M' - 'A'] = ROWS;
+    enum { HEIGHT = 16, WIDTH = 128 };
+    kernel k = {.is_exact = true,
+                .of = &f16,
+                .rows = TILES * HEIGHT - 3,
+                .depth = MOST_TRIPS * WIDTH - 8,
+                .columns = WIDTH - 8};
+    words w = {.texts = stream_words, .more = f16.words};
+    w.numbers['M' - 'A'] = HEIGHT;
     w.numbers['K' - 'A'] = WIDTH;
     w.numbers['R' - 'A'] = k.rows;
     w.numbers['D' - 'A'] = k.depth;
