@@ -164,6 +164,8 @@ static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside,
 static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
                         int64_t offset, cg_val inside)
 {
+    if ((cg_layout_reg(&k->load->layout, reg[0]) & k->load->stage.left_out) != k->part)
+        return;
     cg_place to = cg_flat_place(c, k->base, k->element, &k->places, reg[0]);
     uint32_t bytes_each = bc_kind_memory_bytes(k->kind), size = bytes_each ? bytes_each * count : count / 2;
     const char *form = size == 16 ? "cg.shared.global.L2::128B" : "ca.shared.global.L2::128B";
@@ -184,9 +186,7 @@ static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint3
 
 static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
 {
-    const copying *k = user;
-    if ((cg_layout_reg(&k->load->layout, part->reg[0]) & k->load->stage.left_out) == k->part)
-        copy_vector(c, k, part->reg, part->count, part->address, part->offset, part->inside);
+    copy_vector(c, user, part->reg, part->count, part->address, part->offset, part->inside);
 }
 
 static void copy_pointers(cg_func *c, void *user, const cg_pointer_part *part)
@@ -372,7 +372,10 @@ void cg_assign_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
     cg_layout l = load->layout;
-    if (!load->own_bytes) {
+    if (!load->own_bytes && is_by_pointers(op)) {
+        cg_ptr_op p = cg_ptr_op_of(op);
+        l = cg_pointer_layout(c, &p);
+    } else if (!load->own_bytes) {
         cg_view_op v = cg_view_op_of(op);
         l = cg_view_layout(c, &v);
     }

@@ -85,9 +85,11 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
    (codegen/loads.c). */
 void cg_loads_straight(cg_func *c);
 
-/* Is the value made only from the counter of the loop with that body and from values from outside, by scalar arithmetic
-   or, where `tiles` says so, by tiles that are computed element by element? Marks what makes it as in the slice. */
-bool cg_ring_takes(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles);
+/* Why the operands of a load in the loop with that body are not made only from its counter and values from outside: a
+   text for users. NULL: they are; what makes them is marked as in the slice. Indices of views are made by scalar
+   arithmetic, pointers and masks by tiles as well. */
+const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
+const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
 
 /* A loop without products and loops in it: which of its loads run ahead (codegen/streams.c). */
 void cg_find_streams(cg_func *c, ct_op *loop);

@@ -74,13 +74,10 @@ static const char *view_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
     cg_view_op v = cg_view_op_of(op);
     cg_shape s = cg_shape_of(v.tile_type);
     uint32_t most = cg_chunk_bits(v.tile_type), least = least_bits(v.tile_type);
-    const cg_view *tensor = v.view->view;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
         return "it gathers";
     if (cg_view_is_half(&v))
         return "elements of half a byte";
-    if (tensor->maker && ct_is_inside(tensor->maker->block, x->body))
-        return "its view is made in the loop";
     cg_layout l = cg_view_layout(c, &v);
     cg_view_lengths n = cg_view_lengths_of(c, &v, &l, most);
     if (n.inside < least && s.rank) { /* with fewer threads that have elements of their own */
@@ -91,16 +88,13 @@ static const char *view_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
         return "its accesses have less than 4 bytes";
     if (n.edge < n.inside)
         return "its accesses are shorter at the tensor's end";
-    for (uint32_t i = 0; i < v.index_count; i++)
-        if (!cg_ring_takes(x->ring, x->body, v.index[i], false))
-            return "an index comes from more than the loop's counter";
-    return set_load(op, &l, n.fast, n.inside, out);
+    const char *why = cg_ring_takes_view(x->ring, x->body, op);
+    return why ? why : set_load(op, &l, n.fast, n.inside, out);
 }
 
 static const char *pointer_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
-    const ct_value *padding = ct_operand(op, F_load_ptr_tko_padding_value);
     uint32_t fast, least = least_bits(op->results[0].type);
     p.most_bits = cg_chunk_bits(op->results[0].type);
     uint32_t bits = cg_pointer_vector(x->c, &p, &fast);
@@ -116,10 +110,8 @@ static const char *pointer_obstacle(const stream *x, ct_op *op, cg_ring_load *ou
     if (s.rank && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
         l = cg_layout_memory(&s, fast, least, least, x->c->warp_bits);
     bits = s.rank ? cg_layout_vector(&l, s.shift[fast], bits, vector) : 0;
-    if (!cg_ring_takes(x->ring, x->body, p.pointers, true) || (p.mask && !cg_ring_takes(x->ring, x->body, p.mask, true))
-        || (padding && !cg_ring_takes(x->ring, x->body, padding, true)))
-        return "its pointers or mask come from more than the loop's counter";
-    return set_load(op, &l, fast, bits, out);
+    const char *why = cg_ring_takes_pointers(x->ring, x->body, op);
+    return why ? why : set_load(op, &l, fast, bits, out);
 }
 
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
