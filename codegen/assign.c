@@ -136,7 +136,7 @@ static void assign_map(cg_func *c, const ct_op *op)
             best_weight = weight;
         }
     }
-    if (lazy && ct_info(op)->traits & BC_CHEAP) {
+    if (lazy && (c->remakes || ct_info(op)->traits & BC_CHEAP)) {
         set_lazy(c, v);
         if (best_weight) {
             cg_value_of(c, v)->home = best;

@@ -19,6 +19,7 @@ static void say_ring(const cg_ring *ring, bc_text *out)
         bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
     bc_text_puts(out, ring->async ? ", read by wgmma" : "");
     bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
+    bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->by_groups ? ", between groups" : "");
 }
 
@@ -31,7 +32,7 @@ static void say_plan(const cg_ring *ring, bc_text *out)
 
 static void say_load(const cg_ring_load *load, bc_text *out)
 {
-    bc_text_printf(out, "%u bytes at %u", cg_stage_bytes(&load->stage), load->offset);
+    bc_text_printf(out, "%u bytes at %u", cg_ring_load_bytes(load), load->offset);
 }
 
 static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)

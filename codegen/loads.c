@@ -1,7 +1,8 @@
-/* The loads pass: which loads of a loop run ahead of their iteration, and how. Today these are loads that products
-   take, which cp.async brings into a ring of slots in shared memory: weak ones, of a view from outside, with an index
-   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
-   Every load of a loop gets a remark. Where slots of whole tiles are too large, a slot takes a part of K. */
+/* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
+   cp.async into a ring of slots in shared memory: weak ones, of a view from outside, with an index that only the
+   induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write. Where slots of
+   whole tiles are too large, a slot takes a part of K. Kernels without products: codegen/streams.c. Every load of a
+   loop gets a remark. */
 #include <string.h>
 
 #include "codegen/assign.h"
@@ -10,6 +11,7 @@
 #include "codegen/mma.h"
 #include "codegen/order.h"
 #include "codegen/pass.h"
+#include "codegen/pointers.h"
 #include "codegen/remarks.h"
 #include "codegen/ring.h"
 
@@ -30,27 +32,33 @@ typedef struct candidate {
 
 /* ---- which loads ---- */
 
-/* Is v made only from the induction variable and values from outside, by scalar arithmetic? Marks what makes it. */
-static bool is_slice(const candidate *p, const ct_value *v, uint32_t depth)
+static bool is_slice_op(const ct_op *op, bool tiles)
 {
-    if (!v->op) {
-        if (v == &p->body->args[0])
-            return true;
-        for (uint32_t i = 0; i < p->body->arg_count; i++)
-            if (v == &p->body->args[i])
-                return false;
+    if (!bc_is_tile(op->results[0].type) || (op->results[0].type->rank && !tiles))
+        return false;
+    return cg_is_map(op->opcode) || op->opcode == OP_assume
+           || (tiles && bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)));
+}
+
+static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles, uint32_t depth)
+{
+    if (!v->op)
+        return v->block != body || v == &body->args[0];
+    if (!ct_is_inside(v->op->block, body))
         return true;
-    }
-    if (!ct_is_inside(v->op->block, p->body))
-        return true;
-    if (depth == 0 || v->op->block != p->body || !bc_is_tile(v->type) || v->type->rank
-        || !(cg_is_map(v->op->opcode) || v->op->opcode == OP_assume))
+    if (depth == 0 || v->op->block != body || !is_slice_op(v->op, tiles))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
-        if (!is_slice(p, ct_operands(v->op)[i], depth - 1))
+        if (!is_slice(ring, body, ct_operands(v->op)[i], tiles, depth - 1))
             return false;
-    p->ring->in_slice[v->id] = true;
+    ring->in_slice[v->id] = true;
     return true;
+}
+
+static bool takes(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles)
+{
+    enum { DEPTH = 16 };
+    return is_slice(ring, body, v, tiles, DEPTH);
 }
 
 /* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
@@ -101,55 +109,118 @@ static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_f
     return stage;
 }
 
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+/* Of a load whose tile comes in aligned pieces of 16 bytes along dimension `fast`. */
+static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, cg_ring_load *out)
 {
-    if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
-    cg_view_op v = cg_view_op_of(op);
-    cg_shape s = cg_shape_of(v.tile_type);
-    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v.tile_type)), chunk = cg_chunk_bits(v.tile_type);
-    uint8_t padding = v.view->type->padding, bits[5];
-    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
-        return "it gathers";
-    if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
-        return "its padding is not zero";
-    if (!cg_view_contiguous(&v, &fast) || fast + 2 < s.rank)
-        return "neither of its last two dimensions is known to be contiguous";
-    if (cg_view_vector(c, &v, fast) < chunk)
-        return "base, strides, extent and index are not known to be aligned to 16 bytes";
+    const ct_value *tile = cg_result(op, 0);
+    cg_shape s = cg_shape_of(tile->type);
+    uint32_t chunk = cg_chunk_bits(tile->type), bytes = cg_memory_bytes(bc_elem_kind(tile->type));
+    uint8_t bits[5];
     cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
               l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
         return "its tile has less than 16 bytes for a thread";
-    cg_feed feed = feed_of(c, body, v.tile, &run, MOST_VIEWS + 1);
+    cg_feed feed = feed_of(c, body, tile, &run, MOST_VIEWS + 1);
     if (feed == CG_NO_FEED)
         return "it is not only an operand of products that can read it from shared memory";
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
-                          .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, v.tile_type))};
+                          .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
     return NULL;
+}
+
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+{
+    if (!cg_is_weak_access(op))
+        return "its memory order keeps it in its place";
+    cg_view_op v = cg_view_op_of(op);
+    uint32_t fast;
+    uint8_t padding = v.view->type->padding;
+    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
+        return "it gathers";
+    if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
+        return "its padding is not zero";
+    if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
+        return "neither of its last two dimensions is known to be contiguous";
+    if (cg_view_vector(c, &v, fast) < cg_chunk_bits(v.tile_type))
+        return "base, strides, extent and index are not known to be aligned to 16 bytes";
+    return feed_obstacle(c, op, body, fast, out);
+}
+
+const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op)
+{
+    cg_ptr_op p = cg_ptr_op_of(op);
+    const ct_value *made[] = {p.pointers, p.mask, ct_operand(op, F_load_ptr_tko_padding_value)};
+    for (size_t i = 0; i < TV_COUNT(made); i++)
+        if (made[i] && !takes(ring, body, made[i], true))
+            return "its pointers, mask or padding come from more than the loop's counter";
+    return NULL;
+}
+
+/* Is the value computed element by element from constants, scalars and the places of elements, as threads can do for
+   themselves? By looking at *budget ops. */
+static bool is_of_indices(const ct_value *v, uint32_t *budget)
+{
+    if (!bc_is_tile(v->type) || !v->type->rank)
+        return true;
+    if (!v->op || *budget == 0 || !is_slice_op(v->op, true))
+        return false;
+    --*budget;
+    for (uint32_t i = 0; i < v->op->operand_count; i++)
+        if (!is_of_indices(v->op->operands[i], budget))
+            return false;
+    return true;
+}
+
+/* The same for a load through pointers. */
+static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    cg_ptr_op ptr = cg_ptr_op_of(op);
+    const bc_type *tile = op->results[0].type;
+    uint32_t fast, chunk = cg_chunk_bits(tile);
+    if (!cg_is_weak_access(op))
+        return "its memory order keeps it in its place";
+    ptr.most_bits = chunk;
+    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(p->c, &ptr, &fast) < chunk)
+        return "its pointers and mask are not known to be alike in aligned pieces of 16 bytes";
+    if (fast + 2 < tile->rank)
+        return "neither of its last two dimensions is known to be contiguous";
+    uint32_t budget = 256;
+    if (!is_of_indices(ptr.pointers, &budget) || (ptr.mask && !is_of_indices(ptr.mask, &budget)))
+        return "its pointers or mask are not computed from indices alone";
+    const char *why = feed_obstacle(p->c, op, p->body, fast, out);
+    return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
+}
+
+const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    const cg_view *tensor = v.view->view;
+    if (tensor->maker && ct_is_inside(tensor->maker->block, body))
+        return "its view is made in the loop";
+    for (uint32_t i = 0; i < v.index_count; i++)
+        if (!takes(ring, body, v.index[i], false))
+            return "an index comes from more than the loop's counter";
+    return NULL;
+}
+
+static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    const char *why = cg_load_obstacle(p->c, op, p->body, out);
+    return why ? why : cg_ring_takes_view(p->ring, p->body, op);
 }
 
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
 static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
 {
-    const char *why = cg_load_obstacle(p->c, op, p->body, out);
-    cg_view_op v = cg_view_op_of(op);
-    const cg_view *tensor = v.view->view;
-    if (why)
-        return why;
-    if (tensor->maker && ct_is_inside(tensor->maker->block, p->body))
-        return "its view is made in the loop";
-    for (uint32_t i = 0; i < v.index_count; i++)
-        if (!is_slice(p, v.index[i], 16))
-            return "an index comes from more than the loop's counter";
-    if (cg_order_holds_back(p->c, p->body, op))
-        return "something in the loop that it may have to come after";
-    return NULL;
+    const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
+    if (!why && cg_order_holds_back(p->c, p->body, op))
+        why = "something in the loop that it may have to come after";
+    return why;
 }
 
 /* All loads of the body; true: some stay where they are. */
@@ -158,9 +229,10 @@ static bool find_loads(candidate *p, bool tell)
     bool others = false;
     p->ring->load_count = 0;
     for (ct_op *op = p->body->first; op; op = op->next) {
-        if (op->opcode != OP_load_view_tko || p->ring->load_count == CG_RING_LOADS)
+        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
             continue;
-        const char *why = obstacle(p, op, &p->ring->loads[p->ring->load_count]);
+        const char *why = p->ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+                                                               : obstacle(p, op, &p->ring->loads[p->ring->load_count]);
         if (why && tell)
             cg_remark(p->c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
         p->ring->load_count += !why;
@@ -175,7 +247,7 @@ static const cg_ring_load *ring_load_of(const cg_ring *ring, const ct_value *ope
 {
     const ct_op *op = cg_stage_source(operand)->op;
     for (uint32_t i = 0; i < ring->load_count; i++)
-        if (ring->loads[i].op == op)
+        if (ring->loads[i].op == op && op->opcode == OP_load_view_tko)
             return &ring->loads[i];
     return NULL;
 }
@@ -275,13 +347,18 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     return true;
 }
 
+uint32_t cg_ring_load_bytes(const cg_ring_load *load)
+{
+    return load->own_bytes ? load->own_bytes : cg_stage_bytes(&load->stage);
+}
+
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
+    uint32_t align = ring->by_threads ? 16 : CG_STAGE_ALIGN;
     ring->slot_bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         ring->loads[i].offset = ring->slot_bytes;
-        ring->slot_bytes += (cg_stage_bytes(&ring->loads[i].stage) + CG_STAGE_ALIGN - 1)
-                            & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+        ring->slot_bytes += (cg_ring_load_bytes(&ring->loads[i]) + align - 1) & ~(align - 1);
     }
     return ring->slot_bytes;
 }
@@ -388,9 +465,15 @@ static bool is_in_ring(const ct_op *op)
 
 void cg_pass_loads(cg_func *c)
 {
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+    bool products = false;
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        products = products || cg_is_product(op);
         if (op->opcode == OP_for && has_products(op->regions[0]))
             look_at_loop(c, op, is_in_ring(op), true);
+    }
+    for (ct_op *op = c->ir->body->first; op && !products && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for)
+            cg_find_streams(c, op);
 }
 
 void cg_loads_straight(cg_func *c)

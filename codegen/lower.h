@@ -152,6 +152,7 @@ typedef struct cg_func {
     const ct_op *op;          /* being lowered */
     cg_layout **decided;      /* by value id: layouts of carried values that the first walk settled */
     bool deciding;            /* that walk */
+    bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
     struct cg_constants *constants;
     struct cg_coords *coords;
     size_t text_before;             /* bytes of the kernels before this one */

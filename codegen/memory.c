@@ -373,18 +373,8 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
         }
 }
 
-void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
+void cg_flat_load_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
 {
-    cg_matrices m;
-    if (may_be_matrices(kind, base) && cg_find_matrices(l, &m)) {
-        places p = places_of(base, kind, &m.rows);
-        for (uint32_t r = 0; r < cg_layout_regs(l); r++)
-            if (!(r & m.used)) {
-                cg_access a = flat_access(c, &p, kind, &m.rows, r);
-                cg_load_matrices(c, &m, &a, r, out_regs);
-            }
-        return;
-    }
     places p = places_of(base, kind, l);
     cg_vectors v = cg_vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
@@ -396,6 +386,21 @@ void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_
         for (uint32_t i = 0; i < 1u << v.bits; i++)
             out_regs[r | cg_layout_member(v.reg_bit, v.bits, i)] = elements[i];
     }
+}
+
+void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
+{
+    cg_matrices m;
+    if (!may_be_matrices(kind, base) || !cg_find_matrices(l, &m)) {
+        cg_flat_load_some(c, kind, base, l, out_regs);
+        return;
+    }
+    places p = places_of(base, kind, &m.rows);
+    for (uint32_t r = 0; r < cg_layout_regs(l); r++)
+        if (!(r & m.used)) {
+            cg_access a = flat_access(c, &p, kind, &m.rows, r);
+            cg_load_matrices(c, &m, &a, r, out_regs);
+        }
 }
 
 bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs)

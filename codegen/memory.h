@@ -62,10 +62,11 @@ void cg_put_address(bc_text *out, const cg_access *a);
 
 /* A tile in row-major order at an address, 32 bits in shared memory, 64 bits in global memory: stored by the threads
    that own its elements, loaded by all; both with the widest vectors that the layout has, or as matrices: all lanes of
-   a warp come here. To cg_flat_store_some, any may come. */
+   a warp come here. To those with `some`, any may come, and each loads what it has itself. */
 void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
+void cg_flat_load_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
 
 /* The same for tiles in another order of elements: at address `base + element * bytes` of register r of layout l,
    whose images say the place in memory. Gives a 32-bit register and a constant offset. Threads and registers may

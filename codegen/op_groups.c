@@ -39,7 +39,9 @@ void cg_assign_groups(cg_func *c, const ct_op *op)
     uint32_t warp_bits = c->warp_bits;
     cg_assign_block(c, op->regions[0]);
     c->warp_bits = CG_PRODUCER_WARP_BITS;
+    c->remakes = true; /* scratch and its barriers are the consumers' */
     cg_assign_block(c, op->regions[1]);
+    c->remakes = false;
     c->warp_bits = warp_bits;
 }
 

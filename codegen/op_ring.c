@@ -1,10 +1,13 @@
 /* Rings in shared memory, filled by cp.async. At the head of iteration i, all copies but those of the newest slots - 2
    groups have arrived; a barrier makes them visible and says that all threads are done with iteration i - 1, whose slot
-   the copies of iteration i + slots - 1 go to. */
+   the copies of iteration i + slots - 1 go to. Where each thread reads what it copied itself, its own wait does both.
+   */
+#include "bytecode/number/number.h"
 #include "codegen/assign.h"
 #include "codegen/map.h"
 #include "codegen/memory.h"
 #include "codegen/order.h"
+#include "codegen/pointers.h"
 #include "codegen/ring.h"
 
 /* ---- the ring ---- */
@@ -12,6 +15,17 @@
 void cg_assign_ring(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
+}
+
+static bool is_by_pointers(const ct_op *op)
+{
+    return op->from->opcode == OP_load_ptr_tko;
+}
+
+/* Of a load. */
+static const ct_value *memory_of(const ct_op *op)
+{
+    return ct_operand(op, bc_info(op->from)->address);
 }
 
 void cg_lower_ring(cg_func *c, const ct_op *op)
@@ -25,8 +39,9 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
         return;
     }
     for (uint32_t i = 0; i < ring->load_count; i++)
-        cg_order_access(c, ring->loads[i].op, cg_view_op_of(ring->loads[i].op).view, false, NULL);
-    cg_barrier(c); /* an earlier run of the loop may still read the ring */
+        cg_order_access(c, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
+    if (!ring->by_threads || c->order.read.from != c->order.read.to)
+        cg_barrier(c); /* an earlier run of the loop may still read the ring */
     if (ring->slots * ring->slot_bytes > c->ring_bytes)
         c->ring_bytes = ring->slots * ring->slot_bytes;
     ring->read = cg_new(c, CG_B32);
@@ -121,25 +136,62 @@ void cg_lower_cursor(cg_func *c, const ct_op *op)
 
 typedef struct copying {
     const cg_ring_load *load;
+    bc_kind kind;
+    uint32_t element; /* bytes */
     cg_val base, valid;
     cg_layout places;
-    uint32_t part; /* bits of the tile's index */
+    uint32_t part;         /* bits of the tile's index */
+    const cg_val *padding; /* by register: of what is not inside; NULL: zeros will do */
 } copying;
+
+/* What is not copied becomes the padding. */
+static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside, const uint32_t *reg, uint32_t count)
+{
+    cg_val outside = cg_new(c, CG_PRED), padding[CG_MAX_VECTOR];
+    cg_ins(c, "not.pred %v, %v", outside, cg_reg(c, inside));
+    for (uint32_t i = 0; i < count; i++)
+        padding[i] = k->padding[reg[i]];
+    cg_access a = {.kind = k->kind,
+                   .space = "shared",
+                   .order = "",
+                   .address = to->address,
+                   .offset = to->offset,
+                   .predicate = outside};
+    cg_store_vector(c, &a, count, padding);
+}
+
+/* The vector of those registers, at that address where it is inside. */
+static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
+                        int64_t offset, cg_val inside)
+{
+    if ((cg_layout_reg(&k->load->layout, reg[0]) & k->load->stage.left_out) != k->part)
+        return;
+    cg_place to = cg_flat_place(c, k->base, k->element, &k->places, reg[0]);
+    uint32_t bytes_each = bc_kind_memory_bytes(k->kind), size = bytes_each ? bytes_each * count : count / 2;
+    const char *form = size == 16 ? "cg.shared.global.L2::128B" : "ca.shared.global.L2::128B";
+    cg_val whether = cg_and(c, inside, k->valid), bytes = cg_new(c, CG_B32);
+    if (k->padding && !inside.known) {
+        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u", cg_reg(c, whether), form, to.address, (int)to.offset, address,
+               (int)offset, size);
+        pad(c, k, &to, inside, reg, count);
+        return;
+    }
+    if (whether.known)
+        cg_ins(c, "mov.u32 %v, %u", bytes, whether.bits ? size : 0u);
+    else
+        cg_ins(c, "selp.u32 %v, %u, 0, %v", bytes, size, whether);
+    cg_ins(c, "cp.async.%s [%v+%d], [%v+%d], %u, %v", form, to.address, (int)to.offset, address, (int)offset, size,
+           bytes);
+}
 
 static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
 {
-    const copying *k = user;
-    uint32_t mask = k->load->stage.left_out;
-    if ((cg_layout_reg(&k->load->layout, part->reg[0]) & mask) != k->part)
-        return;
-    cg_place to = cg_flat_place(c, k->base, k->load->stage.bytes, &k->places, part->reg[0]);
-    cg_val inside = cg_and(c, part->inside, k->valid), bytes = cg_new(c, CG_B32);
-    if (inside.known)
-        cg_ins(c, "mov.u32 %v, %u", bytes, inside.bits ? 16u : 0u);
-    else
-        cg_ins(c, "selp.u32 %v, 16, 0, %v", bytes, inside);
-    cg_ins(c, "cp.async.cg.shared.global.L2::128B [%v+%d], [%v+%d], 16, %v", to.address, (int)to.offset, part->address,
-           (int)part->offset, bytes);
+    copy_vector(c, user, part->reg, part->count, part->address, part->offset, part->inside);
+}
+
+static void copy_pointers(cg_func *c, void *user, const cg_pointer_part *part)
+{
+    copy_vector(c, user, part->reg, part->count, part->access.address, part->access.offset, part->access.predicate);
 }
 
 /* Whether to copy: behind the load's operands and the ring. */
@@ -148,31 +200,84 @@ static bool has_condition(const ct_op *op)
     return op->operand_count == op->from->operand_count + 2;
 }
 
+static cg_ptr_op pointers_of(const ct_op *op)
+{
+    cg_ptr_op p = cg_ptr_op_of(op);
+    p.most_bits = cg_chunk_bits(bc_results(op->from)[0].type);
+    return p;
+}
+
+static const ct_value *padding_of(const ct_op *op)
+{
+    return is_by_pointers(op) && ct_operand(op, F_load_ptr_tko_mask) ? ct_operand(op, F_load_ptr_tko_padding_value)
+                                                                     : NULL;
+}
+
 void cg_assign_copy(cg_func *c, const ct_op *op)
 {
-    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    const cg_layout scalar = cg_layout_scalar(c->warp_bits), *l = &((const cg_ring_copy *)op->detail)->load->layout;
     if (has_condition(op))
         cg_want(c, op->operands[op->operand_count - 1], &scalar);
+    if (!is_by_pointers(op))
+        return;
+    cg_ptr_op p = pointers_of(op);
+    cg_want_pointers(c, &p, l);
+    if (padding_of(op))
+        cg_want(c, padding_of(op), l);
+}
+
+/* By register of the copies; NULL: zeros will do. */
+static const cg_val *find_padding(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l)
+{
+    cg_val *regs = NULL;
+    if (padding_of(op)) {
+        regs = cg_get(c, padding_of(op), l);
+    } else if (!is_by_pointers(op)) {
+        cg_val one = cg_const(cg_class_of(kind), bc_padding_pattern(kind, cg_view_op_of(op).view->type->padding));
+        regs = one.bits ? cg_vals(c, cg_layout_regs(l)) : NULL;
+        for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++)
+            regs[r] = one;
+    }
+    for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++)
+        if (!regs[r].known || regs[r].bits)
+            return regs;
+    return NULL;
+}
+
+static void copy_tile(cg_func *c, const ct_op *op, copying *k)
+{
+    const cg_ring_copy *copy = op->detail;
+    if (is_by_pointers(op)) {
+        cg_ptr_op p = pointers_of(op);
+        cg_pointer_parts(c, &p, &copy->load->layout, false, k, copy_pointers);
+        return;
+    }
+    cg_view_op v = cg_view_op_of(op);
+    v.in_turn = cg_ring_of(op, op->from->operand_count)->by_groups || copy->cursor;
+    v.cursor = copy->cursor ? &copy->cursor->at : NULL;
+    cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
+    if (copy->cursor)
+        cg_cursor_advance(c, &copy->cursor->at);
 }
 
 void cg_lower_copy(cg_func *c, const ct_op *op)
 {
     const cg_ring_copy *copy = op->detail;
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
-    cg_view_op v = cg_view_op_of(op);
-    v.in_turn = ring->by_groups || copy->cursor;
-    v.cursor = copy->cursor ? &copy->cursor->at : NULL;
-    copying k = {.load = copy->load,
+    const cg_ring_load *load = copy->load;
+    bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
+    copying k = {.load = load,
+                 .kind = kind,
+                 .element = ring->by_threads ? cg_memory_bytes(kind) : load->stage.bytes,
                  .base = cg_new(c, CG_B32),
                  .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
-                 .places = cg_stage_layout(&copy->load->stage, &copy->load->layout)};
+                 .places = ring->by_threads ? load->places : cg_stage_layout(&load->stage, &load->layout),
+                 .padding = find_padding(c, op, kind, &load->layout)};
     for (uint32_t b = 0; b < ring->parts; b++)
-        k.part |= copy->part >> b & 1 ? copy->load->part_bit[b] : 0;
+        k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
     cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;
-    cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, copy->load->offset);
-    cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, &k, copy_part);
-    if (copy->cursor)
-        cg_cursor_advance(c, &copy->cursor->at);
+    cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
+    copy_tile(c, op, &k);
 }
 
 /* In the layout that the load has chosen. */
@@ -252,7 +357,8 @@ void cg_lower_await(cg_func *c, const ct_op *op)
         cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
         if (ring->async)
             cg_ins(c, "fence.proxy.async.shared::cta");
-        cg_barrier(c);
+        if (!ring->by_threads)
+            cg_barrier(c);
     }
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
@@ -261,18 +367,47 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
 }
 
-/* A layout that products take for the memory's, which nothing is brought into. */
+/* Of products, a layout that they take for the memory's, which nothing is brought into. */
 void cg_assign_staged(cg_func *c, const ct_op *op)
 {
-    cg_view_op v = cg_view_op_of(op);
-    cg_layout l = cg_view_layout(c, &v);
-    cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
+    const cg_ring_load *load = op->detail;
+    cg_layout l = load->layout;
+    if (!load->own_bytes && is_by_pointers(op)) {
+        cg_ptr_op p = cg_ptr_op_of(op);
+        l = cg_pointer_layout(c, &p);
+    } else if (!load->own_bytes) {
+        cg_view_op v = cg_view_op_of(op);
+        l = cg_view_layout(c, &v);
+    }
+    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MEMORY);
+}
+
+/* How its copies reach memory. */
+static void say_access(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    if (is_by_pointers(op)) {
+        cg_ptr_op p = pointers_of(op);
+        cg_pointer_remark(c, op, &p, l);
+    } else {
+        cg_view_op v = cg_view_op_of(op);
+        cg_view_remark(c, op, &v, l, cg_chunk_bits(v.tile_type));
+    }
 }
 
 void cg_lower_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
-    cg_value_of(c, cg_result(op, 0))->stage = &load->stage;
+    const ct_value *tile = cg_result(op, 0);
+    if (!load->own_bytes) {
+        cg_value_of(c, tile)->stage = &load->stage;
+        return;
+    }
+    cg_val *regs = cg_vals(c, cg_layout_regs(&load->layout));
+    if (!regs)
+        return;
+    say_access(c, op, &load->layout);
+    cg_flat_load_some(c, bc_elem_kind(tile->type), load->stage.base, &load->places, regs);
+    cg_set(c, tile, regs);
 }
 
 void cg_assign_release(cg_func *c, const ct_op *op)

@@ -25,7 +25,7 @@
 
 cg_ptr_op cg_ptr_op_of(const ct_op *op)
 {
-    switch ((int)op->opcode) {
+    switch (op->opcode < OP_LIMIT ? (int)op->opcode : (int)op->from->opcode) { /* copies are like their loads */
     case OP_load_ptr_tko: return PTR_OP(load_ptr_tko, source, NULL, false);
     case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, ct_operand(op, F_store_ptr_tko_value), false);
     case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, ct_operand(op, F_atomic_rmw_tko_arg), true);
@@ -81,6 +81,13 @@ static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
         }
     }
     return best;
+}
+
+uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim)
+{
+    uint32_t bits;
+    *out_dim = fast_dim(c, p, &bits);
+    return bits;
 }
 
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)

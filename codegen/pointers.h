@@ -17,6 +17,8 @@ typedef struct cg_ptr_op {
 /* Atomics: one element to an access, unless the caller knows better. */
 cg_ptr_op cg_ptr_op_of(const ct_op *op);
 
+/* log2 of the elements that one access may have, and the dimension along which they follow each other. */
+uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim);
 /* The layout in which the elements of the op reach memory best. */
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
 /* Pointers, value and mask are read in l. */

@@ -109,6 +109,8 @@ void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *co
 {
     const ct_block *body = loop->regions[0];
     cg_ring_copy *detail = copy->detail;
+    if (copy->from->opcode != OP_load_view_tko)
+        return;
     uint32_t dim = moving_dim(copy, body, counter), count = copy->from->operand_count + 1u;
     if (dim == UINT32_MAX || copy->block != body || !cg_is_straight(body))
         return;

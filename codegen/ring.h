@@ -1,6 +1,6 @@
 /* Rings: tiles that loops load ahead of their iteration lie in slots of shared memory, whose number says how far ahead.
-   The loads pass (codegen/loads.c) decides what each loop has of it, the expand pass (codegen/expand.c) puts the ops of
-   codegen/tile/ops.def into the loop, and codegen/op_ring.c says what they become. */
+   The loads pass (codegen/loads.c, streams.c) decides what each loop has of it, the expand pass (codegen/expand.c) puts
+   the ops of codegen/tile/ops.def into the loop, and codegen/op_ring.c says what they become. */
 #ifndef TILEVM_CODEGEN_RING_H
 #define TILEVM_CODEGEN_RING_H
 
@@ -17,6 +17,8 @@ typedef struct cg_ring_load {
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_stage stage;                       /* as lowered: base is of the slot that is read */
+    cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
+    uint32_t own_bytes;                   /* which take so many bytes */
     uint32_t offset;                      /* in a slot, bytes */
 } cg_ring_load;
 
@@ -33,6 +35,7 @@ typedef struct cg_ring {
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
     bool puts;      /* some tiles come from registers, not by copies */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
+    bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/streams.c) */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
@@ -82,6 +85,17 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
    (codegen/loads.c). */
 void cg_loads_straight(cg_func *c);
 
+/* Why the operands of a load in the loop with that body are not made only from its counter and values from outside: a
+   text for users. NULL: they are; what makes them is marked as in the slice. Indices of views are made by scalar
+   arithmetic, pointers and masks by tiles as well. */
+const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
+const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
+
+/* A loop without products and loops in it: which of its loads run ahead (codegen/streams.c). */
+void cg_find_streams(cg_func *c, ct_op *loop);
+
+/* Bytes of a load in a slot. */
+uint32_t cg_ring_load_bytes(const cg_ring_load *load);
 /* Puts the loads behind each other in a slot, whose bytes come back. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
 

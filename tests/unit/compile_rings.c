@@ -196,6 +196,74 @@ static const char *word_of(const char *const *pairs, char letter)
     return *pairs ? pairs[1] : NULL;
 }
 
+static const char *const stream_words[] = {
+    "t", "tile<$Mx$Kxf32>",
+    "l", "tile<$Mx$Kxf16>",
+    "i", "tile<i32>",
+    "n", "tile<$Kxi32>",
+    "h", "tile<$Kxf16>",
+    "f", "tile<$Kxf32>",
+    "w", "tile<$Kxi1>",
+    "p", "tile<$Kxptr<f16>>",
+    "a", "partition_view<tile=($Mx$K), padding_value = zero, tensor_view<$Rx$Dxf16, strides=[$D,1]>>",
+    "b", "partition_view<tile=($Mx$K), padding_value = pos_inf, tensor_view<$Dx$Cxf16, strides=[$C,1]>>",
+    "c", "partition_view<tile=($Mx$K), tensor_view<$Rx$Cxf32, strides=[$C,1]>>",
+    "d", "partition_view<tile=($K), tensor_view<$Cxf32, strides=[1]>>",
+    NULL};
+
+#define LOOP_OF(result, type, first, text)                                                                     \
+    result " = for %i in (%from to %to, step %step) : $i iter_values(%acc = " first ") -> (" type ") {\n" text \
+           "continue %n : " type "\n}\n"
+#define LOAD_A(row) \
+    "%p, %t1 = load_view_tko weak %av[" row ", %i] token = %0 : $a, $i -> $l, token\n%d = ftof %p : $l -> $t\n"
+#define LOAD_B "%q, %t2 = load_view_tko weak %bv[%zero, %i] token = %0 : $b, $i -> $l, token\n%e = ftof %q : $l -> $t\n"
+#define ADD(to, a, b) to " = addf " a ", " b " : $t\n"
+/* A row of A through pointers, of which a mask takes those below %most. */
+#define ROW(more)                                                                                            \
+    "%at = iota : $n\n%width = constant <i32: $K> : $n\n%f0 = reshape %i : $i -> tile<1xi32>\n"              \
+    "%f1 = broadcast %f0 : tile<1xi32> -> $n\n%f2 = muli %f1, %width : $n\n%f3 = addi %f2, %at : $n\n"       \
+    "%most = constant <i32: $D> : $n\n%mask = cmpi less_than %f3, %most, signed : $n -> $w\n"                \
+    "%p0 = reshape %a0 : tile<ptr<f16>> -> tile<1xptr<f16>>\n%p1 = broadcast %p0 : tile<1xptr<f16>> -> $p\n" \
+    "%p2 = offset %p1, %f3 : $p, $n -> $p\n" more "%d = ftof %p : $h -> $f\n%n = addf %acc, %d : $f\n"
+#define FLAT_BEGIN                                                                                      \
+    BEGIN "%c2 = make_tensor_view %c, shape = [$C], strides = [1] : tensor_view<$Cxf32, strides=[1]>\n" \
+          "%dv = make_partition_view %c2 : $d\n%first = constant <f32: 1.0> : $f\n"                     \
+          "%padding = constant <f16: 2.0> : $h\n"
+#define FLAT_STORE "%w = store_view_tko weak %s, %dv[%zero] token = %0 : $f, $d, $i -> token\n"
+
+static const form streams[] = {
+    {"a sum", BEGIN LOOP_OF("%s", "$t", "%start", LOAD_A("%x") ADD("%n", "%acc", "%d")) STORE("%s", "%x") END},
+    {"two loads, one padded",
+     BEGIN LOOP_OF("%s", "$t", "%start", LOAD_A("%x") LOAD_B "%m = minf %d, %e : $t\n" ADD("%n", "%acc", "%m"))
+         STORE("%s", "%x") END},
+    {"a sum that others need",
+     BEGIN LOOP_OF("%s", "$t", "%start",
+                   LOAD_A(
+                       "%x") "%r = reduce %d dim=0 identities=[0.0 : f32] : $t -> $f\n"
+                             "(%g: tile<f32>, %h: tile<f32>) {\n%j = addf %g, %h : tile<f32>\nyield %j : tile<f32>\n}\n"
+                             "%r1 = reshape %r : $f -> tile<1x$Kxf32>\n%r2 = broadcast %r1 : tile<1x$Kxf32> -> $t\n"
+                             "%m = mulf %d, %r2 : $t\n" ADD("%n", "%acc", "%m")) STORE("%s", "%x") END},
+    {"persistent", BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" LOOP_OF("%s", "$t", "%start",
+                                                                                 LOAD_A("%row") ADD("%n", "%acc", "%d"))
+                       STORE("%s", "%row") "continue\n}\n" END},
+    {"in turn",
+     BEGIN LOOP_OF("%s", "$t", "%start", LOAD_A("%x") ADD("%n", "%acc", "%d"))
+         LOOP_OF("%u", "$t", "%start", LOAD_B LOAD_A("%zero") "%m = minf %d, %e : $t\n" ADD("%n", "%acc", "%m"))
+             ADD("%v", "%s", "%u") STORE("%v", "%x") END},
+    {"left early", BEGIN LOOP_OF("%s", "$t", "%start",
+                                 LOAD_A("%x") "%two = cmpi equal %i, %when, signed : $i -> tile<i1>\nif %two {\n"
+                                              "continue %acc : $t\n}\n" ADD("%n", "%acc", "%d")) STORE("%s", "%x") END},
+    {"written meanwhile",
+     BEGIN LOOP_OF("%s", "$t", "%start",
+                   LOAD_A("%x") ADD("%n", "%acc",
+                                    "%d") "%w = store_view_tko weak %n, %cv[%x, %i] token = %0 : $t, $c, $i -> token\n")
+         END},
+    {"pointers",
+     FLAT_BEGIN LOOP_OF("%s", "$f", "%first",
+                        ROW("%p, %t1 = load_ptr_tko weak %p2, %mask, %padding token = %0 : $p, $w, $h -> $h, token\n"))
+         FLAT_STORE END},
+};
+
 static void put(bc_text *out, const char *text, const words *w)
 {
     for (; *text; text++) {
@@ -430,8 +498,38 @@ static void check_attention(const attention_size *s, const form *f)
     release(&k);
 }
 
+/* ---- loops without products ---- */
+
+static void check_stream(const char *target, const form *f, uint32_t step)
+{
+    static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 0, 1}, {1, 3, 2, 2},
+                                      {2, 5, 3, 1}, {3, 6, 4, 1}, {0, 7, 1, 2}};
+    enum { HEIGHT = 16, WIDTH = 128 };
+    kernel k = {.is_exact = true,
+                .of = &f16,
+                .rows = TILES * HEIGHT - 3,
+                .depth = MOST_TRIPS * WIDTH - 8,
+                .columns = WIDTH - 8};
+    words w = {.texts = stream_words, .more = f16.words};
+    w.numbers['M' - 'A'] = HEIGHT;
+    w.numbers['K' - 'A'] = WIDTH;
+    w.numbers['R' - 'A'] = k.rows;
+    w.numbers['D' - 'A'] = k.depth;
+    w.numbers['C' - 'A'] = k.columns;
+    w.numbers['S' - 'A'] = step;
+    snprintf(k.name, sizeof k.name, "%s, step %u, %s", f->name, step, target);
+    bool ok = compile(&k, target, f->text, &w, "cp.async");
+    for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
+        compare(&k, &launches[i]);
+    release(&k);
+}
+
 int main(void)
 {
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++) {
+        check_stream("sm_80", &streams[k], 1 + k % 2);
+        check_stream("sm_90a", &streams[k], 2 - k % 2);
+    }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
             if (sizes[i].forms >> k & 1)
