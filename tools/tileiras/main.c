@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
+#include "bytecode/base/demangle.h"
 #include "bytecode/verify/verify.h"
 #include "tools/tilevm/compile/assemble.h"
 #include "tools/tilevm/cli/cli.h"
@@ -257,9 +258,11 @@ static void print_diag(void *user, const tv_diag *diag)
         bc_text_printf(&text, "%s:0x%04llx: ", ((const settings *)user)->input, (unsigned long long)diag->offset);
     bc_text_printf(&text, "%s: [%s] %.*s", names[diag->severity], diag->rule, (int)diag->message.len,
                    diag->message.ptr);
-    if (diag->function.len)
-        bc_text_printf(&text, "\n   in @%.*s%s%.*s", (int)diag->function.len, diag->function.ptr,
-                       diag->op_text.len ? ": " : "", (int)diag->op_text.len, diag->op_text.ptr);
+    if (diag->function.len) {
+        bc_text_puts(&text, "\n   in @");
+        bc_text_function(&text, diag->function);
+        bc_text_printf(&text, "%s%.*s", diag->op_text.len ? ": " : "", (int)diag->op_text.len, diag->op_text.ptr);
+    }
     if (diag->help.len)
         bc_text_printf(&text, "\n   help: %.*s", (int)diag->help.len, diag->help.ptr);
     bc_text_char(&text, '\n');

@@ -19,7 +19,7 @@ static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
     if (diag->offset != TV_NO_OFFSET)
         json_uint(doc, item, "offset", diag->offset);
     if (diag->function.len)
-        json_str(doc, item, "function", diag->function);
+        json_function(doc, item, "function", "function_name", diag->function);
     if (diag->op.len) {
         json_str(doc, item, "op", diag->op);
         json_uint(doc, item, "op_index", diag->op_index);

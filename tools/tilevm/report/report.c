@@ -59,6 +59,7 @@ void report_count(const report_file *files, size_t count, report_totals *out)
 {
     report_totals totals = {.files = count};
     for (size_t i = 0; i < count; i++) {
+        totals.images += files[i].image;
         totals.valid += files[i].outcome == REPORT_VALID;
         totals.invalid += files[i].outcome == REPORT_INVALID;
         totals.unreadable += files[i].outcome == REPORT_UNREADABLE;
