@@ -276,7 +276,7 @@ golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## rewr
 	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && \
 	    $(MAKE) --no-print-directory -s check-api UPDATE=1 && exit $$status
 
-corpus: $(BUILD)/corpus/unpacked ## unpack the corpus of real kernels
+corpus: $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## unpack the corpus of real kernels
 CORPUS_ARCHIVES := $(wildcard tests/corpus/*.tar.xz)
 $(BUILD)/corpus/unpacked: $(CORPUS_ARCHIVES)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
@@ -475,7 +475,7 @@ check-sizes: ## files above 600 lines, functions above 60 lines or 25 branches, 
 	$(Q)sh tests/selftest/sizes.sh $(OUT)/selftest/sizes
 
 check-layers: ## who may include whom
-	$(Q)sh tools/folders.sh tools/folders.txt include bytecode vm codegen loader tools
+	$(Q)sh tools/folders.sh tools/folders.txt include bytecode container vm codegen loader tools
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 	$(Q)sh tests/selftest/folders.sh $(OUT)/selftest/folders
 	$(Q)CC="$(CC)" sh tests/selftest/deps.sh $(OUT)/selftest/deps

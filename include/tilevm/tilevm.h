@@ -76,6 +76,9 @@ typedef struct tv_diag {
     uint32_t caret, caret_len;   /* the part of op_text at fault, in bytes; caret_len 0 when not known */
     tv_str help;                 /* one thing to try */
     const struct tv_diag *other; /* the second op that takes part, for findings about two of them; else NULL */
+    tv_str
+        inlined_file; /* where the op itself stands, if that is code of another file that was inlined at file, line */
+    uint32_t inlined_line, inlined_column; /* 0: at file, line itself */
 } tv_diag;
 
 typedef struct tv_sink {
@@ -191,6 +194,8 @@ typedef struct tv_remark {
     tv_str message;              /* the values of args one after the other */
     const tv_remark_arg *args;
     size_t arg_count;
+    tv_str inlined_file; /* as in tv_diag */
+    uint32_t inlined_line, inlined_column;
 } tv_remark;
 
 typedef struct tv_remark_sink {

@@ -98,6 +98,11 @@ static void put_source(bc_text *out, const tv_diag *diag)
     bc_text_puts(out, "   at ");
     put_clean(out, diag->file);
     bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
+    if (!diag->inlined_line)
+        return;
+    bc_text_puts(out, "      inlined from ");
+    put_clean(out, diag->inlined_file);
+    bc_text_printf(out, ":%u:%u\n", (unsigned)diag->inlined_line, (unsigned)diag->inlined_column);
 }
 
 void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool color)

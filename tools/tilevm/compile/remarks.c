@@ -93,6 +93,11 @@ static void put_text(bc_text *out, const char *path, const tv_remark *remark)
     }
     bc_text_puts(out, ": ");
     put_clean(out, remark->message);
+    if (remark->inlined_line) {
+        bc_text_puts(out, " (inlined from ");
+        put_clean(out, remark->inlined_file);
+        bc_text_printf(out, ":%u:%u)", (unsigned)remark->inlined_line, (unsigned)remark->inlined_column);
+    }
     bc_text_char(out, '\n');
 }
 

@@ -37,6 +37,12 @@ static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
         json_uint(doc, source, "line", diag->line);
         json_uint(doc, source, "column", diag->column);
     }
+    if (diag->inlined_line) {
+        cJSON *inlined = json_object(doc, item, "inlined");
+        json_str(doc, inlined, "file", diag->inlined_file);
+        json_uint(doc, inlined, "line", diag->inlined_line);
+        json_uint(doc, inlined, "column", diag->inlined_column);
+    }
 }
 
 static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
