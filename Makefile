@@ -292,7 +292,7 @@ CPP_RUN = $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --jobs 2
 .PHONY: check-cpp
 check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked ## kernels of CUDA Tile C++: on the virtual machine, with its checks, and on the PTX simulator
 	$(Q)status=0; $(CPP_RUN) || status=1; $(CPP_RUN) --checks tests/cpp/findings.txt || status=1; \
-	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t || status=1; done; exit $$status
+	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t --needs tests/cpp/unsupported.txt || status=1; done; exit $$status
 
 check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus, the second time with the checks of tilevm check
 	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; \
@@ -322,7 +322,7 @@ check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for ever
 GPU_TARGET ?= sm_90a
 check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## the corpus on a GPU, every version, every op beside the references of the matrix, and random kernels (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
 	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
-	    $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --gpu $(GPU_TARGET) --jobs 4 || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --gpu $(GPU_TARGET) --needs tests/cpp/unsupported.txt --jobs 4 || status=1; \
 	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; \
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $(GPU_TARGET) 1 gpu || status=1; exit $$status
 
