@@ -343,7 +343,8 @@ static const char *open_side(diff_side *side, cli_args *args, const cli_image *i
     if (problem)
         return problem;
     tv_sink sink = cli_printing_sink(&printer, image->name, args->color);
-    return tv_module_open(side->file.bytes, side->file.size, NULL, sink, &side->module) == TV_OK ? NULL : "";
+    tv_status status = tv_module_open(side->file.bytes, side->file.size, NULL, sink, &side->module);
+    return status == TV_OK ? NULL : status == TV_NO_MEMORY ? "out of memory" : "";
 }
 
 static int diff_pair(cli_args *args, diff_settings *s, const cli_image *const *images)
