@@ -9,6 +9,8 @@ OUT     := $(BUILD)/$(CONFIG)
 PREFIX  ?= /usr/local
 CC      := $(if $(filter default,$(origin CC)),cc,$(CC))
 PKGS    := zlib libcjson
+# What packs device code in programs; without them, such images are named and not read.
+OPTIONAL_PKGS := libzstd liblz4
 Q       := $(if $(V),,@)
 
 .DEFAULT_GOAL := all
@@ -16,7 +18,7 @@ Q       := $(if $(V),,@)
 # ---- what the build needs: installed when root, else named ----
 GOALS := $(or $(MAKECMDGOALS),all)
 # What clang has for sanitizers and fuzzers is only recommended by its package.
-DEBIAN_PACKAGES := $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev pkg-config zlib1g-dev libcjson-dev
+DEBIAN_PACKAGES := $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev pkg-config zlib1g-dev libcjson-dev libzstd-dev liblz4-dev
 NEEDED_PROGRAMS := $(firstword $(CC)) pkg-config
 ifneq ($(filter check% corpus% golden run bench fuzz-%,$(GOALS)),)
   DEBIAN_PACKAGES += xz-utils
@@ -36,8 +38,10 @@ ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
       $(error The build needs $(MISSING). On Debian: sudo $(INSTALL_PACKAGES))
     endif
   endif
-  PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
-  PKG_LIBS   := $(shell pkg-config --libs $(PKGS))
+  FOUND_PKGS := $(foreach p,$(OPTIONAL_PKGS),$(shell pkg-config --exists $p 2>/dev/null && echo $p))
+  $(foreach p,$(filter-out $(FOUND_PKGS),$(OPTIONAL_PKGS)),$(info note: built without $p: images that it packs in programs are not read))
+  PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) $(FOUND_PKGS)) $(FOUND_PKGS:lib%=-DTV_HAVE_%)
+  PKG_LIBS   := $(shell pkg-config --libs $(PKGS) $(FOUND_PKGS))
 endif
 
 # ---- flags ----
@@ -83,7 +87,7 @@ CFLAGS_loader_preload_preload := -O2 -foptimize-sibling-calls
 
 # ---- sources: every .c of a folder belongs to it ----
 # But what LD_PRELOAD takes is no part of the library.
-LIB_DIRS  := bytecode bytecode/* vm vm/* codegen codegen/* loader loader/bundle
+LIB_DIRS  := bytecode bytecode/* container vm vm/* codegen codegen/* loader loader/bundle
 LIB_SRC   := $(sort $(wildcard $(addsuffix /*.c,$(LIB_DIRS))))
 TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c tools/tilevm/*/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
@@ -91,7 +95,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o
@@ -162,17 +166,19 @@ $(OUT)/libtilevm_cuda.so: $(PRELOAD_OBJ) $(OUT)/libtilevm.a loader/preload/prelo
 	$(if $(Q),@echo "  LD    $@")
 	$(Q)$(CC) -shared -Wl,-soname,libtilevm_cuda.so -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(PRELOAD_OBJ) $(OUT)/libtilevm.a $(LIB_LIBS) -o $@
 
-# The command takes zlib's archive where there is one: a shared library less is a start that is 0.03 ms shorter.
-ZLIB_ARCHIVE := $(filter /%,$(shell $(CC) -print-file-name=libz.a 2>/dev/null))
+# The command takes archives of what unpacks where there are some: a shared library less is a start that is 0.03 ms shorter.
+archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$1.a 2>/dev/null)),-l$1)
+ARCHIVES := $(foreach l,z zstd lz4,$(call archive_of,$l))
+archived = $(foreach l,$1,$(if $(filter -lz -lzstd -llz4,$l),$(or $(filter %/lib$(l:-l%=%).a,$(ARCHIVES)),$l),$l))
 $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(LINK) $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+	$(Q)$(LINK) $(TOOL_OBJ) $(OUT)/libtilevm.a $(call archived,$(LIBS)) -o $@
 
 # The drop-in takes reading of files and ptxas from the parts of the command.
 TILEIRAS_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tools/tileiras/*.c))
 $(OUT)/tileiras: $(TILEIRAS_OBJ) $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(LINK) $^ $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIB_LIBS)) -o $@
+	$(Q)$(LINK) $^ $(call archived,$(LIB_LIBS)) -o $@
 
 $(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(TEST_OBJ)
@@ -192,7 +198,10 @@ $(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
 $(OUT)/ptxsim: $(OUT)/obj/tests/ptxsim_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-$(filter-out $(OUT)/mkbc $(OUT)/ptxsim,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
+$(OUT)/program: $(OUT)/obj/tests/program_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+$(filter-out $(OUT)/mkbc $(OUT)/ptxsim $(OUT)/program,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
@@ -267,18 +276,28 @@ golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## rewr
 	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && \
 	    $(MAKE) --no-print-directory -s check-api UPDATE=1 && exit $$status
 
-corpus: $(BUILD)/corpus/unpacked ## unpack the corpus of real kernels
+corpus: $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## unpack the corpus of real kernels
 CORPUS_ARCHIVES := $(wildcard tests/corpus/*.tar.xz)
 $(BUILD)/corpus/unpacked: $(CORPUS_ARCHIVES)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)for a in $(CORPUS_ARCHIVES); do xz -dc $$a | tar -xf - -C $(@D) || exit 1; done
 	$(Q)touch $@
 
+# Of the simulator's runs.
+PTX_TARGETS ?= sm_80 sm_90a
+$(BUILD)/cpp/unpacked: tests/cpp/corpus.tar.xz
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && xz -dc $< | tar -xf - -C $(@D) && touch $@
+
+CPP_RUN = $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --jobs 2
+.PHONY: check-cpp
+check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked ## kernels of CUDA Tile C++: on the virtual machine, with its checks, and on the PTX simulator
+	$(Q)status=0; $(CPP_RUN) || status=1; $(CPP_RUN) --checks tests/cpp/findings.txt || status=1; \
+	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t --needs tests/cpp/unsupported.txt || status=1; done; exit $$status
+
 check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus, the second time with the checks of tilevm check
 	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; \
 	    $(OUT)/corpus_run $(BUILD)/corpus --checks tests/corpus/findings.txt || status=1; exit $$status
 
-PTX_TARGETS ?= sm_80 sm_90a
 check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --ptx $$t --needs tests/corpus/unsupported.txt --jobs 2 || status=1; done; exit $$status
 
@@ -301,8 +320,9 @@ check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for ever
 	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 GPU_TARGET ?= sm_90a
-check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus/unpacked ## the corpus on a GPU, every version, every op beside the references of the matrix, and random kernels (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
+check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## the corpus on a GPU, every version, every op beside the references of the matrix, and random kernels (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
 	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --gpu $(GPU_TARGET) --needs tests/cpp/unsupported.txt --jobs 4 || status=1; \
 	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; \
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $(GPU_TARGET) 1 gpu || status=1; exit $$status
 
@@ -394,7 +414,7 @@ check-threads: tests-threads ## the loader and the API (CONFIG=tsan: under Threa
 check-stop: all ## ^C and progress of tilevm run
 	$(Q)sh tests/stop.sh $(OUT) $(OUT)/stop-work
 
-check-loader: all $(LOADER_TESTS) $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
+check-loader: all $(LOADER_TESTS) $(OUT)/program $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
@@ -430,6 +450,10 @@ check-api: all ## the library as others get it: installed, then linked shared an
 check-commands: all ## the commands: terminals, colours, links, documents for machines, completions
 	$(Q)sh tests/commands.sh $(OUT) $(OUT)/commands
 
+.PHONY: check-programs
+check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## device code in programs: every command takes them
+	$(Q)sh tests/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
+
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)
 
@@ -447,11 +471,11 @@ format: ## lay the sources out (clang-format 14)
 
 .PHONY: check-sizes
 check-sizes: ## files above 600 lines, functions above 60 lines or 25 branches, and the median function
-	$(Q)sh tools/check_sizes.sh tools/sizes.txt bytecode vm codegen loader tools include
+	$(Q)sh tools/check_sizes.sh tools/sizes.txt bytecode container vm codegen loader tools include
 	$(Q)sh tests/selftest/sizes.sh $(OUT)/selftest/sizes
 
 check-layers: ## who may include whom
-	$(Q)sh tools/folders.sh tools/folders.txt include bytecode vm codegen loader tools
+	$(Q)sh tools/folders.sh tools/folders.txt include bytecode container vm codegen loader tools
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 	$(Q)sh tests/selftest/folders.sh $(OUT)/selftest/folders
 	$(Q)CC="$(CC)" sh tests/selftest/deps.sh $(OUT)/selftest/deps
@@ -493,8 +517,8 @@ $(OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
 $(OUT)/replay_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
 	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(FUZZ_LIBS) $(LIBS) -o $@
 
-$(FUZZ_SEEDS)/made: tests/fuzz/make_seeds.sh $(OUT)/tilevm $(BUILD)/corpus/unpacked
-	$(Q)sh $< $(OUT)/tilevm $(BUILD)/corpus $(@D)
+$(FUZZ_SEEDS)/made: tests/fuzz/make_seeds.sh $(OUT)/tilevm $(OUT)/program $(BUILD)/corpus/unpacked
+	$(Q)sh $< $(OUT) $(BUILD)/corpus $(@D)
 
 check-fuzz-replay: $(FUZZ_NAMES:%=replayed_%) ## the seeds and every crash ever found (SAN=1: with sanitizers)
 replayed_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
@@ -520,6 +544,8 @@ FUZZ_AREA_text := $(wildcard bytecode/parse/*.c)
 FUZZ_AREA_symbol := $(wildcard bytecode/symbol/*.c)
 FUZZ_AREA_args := $(wildcard $(addprefix tools/tilevm/,args/spec.c args/make.c args/json.c io/*.c))
 FUZZ_AREA_bundle := $(wildcard loader/bundle/*.c) bytecode/base/zip.c
+FUZZ_AREA_container := $(wildcard container/*.c)
+FUZZ_AREA_demangle := bytecode/base/demangle.c
 FUZZ_AREA_ptx := $(wildcard codegen/*.c codegen/*/*.c)
 FUZZ_AREA_tokens := $(FUZZ_AREA_ptx)
 FUZZ_AREA_vm := $(wildcard vm/*.c vm/*/*.c)
@@ -535,6 +561,11 @@ bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked ## print thi
 BENCH_SHARE ?= 8
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## how long compiling takes (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
+
+.PHONY: bench-programs
+bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## how long verify takes for a program of 100 MB with 50 images
+	$(Q)ls $(BUILD)/corpus/bytecode/13.5/*.tbc | head -n 50 | xargs $(OUT)/program elf zstd 102400 > $(BUILD)/bench-program
+	$(Q)for i in 1 2 3; do bash -c 'TIMEFORMAT="%R s (user %U, system %S)"; time $(OUT)/tilevm verify $(BUILD)/bench-program'; done
 
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, opening (BENCH_EMIT=all: with cubins; TILEIR_TOOLS: beside NVIDIA's compiler)

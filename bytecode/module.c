@@ -525,25 +525,6 @@ bc_value *bc_operand(const bc_op *op, int row)
     return range.count ? bc_operands(op)[range.first] : NULL;
 }
 
-/* ---- source places ---- */
-
-bool bc_source_place(const bc_module *m, uint32_t loc, tv_str *out_file, uint32_t *out_line, uint32_t *out_column)
-{
-    for (unsigned steps = 0; loc && loc <= m->debug_count && steps < 64; steps++) {
-        const bc_di *d = &m->debug[loc - 1];
-        if (d->tag == BC_DI_LOC) {
-            *out_file = d->name->s;
-            *out_line = d->line;
-            *out_column = d->column;
-            return true;
-        }
-        if (d->tag != BC_DI_CALL_SITE)
-            return false;
-        loc = d->a;
-    }
-    return false;
-}
-
 bool bc_type_fits(const bc_type *t, const bc_constraint_info *c)
 {
     switch ((bc_form)c->form) {

@@ -359,7 +359,18 @@ const bc_function *bc_entry_at(const bc_module *m, size_t entry);
 /* Walks every op of a block in pre-order (an op before the ops of its regions). NULL at the end. */
 bc_op *bc_next_op(const bc_op *op, const bc_block *root);
 
-/* Source place of a debug reference: the location itself, for a call site its callee's. False when unknown. */
+/* The places of a debug reference, the innermost first: where the op was written, then, for what was inlined, the calls
+   that lead there, up to the kernel's own code. Gives how many there are, at most most; 0 when unknown. */
+typedef struct bc_source {
+    tv_str file;
+    uint32_t line, column;
+    tv_str function; /* linkage name of the function that it lies in; empty when not told */
+} bc_source;
+enum { BC_MAX_INLINED = 8 };
+size_t bc_source_chain(const bc_module *m, uint32_t loc, bc_source *out, size_t most);
+/* The first of those that lies in the file of the last: the user's own line, not that of a header. */
+size_t bc_source_own(const bc_source *chain, size_t count);
+/* That place alone. False when unknown. */
 bool bc_source_place(const bc_module *m, uint32_t loc, tv_str *out_file, uint32_t *out_line, uint32_t *out_column);
 
 /* Rebuilds the tables so that they hold just what is used, in the order a cuTile Python export would make them. */

@@ -305,14 +305,31 @@ static tv_status compile_kernel(const cg_func *start, const cg_watch *watch, bc_
     return status;
 }
 
+/* Names of inlined functions, as .loc refers to them: PTX takes them from a section of strings. */
+static void put_functions(const cg_names *names, bc_text *out)
+{
+    if (!names->count)
+        return;
+    bc_text_puts(out, ".section .debug_str\n{\n");
+    for (size_t i = 0; i < names->count; i++) {
+        bc_text_printf(out, "tv_inlined_%zu:\n", i + 1);
+        tv_str name = names->items[i];
+        for (size_t k = 0; k < name.len; k++)
+            bc_text_printf(out, "%s%u", k % 16 ? ", " : k ? "\n.b8 " : ".b8 ", (unsigned char)name.ptr[k]);
+        bc_text_puts(out, "\n.b8 0\n");
+    }
+    bc_text_puts(out, "}\n");
+}
+
 /* After the kernels: .loc may name files that come later. */
 static void put_files(const cg_files *files, bc_text *out)
 {
-    for (size_t i = 0; i < files->count; i++) {
+    for (size_t i = 0; i < files->names.count; i++) {
         bc_text_printf(out, ".file %zu \"", i + 1);
-        cg_put_file_name(out, files->names[i]);
+        cg_put_file_name(out, files->names.items[i]);
         bc_text_puts(out, "\"\n");
     }
+    put_functions(&files->functions, out);
 }
 
 static const char target_names[] = ""

@@ -13,34 +13,56 @@ static cg_hook *const hooks[CT_LIMIT] = {
 #include "codegen/tile/ops.def"
 };
 
-/* The number of a source file; 0: out of memory. */
-static uint32_t file_number(cg_func *c, tv_str name)
+/* The number of a name, from 1; 0: out of memory. */
+static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
 {
-    cg_files *files = c->files;
-    for (size_t i = 0; i < files->count; i++)
-        if (bc_str_eq(files->names[i], name))
+    for (size_t i = 0; i < names->count; i++)
+        if (bc_str_eq(names->items[i], name))
             return (uint32_t)i + 1;
-    tv_str *grown = bc_grow(files->arena, files->names, files->count, &files->capacity, tv_str);
+    tv_str *grown = bc_grow(c->files->arena, names->items, names->count, &names->capacity, tv_str);
     if (!grown) {
         cg_no_memory(c);
         return 0;
     }
-    files->names = grown;
-    files->names[files->count++] = name;
-    return (uint32_t)files->count;
+    names->items = grown;
+    names->items[names->count++] = name;
+    return (uint32_t)names->count;
+}
+
+static void put_place(cg_func *c, const bc_source *place)
+{
+    bc_text_printf(&c->body, " %u %u %u", number_of(c, &c->files->names, place->file), place->line, place->column);
+}
+
+/* A .loc for each place, the kernel's own first: PTX ISA wants that of the call before that of what was inlined. */
+static void put_lines(cg_func *c, const bc_source *chain, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        bool inlined = i + 1 < count && chain[i].function.len && chain[i + 1].line;
+        if (!chain[i].line)
+            continue;
+        bc_text_puts(&c->body, "\n\t.loc");
+        put_place(c, &chain[i]);
+        if (!inlined)
+            continue;
+        bc_text_printf(&c->body, ", function_name tv_inlined_%u, inlined_at",
+                       number_of(c, &c->files->functions, chain[i].function));
+        put_place(c, &chain[i + 1]);
+    }
 }
 
 static void comment(cg_func *c, const ct_op *op)
 {
-    tv_str file;
-    uint32_t line, column;
+    bc_source chain[BC_MAX_INLINED];
+    size_t count = bc_source_chain(c->m, op->from->loc, chain, BC_MAX_INLINED);
     bc_text_printf(&c->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
-    if (bc_source_place(c->m, op->from->loc, &file, &line, &column)) {
+    if (count) {
+        const bc_source *own = &chain[bc_source_own(chain, count)];
         bc_text_char(&c->body, ' ');
-        cg_put_comment(&c->body, file);
-        bc_text_printf(&c->body, ":%u:%u", line, column);
-        if (c->options && c->options->line_info && line)
-            bc_text_printf(&c->body, "\n\t.loc %u %u %u", file_number(c, file), line, column);
+        cg_put_comment(&c->body, own->file);
+        bc_text_printf(&c->body, ":%u:%u", own->line, own->column);
+        if (c->options && c->options->line_info)
+            put_lines(c, chain, count);
     }
     bc_text_char(&c->body, '\n');
 }

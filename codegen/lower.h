@@ -121,9 +121,13 @@ typedef struct cg_order {
 /* ---- the module ---- */
 
 /* Source files that .loc lines name, numbered from 1. */
-typedef struct cg_files {
-    tv_str *names; /* in the arena of the call */
+typedef struct cg_names {
+    tv_str *items; /* in the arena of the call */
     size_t count, capacity;
+} cg_names;
+
+typedef struct cg_files {
+    cg_names names, functions; /* files; what was inlined, by linkage names */
     bc_arena *arena;
 } cg_files;
 

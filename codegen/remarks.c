@@ -40,6 +40,22 @@ static size_t split(bc_text *text, char keys[MAX_ARGS][32], tv_remark_arg args[M
     return count;
 }
 
+static void put_place(const bc_module *m, uint32_t loc, tv_remark *remark)
+{
+    bc_source chain[BC_MAX_INLINED];
+    size_t count = bc_source_chain(m, loc, chain, BC_MAX_INLINED), own = bc_source_own(chain, count);
+    if (!count)
+        return;
+    remark->file = chain[own].file;
+    remark->line = chain[own].line;
+    remark->column = chain[own].column;
+    if (own == 0)
+        return;
+    remark->inlined_file = chain[0].file;
+    remark->inlined_line = chain[0].line;
+    remark->inlined_column = chain[0].column;
+}
+
 void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
 {
     if (!cg_remarks_wanted(c))
@@ -64,7 +80,7 @@ void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kin
         args[0] = (tv_remark_arg){.value = bc_str(bc_text_words(&text))};
     remark.arg_count = text.failed ? 1 : text.ptr ? split(&text, keys, args) : 0;
     remark.message = text.failed ? args[0].value : bc_text_get(&text);
-    bc_source_place(c->m, op ? op->from->loc : c->f->loc, &remark.file, &remark.line, &remark.column);
+    put_place(c->m, op ? op->from->loc : c->f->loc, &remark);
     c->options->remarks.report(c->options->remarks.user, &remark);
     bc_text_release(&text);
 }

@@ -11,7 +11,7 @@
 #include "loader/jit.h"
 #include "loader/message.h"
 
-/* ---- bytecode of unknown size ---- */
+/* ---- bytecode ---- */
 
 static const unsigned char magic[8] = {0x7f, 'T', 'i', 'l', 'e', 'I', 'R', 0};
 
@@ -22,38 +22,6 @@ bool ld_is_bytecode(const void *bytes)
         if (p[i] != magic[i])
             return false;
     return true;
-}
-
-/* A number of up to ten bytes, seven bits in each, low first. False when it is larger than limit. */
-static bool take_number(const unsigned char *bytes, size_t *at, uint64_t limit, uint64_t *out)
-{
-    *out = 0;
-    for (unsigned shift = 0; shift < 35; shift += 7) {
-        unsigned char byte = bytes[(*at)++];
-        *out |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return *out <= limit;
-    }
-    return false;
-}
-
-size_t ld_bytecode_size(const void *image)
-{
-    enum { HEADER = 12, LIMIT = 1 << 30 };
-    const unsigned char *bytes = image;
-    size_t at = HEADER;
-    while (at < LIMIT) {
-        unsigned id = bytes[at++];
-        if (id == 0)
-            return at;
-        uint64_t length, align = 1;
-        if ((id & 0x7f) > 0x0f || !take_number(bytes, &at, LIMIT, &length))
-            return 0;
-        if (id & 0x80 && (!take_number(bytes, &at, LIMIT, &align) || !align || (align & (align - 1))))
-            return 0;
-        at = (size_t)((at + align - 1) / align * align + length);
-    }
-    return 0;
 }
 
 /* ---- making ---- */
@@ -231,6 +199,21 @@ ld_image *ld_image_new(tv_str bytes, tv_str records)
     }
     image->bytes = (const unsigned char *)copy.ptr;
     image->size = copy.len;
+    image->records = list;
+    return image;
+}
+
+ld_image *ld_image_compiled(tv_str records)
+{
+    ld_image *image = new_image();
+    ld_record *list = NULL;
+    if (!image || !ld_records_parse(&image->arena, records, &list, &image->record_count)) {
+        ld_image_release(image);
+        return NULL;
+    }
+    for (size_t i = 0; i < image->record_count; i++)
+        list[i].only_block = true;
+    image->bytes = (const unsigned char *)"";
     image->records = list;
     return image;
 }

@@ -40,6 +40,8 @@ typedef struct ld_image {
 /* A copy of compiled code with its launch records as text; one use. NULL: the records cannot be read, or out of
    memory. */
 ld_image *ld_image_new(tv_str bytes, tv_str records);
+/* What stands for code that the driver had from elsewhere: the records alone, of which only the blocks are known. */
+ld_image *ld_image_compiled(tv_str records);
 /* Of what it is: a cubin that was wanted may have become PTX. */
 ld_form ld_image_form(const ld_image *image);
 /* For notes: what an image is called, its first kernel; the time. */
@@ -53,8 +55,5 @@ void ld_image_release(ld_image *image);
 
 /* Does the image begin like bytecode? bytes must have eight bytes, or a zero before. */
 bool ld_is_bytecode(const void *bytes);
-/* Size of bytecode whose size nobody told, found by walking its sections as they claim to be; 0 if they make no sense.
-   Reads no further than 1 GiB from the start. */
-size_t ld_bytecode_size(const void *bytes);
 
 #endif

@@ -65,6 +65,13 @@ static tvResult check_params(const ld_record *record, void **params, void **extr
     return LD_CUDA_SUCCESS;
 }
 
+static void put_block(const ld_record *record, tvLaunchConfig *config)
+{
+    config->blockDimX = record->block[0];
+    config->blockDimY = record->block[1];
+    config->blockDimZ = record->block[2];
+}
+
 /* Checks a launch of a kernel of ours and fills in what its caller does not know. A block that is neither 1, 1, 1 nor
    what the kernel was compiled for is left for the driver to refuse. */
 static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **params, void **extra)
@@ -72,6 +79,10 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
     const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
     const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     bool unit = block[0] == 1 && block[1] == 1 && block[2] == 1;
+    if (record->only_block && unit)
+        put_block(record, config);
+    if (record->only_block)
+        return LD_CUDA_SUCCESS;
     if (!unit && (block[0] != record->block[0] || block[1] != record->block[1] || block[2] != record->block[2]))
         return LD_CUDA_SUCCESS;
     tvResult code = check_grid(record, grid);
@@ -82,11 +93,8 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
                      "the shared memory of a Tile IR kernel is its own affair: sharedMemBytes must be 0");
     if (code != LD_CUDA_SUCCESS)
         return code;
-    if (record->block[0]) {
-        config->blockDimX = record->block[0];
-        config->blockDimY = record->block[1];
-        config->blockDimZ = record->block[2];
-    }
+    if (record->block[0])
+        put_block(record, config);
     config->sharedMemBytes = record->shared_bytes;
     return LD_CUDA_SUCCESS;
 }
@@ -95,7 +103,7 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
 static tvResult launched(const struct CUfunc_st *f, const ld_record *record, const tvLaunchConfig *config,
                          tvResult code)
 {
-    if (code == LD_CUDA_SUCCESS || ld_registry_jit_failed(f, code))
+    if (code == LD_CUDA_SUCCESS || record->only_block || ld_registry_jit_failed(f, code))
         return code;
     bool foreign_block = record->block[0]
                          && (config->blockDimX != record->block[0] || config->blockDimY != record->block[1]

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "loader/load.h"
+
+#include "container/bytecode.h"
+#include "loader/compiled.h"
 #include "loader/message.h"
 #include "loader/registry.h"
 
@@ -28,6 +31,20 @@ static tvResult too_old(unsigned target)
 {
     return ld_fail(LD_RULE_L_ARCH_01, LD_CUDA_NO_BINARY_FOR_GPU,
                    "the device is sm_%u; Tile IR kernels run on sm_%d and later", target, OLDEST_TARGET);
+}
+
+/* Says nothing: what was loaded is none of ours. Without a context, as when a library is loaded early, the first device
+   stands for all. */
+tvResult ld_current_target(const ld_driver *driver, unsigned *out_target)
+{
+    int device = 0, major = 0, minor = 0;
+    if (driver->cuCtxGetDevice(&device) != LD_CUDA_SUCCESS)
+        device = 0;
+    tvResult code = driver->cuDeviceGetAttribute(&major, LD_ATTRIBUTE_CAPABILITY_MAJOR, device);
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuDeviceGetAttribute(&minor, LD_ATTRIBUTE_CAPABILITY_MINOR, device);
+    *out_target = (unsigned)(major * 10 + minor);
+    return code;
 }
 
 tvResult ld_context_target(const ld_driver *driver, unsigned *out_target)
@@ -156,7 +173,7 @@ static tvResult read_bytecode(const char *path, void **out_bytes, size_t *out_si
 
 static tvResult size_of(const void *image, tv_str *out)
 {
-    *out = (tv_str){.ptr = image, .len = ld_bytecode_size(image)};
+    *out = (tv_str){.ptr = image, .len = co_bytecode_size(image, (size_t)1 << 30)};
     return out->len ? LD_CUDA_SUCCESS
                     : ld_fail(LD_RULE_L_IMG_01, LD_CUDA_INVALID_IMAGE,
                               "the bytecode is damaged: its sections do not lead to an end");
@@ -269,6 +286,19 @@ tvResult ld_module_load(const ld_driver *driver, struct CUmod_st **out_module, t
     return code;
 }
 
+/* The driver loaded what is no bytecode. It may use an address again that was one of ours. */
+static void passed_on(const ld_driver *driver, const void *handle, const void *image)
+{
+    ld_registry_forget(handle);
+    ld_compiled_note(driver, handle, image);
+}
+
+static void passed_on_file(const ld_driver *driver, const void *handle, const char *path)
+{
+    ld_registry_forget(handle);
+    ld_compiled_note_file(driver, handle, path);
+}
+
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
                             void **optionValues)
 {
@@ -279,7 +309,7 @@ tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigne
     if (!module || !image || !ld_is_bytecode(image)) {
         code = driver->cuModuleLoadDataEx(module, image, numOptions, options, optionValues);
         if (code == LD_CUDA_SUCCESS)
-            ld_registry_forget(*module); /* the driver may use an address again */
+            passed_on(driver, *module, image);
         return code;
     }
     tv_str bytecode;
@@ -291,15 +321,6 @@ tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigne
     return code;
 }
 
-/* The rest of loading something that is no bytecode. */
-#define PASS_ON(call)                    \
-    do {                                 \
-        tvResult passed = (call);        \
-        if (passed == LD_CUDA_SUCCESS)   \
-            ld_registry_forget(*module); \
-        return passed;                   \
-    } while (0)
-
 tvResult tvModuleLoadData(struct CUmod_st **module, const void *image)
 {
     const ld_driver *driver;
@@ -308,7 +329,10 @@ tvResult tvModuleLoadData(struct CUmod_st **module, const void *image)
         return code;
     if (module && image && ld_is_bytecode(image))
         return tvModuleLoadDataEx(module, image, 0, NULL, NULL);
-    PASS_ON(driver->cuModuleLoadData(module, image));
+    code = driver->cuModuleLoadData(module, image);
+    if (code == LD_CUDA_SUCCESS)
+        passed_on(driver, *module, image);
+    return code;
 }
 
 tvResult tvModuleLoadFatBinary(struct CUmod_st **module, const void *fatCubin)
@@ -319,7 +343,10 @@ tvResult tvModuleLoadFatBinary(struct CUmod_st **module, const void *fatCubin)
         return code;
     if (module && fatCubin && ld_is_bytecode(fatCubin))
         return tvModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
-    PASS_ON(driver->cuModuleLoadFatBinary(module, fatCubin));
+    code = driver->cuModuleLoadFatBinary(module, fatCubin);
+    if (code == LD_CUDA_SUCCESS)
+        passed_on(driver, *module, fatCubin);
+    return code;
 }
 
 tvResult tvModuleLoad(struct CUmod_st **module, const char *fname)
@@ -332,8 +359,12 @@ tvResult tvModuleLoad(struct CUmod_st **module, const char *fname)
         code = read_bytecode(fname, &bytes, &size);
     if (code != LD_CUDA_SUCCESS)
         return code;
-    if (!bytes)
-        PASS_ON(driver->cuModuleLoad(module, fname));
+    if (!bytes) {
+        code = driver->cuModuleLoad(module, fname);
+        if (code == LD_CUDA_SUCCESS)
+            passed_on_file(driver, *module, fname);
+        return code;
+    }
     code = ld_module_load(driver, module, (tv_str){.ptr = bytes, .len = size}, want_of(0, NULL, NULL));
     free(bytes);
     return code;
@@ -364,11 +395,11 @@ static void note_function(const void *function, const void *owner, const char *n
 static tvResult not_found(tvResult code, const void *handle, const char *name)
 {
     const void *owner = ld_registry_owner(handle);
-    if (!owner || ld_registry_jit_failed(owner, code) || code != LD_CUDA_NOT_FOUND)
+    const ld_record *record = owner ? ld_registry_entry_at(owner, 0) : NULL;
+    if (!owner || (record && record->only_block) || ld_registry_jit_failed(owner, code) || code != LD_CUDA_NOT_FOUND)
         return code;
     bc_text list;
     bc_text_init(&list, NULL);
-    const ld_record *record;
     for (size_t i = 0; i < 8 && (record = ld_registry_entry_at(owner, i)) != NULL; i++)
         bc_text_printf(&list, "%s%s", i ? ", " : "", record->name);
     ld_fail(LD_RULE_L_LOAD_02, code, "there is no kernel %s; there is %s", name,
@@ -462,7 +493,7 @@ tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOpt
         result = driver->cuLibraryLoadData(library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
                                            libraryOptionValues, numLibraryOptions);
         if (result == LD_CUDA_SUCCESS)
-            ld_registry_forget(*library);
+            passed_on(driver, *library, code);
         return result;
     }
     tv_str bytecode;
@@ -490,7 +521,7 @@ tvResult tvLibraryLoadFromFile(struct CUlib_st **library, const char *fileName, 
         result = driver->cuLibraryLoadFromFile(library, fileName, jitOptions, jitOptionsValues, numJitOptions,
                                                libraryOptions, libraryOptionValues, numLibraryOptions);
         if (result == LD_CUDA_SUCCESS)
-            ld_registry_forget(*library);
+            passed_on_file(driver, *library, fileName);
         return result;
     }
     result = load_library(driver, library, (tv_str){.ptr = bytes, .len = size},

@@ -9,6 +9,9 @@ enum { LD_DEFAULT_OPT_LEVEL = 3 };
 /* What the device of the current context is: 90 for sm_90. */
 tvResult ld_context_target(const ld_driver *driver, unsigned *out_target);
 
+/* The same for code of any kind, without a message where there is no context. */
+tvResult ld_current_target(const ld_driver *driver, unsigned *out_target);
+
 /* Bytecode for that device; want says how it is compiled, and the rest of it is filled in. */
 tvResult ld_module_load(const ld_driver *driver, struct CUmod_st **out_module, tv_str bytecode, ld_want want);
 

@@ -14,6 +14,7 @@ typedef struct ld_record {
     uint32_t param_count;
     uint32_t param_bytes;  /* of the parameters with their alignment */
     uint32_t shared_bytes; /* dynamic shared memory to launch with */
+    bool only_block;       /* code from elsewhere: nothing but the block is known, and it need be no Tile IR */
 } ld_record;
 
 /* The entries of PTX text, in its order, from its .entry directives; and, for dynamic shared memory, from comment lines

@@ -117,8 +117,10 @@ if build build tests corpus; then
     run ptx check-ptx
     run loader check-loader
     run corpus check-corpus
+    run cpp check-cpp
     run oom check-oom
     run commands check-commands
+    run programs check-programs
     run api check-api
     run python check-python
     run made-up check-made-up
@@ -137,9 +139,11 @@ if build build-sanitized CONFIG=asan tests; then
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx
     run malformed CONFIG=asan check-malformed
     run corpus-sanitized CONFIG=asan check-corpus
+    run cpp-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-cpp
     run loader-sanitized SAN=1 check-loader
     run oom-sanitized CONFIG=asan check-oom
     run commands-sanitized CONFIG=asan check-commands
+    run programs-sanitized CONFIG=asan check-programs
 fi
 build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 if command -v clang > /dev/null; then

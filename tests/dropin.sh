@@ -48,6 +48,13 @@ run 1 tileiras --gpu-name sm_90 kernel.tbc kernel.tbc
 says 'Too many positional arguments specified!'
 run 1 tileiras --bogus
 says "Unknown command line argument '--bogus'"
+run 1 tileiras --gpu-nam=sm_90 kernel.tbc
+says "tileiras: Did you mean '--gpu-name=sm_90'?"
+run 1 tileiras --lineinf kernel.tbc
+says "tileiras: Did you mean '--lineinfo'?"
+run 5 tileiras --host-arch=x86_64 --host-os=linux -arch=sm_90 kernel.tbc -o k.none
+says 'nvcc wants a cubin, and no ptxas is found: set CUDA_HOME to the toolkit (or TILEVM_PTXAS to its ptxas)'
+run 1 test -e k.none
 run 1 tileiras kernel.tbc -o
 says 'tileiras: for the -o option: requires a value!'
 run 2 tileiras --gpu-name sm_90 -O2 -g kernel.tbc
@@ -56,7 +63,7 @@ run 2 tileiras --gpu-name sm_90 --apply-controls=x kernel.tbc
 run 5 tileiras --gpu-name sm_90 -l x kernel.tbc
 run 1 tileiras --gpu-name sm_90 --sanitize=racecheck kernel.tbc
 run 1 tileiras --gpu-name sm_90 --preview=other kernel.tbc
-run 0 tileiras --gpu-name sm_90 --sanitize=memcheck --host-arch=aarch64 --host-os=windows --preview=simt -opt-level=2 \
+run 0 tileiras --gpu-name sm_90 --sanitize=memcheck --host-os=windows --preview=simt -opt-level=2 \
     --lineinfo=true kernel.tbc -o k.out
 run 0 tileiras -O0 -g --arch=sm_80 -o k.out -- kernel.tbc
 run 0 tileiras --gpu-name sm_90 -O3 --lineinfo --remark-format=yaml --remarks=all --remarks-output-file=r.yaml kernel.tbc -o k.out

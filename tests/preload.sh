@@ -52,6 +52,21 @@ for way in linked dlsym address library file; do
     [ $way = linked ] && plain=$("$fake/host" $way plain.ptx plain 2>&1)
     expect "PTX, $way" "$plain" "$(host $way plain.ptx plain)"
 done
+# Code that was compiled before says which block it wants: in a cubin, in PTX, in fat binaries, by whatever way.
+"$build/program" cubin scale 96 > scale.cubin || exit 2
+printf '.version 8.0\n.target sm_80\n.visible .entry scale(.param .u64 p)\n.reqntid 96, 1, 1\n{ ret; }\n' > scale.ptx
+printf '.version 8.0\n.target sm_80\n.visible .entry scale(.param .u64 p)\n.reqntid 32, 1, 1\n{ ret; }\n' > other.ptx
+"$build/program" fatbin plain 0 scale.cubin other.ptx > cubin.fatbin
+"$build/program" fatbin plain 0 scale.ptx > ptx.fatbin
+launched="cuLaunchKernel scale grid 3,1,1 block 96,1,1 shared 0 first 42
+cuLaunchKernelEx scale grid 4,1,1 block 96,1,1 shared 0 first 42"
+for image in scale.cubin scale.ptx cubin.fatbin ptx.fatbin; do
+    for way in linked dlsym address library kernel file; do
+        expect "$image, $way, without us" "cu.cuLaunchKernel: 1" "$("$fake/host" $way $image scale 2>&1)"
+        expect "$image, $way" "$launched" "$(host $way $image scale)"
+    done
+done
+expect 'no such kernel in a cubin' 'cu.cuModuleGetFunction: 500' "$(host linked scale.cubin other)"
 expect 'no such kernel' 'cu.cuModuleGetFunction: 500' "$(host linked kernel.tbc other 2> /dev/null | tail -1)"
 
 # Messages go to standard error, as TILEVM_LOG says.

@@ -3,7 +3,7 @@
 # tools/check_format.sh [--fix]: with --fix it rewrites the files. Tables (*.def) have a row a line, however long.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-files=$(find bytecode codegen include loader tests tools vm -name '*.[ch]')
+files=$(find bytecode codegen container include loader tests tools vm -name '*.[ch]')
 formatter=
 for f in "${CLANG_FORMAT:-clang-format-14}" clang-format; do
     case $("$f" --version 2>/dev/null) in *"version 14."*) formatter=$f; break ;; esac
@@ -15,7 +15,7 @@ if [ "${1:-}" = --fix ]; then
 fi
 
 failed=0
-long=$(find bytecode codegen include loader tests tools vm -name '*.[ch]' -o -name '*.inc' | xargs awk 'length > 120 { print FILENAME ":" FNR ": longer than 120 columns" }')
+long=$(find bytecode codegen container include loader tests tools vm -name '*.[ch]' -o -name '*.inc' | xargs awk 'length > 120 { print FILENAME ":" FNR ": longer than 120 columns" }')
 [ -z "$long" ] || { echo "$long"; failed=$((failed + 1)); }
 if [ -n "$formatter" ]; then
     bad=$(echo "$files" | xargs "$formatter" --dry-run -Werror 2>&1 | sed -n 's/: error: code should be clang-formatted.*/: not as `make format` has it/p')

@@ -15,6 +15,23 @@ static uint32_t op_position(const bc_function *f, const bc_op *op)
     return position;
 }
 
+/* The user's own line, and the header's that was inlined there. */
+static void describe_place(const bc_module *m, uint32_t loc, tv_diag *diag)
+{
+    bc_source chain[BC_MAX_INLINED];
+    size_t count = bc_source_chain(m, loc, chain, BC_MAX_INLINED), own = bc_source_own(chain, count);
+    if (!count)
+        return;
+    diag->file = chain[own].file;
+    diag->line = chain[own].line;
+    diag->column = chain[own].column;
+    if (own == 0)
+        return;
+    diag->inlined_file = chain[0].file;
+    diag->inlined_line = chain[0].line;
+    diag->inlined_column = chain[0].column;
+}
+
 /* Everything about the op at fault: name, place in the function and the source, text with the field marked. */
 static void describe_op(const bc_module *m, const bc_place *place, bc_text *text, tv_diag *diag)
 {
@@ -23,7 +40,7 @@ static void describe_op(const bc_module *m, const bc_place *place, bc_text *text
     diag->offset = op->offset;
     if (!m)
         return;
-    bc_source_place(m, op->loc, &diag->file, &diag->line, &diag->column);
+    describe_place(m, op->loc, diag);
     if (!place->function)
         return;
     diag->op_index = op_position(place->function, op);

@@ -117,10 +117,11 @@ static bool same_kind(tv_dtype a, tv_dtype b)
     return bc_dtypes[a].kind == bc_dtypes[b].kind;
 }
 
-/* What a raw pointer may be given: elements that share bytes come as bytes. */
+/* What a raw pointer may be given: elements that share bytes, and truth values, come as bytes as well. */
 static bool fits_pointer(tv_dtype pointee, tv_dtype given)
 {
-    return same_kind(pointee, given) || (tv_dtype_bits(pointee) < 8 && same_kind(given, TV_U8));
+    bool bytes = tv_dtype_bits(pointee) < 8 || pointee == TV_BOOL;
+    return same_kind(pointee, given) || (bytes && same_kind(given, TV_U8));
 }
 
 /* What can be said of any array, then what the leaf promises of it. */

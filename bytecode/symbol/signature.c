@@ -5,6 +5,7 @@
 
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/text.h"
+#include "bytecode/base/demangle.h"
 #include "bytecode/dtype.h"
 #include "bytecode/symbol/mangle.h"
 #include "bytecode/print/report.h"
@@ -61,71 +62,6 @@ static tv_entry_param param_of_type(const bc_type *type)
 tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size_t param)
 {
     return param_of_type(bc_entry_at(module, entry)->type->members[param]);
-}
-
-static bool plain_name_is(tv_str symbol, tv_str name)
-{
-    tv_str function, mangled;
-    return bc_symbol_split(symbol, &function, &mangled) && bc_str_eq(function, name);
-}
-
-/* Names of entries for a message: all, or those whose plain name is given. */
-static void list_entries(const tv_module *m, tv_str plain, bc_text *out)
-{
-    enum { SHOWN = 6 };
-    unsigned count = 0;
-    for (size_t i = 0; i < m->function_count; i++) {
-        const bc_function *f = &m->functions[i];
-        if (!(f->flags & BC_FUNC_KERNEL) || (plain.len && !plain_name_is(f->name->s, plain)))
-            continue;
-        if (count++ < SHOWN)
-            bc_text_printf(out, "%s'%.*s'", count > 1 ? ", " : "", (int)f->name->s.len, f->name->s.ptr);
-    }
-    if (count > SHOWN)
-        bc_text_printf(out, " and %u more", count - SHOWN);
-    if (count == 0)
-        bc_text_puts(out, "none");
-}
-
-static void report_entry(const tv_module *m, tv_str name, tv_str plain, const char *problem, tv_sink sink)
-{
-    const bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
-    bc_text list;
-    bc_text_init(&list, &m->arena.allocator);
-    list_entries(m, plain, &list);
-    bc_report(m, sink, &nowhere, BC_RULE_C_ENT_01, "%s%.*s%s; there is %s", name.len ? "'" : "", (int)name.len,
-              name.ptr ? name.ptr : "", problem, bc_text_words(&list));
-    bc_text_release(&list);
-}
-
-tv_status tv_module_entry_find(const tv_module *module, tv_str name, tv_sink sink, size_t *out_entry)
-{
-    size_t index = 0, found = 0, matches = 0;
-    for (size_t i = 0; i < module->function_count; i++) {
-        const bc_function *f = &module->functions[i];
-        if (!(f->flags & BC_FUNC_KERNEL))
-            continue;
-        if (name.len && bc_str_eq(f->name->s, name)) {
-            *out_entry = index;
-            return TV_OK;
-        }
-        if (!name.len || plain_name_is(f->name->s, name)) {
-            found = index;
-            matches++;
-        }
-        index++;
-    }
-    if (matches == 1) {
-        *out_entry = found;
-        return TV_OK;
-    }
-    if (!name.len)
-        report_entry(module, name, name, matches ? "which entry to use must be said" : "the module has no entry", sink);
-    else if (matches)
-        report_entry(module, name, name, "' names more than one entry", sink);
-    else
-        report_entry(module, name, (tv_str){0}, "' is not an entry", sink);
-    return TV_USAGE;
 }
 
 /* ---- laying out ---- */
@@ -265,6 +201,39 @@ tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sin
 
 /* ---- from an entry ---- */
 
+/* Is a number of C++ what the entry takes? Only integers lose something on their way to bytecode. */
+static bool fits_number(tv_dtype cxx, tv_dtype entry)
+{
+    bool integers = cxx <= TV_I64 && entry <= TV_I64;
+    return cxx == entry || (integers && tv_dtype_bits(cxx) == tv_dtype_bits(entry));
+}
+
+/* What the parameters of a C++ function say that bytecode does not, where there is one for each of the entry's. */
+static void take_cxx(tv_signature *s, tv_str symbol, size_t count)
+{
+    bc_cxx_name name;
+    tv_str param;
+    size_t given = 0;
+    if (!bc_demangle(symbol, &name))
+        return;
+    tv_str function = bc_arena_dup(&s->arena, name.function);
+    s->symbol.function = function.ptr ? function : s->symbol.function;
+    for (tv_str rest = name.params; bc_cxx_next_param(&rest, &param);)
+        given++;
+    if (given != count)
+        return;
+    tv_str rest = name.params;
+    for (size_t i = 0; i < count && bc_cxx_next_param(&rest, &param); i++) {
+        bc_cxx_type type = bc_cxx_type_of(param);
+        tv_param *p = &s->symbol.params[i];
+        if (type.pointer != (p->kind == TV_PARAM_POINTER))
+            continue;
+        p->constant_data = type.constant;
+        if (type.known && fits_number(type.dtype, p->dtype))
+            p->dtype = type.dtype;
+    }
+}
+
 /* Every entry parameter is a parameter of its own. */
 static tv_status from_types(const tv_module *m, const bc_function *f, tv_sink sink, tv_signature **out_signature)
 {
@@ -291,6 +260,7 @@ static tv_status from_types(const tv_module *m, const bc_function *f, tv_sink si
         s->symbol.params[i].kind = p.pointer ? TV_PARAM_POINTER : TV_PARAM_SCALAR;
         bc_dtype_from_kind((bc_kind)number->kind, &s->symbol.params[i].dtype);
     }
+    take_cxx(s, f->name->s, count);
     s->symbol.param_count = count;
     if (s->symbol.function.ptr && s->symbol.params && lay_out(s, NULL, s->symbol.params, count)) {
         *out_signature = s;
@@ -544,7 +514,9 @@ static void put_param(bc_text *out, const tv_param *param)
     case TV_PARAM_SCALAR: bc_text_puts(out, tv_dtype_name(param->dtype)); break;
     case TV_PARAM_ARRAY: put_array(out, param); break;
     case TV_PARAM_LIST: put_list(out, param); break;
-    case TV_PARAM_POINTER: bc_text_printf(out, "pointer to %s", tv_dtype_name(param->dtype)); break;
+    case TV_PARAM_POINTER:
+        bc_text_printf(out, "pointer to %s%s", param->constant_data ? "constant " : "", tv_dtype_name(param->dtype));
+        break;
     case TV_PARAM_TUPLE: put_items(out, param); break;
     case TV_PARAM_STRUCT: put_spelled(out, param->type_name); break;
     case TV_PARAM_CONSTANT: put_constant(out, &param->constant); break;

@@ -76,6 +76,9 @@ typedef struct tv_diag {
     uint32_t caret, caret_len;   /* the part of op_text at fault, in bytes; caret_len 0 when not known */
     tv_str help;                 /* one thing to try */
     const struct tv_diag *other; /* the second op that takes part, for findings about two of them; else NULL */
+    tv_str
+        inlined_file; /* where the op itself stands, if that is code of another file that was inlined at file, line */
+    uint32_t inlined_line, inlined_column; /* 0: at file, line itself */
 } tv_diag;
 
 typedef struct tv_sink {
@@ -191,6 +194,8 @@ typedef struct tv_remark {
     tv_str message;              /* the values of args one after the other */
     const tv_remark_arg *args;
     size_t arg_count;
+    tv_str inlined_file; /* as in tv_diag */
+    uint32_t inlined_line, inlined_column;
 } tv_remark;
 
 typedef struct tv_remark_sink {
@@ -284,7 +289,9 @@ typedef struct tv_entry_param {
 tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size_t param);
 
 /* The entry with that symbol; or whose plain function name that is, if there is just one; or, for an empty name, the
-   only entry. TV_USAGE: none or several; the diagnostic lists what there is. */
+   only entry. A function of C++ may be named with its parameters, without them ("ns::scale<float>"), without template
+   arguments, and without namespaces; what fits best is taken. TV_USAGE: none or several; the diagnostic lists what
+   there is. */
 tv_status tv_module_entry_find(const tv_module *module, tv_str name, tv_sink sink, size_t *out_entry);
 
 /* What a kernel's function takes, as its author wrote it. cutile_python symbols tell it: `f_Kt1_A1f32_1i16t1_p16_I64`
@@ -350,19 +357,22 @@ typedef struct tv_param {
     const struct tv_param *items; /* TUPLE, STRUCT; LIST: the one array */
     size_t item_count;
     size_t first_slot, slot_count;
+    bool constant_data; /* POINTER: its author wrote const: the kernel only reads what is there */
 } tv_param;
 
 /* Decodes a symbol. symbol is copied. TV_INVALID: it does not follow the naming of cutile_python_v1 to v3; the
    diagnostic says where. */
 tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sink sink, tv_signature **out_signature);
 /* Signature of an entry. Where the symbol tells nothing, or (with a warning) does not fit the entry's type, every
-   entry parameter counts as a POINTER or SCALAR of its own. TV_UNSUPPORTED: a parameter is neither. */
+   entry parameter counts as a POINTER or SCALAR of its own; a symbol of C++ says what of them is unsigned, bool or
+   const (where the C++ runtime, libstdc++.so.6, is there to read it). TV_UNSUPPORTED: a parameter is neither. */
 tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink sink, tv_signature **out_signature);
 void tv_signature_close(tv_signature *signature);
 
-/* Name of the function without what was mangled in; the symbol itself for an entry that is not mangled. */
+/* Name of the function without what was mangled in, "scale<float>" of C++; the symbol itself for an entry that is not
+   mangled. */
 tv_str tv_signature_function(const tv_signature *signature);
-/* Calling convention: 1 to 3 for cutile_python_v1 to v3; 0: the symbol was not mangled. */
+/* Calling convention: 1 to 3 for cutile_python_v1 to v3; 0: the symbol is of C++, or was not mangled. */
 unsigned tv_signature_convention(const tv_signature *signature);
 size_t tv_signature_param_count(const tv_signature *signature);
 const tv_param *tv_signature_param(const tv_signature *signature, size_t index); /* NULL past the end */

@@ -1,6 +1,9 @@
 /* The fake driver. One lock around everything; objects are in one list. It is as strict as the strictest driver:
    handles must be alive, images sound, targets runnable, a launch must have exactly the threads that the kernel was
    compiled for. */
+#include "container/bytes.h"
+#include "container/cubin.h"
+#include "container/fatbin.h"
 #include "tests/fakecuda/fakecuda.h"
 
 #include <limits.h>
@@ -259,13 +262,64 @@ static int assemble_in(object *o, const char *function)
     return code;
 }
 
-static int load(const char *function, const void *image, object_kind kind, unsigned count, const unsigned *options,
-                void **values, object **out)
+/* ---- real cubins and fat binaries ---- */
+
+static bool put_kernel(void *user, tv_str kernel, const uint32_t block[3])
 {
-    const char *text = image;
+    bc_text_printf(user, ".visible .entry %.*s(.param .u64 p)\n.reqntid %u, %u, %u\n{ ret; }\n", (int)kernel.len,
+                   kernel.ptr, block[0], block[1], block[2]);
+    return true;
+}
+
+/* What this driver takes for a cubin: text, of the kernels whose blocks are told. */
+static void put_cubin(tv_str cubin, bc_text *out)
+{
+    co_elf elf;
+    if (co_elf_open(cubin, &elf))
+        return;
+    bc_text_printf(out, "%s.version 8.0\n.target sm_90\n", CUBIN_MARK);
+    co_cubin_blocks(&elf, put_kernel, out);
+}
+
+/* The cubin of a fat binary for the device, else its first PTX. */
+static void put_fatbin(const char *container, bc_text *out)
+{
+    co_fatbin fatbin;
+    co_entry entry;
+    const char *problem;
+    tv_str bytes = {container, (size_t)co_number(container + 8, 8) + 16};
+    for (unsigned kind = CO_CUBIN; kind >= CO_PTX && !out->len && co_fatbin_at(bytes, 0, &fatbin); kind--)
+        while (!out->len && co_fatbin_next(&fatbin, &entry, &problem)) {
+            if (entry.kind != kind || (kind == CO_CUBIN && (int)entry.sm != capability_here()))
+                continue;
+            char *image = calloc(1, (size_t)entry.size + 1);
+            if (image && !co_unpack(entry.packing, entry.packed, image, (size_t)entry.size)) {
+                if (kind == CO_CUBIN)
+                    put_cubin((tv_str){image, (size_t)entry.size}, out);
+                else
+                    bc_text_puts(out, image);
+            }
+            free(image);
+        }
+}
+
+/* Code as text; image itself if it is that already. */
+static const char *text_of(const void *image, bc_text *out)
+{
+    const char *bytes = image;
+    if (co_number(bytes, 1) == 0xb1) /* the wrapper that nvcc puts around */
+        memcpy(&bytes, bytes + 8, sizeof bytes);
+    if (co_number(bytes, 1) == 0x50)
+        put_fatbin(bytes, out);
+    else if (strncmp(bytes, CUBIN_MARK, strlen(CUBIN_MARK)) != 0 && strncmp(bytes, "\177ELF", 4) == 0)
+        put_cubin((tv_str){bytes, co_cubin_size(bytes, (size_t)1 << 30)}, out);
+    return out->len ? bc_text_words(out) : bytes;
+}
+
+static int load_text(const char *function, const char *text, object_kind kind, unsigned count, const unsigned *options,
+                     void **values, object **out)
+{
     size_t mark = strlen(CUBIN_MARK);
-    if (!text)
-        return LD_CUDA_INVALID_VALUE;
     bool cubin = strncmp(text, CUBIN_MARK, mark) == 0;
     if (!cubin && strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0)
         return LD_CUDA_INVALID_IMAGE;
@@ -284,6 +338,18 @@ static int load(const char *function, const void *image, object_kind kind, unsig
         drop(o);
     else
         *out = o;
+    return code;
+}
+
+static int load(const char *function, const void *image, object_kind kind, unsigned count, const unsigned *options,
+                void **values, object **out)
+{
+    if (!image)
+        return LD_CUDA_INVALID_VALUE;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    int code = load_text(function, text_of(image, &text), kind, count, options, values, out);
+    bc_text_release(&text);
     return code;
 }
 

@@ -1,13 +1,14 @@
 #!/bin/sh
-# make_seeds.sh TILEVM CORPUS OUT: writes what the fuzz targets begin with, OUT/<target>/. Real kernels of the corpus,
+# make_seeds.sh BUILD CORPUS OUT: writes what the fuzz targets begin with, OUT/<target>/. Real kernels of the corpus,
 # loops with products, random modules in every version, texts of both, symbols of the kernels, and the array files,
 # symbols and argument texts of the tests.
 set -eu
-tilevm=$1
+tilevm=$1/tilevm
+program=$1/program
 corpus=$2
 out=$3
 rm -rf "$out"
-mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/container" "$out/demangle"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
@@ -85,4 +86,19 @@ for file in one two; do
 done
 printf 'ged25519 %064d %0128d\n' 1 2 > "$out/bundle/signature"
 printf 'm{"schema": "tilevm-bundle/1", "modules": []}' > "$out/bundle/manifest"
+# Symbols of C++, without their _Z.
+n=0
+for symbol in $(grep -o '"_Z[A-Za-z0-9_]*"' tests/unit/demangle.c | tr -d '"' | sort -u); do
+    n=$((n + 1))
+    printf '%s' "${symbol#_Z}" > "$out/demangle/$n"
+done
+# Programs: every form, plain and packed where there is a library for it.
+"$tilevm" gen --count 2 --ops 5 -o "$out/small-%d.tbc"
+for form in elf object fatbin bare data; do
+    for packing in plain zstd lz4; do
+        seed=$out/container/$form-$packing
+        "$program" $form $packing 1 "$out"/small-*.tbc > "$seed" 2> /dev/null || rm "$seed"
+    done
+done
+rm "$out"/small-*.tbc
 touch "$out/made"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "container/bytecode.h"
 #include "loader/jit.h"
 #include "loader/sha256.h"
 #include "tests/unit/test.h"
@@ -136,17 +137,20 @@ static void test_sizes(void)
                                          0x01, 0x03, 9,    9,    9,    0x82, 0x02, 0x10, 0xcb, 0xcb, 0xcb, 0xcb,
                                          0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 0xcb, 7,    7,    0,    0xff};
     CHECK(ld_is_bytecode(file) && !ld_is_bytecode("\177Til") && !ld_is_bytecode(""));
-    CHECK_MSG(ld_bytecode_size(file) == sizeof file - 1, "%zu", ld_bytecode_size(file));
+    size_t size = co_bytecode_size(file, SIZE_MAX / 2);
+    CHECK_MSG(size == sizeof file - 1 && co_bytecode_size(file, size) == size, "%zu", size);
+    for (size_t limit = 0; limit < size; limit++)
+        CHECK(co_bytecode_size(file, limit) == 0);
     unsigned char bad[sizeof file];
     memcpy(bad, file, sizeof file);
     bad[12] = 0x7e; /* no such section */
-    CHECK(ld_bytecode_size(bad) == 0);
+    CHECK(co_bytecode_size(bad, sizeof bad) == 0);
     memcpy(bad, file, sizeof file);
     bad[19] = 0x03; /* no alignment */
-    CHECK(ld_bytecode_size(bad) == 0);
+    CHECK(co_bytecode_size(bad, sizeof bad) == 0);
     memcpy(bad, file, sizeof file);
     memset(bad + 13, 0xff, 6); /* a length without end */
-    CHECK(ld_bytecode_size(bad) == 0);
+    CHECK(co_bytecode_size(bad, sizeof bad) == 0);
 }
 
 /* ---- versions ---- */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
+#include "bytecode/base/demangle.h"
 #include "bytecode/verify/verify.h"
 #include "tools/tilevm/compile/assemble.h"
 #include "tools/tilevm/cli/cli.h"
@@ -26,6 +27,7 @@ typedef enum option_id {
     VERSION,
     HELP,
     IGNORED,
+    HOST,
     FORMAT,
     REMARKS,
     REMARKS_PASSED,
@@ -52,6 +54,7 @@ typedef struct settings {
     char target[16]; /* empty: none was given */
     unsigned opt_level;
     bool line_info, debug, has_library, has_controls;
+    bool for_nvcc;    /* which puts a cubin into a fat binary, and knows no PTX there */
     option_id action; /* HELP, VERSION, VERSIONS; else GPU */
     remarks remarks;
     bool has_remarks; /* some are wanted */
@@ -165,6 +168,7 @@ static int apply(settings *s, const struct option *o, const char *value)
     case VERSIONS:
     case VERSION:
     case HELP: s->action = o->id; break;
+    case HOST: s->for_nvcc = true; break;
     case IGNORED: break;
     }
     return EXIT_DONE;
@@ -186,6 +190,26 @@ static const struct option *find_option(const char *word, const char **out_value
     return NULL;
 }
 
+static const char *option_at(const void *user, size_t index)
+{
+    (void)user;
+    return index < TV_COUNT(options) ? options[index].name : NULL;
+}
+
+/* "--gpu-nam=sm_90", and the option that is nearest to it, with the value that was given. */
+static int say_unknown(const char *word)
+{
+    char name[64];
+    const char *bare = word + strspn(word, "-");
+    size_t len = strcspn(bare, "=");
+    snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1), bare);
+    const char *closest = cli_closest(name, option_at, NULL);
+    cli_print(stderr, "tileiras: Unknown command line argument '%s'.  Try: 'tileiras --help'\n", word);
+    if (closest)
+        cli_print(stderr, "tileiras: Did you mean '%s%s%s'?\n", closest[1] ? "--" : "-", closest, bare + len);
+    return EXIT_USAGE;
+}
+
 static int parse(settings *s, int argc, char **argv)
 {
     bool only_operands = false;
@@ -204,10 +228,8 @@ static int parse(settings *s, int argc, char **argv)
             continue;
         }
         const struct option *o = find_option(word + (word[1] == '-' ? 2 : 1), &value);
-        if (!o) {
-            cli_print(stderr, "tileiras: Unknown command line argument '%s'.  Try: 'tileiras --help'\n", word);
-            return EXIT_USAGE;
-        }
+        if (!o)
+            return say_unknown(word);
         if (o->kind == FLAG && value && strcmp(value, "false") == 0)
             continue;
         if (o->kind == FLAG && value && strcmp(value, "true") != 0)
@@ -257,9 +279,11 @@ static void print_diag(void *user, const tv_diag *diag)
         bc_text_printf(&text, "%s:0x%04llx: ", ((const settings *)user)->input, (unsigned long long)diag->offset);
     bc_text_printf(&text, "%s: [%s] %.*s", names[diag->severity], diag->rule, (int)diag->message.len,
                    diag->message.ptr);
-    if (diag->function.len)
-        bc_text_printf(&text, "\n   in @%.*s%s%.*s", (int)diag->function.len, diag->function.ptr,
-                       diag->op_text.len ? ": " : "", (int)diag->op_text.len, diag->op_text.ptr);
+    if (diag->function.len) {
+        bc_text_puts(&text, "\n   in @");
+        bc_text_function(&text, diag->function);
+        bc_text_printf(&text, "%s%.*s", diag->op_text.len ? ": " : "", (int)diag->op_text.len, diag->op_text.ptr);
+    }
     if (diag->help.len)
         bc_text_printf(&text, "\n   help: %.*s", (int)diag->help.len, diag->help.ptr);
     bc_text_char(&text, '\n');
@@ -303,6 +327,9 @@ static int finish(settings *s, bc_text *ptx)
 {
     const char *path = s->output ? s->output : "elf.o";
     char *ptxas = assemble_find_ptxas();
+    if (!ptxas && s->for_nvcc)
+        return say(EXIT_COMPILE, "nvcc wants a cubin, and no ptxas is found: set CUDA_HOME to the toolkit (%s)",
+                   "or TILEVM_PTXAS to its ptxas");
     if (!ptxas) {
         bc_text_char(ptx, 0); /* cuLibraryLoadData takes text with a zero at its end */
         return ptx->failed ? no_memory() : write_output(path, bc_text_get(ptx), EXIT_OPTIONS);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/tilevm/cli/images.h"
 #include "tools/tilevm/cli/progress.h"
 
 /* ---- reading ---- */
@@ -41,7 +42,7 @@ static int read_source(bundle_source *source, const bundle_options *options, con
     source->name = name_of(path);
     if (!source->name)
         return no_memory();
-    if (!cli_read_or_say(path, &source->file))
+    if (!cli_read_image_or_say(path, &source->file))
         return CLI_ERROR;
     tv_status status = tv_module_open(source->file.bytes, source->file.size, NULL, sink, &source->module);
     if (status == TV_OK)

@@ -95,8 +95,10 @@ const char *cli_closest(const char *word, const char *(*next)(const void *user, 
 /* ---- files ---- */
 
 typedef struct cli_file {
-    unsigned char *bytes; /* owned; size bytes and a zero byte */
+    unsigned char *bytes; /* size bytes and a zero byte */
     size_t size;
+    char *name;    /* owned: what messages call it, "app: image 3 (sm_90)"; NULL: its path */
+    bool borrowed; /* the bytes are another's, and without a zero */
 } cli_file;
 
 #define CLI_MAX_FILE ((size_t)1 << 30)
@@ -112,6 +114,8 @@ bool cli_read_or_say(const char *path, cli_file *out);
 void cli_file_free(cli_file *file);
 /* The name in messages: "<stdin>" for "-". */
 const char *cli_shown_path(const char *path);
+/* What messages call the file that was read from path. */
+const char *cli_file_name(const cli_file *file, const char *path);
 /* True when the bytes begin like bytecode. */
 bool cli_is_bytecode(const void *bytes, size_t size);
 
@@ -165,8 +169,8 @@ typedef struct cli_printer {
 } cli_printer;
 tv_sink cli_printing_sink(cli_printer *printer, const char *path, cli_when color);
 
-/* Reads a file and opens it as a module. NULL: everything has been said on stderr, and out_exit tells how to end. The
-   bytes are owned by *file and must outlive the module. */
+/* Reads a file, or the only image of Tile IR in it, and opens it as a module. NULL: everything has been said on stderr,
+   and out_exit tells how to end. The bytes are owned by *file and must outlive the module. */
 tv_module *cli_open_module(cli_args *args, const char *path, const tv_open_options *options, cli_file *file,
                            int *out_exit);
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "bytecode/base/visible.h"
+#include "bytecode/base/demangle.h"
 #include "tools/tilevm/cli/cli.h"
 
 bool cli_use_color(cli_when when, FILE *stream)
@@ -65,7 +66,7 @@ static void put_op(bc_text *out, const tv_diag *diag, const char *lead, bool col
     size_t start = out->len;
     bool in_function = diag->function.len != 0;
     bc_text_printf(out, "   %s%s", in_function ? lead : "", in_function ? " @" : "");
-    put_clean(out, diag->function);
+    bc_text_function(out, diag->function);
     if (diag->op.len && !in_assembly(diag)) /* ops of a text are not counted */
         bc_text_printf(out, ", op %u", (unsigned)diag->op_index);
     if (diag->op_text.len) {
@@ -97,6 +98,11 @@ static void put_source(bc_text *out, const tv_diag *diag)
     bc_text_puts(out, "   at ");
     put_clean(out, diag->file);
     bc_text_printf(out, diag->column ? ":%u:%u\n" : ":%u\n", (unsigned)diag->line, (unsigned)diag->column);
+    if (!diag->inlined_line)
+        return;
+    bc_text_puts(out, "      inlined from ");
+    put_clean(out, diag->inlined_file);
+    bc_text_printf(out, ":%u:%u\n", (unsigned)diag->inlined_line, (unsigned)diag->inlined_column);
 }
 
 void cli_diag_text(bc_text *out, const char *path, const tv_diag *diag, bool color)

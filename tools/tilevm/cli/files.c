@@ -14,6 +14,11 @@ const char *cli_shown_path(const char *path)
     return strcmp(path, "-") == 0 ? "<stdin>" : path;
 }
 
+const char *cli_file_name(const cli_file *file, const char *path)
+{
+    return file->name ? file->name : path;
+}
+
 bool cli_is_bytecode(const void *bytes, size_t size)
 {
     static const unsigned char magic[8] = {0x7f, 'T', 'i', 'l', 'e', 'I', 'R', 0};
@@ -107,7 +112,9 @@ bool cli_read_or_say(const char *path, cli_file *out)
 
 void cli_file_free(cli_file *file)
 {
-    free(file->bytes);
+    if (!file->borrowed)
+        free(file->bytes);
+    free(file->name);
     *file = (cli_file){0};
 }
 

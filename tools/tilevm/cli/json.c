@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
+#include "bytecode/base/demangle.h"
 
 static cJSON *add(json_doc *doc, cJSON *parent, const char *key, cJSON *item)
 {
@@ -60,6 +61,14 @@ void json_made(json_doc *doc, cJSON *parent, const char *key, bc_text *text)
     doc->failed |= text->failed;
     json_str(doc, parent, key, bc_text_get(text));
     bc_text_clear(text);
+}
+
+void json_function(json_doc *doc, cJSON *parent, const char *key, const char *name_key, tv_str symbol)
+{
+    bc_cxx_name name;
+    json_str(doc, parent, key, symbol);
+    if (bc_demangle(symbol, &name))
+        json_str(doc, parent, name_key, name.function);
 }
 
 void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value)

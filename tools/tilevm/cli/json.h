@@ -23,6 +23,8 @@ cJSON *json_array(json_doc *doc, cJSON *parent, const char *key);
 void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value);
 /* A text that was put together, which is empty afterwards. */
 void json_made(json_doc *doc, cJSON *parent, const char *key, bc_text *text);
+/* The symbol of a function, and for one of C++ its name in a member of its own. */
+void json_function(json_doc *doc, cJSON *parent, const char *key, const char *name_key, tv_str symbol);
 void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value);
 void json_uint(json_doc *doc, cJSON *parent, const char *key, uint64_t value);
 /* A 64-bit number; as a string when a double cannot hold it. */

@@ -1,7 +1,7 @@
 /* Opening and writing modules for a command, with everything said on stderr. */
 #include <unistd.h>
 
-#include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/cli/images.h"
 
 int cli_exit_of(tv_status status, const char *path)
 {
@@ -21,9 +21,10 @@ tv_module *cli_open_module(cli_args *args, const char *path, const tv_open_optio
                            int *out_exit)
 {
     *out_exit = CLI_ERROR;
-    if (!cli_read_or_say(path, file))
+    if (!cli_read_image_or_say(path, file))
         return NULL;
     cli_printer printer;
+    path = cli_file_name(file, path);
     tv_sink sink = cli_printing_sink(&printer, path, args->color);
     tv_module *module = NULL;
     *out_exit = cli_exit_of(tv_module_open(file->bytes, file->size, options, sink, &module), path);

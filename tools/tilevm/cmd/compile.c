@@ -8,6 +8,7 @@
 #include "tools/tilevm/compile/assemble.h"
 #include "tools/tilevm/compile/remarks.h"
 #include "tools/tilevm/report/report.h"
+#include "tools/tilevm/cli/images.h"
 
 enum {
     OPT_TARGET = 1,
@@ -43,7 +44,7 @@ static const char remarks_help[] = "tell what was made of the ops; LIST: all, or
     ;
 
 static const cli_option options[] = {
-    {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80)"},
+    {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80, or those of a program's images)"},
     {OPT_EMIT, 'e', "emit", FORMS, "what to write (default: what the name after -o ends in, else ptx)"},
     {OPT_OUTPUT, 'o', "output", "FILE",
      "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is "
@@ -71,14 +72,19 @@ const cli_command command_compile = {
     "compile bytecode to PTX or cubins",
     "Checks the file and compiles its kernels. PTX runs on the target and all later GPUs, through any driver\n"
     "that knows its version; a cubin runs on the target only and loads faster. Cubins are made by ptxas\n"
-    "(beside this program, in CUDA_HOME/bin or PATH), or by the driver where there is no ptxas.",
+    "(beside this program, in CUDA_HOME/bin or PATH), or by the driver where there is no ptxas. Of a program,\n"
+    "each image is compiled, for its own target unless others are given, to a file with its number.",
     options,
     run};
 
 typedef struct compile_job {
     cli_args *args;
     const char *input, *output;
+    const cli_images *images; /* of the input */
+    const cli_image *image;   /* that is compiled, under this name in messages */
+    const char *name;
     cli_targets targets;
+    bool chosen;              /* the targets were given; else a program's images say theirs */
     unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
     tv_module *module;
@@ -124,7 +130,7 @@ static bool take_option(compile_job *job, int id, const char *value)
     uint64_t number;
     unsigned form;
     switch (id) {
-    case OPT_TARGET: return cli_target_list(job->args, value, &job->targets);
+    case OPT_TARGET: job->chosen = true; return cli_target_list(job->args, value, &job->targets);
     case OPT_OUTPUT: job->output = value; return true;
     case OPT_EMIT: return cli_choice(job->args, "--emit", value, FORMS, &job->emit);
     case OPT_LINES: job->compile.line_info = true; return true;
@@ -167,10 +173,12 @@ static bool ends_in(const char *text, const char *end)
 
 /* ---- names ---- */
 
-/* The name of the output for a target: "k.sm_90.ptx"; "-" is standard output. */
+/* The name of the output for a target: "k.sm_90.ptx", of the third image of several "k.3.ptx"; "-" is standard output.
+ */
 static void put_output_name(const compile_job *job, const char *target, bc_text *out)
 {
-    const char *name = job->output ? job->output : strcmp(job->input, "-") == 0 ? "kernel" : job->input;
+    const char *input = job->images ? job->images->path : job->input;
+    const char *name = job->output ? job->output : strcmp(input, "-") == 0 ? "kernel" : input;
     const char *base = strrchr(name, '/');
     base = base ? base + 1 : name;
     if (!job->output)
@@ -179,6 +187,8 @@ static void put_output_name(const compile_job *job, const char *target, bc_text 
     if (!dot || dot == base)
         dot = name + strlen(name);
     bc_text_bytes(out, name, (size_t)(dot - name));
+    if (job->image && job->images->count > 1)
+        bc_text_printf(out, ".%u", job->image->number);
     if (job->targets.count > 1)
         bc_text_printf(out, ".%s", target);
     bc_text_puts(out, job->output ? dot : job->emit == EMIT_CUBIN ? ".cubin" : ".ptx");
@@ -246,7 +256,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
     tv_str words = bc_text_get(&log);
     if (!fine)
         cli_error("[%s] %s: cannot be assembled for %s by %s\n%.*s%s", bc_rules[BC_RULE_L_ASM_01].id,
-                  cli_shown_path(job->input), target, job->ptxas ? job->ptxas : "the driver",
+                  cli_shown_path(job->name), target, job->ptxas ? job->ptxas : "the driver",
                   (int)words.len - (words.len > 0), words.len ? words.ptr : "",
                   job->ptxas
                       ? ""
@@ -255,7 +265,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
         cli_print(
             stderr,
             "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
-            cli_shown_path(job->input), target);
+            cli_shown_path(job->name), target);
     else if (how.figures)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
     bc_text_release(&log);
@@ -270,11 +280,11 @@ static int compile_for(compile_job *job, const char *target)
     job->compile.target = job->emit == EMIT_CUBIN ? tv_target_exact(target)
                                                   : target; /* a cubin runs nowhere else anyway */
     tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
-    int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->input);
+    int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->name);
     if (code == CLI_OK)
         code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink,
                                           (tv_writer){.user = &ptx, .write = bc_text_append}),
-                           job->input);
+                           job->name);
     bool writes = !job->compile.stop_after;
     if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
@@ -298,6 +308,8 @@ static void add_target(compile_job *job, const char *target, int code)
     put_output_name(job, target, &name);
     job->doc.failed |= name.failed;
     cJSON *item = json_object(&job->doc, job->target_list, NULL);
+    if (job->images->inside)
+        json_uint(&job->doc, item, "image", job->image->number);
     json_text(&job->doc, item, "target", target);
     json_text(&job->doc, item, "emit", job->emit == EMIT_CUBIN ? "cubin" : "ptx");
     bool written = code == CLI_OK && !job->compile.stop_after;
@@ -320,54 +332,72 @@ static int write_json(compile_job *job, int code)
 
 /* ---- the command ---- */
 
-/* CLI_OK: job->module is there. */
-static int open_module(compile_job *job, cli_file *file)
+/* A program says for what each of its images is; nothing does for a file of bytecode. */
+static void choose_targets(compile_job *job, const co_entry *entry)
 {
-    if (!cli_read(job->input, file, &job->report.problem))
-        return cli_error("%s", job->report.problem ? job->report.problem : job->input);
-    return cli_exit_of(tv_module_open(file->bytes, file->size, NULL, job->sink, &job->module), job->input);
+    char target[16] = "sm_80";
+    if (job->chosen)
+        return;
+    if (entry->sm)
+        snprintf(target, sizeof target, "sm_%u%s", entry->sm % 10000, entry->exact ? "a" : "");
+    job->targets.count = 0;
+    cli_target_list(job->args, target, &job->targets);
 }
 
-static int compile_targets(compile_job *job)
+static int compile_image(void *user, cli_module *m)
 {
-    cli_file file = {0};
-    int code = open_module(job, &file);
-    if (code != CLI_OK) {
-        cli_file_free(&file);
-        return code;
-    }
-    job->remarks.path = cli_shown_path(job->input);
-    job->compile.remarks = remarks_sink(&job->remarks);
-    if (job->emit == EMIT_CUBIN)
-        job->ptxas = assemble_find_ptxas();
-    /* One target that cannot be served does not keep the others from being written. */
+    compile_job *job = user;
     int worst = CLI_OK;
+    job->module = m->module;
+    job->image = m->image;
+    job->remarks.path = cli_shown_path(m->name);
+    job->name = m->name;
+    job->sink = m->sink;
+    job->compile.remarks = remarks_sink(&job->remarks);
+    choose_targets(job, &m->image->found.entry);
+    /* One target that cannot be served does not keep the others from being written. */
     for (size_t i = 0; i < job->targets.count; i++) {
         int done = compile_for(job, job->targets.names[i]);
         add_target(job, job->targets.names[i], done);
         worst = done > worst ? done : worst;
     }
-    int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
-    worst = written > worst ? written : worst;
-    bc_text_release(&job->remark_text);
-    bc_text_release(&job->summary);
-    free(job->ptxas);
-    tv_module_close(job->module);
-    cli_file_free(&file);
     return worst;
+}
+
+static int compile_images(compile_job *job, const cli_images *images)
+{
+    bool to_stdout = job->output && strcmp(job->output, "-") == 0;
+    job->images = images;
+    if (to_stdout && images->count > 1)
+        return cli_error("%s: %zu images do not fit into one output; name a file, or one image, %s#1", images->path,
+                         images->count, images->path);
+    if (job->emit == EMIT_CUBIN)
+        job->ptxas = assemble_find_ptxas();
+    tv_sink kept = report_file_sink(&job->report);
+    int worst = cli_each_image(job->args, images, job->json ? &kept : NULL, compile_image, job);
+    int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
+    free(job->ptxas);
+    return written > worst ? written : worst;
 }
 
 static int compile_all(compile_job *job)
 {
-    cli_printer printer;
+    cli_images images;
     report_file_init(&job->report, job->input);
-    job->sink = job->json ? report_file_sink(&job->report) : cli_printing_sink(&printer, job->input, job->args->color);
     if (job->json) {
         cJSON *root = json_document(&job->doc, "compile");
         json_text(&job->doc, root, "file", cli_shown_path(job->input));
         job->target_list = json_array(&job->doc, root, "targets");
     }
-    int code = compile_targets(job);
+    int code = CLI_ERROR;
+    if (cli_images_open(job->input, &images, &job->report.problem)) {
+        code = compile_images(job, &images);
+        cli_images_close(&images);
+    } else {
+        cli_error("%s", job->report.problem ? job->report.problem : job->input);
+    }
+    bc_text_release(&job->remark_text);
+    bc_text_release(&job->summary);
     if (job->json)
         code = write_json(job, code);
     report_file_release(&job->report);
@@ -390,8 +420,6 @@ static int run(cli_args *args)
         return cli_usage(args, "which file? ('-' is standard input)");
     if (!job.remarks.out && (job.remarks_output || job.remarks.yaml))
         return cli_usage(args, "--remark-format and --remarks-output belong to --remarks");
-    if (!job.targets.count)
-        cli_target_list(args, "sm_80", &job.targets);
     if (job.targets.count > 1 && job.output && strcmp(job.output, "-") == 0)
         return cli_usage(args, "several targets do not fit into one output; name a file");
     if (job.json && job.output && strcmp(job.output, "-") == 0)

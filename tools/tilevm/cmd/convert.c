@@ -26,6 +26,7 @@ static int convert(cli_args *args, const char *path, unsigned minor, const char 
     if (!module)
         return code;
     cli_printer printer;
+    path = cli_file_name(&file, path);
     tv_sink sink = cli_printing_sink(&printer, path, args->color);
     code = cli_exit_of(tv_module_convert(module, minor, sink), path);
     if (code == CLI_OK)

@@ -7,6 +7,7 @@
 #include "tools/tilevm/module/inspect.h"
 #include "tools/tilevm/cli/json.h"
 #include "tools/tilevm/diff/unified.h"
+#include "tools/tilevm/cli/images.h"
 
 enum { OPT_TEXT = 1, OPT_DEBUG, OPT_BYTES, OPT_JSON, OPT_IGNORE_DEBUG, OPT_IGNORE_VERSION, OPT_MAX, OPT_QUIET };
 
@@ -28,8 +29,9 @@ const cli_command command_diff = {
     "FILE FILE",
     "show how two files differ",
     "Compares what two files say, whatever the order of their tables: entries and globals by name, ops\n"
-    "aligned with each other and compared field by field. Exit codes: 0 the same, 1 different, 2 wrong\n"
-    "usage or a file that cannot be read.",
+    "aligned with each other and compared field by field. Of programs, the images for each target are\n"
+    "compared in their order. Exit codes: 0 the same, 1 different, 2 wrong usage or a file that cannot\n"
+    "be read.",
     options,
     run};
 
@@ -37,6 +39,9 @@ typedef struct diff_settings {
     bool text, bytes, json, locations, quiet, color;
     compare_options compare;
     size_t max;
+    cJSON *pairs; /* with --json, about programs: the list of what was compared */
+    json_doc doc;
+    const char *unopened; /* the first that could not be */
 } diff_settings;
 
 /* Texts of ops, for the entry whose differences are being written. */
@@ -223,23 +228,26 @@ static void json_change(json_doc *doc, cJSON *list, const compare_change *change
     }
 }
 
-static bool write_json(const diff_side *sides, const compare_result *result, cli_out *out)
+static void json_comparison(json_doc *doc, cJSON *item, const diff_side *sides, const compare_result *result)
 {
-    json_doc doc = {0};
-    cJSON *root = json_document(&doc, "diff");
-    json_text(&doc, root, "a", sides[0].path);
-    json_text(&doc, root, "b", sides[1].path);
-    json_bool(&doc, root, "same", compare_same(result));
-    json_uint(&doc, root, "moved_locations", result->moved_locations);
-    cJSON *list = json_array(&doc, root, "changes");
+    json_text(doc, item, "a", sides[0].path);
+    json_text(doc, item, "b", sides[1].path);
+    json_bool(doc, item, "same", compare_same(result));
+    json_uint(doc, item, "moved_locations", result->moved_locations);
+    cJSON *list = json_array(doc, item, "changes");
     for (size_t i = 0; i < result->count; i++)
-        json_change(&doc, list, &result->changes[i]);
-    return json_finish(&doc, out);
+        json_change(doc, list, &result->changes[i]);
+}
+
+static void add_json(diff_settings *s, const diff_side *sides, const compare_result *result)
+{
+    cJSON *item = s->pairs ? json_object(&s->doc, s->pairs, NULL) : s->doc.root;
+    json_comparison(&s->doc, item, sides, result);
 }
 
 /* ---- the three ways to compare: give CLI_OK, CLI_FAILED (different) or CLI_ERROR ---- */
 
-static int diff_structure(const diff_settings *s, diff_side *sides)
+static int diff_structure(diff_settings *s, diff_side *sides)
 {
     compare_result result = {0};
     cli_out out;
@@ -247,7 +255,7 @@ static int diff_structure(const diff_settings *s, diff_side *sides)
               && compare_modules(sides[0].module, sides[1].module, &s->compare, &result) == TV_OK;
     int code = !ok ? cli_error("out of memory") : compare_same(&result) ? CLI_OK : CLI_FAILED;
     if (ok && s->json && !s->quiet) {
-        ok = write_json(sides, &result, &out);
+        add_json(s, sides, &result);
     } else if (code == CLI_FAILED && !s->quiet) {
         bc_text text;
         bc_text_init(&text, NULL);
@@ -325,38 +333,135 @@ static int diff_bytes(const diff_settings *s, const diff_side *sides)
     return CLI_FAILED;
 }
 
-/* ---- the command ---- */
+/* ---- images ---- */
 
-/* 1 would mean that the files differ. */
-static int unopened(const diff_settings *s, const diff_side *sides)
+static const char *open_side(diff_side *side, cli_args *args, const cli_image *image)
 {
-    const char *path = sides[sides[0].module ? 1 : 0].path;
-    return s->json && !s->quiet ? json_unopened("diff", path, NULL, CLI_ERROR) : CLI_ERROR;
+    cli_printer printer;
+    side->path = image->name;
+    const char *problem = cli_image_read(image, &side->file);
+    if (problem)
+        return problem;
+    tv_sink sink = cli_printing_sink(&printer, image->name, args->color);
+    tv_status status = tv_module_open(side->file.bytes, side->file.size, NULL, sink, &side->module);
+    return status == TV_OK ? NULL : status == TV_NO_MEMORY ? "out of memory" : "";
 }
 
-static int diff(cli_args *args, diff_settings *s, diff_side *sides)
+static int diff_pair(cli_args *args, diff_settings *s, const cli_image *const *images)
 {
+    diff_side sides[2] = {{0}};
     int code = CLI_OK;
-    s->color = cli_use_color(args->color, stdout);
-    for (unsigned i = 0; i < 2 && code == CLI_OK; i++)
-        sides[i].module = cli_open_module(args, sides[i].path, NULL, &sides[i].file, &code);
+    for (unsigned i = 0; i < 2 && code == CLI_OK; i++) {
+        const char *problem = open_side(&sides[i], args, images[i]);
+        code = !problem ? CLI_OK : CLI_ERROR; /* 1 would mean that the files differ */
+        if (problem && problem[0])
+            cli_error("%s: %s", cli_shown_path(images[i]->name), problem);
+        if (problem && !s->unopened)
+            s->unopened = images[i]->name;
+    }
     if (code == CLI_OK)
         code = s->bytes ? diff_bytes(s, sides) : s->text ? diff_text(s, sides) : diff_structure(s, sides);
-    else
-        code = unopened(s, sides);
-    for (unsigned i = 0; i < 2; i++)
-        if (sides[i].module) {
-            bc_op_printer_free(sides[i].texts.printer);
-            tv_module_close(sides[i].module);
-            cli_file_free(&sides[i].file);
+    for (unsigned i = 0; i < 2; i++) {
+        bc_op_printer_free(sides[i].texts.printer);
+        tv_module_close(sides[i].module);
+        cli_file_free(&sides[i].file);
+    }
+    return code;
+}
+
+static bool same_target(const cli_image *a, const cli_image *b)
+{
+    return a->found.entry.sm == b->found.entry.sm && a->found.entry.exact == b->found.entry.exact;
+}
+
+/* The image that stands where this one does among those for its target, NULL if there is none. */
+static const cli_image *partner_of(const cli_image *image, const cli_images *of, const cli_images *in)
+{
+    size_t place = 0;
+    if (of->count == 1 && in->count == 1)
+        return in->items;
+    for (const cli_image *i = of->items; i < image; i++)
+        place += same_target(i, image);
+    for (size_t i = 0; i < in->count; i++)
+        if (same_target(&in->items[i], image) && place-- == 0)
+            return &in->items[i];
+    return NULL;
+}
+
+/* An image that only one of the files has. */
+static void say_alone(diff_settings *s, const cli_image *image, const char *key)
+{
+    if (s->pairs)
+        json_text(&s->doc, json_object(&s->doc, s->pairs, NULL), key, image->name);
+    else if (!s->quiet)
+        cli_print(stdout, "only in %s\n", image->name);
+}
+
+static int diff_images(cli_args *args, diff_settings *s, const cli_images *sides)
+{
+    int worst = CLI_OK;
+    for (size_t i = 0; i < sides[0].count; i++) {
+        const cli_image *pair[2] = {&sides[0].items[i], partner_of(&sides[0].items[i], &sides[0], &sides[1])};
+        if (!pair[1])
+            say_alone(s, pair[0], "only_a");
+        int code = pair[1] ? diff_pair(args, s, pair) : CLI_FAILED;
+        worst = code > worst ? code : worst;
+    }
+    for (size_t i = 0; i < sides[1].count; i++)
+        if (!partner_of(&sides[1].items[i], &sides[1], &sides[0])) {
+            say_alone(s, &sides[1].items[i], "only_b");
+            worst = worst > CLI_FAILED ? worst : CLI_FAILED;
         }
+    return worst;
+}
+
+/* ---- the command ---- */
+
+static void start_json(diff_settings *s, const cli_images *sides)
+{
+    cJSON *root = json_document(&s->doc, "diff");
+    if (!sides[0].inside && !sides[1].inside)
+        return;
+    json_text(&s->doc, root, "a", cli_shown_path(sides[0].path));
+    json_text(&s->doc, root, "b", cli_shown_path(sides[1].path));
+    s->pairs = json_array(&s->doc, root, "images");
+}
+
+static int finish_json(diff_settings *s, int code)
+{
+    cli_out out;
+    if (s->unopened) {
+        json_text(&s->doc, s->doc.root, "path", s->unopened);
+        json_text(&s->doc, s->doc.root, "problem", "it cannot be opened"); /* why was said */
+    }
+    return cli_out_open(&out, NULL) && json_finish(&s->doc, &out) && cli_out_commit(&out) ? code : CLI_ERROR;
+}
+
+static int diff(cli_args *args, diff_settings *s, const char *const *paths)
+{
+    cli_images sides[2];
+    bool json = s->json && !s->quiet;
+    s->color = cli_use_color(args->color, stdout);
+    for (unsigned i = 0; i < 2; i++)
+        if (!cli_images_open_or_say(paths[i], &sides[i])) {
+            if (i)
+                cli_images_close(&sides[0]);
+            return json ? json_unopened("diff", paths[i], NULL, CLI_ERROR) : CLI_ERROR;
+        }
+    if (json)
+        start_json(s, sides);
+    int code = diff_images(args, s, sides);
+    if (json)
+        code = finish_json(s, code);
+    for (unsigned i = 0; i < 2; i++)
+        cli_images_close(&sides[i]);
     return code;
 }
 
 static int run(cli_args *args)
 {
     diff_settings settings = {.max = 100};
-    diff_side sides[2] = {{0}};
+    const char *paths[2];
     unsigned given = 0;
     uint64_t number = 0;
     const char *value;
@@ -377,7 +482,7 @@ static int run(cli_args *args)
         case CLI_OPERAND:
             if (given == 2)
                 return cli_usage(args, "two files, please; '%s' is the third", value);
-            sides[given++].path = value;
+            paths[given++] = value;
             break;
         default: return args->exit_code;
         }
@@ -386,5 +491,5 @@ static int run(cli_args *args)
         return cli_usage(args, "which two files?");
     if (settings.text + settings.bytes + settings.json > 1)
         return cli_usage(args, "--text, --bytes and --json exclude each other");
-    return diff(args, &settings, sides);
+    return diff(args, &settings, paths);
 }

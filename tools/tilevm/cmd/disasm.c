@@ -1,5 +1,5 @@
 /* tilevm disasm: bytecode to text. */
-#include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/cli/images.h"
 
 enum { OPT_DEBUG = 1, OPT_PREFIX, OPT_OFFSETS, OPT_OUTPUT };
 
@@ -11,16 +11,53 @@ static const cli_option options[] = {
     {0},
 };
 
+typedef struct disasm_job {
+    tv_print_options print;
+    cli_out out;
+    size_t count; /* of modules */
+} disasm_job;
+
+static int print_module(void *user, cli_module *m)
+{
+    disasm_job *job = user;
+    tv_status status = TV_OK;
+    if (m->images->inside) {
+        bc_text heading;
+        bc_text_init(&heading, NULL);
+        bc_text_printf(&heading, "%s// %s\n", job->count++ ? "\n" : "", m->name);
+        cli_out_text(&job->out, &heading, false);
+    }
+    status = tv_module_print(m->module, &job->print, cli_out_writer(&job->out));
+    return cli_exit_of(status, m->name);
+}
+
+static int disasm(cli_args *args, disasm_job *job, const char *input, const char *output)
+{
+    cli_images images;
+    if (!cli_images_open_or_say(input, &images))
+        return CLI_ERROR;
+    int code = CLI_ERROR;
+    if (cli_out_open(&job->out, output)) {
+        code = cli_each_image(args, &images, NULL, print_module, job);
+        if (code != CLI_OK && !images.inside)
+            cli_out_abort(&job->out);
+        else if (!cli_out_commit(&job->out))
+            code = CLI_ERROR;
+    }
+    cli_images_close(&images);
+    return code;
+}
+
 static int run(cli_args *args)
 {
-    tv_print_options print = {0};
+    disasm_job job = {0};
     const char *value, *input = NULL, *output = NULL;
     for (int id; (id = cli_next(args, &value)) != CLI_END;) {
         switch (id) {
         case CLI_STOP: return args->exit_code;
-        case OPT_DEBUG: print.debug_info = true; break;
-        case OPT_PREFIX: print.prefix = true; break;
-        case OPT_OFFSETS: print.offsets = true; break;
+        case OPT_DEBUG: job.print.debug_info = true; break;
+        case OPT_PREFIX: job.print.prefix = true; break;
+        case OPT_OFFSETS: job.print.offsets = true; break;
         case OPT_OUTPUT: output = value; break;
         default:
             if (input)
@@ -28,28 +65,7 @@ static int run(cli_args *args)
             input = value;
         }
     }
-    if (!input)
-        return cli_usage(args, "which file? ('-' is standard input)");
-    cli_file file;
-    int code = CLI_OK;
-    tv_module *module = cli_open_module(args, input, &(tv_open_options){0}, &file, &code);
-    if (!module)
-        return code;
-    cli_out out;
-    if (cli_out_open(&out, output)) {
-        tv_status status = tv_module_print(module, &print, cli_out_writer(&out));
-        if (status == TV_OK)
-            code = cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
-        else {
-            cli_out_abort(&out);
-            code = cli_exit_of(status, input);
-        }
-    } else {
-        code = CLI_ERROR;
-    }
-    tv_module_close(module);
-    cli_file_free(&file);
-    return code;
+    return input ? disasm(args, &job, input, output) : cli_usage(args, "which file? ('-' is standard input)");
 }
 
 const cli_command command_disasm = {
@@ -58,7 +74,8 @@ const cli_command command_disasm = {
     .summary = "print bytecode as text",
     .text =
         "Prints the module as the textual assembly of Tile IR, which `tilevm asm` reads back. The module need not be\n"
-        "valid, only readable; what an op's own form cannot say is printed in MLIR's generic form.",
+        "valid, only readable; what an op's own form cannot say is printed in MLIR's generic form. Of a program, all\n"
+        "its images are printed, each after a comment with its name.",
     .options = options,
     .run = run,
 };

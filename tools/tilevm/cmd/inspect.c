@@ -6,6 +6,8 @@
 #include "bytecode/print/print.h"
 #include "tools/tilevm/module/inspect.h"
 #include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/cli/images.h"
+#include "bytecode/base/demangle.h"
 
 enum { OPT_JSON = 1, OPT_OUTPUT };
 
@@ -21,7 +23,7 @@ const cli_command command_inspect = {
     "show entries, parameters, promises and what takes the space",
     "Shows the entries with the signatures their authors wrote (decoded from their symbols), what was\n"
     "promised about the arguments, hints, sizes of sections, ops and constants, and which version of the\n"
-    "format the file needs. The file is read but not verified.",
+    "format the file needs. The file is read but not verified. Of a program, all its images are shown.",
     options,
     run};
 
@@ -90,6 +92,21 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
+/* What the symbol stands for: the function of cuTile, or of C++. */
+static void put_function(bc_text *out, tv_str symbol, const tv_signature *signature)
+{
+    bc_cxx_name name;
+    unsigned convention = tv_signature_convention(signature);
+    bool cxx = !convention && bc_demangle(symbol, &name);
+    if (!convention && !cxx)
+        return;
+    bc_text_puts(out, "  is ");
+    bc_text_visible(out, cxx ? bc_str(name.full) : tv_signature_function(signature), "");
+    if (convention)
+        bc_text_printf(out, ", called as cutile_python_v%u, with", convention);
+    bc_text_char(out, '\n');
+}
+
 static void put_entry(bc_text *out, const inspect_info *info, size_t entry, tv_sink sink)
 {
     const inspect_entry *e = &info->entries[entry];
@@ -100,12 +117,7 @@ static void put_entry(bc_text *out, const inspect_info *info, size_t entry, tv_s
     tv_status status = tv_signature_of_entry(info->m, entry, sink, &signature);
     out->failed |= status == TV_NO_MEMORY;
     if (status == TV_OK) {
-        unsigned convention = tv_signature_convention(signature);
-        if (convention) {
-            bc_text_puts(out, "  is ");
-            bc_text_visible(out, tv_signature_function(signature), "");
-            bc_text_printf(out, ", called as cutile_python_v%u, with\n", convention);
-        }
+        put_function(out, e->f->name->s, signature);
         put_params(out, info->m, entry, signature);
         tv_signature_close(signature);
     }
@@ -266,6 +278,8 @@ static void json_param(json_doc *doc, cJSON *list, const tv_param *param, bc_tex
                  || param->kind == TV_PARAM_POINTER;
     if (typed)
         json_text(doc, item, "dtype", tv_dtype_name(param->dtype));
+    if (param->constant_data)
+        json_bool(doc, item, "constant", true);
     if (param->kind == TV_PARAM_CONSTANT)
         json_str(doc, item, "value", param->constant.text);
     if (param->kind == TV_PARAM_ARRAY) {
@@ -357,14 +371,32 @@ static void json_sizes(json_doc *doc, cJSON *root, const inspect_info *info)
     json_uint(doc, debug, "source_files", info->source_files);
 }
 
-static bool write_json(const inspect_info *info, const char *path, tv_sink sink, cli_out *out)
+/* Where the image lies in its file, and what for. */
+static void json_image(json_doc *doc, cJSON *item, const cli_module *m)
+{
+    const co_entry *entry = &m->image->found.entry;
+    json_uint(doc, item, "image", m->image->number);
+    if (m->image->found.member.len)
+        json_str(doc, item, "member", m->image->found.member);
+    if (entry->sm)
+        json_uint(doc, item, "sm", entry->sm);
+    if (entry->source.len)
+        json_str(doc, item, "source", entry->source);
+    json_uint(doc, item, "offset", entry->offset);
+    json_uint(doc, item, "packed_bytes", entry->packed.len);
+    json_text(doc, item, "packing", co_packing_name(entry->packing));
+}
+
+static void json_module(json_doc *document, cJSON *root, const inspect_info *info, const cli_module *module)
 {
     const bc_module *m = info->m;
-    json_doc doc = {0};
+    json_doc doc = *document;
+    tv_sink sink = module->sink;
     bc_text text;
     bc_text_init(&text, NULL);
-    cJSON *root = json_document(&doc, "inspect");
-    json_text(&doc, root, "path", path);
+    json_text(&doc, root, "path", module->name);
+    if (module->images->inside)
+        json_image(&doc, root, module);
     json_version(&doc, root, "version", (int)m->version);
     json_version(&doc, root, "needs_version", (int)info->lowest);
     json_uint(&doc, root, "bytes", m->size);
@@ -388,50 +420,80 @@ static bool write_json(const inspect_info *info, const char *path, tv_sink sink,
     }
     json_sizes(&doc, root, info);
     bc_text_release(&text);
-    return json_finish(&doc, out);
+    *document = doc;
 }
 
 /* ---- the command ---- */
 
-static bool write_text(const inspect_info *info, const char *path, tv_sink sink, cli_out *out)
+typedef struct inspect_job {
+    bool json;
+    cli_out out;
+    json_doc doc;
+    cJSON *images; /* the list in a document about a program */
+    size_t count;  /* of modules */
+} inspect_job;
+
+static void write_text(inspect_job *job, const inspect_info *info, const cli_module *m)
 {
     bc_text text;
     bc_text_init(&text, NULL);
-    put_all(&text, info, path, sink);
-    bool ok = !text.failed;
-    if (ok)
-        cli_out_show(out, bc_text_get(&text), false);
-    bc_text_release(&text);
-    return ok;
+    if (job->count)
+        bc_text_char(&text, '\n');
+    put_all(&text, info, m->name, m->sink);
+    cli_out_text(&job->out, &text, false);
+}
+
+static int inspect_one(void *user, cli_module *m)
+{
+    inspect_job *job = user;
+    inspect_info info;
+    int code = cli_exit_of(inspect_module(m->module, &info), m->name);
+    if (code == CLI_OK && !job->json)
+        write_text(job, &info, m);
+    else if (code == CLI_OK)
+        json_module(&job->doc, job->images ? json_object(&job->doc, job->images, NULL) : job->doc.root, &info, m);
+    job->count += code == CLI_OK;
+    inspect_release(&info);
+    return code;
+}
+
+static int inspect_images(cli_args *args, inspect_job *job, const cli_images *images)
+{
+    if (job->json) {
+        cJSON *root = json_document(&job->doc, "inspect");
+        if (images->inside) {
+            json_text(&job->doc, root, "path", cli_shown_path(images->path));
+            job->images = json_array(&job->doc, root, "images");
+        }
+    }
+    return cli_each_image(args, images, NULL, inspect_one, job);
 }
 
 static int inspect(cli_args *args, const char *path, bool json, const char *output)
 {
-    cli_file file;
-    int code;
-    tv_module *module = cli_open_module(args, path, NULL, &file, &code);
-    if (!module)
-        return json ? json_unopened("inspect", path, output, code) : code;
-    cli_printer printer;
-    tv_sink sink = cli_printing_sink(&printer, path, args->color);
-    inspect_info info;
-    cli_out out;
-    code = cli_exit_of(inspect_module(module, &info), path);
-    if (code == CLI_OK && !cli_out_open(&out, output)) {
-        code = CLI_ERROR;
-    } else if (code == CLI_OK) {
-        bool ok = json ? write_json(&info, path, sink, &out) : write_text(&info, path, sink, &out);
-        if (!ok) {
-            cli_out_abort(&out);
-            code = cli_error("out of memory");
-        } else if (!cli_out_commit(&out)) {
-            code = CLI_ERROR;
-        }
+    inspect_job job = {.json = json};
+    cli_images images;
+    if (!cli_images_open_or_say(path, &images))
+        return json ? json_unopened("inspect", path, output, CLI_ERROR) : CLI_ERROR;
+    if (!cli_out_open(&job.out, output)) {
+        cli_images_close(&images);
+        return CLI_ERROR;
     }
-    inspect_release(&info);
-    tv_module_close(module);
-    cli_file_free(&file);
-    return code;
+    int code = inspect_images(args, &job, &images);
+    cli_images_close(&images);
+    if (json && !job.count && !job.images) {
+        json_text(&job.doc, job.doc.root, "path", path);
+        json_text(&job.doc, job.doc.root, "problem", "it cannot be opened"); /* why was said */
+    }
+    if (json && !json_finish(&job.doc, &job.out)) {
+        cli_out_abort(&job.out);
+        return cli_error("out of memory");
+    }
+    if (!json && !job.count) {
+        cli_out_abort(&job.out);
+        return code;
+    }
+    return cli_out_commit(&job.out) ? code : CLI_ERROR;
 }
 
 static int run(cli_args *args)

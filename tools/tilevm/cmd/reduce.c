@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tools/tilevm/cli/cli.h"
+#include "tools/tilevm/cli/images.h"
 #include "tools/tilevm/module/edit.h"
 
 enum { OPT_TEST = 1, OPT_OUTPUT, OPT_TIMEOUT, OPT_QUIET };
@@ -288,7 +289,7 @@ static int run(cli_args *args)
     if (!path || !command)
         return cli_usage(args, "needs a FILE and --test CMD");
     cli_file file;
-    if (!cli_read_or_say(path, &file))
+    if (!cli_read_image_or_say(path, &file))
         return CLI_ERROR;
     bc_text shell, name;
     bc_text_init(&r.best, NULL);

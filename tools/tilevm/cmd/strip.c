@@ -44,6 +44,7 @@ static int run(cli_args *args)
     if (!module)
         return code;
     cli_printer printer;
+    path = cli_file_name(&file, path);
     tv_sink sink = cli_printing_sink(&printer, path, args->color);
     if (all)
         module->producer = NULL;

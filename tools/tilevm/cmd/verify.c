@@ -9,6 +9,7 @@
 #include "tools/tilevm/cli/collect.h"
 #include "tools/tilevm/cli/progress.h"
 #include "tools/tilevm/report/report.h"
+#include "tools/tilevm/cli/images.h"
 
 enum { OPT_STRICT = 1, OPT_TARGET, OPT_PROFILE, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_JOBS, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
@@ -38,8 +39,9 @@ const cli_command command_verify = {
     "FILE|DIR...",
     "check files against every rule",
     "Checks Tile IR bytecode against every rule and reports each violation with its rule, place, op,\n"
-    "source line and a hint. Directories are searched for bytecode files. 'tilevm explain RULE' says\n"
-    "more about a rule. Exit codes: 0 all files are valid, 1 one is not, 2 wrong usage or unreadable.",
+    "source line and a hint. Of programs, libraries, objects, archives and fat binaries every image is\n"
+    "checked. Directories are searched for bytecode files. 'tilevm explain RULE' says more about a rule.\n"
+    "Exit codes: 0 all files are valid, 1 one is not, 2 wrong usage or unreadable.",
     options,
     run};
 
@@ -50,10 +52,17 @@ typedef struct verify_settings {
     bool quiet;
 } verify_settings;
 
+/* A path, with a report for the file, or for each image in it. */
+typedef struct verify_path {
+    const char *path;
+    report_file file, *reports; /* reports: &file, or a list that is owned */
+    size_t count;
+} verify_path;
+
 /* Shared by the threads of one run. */
 typedef struct verify_job {
     const verify_settings *settings;
-    report_file *files;
+    verify_path *paths;
     size_t count;
     atomic_size_t next;   /* file to take next */
     pthread_mutex_t lock; /* guards done and finished */
@@ -83,16 +92,67 @@ static void check_module(report_file *file, const cli_file *bytes, const verify_
     }
 }
 
-static void check_file(report_file *file, const verify_settings *settings)
+static void check_image(report_file *file, const cli_image *image, const verify_settings *settings)
 {
     cli_file bytes;
-    if (!cli_read(file->path, &bytes, &file->problem)) {
+    const char *problem = cli_image_read(image, &bytes);
+    if (problem) {
         file->outcome = REPORT_UNREADABLE;
+        cli_problem(file->path, problem, &file->problem);
         return;
     }
     file->size = bytes.size;
     check_module(file, &bytes, settings);
     cli_file_free(&bytes);
+}
+
+/* Reports for the images of a program; names are kept beyond it. False: out of memory. */
+static bool make_reports(verify_path *path, const cli_images *images)
+{
+    path->reports = calloc(images->count, sizeof *path->reports);
+    if (!path->reports)
+        return false;
+    path->count = images->count;
+    for (size_t i = 0; i < images->count; i++) {
+        report_file *file = &path->reports[i];
+        report_file_init(file, "");
+        tv_str name = bc_arena_dup(&file->arena, bc_str(images->items[i].name));
+        file->path = name.ptr ? name.ptr : path->path;
+        file->image = true;
+    }
+    return true;
+}
+
+static void check_path(verify_path *path, const verify_settings *settings)
+{
+    cli_images images;
+    path->reports = &path->file;
+    path->count = 1;
+    report_file_init(&path->file, path->path);
+    if (!cli_images_open(path->path, &images, &path->file.problem)) {
+        path->file.outcome = REPORT_UNREADABLE;
+        return;
+    }
+    if (images.inside && !make_reports(path, &images)) {
+        path->reports = &path->file;
+        path->file.outcome = REPORT_UNREADABLE; /* no problem: out of memory */
+    } else {
+        for (size_t i = 0; i < images.count; i++)
+            check_image(&path->reports[i], &images.items[i], settings);
+    }
+    cli_images_close(&images);
+}
+
+static void release_path(verify_path *path)
+{
+    if (!path->reports)
+        return;
+    for (size_t i = 0; i < path->count; i++)
+        report_file_release(&path->reports[i]);
+    if (path->reports != &path->file) {
+        report_file_release(&path->file);
+        free(path->reports);
+    }
 }
 
 /* ---- many files ---- */
@@ -101,7 +161,7 @@ static void *work(void *user)
 {
     verify_job *job = user;
     for (size_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;) {
-        check_file(&job->files[i], job->settings);
+        check_path(&job->paths[i], job->settings);
         pthread_mutex_lock(&job->lock);
         job->done[i] = true;
         job->finished++;
@@ -118,6 +178,19 @@ static void say_problem(const report_file *file)
         cli_error("%s", problem);
 }
 
+static void wait_for(verify_job *job, size_t i, cli_progress *progress)
+{
+    pthread_mutex_lock(&job->lock);
+    while (!job->done[i]) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        pthread_cond_timedwait(&job->changed, &job->lock, &until);
+        cli_progress_update(progress, job->finished);
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
 /* Writes finished files as soon as all before them are written. Diagnostics as text go where those of every command go,
    to stderr, unless the report has a file of its own. False: they could not be written, which was said. */
 static bool write_in_order(verify_job *job, cli_out *report)
@@ -128,20 +201,15 @@ static bool write_in_order(verify_job *job, cli_out *report)
     cli_progress progress;
     cli_progress_start(&progress, "files", job->count);
     for (size_t i = 0; i < job->count; i++) {
-        pthread_mutex_lock(&job->lock);
-        while (!job->done[i]) {
-            struct timespec until;
-            clock_gettime(CLOCK_REALTIME, &until);
-            until.tv_sec++;
-            pthread_cond_timedwait(&job->changed, &job->lock, &until);
-            cli_progress_update(&progress, job->finished);
+        wait_for(job, i, &progress);
+        for (size_t k = 0; k < job->paths[i].count; k++) {
+            const report_file *file = &job->paths[i].reports[k];
+            if (file->count || report_problem(file))
+                cli_progress_clear(&progress);
+            say_problem(file);
+            if (text)
+                report_text_file(file, settings->verify.max_errors, color, out);
         }
-        pthread_mutex_unlock(&job->lock);
-        if (job->files[i].count || report_problem(&job->files[i]))
-            cli_progress_clear(&progress);
-        say_problem(&job->files[i]);
-        if (text)
-            report_text_file(&job->files[i], settings->verify.max_errors, color, out);
     }
     cli_progress_clear(&progress);
     return cli_out_commit(&errors);
@@ -176,14 +244,49 @@ static bool check_all(verify_job *job, cli_out *out)
     return written;
 }
 
-static bool write_report(const verify_job *job, const report_totals *totals, cli_out *out, bool color)
+static bool write_report(const verify_settings *settings, const report_list *list, cli_out *out, bool color)
 {
-    switch (job->settings->format) {
-    case FORMAT_JSON: return report_json(job->files, job->count, "verify", out);
-    case FORMAT_SARIF: return report_sarif(job->files, job->count, out);
-    case FORMAT_JUNIT: return report_junit(job->files, job->count, "verify", out);
-    default: report_text_summary(totals, color, out); return true;
+    switch (settings->format) {
+    case FORMAT_JSON: return report_json(list->files, list->count, "verify", out);
+    case FORMAT_SARIF: return report_sarif(list->files, list->count, out);
+    case FORMAT_JUNIT: return report_junit(list->files, list->count, "verify", out);
+    default: report_text_summary(&list->totals, color, out); return true;
     }
+}
+
+/* The reports of all paths, one after another; they stay owned by the paths. False: out of memory. */
+static bool gather_reports(const verify_job *job, report_list *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->count; i++)
+        count += job->paths[i].count;
+    *out = (report_list){.files = calloc(count, sizeof *out->files)};
+    if (!out->files)
+        return false;
+    for (size_t i = 0; i < job->count; i++)
+        for (size_t k = 0; k < job->paths[i].count; k++)
+            out->files[out->count++] = job->paths[i].reports[k];
+    report_count(out->files, out->count, &out->totals);
+    return true;
+}
+
+/* Gives the exit code; output is open. */
+static int check_and_report(verify_job *job, cli_out *out, bool color)
+{
+    report_list list;
+    const verify_settings *settings = job->settings;
+    bool written = check_all(job, out);
+    if (!gather_reports(job, &list)) {
+        cli_out_abort(out);
+        return cli_error("out of memory");
+    }
+    int code = list.totals.unreadable || !written ? CLI_ERROR : list.totals.invalid ? CLI_FAILED : CLI_OK;
+    bool whole = settings->quiet || write_report(settings, &list, out, color);
+    free(list.files);
+    if (whole)
+        return cli_out_commit(out) ? code : CLI_ERROR;
+    cli_out_abort(out);
+    return cli_error("out of memory");
 }
 
 static int verify_paths(cli_args *args, const cli_paths *paths, const verify_settings *settings)
@@ -193,31 +296,19 @@ static int verify_paths(cli_args *args, const cli_paths *paths, const verify_set
                       .lock = PTHREAD_MUTEX_INITIALIZER,
                       .changed = PTHREAD_COND_INITIALIZER,
                       .color_errors = cli_use_color(args->color, stderr)};
-    job.files = calloc(paths->count, sizeof *job.files);
+    job.paths = calloc(paths->count, sizeof *job.paths);
     job.done = calloc(paths->count, sizeof *job.done);
     cli_out out;
-    bool ready = job.files && job.done;
-    if (!ready || !cli_out_open(&out, settings->quiet ? NULL : settings->output)) {
-        free(job.files);
-        free(job.done);
-        return ready ? CLI_ERROR : cli_error("out of memory");
-    }
-    bool color = !settings->output && cli_use_color(args->color, stdout);
-    for (size_t i = 0; i < paths->count; i++)
-        report_file_init(&job.files[i], paths->items[i]);
-    bool written = check_all(&job, &out);
-    report_totals totals;
-    report_count(job.files, job.count, &totals);
-    int code = totals.unreadable || !written ? CLI_ERROR : totals.invalid ? CLI_FAILED : CLI_OK;
-    if (!settings->quiet && !write_report(&job, &totals, &out, color)) {
-        cli_out_abort(&out);
-        code = cli_error("out of memory");
-    } else if (!cli_out_commit(&out)) {
-        code = CLI_ERROR;
-    }
-    for (size_t i = 0; i < job.count; i++)
-        report_file_release(&job.files[i]);
-    free(job.files);
+    int code = CLI_ERROR;
+    for (size_t i = 0; job.paths && i < paths->count; i++)
+        job.paths[i].path = paths->items[i];
+    if (!job.paths || !job.done)
+        cli_error("out of memory");
+    else if (cli_out_open(&out, settings->quiet ? NULL : settings->output))
+        code = check_and_report(&job, &out, !settings->output && cli_use_color(args->color, stdout));
+    for (size_t i = 0; job.paths && i < job.count; i++)
+        release_path(&job.paths[i]);
+    free(job.paths);
     free(job.done);
     return code;
 }

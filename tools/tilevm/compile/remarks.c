@@ -1,5 +1,6 @@
 /* Writes remarks. Names of kernels and files come from the input and may hold anything. */
 #include "bytecode/base/visible.h"
+#include "bytecode/base/demangle.h"
 #include "tools/tilevm/compile/remarks.h"
 
 #include <stdio.h>
@@ -88,10 +89,15 @@ static void put_text(bc_text *out, const char *path, const tv_remark *remark)
         bc_text_str(out, remark->op);
     } else {
         bc_text_char(out, '@');
-        put_clean(out, remark->function);
+        bc_text_function(out, remark->function);
     }
     bc_text_puts(out, ": ");
     put_clean(out, remark->message);
+    if (remark->inlined_line) {
+        bc_text_puts(out, " (inlined from ");
+        put_clean(out, remark->inlined_file);
+        bc_text_printf(out, ":%u:%u)", (unsigned)remark->inlined_line, (unsigned)remark->inlined_column);
+    }
     bc_text_char(out, '\n');
 }
 
@@ -176,7 +182,7 @@ static void keep_line(remarks *r, const tv_remark *remark)
     bc_text text, kernel;
     bc_text_init(&text, NULL);
     bc_text_init(&kernel, NULL);
-    put_clean(&kernel, remark->function);
+    bc_text_function(&kernel, remark->function);
     if (remark->op.len) {
         put_place(&text, r->path, remark);
         bc_text_printf(&text, " %.*s: ", (int)remark->op.len, remark->op.ptr);

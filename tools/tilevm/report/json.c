@@ -19,7 +19,7 @@ static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
     if (diag->offset != TV_NO_OFFSET)
         json_uint(doc, item, "offset", diag->offset);
     if (diag->function.len)
-        json_str(doc, item, "function", diag->function);
+        json_function(doc, item, "function", "function_name", diag->function);
     if (diag->op.len) {
         json_str(doc, item, "op", diag->op);
         json_uint(doc, item, "op_index", diag->op_index);
@@ -36,6 +36,12 @@ static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
         json_str(doc, source, "file", diag->file);
         json_uint(doc, source, "line", diag->line);
         json_uint(doc, source, "column", diag->column);
+    }
+    if (diag->inlined_line) {
+        cJSON *inlined = json_object(doc, item, "inlined");
+        json_str(doc, inlined, "file", diag->inlined_file);
+        json_uint(doc, inlined, "line", diag->inlined_line);
+        json_uint(doc, inlined, "column", diag->inlined_column);
     }
 }
 

@@ -22,6 +22,7 @@ static void copy_diag(bc_arena *arena, const tv_diag *diag, tv_diag *copy)
     copy->function = bc_arena_dup(arena, diag->function);
     copy->op = bc_arena_dup(arena, diag->op);
     copy->file = bc_arena_dup(arena, diag->file);
+    copy->inlined_file = bc_arena_dup(arena, diag->inlined_file);
     copy->op_text = bc_arena_dup(arena, diag->op_text);
     copy->help = bc_arena_dup(arena, diag->help);
     copy->other = NULL;
@@ -59,6 +60,7 @@ void report_count(const report_file *files, size_t count, report_totals *out)
 {
     report_totals totals = {.files = count};
     for (size_t i = 0; i < count; i++) {
+        totals.images += files[i].image;
         totals.valid += files[i].outcome == REPORT_VALID;
         totals.invalid += files[i].outcome == REPORT_INVALID;
         totals.unreadable += files[i].outcome == REPORT_UNREADABLE;

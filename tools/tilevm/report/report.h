@@ -20,12 +20,20 @@ typedef struct report_file {
     tv_diag *diags; /* in the order they were reported */
     size_t count, capacity;
     unsigned errors, warnings;
-    bool lost; /* a diagnostic did not fit into memory */
+    bool lost;  /* a diagnostic did not fit into memory */
+    bool image; /* of a program, not a file of its own */
 } report_file;
 
 typedef struct report_totals {
+    size_t images; /* of files */
     size_t files, valid, invalid, unreadable, errors, warnings;
 } report_totals;
+
+typedef struct report_list {
+    report_file *files;
+    size_t count;
+    report_totals totals;
+} report_list;
 
 void report_file_init(report_file *file, const char *path);
 void report_file_release(report_file *file);

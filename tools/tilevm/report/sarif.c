@@ -105,7 +105,7 @@ static void fill_location(json_doc *doc, cJSON *location, const report_file *fil
     }
     if (diag->function.len) {
         cJSON *logical = json_object(doc, json_array(doc, location, "logicalLocations"), NULL);
-        json_str(doc, logical, "name", diag->function);
+        json_function(doc, logical, "name", "fullyQualifiedName", diag->function);
         json_text(doc, logical, "kind", "function");
     }
 }

@@ -32,7 +32,10 @@ void report_text_summary(const report_totals *totals, bool color, cli_out *out)
     bc_text text;
     bc_text_init(&text, NULL);
     bc_text_puts(&text, !color ? "" : bad ? "\033[1;31m" : "\033[1;32m");
-    bc_text_printf(&text, "%zu file%s", totals->files, totals->files == 1 ? "" : "s");
+    size_t files = totals->files - totals->images;
+    if (files || !totals->images)
+        bc_text_printf(&text, "%zu file%s", files, files == 1 ? "" : "s");
+    put_count(&text, files ? " and " : "", totals->images, "image", "s");
     put_count(&text, ", ", totals->valid, "valid", "");
     put_count(&text, ", ", totals->invalid, "invalid", "");
     put_count(&text, ", ", totals->unreadable, "unreadable", "");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/tilevm/cli/images.h"
 #include "tools/tilevm/run/run.h"
 
 /* ---- options ---- */
@@ -123,15 +124,29 @@ static int run_usage(run_job *job, const char *message)
     return cli_usage(job->args, "%s", message);
 }
 
+/* The file, or the image in it that has the entry. False: message says why not. */
+static bool read_module(run_job *job)
+{
+    cli_images images;
+    char *problem = NULL;
+    if (cli_images_open(job->options.path, &images, &problem)) {
+        bool taken = cli_images_take(&images, job->options.entry, &job->file, &problem);
+        cli_images_close(&images);
+        if (taken)
+            return true;
+    }
+    snprintf(job->message, sizeof job->message, "%s", problem ? problem : "out of memory");
+    free(problem);
+    return false;
+}
+
 static int open_module(run_job *job)
 {
     const char *path = job->options.path;
-    char *problem = NULL;
-    if (!cli_read(path, &job->file, &problem)) {
-        snprintf(job->message, sizeof job->message, "%s", problem ? problem : "out of memory");
-        free(problem);
+    if (!read_module(job))
         return cli_error("%s", job->message);
-    }
+    if (job->file.name)
+        path = job->report.path = job->printer.path = job->file.name;
     job->outcome = RUN_INVALID;
     tv_status status = tv_module_open(job->file.bytes, job->file.size, NULL, job->sink, &job->module);
     if (status == TV_OK)

@@ -1,0 +1,15 @@
+/* Code that was compiled before it came here: cubins, PTX and fat binaries that a program hands to the driver, written
+   by our tileiras or another. What is needed of it are the blocks that its kernels want, so that launches with the
+   block 1, 1, 1, as the Tile IR documentation asks for them, get those. */
+#ifndef TILEVM_LOADER_COMPILED_H
+#define TILEVM_LOADER_COMPILED_H
+
+#include "loader/driver.h"
+
+/* After the driver has loaded image as the module or library of that handle: remembers the kernels with a block of
+   their own. Nothing is reported: without memory, or where the image is not understood, launches are as they were. */
+void ld_compiled_note(const ld_driver *driver, const void *handle, const void *image);
+/* The same for a file. */
+void ld_compiled_note_file(const ld_driver *driver, const void *handle, const char *path);
+
+#endif

@@ -1,0 +1,139 @@
+/* tilevm extract: what device code a program holds, into files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "container/bytecode.h"
+#include "tools/tilevm/cli/images.h"
+
+enum { OPT_OUTPUT = 1, OPT_ALL, OPT_LIST };
+
+static const cli_option options[] = {{OPT_OUTPUT, 'o', "output", "DIR", "write the files there (default: this folder)"},
+                                     {OPT_ALL, 'a', "all", NULL, "cubins and PTX, too"},
+                                     {OPT_LIST, 'l', "list", NULL, "write nothing, print what there is"},
+                                     {0}};
+
+static int run(cli_args *args);
+
+const cli_command command_extract = {
+    "extract",
+    "FILE",
+    "write the Tile IR inside programs to files",
+    "Finds the Tile IR in programs, shared libraries, objects, static archives and fat binaries, unpacks it\n"
+    "and writes each image to a file, app.3.sm_90.tbc. 'app#3' is the third image alone; every command that\n"
+    "takes bytecode takes app and app#3 as well. What cannot be read is said, and the exit code is 2.",
+    options,
+    run};
+
+typedef struct extract_job {
+    const char *folder;
+    bool list, all;
+} extract_job;
+
+/* "app.3.sm_90.tbc" of "bin/app". */
+static void put_name(bc_text *out, const extract_job *job, const cli_images *images, const cli_image *image)
+{
+    const co_entry *entry = &image->found.entry;
+    const char *base = strcmp(images->path, "-") == 0 ? "stdin" : strrchr(images->path, '/');
+    base = !base ? images->path : base[0] == '/' ? base + 1 : base;
+    const char *ending = entry->kind == CO_TILE_IR ? "tbc" : entry->kind == CO_CUBIN ? "cubin" : "ptx";
+    bc_text_printf(out, "%s/%s.%u", job->folder, base, image->number);
+    if (entry->sm)
+        bc_text_printf(out, ".sm_%u%s", entry->sm, entry->exact ? "a" : "");
+    bc_text_printf(out, ".%s", entry->kind == CO_JOINED || entry->kind > CO_TILE_IR ? "bin" : ending);
+}
+
+static int write_image(const extract_job *job, const cli_images *images, const cli_image *image)
+{
+    cli_file file;
+    cli_out out;
+    bc_text name;
+    const char *problem = cli_image_read(image, &file);
+    if (problem)
+        return cli_error("%s: %s", cli_shown_path(image->name), problem);
+    bc_text_init(&name, NULL);
+    put_name(&name, job, images, image);
+    int code = CLI_ERROR;
+    if (name.failed) {
+        cli_error("out of memory");
+    } else if (cli_out_open(&out, name.ptr)) {
+        cli_out_write(&out, file.bytes, file.size);
+        code = cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+    }
+    if (code == CLI_OK)
+        cli_print(stdout, "%s\n", name.ptr);
+    bc_text_release(&name);
+    cli_file_free(&file);
+    return code;
+}
+
+/* "app: image 3 (sm_90): 3605 bytes, zstd 1520 at 0x0a4e60, k.cu" */
+static int list_image(const cli_image *image)
+{
+    const co_entry *entry = &image->found.entry;
+    const char *problem = co_image_refusal(&image->found);
+    if (image->found.problem)
+        return cli_error("%s: %s", cli_shown_path(image->name), problem);
+    cli_print(stdout, "%s: %llu bytes, ", cli_shown_path(image->name), (unsigned long long)entry->size);
+    if (entry->packing == CO_PLAIN)
+        cli_print(stdout, "plain");
+    else
+        cli_print(stdout, "%s %zu", co_packing_name(entry->packing), entry->packed.len);
+    cli_print(stdout, " at 0x%06zx%s%.*s\n", entry->offset, entry->source.len ? ", " : "", (int)entry->source.len,
+              entry->source.len ? entry->source.ptr : "");
+    return problem ? cli_error("%s: %s", cli_shown_path(image->name), problem) : CLI_OK;
+}
+
+static int extract(const extract_job *job, const char *path)
+{
+    cli_images images;
+    char *error = NULL;
+    bool opened = job->all ? cli_images_open_every(path, &images, &error) : cli_images_open(path, &images, &error);
+    if (!opened) {
+        cli_error("%s", error ? error : "out of memory");
+        free(error);
+        return CLI_ERROR;
+    }
+    int worst = images.inside ? CLI_OK
+                              : cli_error("%s: %s", cli_shown_path(path),
+                                          co_is_bytecode(images.items[0].found.entry.packed)
+                                              ? "it is bytecode itself"
+                                              : "it is no program, library, object, archive or fat binary");
+    for (size_t i = 0; images.inside && i < images.count; i++) {
+        int code = job->list ? list_image(&images.items[i]) : write_image(job, &images, &images.items[i]);
+        worst = code > worst ? code : worst;
+    }
+    cli_images_close(&images);
+    return worst;
+}
+
+static bool make_folder(const char *path)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return true;
+    cli_error("%s: cannot make this folder: %s", path, cli_errno());
+    return false;
+}
+
+static int run(cli_args *args)
+{
+    extract_job job = {.folder = "."};
+    const char *value, *path = NULL;
+    for (int id; (id = cli_next(args, &value)) != CLI_END;) {
+        switch (id) {
+        case CLI_STOP: return args->exit_code;
+        case OPT_OUTPUT: job.folder = value; break;
+        case OPT_ALL: job.all = true; break;
+        case OPT_LIST: job.list = true; break;
+        default:
+            if (path)
+                return cli_usage(args, "one file at a time; '%s' is the second", value);
+            path = value;
+        }
+    }
+    if (!path)
+        return cli_usage(args, "which file?");
+    return job.list || make_folder(job.folder) ? extract(&job, path) : CLI_ERROR;
+}
