@@ -479,9 +479,9 @@ void cg_pass_loads(cg_func *c)
         if (op->opcode == OP_for && has_products(op->regions[0]))
             look_at_loop(c, op, is_in_ring(op), true);
     }
-    for (ct_op *op = c->ir->body->first; op && !products && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for)
-            cg_find_streams(c, op);
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op) && !has_products(op->regions[0]))
+            cg_find_streams(c, op, products);
 }
 
 void cg_loads_straight(cg_func *c)
