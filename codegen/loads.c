@@ -1,8 +1,8 @@
 /* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
-   cp.async into a ring of slots in shared memory: weak ones, of a view from outside, with an index that only the
-   induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write. Where slots of
-   whole tiles are too large, a slot takes a part of K. Kernels without products: codegen/streams.c. Every load of a
-   loop gets a remark. */
+   cp.async into a ring of slots in shared memory: weak ones, of a view from outside or through pointers, with an index
+   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
+   Where slots of whole tiles are too large, a slot takes a part of K. Kernels without products: codegen/streams.c.
+   Every load of a loop gets a remark. */
 #include <string.h>
 
 #include "codegen/assign.h"
@@ -44,7 +44,7 @@ static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, boo
 {
     if (!v->op)
         return v->block != body || v == &body->args[0];
-    if (!ct_is_inside(v->op->block, body))
+    if (!ct_is_inside(v->op->block, body) || ring->in_slice[v->id])
         return true;
     if (depth == 0 || v->op->block != body || !is_slice_op(v->op, tiles))
         return false;
@@ -57,7 +57,7 @@ static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, boo
 
 static bool takes(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles)
 {
-    enum { DEPTH = 16 };
+    enum { DEPTH = 32 };
     return is_slice(ring, body, v, tiles, DEPTH);
 }
 
@@ -162,18 +162,27 @@ const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct
 }
 
 /* Is the value computed element by element from constants, scalars and the places of elements, as threads can do for
-   themselves? By looking at *budget ops. */
-static bool is_of_indices(const ct_value *v, uint32_t *budget)
+   themselves? seen, by id: this was asked before. */
+static bool is_of_indices(const ct_value *v, bool *seen, uint32_t depth)
 {
-    if (!bc_is_tile(v->type) || !v->type->rank)
+    if (!bc_is_tile(v->type) || !v->type->rank || seen[v->id])
         return true;
-    if (!v->op || *budget == 0 || !is_slice_op(v->op, true))
+    if (!v->op || depth == 0 || !is_slice_op(v->op, true))
         return false;
-    --*budget;
+    seen[v->id] = true;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
-        if (!is_of_indices(v->op->operands[i], budget))
+        if (!is_of_indices(v->op->operands[i], seen, depth - 1))
             return false;
     return true;
+}
+
+static bool are_of_indices(cg_func *c, const cg_ptr_op *p)
+{
+    enum { DEPTH = 64 };
+    bool *seen = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    if (!seen)
+        cg_no_memory(c);
+    return seen && is_of_indices(p->pointers, seen, DEPTH) && (!p->mask || is_of_indices(p->mask, seen, DEPTH));
 }
 
 /* The same for a load through pointers. */
@@ -189,8 +198,7 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
         return "its pointers and mask are not known to be alike in aligned pieces of 16 bytes";
     if (fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
-    uint32_t budget = 256;
-    if (!is_of_indices(ptr.pointers, &budget) || (ptr.mask && !is_of_indices(ptr.mask, &budget)))
+    if (!are_of_indices(p->c, &ptr))
         return "its pointers or mask are not computed from indices alone";
     const char *why = feed_obstacle(p->c, op, p->body, fast, out);
     return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
@@ -471,9 +479,9 @@ void cg_pass_loads(cg_func *c)
         if (op->opcode == OP_for && has_products(op->regions[0]))
             look_at_loop(c, op, is_in_ring(op), true);
     }
-    for (ct_op *op = c->ir->body->first; op && !products && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for)
-            cg_find_streams(c, op);
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op) && !has_products(op->regions[0]))
+            cg_find_streams(c, op, products);
 }
 
 void cg_loads_straight(cg_func *c)

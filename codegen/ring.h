@@ -91,8 +91,9 @@ void cg_loads_straight(cg_func *c);
 const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
 const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
 
-/* A loop without products and loops in it: which of its loads run ahead (codegen/streams.c). */
-void cg_find_streams(cg_func *c, ct_op *loop);
+/* A loop without products: which of its loads run ahead (codegen/streams.c). products: the kernel has some elsewhere.
+ */
+void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
 /* Bytes of a load in a slot. */
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);

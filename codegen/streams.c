@@ -190,14 +190,23 @@ static bool is_innermost(const ct_block *body)
     return true;
 }
 
-static void find_loads(const stream *x, bool innermost)
+/* What keeps all loads of the loop in their places; NULL: nothing. */
+static const char *loop_obstacle(const stream *x, bool products)
+{
+    return products                    ? "the kernel has products"
+           : x->loop->opcode != OP_for ? "its loop has no counter"
+           : !is_innermost(x->body)    ? "there is another loop in its own"
+           : x->c->strip_bits          ? "its tile goes in strips"
+                                       : NULL;
+}
+
+static void find_loads(const stream *x, const char *loop_why)
 {
     cg_ring *ring = x->ring;
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
         if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || loop_around(op) != x->loop)
             continue;
-        const char *why = !innermost                          ? "there is another loop in its own"
-                          : x->c->strip_bits                  ? "its tile goes in strips"
+        const char *why = loop_why                            ? loop_why
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(x, op, &ring->loads[ring->load_count]);
         if (why)
@@ -206,7 +215,7 @@ static void find_loads(const stream *x, bool innermost)
     }
 }
 
-void cg_find_streams(cg_func *c, ct_op *loop)
+void cg_find_streams(cg_func *c, ct_op *loop, bool products)
 {
     stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
     if (!x.ring || !(x.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
@@ -215,7 +224,7 @@ void cg_find_streams(cg_func *c, ct_op *loop)
     }
     x.ring->known = c->ir->value_count;
     x.ring->by_threads = true;
-    find_loads(&x, is_innermost(x.body));
+    find_loads(&x, loop_obstacle(&x, products));
     if (!x.ring->load_count)
         return;
     cg_ring_place_loads(x.ring);

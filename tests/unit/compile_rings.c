@@ -129,6 +129,37 @@ static const form forms[] = {
            "continue %d : $t\n}\n" STORE("%s", "%x") END},
 };
 
+/* A through pointers, whose rows come by a detour; a mask leaves out the last columns. */
+#define POINTERS(row)                                                                                               \
+    "%rm = constant <i32: $M> : $i\n%km = constant <i32: $K> : $i\n%r0 = muli " row ", %rm : $i\n"                  \
+    "%k0 = muli %i, %km : $i\n%ri = iota : tile<$Mxi32>\n%ci = iota : tile<$Kxi32>\n"                               \
+    "%r1 = reshape %r0 : $i -> tile<1xi32>\n%r2 = broadcast %r1 : tile<1xi32> -> tile<$Mxi32>\n"                    \
+    "%r3 = addi %r2, %ri : tile<$Mxi32>\n%far = constant <i32: 65535> : tile<$Mxi32>\n"                             \
+    "%r4 = remi %r3, %far signed : tile<$Mxi32>\n%r5 = reshape %r4 : tile<$Mxi32> -> tile<$Mx1xi32>\n"              \
+    "%r6 = broadcast %r5 : tile<$Mx1xi32> -> tile<$Mx$Kxi32>\n%u1 = reshape %k0 : $i -> tile<1xi32>\n"              \
+    "%u2 = broadcast %u1 : tile<1xi32> -> tile<$Kxi32>\n%u3 = addi %u2, %ci : tile<$Kxi32>\n"                       \
+    "%u4 = reshape %u3 : tile<$Kxi32> -> tile<1x$Kxi32>\n%u5 = broadcast %u4 : tile<1x$Kxi32> -> tile<$Mx$Kxi32>\n" \
+    "%dm = constant <i32: $D> : tile<$Mx$Kxi32>\n%rr = constant <i32: $R> : tile<$Mx$Kxi32>\n"                      \
+    "%em = constant <i32: $E> : tile<$Mx$Kxi32>\n%o0 = muli %r6, %dm : tile<$Mx$Kxi32>\n"                           \
+    "%o1 = addi %o0, %u5 : tile<$Mx$Kxi32>\n%m0 = cmpi less_than %r6, %rr, signed : tile<$Mx$Kxi32> -> "            \
+    "tile<$Mx$Kxi1>\n"                                                                                              \
+    "%m1 = cmpi less_than %u5, %em, signed : tile<$Mx$Kxi32> -> tile<$Mx$Kxi1>\n%m2 = andi %m0, %m1 : "             \
+    "tile<$Mx$Kxi1>\n"                                                                                              \
+    "%pa = reshape %a0 : tile<ptr<$e>> -> tile<1x1xptr<$e>>\n%pb = broadcast %pa : tile<1x1xptr<$e>> -> "           \
+    "tile<$Mx$Kxptr<$e>>\n"                                                                                         \
+    "%pc = offset %pb, %o1 : tile<$Mx$Kxptr<$e>>, tile<$Mx$Kxi32> -> tile<$Mx$Kxptr<$e>>\n"                         \
+    "%p, %t1 = load_ptr_tko weak %pc, %m2, %pad token = %0 : tile<$Mx$Kxptr<$e>>, tile<$Mx$Kxi1>, $l -> $l, token\n"
+#define BY_POINTERS(row)                                                                                            \
+    "%pad = constant <$e: 2.0> : $l\n%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> " \
+    "($t) {\n" POINTERS(                                                                                            \
+        row) "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n$mcontinue %d : $t\n}\n"
+
+static const form by_pointers[] = {
+    {"by pointers", BEGIN BY_POINTERS("%x") STORE("%s", "%x") END},
+    {"by pointers, persistent",
+     BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" BY_POINTERS("%row") STORE("%s", "%row") "continue\n}\n" END},
+};
+
 static const char *const attention_words[] = {
     "i", "tile<i32>",
     "q", "tile<$Mx$Dxf16>",
@@ -437,7 +468,8 @@ static const size sizes[] = {
     {"sm_90a", "m64n64k32.s32.s8.u8", 64, 128, 256, 1 << 0 | 1 << 2, &u8},
 };
 
-static void check_product(const size *s, const form *f, uint32_t step)
+/* lacks: what the PTX has not got; NULL: nothing */
+static void check_product(const size *s, const form *f, uint32_t step, const char *lacks)
 {
     static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 1, 1}, {1, 3, 0, 2}, {3, 6, 1, 1}, {0, 7, 1, 2}};
     uint32_t less = s->of->bytes == 1 ? 16 : 8; /* rows are whole pieces of 16 bytes */
@@ -456,7 +488,9 @@ static void check_product(const size *s, const form *f, uint32_t step)
     w.numbers['S' - 'A'] = step;
     snprintf(k.name, sizeof k.name, "%s, %s, %ux%ux%u, step %u, %s", f->name, s->of->words[5], s->m, s->n, s->k, step,
              s->target);
+    w.numbers['E' - 'A'] = k.depth - 8;
     bool ok = compile(&k, s->target, f->text, &w, s->has);
+    CHECK_MSG(!ok || !lacks || !strstr(k.text.ptr, lacks), "%s: has '%s'", k.name, lacks);
     for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
         compare(&k, &launches[i]);
     release(&k);
@@ -533,7 +567,14 @@ int main(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
             if (sizes[i].forms >> k & 1)
-                check_product(&sizes[i], &forms[k], 2 - (i + k) % 2);
+                check_product(&sizes[i], &forms[k], 2 - (i + k) % 2, NULL);
+    static const size f16_sizes[] = {{"sm_80", "cp.async", 32, 32, 64, ALL, &f16},
+                                     {"sm_90a", "wgmma", 64, 64, 32, ALL, &f16},
+                                     {"sm_90a", "wgmma", 128, 128, 64, ALL, &f16},
+                                     {"sm_90a", "mbarrier.try_wait", 128, 256, 64, ALL, &f16}};
+    for (size_t i = 0; i < sizeof f16_sizes / sizeof *f16_sizes; i++)
+        for (size_t k = 0; k < sizeof by_pointers / sizeof *by_pointers; k++)
+            check_product(&f16_sizes[i], &by_pointers[k], 1 + (uint32_t)k, "ld.global");
     for (size_t i = 0; i < sizeof attention_sizes / sizeof *attention_sizes; i++)
         for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
             check_attention(&attention_sizes[i], &attentions[k]);
