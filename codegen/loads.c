@@ -185,11 +185,26 @@ static bool are_of_indices(cg_func *c, const cg_ptr_op *p)
     return seen && is_of_indices(p->pointers, seen, DEPTH) && (!p->mask || is_of_indices(p->mask, seen, DEPTH));
 }
 
+/* Is every element zero? False where that is not plain. */
+static bool is_zero(const ct_value *v)
+{
+    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        v = v->op->operands[0];
+    if (!v->op || v->op->opcode != OP_constant)
+        return false;
+    const bc_blob *blob = ct_attr_of(v->op, F_constant_value)->blob;
+    for (size_t i = 0; i < blob->len; i++)
+        if (blob->ptr[i])
+            return false;
+    return true;
+}
+
 /* The same for a load through pointers. */
 static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
 {
     cg_ptr_op ptr = cg_ptr_op_of(op);
     const bc_type *tile = op->results[0].type;
+    const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
     uint32_t fast, chunk = cg_chunk_bits(tile);
     if (!cg_is_weak_access(op))
         return "its memory order keeps it in its place";
@@ -198,6 +213,8 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
         return "its pointers and mask are not known to be alike in aligned pieces of 16 bytes";
     if (fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
+    if (padding && !is_zero(padding))
+        return "its padding is not zero";
     if (!are_of_indices(p->c, &ptr))
         return "its pointers or mask are not computed from indices alone";
     const char *why = feed_obstacle(p->c, op, p->body, fast, out);

@@ -222,7 +222,7 @@ void cg_assign_copy(cg_func *c, const ct_op *op)
         return;
     cg_ptr_op p = pointers_of(op);
     cg_want_pointers(c, &p, l);
-    if (padding_of(op))
+    if (padding_of(op) && cg_ring_of(op, op->from->operand_count)->by_threads)
         cg_want(c, padding_of(op), l);
 }
 
@@ -272,7 +272,7 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
                  .base = cg_new(c, CG_B32),
                  .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
                  .places = ring->by_threads ? load->places : cg_stage_layout(&load->stage, &load->layout),
-                 .padding = find_padding(c, op, kind, &load->layout)};
+                 .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
     cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;

@@ -150,7 +150,7 @@ static const form forms[] = {
     "%pc = offset %pb, %o1 : tile<$Mx$Kxptr<$e>>, tile<$Mx$Kxi32> -> tile<$Mx$Kxptr<$e>>\n"                         \
     "%p, %t1 = load_ptr_tko weak %pc, %m2, %pad token = %0 : tile<$Mx$Kxptr<$e>>, tile<$Mx$Kxi1>, $l -> $l, token\n"
 #define BY_POINTERS(row)                                                                                            \
-    "%pad = constant <$e: 2.0> : $l\n%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> " \
+    "%pad = constant <$e: 0.0> : $l\n%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> " \
     "($t) {\n" POINTERS(                                                                                            \
         row) "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n$mcontinue %d : $t\n}\n"
 
