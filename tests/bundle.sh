@@ -93,6 +93,20 @@ says '[L-LOAD-02] app.tvb: there is no kernel nothing among its 2'
 run 1 on 75 app.tvb vadd
 says 'the device is sm_75'
 
+# ---- what `fleet check` says is what is taken ----
+for capability in 80 86 87 89 90 100 120; do
+    for version in 12.8 13.0; do
+        echo '{"schema": "tilevm-fleet/1", "hosts": [{"name": "host", "gpu": "sm_'$capability'", "drivers": "'$version'"}]}' > fleet.json
+        for bundle in app ptx bytecode sm_80; do
+            run 0 "$tilevm" fleet check $bundle.tvb --fleet fleet.json --json
+            why=$(sed -n '/"kernel":.*"vadd_/,/}/s/.*"why":\t"\(.*\)",*$/\1/p' out)
+            run 0 with "FAKECUDA_VERSION=${version%.*}0${version#*.}0" on $capability $bundle.tvb vadd
+            says "vadd: "
+            says ": ${why:?}"
+        done
+    done
+done
+
 # ---- a driver that does not take what suits best ----
 run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=209 on 90 app.tvb vadd
 says '[L-BUNDLE-03]'
