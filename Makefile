@@ -420,6 +420,7 @@ check-loader: all $(LOADER_TESTS) $(OUT)/program $(BUILD)/corpus/unpacked ## the
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)sh tests/doctor.sh $(OUT) $(OUT)/loader-work/doctor
 	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bundle
 
 GPU_LOADER := $(OUT)/gpu_loader
