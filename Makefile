@@ -455,6 +455,10 @@ check-commands: all ## the commands: terminals, colours, links, documents for ma
 check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## device code in programs: every command takes them
 	$(Q)sh tests/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
 
+.PHONY: check-examples
+check-examples: all $(LOADER_TESTS) ## the files for CI, containers and clusters: parsed, their commands run
+	$(Q)sh tests/examples.sh $(OUT) $(OUT)/examples
+
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)
 

@@ -107,6 +107,26 @@ for capability in 80 86 87 89 90 100 120; do
     done
 done
 
+# ---- loading all of it ahead ----
+run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb
+says 'cuda:0, No GPU 0 (sm_90): 2 kernels loaded'
+says 'cuda:1, No GPU 1 (sm_80): 2 kernels loaded'
+run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb --device 1
+silent cuda:0
+run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache clear
+run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache warm bytecode.tvb
+run 0 "$tilevm" cache list
+says '1 entry'
+run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=2 "$tilevm" cache warm bytecode.tvb
+says 'CUDA_ERROR_OUT_OF_MEMORY'
+says '0 kernels loaded, 1 not'
+run 2 with FAKECUDA_DEVICES=none "$tilevm" cache warm app.tvb
+run 2 "$tilevm" cache warm app.tvb --device 7
+says 'there is no device cuda:7'
+run 1 "$tilevm" cache warm nothere.tvb
+run 2 "$tilevm" cache warm
+run 2 "$tilevm" cache list --device 1
+
 # ---- a driver that does not take what suits best ----
 run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=209 on 90 app.tvb vadd
 says '[L-BUNDLE-03]'
