@@ -455,6 +455,10 @@ check-commands: all ## the commands: terminals, colours, links, documents for ma
 check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## device code in programs: every command takes them
 	$(Q)sh tests/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
 
+.PHONY: check-compat
+check-compat: all $(LOADER_TESTS) ## what was promised to programs and files of earlier releases (UPDATE=1: what is new is added to the lists)
+	$(Q)CC="$(CC)" UPDATE="$(UPDATE)" sh tests/compat.sh $(OUT) $(OUT)/compat
+
 .PHONY: check-examples
 check-examples: all $(LOADER_TESTS) ## the files for CI, containers and clusters: parsed, their commands run
 	$(Q)sh tests/examples.sh $(OUT) $(OUT)/examples
