@@ -88,6 +88,9 @@ says 'vadd: cubin sm_90a'
 says 'vadd: cubin sm_80'
 run 0 on 90 --threads app.tvb vadd softmax_row
 says '8 threads: fine'
+run 0 with BUNDLE_DEVICES=2 on 90,80 --threads app.tvb vadd softmax_row
+says '8 threads: fine'
+silent 'objects were left'
 run 1 on 90 app.tvb nothing
 says '[L-LOAD-02] app.tvb: there is no kernel nothing among its 2'
 run 1 on 75 app.tvb vadd
