@@ -36,7 +36,8 @@ const cli_command command_test = {
     "NAME.WHAT" SUITE_ENDING
     " it is NAME.tbc, too. A test passes if every 'expect' of it holds, and nothing is written outside\n"
     "the arrays. Directories are searched. Each test is a process of its own.\n"
-    "Exit codes: 0 all pass, 1 one does not, 2 wrong usage or a folder that cannot be read or has no tests.",
+    "Exit codes: 0 all pass, 1 one does not, 2 one could not be run, wrong usage, or a folder that cannot be read or\n"
+    "has no tests.",
     options,
     run};
 
@@ -50,8 +51,15 @@ typedef struct test_request {
 typedef struct test_told {
     const test_request *request;
     cli_out *out; /* of the text */
-    size_t passed, failed, updated;
+    size_t passed, failed, errors, updated;
 } test_told;
+
+/* What a test that does not pass says. */
+static const char *words_of(const report_file *report)
+{
+    const char *words = report->outcome == REPORT_UNREADABLE ? report_problem(report) : report->output;
+    return words ? words : "out of memory";
+}
 
 static void tell(void *user, const suite_case *one)
 {
@@ -59,15 +67,16 @@ static void tell(void *user, const suite_case *one)
     bool text = told->request->format == FORMAT_TEXT;
     const report_file *report = &one->report;
     told->passed += report->outcome == REPORT_VALID;
-    told->failed += report->outcome != REPORT_VALID;
+    told->failed += report->outcome == REPORT_INVALID;
+    told->errors += report->outcome == REPORT_UNREADABLE;
     told->updated += one->updated;
     if (!text)
         return;
     bc_text line;
     bc_text_init(&line, NULL);
     if (report->outcome != REPORT_VALID)
-        bc_text_printf(&line, "FAIL  %s\n%s%s", report->path, report->output ? report->output : "out of memory",
-                       report->output && strchr(report->output, '\n') ? "" : "\n");
+        bc_text_printf(&line, "%s  %s\n%s\n", report->outcome == REPORT_INVALID ? "FAIL" : "ERR ", report->path,
+                       words_of(report));
     else if (one->updated || !told->request->suite.quiet)
         bc_text_printf(&line, "%s  %s\n", one->updated ? "new " : "ok  ", report->path);
     cli_out_text(told->out, &line, false);
@@ -113,6 +122,8 @@ static bool write_report(const test_told *told, const suite_case *cases, size_t 
         bc_text_init(&text, NULL);
         bc_text_printf(&text, "%zu test%s: %zu passed, %zu failed", count, count == 1 ? "" : "s", told->passed,
                        told->failed);
+        if (told->errors)
+            bc_text_printf(&text, ", %zu could not be run", told->errors);
         bc_text_printf(&text, told->updated ? ", %zu updated\n" : "\n", told->updated);
         bool fine = !text.failed;
         cli_out_text(told->out, &text, false);
@@ -138,7 +149,7 @@ static int run_cases(const test_request *request, suite_case *cases, size_t coun
     }
     if (!cli_out_commit(&out))
         return CLI_ERROR;
-    return told.failed ? CLI_FAILED : CLI_OK;
+    return told.errors ? CLI_ERROR : told.failed ? CLI_FAILED : CLI_OK;
 }
 
 static void ignore(void *user, int severity, const char *text)

@@ -16,25 +16,29 @@ enum { MAX_OUTPUT = 64 << 10 };
 
 /* ---- one test ---- */
 
-char *suite_find_kernel(const char *args_path)
+bool suite_find_kernel(const char *args_path, char **out_kernel)
 {
     size_t len = strlen(args_path) - (sizeof SUITE_ENDING - 1);
     bc_text path;
     struct stat info;
+    *out_kernel = NULL;
     bc_text_init(&path, NULL);
-    while (len) {
+    while (len && !path.failed) {
         for (size_t i = 0; cli_bytecode_ending(i); i++) {
             bc_text_clear(&path);
             bc_text_printf(&path, "%.*s%s", (int)len, args_path, cli_bytecode_ending(i));
-            if (!path.failed && stat(path.ptr, &info) == 0 && S_ISREG(info.st_mode))
-                return path.ptr;
+            if (!path.failed && stat(path.ptr, &info) == 0 && S_ISREG(info.st_mode)) {
+                *out_kernel = path.ptr;
+                return true;
+            }
         }
         while (len && args_path[len - 1] != '.' && args_path[len - 1] != '/')
             len--;
         len = len && args_path[len - 1] == '.' ? len - 1 : 0;
     }
+    bool failed = path.failed;
     bc_text_release(&path);
-    return NULL;
+    return !failed;
 }
 
 /* The exit status of `tilevm run`, what it says appended. */
@@ -51,7 +55,7 @@ static int run_kernel(const char *kernel, const char *args_path, const char *dev
     char *argv[] = {
         self,      (char[]){"run"},     copies[0],           (char[]){"--args"}, copies[1], (char[]){"--device"},
         copies[2], (char[]){"--quiet"}, (char[]){"--color"}, (char[]){"never"},  NULL};
-    int status = -1;
+    int status = CLI_ERROR;
     if (copies[0] && copies[1] && copies[2])
         status = cli_program_run(argv, said);
     else
@@ -82,21 +86,27 @@ static bool update(const suite_case *one, const char *kernel, bc_text *said)
     return status == CLI_OK;
 }
 
-static void tell(suite_case *one, const bc_text *said, const char *otherwise)
+/* A test that could not be run is unreadable, one that did not come to what is expected invalid. */
+static void tell(suite_case *one, int status, const bc_text *said, const char *otherwise)
 {
-    tv_str text = bc_text_get(said);
+    tv_str text = said->failed ? bc_str("out of memory") : bc_text_get(said);
+    status = said->failed ? CLI_ERROR : status;
     if (text.len > MAX_OUTPUT)
         text.len = MAX_OUTPUT;
-    one->report.outcome = REPORT_INVALID;
-    one->report.output = text.len ? strndup(text.ptr, text.len) : strdup(otherwise);
+    if (text.len && text.ptr[text.len - 1] == '\n')
+        text.len--;
+    char *copy = text.len ? strndup(text.ptr, text.len) : strdup(otherwise);
+    one->report.outcome = status == CLI_ERROR ? REPORT_UNREADABLE : REPORT_INVALID;
+    *(status == CLI_ERROR ? &one->report.problem : &one->report.output) = copy;
 }
 
 static void run_case(suite_case *one, const suite_options *options)
 {
     bc_text said;
-    char *kernel = suite_find_kernel(one->args_path);
+    char *kernel;
     bc_text_init(&said, NULL);
-    int status = kernel ? run_kernel(kernel, one->args_path, one->device, &said) : -1;
+    said.failed = !suite_find_kernel(one->args_path, &kernel);
+    int status = kernel ? run_kernel(kernel, one->args_path, one->device, &said) : CLI_ERROR;
     if (status != CLI_OK && kernel && options->update && strcmp(one->device, "cpu") == 0) {
         bc_text why;
         bc_text_init(&why, NULL);
@@ -106,7 +116,7 @@ static void run_case(suite_case *one, const suite_options *options)
         bc_text_release(&why);
     }
     if (status != CLI_OK)
-        tell(one, &said, kernel ? "it says nothing" : "there is no bytecode beside it");
+        tell(one, status, &said, kernel ? "it says nothing" : "there is no bytecode beside it");
     bc_text_release(&said);
     free(kernel);
 }

@@ -29,9 +29,9 @@ bool suite_run(suite_case *cases, size_t count, const suite_options *options,
 
 /* ---- parts ---- */
 
-/* The kernel of NAME.args.json or NAME.WHAT.args.json, NAME.tbc or another ending of bytecode; NULL: there is none, or
-   memory ran out. */
-char *suite_find_kernel(const char *args_path);
+/* The kernel of NAME.args.json or NAME.WHAT.args.json, NAME.tbc or another ending of bytecode, owned (free); NULL:
+   there is none. False: out of memory. */
+bool suite_find_kernel(const char *args_path, char **out_kernel);
 
 /* Makes out the argument file without the expectations that are .npy files, which are saved instead. False: there are
    none, or the file cannot be read (problem has why), or memory ran out. */
