@@ -475,9 +475,9 @@ static void scenario_each_call_fails_on_both(void)
 
 static void *thread_of_devices(void *user)
 {
-    size_t number = *(const size_t *)user, wrong = 0;
-    const ld_driver *cu;
-    CHECK(ld_driver_open(&cu) == 0);
+    size_t number = *(const size_t *)user;
+    const ld_driver *cu = NULL;
+    size_t wrong = ld_driver_open(&cu) != 0;
     for (size_t i = 0; i < 40; i++) {
         wrong += cu->cuCtxPushCurrent(both_contexts[(number + i) % 2]) != 0;
         wrong += use_here(&shared_bytecode[i % 2]) != 0;
