@@ -420,6 +420,7 @@ check-loader: all $(LOADER_TESTS) $(OUT)/program $(BUILD)/corpus/unpacked ## the
 	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)sh tests/doctor.sh $(OUT) $(OUT)/loader-work/doctor
 	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bundle
 
 GPU_LOADER := $(OUT)/gpu_loader
@@ -453,6 +454,14 @@ check-commands: all ## the commands: terminals, colours, links, documents for ma
 .PHONY: check-programs
 check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## device code in programs: every command takes them
 	$(Q)sh tests/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
+
+.PHONY: check-compat
+check-compat: all $(LOADER_TESTS) ## what was promised to programs and files of earlier releases (UPDATE=1: what is new is added to the lists)
+	$(Q)CC="$(CC)" UPDATE="$(UPDATE)" sh tests/compat.sh $(OUT) $(OUT)/compat
+
+.PHONY: check-examples
+check-examples: all $(LOADER_TESTS) ## the files for CI, containers and clusters: parsed, their commands run
+	$(Q)sh tests/examples.sh $(OUT) $(OUT)/examples
 
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)

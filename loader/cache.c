@@ -71,6 +71,7 @@ void ld_cache_init(ld_cache *cache)
     *cache = (ld_cache){.limit = DEFAULT_LIMIT};
     const char *own = secure_getenv("TILEVM_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME");
     const char *home = secure_getenv("HOME"), *size = secure_getenv("TILEVM_CACHE_SIZE");
+    const char *lower = secure_getenv("TILEVM_CACHE_LOWER");
     if (size && size[0] && !ld_cache_parse_size(size, &cache->limit)) {
         cache->problem = "TILEVM_CACHE_SIZE is not a size; write it like 500M or 2G";
         return;
@@ -85,6 +86,8 @@ void ld_cache_init(ld_cache *cache)
         cache->path = join(home, ".cache/tilevm");
     else
         cache->problem = "none of TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
+    if (lower && lower[0])
+        cache->lower = strdup(lower); /* without memory for it, it is not there */
     if (!cache->path && !cache->problem)
         cache->problem = ld_cache_no_memory;
 }
@@ -92,6 +95,7 @@ void ld_cache_init(ld_cache *cache)
 void ld_cache_release(ld_cache *cache)
 {
     free(cache->path);
+    free(cache->lower);
     *cache = (ld_cache){0};
 }
 
@@ -208,7 +212,7 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
     return NULL;
 }
 
-const char *ld_cache_read(int folder, const char *name, bool use, ld_cache_entry *out)
+const char *ld_cache_read(int folder, const char *name, ld_cache_use use, ld_cache_entry *out)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -220,7 +224,7 @@ const char *ld_cache_read(int folder, const char *name, bool use, ld_cache_entry
         problem = strerror(errno);
     else if (!S_ISREG(info.st_mode))
         problem = "it is no regular file";
-    else if (info.st_uid != geteuid())
+    else if (info.st_uid != geteuid() && !(use == LD_CACHE_LOWER && info.st_uid == 0))
         problem = "it belongs to another user";
     else if (info.st_mode & (S_IWGRP | S_IWOTH))
         problem = "others may write to it";
@@ -232,7 +236,7 @@ const char *ld_cache_read(int folder, const char *name, bool use, ld_cache_entry
         problem = "it cannot be read to its end";
     else
         problem = unpack(bytes, (size_t)info.st_size, out);
-    if (!problem && use && time(NULL) - info.st_mtime > USED_STEP_SECONDS)
+    if (!problem && use == LD_CACHE_USE && time(NULL) - info.st_mtime > USED_STEP_SECONDS)
         futimens(fd, NULL); /* best effort: without it the entry only looks older than it is */
     free(bytes);
     close(fd);
@@ -244,40 +248,79 @@ static bool same(tv_str a, tv_str b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry *out)
+/* Says once in a process that the lower layer is not used. */
+static void complain_lower(const ld_cache *cache, const char *why)
 {
-    if (!cache->path) {
-        if (cache->problem)
-            complain(LD_RULE_L_CACHE_02, cache, "is not used", cache->problem);
-        return false;
-    }
-    const char *problem;
-    int root = ld_folder_open(cache->path, false, &problem);
-    if (root < 0) {
-        if (problem)
-            complain(LD_RULE_L_CACHE_02, cache, "is not used", problem);
-        return false;
-    }
-    char id[LD_CACHE_ID];
-    ld_cache_key_id(key, id);
-    ld_cache_name name = ld_cache_name_of(id);
-    int folder = ld_folder_open_sub(root, name.folder, false);
-    close(root);
-    if (folder < 0)
-        return false;
-    problem = ld_cache_read(folder, name.file, true, out);
+    static atomic_bool said;
+    if (!atomic_exchange(&said, true))
+        ld_warn(LD_RULE_L_CACHE_02, "the lower cache %s is not used: %s", cache->lower, why);
+}
+
+/* The entry in the folder of a layer. What is damaged is removed, from the upper one. */
+static bool take_entry(const char *path, int folder, const ld_cache_name *name, bool lower, const ld_cache_key *key,
+                       ld_cache_entry *out)
+{
+    const char *problem = ld_cache_read(folder, name->file, lower ? LD_CACHE_LOWER : LD_CACHE_USE, out);
     if (!problem && (!same(out->head, key->head) || !same(out->bytecode, key->bytecode))) {
         free(out->memory);
         problem = "it holds the answer to another question";
     }
     if (problem && problem[0]) {
-        ld_warn(LD_RULE_L_CACHE_01, "cache entry %s/%s/%s is not used: %s; it is compiled again", cache->path,
-                name.folder, name.file, problem);
-        if (problem != ld_cache_no_memory)
-            unlinkat(folder, name.file, 0);
+        ld_warn(LD_RULE_L_CACHE_01, "cache entry %s/%s/%s is not used: %s; it is compiled again", path, name->folder,
+                name->file, problem);
+        if (problem != ld_cache_no_memory && !lower)
+            unlinkat(folder, name->file, 0);
     }
-    close(folder);
     return !problem;
+}
+
+static bool get_from_upper(const ld_cache *cache, const ld_cache_name *name, const ld_cache_key *key,
+                           ld_cache_entry *out)
+{
+    const char *problem = cache->problem;
+    int root = cache->path ? ld_folder_open(cache->path, false, &problem) : -1;
+    if (root < 0) {
+        if (problem)
+            complain(LD_RULE_L_CACHE_02, cache, "is not used", problem);
+        return false;
+    }
+    int folder = ld_folder_open_sub(root, name->folder, false);
+    close(root);
+    if (folder < 0)
+        return false;
+    bool taken = take_entry(cache->path, folder, name, false, key, out);
+    close(folder);
+    return taken;
+}
+
+static bool get_from_lower(const ld_cache *cache, const ld_cache_name *name, const ld_cache_key *key,
+                           ld_cache_entry *out)
+{
+    const char *problem = NULL;
+    int root = ld_folder_open_lower(cache->lower, &problem);
+    if (root < 0) {
+        complain_lower(cache, problem ? problem : "it is not there");
+        return false;
+    }
+    int folder = ld_folder_open_sub_lower(root, name->folder);
+    if (folder < 0 && errno == EACCES)
+        complain_lower(cache, "a folder in it belongs to another user, or others may write to it");
+    close(root);
+    if (folder < 0)
+        return false;
+    bool taken = take_entry(cache->lower, folder, name, true, key, out);
+    close(folder);
+    return taken;
+}
+
+bool ld_cache_get(const ld_cache *cache, const ld_cache_key *key, ld_cache_entry *out)
+{
+    char id[LD_CACHE_ID];
+    if (!cache->path && !cache->problem) /* switched off */
+        return false;
+    ld_cache_key_id(key, id);
+    ld_cache_name name = ld_cache_name_of(id);
+    return get_from_upper(cache, &name, key, out) || (cache->lower && get_from_lower(cache, &name, key, out));
 }
 
 /* ---- writing ---- */

@@ -14,11 +14,13 @@
 
 typedef struct ld_cache {
     char *path;          /* owned; NULL: no cache */
+    char *lower;         /* a second one that is only read, owned; NULL: none */
     uint64_t limit;      /* bytes that the files may take together */
     const char *problem; /* why there is no path; NULL when it was switched off */
 } ld_cache;
 
-/* Where the cache is, from TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME, and its size from TILEVM_CACHE_SIZE ("2G",
+/* Where the cache is, from TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME, what lies below it (TILEVM_CACHE_LOWER), and its
+   size from TILEVM_CACHE_SIZE ("2G",
    "500M"; 0: no cache). Touches no file. */
 void ld_cache_init(ld_cache *cache);
 void ld_cache_release(ld_cache *cache);

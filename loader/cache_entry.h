@@ -18,8 +18,14 @@ ld_cache_name ld_cache_name_of(const char *id);
 /* What is said of a sound entry that cannot be looked at; compared by address. */
 extern const char ld_cache_no_memory[];
 
-/* Reads an entry of a folder, to use it or just to look. Gives why it cannot be used, or NULL; a file that is not there
+typedef enum ld_cache_use {
+    LD_CACHE_LOOK,
+    LD_CACHE_USE,  /* notes the time */
+    LD_CACHE_LOWER /* may be root's; nothing is noted */
+} ld_cache_use;
+
+/* Reads an entry of a folder. Gives why it cannot be used, or NULL; a file that is not there
    is "". */
-const char *ld_cache_read(int folder, const char *name, bool use, ld_cache_entry *out);
+const char *ld_cache_read(int folder, const char *name, ld_cache_use use, ld_cache_entry *out);
 
 #endif

@@ -129,7 +129,7 @@ static const char *read_listed(int root, const listed *item, ld_cache_entry *out
     int folder = ld_folder_open_sub(root, item->folder, false);
     if (folder < 0)
         return "";
-    const char *problem = ld_cache_read(folder, item->file, false, out);
+    const char *problem = ld_cache_read(folder, item->file, LD_CACHE_LOOK, out);
     close(folder);
     if (problem)
         return problem;

@@ -102,12 +102,13 @@ static int step(walk *w, const char **out_problem)
     return 0;
 }
 
-static const char *problem_of(int folder)
+/* lower: it may be root's. */
+static const char *problem_of(int folder, bool lower)
 {
     struct stat info;
     if (fstat(folder, &info) != 0)
         return strerror(errno);
-    if (info.st_uid != geteuid())
+    if (info.st_uid != geteuid() && !(lower && info.st_uid == 0))
         return "the folder belongs to another user; set TILEVM_CACHE_DIR to one of your own";
     if (info.st_mode & (S_IWGRP | S_IWOTH))
         return "others may write to the folder; take that away with chmod go-w";
@@ -115,16 +116,16 @@ static const char *problem_of(int folder)
 }
 
 /* The folder where a walk ended, to be read. */
-static int open_end(const walk *w, const char **out_problem)
+static int open_end(const walk *w, bool lower, const char **out_problem)
 {
     int fd = openat(w->at, ".", FOLDER);
-    *out_problem = fd < 0 ? strerror(errno) : problem_of(fd);
+    *out_problem = fd < 0 ? strerror(errno) : problem_of(fd, lower);
     if (*out_problem && fd >= 0)
         close(fd);
     return *out_problem ? -1 : fd;
 }
 
-int ld_folder_open(const char *path, bool create, const char **out_problem)
+static int open_folder(const char *path, bool create, bool lower, const char **out_problem)
 {
     walk w = {.at = open(".", FOLDER | O_PATH), .create = create};
     int done = w.at < 0 ? -1 : go_on_with(&w, path), fd = -1;
@@ -132,7 +133,7 @@ int ld_folder_open(const char *path, bool create, const char **out_problem)
     while (done == 0 && *w.rest)
         done = step(&w, out_problem);
     if (done == 0)
-        fd = open_end(&w, out_problem);
+        fd = open_end(&w, lower, out_problem);
     else if (!*out_problem && (errno != ENOENT || create))
         *out_problem = strerror(errno);
     if (w.at >= 0)
@@ -140,13 +141,33 @@ int ld_folder_open(const char *path, bool create, const char **out_problem)
     return fd;
 }
 
+int ld_folder_open(const char *path, bool create, const char **out_problem)
+{
+    return open_folder(path, create, false, out_problem);
+}
+
+int ld_folder_open_lower(const char *path, const char **out_problem)
+{
+    return open_folder(path, false, true, out_problem);
+}
+
+static int open_sub(int parent, const char *name, bool lower)
+{
+    int fd = openat(parent, name, FOLDER);
+    if (fd < 0 || !problem_of(fd, lower))
+        return fd;
+    close(fd);
+    return fail(EACCES);
+}
+
 int ld_folder_open_sub(int parent, const char *name, bool create)
 {
     if (create && mkdirat(parent, name, 0700) != 0 && errno != EEXIST)
         return -1;
-    int fd = openat(parent, name, FOLDER);
-    if (fd < 0 || !problem_of(fd))
-        return fd;
-    close(fd);
-    return fail(EACCES);
+    return open_sub(parent, name, false);
+}
+
+int ld_folder_open_sub_lower(int parent, const char *name)
+{
+    return open_sub(parent, name, true);
 }

@@ -10,7 +10,11 @@
    there. */
 int ld_folder_open(const char *path, bool create, const char **out_problem);
 
+/* The same of a folder that is only read, and may be root's as well. */
+int ld_folder_open_lower(const char *path, const char **out_problem);
+
 /* A folder right below another one, likewise; -1 with errno. */
 int ld_folder_open_sub(int parent, const char *name, bool create);
+int ld_folder_open_sub_lower(int parent, const char *name);
 
 #endif

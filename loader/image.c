@@ -74,17 +74,21 @@ static tvResult no_memory(void)
     return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
 }
 
+tv_compile_options ld_compile_options(const ld_want *want, unsigned ptx_version)
+{
+    return (tv_compile_options){.target = tv_target_for(want->target, !want->portable, ptx_version),
+                                .opt_level = TV_OPT_LEVEL(want->opt_level),
+                                .line_info = want->line_info,
+                                .ptx_version = ptx_version};
+}
+
 /* Bytecode to PTX. */
 static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version, bc_text *ptx)
 {
     findings found = {0};
     bc_text_init(&found.text, NULL);
     tv_sink sink = {.user = &found, .report = take_diag};
-    unsigned version = ld_ptx_version(driver_version);
-    tv_compile_options options = {.target = tv_target_for(want->target, !want->portable, version),
-                                  .opt_level = TV_OPT_LEVEL(want->opt_level),
-                                  .line_info = want->line_info,
-                                  .ptx_version = version};
+    tv_compile_options options = ld_compile_options(want, ld_ptx_version(driver_version));
     tv_module *module = NULL;
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
     ld_rule rule = LD_RULE_L_IMG_01;

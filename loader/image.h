@@ -21,6 +21,9 @@ typedef struct ld_want {
     bool line_info;
 } ld_want;
 
+/* How bytecode is compiled for a device whose driver takes PTX up to that version, as ld_ptx_version gives it. */
+tv_compile_options ld_compile_options(const ld_want *want, unsigned ptx_version);
+
 /* The form in which modules are handed to the driver: PTX, of which its loader makes better code than its linker does;
    a cubin where the driver has no cache of its own for that code, but we have. TILEVM_IMAGE decides otherwise. out_why
    lives forever. */

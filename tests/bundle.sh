@@ -88,10 +88,47 @@ says 'vadd: cubin sm_90a'
 says 'vadd: cubin sm_80'
 run 0 on 90 --threads app.tvb vadd softmax_row
 says '8 threads: fine'
+run 0 with BUNDLE_DEVICES=2 on 90,80 --threads app.tvb vadd softmax_row
+says '8 threads: fine'
+silent 'objects were left'
 run 1 on 90 app.tvb nothing
 says '[L-LOAD-02] app.tvb: there is no kernel nothing among its 2'
 run 1 on 75 app.tvb vadd
 says 'the device is sm_75'
+
+# ---- what `fleet check` says is what is taken ----
+for capability in 80 86 87 89 90 100 120; do
+    for version in 12.8 13.0; do
+        echo '{"schema": "tilevm-fleet/1", "hosts": [{"name": "host", "gpu": "sm_'$capability'", "drivers": "'$version'"}]}' > fleet.json
+        for bundle in app ptx bytecode sm_80; do
+            run 0 "$tilevm" fleet check $bundle.tvb --fleet fleet.json --json
+            why=$(sed -n '/"kernel":.*"vadd_/,/}/s/.*"why":\t"\(.*\)",*$/\1/p' out)
+            run 0 with "FAKECUDA_VERSION=${version%.*}0${version#*.}0" on $capability $bundle.tvb vadd
+            says "vadd: "
+            says ": ${why:?}"
+        done
+    done
+done
+
+# ---- loading all of it ahead ----
+run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb
+says 'cuda:0, No GPU 0 (sm_90): 2 kernels loaded'
+says 'cuda:1, No GPU 1 (sm_80): 2 kernels loaded'
+run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb --device 1
+silent cuda:0
+run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache clear
+run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache warm bytecode.tvb
+run 0 "$tilevm" cache list
+says '1 entry'
+run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=2 "$tilevm" cache warm bytecode.tvb
+says 'CUDA_ERROR_OUT_OF_MEMORY'
+says '0 kernels loaded, 1 not'
+run 2 with FAKECUDA_DEVICES=none "$tilevm" cache warm app.tvb
+run 2 "$tilevm" cache warm app.tvb --device 7
+says 'there is no device cuda:7'
+run 1 "$tilevm" cache warm nothere.tvb
+run 2 "$tilevm" cache warm
+run 2 "$tilevm" cache list --device 1
 
 # ---- a driver that does not take what suits best ----
 run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=209 on 90 app.tvb vadd

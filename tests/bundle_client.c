@@ -7,7 +7,8 @@
      bundle_client --each-call FILE.tvb K    every call of the driver fails in turn
      bundle_client --bench FILE.tvb KERNEL   milliseconds for opening and the first kernel, at best of 20
 
-   Runs on device 0 of the fake driver, all devices one after the other with BUNDLE_DEVICES=N. */
+   Runs on device 0 of the fake driver, all devices one after the other with BUNDLE_DEVICES=N
+   (--threads: in turn). */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -76,26 +77,29 @@ static int use_on(int device, struct tvBundle_st *bundle, char **names, bool alo
 typedef struct job {
     struct tvBundle_st *bundle;
     char **names;
+    int device;
 } job;
 
 static void *work(void *user)
 {
     job *j = user;
-    return (void *)(uintptr_t)use_on(0, j->bundle, j->names, false);
+    return (void *)(uintptr_t)use_on(j->device, j->bundle, j->names, false);
 }
 
-static int use_in_threads(struct tvBundle_st *bundle, char **names)
+static int use_in_threads(struct tvBundle_st *bundle, char **names, int devices)
 {
     pthread_t threads[8];
-    job j = {bundle, names};
+    job jobs[8];
     int status = 0;
-    for (size_t i = 0; i < 8; i++)
-        pthread_create(&threads[i], NULL, work, &j);
-    for (size_t i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++) {
+        jobs[i] = (job){bundle, names, i % devices};
+        pthread_create(&threads[i], NULL, work, &jobs[i]);
+    }
+    for (int i = 0; i < 8; i++) {
         void *result;
         pthread_join(threads[i], &result);
         status |= result != NULL;
-        cu->cuDevicePrimaryCtxRelease(0);
+        cu->cuDevicePrimaryCtxRelease(i % devices);
     }
     printf("8 threads: %s\n", status ? "failed" : "fine");
     return status;
@@ -198,7 +202,7 @@ int main(int argc, char **argv)
         return fail("open", code);
     int devices = count ? atoi(count) : 1, status = 0;
     if (strcmp(how, "--threads") == 0)
-        status = use_in_threads(bundle, rest + 1);
+        status = use_in_threads(bundle, rest + 1, devices);
     else
         for (int device = 0; device < devices; device++)
             status |= use_on(device, bundle, rest + 1, true);

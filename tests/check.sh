@@ -104,6 +104,8 @@ if build build tests corpus; then
     run sizes check-sizes
     run format check-format
     run docs check-docs
+    run examples-files check-examples
+    run compat check-compat
     run hardening check-hardening
     run fixtures check-fixtures
     run unit check-unit

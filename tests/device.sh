@@ -44,6 +44,18 @@ run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
 
+# A suite: each test on both.
+mkdir suite && cp "$kernels/vadd_f32.tbc" suite/vadd.tbc
+echo '{"grid": 4, "args": {"a": "arange(f32,1000)", "b": "ones(f32,1000)", "c": "empty(f32,1000)"}, "expect": {"c": "arange(f32,1000,1)"}}' \
+    > suite/vadd.args.json
+run 0 "$tilevm" test suite
+says 'ok    suite/vadd.args.json on cuda'
+says '2 tests: 2 passed, 0 failed'
+run 1 env FAKECUDA_BREAK=add.rn.f32:1:sub.rn.f32 "$tilevm" test suite
+says 'FAIL  suite/vadd.args.json on cuda'
+says '2 tests: 1 passed, 1 failed'
+run 0 env FAKECUDA_BREAK=add.rn.f32:1:sub.rn.f32 "$tilevm" test suite --device cpu
+
 # PTX or a cubin; also with more shared memory than the driver's linker takes where the target is not named.
 for form in ptx cubin; do
     export TILEVM_IMAGE=$form

@@ -30,7 +30,8 @@
 #include "tests/unit/test.h"
 
 static const fake_control *fake;
-static bc_text said, noted; /* messages of the handler */
+static bc_text said, noted;        /* messages of the handler */
+static bc_text shared_bytecode[4]; /* by threads */
 
 /* ---- memory ---- */
 
@@ -394,6 +395,125 @@ static void scenario_each_call_fails(void)
         CHECK_MSG(seen >= 10, "only %u calls were made", seen);
     }
     CHECK(cu->cuDevicePrimaryCtxRelease(0) == 0);
+}
+
+/* ---- one handle, several devices ---- */
+
+/* A library that belongs to no device, and the contexts of the two that use it. */
+static struct CUlib_st *both_library;
+static struct CUctx_st *both_contexts[2];
+
+/* Its kernel for the device of the current context, launched. */
+static tvResult launch_from_library(void)
+{
+    struct CUkern_st *kernel;
+    struct CUfunc_st *function;
+    tvResult code = tvLibraryGetKernel(&kernel, both_library, "second");
+    if (code == 0)
+        code = tvKernelGetFunction(&function, kernel);
+    return code ? code : tvLaunchKernel(function, 7, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+/* The library's kernel, and a module for that device alone. */
+static tvResult use_here(const bc_text *bytecode)
+{
+    tvResult code = launch_from_library();
+    return code ? code : use_module(bytecode);
+}
+
+static const ld_driver *start_on_both(const bc_text *bytecode)
+{
+    const ld_driver *cu = start();
+    CHECK(cu->cuCtxGetCurrent(&both_contexts[0]) == 0);
+    CHECK(cu->cuDevicePrimaryCtxRetain(&both_contexts[1], 1) == 0);
+    CHECK(tvLibraryLoadData(&both_library, bytecode->ptr, NULL, NULL, 0, NULL, NULL, 0) == 0);
+    return cu;
+}
+
+static void stop_on_both(const ld_driver *cu)
+{
+    CHECK(tvLibraryUnload(both_library) == 0);
+    CHECK(cu->cuDevicePrimaryCtxRelease(1) == 0 && cu->cuDevicePrimaryCtxRelease(0) == 0);
+}
+
+/* Every call that is made for one device fails in turn, while the other one uses the same library: it goes on as if
+   nothing had been, and the first one works again. */
+static void scenario_each_call_fails_on_both(void)
+{
+    bc_text shared = make_bytecode(50);
+    const ld_driver *cu = start_on_both(&shared);
+    size_t kept = fake->live(); /* and what an unload that failed leaves with the driver */
+    for (unsigned device = 0; device < 2; device++) {
+        unsigned seen = 0;
+        for (unsigned n = 1;; n++) {
+            bc_text bytecode = make_bytecode(2000 + 100 * device + n); /* nothing comes from memory */
+            CHECK(cu->cuCtxPushCurrent(both_contexts[device]) == 0);
+            fake->fail_call(n, LD_CUDA_OUT_OF_MEMORY);
+            tvResult code = use_here(&bytecode);
+            const char *failed = fake->failed();
+            fake->fail_call(0, 0);
+            CHECK_MSG(!failed || code == LD_CUDA_OUT_OF_MEMORY || (code == 0 && strcmp(failed, "cuCtxGetCurrent") == 0),
+                      "%s failed on device %u, but the result was %d", failed, device, (int)code);
+            kept += failed && (strcmp(failed, "cuModuleUnload") == 0 || strcmp(failed, "cuLinkDestroy") == 0);
+            CHECK_MSG(fake->live() == kept, "%s failed: %zu objects left", failed ? failed : "nothing",
+                      fake->live() - kept);
+            CHECK(cu->cuCtxPushCurrent(both_contexts[!device]) == 0);
+            CHECK_MSG(use_here(&bytecode) == 0, "%s failed on device %u, and now the other one", failed, device);
+            CHECK(cu->cuCtxPopCurrent(&(struct CUctx_st *){NULL}) == 0);
+            CHECK_MSG(use_here(&bytecode) == 0, "after %s failed, device %u does not work", failed, device);
+            CHECK(cu->cuCtxPopCurrent(&(struct CUctx_st *){NULL}) == 0);
+            bc_text_release(&bytecode);
+            if (!failed)
+                break;
+            seen++;
+        }
+        CHECK_MSG(seen >= 8, "only %u calls were made on device %u", seen, device);
+    }
+    stop_on_both(cu);
+    bc_text_release(&shared);
+}
+
+static void *thread_of_devices(void *user)
+{
+    size_t number = *(const size_t *)user;
+    const ld_driver *cu = NULL;
+    size_t wrong = ld_driver_open(&cu) != 0;
+    for (size_t i = 0; i < 40; i++) {
+        wrong += cu->cuCtxPushCurrent(both_contexts[(number + i) % 2]) != 0;
+        wrong += use_here(&shared_bytecode[i % 2]) != 0;
+        wrong += cu->cuCtxPopCurrent(&(struct CUctx_st *){NULL}) != 0;
+    }
+    return (void *)(uintptr_t)wrong;
+}
+
+/* The same from many threads at a time: what is compiled for a kind of device is compiled once. */
+static void scenario_threads_on_both(void)
+{
+    enum { THREADS = 12 };
+    bc_text shared = make_bytecode(60);
+    pthread_t threads[THREADS];
+    size_t numbers[THREADS];
+    const ld_driver *cu = start_on_both(&shared);
+    unsigned before = fake_compile_count();
+    for (unsigned i = 0; i < 2; i++)
+        shared_bytecode[i] = make_bytecode(61 + i);
+    for (size_t i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&threads[i], NULL, thread_of_devices, &numbers[i]) == 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        void *wrong;
+        CHECK(pthread_join(threads[i], &wrong) == 0);
+        CHECK_MSG(wrong == NULL, "%zu of its uses went wrong", (size_t)(uintptr_t)wrong);
+    }
+    CHECK_MSG(fake_compile_count() - before == 4, "%u compilations of 2 files for 2 devices",
+              fake_compile_count() - before);
+    CHECK(look_at_cache().files == 5 && look_at_cache().damaged == 0); /* those, and the library's */
+    stop_on_both(cu);
+    CHECK_MSG(fake->live() == 0, "%zu objects were left", fake->live());
+    bc_text_release(&shared);
+    for (unsigned i = 0; i < 2; i++)
+        bc_text_release(&shared_bytecode[i]);
 }
 
 /* Every allocation of the loader fails in turn: the load fails with a message, or does without (the cache). */
@@ -1156,7 +1276,6 @@ static void scenario_cache_killed(void)
 
 static struct CUctx_st *shared_context;
 static const ld_driver *shared_driver;
-static bc_text shared_bytecode[4];
 
 static void *thread_of_loads(void *user)
 {
@@ -1215,6 +1334,22 @@ static const struct {
     {"launch-checks", scenario_launch_checks, {NULL}, false, false},
     {"each-call-fails", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0"}, false, false},
     {"each-call-fails-cubin", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0", "TILEVM_IMAGE=cubin"}, false, false},
+    {"each-call-fails-on-both",
+     scenario_each_call_fails_on_both,
+     {"TILEVM_CACHE_SIZE=0", "FAKECUDA_DEVICES=90,80"},
+     false,
+     false},
+    {"each-call-fails-on-both-cubin",
+     scenario_each_call_fails_on_both,
+     {"TILEVM_CACHE_SIZE=0", "FAKECUDA_DEVICES=90,80", "TILEVM_IMAGE=cubin"},
+     false,
+     false},
+    {"threads-on-both", scenario_threads_on_both, {"FAKE_COMPILE_SLOWLY=1", "FAKECUDA_DEVICES=90,80"}, false, false},
+    {"threads-on-both-cubin",
+     scenario_threads_on_both,
+     {"FAKE_COMPILE_SLOWLY=1", "FAKECUDA_DEVICES=90,80", "TILEVM_IMAGE=cubin"},
+     false,
+     false},
     {"no-host-memory", scenario_no_host_memory, {NULL}, false, false},
     {"no-host-memory-cubin", scenario_no_host_memory, {"CUDA_CACHE_DISABLE=1"}, false, false},
     {"no-driver", scenario_no_driver, {NULL}, true, false},

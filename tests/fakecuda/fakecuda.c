@@ -48,6 +48,8 @@ static object *objects;
 static int version, capabilities[8], device_count, lost;
 static int retained;                   /* primary contexts, all devices together */
 static _Thread_local int current = -1; /* device of the current context */
+static _Thread_local int below[64];    /* of those that were current before */
+static _Thread_local unsigned depth;
 static unsigned call_count, fail_at, link_count;
 static int fail_code;
 static const char *failed_name;
@@ -507,6 +509,9 @@ tvResult cuCtxGetDevice(int *device)
 tvResult cuCtxPushCurrent_v2(struct CUctx_st *context)
 {
     ENTER("cuCtxPushCurrent");
+    if (depth < TV_COUNT(below))
+        below[depth] = current;
+    depth++;
     current = (int)((uintptr_t)context - (uintptr_t)contexts) - 1;
     return leave(current < 0 || current >= device_count ? LD_CUDA_INVALID_CONTEXT : 0);
 }
@@ -518,7 +523,8 @@ tvResult cuCtxPopCurrent_v2(struct CUctx_st **context)
         return leave(LD_CUDA_INVALID_CONTEXT);
     if (context)
         *context = (struct CUctx_st *)((uintptr_t)contexts + (uintptr_t)current + 1);
-    current = -1;
+    depth--;
+    current = depth < TV_COUNT(below) ? below[depth] : -1;
     return leave(0);
 }
 

@@ -530,6 +530,50 @@ static unsigned open_files(void)
     return count;
 }
 
+/* A layer below that is only read: what is in it is found, nothing of it is changed, and what others may write to is
+   not taken. */
+static void test_lower(void)
+{
+    const ld_cache_key key = {.head = bc_str("head"), .bytecode = bc_str("code")};
+    ld_cache below = cache_of(LARGEST), cache = cache_of(LARGEST);
+    ld_cache_entry entry;
+    char path[128];
+    struct stat before, after;
+    below.path = (char[]){"below"};
+    put_entry(&below, "head", "code", "records", "image");
+    CHECK(!ld_cache_get(&cache, &key, &entry));
+    cache.lower = (char[]){"below"};
+    check_entry(&cache, "head", "code", "records", "image");
+    CHECK(access("cache", F_OK) != 0 || look(true).files == 0); /* found where it is, not copied */
+    cache.path = NULL;
+    cache.problem = "there is no home";
+    check_entry(&cache, "head", "code", "records", "image");
+    cache.problem = NULL; /* switched off */
+    CHECK(!ld_cache_get(&cache, &key, &entry));
+    cache.path = (char[]){"cache"};
+    path_of(&key, path, sizeof path);
+    char *name = strchr(path, '/') + 1, lower[160];
+    snprintf(lower, sizeof lower, "below/%s", name);
+    CHECK(utimensat(AT_FDCWD, lower, (struct timespec[]){{.tv_sec = 1000}, {.tv_sec = 1000}}, 0) == 0);
+    check_entry(&cache, "head", "code", "records", "image");
+    CHECK(stat(lower, &before) == 0 && before.st_mtime == 1000);
+    if (geteuid() == 0) {
+        CHECK(chown(lower, 12345, 12345) == 0 && !ld_cache_get(&cache, &key, &entry));
+        CHECK(strstr(message, "it belongs to another user") != NULL && stat(lower, &after) == 0);
+        CHECK(chown(lower, 0, 0) == 0 && chown("below", 12345, 12345) == 0 && !ld_cache_get(&cache, &key, &entry));
+        CHECK(chown("below", 0, 0) == 0);
+        check_entry(&cache, "head", "code", "records", "image");
+    }
+    CHECK(chmod(lower, 0666) == 0 && !ld_cache_get(&cache, &key, &entry));
+    CHECK(strstr(message, "others may write to it") != NULL);
+    CHECK(chmod(lower, 0644) == 0 && truncate(lower, 80) == 0 && !ld_cache_get(&cache, &key, &entry));
+    CHECK(strstr(message, "it was cut short") != NULL && stat(lower, &after) == 0); /* it stays */
+    put_entry(&cache, "head", "code", "records", "image");
+    check_entry(&cache, "head", "code", "records", "image"); /* the upper one comes first */
+    clear();
+    CHECK(system("rm -rf below") == 0);
+}
+
 int main(void)
 {
     unsigned files = open_files();
@@ -552,6 +596,7 @@ int main(void)
     test_other_names();
     test_prune_damaged();
     test_limit();
+    test_lower();
     CHECK(open_files() == files);
     close(STDIN_FILENO); /* 0 is a file like others */
     test_entries();

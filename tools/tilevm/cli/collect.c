@@ -37,15 +37,23 @@ static void append(cli_paths *paths, const char *path)
     paths->items[paths->count++] = copy.ptr;
 }
 
-static bool has_bytecode_name(const char *name)
+const char *cli_bytecode_ending(size_t i)
 {
     static const char *const endings[] = {".tbc", ".tileirbc", ".tilebc", ".cutile"};
-    size_t len = strlen(name);
-    for (size_t i = 0; i < TV_COUNT(endings); i++) {
-        size_t n = strlen(endings[i]);
-        if (len > n && strcmp(name + len - n, endings[i]) == 0)
+    return i < TV_COUNT(endings) ? endings[i] : NULL;
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t len = strlen(name), n = strlen(ending);
+    return len > n && strcmp(name + len - n, ending) == 0;
+}
+
+static bool has_bytecode_name(const char *name)
+{
+    for (size_t i = 0; cli_bytecode_ending(i); i++)
+        if (ends_in(name, cli_bytecode_ending(i)))
             return true;
-    }
     return false;
 }
 
@@ -86,6 +94,11 @@ static cli_paths *list_directory(const char *path)
     return names;
 }
 
+static bool counts(const cli_paths *paths, const char *path, const char *name)
+{
+    return paths->ending ? ends_in(name, paths->ending) : has_bytecode_name(name) || has_magic(path);
+}
+
 static void add_directory(cli_paths *paths, const char *path, unsigned depth);
 
 static void add_entry(cli_paths *paths, const char *path, const char *name, unsigned depth)
@@ -98,7 +111,7 @@ static void add_entry(cli_paths *paths, const char *path, const char *name, unsi
         return;
     if (S_ISDIR(info.st_mode) && !link)
         add_directory(paths, path, depth + 1);
-    else if (S_ISREG(info.st_mode) && (has_bytecode_name(name) || has_magic(path)))
+    else if (S_ISREG(info.st_mode) && counts(paths, path, name))
         append(paths, path);
 }
 
@@ -142,7 +155,7 @@ void cli_paths_add(cli_paths *paths, const char *path)
     paths->failed = false;
     add_directory(paths, path, 0);
     if (paths->count == before && !paths->failed) {
-        cli_error("%s: no bytecode files in this directory", path);
+        cli_error("%s: no %s files in this directory", path, paths->ending ? paths->ending : "bytecode");
         paths->failed = true;
     }
     paths->failed |= failed;

@@ -4,31 +4,37 @@
 
 #include "bytecode/rules.h"
 #include "loader/cache.h"
+#include "tools/tilevm/bundle/warm.h"
 #include "tools/tilevm/cli/json.h"
 
-enum { OPT_SIZE = 1, OPT_JSON };
+enum { OPT_SIZE = 1, OPT_JSON, OPT_DEVICE, OPT_KEY };
 
-#define ACTIONS "list|verify|prune|clear|path"
-enum { ACTION_LIST, ACTION_VERIFY, ACTION_PRUNE, ACTION_CLEAR, ACTION_PATH };
+#define ACTIONS "list|verify|prune|clear|path|warm"
+enum { ACTION_LIST, ACTION_VERIFY, ACTION_PRUNE, ACTION_CLEAR, ACTION_PATH, ACTION_WARM };
 
 static const cli_option options[] = {{OPT_SIZE, 's', "size", "N",
                                       "with prune: bytes that may stay, like 500M (default: the cache's limit)"},
-                                     {OPT_JSON, 'J', "json", NULL, "print JSON"},
+                                     {OPT_JSON, 'J', "json", NULL, "print JSON; not with warm"},
+                                     {OPT_DEVICE, 'd', "device", "all|N", "with warm: the devices (default: all)"},
+                                     {OPT_KEY, 'k', "key", "FILE",
+                                      "with warm: the bundle must be signed with the private half of this\npublic key"},
                                      {0}};
 
 static int run(cli_args *args);
 
 const cli_command command_cache = {
     "cache",
-    ACTIONS,
-    "show, check or empty the cache of compiled kernels",
+    ACTIONS " [BUNDLE]",
+    "show, check, fill or empty the cache of compiled kernels",
     "The loader keeps compiled kernels below $TILEVM_CACHE_DIR, else $XDG_CACHE_HOME/tilevm, else\n"
-    "~/.cache/tilevm, and no more than TILEVM_CACHE_SIZE bytes of them (default 1G; 0: none).\n"
+    "~/.cache/tilevm, and no more than TILEVM_CACHE_SIZE bytes of them (default 1G; 0: none). What is not\n"
+    "there is looked for in $TILEVM_CACHE_LOWER, which is only read.\n"
     "  list    each entry: bytes, last use, target, driver, kernels\n"
     "  verify  reads every entry; the exit code is 1 if one is damaged\n"
     "  prune   removes damaged entries, then those not used for longest\n"
     "  clear   removes all entries\n"
-    "  path    prints the folder",
+    "  path    prints the folder\n"
+    "  warm    loads every kernel of a bundle on the devices, so that programs find them compiled",
     options,
     run};
 
@@ -203,28 +209,70 @@ static int act_and_report(cache_report *report, unsigned action, uint64_t limit)
     return report->json && !json_finish(&report->doc, &out) ? cli_error("out of memory") : code;
 }
 
+typedef struct cache_request {
+    const char *action, *bundle, *key;
+    bool json;
+    uint64_t size;
+    int ordinal;    /* -1: all */
+    bool only_warm; /* an option that belongs to warm was given */
+} cache_request;
+
+static bool take_device(cli_args *args, const char *value, cache_request *request)
+{
+    uint64_t ordinal;
+    request->only_warm = true;
+    if (strcmp(value, "all") == 0)
+        return true;
+    if (!cli_number(args, "--device", value, 0, 1023, &ordinal))
+        return false;
+    request->ordinal = (int)ordinal;
+    return true;
+}
+
+static bool take(cli_args *args, int id, const char *value, cache_request *request)
+{
+    switch (id) {
+    case OPT_SIZE:
+        if (ld_cache_parse_size(value, &request->size) && request->size)
+            return true;
+        cli_usage(args, "--size: '%s' is not a size; write it like 500M", value);
+        return false;
+    case OPT_JSON: request->json = true; return true;
+    case OPT_DEVICE: return take_device(args, value, request);
+    case OPT_KEY:
+        request->key = value;
+        request->only_warm = true;
+        return true;
+    case CLI_OPERAND:
+        if (request->action && (request->bundle || strcmp(request->action, "warm") != 0)) {
+            cli_usage(args, "one action at a time; '%s' is the second", value);
+            return false;
+        }
+        *(request->action ? &request->bundle : &request->action) = value;
+        return true;
+    default: return false; /* CLI_STOP */
+    }
+}
+
 static int run(cli_args *args)
 {
-    const char *value, *action = NULL;
-    cache_report report = {0};
-    uint64_t limit = 0;
+    const char *value;
+    cache_request request = {.ordinal = -1};
     unsigned chosen;
-    for (int id; (id = cli_next(args, &value)) != CLI_END;) {
-        if (id == CLI_STOP)
+    for (int id; (id = cli_next(args, &value)) != CLI_END;)
+        if (!take(args, id, value, &request))
             return args->exit_code;
-        if (id == OPT_SIZE && (!ld_cache_parse_size(value, &limit) || !limit))
-            return cli_usage(args, "--size: '%s' is not a size; write it like 500M", value);
-        report.json = report.json || id == OPT_JSON;
-        if (id == CLI_OPERAND && action)
-            return cli_usage(args, "one action at a time; '%s' is the second", value);
-        if (id == CLI_OPERAND)
-            action = value;
-    }
-    if (!action)
+    if (!request.action)
         return cli_usage(args, "what to do? one of " ACTIONS);
-    if (!cli_choice(args, "action", action, ACTIONS, &chosen))
+    if (!cli_choice(args, "action", request.action, ACTIONS, &chosen))
         return args->exit_code;
-    if (limit && chosen != ACTION_PRUNE)
+    if (request.size && chosen != ACTION_PRUNE)
         return cli_usage(args, "--size belongs to prune");
-    return act_and_report(&report, chosen, limit);
+    if (request.only_warm && chosen != ACTION_WARM)
+        return cli_usage(args, "--device and --key belong to warm");
+    if (chosen != ACTION_WARM)
+        return act_and_report(&(cache_report){.json = request.json}, chosen, request.size);
+    if (!request.bundle || request.json)
+        return cli_usage(args, request.json ? "warm has no JSON" : "which bundle?");
+    return bundle_warm(request.bundle, request.key, request.ordinal);
 }

@@ -1,20 +1,14 @@
 /* PTX to cubins. ptxas reads and writes files, which live in a folder of their own as long as it runs. */
 #include "tools/tilevm/compile/assemble.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "loader/jit.h"
-#include "tools/tilevm/cli/cli.h"
-
-extern char **environ;
+#include "tools/tilevm/cli/program.h"
 
 /* ---- finding ptxas ---- */
 
@@ -55,39 +49,6 @@ char *assemble_find_ptxas(void)
 }
 
 /* ---- running it ---- */
-
-/* Runs a program, its output to log; gives its exit status, or -1 with the reason in log. */
-static int run_program(char *const argv[], bc_text *log)
-{
-    int pipes[2];
-    if (pipe2(pipes, O_CLOEXEC) != 0) {
-        bc_text_printf(log, "%s\n", cli_errno());
-        return -1;
-    }
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], 2);
-    pid_t child;
-    int error = posix_spawn(&child, argv[0], &actions, NULL, argv, environ), status = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipes[1]);
-    if (error) {
-        bc_text_printf(log, "%s cannot be run: %s\n", argv[0], strerror(error));
-    } else {
-        char part[4096];
-        for (ssize_t got; (got = read(pipes[0], part, sizeof part)) > 0 || (got < 0 && errno == EINTR);)
-            bc_text_bytes(log, part, got > 0 ? (size_t)got : 0);
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            continue;
-        if (WIFSIGNALED(status))
-            bc_text_printf(log, "%s was ended by signal %d\n", argv[0], WTERMSIG(status));
-        status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    }
-    close(pipes[0]);
-    return status;
-}
 
 static bool write_input(const char *path, tv_str ptx)
 {
@@ -159,7 +120,7 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
         bc_text_puts(log, "   out of memory\n");
     else if (!write_input(input, ptx))
         bc_text_printf(log, "   %s: cannot write: %s\n", input, cli_errno());
-    else if ((status = run_program(argv, &words)) != 0) {
+    else if ((status = cli_program_run(argv, &words)) != 0) {
         explain(bc_text_get(&words), input, ptx, log);
         if (!words.len)
             bc_text_printf(log, "   it says nothing, and its exit code is %d\n", status);

@@ -37,6 +37,28 @@ static void put_attribute(bc_text *out, const char *name, tv_str value)
     bc_text_char(out, '"');
 }
 
+/* What a test case says: all diagnostics as text, or what a program printed. */
+static void put_lines(bc_text *out, tv_str all)
+{
+    for (size_t start = 0; start < all.len;) {
+        const char *end = memchr(all.ptr + start, '\n', all.len - start);
+        size_t len = (end ? (size_t)(end - all.ptr) : all.len) - start;
+        put_xml(out, (tv_str){all.ptr + start, len});
+        bc_text_char(out, '\n');
+        start += len + 1;
+    }
+}
+
+static void put_output(bc_text *out, const report_file *file)
+{
+    bc_text_puts(out, "      <failure");
+    put_attribute(out, "message", (tv_str){file->output, strcspn(file->output, "\n")});
+    put_attribute(out, "type", bc_str("run"));
+    bc_text_char(out, '>');
+    put_lines(out, bc_str(file->output));
+    bc_text_puts(out, "</failure>\n");
+}
+
 /* <failure>: the first error in its attributes, all diagnostics as text inside. */
 static void put_failure(bc_text *out, const report_file *file)
 {
@@ -52,13 +74,7 @@ static void put_failure(bc_text *out, const report_file *file)
     put_attribute(out, "message", first ? first->message : bc_str("invalid"));
     put_attribute(out, "type", bc_str(first ? first->rule : ""));
     bc_text_char(out, '>');
-    for (size_t start = 0; start < all.len;) {
-        const char *end = memchr(all.ptr + start, '\n', all.len - start);
-        size_t len = (end ? (size_t)(end - all.ptr) : all.len) - start;
-        put_xml(out, (tv_str){all.ptr + start, len});
-        bc_text_char(out, '\n');
-        start += len + 1;
-    }
+    put_lines(out, bc_text_get(&all));
     bc_text_puts(out, "</failure>\n");
     out->failed |= all.failed;
     bc_text_release(&all);
@@ -75,6 +91,8 @@ static void put_case(bc_text *out, const report_file *file, const char *command)
         bc_text_puts(out, "      <error");
         put_attribute(out, "message", bc_str(report_problem(file)));
         bc_text_puts(out, " type=\"IO\"/>\n");
+    } else if (file->output) {
+        put_output(out, file);
     } else {
         put_failure(out, file);
     }

@@ -13,6 +13,7 @@ void report_file_release(report_file *file)
 {
     bc_arena_release(&file->arena);
     free(file->problem);
+    free(file->output);
 }
 
 static void copy_diag(bc_arena *arena, const tv_diag *diag, tv_diag *copy)

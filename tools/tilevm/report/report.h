@@ -16,6 +16,7 @@ typedef struct report_file {
     char *problem;  /* why it is unreadable; owned (free); NULL: out of memory */
     size_t size;    /* bytes */
     unsigned minor; /* of its version; 0 when the reader did not get that far */
+    char *output;   /* what a program printed, instead of diags: the first line says it all; owned (free); or NULL */
     bc_arena arena; /* holds the strings of diags */
     tv_diag *diags; /* in the order they were reported */
     size_t count, capacity;

@@ -1,0 +1,140 @@
+#!/bin/sh
+# The files of examples/, .github/ and .pre-commit-hooks.yaml: parsed, and their commands run; ends with
+# `examples: N passed, N failed`.
+#
+#   examples.sh BUILD FOLDER      BUILD has tilevm and fakecuda/libcuda.so.1; FOLDER is made
+set -u
+. "$(dirname "$0")/says.sh"
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "$1" && pwd)
+tests=$top/tests
+rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
+export PATH="$build:$PATH" HOME="$PWD" NO_COLOR=1 GIT_CONFIG_NOSYSTEM=1 TILEVM_PTXAS=none
+unset TILEVM_CACHE_DIR TILEVM_CACHE_LOWER TILEVM_IMAGE TILEVM_BUNDLE_KEY
+yaml() {
+    python3 "$tests/yaml_parts.py" "$@"
+}
+
+# A repository of kernels, one of them not as expected, one that breaks a rule.
+mkdir good bad
+echo 'cuda_tile.module @m { entry @k(%p: tile<ptr<i32>>) {
+  %x = constant <i32: 7> : tile<i32>
+  %t = store_ptr_tko weak %p, %x : tile<ptr<i32>>, tile<i32> -> token
+  return
+} }' > k.tir
+tilevm asm k.tir -o good/k.tbc && cp good/k.tbc bad/k.tbc || exit 2
+head -c 40 good/k.tbc > bad/cut.tbc
+echo '{"grid": 1, "args": ["zeros(i32,1)"], "expect": {"a": "values(i32,[7])"}}' > good/k.args.json
+echo '{"grid": 1, "args": ["zeros(i32,1)"], "expect": {"a": "values(i32,[8])"}}' > bad/k.args.json
+tilevm bundle build good/k.tbc -t sm_80 -e ptx -o app.tvb > /dev/null
+echo '{"schema": "tilevm-fleet/1", "hosts": [{"name": "a", "gpu": "A100", "drivers": "12.4"}]}' > fleet.json
+sed 's/A100/T4/' fleet.json > old.json
+
+# ---- CI ----
+run 0 sh -n "$top/examples/ci/pre-commit"
+if command -v git > /dev/null; then
+    mkdir repository && (cd repository && git init -q . && cp "$top/examples/ci/pre-commit" .git/hooks/pre-commit \
+        && git config user.name n && git config user.email e) || exit 2
+    cp good/* repository
+    run 0 sh -c 'cd repository && git add -A && git commit -qm good'
+    cp bad/* repository
+    run 123 sh -c 'cd repository && git add k.args.json && .git/hooks/pre-commit'
+    says 'FAIL  k.args.json'
+    run 1 sh -c 'cd repository && git reset -q && git add cut.tbc && git commit -qm bad'
+    says 'cut.tbc:0x'
+else
+    echo "examples-git: skipped, git is not installed"
+fi
+if python3 -c 'import yaml' 2> /dev/null; then
+    export FLEET=fleet.json BUNDLE=app.tvb
+    for file in "$top"/.pre-commit-hooks.yaml "$top"/.github/workflows/*.yml $(find "$top/examples" -name '*.y*ml'); do
+        run 0 yaml check "$file"
+    done
+    workflow=$top/.github/workflows/check-kernels.yml
+    for step in verify test fleet; do
+        yaml github "$workflow" $step > $step.sh
+        run 0 env KERNELS=good TESTS=good bash -e $step.sh
+        run 1 env KERNELS=bad TESTS=bad FLEET=old.json bash -e $step.sh
+    done
+    run 0 test -s reports/verify.sarif -a -s reports/test.xml -a -s reports/fleet.sarif
+    yaml gitlab "$top/examples/ci/gitlab.yml" .tilevm > gitlab.sh
+    run 0 env KERNELS=good TESTS=good bash -e gitlab.sh
+    run 1 env KERNELS=bad TESTS= bash -e gitlab.sh
+    run 1 env KERNELS=good TESTS=bad bash -e gitlab.sh
+    run 1 env KERNELS=good TESTS=good FLEET=old.json bash -e gitlab.sh
+    yaml hooks "$top/.pre-commit-hooks.yaml" > hooks
+    while read -r id entry; do
+        case $id in tilevm-verify) file=k.tbc wrong=cut.tbc ;; *) file=k.args.json wrong=k.args.json ;; esac
+        run 0 $entry good/$file
+        run 1 $entry bad/$wrong
+    done < hooks
+else
+    echo "examples-yaml: skipped, python3 has no yaml"
+fi
+# ---- containers and clusters, on the fake driver ----
+export LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_DEVICES=90,80 BUNDLE=app.tvb FLEET=fleet.json
+tilevm bundle build good/k.tbc -e bytecode -o plain.tvb > /dev/null
+for script in "$top"/examples/slurm/*; do
+    run 0 sh -n "$script"
+done
+command -v shellcheck > /dev/null && run 0 shellcheck -s sh "$top"/examples/slurm/* "$top/examples/ci/pre-commit"
+# Slurm: shares of the files, each kernel once, nothing done twice.
+mkdir kernels shared
+for i in 1 2 3 4 5; do
+    sed "s/@k(/@k$i(/" k.tir > k$i.tir && tilevm asm k$i.tir -o kernels/k$i.tbc
+done
+array() {
+    for task in 0 1 2; do
+        SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_TASK_COUNT=3 KERNELS=kernels OUT=shared TARGETS=sm_80,sm_90 \
+            sh "$top/examples/slurm/build.sbatch" || return 1
+    done
+}
+run 0 array
+says 'shared/part-0-of-3.tvb: 2 kernels in 2 modules for 2 targets'
+says 'shared/part-2-of-3.tvb: 1 kernel in 1 module for 2 targets'
+run 0 array
+silent 'kernels'
+touch -d '1 minute' kernels/k2.tbc
+run 0 array
+says 'shared/part-1-of-3.tvb'
+silent 'shared/part-0-of-3.tvb'
+echo broken > shared/broken.tvb
+run 0 env BUNDLES=shared TILEVM_CACHE_DIR="$PWD/node" sh "$top/examples/slurm/prolog.sh"
+says 'cuda:0, No GPU 0 (sm_90): 2 kernels loaded'
+says 'cuda:1, No GPU 1 (sm_80): 2 kernels loaded'
+says '[L-BUNDLE-01]'
+# A layer below that is only read: what the node compiled is not compiled again.
+run 0 env TILEVM_CACHE_DIR="$PWD/layer" TILEVM_IMAGE=cubin tilevm cache warm plain.tvb --device all
+run 0 env TILEVM_CACHE_DIR="$PWD/own" TILEVM_CACHE_LOWER="$PWD/layer" TILEVM_IMAGE=cubin tilevm cache warm plain.tvb
+run 0 test ! -e own
+run 0 env TILEVM_CACHE_DIR="$PWD/own" TILEVM_IMAGE=cubin tilevm cache warm plain.tvb
+run 0 test -d own
+if python3 -c 'import yaml' 2> /dev/null; then
+    mkdir k8s pod
+    for kind in DaemonSet Deployment; do
+        file=$(grep -l "kind: $kind" "$top"/examples/kubernetes/*)
+        yaml kubernetes "$file" $kind | sed -e "s|/opt/app|$PWD|" -e "s|/cache/own|$PWD/pod|" -e "s|=/node-cache|=$PWD/k8s|" > pod.sh
+        run 0 env FAKECUDA_RUN=1 sh -e pod.sh
+        says 'cuda:1, No GPU 1 (sm_80): 1 kernel loaded'
+    done
+fi
+# The commands of the image.
+openssl genpkey -algorithm ed25519 -out private.pem 2> /dev/null && openssl pkey -in private.pem -pubout -out public.pem \
+    && tilevm bundle sign -k private.pem app.tvb
+grep '^RUN tilevm' "$top/examples/container/Dockerfile" | sed -e 's/^RUN //' -e "s|/opt/app|$PWD|g" > image.sh
+run 0 test "$(wc -l < image.sh)" -eq 2
+command -v openssl > /dev/null && run 0 sh -e image.sh
+run 0 env TILEVM_CACHE_DIR="$PWD/image" $(sed -n 's/^CMD \[\(.*\)\]/\1/p' "$top/examples/container/Dockerfile" | tr -d '",' | sed "s|/opt/app|$PWD|")
+unknown=$(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$top/examples/container/Dockerfile" \
+    | grep -v -E '^(#|$|FROM|RUN|COPY|ENV|USER|HEALTHCHECK|CMD) ?')
+run 0 test -z "$unknown"
+# The unit, with programs that are here.
+if command -v systemd-analyze > /dev/null; then
+    sed "s|/usr/local/bin/tilevm|$build/tilevm|" "$top/examples/systemd/tilevm-warm.service" > tilevm-warm.service
+    run 0 systemd-analyze verify "$PWD/tilevm-warm.service"
+else
+    echo "examples-systemd: skipped, systemd-analyze is not installed"
+fi
+
+printf 'examples: %d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,40 @@
+/* Suites of tests: every NAME.args.json with the kernel beside it, run by a process of its own, many at a time. */
+#ifndef TILEVM_TOOLS_SUITE_SUITE_H
+#define TILEVM_TOOLS_SUITE_SUITE_H
+
+#include "tools/tilevm/report/report.h"
+
+#define SUITE_ENDING ".args.json"
+
+typedef struct suite_options {
+    bool cpu, cuda; /* where */
+    bool update;    /* files of expected results that do not hold are written anew */
+    unsigned jobs;  /* 0: one for each processor */
+    bool quiet;     /* no progress */
+} suite_options;
+
+/* A test in a place. */
+typedef struct suite_case {
+    const char *args_path; /* borrowed */
+    const char *device;    /* "cpu" or "cuda" */
+    report_file report;    /* path: what it is called */
+    bool updated;
+    bool done; /* with the lock of who runs it */
+} suite_case;
+
+/* Runs the cases on many threads; calls done for each as soon as it and all before it have ended. False: out of
+   memory. */
+bool suite_run(suite_case *cases, size_t count, const suite_options *options,
+               void (*done)(void *user, const suite_case *one), void *user);
+
+/* ---- parts ---- */
+
+/* The kernel of NAME.args.json or NAME.WHAT.args.json, NAME.tbc or another ending of bytecode, owned (free); NULL:
+   there is none. False: out of memory. */
+bool suite_find_kernel(const char *args_path, char **out_kernel);
+
+/* Makes out the argument file without the expectations that are .npy files, which are saved instead. False: there are
+   none, or the file cannot be read (problem has why), or memory ran out. */
+bool suite_update_text(const char *args_path, bc_text *out, bc_text *problem);
+
+#endif
