@@ -334,6 +334,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     const char *sign = is_unsigned ? "u" : "s";
     cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
     cg_ins(c, "@%v bra %l", out, loop.end_label);
+    cg_order before = cg_order_save(c);
     cg_order_loop(c, body);
     cg_place_label(c, head);
     cg_set_counter(c, body, i);
@@ -349,6 +350,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     if (op->detail)
         cg_ring_end(c);
     cg_order_loop(c, body);
+    cg_order_join(c, before); /* without an iteration, or left before its first barrier */
     set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
 }
 
@@ -361,6 +363,7 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     if (!loop.carried || !loop.results)
         return;
     move_carried(c, ct_operands(op), body->args, loop.carried, op->operand_count);
+    cg_order before = cg_order_save(c);
     cg_order_loop(c, body);
     cg_place_label(c, loop.next_label);
     set_all(c, body->args, body->args, loop.carried, op->operand_count);
@@ -369,6 +372,7 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     c->loop = loop.outer;
     cg_place_label(c, loop.end_label);
     cg_order_loop(c, body);
+    cg_order_join(c, before);
     set_all(c, ct_results(op), ct_results(op), loop.results, op->result_count);
 }
 

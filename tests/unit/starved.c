@@ -30,7 +30,8 @@ static void *take(void *user, size_t size)
     const size_t n = atomic_fetch_add(&h->count, 1) + 1;
     if (h->failing && (n == h->failing || (h->onwards && n > h->failing)))
         return NULL;
-    block *b = malloc(sizeof *b + size);
+    const size_t whole = (sizeof(block) + size + _Alignof(block) - 1) / _Alignof(block) * _Alignof(block);
+    block *b = aligned_alloc(_Alignof(block), whole);
     if (!b)
         return NULL;
     b->size = size;
