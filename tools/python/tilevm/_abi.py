@@ -26,6 +26,7 @@ Diag._fields_ = [
     ("severity", c_int), ("rule", c_char_p), ("message", Str), ("function", Str), ("op", Str), ("op_index", c_uint32),
     ("offset", c_uint64), ("file", Str), ("line", c_uint32), ("column", c_uint32), ("op_text", Str),
     ("caret", c_uint32), ("caret_len", c_uint32), ("help", Str), ("other", POINTER(Diag)),
+    ("inlined_file", Str), ("inlined_line", c_uint32), ("inlined_column", c_uint32),
 ]
 
 Report = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Diag))
@@ -88,6 +89,7 @@ Param._fields_ = [
     ("index_dtype", c_int), ("base_multiple", c_int64), ("groups", POINTER(c_uint32)), ("group_count", c_size_t),
     ("overlaps", c_bool), ("constant", Constant), ("type_name", Str), ("items", POINTER(Param)),
     ("item_count", c_size_t), ("first_slot", c_size_t), ("slot_count", c_size_t),
+    ("constant_data", c_bool),
 ]
 
 SCALAR, ARRAY, LIST, POINTER_PARAM, TUPLE, STRUCT, CONSTANT = range(7)
