@@ -15,6 +15,7 @@ case " ${MAKEFLAGS:-} " in *jobserver*) jobs= ;; esac
 passed=0
 failed=0
 skipped=0
+broken=
 
 # add_up STATUS LOG: the counts of a step to p, f and s. One that fails without a count is one failure.
 add_up() {
@@ -51,6 +52,7 @@ report() {
     printf '%-18s %6d passed %4d failed %2d skipped %5d s\n' "$2" "$p" "$f" "$s" "$seconds"
     sed -n 's/^[^ ].*: skipped, /    skipped: /p' "$log"
     if [ "$f" -ne 0 ]; then
+        broken="$broken $2"
         tail -n 60 "$log" | sed 's/^/    /'
         echo "    (all of it: $log)"
     fi
@@ -159,5 +161,10 @@ make_room 1
 wait
 times > "$logs/times"
 sed -n '2s/\(.*\) \(.*\)/processor time: \1 in programs, \2 in the system/p' "$logs/times"
+# Once more at the end, which is what a build server shows first: which steps, and the last that each said.
+for name in $broken; do
+    echo "failed: $name"
+    tail -n 5 "$logs/$name.log" | cut -c 1-200 | sed 's/^/    /'
+done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -8,7 +8,7 @@ rm -rf "$2" && mkdir -p "$2/sources" || exit 2
 folder=$(cd "$2" && pwd)
 passed=0
 failed=0
-cp -R Makefile include bytecode vm codegen loader tools tests "$folder/sources" || exit 2
+cp -R Makefile include bytecode container vm codegen loader tools tests "$folder/sources" || exit 2
 $MAKE --no-print-directory -C "$folder/sources" CONFIG=release BUILD="$folder/objects" > "$folder/log" 2>&1 \
     || { tail "$folder/log"; echo "reproducible: 0 passed, 1 failed"; exit 1; }
 for file in tilevm tileiras mkbc libtilevm.a libtilevm.so libtilevm_cuda.so; do

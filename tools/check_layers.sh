@@ -21,7 +21,7 @@ check_system() { # check_system FILE HEADER
     return 1
 }
 
-files=$(find include bytecode vm codegen loader tools tests -name '*.[ch]' -o -name '*.def' -o -name '*.inc' 2>/dev/null | LC_ALL=C sort)
+files=$(find include bytecode container vm codegen loader tools tests -name '*.[ch]' -o -name '*.def' -o -name '*.inc' 2>/dev/null | LC_ALL=C sort)
 for file in $files; do
     fine=yes
     for included in $(sed -n 's/^ *# *include *<\([^>]*\)>.*/\1/p' "$file"); do

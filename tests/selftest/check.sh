@@ -7,7 +7,7 @@ passed=0
 failed=0
 # What the runner needs, and no clang.
 rm -rf bin && mkdir bin
-for tool in sh sed awk grep date tail printf mkdir mv rm getconf cat sleep; do
+for tool in sh sed awk grep date tail printf mkdir mv rm getconf cat sleep cut; do
     ln -s "$(command -v $tool)" bin/$tool
 done
 # expect STATUS LAST_LINE: with the make of standard input, which finds in $target what is to be made.
@@ -50,5 +50,11 @@ expect 1 '[1-9][0-9]* passed, 3 failed, 2 skipped' << 'END'
 [ "$target" = check-docs ] && echo "docs: 4 passed, 3 failed" && exit 1
 echo "some: 1 passed, 0 failed"
 END
+if PATH="$PWD/bin" MAKEFLAGS= MAKE="$PWD/fake-make" BUILD="$PWD/build" sh "$runner" 2>&1 | grep -qx 'failed: docs'; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    echo 'FAILED check.sh: does not name the step that failed'
+fi
 echo "make check: $passed passed, $failed failed"
 [ $failed -eq 0 ]
