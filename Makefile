@@ -375,7 +375,7 @@ check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx ## the same, with al
 
 # Another processor's floating-point unit, where its compiler and an emulator are installed. The program needs no
 # libraries but the C library.
-FLOAT_ENV_OBJ := $(patsubst %.c,obj/%.o,$(filter-out loader/%,$(LIB_SRC)) tests/unit/float_env.c)
+FLOAT_ENV_OBJ := $(patsubst %.c,obj/%.o,$(filter-out loader/% container/%,$(LIB_SRC)) tests/unit/float_env.c)
 .PHONY: check-aarch64
 $(OUT)/unit_float_env: $(addprefix $(OUT)/,$(FLOAT_ENV_OBJ))
 	$(Q)$(LINK) $^ -lm -o $@
