@@ -12,6 +12,7 @@
 #include "codegen/mma.h"
 #include "codegen/pass.h"
 #include "codegen/remarks.h"
+#include "codegen/ring.h"
 #include "codegen/spell.h"
 #include "codegen/strips.h"
 #include "codegen/view.h"
@@ -231,6 +232,7 @@ void cg_pass_layouts(cg_func *c)
 
 void cg_pass_lower(cg_func *c)
 {
+    c->ring_bytes = cg_ring_bytes(c);
     load_params(c, c->ir->body);
     cg_block(c, c->ir->body);
     if (c->ring.id) {
@@ -250,7 +252,7 @@ void cg_put_kernel(cg_func *c, bc_text *out)
     bc_text_puts(out, "}\n\n");
 }
 
-static tv_status compile_function(cg_func *c, const cg_watch *watch, bc_text *out)
+static tv_status compile_kernel(cg_func *c, const cg_watch *watch, bc_text *out)
 {
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
     bc_text *const texts[] = {&c->prologue, &c->body, &c->module_text};
@@ -274,34 +276,6 @@ static tv_status compile_function(cg_func *c, const cg_watch *watch, bc_text *ou
     for (int i = 0; i < 3; i++)
         bc_text_release(texts[i]);
     bc_arena_release(&c->arena);
-    return status;
-}
-
-/* Loops are pipelined at all levels but TV_OPT_NONE, unless that leaves too little shared memory for what is in them,
-   which only an attempt shows: a silent one, so that dumps and remarks tell of the code that comes out. start: as an
-   attempt begins. The attempt ends where the passes are to stop, too, so that nothing is said of later ones. */
-static tv_status compile_kernel(const cg_func *start, const cg_watch *watch, bc_text *out, uint8_t *ptx)
-{
-    bool talks = cg_remarks_wanted(start) || watch->dumps || watch->times,
-         is_plain = start->options && start->options->opt_level == TV_OPT_NONE;
-    tv_compile_options options = start->options ? *start->options : (tv_compile_options){0};
-    options.remarks = (tv_remark_sink){0};
-    uint64_t emitted = *start->emitted;
-    size_t length = out->len;
-    cg_func c = *start;
-    c.options = &options;
-    c.plain_loops = is_plain;
-    cg_watch silent = cg_watch_in_silence(watch);
-    tv_status status = compile_function(&c, &silent, out);
-    if (c.is_tight || (talks && status == TV_OK)) {
-        is_plain = is_plain || c.is_tight;
-        *start->emitted = emitted;
-        out->len = length;
-        c = *start;
-        c.plain_loops = is_plain;
-        status = compile_function(&c, watch, out);
-    }
-    *ptx = c.ptx > *ptx ? c.ptx : *ptx;
     return status;
 }
 
@@ -373,7 +347,8 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
                      .text_before = kernels.len,
                      .emitted = &emitted};
         if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
-            status = compile_kernel(&c, &watch, &kernels, &ptx);
+            status = compile_kernel(&c, &watch, &kernels);
+        ptx = c.ptx > ptx ? c.ptx : ptx;
     }
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
         char message[160];

@@ -524,9 +524,7 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     case CG_BY_SHARED: convert_in_shared(c, kind, &p.order, p.in_warps, from, regs, to, out); break;
     case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
-        if (bit == UINT32_MAX && c->in_ring)
-            c->failed = c->is_tight = true;
-        else if (bit == UINT32_MAX)
+        if (bit == UINT32_MAX)
             cg_unsupported(c, c->op, "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
                            (unsigned)(p.how.bytes / 1024), CG_MAX_SCRATCH / 1024);
         else

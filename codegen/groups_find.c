@@ -210,13 +210,15 @@ static uint32_t room_for_rings(const cg_splitting *x)
     }
     uint32_t most = MOST / x->budget->blocks;
     results = results < LEAST ? LEAST : results > most ? most : results; /* on their way to memory */
-    return cg_groups_shared(x) - results;
+    uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
+    least = least > results ? least : results;
+    return least < all ? all - least : 0;
 }
 
 /* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
 static bool choose_slots(const cg_splitting *x)
 {
-    uint32_t room = room_for_rings(x) - (x->count * CG_MOST_SLOTS + CG_MOST_KEPT) * CG_RING_BARRIER_BYTES, used = 0;
+    uint32_t room = room_for_rings(x), used = (x->count * CG_MOST_SLOTS + CG_MOST_KEPT) * CG_RING_BARRIER_BYTES;
     for (uint32_t i = 0; i < x->kept_count; i++)
         used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)

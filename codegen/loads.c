@@ -18,7 +18,6 @@
 enum {
     MOST_SLOTS = 4,
     SHARED_FOR_TWO_BLOCKS = 100 << 10,
-    SHARED_FOR_THE_REST = 16 << 10,
     MOST_VIEWS = 4 /* of a load, one of the other, to the product */
 };
 
@@ -409,6 +408,8 @@ static void take_parts(const candidate *p)
     uint32_t all = cg_static_shared(p->c->target);
     if (!product || 3 * ring->slot_bytes <= all)
         return;
+    uint32_t least = cg_scratch_least(p->c, p->body, ring);
+    all = least < all ? all - least : 0;
     cg_ring_load whole[2] = {ring->loads[0], ring->loads[1]};
     uint32_t k, most = cg_mma_part_bits(p->c, product, &k);
     ring->product = product;
@@ -425,16 +426,15 @@ static void take_parts(const candidate *p)
 /* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
 static bool choose_slots(const candidate *p, bool others, bool is_inner)
 {
-    const cg_func *c = p->c;
+    cg_func *c = p->c;
     cg_ring *ring = p->ring;
-    uint32_t all = cg_static_shared(c->target), rest = all > 48 << 10 ? SHARED_FOR_THE_REST : SHARED_FOR_THE_REST / 2;
-    uint32_t room = c->plain_loops ? 0 : all - (ring->parts && !others ? 0 : rest);
+    uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
     if (is_inner || 2 * ring->slot_bytes > room) {
         cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  is_inner         ? "a loop around it is"
-                  : c->plain_loops ? "loops stay plain here"
-                                   : "too little room",
+                  is_inner                 ? "a loop around it is"
+                  : cg_loops_stay_plain(c) ? "loops stay plain here"
+                                           : "too little room",
                   2 * ring->slot_bytes, room);
         return false;
     }

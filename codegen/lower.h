@@ -174,8 +174,6 @@ typedef struct cg_func {
     uint32_t ring_bytes;            /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
     uint32_t kept_bytes;            /* scratch that is used within such loops: the ring lies behind it */
     bool in_ring;                   /* such a loop is being lowered */
-    bool plain_loops;               /* loops are not pipelined */
-    bool is_tight;                  /* failed because a pipelined loop left too little scratch: plain loops may do */
     uint32_t barriers;              /* that were emitted */
     cg_val ring;                    /* the ring's address, once needed */
     uint8_t ptx;                    /* ISA version that what was emitted needs, as major * 10 + minor */
@@ -216,6 +214,12 @@ static inline void cg_need_ptx(cg_func *c, uint8_t version)
 static inline bool cg_may_use_ptx(const cg_func *c, uint8_t version)
 {
     return !c->options || !c->options->ptx_version || c->options->ptx_version >= version;
+}
+
+/* Is no load to run ahead of its iteration? */
+static inline bool cg_loops_stay_plain(const cg_func *c)
+{
+    return c->options && c->options->opt_level == TV_OPT_NONE;
 }
 
 /* ---- emitting (codegen/ptx.c) ---- */

@@ -91,7 +91,6 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     ring->full = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %u", ring->base, c->ring, ring->offset);
     cg_ins(c, "add.u32 %v, %v, %u", ring->full, c->ring, ring->barriers);
-    c->ring_bytes = c->groups->ring_bytes;
     ring->read = register_of(c, 0);
     ring->write = register_of(c, 0);
     ring->read_phase = register_of(c, 0);

@@ -42,8 +42,6 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
         cg_order_access(c, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
     if (!ring->by_threads || c->order.read.from != c->order.read.to)
         cg_barrier(c); /* an earlier run of the loop may still read the ring */
-    if (ring->slots * ring->slot_bytes > c->ring_bytes)
-        c->ring_bytes = ring->slots * ring->slot_bytes;
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %v", ring->read, c->ring);

@@ -87,14 +87,6 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
     return TV_OK;
 }
 
-cg_watch cg_watch_in_silence(const cg_watch *watch)
-{
-    cg_watch silent = *watch;
-    silent.dumps = 0;
-    silent.times = false;
-    return silent;
-}
-
 /* ---- what is said ---- */
 
 static void put_symbol(const cg_func *c, bc_text *text)

@@ -24,8 +24,6 @@ typedef struct cg_watch {
 /* Understands the options dump_after, stop_after, time_passes and verify_each. TV_USAGE: a name is unknown; the sink
    has which, and what there is. */
 tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_sink sink, cg_watch *out_watch);
-/* The same passes without a word about them. */
-cg_watch cg_watch_in_silence(const cg_watch *watch);
 
 /* Runs the passes until one fails, and prints what is wanted to c->options->dump. */
 void cg_run_passes(cg_func *c, const cg_watch *watch);

@@ -17,8 +17,7 @@ enum {
     MOST_SLOTS = 8,
     ENOUGH_SLOTS = 4,
     MANY_THREADS = 1024, /* of a multiprocessor */
-    FEW_THREADS = 512,
-    SHARED_FOR_THE_REST = 16 << 10
+    FEW_THREADS = 512
 };
 
 typedef struct stream {
@@ -142,14 +141,15 @@ static uint32_t iterations_of(const ct_op *loop)
 }
 
 /* Bytes that a block may take so that blocks with so many threads run beside each other. */
-static uint32_t room_beside(const cg_func *c, uint32_t threads)
+static uint32_t room_beside(const stream *x, uint32_t threads)
 {
-    uint32_t all = cg_static_shared(c->target), rest = all > 48 << 10 ? SHARED_FOR_THE_REST : SHARED_FOR_THE_REST / 2;
+    cg_func *c = x->c;
+    uint32_t most = cg_shared_for_ring(c, x->body, x->ring, cg_shared_for_the_rest(c));
     uint32_t sm = (uint32_t)c->target->shared_kib << 10, own = cg_threads(c),
              beside = threads > own ? threads / own : 1;
     int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy");
     uint32_t room = sm / (blocks > beside ? (uint32_t)blocks : beside);
-    return c->plain_loops ? 0 : room < all - rest ? room : all - rest;
+    return room < most ? room : most;
 }
 
 /* Less than two: the loop stays as it is, as a remark says. */
@@ -157,17 +157,17 @@ static uint32_t choose_slots(const stream *x)
 {
     const cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    uint32_t room = room_beside(c, MANY_THREADS), iterations = iterations_of(x->loop);
+    uint32_t room = room_beside(x, MANY_THREADS), iterations = iterations_of(x->loop);
     if (room / ring->slot_bytes < ENOUGH_SLOTS)
-        room = room_beside(c, FEW_THREADS);
+        room = room_beside(x, FEW_THREADS);
     uint32_t slots = room / ring->slot_bytes;
     slots = slots < MOST_SLOTS ? slots : MOST_SLOTS;
     if (slots < 2 || iterations < 2)
         cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  c->plain_loops   ? "loops stay plain here"
-                  : iterations < 2 ? "there is no second iteration"
-                                   : "too little room",
+                  cg_loops_stay_plain(c) ? "loops stay plain here"
+                  : iterations < 2       ? "there is no second iteration"
+                                         : "too little room",
                   2 * ring->slot_bytes, room);
     return slots < iterations ? slots : iterations;
 }
