@@ -359,7 +359,7 @@ check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without
 	$(Q)$(OUT)/matrix --ptx=sm_120a mma
 
 .PHONY: check-strips
-STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,budget pieces)
+STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,passes/budget values/pieces)
 $(STRIPS_OBJ): $(OUT)/obj/strips/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -DTV_SMALL_STRIPS -MMD -MP -c $< -o $@
@@ -483,8 +483,9 @@ check-sizes: ## files above 600 lines, functions above 60 lines or 25 branches, 
 	$(Q)sh tools/check_sizes.sh tools/sizes.txt bytecode container vm codegen loader tools include
 	$(Q)sh tests/selftest/sizes.sh $(OUT)/selftest/sizes
 
-check-layers: ## who may include whom
-	$(Q)sh tools/folders.sh tools/folders.txt include bytecode container vm codegen loader tools
+check-layers: all ## who may include and use whom, and that no files of codegen/ need each other in a circle
+	$(Q)sh tools/deps.sh --strict codegen $(OUT)/obj > $(OUT)/deps.txt || { grep '^cycle' $(OUT)/deps.txt; exit 1; }
+	$(Q)sh tools/folders.sh --uses $(OUT)/deps.txt tools/folders.txt include bytecode container vm codegen loader tools
 	$(Q)CC="$(CC)" sh tools/check_layers.sh
 	$(Q)sh tests/selftest/folders.sh $(OUT)/selftest/folders
 	$(Q)CC="$(CC)" sh tests/selftest/deps.sh $(OUT)/selftest/deps

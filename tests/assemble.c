@@ -1,4 +1,4 @@
-/* Every kernel of the corpus for every target of codegen/targets.def, through ptxas.
+/* Every kernel of the corpus for every target of codegen/kernel/targets.def, through ptxas.
 
      assemble FOLDER NEEDS [--share N] [--jobs N] [--filter TEXT]
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "codegen/lower.h"
+#include "codegen/kernel/kernel.h"
 #include "tests/cases.h"
 #include "tests/files.h"
 #include "tests/ptxsim/harness.h"

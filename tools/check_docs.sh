@@ -43,7 +43,7 @@ for dtype in $(sed -n 's/^DTYPE([A-Z0-9]*, "\([a-z0-9]*\)".*/\1/p' bytecode/dtyp
     check $? "$guide: no element type $dtype"
 done
 
-for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' codegen/remarks.def); do
+for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' codegen/kernel/remarks.def); do
     grep -q "^| \`$remark\`" docs/codegen.md
     check $? "docs/codegen.md: no remark $remark"
 done

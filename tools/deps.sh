@@ -1,15 +1,17 @@
 #!/bin/sh
 # Which file of a folder needs which, from what is compiled, and which need each other in a circle.
 #
-#   deps.sh FOLDER OBJECTS        for example: deps.sh codegen build/release/obj
+#   deps.sh [--strict] FOLDER OBJECTS        for example: deps.sh codegen build/release/obj
 #
 # A file includes another (.h, .def, .inc), or a C file uses a symbol that another one's object defines: a call, or an entry of a
 # table. Prints a line for each file, `FILE: what it uses | what it includes`, then a line for each circle, `cycle of N: ...`: the
-# strongly connected components with more than one file. Ends with counts.
+# strongly connected components with more than one file. Ends with counts. --strict: a circle is a failure.
 set -eu
+strict=0
+[ "${1-}" != --strict ] || { strict=1; shift; }
 folder=$1
 objects=$2
-[ -d "$folder" ] && [ -d "$objects/$folder" ] || { echo "usage: deps.sh FOLDER OBJECTS" >&2; exit 2; }
+[ -d "$folder" ] && [ -d "$objects/$folder" ] || { echo "usage: deps.sh [--strict] FOLDER OBJECTS" >&2; exit 2; }
 
 includes() {
     find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | LC_ALL=C sort | while read -r file; do
@@ -21,11 +23,12 @@ includes() {
 symbols() {
     find "$objects/$folder" -name '*.o' | LC_ALL=C sort | while read -r object; do
         file=${object#"$objects"/}
+        [ -f "${file%.o}.c" ] || continue # of a file that is gone
         nm -P "$object" | awk -v file="${file%.o}.c" '$2 == "U" { print "uses", file, $1 } $2 ~ /^[TDBRVW]$/ { print "gives", file, $1 }'
     done
 }
 
-{ includes; symbols; } | LC_ALL=C sort | awk '
+{ includes; symbols; } | LC_ALL=C sort | awk -v strict=$strict '
     function edge(kind, from, to) {
         if (from == to || (from, to) in seen || !(from in number) || !(to in number))
             return
@@ -76,4 +79,5 @@ symbols() {
                 cycles++
             }
         printf "deps: %d files, %d uses, %d includes, %d cycles\n", count, edges["use"], edges["include"], cycles
+        exit strict && cycles > 0
     }'

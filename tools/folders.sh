@@ -1,8 +1,13 @@
 #!/bin/sh
 # Do the files include only what the order of the folders lets them, and do no folders include each other in a circle?
 #
-#   folders.sh TABLE FOLDER...      the table: tools/folders.txt. Ends with `folders: N passed, N failed`.
+#   folders.sh [--uses DEPS] TABLE FOLDER...
+#
+# The table: tools/folders.txt. DEPS: what tools/deps.sh printed of folders in it, in which uses, calls above all, are held to the same
+# order. Ends with `folders: N passed, N failed`.
 set -eu
+uses=/dev/null
+[ "$1" != --uses ] || { uses=$2; shift 2; }
 table=$1
 shift
 
@@ -12,6 +17,7 @@ shift
         echo "file $file"
         sed -n 's/^ *# *include *"\([^"]*\)".*/include \1/p' "$file"
     done
+    sed -n 's/^\([^ ]*\.c\): \([^|]*\) |.*/uses \1 \2/p' "$uses"
 } | awk '
     function folder_of(path) {
         sub(/\/[^\/]*$/, "", path)
@@ -59,16 +65,24 @@ shift
             wrong[file] = 1
         }
     }
-    $1 == "include" {
-        to = folder_of($2)
+    # The file of a folder includes or uses what lies in another one.
+    function need(home, how, path,    to) {
+        to = folder_of(path)
         if (to == home)
-            next
+            return
         if (!((row_of(home), row_of(to)) in may)) {
-            fail(file ": may not include \"" $2 "\"")
+            fail(file ": may not " how " \"" path "\"")
             wrong[file] = 1
         }
         edge[home, to] = 1
         rows_seen[home] = rows_seen[to] = 1
+    }
+    $1 == "include" { need(home, "include", $2) }
+    $1 == "uses" {
+        file = $2
+        home = folder_of(file)
+        for (i = 3; i <= NF; i++)
+            need(home, "use", $i)
     }
     END {
         for (pair in edge) {

@@ -319,3 +319,16 @@ ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map)
             return NULL;
     return copy;
 }
+
+const ct_value *ct_ring_of(const ct_op *op)
+{
+    enum { NONE, FIRST, LAST };
+    static const uint8_t ring[] = {
+#define TOP(name, ring, operands, more, results, text) [CT_##name - OP_LIMIT] = ring,
+#include "codegen/tile/ops.def"
+    };
+    uint8_t where = op->opcode >= OP_LIMIT && op->opcode < CT_LIMIT ? ring[op->opcode - OP_LIMIT] : NONE;
+    if (where == NONE || !op->operand_count)
+        return NULL;
+    return op->operands[where == FIRST ? 0 : op->from->operand_count];
+}

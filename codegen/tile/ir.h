@@ -35,8 +35,8 @@ struct ct_value {
     ct_op *op;           /* what makes it; NULL: an argument of `block` */
     ct_block *block;     /* where it is defined */
     ct_use *uses;
-    struct cg_view *view; /* of a view: where its tensor lies (codegen/view.h) */
-    struct cg_fact *fact; /* what is known of it (codegen/facts.h); NULL: nobody has looked */
+    struct cg_view *view; /* of a view: where its tensor lies (codegen/analysis/view.h) */
+    struct cg_fact *fact; /* what is known of it (codegen/facts/facts.h); NULL: nobody has looked */
     uint32_t id;          /* unique in the function, below value_count */
     uint16_t number;      /* which result or argument */
 };
@@ -50,7 +50,7 @@ struct ct_op {
     uint8_t region_count;
     bool in_flight; /* a product whose result is there only after mma_await */
     bool in_place;  /* a product that adds to the registers of its accumulator, which nobody reads any more */
-    bool turned; /* a product that is computed transposed (codegen/op_mma_turned.c), and an ftof that is left to it */
+    bool turned; /* a product that is computed transposed (codegen/ops/mma_turned.c), and an ftof that is left to it */
     bool direct; /* a product of bytes or tf32 that wgmma reads where a ring has them */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
@@ -146,6 +146,13 @@ static inline bool ct_is_loop(const ct_op *op)
 {
     return bc_is_loop(op->opcode);
 }
+/* Is it computed element by element, from operands of its own shape or from the index? */
+static inline bool ct_is_map(const ct_op *op)
+{
+    return bc_op_in(op->opcode, BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST));
+}
+/* The operand that ops.def says to be a ring; NULL: the op has none. */
+const ct_value *ct_ring_of(const ct_op *op);
 /* Its name in texts. */
 const char *ct_op_name(const ct_op *op);
 /* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */

@@ -10,12 +10,6 @@ typedef struct verifier {
     ct_fault *fault;
 } verifier;
 
-bool ct_is_faulty(ct_fault *fault, const ct_op *op, const char *what)
-{
-    *fault = (ct_fault){op, what};
-    return false;
-}
-
 /* ---- values ---- */
 
 static bool define(verifier *x, const ct_value *values, uint32_t count, const ct_op *op, const ct_block *block)
@@ -85,27 +79,19 @@ static bool read_operands(verifier *x, const ct_op *op)
 
 /* ---- ops ---- */
 
-enum { NONE = -1, FIRST = -2, LAST = -3, LOAD = -4, UNREAD = -5 };
+enum { LOAD = -1, UNREAD = -2 };
 
 typedef struct own_op {
-    int ring, operands, more, results;
+    int operands, more, results;
 } own_op;
 
 static const own_op *own_op_of(const ct_op *op)
 {
     static const own_op table[] = {
-#define TOP(name, ring, operands, more, results, text) [CT_##name - OP_LIMIT] = {ring, operands, more, results},
+#define TOP(name, ring, operands, more, results, text) [CT_##name - OP_LIMIT] = {operands, more, results},
 #include "codegen/tile/ops.def"
     };
     return op->opcode < CT_LIMIT ? &table[op->opcode - OP_LIMIT] : NULL;
-}
-
-const ct_value *ct_ring_of(const ct_op *op)
-{
-    const own_op *row = op->opcode >= OP_LIMIT ? own_op_of(op) : NULL;
-    if (!row || row->ring == NONE || !op->operand_count)
-        return NULL;
-    return op->operands[row->ring == FIRST ? 0 : op->from->operand_count];
 }
 
 static bool is_read(const ct_op *op)

@@ -5,9 +5,11 @@
 #include "codegen/tile/verify.h"
 
 /* Notes the fault; false. */
-bool ct_is_faulty(ct_fault *fault, const ct_op *op, const char *what);
-/* The operand that ops.def says to be a ring; NULL: the op has none. */
-const ct_value *ct_ring_of(const ct_op *op);
+static inline bool ct_is_faulty(ct_fault *fault, const ct_op *op, const char *what)
+{
+    *fault = (ct_fault){op, what};
+    return false;
+}
 /* Tiles of rings are awaited before they are read, and so are products in flight; the function is well formed
    otherwise. */
 tv_status ct_verify_async(const ct_func *f, bc_arena *scratch, ct_fault *out_fault);

@@ -5,7 +5,7 @@
 
 static const char *const targets[] = {
 #define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) #name,
-#include "codegen/targets.def"
+#include "codegen/kernel/targets.def"
 };
 
 /* FNV-1a. */

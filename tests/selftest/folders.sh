@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/folders.sh on four folders: what is right, an include upwards, a circle that the table allows, a table out of order.
+# tools/folders.sh on four folders: what is right, an include upwards, a circle that the table allows, a table out of order, a call upwards.
 #
 #   folders.sh SCRATCH
 set -eu
@@ -15,11 +15,12 @@ printf '#include "low/low.h"\n#include "low/rows.inc"\n' > part/a/a.c
 echo '#include "part/b/b.h"' > part/a/a.h
 echo 'int b(void);' > part/b/b.h
 printf '#include "part/a/a.h"\n#include "low/low.h"\n' > top/top.c
+: > uses
 passed=0
 failed=0
 expect() { # expect STATUS TEXT: what it prints
     status=0
-    sh "$folders" table low part top > got || status=$?
+    sh "$folders" --uses uses table low part top > got || status=$?
     if [ $status -eq "$1" ] && [ "$(cat got)" = "$2" ]; then
         passed=$((passed + 1))
     else
@@ -48,5 +49,11 @@ mkdir top/new
 printf 'low:\npart/*: low\ntop: part/*\n' > table
 expect 1 'top/new/new.h: its folder is not in the table
 folders: 6 passed, 1 failed'
+rm -r top/new
+echo 'low/low.c: top/top.c | low/low.h
+top/top.c: low/low.c part/a/a.c |' > uses
+expect 1 'low/low.c: may not use "top/top.c"
+low and top include each other, maybe through others
+folders: 5 passed, 2 failed'
 echo "folders-selftest: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "codegen/spell.h"
+#include "codegen/module/spell.h"
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm.h"

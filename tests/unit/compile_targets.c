@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "codegen/lower.h"
+#include "codegen/kernel/kernel.h"
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm.h"
@@ -73,7 +73,7 @@ static void check_names(void)
 {
     size_t count = 0;
 #define TARGET(...) count++;
-#include "codegen/targets.def"
+#include "codegen/kernel/targets.def"
     CHECK(cg_target_at(count - 1) && !cg_target_at(count));
     CHECK(strcmp(tv_target_exact("sm_80"), "sm_80") == 0);
     CHECK(strcmp(tv_target_exact("sm_90"), "sm_90a") == 0);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/memory.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
 #include "tests/ptxsim/ptxsim.h"
 #include "tests/unit/test.h"
 

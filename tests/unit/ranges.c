@@ -1,10 +1,10 @@
-/* Ranges of integers (codegen/ranges.c) against every pair of values: of i8, for operands that are assumed to lie
+/* Ranges of integers (codegen/facts/ranges.c) against every pair of values: of i8, for operands that are assumed to lie
    between bounds. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "codegen/facts.h"
+#include "codegen/facts/facts.h"
 #include "tests/unit/test.h"
 
 static const int bounds[][2] = {{-128, 127}, {0, 127},   {0, 15}, {15, 20}, {1, 7}, {-5, 3},

@@ -153,7 +153,7 @@ static void check_passes(const tv_module *m)
     bc_text times, ptx;
     unsigned lines = 0, passes = 0;
 #define PASS(name, needs, gives, keeps, summary) passes++;
-#include "codegen/passes.def"
+#include "codegen/passes/passes.def"
     bc_text_init(&times, NULL);
     bc_text_init(&ptx, NULL);
     tv_compile_options options = {.time_passes = true, .verify_each = true, .dump = {&times, bc_text_append}};

@@ -1,7 +1,7 @@
 /* The tile IR: made, changed, copied, pruned, printed; and broken in every way that the verifier knows. */
 #include <string.h>
 
-#include "codegen/pass.h"
+#include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
 #include "codegen/tile/verify.h"
 #include "tests/unit/test.h"

@@ -35,12 +35,12 @@ enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
 #define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
 static const char dump_help[] = "print what passes have found to standard error; LIST: names with commas\n"
                                 "between or all, and @KERNEL for one kernel only"
-#include "codegen/passes.def"
+#include "codegen/passes/passes.def"
     ;
 static const char remarks_help[] = "tell what was made of the ops; LIST: all, or names with commas between:\n"
                                    "passed, missed, analysis"
 #define CATEGORY(name, text) ", " #name
-#include "codegen/remarks.def"
+#include "codegen/kernel/remarks.def"
     ;
 
 static const cli_option options[] = {

@@ -13,7 +13,7 @@ static const struct {
     const char *name, *text;
 } categories[] = {
 #define CATEGORY(name, text) {#name, text},
-#include "codegen/remarks.def"
+#include "codegen/kernel/remarks.def"
 };
 
 static remark_category category_of(const tv_remark *remark)

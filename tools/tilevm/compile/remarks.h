@@ -7,7 +7,7 @@
 
 typedef enum remark_category {
 #define CATEGORY(name, text) REMARK_##name,
-#include "codegen/remarks.def"
+#include "codegen/kernel/remarks.def"
     REMARK_CATEGORY_COUNT
 } remark_category;
 

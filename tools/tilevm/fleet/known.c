@@ -39,7 +39,7 @@ static void add_limits(fleet_capability *out)
         unsigned sm, block_shared_kib, threads;
     } targets[] = {
 #define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) {sm, shared_kib, threads},
-#include "codegen/targets.def"
+#include "codegen/kernel/targets.def"
     };
     for (size_t i = 0; i < TV_COUNT(targets); i++)
         if (targets[i].sm == out->sm) {

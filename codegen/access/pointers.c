@@ -1,0 +1,178 @@
+/* Tiles of pointers; see the header. Elements go to one access where facts say that their pointers follow each
+   other, the first is aligned for all, and the mask takes all or none. */
+#include "codegen/access/pointers.h"
+
+#include <stdio.h>
+
+#include "bytecode/print/print.h"
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/values.h"
+
+/* Rows of the same name in the four ops. */
+#define PTR_OP(name, where, what, single_)                                                                             \
+    (cg_ptr_op)                                                                                                        \
+    {                                                                                                                  \
+        .pointers = ct_operand(op, F_##name##_##where), .value = what, .mask = ct_operand(op, F_##name##_mask),        \
+        .single = single_, .order = ct_attr_u(op, F_##name##_memory_ordering_semantics),                               \
+        .scope = ct_attr_u(op, F_##name##_memory_scope),                                                               \
+        .most_bits = (single_)                                                                                         \
+                             || ct_attr_u(op, F_##name##_memory_ordering_semantics) != BC_MemoryOrderingSemantics_weak \
+                         ? 0                                                                                           \
+                         : CG_MAX_VECTOR_BITS                                                                          \
+    }
+
+cg_ptr_op cg_ptr_op_of(const ct_op *op)
+{
+    switch (op->opcode < OP_LIMIT ? (int)op->opcode : (int)op->from->opcode) { /* copies are like their loads */
+    case OP_load_ptr_tko: return PTR_OP(load_ptr_tko, source, NULL, false);
+    case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, ct_operand(op, F_store_ptr_tko_value), false);
+    case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, ct_operand(op, F_atomic_rmw_tko_arg), true);
+    default: /* atomic_cas_tko */ return PTR_OP(atomic_cas_tko, pointers, ct_operand(op, F_atomic_cas_tko_val), true);
+    }
+}
+
+/* ---- vectors ---- */
+
+/* log2 of the elements that one access along dimension d may have; out_limit, when given: what keeps them from more,
+   NULL for nothing. */
+static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const char **out_limit)
+{
+    const cg_fact *pointers = p->pointers->fact, *mask = p->mask ? p->mask->fact : NULL;
+    int unit = cg_pointee_shift(p->pointers->type), bits = cg_widest_access(c) - unit;
+    const char *limit = NULL;
+    if (!pointers->axes || !p->most_bits || (mask && !mask->axes)) {
+        limit = !pointers->axes       ? "pointers that are not known to follow each other"
+                : mask && !mask->axes ? "a mask of which nothing is known"
+                                      : "elements are reached one by one";
+        bits = 0;
+    } else {
+        cg_axis axis = pointers->axes[d];
+        const struct {
+            int bits;
+            const char *limit;
+        } limits[] = {{axis.run, "pointers that are not known to follow each other"},
+                      {axis.start - unit, "what divides the pointers"},
+                      {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"},
+                      {(int)p->most_bits, "what an instruction takes"}};
+        for (size_t i = 0; i < TV_COUNT(limits); i++)
+            if (limits[i].bits < bits) {
+                bits = limits[i].bits;
+                limit = limits[i].limit;
+            }
+    }
+    if (out_limit)
+        *out_limit = limit;
+    return bits < 0 ? 0 : (uint32_t)bits;
+}
+
+/* The dimension along which accesses are longest; then the one along which pointers run longest, then the last. */
+static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
+{
+    const cg_axis *axes = p->pointers->fact->axes;
+    uint32_t rank = p->pointers->type->rank, best = rank ? rank - 1 : 0;
+    *out_bits = rank ? vector_bits(c, p, best, NULL) : 0;
+    for (uint32_t d = rank; axes && d-- > 0;) {
+        uint32_t bits = vector_bits(c, p, d, NULL);
+        if (bits > *out_bits || (bits == *out_bits && axes[d].run > axes[best].run)) {
+            best = d;
+            *out_bits = bits;
+        }
+    }
+    return best;
+}
+
+uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim)
+{
+    uint32_t bits;
+    *out_dim = fast_dim(c, p, &bits);
+    return bits;
+}
+
+cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    cg_layout wish;
+    uint32_t bits, weight, fast = fast_dim(c, p, &bits);
+    const cg_axis *axes = p->pointers->fact->axes;
+    bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
+    if (c->strip_bits && ordered) /* no copies among threads, which could not be shared strip by strip */
+        return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+    if (p->value && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
+        return cg_layout_drop_copies(&wish, NULL);
+    if (s.rank && (!axes || !axes[fast].run)
+        && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))
+        return cg_layout_drop_copies(&wish, NULL);
+    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+}
+
+void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
+{
+    cg_want(c, p->pointers, l);
+    if (p->value)
+        cg_want(c, p->value, l);
+    if (p->mask)
+        cg_want(c, p->mask, l);
+}
+
+void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg_layout *l)
+{
+    if (!cg_remarks_wanted(c))
+        return;
+    cg_shape s = cg_shape_of(p->pointers->type);
+    const char *limit = "a single element";
+    uint32_t bits, fast = fast_dim(c, p, &bits), most = bits,
+                   bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    uint32_t half = cg_pointee_shift(p->pointers->type) < 0;
+    uint8_t reg_bit[8];
+    if (s.rank) {
+        bits = vector_bits(c, p, fast, &limit);
+        bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
+    }
+    if (bits < most)
+        limit = "what a thread has of the tile";
+    bc_text type;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_print_type(&type, p->pointers->type, false);
+    cg_layout own = cg_layout_drop_copies(l, NULL);
+    char words[96] = "";
+    if (limit)
+        snprintf(words, sizeof words, "; limited by {Limit=%s}", limit);
+    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << bits >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread, {Mask=%s}%s", bc_text_words(&type),
+              cg_layout_regs(&own) >> bits, bytes << bits >> half, p->mask ? "masked" : "not masked", words);
+    bc_text_release(&type);
+}
+
+void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    uint32_t bits, fast = fast_dim(c, p, &bits), members = 0;
+    uint8_t reg_bit[8];
+    if (bits)
+        bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
+    if (!bits && cg_pointee_shift(p->pointers->type) < 0)
+        cg_unsupported(c, c->op,
+                       "elements of half a byte are reached in pairs: two neighbours along a dimension must have "
+                       "pointers that are known to follow each other, the first to a whole byte");
+    for (uint32_t k = 0; k < bits; k++)
+        members |= (uint32_t)1 << reg_bit[k];
+    const cg_val *addresses = cg_get(c, p->pointers, l), *mask = p->mask ? cg_get(c, p->mask, l) : NULL;
+    cg_val owner = owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    for (uint32_t r = 0; addresses && r < cg_layout_regs(l) && !c->failed; r++) {
+        if (r & members)
+            continue;
+        cg_pointer_part part = {.count = (uint32_t)1 << bits};
+        for (uint32_t i = 0; i < part.count; i++)
+            part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
+        part.access = (cg_access){.kind = (bc_kind)p->pointers->type->elem->elem->kind,
+                                  .space = "global",
+                                  .packed = true,
+                                  .order = cg_order_suffix(p->order, p->scope),
+                                  .address = cg_reg(c, addresses[r]),
+                                  .predicate = mask ? cg_and(c, mask[r], owner) : owner};
+        found(c, user, &part);
+    }
+}

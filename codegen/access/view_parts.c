@@ -1,0 +1,514 @@
+/* Reaching tiles through views. The address of an element splits into a part that is the same in all threads, the
+   thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are compared in 32
+   bits against how much of the tensor lies behind the tile's start. The start is computed in 32 bits where its range
+   allows, else in 64. Source: memory reference, section 2. */
+#include "codegen/access/view_parts.h"
+
+#include <string.h>
+
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/values.h"
+
+typedef struct cached {
+    struct cached *next;
+    uint32_t dim, delta;
+    cg_val value;
+} cached;
+
+typedef struct walk {
+    cg_func *c;
+    const cg_view_op *op;
+    const cg_view *tensor;
+    const cg_layout *l;
+    cg_shape shape;
+    uint32_t bytes;              /* of an element; 0: half a byte */
+    uint32_t fast;               /* the dimension that is contiguous in memory */
+    cg_val base;                 /* address of the element of register 0 */
+    cg_val thread[CG_VIEW_DIMS]; /* the thread's coordinate in the tile, 32 bits */
+    cg_val limit[CG_VIEW_DIMS];  /* coordinates below it are inside; a known UINT32_MAX: all are */
+    bool mixed[CG_VIEW_DIMS];    /* registers and threads share bits of this dimension */
+    uint32_t unit[CG_VIEW_DIMS]; /* op->in_turn: the least of what registers add to the coordinate; 0: not so */
+    cg_val room[CG_VIEW_DIMS];   /* and how far it may go from the thread's */
+    cached *steps, *insides, *sums;
+} walk;
+
+static cg_val *cache(walk *w, cached **list, uint32_t dim, uint32_t delta)
+{
+    for (cached *k = *list; k; k = k->next)
+        if (k->dim == dim && k->delta == delta)
+            return &k->value;
+    cached *k = bc_new(&w->c->arena, cached, 1);
+    if (!k) {
+        static cg_val nowhere;
+        cg_no_memory(w->c);
+        nowhere = cg_const(CG_B64, 0);
+        return &nowhere;
+    }
+    *k = (cached){.next = *list, .dim = dim, .delta = delta};
+    *list = k;
+    return &k->value;
+}
+
+static cg_val mul64(cg_func *c, cg_val a, cg_val b)
+{
+    if (a.known && b.known)
+        return cg_const(CG_B64, a.bits * b.bits);
+    if ((a.known && a.bits == 1) || (b.known && b.bits == 0))
+        return b;
+    if ((b.known && b.bits == 1) || (a.known && a.bits == 0))
+        return a;
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "mul.lo.s64 %v, %v, %v", r, a.id ? a : b, a.id ? b : a);
+    return r;
+}
+
+/* Both of 32 or both of 64 bits. */
+static cg_val add(cg_func *c, cg_val a, cg_val b)
+{
+    cg_class cls = (cg_class)a.cls;
+    if (a.known && b.known)
+        return cg_const(cls, cls == CG_B32 ? (uint32_t)(a.bits + b.bits) : a.bits + b.bits);
+    if (a.known && a.bits == 0)
+        return b;
+    if (b.known && b.bits == 0)
+        return a;
+    cg_val r = cg_new(c, cls);
+    cg_ins(c, "add.s%u %v, %v, %v", cg_class_bits(cls), r, a.id ? a : b, a.id ? b : a);
+    return r;
+}
+
+static cg_val widen(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B64, (uint32_t)x.bits);
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "cvt.u64.u32 %v, %v", r, x);
+    return r;
+}
+
+static bool is_sparse(const walk *w, uint32_t t)
+{
+    const bc_type *type = w->op->view->type;
+    return type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t;
+}
+
+/* First coordinate of the tile along tile dimension t: 64 bits. */
+static cg_val tile_start(walk *w, uint32_t t)
+{
+    const ct_value *index = w->op->index[t];
+    cg_val i = cg_to_b64(w->c, bc_elem_kind(index->type), false, cg_scalar(w->c, index));
+    return mul64(w->c, i, cg_const(CG_B64, (uint64_t)cg_view_step(w->op->view->type, t)));
+}
+
+/* The low half. */
+static cg_val narrow(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B32, (uint32_t)x.bits);
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.u32.u64 %v, %v", r, x);
+    return r;
+}
+
+/* The same in 32 bits, where start_range knows that it fits. */
+static cg_val narrow_start(walk *w, uint32_t t)
+{
+    cg_func *c = w->c;
+    const ct_value *index = w->op->index[t];
+    bc_kind kind = bc_elem_kind(index->type);
+    cg_val i = cg_scalar(c, index);
+    i = kind == BC_I64 ? narrow(c, i) : cg_to_b32(c, kind, false, i);
+    uint32_t step = (uint32_t)cg_view_step(w->op->view->type, t);
+    if (i.known)
+        return cg_const(CG_B32, (uint32_t)i.bits * step);
+    if (step == 1)
+        return i;
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", r, i, step);
+    return r;
+}
+
+/* How many coordinates from start on are inside, cut to 32 bits; all of them where start is outside: none. */
+static cg_val room(walk *w, cg_val extent, cg_val start)
+{
+    cg_func *c = w->c;
+    if (extent.known && start.known) {
+        uint64_t n = extent.bits > start.bits ? extent.bits - start.bits : 0;
+        return cg_const(CG_B32, n < INT32_MAX ? n : INT32_MAX);
+    }
+    cg_val difference = cg_new(c, CG_B64), cut = cg_new(c, CG_B64), behind = cg_new(c, CG_PRED),
+           some = cg_new(c, CG_B64);
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "sub.s64 %v, %v, %v", difference, cg_reg(c, extent), start);
+    cg_ins(c, "min.u64 %v, %v, 0x7fffffff", cut, difference);
+    cg_ins(c, "setp.lt.u64 %v, %v, %v", behind, cg_reg(c, start), extent);
+    cg_ins(c, "selp.b64 %v, %v, 0, %v", some, cut, behind);
+    cg_ins(c, "cvt.u32.u64 %v, %v", r, some);
+    return r;
+}
+
+/* The same of numbers of 32 bits. */
+static cg_val narrow_room(walk *w, cg_val extent, cg_val start)
+{
+    cg_func *c = w->c;
+    cg_val size = narrow(c, extent);
+    if (size.known && start.known)
+        return cg_const(CG_B32, size.bits > start.bits ? size.bits - start.bits : 0);
+    if (start.known && start.bits == 0)
+        return size;
+    cg_val least = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
+    cg_ins(c, "max.u32 %v, %v, %v", least, size.id ? size : start, size.id ? start : size);
+    cg_ins(c, "sub.u32 %v, %v, %v", r, least, start);
+    return r;
+}
+
+static cg_val halved(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B64, x.bits >> 1);
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "shr.u64 %v, %v, 1", r, x);
+    return r;
+}
+
+/* Bytes that `count` elements along tile dimension t take. Halves of bytes come in pairs: counts along the fast
+   dimension and the strides of the others are even. */
+static cg_val bytes_of(walk *w, uint32_t t, cg_val count)
+{
+    cg_val stride = w->tensor->stride[cg_view_dim(w->op->view->type, t)];
+    if (w->bytes)
+        return mul64(w->c, count, mul64(w->c, stride, cg_const(CG_B64, w->bytes)));
+    return t == w->fast ? halved(w->c, count) : mul64(w->c, count, halved(w->c, stride));
+}
+
+/* The difference of limit and thread, so that each register is compared by itself. */
+static void begin_room(walk *w, uint32_t t)
+{
+    cg_func *c = w->c;
+    w->room[t] = cg_const(CG_B32, 0);
+    if (w->limit[t].known || w->thread[t].known)
+        return;
+    cg_val least = cg_new(c, CG_B32);
+    w->room[t] = cg_new(c, CG_B32);
+    cg_ins(c, "max.u32 %v, %v, %v", least, w->limit[t], w->thread[t]);
+    cg_ins(c, "sub.u32 %v, %v, %v", w->room[t], least, w->thread[t]);
+}
+
+static void begin_dim(walk *w, uint32_t t)
+{
+    cg_func *c = w->c;
+    uint32_t d = cg_view_dim(w->op->view->type, t), mask = cg_dim_mask(&w->shape, t), threads = 0, regs = 0;
+    w->thread[t] = cg_thread_index(c, w->l, mask, w->shape.shift[t]);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        threads |= w->l->lane[i];
+    for (uint32_t i = 0; i < c->warp_bits; i++)
+        threads |= w->l->warp[i];
+    for (uint32_t i = 0; i < w->l->reg_bits; i++)
+        regs |= w->l->reg[i];
+    w->mixed[t] = (threads & regs & mask) != 0;
+    regs = (regs & mask) >> w->shape.shift[t];
+    w->unit[t] = w->op->in_turn && !w->mixed[t] && !is_sparse(w, t) ? regs & (~regs + 1) : 0;
+    w->limit[t] = cg_const(CG_B32, UINT32_MAX);
+    if (is_sparse(w, t))
+        return;
+    cg_range start, extent;
+    bool leaves = cg_view_may_leave(w->op, t);
+    cg_val first = cg_const(CG_B64, 0);
+    if (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &extent))) {
+        first = narrow_start(w, t);
+        if (leaves)
+            w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
+        if (!w->op->cursor)
+            first = widen(c, w->mixed[t] ? first : add(c, first, w->thread[t]));
+    } else {
+        cg_val wide = tile_start(w, t);
+        if (leaves)
+            w->limit[t] = room(w, w->tensor->extent[d], wide);
+        if (!w->op->cursor)
+            first = w->mixed[t] ? wide : add(c, wide, widen(c, w->thread[t]));
+    }
+    if (!w->op->cursor)
+        w->base = add(c, w->base, bytes_of(w, t, first));
+    if (w->unit[t])
+        begin_room(w, t);
+}
+
+/* Coordinate within the tile of a register along t: 32 bits. */
+static cg_val coordinate(walk *w, uint32_t t, uint32_t delta)
+{
+    cg_func *c = w->c;
+    if (w->thread[t].known)
+        return cg_const(CG_B32, w->thread[t].bits ^ delta);
+    if (!delta)
+        return w->thread[t];
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "xor.b32 %v, %v, %u", r, w->thread[t], delta);
+    return r;
+}
+
+static cg_val *sparse_registers(const walk *w)
+{
+    cg_layout l = cg_view_sparse_layout(w->op, w->l);
+    return cg_get(w->c, w->op->index[w->op->view->type->sparse_dim], &l);
+}
+
+/* The sparse index of a register, 64 bits: one of the index tile's registers. */
+static cg_val sparse_index(walk *w, uint32_t t, uint32_t r)
+{
+    const ct_value *index = w->op->index[t];
+    cg_val *regs = sparse_registers(w);
+    /* Registers of the index tile: the register bits that move along t. */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->l->reg_bits; i++)
+        if (w->l->reg[i] & cg_dim_mask(&w->shape, t))
+            kept |= (uint32_t)1 << i;
+    return regs ? cg_to_b64(w->c, bc_elem_kind(index->type), false, regs[cg_gather_bits(r, kept)])
+                : cg_const(CG_B64, 0);
+}
+
+/* Bytes that delta along t adds to the address. */
+static cg_val step(walk *w, uint32_t t, uint32_t delta, uint32_t r)
+{
+    if (is_sparse(w, t))
+        return bytes_of(w, t, sparse_index(w, t, r));
+    return bytes_of(w, t, w->mixed[t] ? widen(w->c, coordinate(w, t, delta)) : cg_const(CG_B64, delta));
+}
+
+static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
+{
+    cg_func *c = w->c;
+    cg_val *known = cache(w, &w->insides, t, delta);
+    if (known->id || known->known)
+        return *known;
+    cg_val p;
+    if (is_sparse(w, t)) {
+        cg_val extent = w->tensor->extent[cg_view_dim(w->op->view->type, t)];
+        p = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.lt.u64 %v, %v, %v", p, cg_reg(c, sparse_index(w, t, r)), extent);
+    } else if (w->unit[t] && w->room[t].id) {
+        p = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.gt.u32 %v, %v, %u", p, w->room[t], delta);
+    } else {
+        cg_val at = coordinate(w, t, delta);
+        if (at.known && w->limit[t].known) {
+            p = cg_const(CG_PRED, at.bits < w->limit[t].bits);
+        } else if (w->limit[t].known && w->limit[t].bits >= (uint64_t)1 << w->shape.bits[t]) {
+            p = cg_const(CG_PRED, 1);
+        } else {
+            p = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.lt.u32 %v, %v, %v", p, cg_reg(c, at), w->limit[t]);
+        }
+    }
+    *known = p;
+    return p;
+}
+
+static const cg_val *step_bytes(walk *w, uint32_t t, uint32_t key, uint32_t delta, uint32_t r)
+{
+    if (w->op->cursor && w->unit[t])
+        return &w->op->cursor->unit[t];
+    cg_val *bytes = cache(w, &w->steps, t, key);
+    if (!bytes->id && !bytes->known)
+        *bytes = step(w, t, delta, r);
+    return bytes;
+}
+
+static cg_val sum_of(walk *w, cg_val address, uint32_t key, cg_val bytes)
+{
+    cg_val *sum = cache(w, &w->sums, address.id, key);
+    if (!sum->id)
+        *sum = add(w->c, address, bytes);
+    return *sum;
+}
+
+/* The address delta along t behind another one: by as many steps of the unit, of which the earlier ones are there. */
+static cg_val address_in_turn(walk *w, uint32_t t, cg_val address, uint32_t delta)
+{
+    uint32_t unit = w->unit[t];
+    cg_val bytes = *step_bytes(w, t, unit, unit, 0);
+    for (uint32_t at = unit; at <= delta; at += unit) {
+        cg_val *sum = cache(w, &w->sums, address.id, t << 24 | at);
+        if (!sum->id)
+            *sum = add(w->c, at == unit ? address : *cache(w, &w->sums, address.id, t << 24 | (at - unit)), bytes);
+        if (at == delta)
+            return *sum;
+    }
+    return address;
+}
+
+static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
+{
+    cg_func *c = w->c;
+    uint32_t element = cg_layout_reg(w->l, r);
+    part->address = w->base;
+    part->offset = 0;
+    part->inside = cg_const(CG_PRED, 1);
+    for (uint32_t t = 0; t < w->shape.rank; t++) {
+        uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t];
+        uint32_t key = is_sparse(w, t) ? element & cg_dim_mask(&w->shape, t) : delta;
+        if (delta || is_sparse(w, t) || w->mixed[t]) {
+            const cg_val *bytes = step_bytes(w, t, w->unit[t] ? w->unit[t] : key, w->unit[t] ? w->unit[t] : delta, r);
+            if (!bytes->known)
+                part->address = w->unit[t] ? address_in_turn(w, t, part->address, delta)
+                                           : sum_of(w, part->address, bytes->id, *bytes);
+            else
+                part->offset += (int64_t)(w->unit[t] ? bytes->bits * (delta / w->unit[t]) : bytes->bits);
+        }
+        part->inside = cg_and(c, part->inside, inside_of(w, t, key, r));
+    }
+    if (part->offset > INT32_MAX || part->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
+        part->address = add(c, part->address, cg_const(CG_B64, (uint64_t)part->offset));
+        part->offset = 0;
+    }
+    part->address = cg_reg(c, part->address);
+}
+
+/* Every vector of 2^bits elements. */
+static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
+{
+    cg_func *c = w->c;
+    const cg_layout *l = w->l;
+    uint32_t mask = 0, copies = 0;
+    uint8_t reg_bit[8];
+    cg_layout_vector(l, w->shape.shift[w->fast], bits, reg_bit);
+    w->steps = w->insides = w->sums = NULL;
+    for (uint32_t k = 0; k < bits; k++)
+        mask |= (uint32_t)1 << reg_bit[k];
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        copies |= l->reg[i] ? 0 : (uint32_t)1 << i;
+    cg_val owner = w->op->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
+        if ((r & mask) || (w->op->owned && (r & copies)))
+            continue;
+        cg_tile_part part = {.count = (uint32_t)1 << bits};
+        for (uint32_t i = 0; i < part.count; i++)
+            part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
+        fill_part(w, r, &part);
+        part.inside = cg_and(c, part.inside, owner);
+        found(c, user, &part);
+    }
+}
+
+/* Does the whole tile lie inside the tensor, sparse indices apart? The same in all threads. */
+static cg_val is_whole(walk *w)
+{
+    cg_func *c = w->c;
+    cg_val whole = cg_const(CG_PRED, 1);
+    for (uint32_t t = 0; t < w->shape.rank; t++) {
+        uint32_t size = (uint32_t)1 << w->shape.bits[t];
+        cg_val fits = cg_const(CG_PRED, w->limit[t].bits >= size);
+        if (!w->limit[t].known) {
+            fits = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.ge.u32 %v, %v, %u", fits, w->limit[t], size);
+        }
+        whole = cg_and(c, whole, fits);
+    }
+    return whole;
+}
+
+/* What a load has found in one of two branches goes to the registers that both write. */
+static void settle(cg_func *c, const cg_layout *l, cg_val *regs, cg_val *both)
+{
+    for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++) {
+        if (!both[r].id)
+            both[r] = cg_new(c, (cg_class)regs[r].cls);
+        if (regs[r].cls == CG_PRED)
+            cg_ins(c, "mov.pred %v, %v", both[r], cg_reg(c, regs[r]));
+        else
+            cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)regs[r].cls), both[r], regs[r]);
+    }
+}
+
+/* A tile inside the tensor by long vectors, one at its end by those that never straddle it. */
+static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, cg_val *regs, void *user,
+                     cg_part_fn *found)
+{
+    cg_func *c = w->c;
+    uint32_t edge = cg_label(c), end = cg_label(c);
+    cg_val *both = cg_vals(c, cg_layout_regs(w->l)), limit[CG_VIEW_DIMS];
+    if (!both)
+        return;
+    memcpy(limit, w->limit, sizeof limit);
+    cg_ins(c, "@!%v bra %l", whole, edge);
+    for (uint32_t t = 0; t < w->shape.rank; t++)
+        w->limit[t] = cg_const(CG_B32, UINT32_MAX);
+    all_parts(w, long_bits, user, found);
+    settle(c, w->l, regs, both);
+    cg_ins(c, "bra.uni %l", end);
+    cg_place_label(c, edge);
+    memcpy(w->limit, limit, sizeof limit);
+    all_parts(w, bits, user, found);
+    settle(c, w->l, regs, both);
+    cg_place_label(c, end);
+    for (uint32_t r = 0; regs && r < cg_layout_regs(w->l); r++)
+        regs[r] = both[r];
+}
+
+/* False: elements of half a byte cannot be reached, which has been reported. */
+static bool begin(cg_func *c, const cg_view_op *v, const cg_layout *l, const cg_view_lengths *n, walk *w)
+{
+    *w = (walk){.c = c, .op = v, .tensor = v->view->view, .l = l, .shape = cg_shape_of(v->tile_type)};
+    w->fast = n->fast;
+    w->bytes = cg_view_is_half(v) ? 0 : cg_memory_bytes(bc_elem_kind(v->tile_type));
+    if (!w->bytes && !n->edge) {
+        cg_unsupported(
+            c, c->op,
+            "elements of half a byte are reached in pairs: one dimension must have the static stride 1, an even "
+            "extent and an even number of elements of the tile, and all other strides must be even");
+        return false;
+    }
+    w->base = v->cursor ? v->cursor->address : w->tensor->address;
+    if (v->view->type->kind == BC_GATHER_SCATTER_VIEW)
+        sparse_registers(w); /* in front of the branches */
+    for (uint32_t t = 0; t < w->shape.rank && t < CG_VIEW_DIMS; t++)
+        begin_dim(w, t);
+    return true;
+}
+
+void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
+                   cg_part_fn *found)
+{
+    cg_view_lengths n = cg_view_lengths_of(c, v, l, most_bits);
+    walk w;
+    if (!begin(c, v, l, &n, &w))
+        return;
+    cg_val whole = n.inside > n.edge ? is_whole(&w) : cg_const(CG_PRED, 0);
+    if (whole.known)
+        all_parts(&w, whole.bits ? n.inside : n.edge, user, found);
+    else
+        two_ways(&w, whole, n.inside, n.edge, regs, user, found);
+}
+
+/* Bytes, the same in all threads, in a form that ptxas does not look into: it would make wide multiplications of sums
+   of what it knows to be a product, and those are slow beside wgmma (measured on an H200: 1.1 times at 128x256x64). */
+static cg_val plain_bytes(cg_func *c, cg_val bytes)
+{
+    if (bytes.known)
+        return bytes;
+    cg_val half[2] = {cg_new(c, CG_B32), cg_new(c, CG_B32)}, all = cg_new(c, CG_B64);
+    cg_ins(c, "mov.b64 {%v, %v}, %v", half[0], half[1], bytes);
+    for (int i = 0; i < 2; i++)
+        cg_ins(c, "shfl.sync.idx.b32 %v, %v, 0, 31, 0xffffffff", half[i], half[i]);
+    cg_ins(c, "mov.b64 %v, {%v, %v}", all, half[0], half[1]);
+    return all;
+}
+
+void cg_view_cursor(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, uint32_t t, cg_val count,
+                    cg_cursor *out)
+{
+    cg_view_lengths n = cg_view_lengths_of(c, v, l, most_bits);
+    walk w;
+    if (!begin(c, v, l, &n, &w))
+        return;
+    cg_val coordinates = mul64(c, count, cg_const(CG_B64, (uint64_t)cg_view_step(v->view->type, t)));
+    out->advance = plain_bytes(c, bytes_of(&w, t, coordinates));
+    for (uint32_t i = 0; i < w.shape.rank; i++)
+        out->unit[i] = w.unit[i] ? plain_bytes(c, step(&w, i, w.unit[i], 0)) : cg_const(CG_B64, 0);
+    out->address = cg_new(c, CG_B64);
+    cg_ins(c, "mov.b64 %v, %v", out->address, w.base);
+}
+
+void cg_cursor_advance(cg_func *c, const cg_cursor *cursor)
+{
+    cg_ins(c, "add.s64 %v, %v, %v", cursor->address, cursor->address, cursor->advance);
+}

@@ -1,0 +1,61 @@
+/* Order among memory ops; see the header. */
+#include "codegen/analysis/order.h"
+
+#include "codegen/tile/tokens.h"
+
+/* The value that an address comes from: a parameter, or what loaded or made the pointer. */
+const ct_value *cg_origin_of(const ct_value *v)
+{
+    while (v->op && !bc_op_in(v->op->opcode, BC_OPS(ACCESS)) && ct_info(v->op)->address)
+        v = ct_operand(v->op, ct_info(v->op)->address);
+    return v;
+}
+
+/* Arrays of a cuTile signature without alias groups do not overlap (memory reference, 11.3); nothing else is known. */
+uint32_t cg_root_of(const cg_func *c, const ct_value *memory)
+{
+    const ct_value *v = cg_origin_of(memory);
+    return c->params_apart && !v->op && v->id < c->ir->body->arg_count ? v->id + 1 : 0;
+}
+
+/* The operand that says where a memory op goes; NULL: not one. What was copied ahead counts where it is used. */
+const ct_value *cg_memory_of(const ct_op *op, bool *out_write)
+{
+    const bc_op_info *info = op->opcode == CT_staged ? bc_info(op->from) : ct_info(op);
+    *out_write = info->effects & BC_WRITES;
+    return op->opcode == CT_staged || bc_op_in(op->opcode, BC_OPS(ACCESS)) ? ct_operand(op, info->address) : NULL;
+}
+
+bool cg_is_weak_access(const ct_op *op)
+{
+    switch ((int)op->opcode) {
+    case OP_load_ptr_tko:
+        return ct_attr_u(op, F_load_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak;
+    case OP_store_ptr_tko:
+        return ct_attr_u(op, F_store_ptr_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak;
+    case OP_load_view_tko:
+        return ct_attr_u(op, F_load_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak;
+    case OP_store_view_tko:
+        return ct_attr_u(op, F_store_view_tko_memory_ordering_semantics) == BC_MemoryOrderingSemantics_weak;
+    default: return false;
+    }
+}
+
+bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load)
+{
+    bool write;
+    const ct_value *memory = cg_memory_of(load, &write);
+    ct_sources sources = ct_sources_of(load);
+    uint32_t root = cg_root_of(c, memory);
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block)) {
+        const ct_value *other = op != load ? cg_memory_of(op, &write) : NULL;
+        bool is_plain = other && op->opcode != CT_staged && cg_is_weak_access(op);
+        bool apart = other && is_plain && root && cg_root_of(c, other) && cg_root_of(c, other) != root;
+        bool matters = (other && op->opcode != CT_staged && (write || !is_plain))
+                       || (op->opcode < OP_LIMIT && ct_info(op)->effects & BC_ORDERS); /* fences */
+        bool ordered = ct_is_source(&sources, op) || (other && write && cg_origin_of(other) == cg_origin_of(memory));
+        if (matters && ordered && !apart)
+            return true;
+    }
+    return false;
+}

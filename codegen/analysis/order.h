@@ -1,0 +1,19 @@
+/* Which memory ops may meet in memory, and which have an order. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_ORDER_H
+#define TILEVM_CODEGEN_ANALYSIS_ORDER_H
+
+#include "codegen/kernel/kernel.h"
+
+/* The value that an address comes from: a parameter, or what loaded or made the pointer. */
+const ct_value *cg_origin_of(const ct_value *v);
+/* The memory that a view or pointer reaches: 0 unknown, else one of those that do not overlap. */
+uint32_t cg_root_of(const cg_func *c, const ct_value *memory);
+/* The operand that says where a memory op goes; NULL: not one. What was copied ahead counts where it is used. */
+const ct_value *cg_memory_of(const ct_op *op, bool *out_write);
+/* Is it an access without an order of its own among threads? */
+bool cg_is_weak_access(const ct_op *op);
+/* May the load not be done before ops of the block are, because a write or an op that orders accesses may come before
+   it, by its tokens or by way of the same memory, in this iteration or an earlier one? */
+bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load);
+
+#endif

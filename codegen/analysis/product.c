@@ -1,0 +1,180 @@
+/* What a product multiplies, with which instruction, and what other products it feeds. Sources: memory reference,
+   section 7; PTX ISA, "Warp-level matrix instructions". */
+#include "codegen/analysis/product.h"
+
+#include "codegen/analysis/scaling.h"
+
+static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
+{
+    static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false, NULL};
+    static const cg_atom f16_f16 = {"m16n8k16.row.col.f16.f16.f16.f16", 4, 1, true, NULL};
+    static const cg_atom bf16_f32 = {"m16n8k16.row.col.f32.bf16.bf16.f32", 4, 1, false, NULL};
+    static const cg_atom tf32_f32 = {"m16n8k8.row.col.f32.tf32.tf32.f32", 3, 0, false, NULL};
+    static const cg_atom f8_f32[2][2] = {
+        /* [instruction of its own][e5m2] */
+        {{"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"},
+         {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
+        {{"m16n8k32.row.col.f32.e4m3.e4m3.f32", 5, 2, false, NULL},
+         {"m16n8k32.row.col.f32.e5m2.e5m2.f32", 5, 2, false, NULL}},
+    };
+    static const cg_atom integer[2][2] = {
+        {{"m16n8k32.row.col.s32.u8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.u8.s8.s32", 5, 2, false, NULL}},
+        {{"m16n8k32.row.col.s32.s8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.s8.s8.s32", 5, 2, false, NULL}},
+    };
+    const cg_atom *a = NULL;
+    uint32_t has = c->target->features;
+    p->scaling = p->scaled ? cg_find_scaling(c, op, p) : NULL;
+    if (p->scaled)
+        a = p->scaling ? &p->scaling->atom : NULL;
+    else if (p->in == BC_F16)
+        a = p->acc == BC_F16 ? &f16_f16 : &f16_f32;
+    else if (p->in == BC_BF16)
+        a = &bf16_f32;
+    else if (p->in == BC_TF32)
+        a = &tf32_f32;
+    else if (p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) /* f16 accumulators are widened */
+        a = &f8_f32[(has & CG_HAS_F8_MMA) != 0][p->in == BC_F8E5M2];
+    else if (op->opcode == OP_mmai)
+        a = &integer[ct_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
+                    [ct_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
+    uint32_t packed = p->scaling ? p->scaling->packed : 0;
+    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
+        return false;
+    p->atom = *a;
+    p->packed = packed;
+    p->k -= packed;
+    return true;
+}
+
+/* ---- products that feed products ---- */
+
+const ct_op *cg_maker_of(const ct_value *v)
+{
+    return v->op && v->op->opcode == CT_mma_await ? v->op->operands[0]->op : v->op;
+}
+
+bool cg_is_product(const ct_op *op)
+{
+    return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
+}
+
+bool cg_is_loaded_operand(const ct_value *v)
+{
+    const ct_value *load = cg_stage_source(v);
+    if (!load->op || load->op->opcode != OP_load_view_tko || !v->uses)
+        return false;
+    for (const ct_use *use = v->uses; use; use = use->next)
+        if (!(cg_is_product(use->op) && use->index < 2)
+            && !(cg_stage_is_seen(use->op) && cg_is_loaded_operand(&use->op->results[0])))
+            return false;
+    return true;
+}
+
+/* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
+static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
+{
+    const ct_op *op = cg_maker_of(v);
+    if (cg_is_product(op) || !op || *budget == 0)
+        return cg_is_product(op) ? op : NULL;
+    --*budget;
+    if (!ct_is_map(op))
+        return NULL;
+    const ct_op *found = NULL;
+    for (uint32_t i = 0; i < op->operand_count && !found; i++)
+        found = product_behind(ct_operands(op)[i], budget);
+    return found;
+}
+
+const ct_op *cg_product_before(const ct_op *op)
+{
+    uint32_t budget = 64;
+    return product_behind(ct_operands(op)[0], &budget);
+}
+
+static bool is_chained(const ct_op *op)
+{
+    enum { MOST_OPS = 256 }; /* that are looked at for one that takes the result */
+    if (cg_product_before(op))
+        return true;
+    uint32_t count = 0;
+    for (const ct_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
+        if (cg_is_product(next) && cg_product_before(next) == op)
+            return true;
+    return false;
+}
+
+uint32_t cg_mma_chain_warps(const ct_func *f)
+{
+    enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
+    uint32_t warps = 0;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
+        if (!before || cg_memory_bytes(bc_elem_kind(ct_operands(op)[0]->type)) != 2)
+            continue;
+        const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
+        uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
+        uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
+        uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
+        wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        warps = wanted > warps ? wanted : warps;
+    }
+    return warps < 2 ? 0 : warps;
+}
+
+/* ---- all of it ---- */
+
+cg_product cg_product_of(const cg_func *c, const ct_op *op)
+{
+    ct_value **operands = ct_operands(op);
+    const bc_type *a = operands[0]->type, *b = operands[1]->type;
+    uint32_t r = a->rank;
+    cg_product p = {.m = cg_log2_up((uint64_t)a->shape[r - 2]),
+                    .k = cg_log2_up((uint64_t)a->shape[r - 1]),
+                    .n = cg_log2_up((uint64_t)b->shape[r - 1]),
+                    .batch = r == 3 ? cg_log2_up((uint64_t)a->shape[0]) : 0,
+                    .in = bc_elem_kind(a),
+                    .lhs = operands[0],
+                    .rhs = operands[1],
+                    .c = operands[2],
+                    .result = cg_result(op, 0)};
+    if (op->turned && p.in == BC_F32) /* rounded by the product */
+        p.in = BC_TF32;
+    p.acc = bc_elem_kind(p.c->type);
+    p.scaled = op->opcode == OP_mmaf_scaled;
+    p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
+    p.has_atom = find_atom(c, op, &p);
+    p.chained = p.has_atom && is_chained(op);
+    bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
+    p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
+              && shape;
+    p.async = p.async || (op->direct && shape);
+    p.turned = op->turned;
+    return p;
+}
+
+uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k)
+{
+    cg_product p = cg_product_of(c, op);
+    *out_k = p.k + p.packed;
+    return p.has_atom ? p.k - p.atom.k_bits : 0;
+}
+
+bool cg_mma_is_async(const cg_func *c, const ct_op *op)
+{
+    return cg_is_product(op) && (op->turned || cg_product_of(c, op).async);
+}
+
+/* ---- wgmma ---- */
+
+bool cg_is_mixed_product(const ct_op *op)
+{
+    return op->opcode == OP_mmai && ct_attr_u(op, F_mmai_signedness_lhs) != ct_attr_u(op, F_mmai_signedness_rhs);
+}
+
+bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p)
+{
+    bool small = p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2 || p->in == BC_I8;
+    return (c->target->features & CG_HAS_WGMMA) && small && p->has_atom && !p->scaled && !p->chained && !p->batch
+           && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= CG_WARPGROUP_BITS
+           && (!cg_is_mixed_product(op) || cg_may_use_ptx(c, CG_PTX_OF_MIXED));
+}

@@ -1,0 +1,114 @@
+/* Matrix products: what they multiply, with which instruction, and how their operands and results lie over threads.
+   Emits nothing. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_PRODUCT_H
+#define TILEVM_CODEGEN_ANALYSIS_PRODUCT_H
+
+#include "codegen/analysis/stage.h"
+
+enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of its warps; wgmma of integers of which one is signed */
+
+/* One mma instruction: M is 16 rows, N 8 columns. */
+typedef struct cg_atom {
+    const char *text;      /* after mma.sync.aligned. */
+    uint32_t k_bits;       /* log2 of its K */
+    uint32_t element_bits; /* log2 of the elements in a 32-bit register */
+    bool half_accumulator; /* f16 accumulators: two in a register */
+    const char *
+        widened; /* its 8- or 4-bit floats, of this PTX type, go as f16 to two or four instructions; NULL: they don't */
+} cg_atom;
+
+/* How blocks of K are scaled. */
+typedef struct cg_scaling {
+    uint8_t in, scale;  /* bc_kind; of scales, unless `after` */
+    uint8_t block;      /* log2 of the elements that have a scale */
+    uint8_t packed;     /* 1: elements lie two to a byte, and bytes are what the atom's sizes count; else 0 */
+    uint8_t scale_bits; /* log2 of the blocks in the atom's K */
+    uint8_t alternate;  /* 1: the instruction runs for even blocks, and again for odd ones; else 0 */
+    bool after;         /* not by the instruction: it gives sums of blocks, which are scaled and added up */
+    cg_atom atom;
+} cg_scaling;
+
+/* M, N, K and the batch as bits of the index. */
+typedef struct cg_product {
+    uint32_t m, n, k, batch;     /* bits; k of bytes where elements are packed */
+    bc_kind in, acc, scale_kind; /* of scales, when scaled */
+    const ct_value *lhs, *rhs, *c, *result;
+    bool scaled;               /* every block of K of a row of A and of a column of B has a scale */
+    const cg_scaling *scaling; /* by the atom; NULL: it does not */
+    uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
+    bool has_atom;
+    cg_atom atom;
+    bool chained;              /* its left operand comes from another product, or its result goes to one */
+    bool pairs;                /* bytes of B come by pairs of columns */
+    bool async;                /* wgmma fits: four warps to 64 rows */
+    bool turned;               /* so it does, transposed (codegen/ops/mma_turned.c) */
+    uint32_t along_m, along_n; /* log2 of the warps that share M, N */
+    const cg_val
+        *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
+    cg_val *factors[2]; /* single ones as f32, once they are made */
+    cg_val odd_blocks;  /* all bits in lanes whose elements of A are in odd blocks, else none */
+} cg_product;
+
+/* The detail of a product that multiplies part `number` of 2^bits parts of K, which alone lies in the ring. */
+typedef struct cg_k_part {
+    uint32_t number, bits;
+} cg_k_part;
+
+/* The detail of an mma_await: how many products that were started later may go on. */
+typedef struct cg_pending {
+    uint32_t groups;
+} cg_pending;
+
+/* Is the op a matrix product? NULL is not. */
+bool cg_is_product(const ct_op *op);
+/* What the op multiplies. */
+cg_product cg_product_of(const cg_func *c, const ct_op *op);
+/* What made v: of a product that was awaited, the product. */
+const ct_op *cg_maker_of(const ct_value *v);
+/* The product that the left operand of a product is computed from, element by element; NULL: none was found. */
+const ct_op *cg_product_before(const ct_op *op);
+/* Is v a load, or seen as part of one, that only products take? It needs no registers. */
+bool cg_is_loaded_operand(const ct_value *v);
+/* The most bits of K that may number parts of a product with an instruction; 0: none, or without. *out_k: all bits of
+   K. */
+uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
+/* Does wgmma multiply such elements of 8 bits, or tf32? */
+bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
+/* Of integers, one signed. */
+bool cg_is_mixed_product(const ct_op *op);
+
+/* ---- layouts (codegen/analysis/product_layout.c) ---- */
+
+/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
+const uint8_t *cg_column_bits(const cg_product *p);
+/* Do elements of the last dimension, of `bits`, follow each other sooner than those of the one before it? */
+bool cg_runs_along_last(const cg_layout *l, uint32_t bits);
+/* The product with all that the layouts of its operands decide. rhs: in which B is read. */
+void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs);
+/* Accumulators: the fragment, then the further columns, rows and batches of the warp. */
+cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p);
+/* A of 16-bit elements as fragments: two elements to a register of the instruction, of which there are four. */
+cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
+/* The layout in which scales of A (left) or B are wanted. */
+cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
+/* The layout of the accumulator of a product by wgmma, whatever its operands are; false: the op is none. */
+bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out);
+/* Does the product find its operands in registers and rings, so that it needs no scratch? For the lower pass. */
+bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op);
+/* Is the op such a product? */
+bool cg_mma_is_async(const cg_func *c, const ct_op *op);
+
+/* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk
+   there. CG_NO_FEED: it does not. */
+cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run);
+
+/* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has
+   none. */
+uint32_t cg_mma_chain_warps(const ct_func *f);
+/* What the operand's stage would be if it were made for it alone. */
+cg_stage cg_regular_stage(const cg_product *p, bool left, bool across);
+/* Does wgmma read the operand where it lies so in the stage? across: rows are what K counts. NULL: in one that is made
+   for it. */
+bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_stage *stage);
+
+#endif

@@ -1,0 +1,206 @@
+/* How products lie over threads: accumulators, fragments, scales, and how they read what lies in shared memory.
+   Sources: PTX ISA, "Warp-level matrix instructions", fragment figures; "Asynchronous warpgroup level matrix
+   instructions". */
+#include <string.h>
+
+#include "codegen/analysis/scaling.h"
+#include "codegen/analysis/turned.h"
+
+bool cg_runs_along_last(const cg_layout *l, uint32_t bits)
+{
+    const uint32_t *const images[] = {l->reg, l->lane, l->warp};
+    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
+    for (int part = 0; part < 3; part++)
+        for (uint32_t i = 0; i < counts[part]; i++)
+            if (images[part][i] & (1 | (uint32_t)1 << bits))
+                return images[part][i] & 1;
+    return true;
+}
+
+/* Are bytes of B, which lie in rows of K, to be taken apart by pairs? Then of 16 columns the even ones go to one
+   instruction and the odd ones to another. */
+static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
+{
+    cg_layout l = cg_as_bytes(p, false, rhs);
+    return p->atom.element_bits == 2 && p->n >= 4 && cg_runs_along_last(&l, p->n);
+}
+
+/* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained
+   products along M, so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
+static void split_warps(const cg_func *c, cg_product *p)
+{
+    uint32_t m = p->m - 4, n = p->n - (p->pairs || p->async ? 4 : 3);
+    p->along_m = p->along_n = 0;
+    for (uint32_t i = 0; i < c->warp_bits; i++) {
+        if (m > p->along_m && (p->chained || p->async || m - p->along_m + 1 >= n - p->along_n))
+            p->along_m++;
+        else if (n > p->along_n)
+            p->along_n++;
+        else if (m > p->along_m)
+            p->along_m++;
+    }
+}
+
+void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs)
+{
+    p->pairs = takes_pairs(p, rhs);
+    split_warps(c, p);
+}
+
+const uint8_t *cg_column_bits(const cg_product *p)
+{
+    static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
+    return columns[p->pairs];
+}
+
+cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
+{
+    const uint8_t *n = cg_column_bits(p);
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1, w = 0;
+    l.reg[l.reg_bits++] = one << n[0];
+    l.reg[l.reg_bits++] = one << (p->n + 3);
+    for (uint32_t i = 3; i < p->n - p->along_n; i++)
+        l.reg[l.reg_bits++] = one << (i == 3 ? n[3] : i);
+    for (uint32_t i = 4 + p->along_m; i < p->m; i++)
+        l.reg[l.reg_bits++] = one << (p->n + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (p->n + p->m + i);
+    l.lane[0] = one << n[1];
+    l.lane[1] = one << n[2];
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[2 + i] = one << (p->n + i);
+    for (uint32_t i = 0; i < p->along_m; i++)
+        l.warp[w++] = one << (p->n + 4 + i);
+    for (uint32_t i = 0; i < p->along_n; i++)
+        l.warp[w++] = one << (p->n - p->along_n + i);
+    return l;
+}
+
+bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out)
+{
+    if (!cg_mma_is_async(c, op))
+        return false;
+    cg_product p = cg_product_of(c, op);
+    split_warps(c, &p);
+    *out = p.turned ? cg_turned_layout(c, &p) : cg_accumulator_layout(c, &p);
+    return true;
+}
+
+cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
+{
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1;
+    l.reg[l.reg_bits++] = one;
+    l.reg[l.reg_bits++] = one << (p->k + 3);
+    for (uint32_t i = 3; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << i;
+    for (uint32_t i = 4 + p->along_m; i < p->m; i++)
+        l.reg[l.reg_bits++] = one << (p->k + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (p->k + p->m + i);
+    l.lane[0] = one << 1;
+    l.lane[1] = one << 2;
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[2 + i] = one << (p->k + i);
+    for (uint32_t i = 0; i < p->along_m; i++)
+        l.warp[i] = one << (p->k + 4 + i);
+    return l;
+}
+
+/* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of
+   that 8 rows below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Of B:
+   all four have those of their column; registers: blocks of K, further columns, batches. Where scales come after, every
+   lane has those of its accumulators: of two rows, and of two columns; registers: blocks of K, which of the two, the
+   same as above. */
+cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
+{
+    const uint8_t *n = cg_column_bits(p);
+    bool after = p->scaling->after;
+    uint32_t one = 1, blocks = p->k - p->atom.k_bits + p->scaling->scale_bits;
+    uint32_t x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0,
+             own = left ? p->m : p->n - p->along_n;
+    cg_layout l = {.tile_bits = (uint8_t)(x + blocks + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = 0; i < blocks; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    if (after)
+        l.reg[l.reg_bits++] = one << (x0 + (left ? 3 : n[0]));
+    for (uint32_t i = left ? 4 + p->along_m : 3; i < own; i++)
+        l.reg[l.reg_bits++] = one << (x0 + (!left && i == 3 ? n[3] : i));
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (x + blocks + i);
+    if (left && !after)
+        l.lane[0] = one << (x0 + 3);
+    if (!left && after) {
+        l.lane[0] = one << n[1];
+        l.lane[1] = one << n[2];
+    }
+    for (uint32_t i = 0; i < 3 && (left || !after); i++)
+        l.lane[2 + i] = one << (x0 + (left ? i : n[i]));
+    for (uint32_t i = 0; left && i < p->along_m; i++)
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (own + i);
+    return l;
+}
+
+cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
+{
+    if (!cg_is_product(op) || index > 1)
+        return CG_NO_FEED;
+    cg_product p = cg_product_of(c, op);
+    uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
+    bool along_last = run->reg_bits <= last, along_other = run->reg_bits <= other;
+    for (uint32_t i = 0; i < run->reg_bits; i++) {
+        along_last = along_last && run->reg[i] == (uint32_t)1 << i;
+        along_other = along_other && run->reg[i] == (uint32_t)1 << (last + i);
+    }
+    if (!p.has_atom || (!along_last && !along_other))
+        return CG_NO_FEED;
+    bool along_k = index ? along_other : along_last;
+    if (p.turned && index)
+        return cg_turned_feed(&p, along_k);
+    if (p.atom.element_bits == 1)
+        return CG_FEED_ROWS;
+    if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
+        return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
+    return along_k ? CG_FEED_ROWS : CG_NO_FEED;
+}
+
+bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op)
+{
+    cg_product p = cg_product_of(c, op);
+    const cg_layout *read = c->values[p.result->id].source;
+    bool spares = p.has_atom && read;
+    for (uint32_t i = 0; spares && i < 2; i++) {
+        const ct_op *from = cg_stage_source(op->operands[i])->op;
+        cg_settle_product(c, &p, &read[1]);
+        cg_layout fragments = cg_fragment_layout(c, &p);
+        spares = (from && from->opcode == CT_staged)
+                 || (i == 0 && p.atom.element_bits == 1 && cg_layout_equal(&read[0], &fragments));
+    }
+    return spares;
+}
+
+cg_stage cg_regular_stage(const cg_product *p, bool left, bool across)
+{
+    uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;
+    bool flipped = across == left;
+    cg_stage s =
+        cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
+    s.flipped = flipped;
+    return s;
+}
+
+bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_stage *stage)
+{
+    cg_stage regular = cg_regular_stage(p, left, across);
+    cg_layout index = {.tile_bits = (uint8_t)(p->k + (left ? p->m : p->n))};
+    if (index.tile_bits > CG_MAX_REG_BITS || regular.panel <= regular.chunk)
+        return false;
+    for (uint32_t b = 0; b < index.tile_bits; b++)
+        index.reg[index.reg_bits++] = (uint32_t)1 << b;
+    cg_layout wanted = cg_stage_layout(&regular, &index), source = cg_source_layout(left ? p->lhs : p->rhs, &index);
+    cg_layout is = stage ? cg_stage_layout(stage, &source) : wanted;
+    return memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) == 0;
+}

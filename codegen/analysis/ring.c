@@ -1,0 +1,24 @@
+/* Rings: how their loads lie in a slot. */
+#include "codegen/analysis/ring.h"
+
+uint32_t cg_chunk_bits(const bc_type *tile)
+{
+    bc_kind kind = bc_elem_kind(tile);
+    return bc_kind_memory_bytes(kind) ? 4 - tv_trailing_zeros(bc_kind_memory_bytes(kind)) : 5;
+}
+
+uint32_t cg_ring_load_bytes(const cg_ring_load *load)
+{
+    return load->own_bytes ? load->own_bytes : cg_stage_bytes(&load->stage);
+}
+
+uint32_t cg_ring_place_loads(cg_ring *ring)
+{
+    uint32_t align = ring->by_threads ? 16 : CG_STAGE_ALIGN;
+    ring->slot_bytes = 0;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        ring->loads[i].offset = ring->slot_bytes;
+        ring->slot_bytes += (cg_ring_load_bytes(&ring->loads[i]) + align - 1) & ~(align - 1);
+    }
+    return ring->slot_bytes;
+}

@@ -1,0 +1,87 @@
+/* Rings: tiles that loops load ahead of their iteration lie in slots of shared memory, whose number says how far ahead.
+   The loads pass (codegen/passes/loads.c, streams.c) decides what each loop has of it, the expand pass
+   (codegen/passes/expand.c) puts the ops of codegen/tile/ops.def into the loop, and codegen/ops/ring.c says what they
+   become. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_RING_H
+#define TILEVM_CODEGEN_ANALYSIS_RING_H
+
+#include "codegen/analysis/stage.h"
+#include "codegen/analysis/view.h"
+
+enum { CG_RING_LOADS = 4, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
+
+/* A load that runs ahead. */
+typedef struct cg_ring_load {
+    ct_op *op;
+    uint32_t fast; /* dimension of the tile that is contiguous in memory */
+    cg_feed feed;
+    cg_layout layout;                     /* of the copies over threads */
+    uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
+    cg_stage stage;                       /* as lowered: base is of the slot that is read */
+    cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
+    uint32_t own_bytes;                   /* which take so many bytes */
+    uint32_t offset;                      /* in a slot, bytes */
+} cg_ring_load;
+
+/* The detail of a loop that has one, of its `ring` and of the ops that have it as an operand. */
+typedef struct cg_ring {
+    cg_ring_load loads[CG_RING_LOADS];
+    uint32_t load_count, slots, slot_bytes;
+    bool *in_slice; /* by value id: made by an op of the body that the indices of loads need */
+    uint32_t known; /* ids below it are in in_slice; later ones are not in the slice */
+    uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */
+    ct_op *product; /* that takes them, where there are parts, or it is turned */
+    bool async;     /* wgmma reads it */
+    ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
+    bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
+    bool puts;      /* some tiles come from registers, not by copies */
+    bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
+    bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
+    cg_val read, write;
+    cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
+    uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
+    cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
+    cg_val first_lane;         /* whether the thread is the first of its warp, */
+    cg_val *ahead;             /* and of a turned product the first fragments of the slot that is read */
+} cg_ring;
+
+/* Is the op made again for each iteration that copies are started for? */
+static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
+{
+    return op->result_count && op->results[0].id < ring->known && ring->in_slice[op->results[0].id];
+}
+
+/* The detail of a `cursor`: of a load whose index along tile dimension `dim` is a loop's counter. */
+typedef struct cg_ring_cursor {
+    const cg_ring_load *load;
+    uint32_t dim;
+    cg_cursor at; /* as lowered */
+} cg_ring_cursor;
+
+/* The detail of a `copy`. */
+typedef struct cg_ring_copy {
+    const cg_ring_load *load;
+    uint32_t part;
+    cg_ring_cursor *cursor; /* that says where to copy from; NULL: the index does */
+} cg_ring_copy;
+
+/* The detail of a `later`: so many iterations. */
+typedef struct cg_distance {
+    uint32_t iterations;
+} cg_distance;
+
+/* log2 of the elements in 16 bytes of memory. */
+uint32_t cg_chunk_bits(const bc_type *tile);
+/* The ring of an op that has one as its operand `index`. */
+static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
+{
+    return op->operands[index]->op->detail;
+}
+
+/* Bytes of a load in a slot. */
+uint32_t cg_ring_load_bytes(const cg_ring_load *load);
+/* Puts the loads behind each other in a slot, whose bytes come back. */
+uint32_t cg_ring_place_loads(cg_ring *ring);
+
+#endif

@@ -1,0 +1,134 @@
+/* How the target scales blocks of K, and elements of half a byte, which lie two to a byte as K counts them. Source: PTX
+   ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as bytes. */
+#include "codegen/analysis/scaling.h"
+
+const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_product *p)
+{
+    static const cg_scaling all[] = {
+        {BC_F8E4M3FN,
+         BC_F8E8M0FNU,
+         5,
+         0,
+         0,
+         0,
+         false,
+         {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 5, 2, false, NULL}},
+        {BC_F8E5M2,
+         BC_F8E8M0FNU,
+         5,
+         0,
+         0,
+         0,
+         false,
+         {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0", 5, 2, false, NULL}},
+        {BC_F4E2M1FN,
+         BC_F8E8M0FNU,
+         5,
+         1,
+         1,
+         0,
+         false,
+         {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
+        /* .scale_vec::4X takes .ue8m0 from PTX 9.1 on only */
+        {BC_F4E2M1FN,
+         BC_F8E8M0FNU,
+         4,
+         1,
+         2,
+         1,
+         false,
+         {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
+        {BC_F4E2M1FN,
+         BC_F8E4M3FN,
+         4,
+         1,
+         2,
+         0,
+         false,
+         {"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 5, 2, false, NULL}},
+        {BC_F8E4M3FN, 0, 5, 0, 0, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"}},
+        {BC_F8E5M2, 0, 5, 0, 0, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
+        {BC_F4E2M1FN, 0, 5, 1, 1, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e2m1x2"}},
+        {BC_F4E2M1FN, 0, 4, 1, 2, 1, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e2m1x2"}},
+    };
+    const bc_type *scale = ct_operands(op)[3]->type;
+    bool native = c->target->features & CG_HAS_BLOCK_SCALE;
+    int64_t scales = scale->shape[scale->rank - 1];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].in == p->in && scales << all[i].block == (int64_t)1 << p->k
+            && (all[i].after || (native && all[i].scale == bc_elem_kind(scale))))
+            return &all[i];
+    return NULL;
+}
+
+/* ---- elements of half a byte ---- */
+
+/* The bit of the operand's index that tells the halves of a byte apart. */
+static uint32_t half_bit(const cg_product *p, bool left)
+{
+    return left ? 1 : (uint32_t)1 << p->n;
+}
+
+/* The register bit with that image, which no other has a part of; l->reg_bits: there is none. */
+static uint32_t half_register(const cg_layout *l, uint32_t bit)
+{
+    uint32_t own = 0, users = 0;
+    while (own < l->reg_bits && l->reg[own] != bit)
+        own++;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        users += (l->reg[i] & bit) != 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        users += (l->lane[i] & bit) != 0;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        users += (l->warp[i] & bit) != 0;
+    return users == 1 ? own : l->reg_bits;
+}
+
+/* Where lanes or warps have the halves of a byte apart, the last bit of the registers trades places with theirs. */
+cg_layout cg_with_halves(const cg_product *p, bool left, const cg_layout *l)
+{
+    cg_layout r = *l;
+    uint32_t bit = half_bit(p, left), last = 0;
+    if (!p->packed || half_register(l, bit) < l->reg_bits)
+        return r;
+    for (uint32_t i = 0; i < r.reg_bits; i++)
+        last = r.reg[i] ? i : last;
+    if (!r.reg_bits || !r.reg[last]) {
+        last = r.reg_bits++;
+        r.reg[last] = 0;
+    }
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        r.lane[i] = r.lane[i] == bit ? r.reg[last] : r.lane[i];
+    for (uint32_t i = 0; i < r.warp_bits; i++)
+        r.warp[i] = r.warp[i] == bit ? r.reg[last] : r.warp[i];
+    r.reg[last] = bit;
+    return r;
+}
+
+cg_layout cg_as_bytes(const cg_product *p, bool left, const cg_layout *l)
+{
+    cg_layout r = *l;
+    uint32_t bit = half_bit(p, left);
+    if (!p->packed)
+        return r;
+    for (uint32_t i = half_register(l, bit); i + 1 < l->reg_bits; i++)
+        r.reg[i] = l->reg[i + 1];
+    r.reg_bits--;
+    return cg_layout_squeeze(&r, bit);
+}
+
+cg_layout cg_from_bytes(const cg_product *p, bool left, const cg_layout *l)
+{
+    cg_layout r = *l;
+    uint32_t *const images[] = {r.reg, r.lane, r.warp};
+    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
+    for (int part = 0; part < 3 && p->packed; part++)
+        for (uint32_t i = 0; i < counts[part]; i++)
+            images[part][i] = cg_scatter_bits(images[part][i], ~half_bit(p, left));
+    return r;
+}
+
+uint32_t cg_half_register(const cg_product *p, bool left, const cg_layout *l)
+{
+    return half_register(l, half_bit(p, left));
+}

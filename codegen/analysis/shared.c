@@ -1,0 +1,146 @@
+/* How much shared memory the ops of a kernel need; see the header. */
+#include "codegen/analysis/shared.h"
+
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/groups.h"
+
+static uint32_t tile_bytes(const ct_value *v)
+{
+    return cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits;
+}
+
+static bool is_load_of(const cg_ring *ring, const ct_op *op)
+{
+    for (uint32_t i = 0; ring && i < ring->load_count; i++)
+        if (op == ring->loads[i].op)
+            return true;
+    return false;
+}
+
+/* Is the op a load of the ring, or of one that a loop around it has? */
+static bool is_fed(const cg_ring *ring, const ct_op *op)
+{
+    bool fed = is_load_of(ring, op);
+    for (const ct_op *p = op ? op->block->parent : NULL; p && !fed; p = p->block->parent)
+        fed = p->opcode == OP_for && is_load_of(p->detail, op);
+    return fed;
+}
+
+/* A step of the instruction along K, or one column and row; and all scales. */
+static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *ring)
+{
+    enum { COLUMNS = 3, ALIGN = 16 };
+    cg_product p = cg_product_of(c, op);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (i < 2 && !is_fed(ring, cg_stage_source(op->operands[i])->op))
+            bytes += (tile_bytes(op->operands[i]) >> (p.k - (p.has_atom ? p.atom.k_bits : 0)))
+                     + (p.async ? CG_STAGE_ALIGN : ALIGN);
+        else if (i >= COLUMNS && !p.has_atom)
+            bytes += tile_bytes(op->operands[i]) + ALIGN;
+    return bytes;
+}
+
+/* Partial results of every warp, of every operand. */
+static uint64_t fold_bytes(const cg_func *c, const ct_op *op)
+{
+    enum { ALIGN = 16 };
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const bc_type *type = op->operands[i]->type;
+        uint64_t row = op->opcode == OP_scan ? (uint64_t)type->shape[ct_attr_u(op, F_scan_dim)] : 1,
+                 parts = ((uint64_t)tile_bytes(&op->results[i]) / row) << cg_real_warp_bits(c),
+                 all = tile_bytes(op->operands[i]);
+        bytes += (parts < all ? parts : all) + ALIGN;
+    }
+    return bytes;
+}
+
+static uint64_t bytes_of_op(const cg_func *c, const ct_op *op, const cg_ring *ring)
+{
+    if (cg_is_product(op))
+        return product_bytes(c, op, ring);
+    if (op->opcode == OP_extract && tile_bytes(op->operands[0]) <= CG_MAX_SCRATCH)
+        return tile_bytes(op->operands[0]); /* larger ones are chosen from registers */
+    if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
+        return fold_bytes(c, op);
+    bool hands_round = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op);
+    return hands_round && bc_is_tile(op->results[0].type) ? tile_bytes(&op->results[0]) : 0;
+}
+
+static bool has_elements(const ct_value *v)
+{
+    return bc_is_tile(v->type) && v->type->rank;
+}
+
+/* What is computed from constants and indices alone, cheaply, is so in every layout (codegen/passes/layouts.c): no tile
+   of it is brought from one to another. Marks the op's results, whose operands come before them. */
+static void mark_made_anew(const ct_op *op, bool *anew)
+{
+    const bc_op_classes seen = BC_OPS(RESHAPE) | BC_OPS(MOVE);
+    bool all = op->opcode < OP_LIMIT
+               && (bc_op_in(op->opcode, BC_OPS(GIVEN) | seen) || (ct_is_map(op) && ct_info(op)->traits & BC_CHEAP));
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        all = all && (!has_elements(op->operands[i]) || anew[op->operands[i]->id]);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        anew[op->results[i].id] = all;
+}
+
+/* One element of each thread, if tiles of the op may be wanted in other layouts. */
+static uint64_t conversion_bytes(const cg_func *c, const ct_op *op, const cg_ring *ring, const bool *anew)
+{
+    enum { MOST_OF_AN_ELEMENT = 8 };
+    bool converts = false, ends = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(EXIT));
+    for (uint32_t i = 0; i < op->result_count; i++)
+        converts = converts || (has_elements(&op->results[i]) && !anew[op->results[i].id]);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        converts = converts || (has_elements(op->operands[i]) && !anew[op->operands[i]->id]);
+    const ct_op *source = op->result_count ? cg_stage_source(&op->results[0])->op : NULL;
+    converts = converts && !ends && !cg_is_product(op) && !is_fed(ring, source);
+    return converts ? (uint64_t)MOST_OF_AN_ELEMENT * cg_threads(c) : 0;
+}
+
+uint32_t cg_scratch_least(cg_func *c, const ct_block *block, const cg_ring *ring)
+{
+    enum { MOST = 1 << 30 };
+    uint64_t least = 0;
+    bool *anew = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    if (!anew) {
+        cg_no_memory(c);
+        return MOST;
+    }
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        mark_made_anew(op, anew);
+        if (!ct_is_inside(op->block, block))
+            continue;
+        uint64_t bytes = bytes_of_op(c, op, ring), others = conversion_bytes(c, op, ring, anew);
+        least = bytes > least ? bytes : least;
+        least = others > least ? others : least;
+    }
+    return least < MOST ? (uint32_t)least : MOST;
+}
+
+uint32_t cg_ring_bytes(const cg_func *c)
+{
+    uint32_t most = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
+        uint32_t bytes = ring ? ring->slots * ring->slot_bytes : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return c->groups ? c->groups->ring_bytes : most;
+}
+
+uint32_t cg_shared_for_the_rest(const cg_func *c)
+{
+    enum { STATIC = 48 << 10, MUCH = 16 << 10 };
+    return cg_static_shared(c->target) > STATIC ? MUCH : MUCH / 2;
+}
+
+uint32_t cg_shared_for_ring(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t rest)
+{
+    uint32_t all = cg_static_shared(c->target), least = cg_scratch_least(c, body, ring);
+    least = least > rest ? least : rest;
+    return cg_loops_stay_plain(c) || least > all ? 0 : all - least;
+}

@@ -1,0 +1,110 @@
+/* Swizzled matrices in shared memory; see the header. */
+#include "codegen/analysis/stage.h"
+
+cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed)
+{
+    /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help.
+     */
+    static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2},
+                                        [CG_FEED_PAIRS] = {0, 2, 3},
+                                        [CG_FEED_WORDS] = {CG_NO_ROW_BIT, 0, 1},
+                                        [CG_FEED_SECONDS] = {1, 2, 3}};
+    cg_stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
+    while (bytes << (s.chunk + 1) <= 16)
+        s.chunk++;
+    while (s.panel < columns && bytes << (s.panel + 1) <= 128)
+        s.panel++;
+    uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* bits, at most 3 */
+    for (uint32_t i = 3 - chunks; i < 3; i++)
+        if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
+            s.row_bit[s.swizzle++] = differ[feed][i];
+    return s;
+}
+
+uint32_t cg_stage_bytes(const cg_stage *s)
+{
+    return s->bytes << (s->rows + s->columns + s->batch);
+}
+
+static uint32_t place_of(const void *stage, uint32_t index)
+{
+    const cg_stage *s = stage;
+    if (s->left_out)
+        index = cg_gather_bits(index, ~s->left_out);
+    if (s->flipped) {
+        uint32_t last = index & (((uint32_t)1 << s->rows) - 1),
+                 before = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
+        index = (index >> (s->rows + s->columns) << s->rows | last) << s->columns | before;
+    }
+    uint32_t wide = s->columns - s->panel, low = index & (((uint32_t)1 << s->panel) - 1);
+    uint32_t panel = index >> s->panel & (((uint32_t)1 << wide) - 1),
+             row = index >> s->columns & (((uint32_t)1 << s->rows) - 1);
+    index = ((index >> (s->rows + s->columns) << wide | panel) << s->rows | row) << s->panel | low;
+    for (uint32_t i = 0; i < s->swizzle; i++)
+        if (s->row_bit[i] != CG_NO_ROW_BIT)
+            index ^= (index >> (s->panel + s->row_bit[i]) & 1) << (s->chunk + i);
+    return index;
+}
+
+cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
+{
+    return cg_layout_map(l, s->rows + s->columns + s->batch, place_of, s);
+}
+
+bool cg_stage_is_seen(const ct_op *op)
+{
+    return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->turned)
+           || (op->opcode == OP_unpack && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
+               && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
+}
+
+cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l)
+{
+    const ct_value *from = ct_operands(op)[0], *v = cg_result(op, 0);
+    cg_layout r = *l;
+    if (op->opcode == OP_permute) {
+        cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
+        r = cg_layout_permute(l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
+    } else if (op->opcode == OP_unpack) {
+        r = cg_layout_split(l, 1);
+    }
+    return r;
+}
+
+/* What v is another view of. */
+static const ct_value *seen_by(const ct_value *v)
+{
+    return v->op && cg_stage_is_seen(v->op) ? ct_operands(v->op)[0] : NULL;
+}
+
+const ct_value *cg_stage_source(const ct_value *v)
+{
+    for (const ct_value *from = seen_by(v); from; from = seen_by(v))
+        v = from;
+    return v;
+}
+
+const cg_stage *cg_stage_of(cg_func *c, const ct_value *v)
+{
+    return cg_value_of(c, cg_stage_source(v))->stage;
+}
+
+cg_layout cg_source_layout(const ct_value *v, const cg_layout *l)
+{
+    cg_layout at = *l;
+    for (const ct_value *from = seen_by(v); from; v = from, from = seen_by(v))
+        if (v->op->opcode == OP_permute) {
+            cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
+            at = cg_layout_unpermute(&at, &source, &result, ct_attr_of(v->op, F_permute_permutation)->ints->ptr);
+        } else if (v->op->opcode == OP_unpack) {
+            at.tile_bits = cg_shape_of(v->type).tile_bits;
+            at = cg_layout_squeeze(&at, 1);
+        }
+    return at;
+}
+
+cg_layout cg_stage_layout_of(cg_func *c, const ct_value *v, const cg_layout *l)
+{
+    cg_layout at = cg_source_layout(v, l);
+    return cg_stage_layout(cg_stage_of(c, v), &at);
+}

@@ -1,0 +1,71 @@
+/* How products are cut that are computed transposed; see the header. */
+#include "codegen/analysis/turned.h"
+
+#include "codegen/analysis/ring.h"
+
+cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
+{
+    const ct_op *source = cg_stage_source(p->rhs)->op;
+    cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits};
+    if (source && source->opcode == CT_staged)
+        t.feed = ((const cg_ring_load *)source->detail)->feed;
+    uint32_t groups = warp_bits - CG_WARPGROUP_BITS;
+    t.along_n = groups < p->n - CG_TURNED_COLUMN_BITS ? groups : p->n - CG_TURNED_COLUMN_BITS;
+    t.along_m = groups - t.along_n;
+    t.rows = p->m - t.along_m;
+    t.strips = p->n - t.along_n - CG_TURNED_COLUMN_BITS;
+    t.twins = t.strips && t.feed == CG_FEED_WORDS;
+    t.piece = t.steps - 1 < 1 ? t.steps - 1 : 1;
+    while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS)
+        t.piece--;
+    return t;
+}
+
+bool cg_may_turn(const cg_func *c, const ct_op *op, const cg_product *p)
+{
+    enum { MOST_SUMS = 7 }; /* log2 of a thread's */
+    if (!cg_wgmma_takes(c, op, p) || p->n < CG_TURNED_COLUMN_BITS || p->k <= p->atom.k_bits)
+        return false;
+    cg_turned t = cg_turned_of(p, c->warp_bits); /* so few sums that an instruction has all rows of a warpgroup */
+    return p->m >= CG_TURNED_ROW_BITS + t.along_m && p->m + p->n <= CG_LANE_BITS + c->warp_bits + MOST_SUMS;
+}
+
+cg_feed cg_turned_feed(const cg_product *p, bool along_k)
+{
+    if (p->in == BC_TF32)
+        return along_k ? CG_FEED_SECONDS : CG_FEED_WORDS;
+    return along_k ? CG_NO_FEED : CG_FEED_PAIRS;
+}
+
+void cg_turned_columns(const cg_turned *t, uint32_t *regs, cg_layout *l)
+{
+    uint32_t one = 1, at = 1 + t->twins;
+    for (uint32_t i = 2; i < CG_LANE_BITS; i++)
+        l->lane[i] = one << at++;
+    for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
+        l->warp[i] = one << at++;
+    for (uint32_t i = t->twins; i < t->strips; i++)
+        l->reg[(*regs)++] = one << at++;
+    for (uint32_t i = 0; i < t->along_n; i++)
+        l->warp[CG_WARPGROUP_BITS + i] = one << at++;
+}
+
+cg_layout cg_turned_layout(const cg_func *c, const cg_product *p)
+{
+    cg_turned t = cg_turned_of(p, c->warp_bits);
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n), .warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1, regs = 0;
+    l.reg[regs++] = one << p->n;
+    l.reg[regs++] = one;
+    for (uint32_t i = CG_TURNED_ROW_BITS; i < t.rows; i++)
+        l.reg[regs++] = one << (p->n + i);
+    if (t.twins)
+        l.reg[regs++] = one << 1;
+    l.lane[0] = one << (p->n + 1);
+    l.lane[1] = one << (p->n + 2);
+    cg_turned_columns(&t, &regs, &l);
+    for (uint32_t i = 0; i < t.along_m; i++)
+        l.warp[CG_WARPGROUP_BITS + t.along_n + i] = one << (p->n + t.rows + i);
+    l.reg_bits = (uint8_t)regs;
+    return l;
+}

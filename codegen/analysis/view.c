@@ -1,0 +1,319 @@
+/* Tiles through views: what types and facts say of where they lie, and how long accesses can be. Source: memory
+   reference, section 2. */
+#include "codegen/analysis/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bytecode/print/print.h"
+#include "codegen/kernel/remarks.h"
+
+cg_view_op cg_view_op_of(const ct_op *op)
+{
+    cg_view_op v = {0};
+    bc_range index;
+    switch ((int)op->opcode) {
+    case CT_copy:
+    case CT_cursor:
+    case CT_staged:
+    case OP_load_view_tko:
+        v.view = ct_operand(op, F_load_view_tko_view);
+        v.tile = op->result_count && op->opcode != CT_cursor ? cg_result(op, 0) : NULL;
+        v.tile_type = bc_results(op->from)[0].type;
+        index = ct_operand_range(op, F_load_view_tko_index);
+        v.inbounds = ct_attr_of(op, F_load_view_tko_inbounds)->ints;
+        break;
+    case OP_store_view_tko:
+        v.view = ct_operand(op, F_store_view_tko_view);
+        v.tile = ct_operand(op, F_store_view_tko_tile);
+        index = ct_operand_range(op, F_store_view_tko_index);
+        v.inbounds = ct_attr_of(op, F_store_view_tko_inbounds)->ints;
+        v.owned = true;
+        break;
+    default: /* atomic_red_view_tko */
+        v.view = ct_operand(op, F_atomic_red_view_tko_view);
+        v.tile = ct_operand(op, F_atomic_red_view_tko_value);
+        index = ct_operand_range(op, F_atomic_red_view_tko_index);
+        v.inbounds = ct_attr_of(op, F_atomic_red_view_tko_inbounds)->ints;
+        v.owned = true;
+        break;
+    }
+    v.index = ct_operands(op) + index.first;
+    v.index_count = index.count;
+    v.tile_type = v.tile ? v.tile->type : v.tile_type;
+    return v;
+}
+
+uint32_t cg_view_dim(const bc_type *view, uint32_t t)
+{
+    return view->kind == BC_GATHER_SCATTER_VIEW ? t : (uint32_t)view->dim_map[t];
+}
+
+/* ---- what alignment allows ---- */
+
+/* Of a size or stride that the type states, or the operand that it leaves it to. */
+static uint8_t divisor_of_size(int64_t stated, const ct_value *dynamic)
+{
+    return stated == BC_DYNAMIC ? dynamic->fact->divisor : cg_divisor_of((uint64_t)stated);
+}
+
+int64_t cg_view_step(const bc_type *view, uint32_t t)
+{
+    return view->kind == BC_GATHER_SCATTER_VIEW ? 1 : view->kind == BC_STRIDED_VIEW ? view->strides[t] : view->shape[t];
+}
+
+/* Divisor of the first coordinate of a tile along tile dimension t. */
+static uint8_t divisor_of_start(const cg_view_op *v, uint32_t t)
+{
+    uint8_t index = v->index[t]->fact->divisor, step = cg_divisor_of((uint64_t)cg_view_step(v->view->type, t));
+    return (uint8_t)(index + step < CG_DIVISOR_OF_ZERO ? index + step : CG_DIVISOR_OF_ZERO);
+}
+
+static bool is_inbounds(const cg_view_op *v, uint32_t t)
+{
+    return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
+}
+
+bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range)
+{
+    int64_t step = cg_view_step(v->view->type, t), most = UINT32_MAX - v->tile_type->shape[t];
+    cg_range index;
+    if (!cg_size_range(BC_DYNAMIC, v->index[t], &index) || index.high > most / step)
+        return false;
+    *out_range = (cg_range){index.low * step, index.high * step};
+    return true;
+}
+
+bool cg_view_extent(const cg_view_op *v, uint32_t t, cg_range *out_range)
+{
+    const cg_view *tensor = v->view->view;
+    uint32_t d = cg_view_dim(v->view->type, t);
+    return cg_size_range(tensor->tensor->shape[d], tensor->extents[d], out_range) && out_range->high <= UINT32_MAX;
+}
+
+bool cg_view_may_leave(const cg_view_op *v, uint32_t t)
+{
+    const bc_type *type = v->view->type;
+    cg_range start, extent;
+    if (type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)
+        return true;
+    return !is_inbounds(v, t)
+           && !(cg_view_start(v, t, &start) && cg_view_extent(v, t, &extent)
+                && start.high + v->tile_type->shape[t] <= extent.low);
+}
+
+bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim)
+{
+    const bc_type *type = v->view->type;
+    const cg_view *tensor = v->view->view;
+    for (uint32_t t = 0; t < v->index_count; t++)
+        if (tensor->tensor->strides[cg_view_dim(type, t)] == 1
+            && !(type->kind == BC_GATHER_SCATTER_VIEW && type->sparse_dim == t)) {
+            *out_dim = t;
+            return true;
+        }
+    return false;
+}
+
+/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor;
+   out_limit, when given: what keeps them from more, NULL for nothing. */
+static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, const char **out_limit)
+{
+    const bc_type *type = v->view->type;
+    const cg_view *tensor = v->view->view;
+    int size = cg_pointee_shift(tensor->base->type), base = tensor->base->fact->divisor - size;
+    int widest = cg_widest_access(c) - size, most = base < widest ? base : widest;
+    const char *limit = base < widest ? "what divides the base" : NULL;
+    for (uint32_t t = 0; t < v->index_count; t++) {
+        uint32_t d = cg_view_dim(type, t);
+        int divisor = t == fast ? divisor_of_start(v, t)
+                                : divisor_of_size(tensor->tensor->strides[d], tensor->strides[d]);
+        if (divisor < most) {
+            most = divisor;
+            limit = t == fast ? "what divides the index" : "what divides a stride";
+        }
+    }
+    if (out_limit)
+        *out_limit = limit;
+    return most < 0 ? 0 : (uint32_t)most;
+}
+
+uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast)
+{
+    const cg_view *tensor = v->view->view;
+    uint32_t d = cg_view_dim(v->view->type, fast), aligned = aligned_bits(c, v, fast, NULL);
+    uint32_t extent = divisor_of_size(tensor->tensor->shape[d], tensor->extents[d]);
+    return is_inbounds(v, fast) || aligned < extent ? aligned : extent;
+}
+
+bool cg_view_is_half(const cg_view_op *v)
+{
+    return bc_kind_memory_bytes(bc_elem_kind(v->tile_type)) == 0;
+}
+
+cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
+{
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t fast = s.rank - 1, bits = 0;
+    if (cg_view_contiguous(v, &fast))
+        bits = aligned_bits(c, v, fast, NULL);
+    return cg_layout_memory(&s, fast, bits, cg_view_is_half(v), c->warp_bits);
+}
+
+bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    enum { SECTOR_BYTES = 32, LEAST_BYTES = 4 };
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
+    uint8_t reg_bit[8];
+    bool copies = false;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        copies = copies || !l->lane[i];
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        copies = copies || !l->warp[i];
+    if (copies || cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
+        return false;
+    uint32_t vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit), run = vector;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
+        if (run < s.bits[fast] && l->lane[i] == (uint32_t)1 << (s.shift[fast] + run))
+            run++;
+    return bytes << vector >= LEAST_BYTES && bytes << run >= SECTOR_BYTES;
+}
+
+bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out)
+{
+    enum { LEAST_BYTES = 64 }; /* of a row that a warp has */
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t fast, warps = 0, next = 0, run = 0, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
+    if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
+        return false;
+    for (uint32_t i = 0; i < l->warp_bits; i++) {
+        if (!l->warp[i] || (l->warp[i] & (l->warp[i] - 1)) || (warps & l->warp[i]))
+            return false;
+        warps |= l->warp[i];
+    }
+    while (run < s.bits[fast] && !(warps >> (s.shift[fast] + run) & 1))
+        run++;
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t part = 0; part < 2; part++) /* the contiguous dimension, the others */
+        for (uint32_t b = 0; b < s.tile_bits; b++) {
+            uint32_t bit = (uint32_t)1 << b;
+            if (!(warps & bit) && part == !(cg_dim_mask(&s, fast) & bit))
+                order[next++] = (uint8_t)b;
+        }
+    uint32_t vector = aligned_bits(c, v, fast, NULL);
+    vector = vector < run ? vector : run;
+    if (bytes << run < LEAST_BYTES || next < vector + CG_LANE_BITS)
+        return false;
+    *out = cg_layout_ordered(order, next, vector, 0);
+    out->tile_bits = s.tile_bits;
+    out->warp_bits = l->warp_bits;
+    memcpy(out->warp, l->warp, sizeof out->warp);
+    return true;
+}
+
+cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)
+{
+    cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t others = (uint32_t)(((uint64_t)1 << s.tile_bits) - 1) & ~cg_dim_mask(&s, v->view->type->sparse_dim);
+    cg_layout part = cg_layout_clear(l, others);
+    part = cg_layout_squeeze(&part, others);
+    return cg_layout_drop_copies(&part, NULL);
+}
+
+cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
+{
+    cg_view_lengths n = {.limit = most_bits ? "no dimension is known to be contiguous"
+                                            : "elements are reached one by one"};
+    uint8_t reg_bit[8];
+    if (cg_view_is_half(v) && !most_bits)
+        most_bits = 1;
+    if (!most_bits || !cg_view_contiguous(v, &n.fast))
+        return n;
+    uint32_t aligned = aligned_bits(c, v, n.fast, &n.limit), edge = cg_view_vector(c, v, n.fast);
+    cg_shape s = cg_shape_of(v->tile_type);
+    n.inside = cg_layout_vector(l, s.shift[n.fast], aligned < most_bits ? aligned : most_bits, reg_bit);
+    n.edge = edge < n.inside ? edge : n.inside;
+    if (n.inside < aligned)
+        n.limit = "what a thread has of the tile";
+    return n;
+}
+
+void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
+{
+    if (!cg_remarks_wanted(c))
+        return;
+    cg_view_lengths n = cg_view_lengths_of(c, v, l, most_bits);
+    uint32_t half = cg_view_is_half(v), bytes = half ? 1 : cg_memory_bytes(bc_elem_kind(v->tile_type));
+    bc_text type, checks;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_text_init(&checks, &c->m->arena.allocator);
+    bc_print_type(&type, v->tile_type, false);
+    uint32_t start_bits = 32;
+    for (uint32_t t = 0; t < v->index_count; t++) {
+        cg_range start;
+        if (cg_view_may_leave(v, t))
+            bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
+        if (!cg_view_start(v, t, &start))
+            start_bits = 64;
+    }
+    cg_layout own = cg_layout_drop_copies(l, NULL);
+    char edge[64] = "", limit[96] = "";
+    if (n.edge < n.inside)
+        snprintf(edge, sizeof edge, ", x {EdgeBytes=%u} at the tensor's end", bytes << n.edge >> half);
+    if (n.limit)
+        snprintf(limit, sizeof limit, "; limited by {Limit=%s}", n.limit);
+    cg_remark(c, op, CG_REMARK_VectorAccess, bytes << n.inside >> half >= 16 ? TV_REMARK_PASSED : TV_REMARK_MISSED,
+              "{Type=%s}: {Count=%u} x {Bytes=%u} bytes a thread%s; start in {StartBits=%u} bits; bounds checked: "
+              "{Checks=%s}%s",
+              bc_text_words(&type), cg_layout_regs(&own) >> n.inside, bytes << n.inside >> half, edge, start_bits,
+              checks.len || checks.failed ? bc_text_words(&checks) : "none", limit);
+    bc_text_release(&type);
+    bc_text_release(&checks);
+}
+
+/* ---- of all values ---- */
+
+static cg_view *new_view(ct_func *f, const ct_op *op)
+{
+    const bc_type *type = op->results[0].type;
+    uint32_t rank = type->rank;
+    bc_range extents = ct_operand_range(op, F_make_tensor_view_dynamic_shape);
+    bc_range strides = ct_operand_range(op, F_make_tensor_view_dynamic_strides);
+    cg_view *view = bc_new(f->arena, cg_view, 1);
+    const ct_value **values = bc_new(f->arena, const ct_value *, 2 * rank + 1u);
+    cg_val *regs = bc_new(f->arena, cg_val, 2 * rank + 1u);
+    if (!view || !values || !regs)
+        return NULL;
+    *view = (cg_view){.tensor = type,
+                      .maker = op,
+                      .base = ct_operand(op, F_make_tensor_view_base),
+                      .extents = values,
+                      .strides = values + rank,
+                      .extent = regs,
+                      .stride = regs + rank};
+    for (uint32_t d = 0, e = 0, s = 0; d < rank; d++) {
+        if (type->shape[d] == BC_DYNAMIC)
+            view->extents[d] = ct_operands(op)[extents.first + e++];
+        if (type->strides[d] == BC_DYNAMIC)
+            view->strides[d] = ct_operands(op)[strides.first + s++];
+    }
+    return view;
+}
+
+bool cg_find_views(ct_func *f)
+{
+    for (ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        switch ((int)op->opcode) {
+        case OP_make_tensor_view:
+            if (!(op->results[0].view = new_view(f, op)))
+                return false;
+            break;
+        case OP_make_partition_view:
+        case OP_make_strided_view:
+        case OP_make_gather_scatter_view: op->results[0].view = op->operands[0]->view; break;
+        case OP_assume: op->results[0].view = ct_operand(op, F_assume_value)->view; break;
+        default: break;
+        }
+    return true;
+}

@@ -1,0 +1,88 @@
+/* Views while lowering: where a tensor lies, and how the elements of a tile reach it. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_VIEW_H
+#define TILEVM_CODEGEN_ANALYSIS_VIEW_H
+
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/kernel.h"
+
+enum { CG_VIEW_DIMS = 64 };
+
+typedef struct cg_view {
+    const bc_type *tensor;    /* a tensor_view */
+    const ct_value *base;     /* its pointer */
+    const ct_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
+    const ct_value **strides;
+    const ct_op *maker; /* the make_tensor_view */
+    cg_val address;     /* lower pass: the rest as well */
+    cg_val *extent;     /* 64 bits, unsigned; elements */
+    cg_val *stride;
+} cg_view;
+
+/* Gives every view value its view. False: out of memory. */
+bool cg_find_views(ct_func *f);
+
+/* Where the tile of a load lies whose index moves on evenly: 64 bits. */
+typedef struct cg_cursor {
+    cg_val address;            /* of the thread's first element; the register changes */
+    cg_val advance;            /* bytes to the next tile */
+    cg_val unit[CG_VIEW_DIMS]; /* bytes to what the thread reaches next along each tile dimension */
+} cg_cursor;
+
+/* What an op that moves a tile through a view has. */
+typedef struct cg_view_op {
+    const ct_value *view, *tile; /* tile: the value stored, the result of a load */
+    const bc_type *tile_type;
+    ct_value **index;
+    uint32_t index_count;
+    const bc_ints *inbounds;
+    bool in_turn; /* an address is made from the one before, in few instructions and registers, which takes longer */
+    const cg_cursor *cursor; /* that has the address; NULL: it follows from the index. in_turn */
+    bool owned;              /* only the owners of elements take part: writes, ordered loads */
+} cg_view_op;
+
+cg_view_op cg_view_op_of(const ct_op *op);
+
+/* The layout in which the tile of the op reaches memory best. */
+cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
+/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no copies. */
+bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
+
+/* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is
+   none with rows of some length. */
+bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out);
+
+/* The tile dimension that is contiguous in memory; false: none is known to be. */
+bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim);
+/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's
+   end. */
+uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
+/* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
+cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
+
+/* A remark on how the tile, in layout l, reaches memory by accesses of at most 2^most_bits elements. */
+void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
+
+/* ---- what codegen/access/view_parts.c asks codegen/analysis/view.c ---- */
+
+/* The tensor dimension that tile dimension t walks. */
+uint32_t cg_view_dim(const bc_type *view, uint32_t t);
+/* The steps of the index in coordinates: a tile's size, or the view's own stride. */
+int64_t cg_view_step(const bc_type *view, uint32_t t);
+/* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the
+   tile. */
+bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range);
+/* The tensor's size along tile dimension t; false: not known to lie below 2^32. */
+bool cg_view_extent(const cg_view_op *v, uint32_t t, cg_range *out_range);
+/* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
+bool cg_view_may_leave(const cg_view_op *v, uint32_t t);
+/* Elements of half a byte. */
+bool cg_view_is_half(const cg_view_op *v);
+/* How long accesses are, as bits of elements along dimension `fast`. */
+typedef struct cg_view_lengths {
+    uint32_t fast;
+    uint32_t inside, edge; /* where the tile is known to lie inside the tensor; where it may not */
+    const char *limit;     /* what keeps `inside` from the widest access; NULL: nothing */
+} cg_view_lengths;
+cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
+
+#endif

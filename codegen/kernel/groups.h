@@ -1,0 +1,23 @@
+/* Groups of warps with work of their own: consumers, which have the threads from 0 on and all that layouts spread, and
+   producers behind them, which copy. */
+#ifndef TILEVM_CODEGEN_KERNEL_GROUPS_H
+#define TILEVM_CODEGEN_KERNEL_GROUPS_H
+
+#include "codegen/kernel/kernel.h"
+
+enum { CG_PRODUCER_WARP_BITS = 2, CG_PRODUCER_THREADS = 1 << (CG_PRODUCER_WARP_BITS + CG_LANE_BITS) };
+
+/* The detail of a `groups`: registers of a thread, as launched and then; 0: all keep what they have. */
+typedef struct cg_groups {
+    uint32_t shared;     /* bytes that the block may have */
+    uint32_t ring_bytes; /* of all rings, with their barriers */
+    uint32_t launched, consumers, producers;
+} cg_groups;
+
+/* Threads of the block, with producers. */
+static inline uint32_t cg_all_threads(const cg_func *c)
+{
+    return cg_threads(c) + (c->groups ? CG_PRODUCER_THREADS : 0);
+}
+
+#endif

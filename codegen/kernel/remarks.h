@@ -1,0 +1,24 @@
+/* Remarks: what the code generator made of an op, for people and tools (tv_remark). */
+#ifndef TILEVM_CODEGEN_KERNEL_REMARKS_H
+#define TILEVM_CODEGEN_KERNEL_REMARKS_H
+
+#include "codegen/kernel/kernel.h"
+
+typedef enum cg_remark_id {
+#define REMARK(name, category, text) CG_REMARK_##name,
+#include "codegen/kernel/remarks.def"
+    CG_REMARK_COUNT
+} cg_remark_id;
+
+/* Does anybody listen? For what costs time only to say. */
+static inline bool cg_remarks_wanted(const cg_func *c)
+{
+    return c->options && c->options->remarks.report;
+}
+
+/* Reports about an op; NULL: about the kernel. In format, as for printf, {Key=text} is a value with a name and what
+   lies between are words: "{Count=%u} accesses of {Bytes=%u} bytes". What is filled in holds no braces. */
+void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
+    TV_PRINTF(5, 6);
+
+#endif

@@ -1,0 +1,51 @@
+/* The target table as C. */
+#include <string.h>
+
+#include "codegen/kernel/kernel.h"
+
+static const cg_target targets[] = {
+#define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) \
+    {#name, sm, suffix, ptx, shared_kib, threads, features},
+#include "codegen/kernel/targets.def"
+};
+
+const cg_target *cg_target_at(size_t index)
+{
+    return index < sizeof targets / sizeof *targets ? &targets[index] : NULL;
+}
+
+const char *tv_target_exact(const char *target)
+{
+    size_t len = strlen(target);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (targets[i].suffix && strncmp(targets[i].name, target, len) == 0
+            && targets[i].name[len] == targets[i].suffix)
+            return targets[i].name;
+    return target;
+}
+
+const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version)
+{
+    const cg_target *best = NULL;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        const cg_target *t = &targets[i];
+        bool runs = t->suffix ? exact && t->sm == sm : t->sm <= sm;
+        if (runs && (!ptx_version || t->ptx <= ptx_version)
+            && (!best || t->sm >= best->sm)) /* with a suffix after without */
+            best = t;
+    }
+    return best ? best->name : NULL;
+}
+
+uint32_t cg_static_shared(const cg_target *target)
+{
+    return (target->suffix ? (uint32_t)target->shared_kib : 48) << 10;
+}
+
+const cg_target *cg_target_find(tv_str name)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (bc_str_is(name, targets[i].name))
+            return &targets[i];
+    return NULL;
+}

@@ -1,0 +1,127 @@
+/* Linear layouts: how the elements of a tile are spread over registers, lanes and warps.
+
+   All tile dimensions are powers of two, so an element is named by its row-major index, a string of bits, and a layout
+   is a linear map over GF(2): every bit of the register number, of the lane number and of the warp number has an image,
+   a bit vector of the element index, and the element that a (register, lane, warp) holds is the XOR of the images of
+   its bits.
+
+       tile<4x8>, two elements a register pair, 8 lanes:       element = row << 3 | column
+       reg  bit 0 -> 000 01   (column bit 0)                   lane bits 0,1 -> column bits 1,2
+       lane bit 2,3 -> row bits 0,1                            lane bit 4, warps -> 0: the same elements again
+
+   An image of 0 means that the bit does not select anything: its threads (or registers) hold copies. Reshape changes
+   nothing, since the row-major index stays; permute permutes image bits; broadcast and reduce clear them. */
+#ifndef TILEVM_CODEGEN_LAYOUT_LAYOUT_H
+#define TILEVM_CODEGEN_LAYOUT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bytecode/module.h"
+
+enum { CG_LANE_BITS = 5, CG_MAX_WARP_BITS = 16, CG_MAX_REG_BITS = 19, CG_MAX_TILE_BITS = 24 };
+
+typedef struct cg_layout {
+    uint8_t tile_bits, reg_bits, warp_bits;
+    uint32_t reg[CG_MAX_REG_BITS];
+    uint32_t lane[CG_LANE_BITS];
+    uint32_t warp[CG_MAX_WARP_BITS];
+} cg_layout;
+
+/* The shape of a tile as bits: dimension d takes bits[d] bits of the element index from shift[d] on. */
+typedef struct cg_shape {
+    uint32_t rank;
+    uint8_t tile_bits;
+    uint8_t bits[BC_MAX_RANK], shift[BC_MAX_RANK];
+} cg_shape;
+
+cg_shape cg_shape_of(const bc_type *tile);
+static inline uint32_t cg_dim_mask(const cg_shape *s, uint32_t d)
+{
+    return (((uint32_t)1 << s->bits[d]) - 1) << s->shift[d];
+}
+
+bool cg_layout_equal(const cg_layout *a, const cg_layout *b);
+
+/* Element that register r of lane 0 in warp 0 holds; the thread's part is XORed in. */
+uint32_t cg_layout_reg(const cg_layout *l, uint32_t r);
+/* The element of (register, lane, warp). */
+uint32_t cg_layout_at(const cg_layout *l, uint32_t r, uint32_t lane, uint32_t warp);
+static inline uint32_t cg_layout_regs(const cg_layout *l)
+{
+    return (uint32_t)1 << l->reg_bits;
+}
+
+/* Every thread holds the one element of a scalar. */
+cg_layout cg_layout_scalar(uint32_t warp_bits);
+
+/* Tile bits in the order given (lowest first): vector_bits of them to registers, then lanes, warps, and the rest to
+   registers again. Bits that are left over on lanes and warps hold copies. */
+cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t vector_bits, uint32_t warp_bits);
+
+/* The layout for reaching memory: dimension `fastest` is contiguous there, vector_bits of it go to one access. */
+cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits);
+
+/* The same where an access takes at least 2^least_bits elements. */
+cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                           uint32_t warp_bits);
+
+/* Layout of the source such that a permute gives a result in l. permutation[i]: dimension of the source that
+   becomes dimension i of the result. */
+cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
+                              const int64_t *permutation);
+/* The other way round. */
+cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
+                            const int64_t *permutation);
+
+/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first slice;
+   and the layout in which the small tile is read where every element of the large one goes to the small one's at the
+   same place in its slice (registers that became copies stay). */
+cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
+cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
+/* The index bits of the large tile that say which slice. */
+uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large);
+
+/* Layout of the source of a broadcast whose result is in l. Registers that became copies are dropped; register r of
+   the result is register cg_drop_copies(...)[r] of the source: out_reg has 1 << l->reg_bits entries. */
+cg_layout cg_layout_unbroadcast(const cg_layout *l, const cg_shape *source, const cg_shape *result);
+/* Every image through a linear map of indices, to those of 2^tile_bits elements. */
+typedef uint32_t cg_image_fn(const void *map, uint32_t image);
+cg_layout cg_layout_map(const cg_layout *l, uint32_t tile_bits, cg_image_fn *image_of, const void *map);
+/* The image bits of a mask cleared: what is left after a reduce over those dimensions; indices keep their places. */
+cg_layout cg_layout_clear(const cg_layout *l, uint32_t mask);
+/* Squeezes the bits of mask out of every image (they are zero there). */
+cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask);
+
+/* Elements of l split into 2^n each, all in the same thread: register r becomes r << n and the following ones. */
+cg_layout cg_layout_split(const cg_layout *l, uint32_t n);
+
+/* Registers with an image of 0 hold copies. Removes such bits; out_kept, when given, gets the mask of the register
+   bits that stay. */
+cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept);
+/* The logarithm of the least power of two that is not below x. */
+static inline uint32_t cg_log2_up(uint64_t x)
+{
+    uint32_t n = 0;
+    while ((uint64_t)1 << n < x)
+        n++;
+    return n;
+}
+/* The bits of x that mask selects, moved together; and back. */
+uint32_t cg_count_bits(uint32_t x);
+uint32_t cg_gather_bits(uint32_t x, uint32_t mask);
+uint32_t cg_scatter_bits(uint32_t x, uint32_t mask);
+
+/* How many low bits of the index from bit `from` on are the images of register bits: 2^n elements that lie side by side
+   in one thread. out_bit[k] is the register bit with image 1 << (from + k). Those bits appear in no other image. */
+uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint8_t *out_bit);
+/* Element i of such a vector: what it adds to the number of the first register. */
+static inline uint32_t cg_layout_member(const uint8_t *reg_bit, uint32_t bits, uint32_t i)
+{
+    uint32_t r = 0;
+    for (uint32_t k = 0; k < bits; k++)
+        r |= (i >> k & 1) << reg_bit[k];
+    return r;
+}
+
+#endif

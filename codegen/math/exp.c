@@ -1,0 +1,369 @@
+/* Exponentials, logarithms, powers, hyperbolic functions.
+
+   All go through two of them that carry a pair of numbers: e^(high + low), and the logarithm as a pair. */
+#include "codegen/math/math.h"
+#include "codegen/ptx/ptx.h"
+
+/* ---- e^x ---- */
+
+/* (value.high + value.low) * 2^n; n is a 32-bit register. */
+typedef struct power {
+    cg_pair value;
+    cg_val n;
+} power;
+
+static cg_val to_int(const cg_real *k, cg_val x)
+{
+    cg_val n = cg_new(k->c, CG_B32);
+    cg_ins(k->c, "cvt.rzi.s32.%s %v, %v", k->wide ? "f64" : "f32", n, x);
+    return n;
+}
+
+/* e^(r.high + r.low) for |r| <= ln 2 / 2, as 1 + what this gives. */
+static cg_pair small_power(const cg_real *k, cg_pair r)
+{
+    cg_val low = r_fma(k, r.low, r.high, r.low);
+    cg_val square = r_mul(k, r.high, r.high);
+    return r_fast_two_sum(k, r.high, r_fma(k, square, r_polynomial(k, CG_EXP_F32, r.high), low));
+}
+
+static cg_pair one_and(const cg_real *k, cg_pair t)
+{
+    cg_pair sum = r_fast_two_sum(k, r_number(k, 1), t.high);
+    sum.low = r_add(k, sum.low, t.low);
+    return sum;
+}
+
+/* x = n ln 2 + r. The first part of ln 2 has so few bits that the first step is exact. */
+static cg_pair reduce(const cg_real *k, cg_pair x, cg_val *out_n)
+{
+    cg_val n = r_rint(k, r_mul(k, x.high, r_part(k, CG_LOG2_E_F32, 0))), minus = r_neg(k, n);
+    cg_val first = r_fma(k, minus, r_part(k, CG_LN_2_F32, 0), x.high);
+    cg_val high = r_fma(k, minus, r_part(k, CG_LN_2_F32, 1), first);
+    cg_val low = r_fma(k, minus, r_part(k, CG_LN_2_F32, 1), r_sub(k, first, high));
+    *out_n = to_int(k, n);
+    return r_fast_two_sum(k, high, r_add(k, low, x.low)); /* x.low may count: x is larger than r */
+}
+
+/* |x| is at most what r_scale takes. */
+static power power_of(const cg_real *k, cg_pair x)
+{
+    power p;
+    cg_pair r = reduce(k, x, &p.n);
+    p.value = one_and(k, small_power(k, r));
+    return p;
+}
+
+/* Beyond these the result is 0 or Inf. */
+static cg_val exp_limit(const cg_real *k)
+{
+    return r_either(k, 110, 750);
+}
+
+cg_val cg_math_exp(const cg_real *k, const cg_val *x)
+{
+    power p = power_of(k, (cg_pair){r_clamp(k, x[0], exp_limit(k)), r_number(k, 0)});
+    return r_scale(k, r_add(k, p.value.high, p.value.low), p.n);
+}
+
+/* 2^n 2^f, |f| <= 1/2. n is the end of what the sum with 1.5 2^23 is made of, and no more of it counts in r_scale. */
+cg_val cg_math_exp_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val limited = r_clamp(k, x[0], exp_limit(k)), shift = r_number(k, 0x1.8p23),
+           log2_e = r_part(k, CG_LOG2_E_F32, 0);
+    cg_val n = r_fma(k, limited, log2_e, shift), f = r_fma(k, limited, log2_e, r_sub(k, shift, n));
+    f = r_fma(k, limited, r_part(k, CG_LOG2_E_F32, 1), f);
+    return r_scale(k, r_op(k, "ex2.approx.ftz", 1, f, f, f), n);
+}
+
+cg_val cg_math_exp2(const cg_real *k, const cg_val *x)
+{
+    cg_val limited = r_clamp(k, x[0], r_either(k, 160, 1080)), n = r_rint(k, limited);
+    cg_val rest = r_sub(k, limited, n);
+    cg_pair r = r_two_product(k, rest, r_part(k, CG_LN_2_PAIR_F32, 0));
+    r.low = r_fma(k, rest, r_part(k, CG_LN_2_PAIR_F32, 1), r.low);
+    cg_pair p = one_and(k, small_power(k, r));
+    return r_scale(k, r_add(k, p.high, p.low), to_int(k, n));
+}
+
+/* ---- logarithm ---- */
+
+/* x = m 2^n with m from sqrt(1/2) to sqrt(2), for x > 0; n comes as a number of the type. */
+static cg_val split(const cg_real *k, cg_val x, cg_val *out_n)
+{
+    cg_func *c = k->c;
+    cg_class cls = r_class(k);
+    unsigned width = k->wide ? 64 : 32, mantissa = k->wide ? 52 : 23;
+    cg_val subnormal = r_test(k, "lt", x, r_either(k, 0x1p-126, 0x1p-1022));
+    cg_val scaled = r_select(k, subnormal, r_mul(k, x, r_either(k, 0x1p24, 0x1p54)), x);
+    cg_val above = cg_new(c, cls), n = cg_new(c, cls), shifted = cg_new(c, cls), m = cg_new(c, cls),
+           number = cg_new(c, cls);
+    cg_val least = cg_reg(c, r_bits(k, 0x3f3504f3, UINT64_C(0x3fe6a09e667f3bcd))); /* sqrt(1/2) */
+    cg_ins(c, "sub.s%u %v, %v, %v", width, above, scaled, least);
+    cg_ins(c, "shr.s%u %v, %v, %u", width, n, above, mantissa);
+    cg_ins(c, "shl.b%u %v, %v, %u", width, shifted, n, mantissa);
+    cg_ins(c, "sub.s%u %v, %v, %v", width, m, scaled, shifted);
+    cg_ins(c, "cvt.rn.f%u.s%u %v, %v", width, width, number, n);
+    *out_n = r_select(k, subnormal, r_sub(k, number, r_either(k, 24, 54)), number);
+    return m;
+}
+
+/* ln m = 2 atanh(s) = 2 (s + s z (1/3 + z P(z))), s = (m - 1) / (m + 1), z = s^2. */
+static cg_pair log_of_mantissa(const cg_real *k, cg_val m)
+{
+    cg_val one = r_number(k, 1), sum = r_add(k, m, one);
+    cg_pair s = r_pair_quotient(k, (cg_pair){r_sub(k, m, one), r_number(k, 0)},
+                                (cg_pair){sum, r_sub(k, m, r_sub(k, sum, one))});
+    cg_pair z = r_pair_product(k, s, s);
+    cg_val rest = r_mul(k, z.high, r_polynomial(k, CG_LOG_F32, z.high));
+    cg_pair third = r_fast_two_sum(k, r_part(k, CG_THIRD_F32, 0), rest);
+    third.low = r_add(k, third.low, r_part(k, CG_THIRD_F32, 1));
+    cg_pair v = r_pair_product(k, s, r_pair_product(k, z, third));
+    cg_pair t = r_fast_two_sum(k, s.high, v.high);
+    cg_val low = r_add(k, t.low, r_add(k, s.low, v.low));
+    t = r_fast_two_sum(k, t.high, low);
+    return (cg_pair){r_add(k, t.high, t.high), r_add(k, t.low, t.low)};
+}
+
+/* ln x for finite x > 0. */
+static cg_pair log_of(const cg_real *k, cg_val x)
+{
+    cg_val n;
+    cg_pair m = log_of_mantissa(k, split(k, x, &n));
+    cg_pair sum = r_fast_two_sum(k, r_mul(k, n, r_part(k, CG_LN_2_F32, 0)), m.high);
+    cg_val low = r_add(k, sum.low, r_fma(k, n, r_part(k, CG_LN_2_F32, 1), m.low));
+    return r_fast_two_sum(k, sum.high, low);
+}
+
+/* What a logarithm is where x is 0, negative, Inf or NaN. */
+static cg_val log_special(const cg_real *k, cg_val x, cg_val result)
+{
+    cg_val zero = r_number(k, 0), inf = r_infinity(k);
+    result = r_select(k, r_test(k, "lt", x, inf), result, x); /* Inf and NaN */
+    result = r_select(k, r_test(k, "lt", x, zero), r_nan(k), result);
+    return r_select(k, r_test(k, "eq", x, zero), r_bits(k, 0xff800000, UINT64_C(0xfff0000000000000)), result);
+}
+
+cg_val cg_math_log(const cg_real *k, const cg_val *x)
+{
+    return log_special(k, x[0], log_of(k, x[0]).high);
+}
+
+cg_val cg_math_log2(const cg_real *k, const cg_val *x)
+{
+    cg_val n;
+    cg_pair m = log_of_mantissa(k, split(k, x[0], &n));
+    m = r_pair_product(k, m, (cg_pair){r_part(k, CG_LOG2_E_F32, 0), r_part(k, CG_LOG2_E_F32, 1)});
+    cg_pair sum = r_fast_two_sum(k, n, m.high);
+    return log_special(k, x[0], r_add(k, sum.high, r_add(k, sum.low, m.low)));
+}
+
+/* log, log2 and tanh of f32 give the bits of CUDA's functions: their coefficients and the order of operations are such
+   that all results agree which were measured of those (codegen/math/coefficients.py, docs/numerics.md). */
+
+/* x = m 2^n with m from the number with the bits least to twice that, for x > 0: m - 1, exactly. n comes as a number
+   and times 2^23. */
+static cg_val split_f32(const cg_real *k, cg_val x, uint32_t least, cg_val *out_n)
+{
+    cg_func *c = k->c;
+    cg_val subnormal = r_test(k, "lt", x, r_number(k, 0x1p-126)), number = cg_new(c, CG_B32);
+    cg_val scaled = r_select(k, subnormal, r_mul(k, x, r_number(k, 0x1p23)), x);
+    cg_val above = cg_int_op(c, "sub.s32", scaled, cg_const(CG_B32, least));
+    cg_val n = cg_int_op(c, "and.b32", above, cg_const(CG_B32, 0xff800000));
+    cg_ins(c, "cvt.rn.f32.s32 %v, %v", number, n);
+    *out_n = r_add(k, number, r_select(k, subnormal, r_number(k, -23 * 0x1p23), r_number(k, 0)));
+    return r_sub(k, cg_int_op(c, "sub.s32", scaled, n), r_number(k, 1));
+}
+
+cg_val cg_math_log_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val n, r = split_f32(k, x[0], 0x3f2aaaab, &n); /* 2/3 */
+    cg_val of_m = r_fma(k, r_mul(k, r_polynomial(k, CG_LOG_1P_F32, r), r), r, r);
+    return log_special(k, x[0], r_fma(k, n, r_number(k, 0x1.62e43p-24), of_m)); /* ln 2 2^-23 */
+}
+
+cg_val cg_math_log2_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val n, r = split_f32(k, x[0], 0x3f3504f3, &n); /* sqrt(1/2) */
+    cg_val rest = r_mul(k, r_mul(k, r_polynomial(k, CG_LOG2_1P_F32, r), r), r);
+    cg_val of_m = r_fma(k, r, r_part(k, CG_LOG2_E_F32, 0), rest);
+    return log_special(k, x[0], r_fma(k, n, r_number(k, 0x1p-23), of_m));
+}
+
+/* ---- powers: C's pow ---- */
+
+/* |x|^(y.high + y.low); x is neither 0 nor Inf. */
+static cg_val magnitude_power(const cg_real *k, cg_val x, cg_pair y)
+{
+    cg_pair product = r_pair_product(k, log_of(k, r_abs(k, x)), y);
+    product = r_fast_two_sum(k, product.high, product.low);
+    cg_val limit = exp_limit(k), beyond = r_test(k, "gt", r_abs(k, product.high), limit);
+    product.high = r_select(k, beyond, r_copysign(k, limit, product.high), product.high);
+    product.low = r_select(k, beyond, r_number(k, 0), product.low);
+    power p = power_of(k, product);
+    return r_scale(k, r_add(k, p.value.high, p.value.low), p.n);
+}
+
+/* The power where x is 0 or Inf, else result. */
+static cg_val end_of_range(const cg_real *k, cg_val x, cg_val y_negative, cg_val result)
+{
+    cg_val zero = r_number(k, 0), inf = r_infinity(k), size = r_abs(k, x);
+    result = r_select(k, r_test(k, "eq", size, zero), r_select(k, y_negative, inf, zero), result);
+    return r_select(k, r_test(k, "eq", size, inf), r_select(k, y_negative, zero, inf), result);
+}
+
+cg_val cg_math_pow(const cg_real *k, const cg_val *x)
+{
+    cg_val zero = r_number(k, 0), one = r_number(k, 1), base = x[0], inf = r_infinity(k);
+    cg_val y = r_clamp(k, x[1], r_either(k, 0x1p64, 0x1p100)); /* more gives 0 or Inf too, unless |x| is 1 */
+    cg_val result = magnitude_power(k, base, (cg_pair){y, zero});
+    result = end_of_range(k, base, r_test(k, "lt", y, zero), result);
+    cg_val half = r_mul(k, y, r_number(k, 0.5)), negative = r_test(k, "lt", base, zero);
+    cg_val fraction = r_test(k, "neu", r_rint(k, y), y), odd = r_test(k, "neu", r_rint(k, half), half);
+    cg_val flipped = r_select(k, odd, r_copysign(k, result, base), result);
+    result = r_select(k, fraction, result, flipped);
+    cg_val finite = r_test(k, "lt", r_abs(k, base), inf);
+    cg_val root = r_select(k, fraction, r_select(k, finite, r_nan(k), result), result);
+    result = r_select(k, negative, root, result);
+    result = r_select(k, r_test(k, "nan", base, x[1]), r_nan(k), result);
+    result = r_select(k, r_test(k, "eq", base, one), one, result);
+    return r_select(k, r_test(k, "eq", x[1], zero), one, result);
+}
+
+/* x[1]: a 32-bit integer, as two numbers whose sum is exact. */
+cg_val cg_math_powi(const cg_real *k, const cg_val *x)
+{
+    cg_func *c = k->c;
+    const char *type = k->wide ? "f64" : "f32";
+    cg_val base = x[0], y = x[1], high = cg_new(c, r_class(k)), low = cg_new(c, r_class(k));
+    cg_ins(c, "cvt.rn.%s.s32 %v, %v", type, high, cg_int_op(c, "and.b32", y, cg_const(CG_B32, 0xfffff000)));
+    cg_ins(c, "cvt.rn.%s.s32 %v, %v", type, low, cg_int_op(c, "and.b32", y, cg_const(CG_B32, 0xfff)));
+    cg_val result = magnitude_power(k, base, r_two_sum(k, high, low));
+    cg_val negative = cg_new(c, CG_PRED), odd = cg_new(c, CG_PRED), none = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.lt.s32 %v, %v, 0", negative, y);
+    cg_ins(c, "setp.ne.s32 %v, %v, 0", odd, cg_int_op(c, "and.b32", y, cg_const(CG_B32, 1)));
+    cg_ins(c, "setp.eq.s32 %v, %v, 0", none, y);
+    result = end_of_range(k, base, negative, result);
+    result = r_select(k, odd, r_copysign(k, result, base), result);
+    result = r_select(k, r_test(k, "nan", base, base), base, result);
+    return r_select(k, none, r_number(k, 1), result);
+}
+
+/* ---- hyperbolic functions ---- */
+
+/* In f64: (e^x + sign e^-x) / 2 for x >= 0, as a pair times 2^n: the smaller term only counts while n is small. */
+static cg_val half_sum(const cg_real *k, cg_val x, bool minus)
+{
+    cg_func *c = k->c;
+    cg_val limit = exp_limit(k), size = r_abs(k, x);
+    size = r_select(k, r_test(k, "gt", size, limit), limit, size);
+    power p = power_of(k, (cg_pair){size, r_number(k, 0)});
+    cg_val twice = cg_int_op(c, "add.s32", p.n, p.n), most = cg_const(CG_B32, 1000);
+    twice = cg_int_op(c, "min.s32", twice, most);
+    cg_val negated = cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, 0)), twice);
+    cg_val inverse = r_op(k, "rcp.rn", 1, p.value.high, limit, limit);
+    cg_val other = r_mul(k, inverse, r_power_of_two(k, negated));
+    cg_pair sum = r_two_sum(k, p.value.high, minus ? r_neg(k, other) : other);
+    cg_val total = r_add(k, sum.high, r_add(k, sum.low, p.value.low));
+    return r_scale(k, total, cg_int_op(c, "sub.s32", p.n, cg_const(CG_B32, 1)));
+}
+
+cg_val cg_math_cosh(const cg_real *k, const cg_val *x)
+{
+    return half_sum(k, x[0], false);
+}
+
+/* x + x z P(z) */
+static cg_val odd_polynomial(const cg_real *k, cg_coefficients row, cg_val x)
+{
+    cg_val z = r_mul(k, x, x);
+    return r_fma(k, r_mul(k, x, z), r_polynomial(k, row, z), x);
+}
+
+cg_val cg_math_sinh(const cg_real *k, const cg_val *x)
+{
+    cg_val large = r_copysign(k, half_sum(k, x[0], true), x[0]), small = odd_polynomial(k, CG_SINH_F32, x[0]);
+    return r_select(k, r_test(k, "lt", r_abs(k, x[0]), r_number(k, 1)), small, large);
+}
+
+/* 1 - 2 / (e^2x + 1) where x is large enough. */
+cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
+{
+    cg_val size = r_abs(k, x[0]), limit = r_number(k, 20), one = r_number(k, 1);
+    cg_val limited = r_select(k, r_test(k, "gt", size, limit), limit, size);
+    power p = power_of(k, (cg_pair){r_add(k, limited, limited), r_number(k, 0)});
+    cg_val factor = r_power_of_two(k, p.n);
+    cg_pair e = {r_mul(k, p.value.high, factor), r_mul(k, p.value.low, factor)};
+    cg_pair sum = r_fast_two_sum(k, e.high, one);
+    sum.low = r_add(k, sum.low, e.low);
+    cg_pair q = r_pair_quotient(k, (cg_pair){r_number(k, 2), r_number(k, 0)}, sum);
+    cg_pair rest = r_fast_two_sum(k, one, r_neg(k, q.high));
+    cg_val large = r_add(k, rest.high, r_sub(k, rest.low, q.low));
+    cg_val small = odd_polynomial(k, CG_TANH_F32, x[0]);
+    return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.546875)), small, large), x[0]);
+}
+
+/* In f32 they are made of the instructions for 2^x and 1 / x, as exp is. */
+
+/* e^size / 4 for 0 <= size < 90: 2^f 2^n / 4, where |f| < 1. n is the end of what the sum with 2^23 is made of. */
+static cg_val quarter_power_f32(const cg_real *k, cg_val size)
+{
+    cg_val shift = r_number(k, 0x1p23), scaled = r_mul(k, size, r_part(k, CG_LOG2_E_F32, 0));
+    cg_val n = r_op(k, "add.rz", 2, scaled, shift, shift), whole = r_sub(k, n, shift);
+    cg_val r = r_fma(k, whole, r_minus_part(k, CG_LN_2_PAIR_F32, 0), size);
+    r = r_fma(k, whole, r_minus_part(k, CG_LN_2_PAIR_F32, 1), r);
+    cg_val f = r_mul(k, r, r_part(k, CG_LOG2_E_F32, 0)), e = r_op(k, "ex2.approx.ftz", 1, f, f, f);
+    return r_mul(k, e, r_power_of_two(k, cg_int_op(k->c, "add.s32", n, cg_const(CG_B32, (uint32_t)-2))));
+}
+
+/* (e^|x| + sign e^-|x|) / 2 */
+static cg_val half_sum_f32(const cg_real *k, cg_val x, double sign)
+{
+    cg_val limit = r_number(k, 89.5), e = quarter_power_f32(k, r_op(k, "min.NaN", 2, r_abs(k, x), limit, limit));
+    cg_val other = r_mul(k, r_op(k, "rcp.approx.ftz", 1, e, e, e), r_number(k, sign * 0.125));
+    return r_fma(k, e, r_number(k, 2), other);
+}
+
+/* x + x z P(z) */
+static cg_val odd_polynomial_f32(const cg_real *k, cg_coefficients row, cg_val x)
+{
+    cg_val z = r_mul(k, x, x);
+    return r_fma(k, r_mul(k, r_polynomial(k, row, z), z), x, x);
+}
+
+cg_val cg_math_cosh_f32(const cg_real *k, const cg_val *x)
+{
+    return half_sum_f32(k, x[0], 1);
+}
+
+cg_val cg_math_sinh_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val large = r_copysign(k, half_sum_f32(k, x[0], -1), x[0]), small = odd_polynomial_f32(k, CG_SINH_F32, x[0]);
+    return r_select(k, r_test(k, "lt", r_abs(k, x[0]), r_number(k, 1)), small, large);
+}
+
+/* 1 - 2 / (e^2x + 1) where x is large enough; from 10 on it is 1. */
+cg_val cg_math_tanh_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val size = r_abs(k, x[0]), one = r_number(k, 1), limited = r_op(k, "min.NaN", 2, size, r_number(k, 10), size);
+    cg_val scaled = r_mul(k, limited, r_number(k, 0x1.715476p+1)), e = r_op(k, "ex2.approx.ftz", 1, scaled, one, one);
+    cg_val inverse = r_op(k, "rcp.approx.ftz", 1, r_add(k, e, one), one, one);
+    cg_val large = r_fma(k, inverse, r_number(k, -2), one), small = odd_polynomial_f32(k, CG_TANH_F32, x[0]);
+    return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.6)), small, large), x[0]);
+}
+
+/* ---- 1 / sqrt(x), f64 (f32 has an instruction) ---- */
+
+/* From y, which is 1 / sqrt(x) rounded twice: 1 / sqrt(x) = y (1 + (1 - root y)) (1 - (x - root^2) / x / 2). */
+cg_val cg_math_rsqrt(const cg_real *k, const cg_val *x)
+{
+    cg_val zero = r_number(k, 0), small = r_test(k, "lt", x[0], r_either(k, 0x1p-60, 0x1p-800));
+    cg_val scaled = r_select(k, small, r_mul(k, x[0], r_either(k, 0x1p60, 0x1p400)), x[0]);
+    cg_val root = r_op(k, "sqrt.rn", 1, scaled, zero, zero), y = r_op(k, "rcp.rn", 1, root, zero, zero);
+    cg_val of_y = r_fma(k, r_neg(k, root), y, r_number(k, 1)), of_root = r_fma(k, r_neg(k, root), root, scaled);
+    cg_val relative = r_fma(k, r_mul(k, r_mul(k, of_root, y), y), r_number(k, -0.5), of_y);
+    cg_val better = r_fma(k, y, relative, y), ordinary = r_test(k, "lt", zero, scaled), finite;
+    finite = r_test(k, "lt", scaled, r_infinity(k));
+    y = r_select(k, ordinary, r_select(k, finite, better, y), y);
+    return r_select(k, small, r_mul(k, y, r_either(k, 0x1p30, 0x1p200)), y);
+}

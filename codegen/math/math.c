@@ -1,0 +1,100 @@
+/* Where functions are emitted: in place, or once in a module as a .func that is called. */
+#include "codegen/math/math.h"
+
+#include <string.h>
+
+#include "codegen/ptx/ptx.h"
+
+typedef struct function {
+    const char *op;
+    cg_math_fn *emit[2]; /* f32, f64 */
+    uint8_t operands;
+    bool in_place; /* in f32 */
+} function;
+
+enum { CALLED, INLINE };
+static const function functions[] = {
+#define FUNCTION(op, f32, f64, operands, form) {#op, {cg_math_##f32, cg_math_##f64}, operands, form},
+#include "codegen/math/math.def"
+};
+
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+_Static_assert(2 * FUNCTIONS <= CG_TABLE_BIT, "the set of what a module has is one word");
+
+/* The register class of operand i. The exponent of fpowi is an integer. */
+static cg_class operand_class(const function *f, const cg_real *k, unsigned i)
+{
+    return f->emit[k->wide] == cg_math_powi && i == 1 ? CG_B32 : r_class(k);
+}
+
+static void put_name(bc_text *out, const function *f, bool wide)
+{
+    bc_text_printf(out, "tv_%s_%s", f->op, wide ? "f64" : "f32");
+}
+
+/* The .func goes before the kernel; what the kernel has so far is put aside meanwhile. */
+static void emit_called(cg_func *c, const function *f, bool wide)
+{
+    cg_func kernel = *c;
+    cg_real k = {c, wide};
+    cg_val operands[2];
+    bc_text_init(&c->prologue, &c->m->arena.allocator);
+    bc_text_init(&c->body, &c->m->arena.allocator);
+    memset(c->registers, 0, sizeof c->registers);
+    c->constants = NULL;
+    for (unsigned i = 0; i < f->operands; i++) {
+        operands[i] = cg_new(c, operand_class(f, &k, i));
+        cg_ins_first(c, "mov.b%u %v, %%a%u", cg_class_bits((cg_class)operands[i].cls), operands[i], i);
+    }
+    cg_val result = cg_reg(c, f->emit[wide](&k, operands));
+    bc_text *out = &c->module_text;
+    bc_text_printf(out, ".func (.reg .b%u %%result) ", wide ? 64u : 32u);
+    put_name(out, f, wide);
+    for (unsigned i = 0; i < f->operands; i++)
+        bc_text_printf(out, "%s.reg .b%u %%a%u", i ? ", " : "(", cg_class_bits((cg_class)operands[i].cls), i);
+    bc_text_puts(out, ")\n{\n");
+    cg_put_registers(c, out);
+    bc_text_str(out, bc_text_get(&c->prologue));
+    bc_text_str(out, bc_text_get(&c->body));
+    bc_text_printf(out, "\tmov.b%u %%result, %%%c%u;\n\tret;\n}\n\n", wide ? 64u : 32u, wide ? 'd' : 'r', result.id);
+    bool failed = c->prologue.failed || c->body.failed;
+    bc_text_release(&c->prologue);
+    bc_text_release(&c->body);
+    c->prologue = kernel.prologue;
+    c->body = kernel.body;
+    c->constants = kernel.constants;
+    memcpy(c->registers, kernel.registers, sizeof c->registers);
+    if (failed)
+        cg_no_memory(c);
+}
+
+static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *operands)
+{
+    cg_val result = cg_new(c, wide ? CG_B64 : CG_B32), x[2] = {{0}, {0}};
+    for (unsigned i = 0; i < f->operands; i++)
+        x[i] = cg_reg(c, operands[i]);
+    if (cg_math_once(c, (unsigned)(f - functions) * 2 + wide))
+        emit_called(c, f, wide);
+    if (f->operands == 1)
+        cg_ins(c, "call.uni (%v), tv_%s_%s, (%v)", result, f->op, wide ? "f64" : "f32", x[0]);
+    else
+        cg_ins(c, "call.uni (%v), tv_%s_%s, (%v, %v)", result, f->op, wide ? "f64" : "f32", x[0], x[1]);
+    return result;
+}
+
+bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands,
+                     cg_val *out_result)
+{
+    for (size_t i = 0; i < FUNCTIONS && !*variant; i++) {
+        const function *f = &functions[i];
+        if (strcmp(f->op, op) != 0)
+            continue;
+        cg_real k = {c, wide};
+        cg_val x[2] = {{0}, {0}};
+        for (unsigned o = 0; o < f->operands; o++)
+            x[o] = cg_reg(c, operands[o]);
+        *out_result = f->in_place && !wide ? f->emit[wide](&k, x) : call(c, f, wide, operands);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,219 @@
+/* Atomics. Only the owner of an element acts on it, each element once; a result that is used then reaches the
+   threads that hold copies. Sources: memory reference, section 5; PTX ISA, atom and red. */
+#include <stdio.h>
+
+#include "codegen/access/pointers.h"
+#include "codegen/access/view_parts.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/order.h"
+#include "codegen/values/values.h"
+
+/* What a mode is in PTX: operation and the letter of its type; "f" is replaced by the float's own type. */
+static const struct {
+    const char *operation, *type;
+} modes[] = {
+    [BC_AtomicRMWMode_and] = {"and", "b"},  [BC_AtomicRMWMode_or] = {"or", "b"},
+    [BC_AtomicRMWMode_xor] = {"xor", "b"},  [BC_AtomicRMWMode_add] = {"add", "u"},
+    [BC_AtomicRMWMode_addf] = {"add", "f"}, [BC_AtomicRMWMode_max] = {"max", "s"},
+    [BC_AtomicRMWMode_min] = {"min", "s"},  [BC_AtomicRMWMode_umax] = {"max", "u"},
+    [BC_AtomicRMWMode_umin] = {"min", "u"}, [BC_AtomicRMWMode_xchg] = {"exch", "b"},
+};
+
+enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81, VECTOR_BITS = 2 };
+
+/* Atomics of one op, while its elements are emitted. */
+typedef struct atomic {
+    const ct_op *op;
+    const char *order;
+    bc_kind kind;
+    uint64_t mode;
+    const cg_val *value, *compare; /* compare: of a compare-and-swap, else NULL */
+    cg_val *result;                /* NULL: nobody reads it */
+} atomic;
+
+/* "red.relaxed.gpu.global.add.noftz.v2.f16" */
+static void put_name(char out[MAX_NAME], const atomic *a, uint32_t count)
+{
+    const char *operation = a->compare ? "cas" : modes[a->mode].operation;
+    const char *type = a->compare ? "b" : modes[a->mode].type;
+    bool half = a->kind == BC_F16 || a->kind == BC_BF16, floats = !a->compare && a->mode == BC_AtomicRMWMode_addf;
+    char vector[16] = "";
+    if (count > 1)
+        snprintf(vector, sizeof vector, ".v%u", count);
+    snprintf(out, MAX_NAME, "%s%s.global.%s%s%s.%s%u", a->result ? "atom" : "red", a->order, operation,
+             floats && half ? ".noftz" : "", vector, floats && a->kind == BC_BF16 ? "bf" : type, bc_kind_bits(a->kind));
+}
+
+/* One element, or with red several that lie side by side. */
+static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t count, const uint32_t *reg)
+{
+    char name[MAX_NAME], guard[MAX_GUARD] = "";
+    cg_class cls = cg_class_of(a->kind);
+    cg_val absent = a->compare ? a->compare[reg[0]] : cg_const(cls, 0), old = absent;
+    if (access->predicate.known && !access->predicate.bits) {
+        if (a->result)
+            a->result[reg[0]] = absent;
+        return;
+    }
+    if (!access->predicate.known)
+        snprintf(guard, sizeof guard, "@%%p%u ", access->predicate.id);
+    put_name(name, a, count);
+    if (count > 1)
+        cg_need_ptx(c, PTX_OF_VECTORS);
+    if (a->result) {
+        old = cg_new(c, cls);
+        if (!access->predicate.known)
+            cg_ins(c, "mov.b%u %v, %v", cg_class_bits(cls), old, absent);
+        a->result[reg[0]] = old;
+    }
+    cg_val address = access->address;
+    char offset[MAX_GUARD] = "";
+    if (access->offset)
+        snprintf(offset, sizeof offset, "+%lld", (long long)access->offset);
+    if (a->compare)
+        cg_ins(c, "%s%s %v, [%v%s], %v, %v", guard, name, old, address, offset, cg_reg(c, a->compare[reg[0]]),
+               cg_reg(c, a->value[reg[0]]));
+    else if (a->result)
+        cg_ins(c, "%s%s %v, [%v%s], %v", guard, name, old, address, offset, cg_reg(c, a->value[reg[0]]));
+    else if (count == 1)
+        cg_ins(c, "%s%s [%v%s], %v", guard, name, address, offset, cg_reg(c, a->value[reg[0]]));
+    else if (count == 2)
+        cg_ins(c, "%s%s [%v%s], {%v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]),
+               cg_reg(c, a->value[reg[1]]));
+    else if (count == 4)
+        cg_ins(c, "%s%s [%v%s], {%v, %v, %v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]),
+               cg_reg(c, a->value[reg[1]]), cg_reg(c, a->value[reg[2]]), cg_reg(c, a->value[reg[3]]));
+}
+
+static bool is_release(uint64_t order)
+{
+    return order == BC_MemoryOrderingSemantics_release || order == BC_MemoryOrderingSemantics_acq_rel;
+}
+
+static bool is_acquire(uint64_t order)
+{
+    return order == BC_MemoryOrderingSemantics_acquire || order == BC_MemoryOrderingSemantics_acq_rel;
+}
+
+static bool has_bf16(cg_func *c, const ct_op *op, bc_kind kind, uint64_t mode)
+{
+    if (kind != BC_BF16 || mode != BC_AtomicRMWMode_addf || (c->target->features & CG_HAS_BF16_ARITH))
+        return true;
+    cg_unsupported(c, op, "target %s has no atomic addition of bf16; sm_90 and later have", c->target->name);
+    return false;
+}
+
+/* Whether red adds several elements at once. */
+static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
+{
+    return mode == BC_AtomicRMWMode_addf && kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS)
+           && cg_may_use_ptx(c, PTX_OF_VECTORS);
+}
+
+/* ---- through pointers ---- */
+
+/* Nobody reads what was there before, and an instruction without a result exists. */
+static bool is_red(const ct_op *op, uint64_t order)
+{
+    return op->opcode == OP_atomic_rmw_tko && !cg_result(op, 0)->fact->used && !is_acquire(order)
+           && ct_attr_u(op, F_atomic_rmw_tko_mode) != BC_AtomicRMWMode_xchg;
+}
+
+static cg_ptr_op atomic_op_of(const cg_func *c, const ct_op *op)
+{
+    cg_ptr_op p = cg_ptr_op_of(op);
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    if (is_red(op, p.order) && has_vectors(c, kind, ct_attr_u(op, F_atomic_rmw_tko_mode)))
+        p.most_bits = VECTOR_BITS;
+    return p;
+}
+
+static void assign_atomic(cg_func *c, const ct_op *op)
+{
+    cg_ptr_op p = atomic_op_of(c, op);
+    cg_layout l = cg_pointer_layout(c, &p);
+    cg_set_home(c, cg_result(op, 0), &l, p.pointers->type->rank ? CG_WEIGHT_MEMORY : 0);
+    cg_want_pointers(c, &p, &l);
+}
+
+static void emit_part(cg_func *c, void *user, const cg_pointer_part *part)
+{
+    emit(c, user, &part->access, part->count, part->reg);
+}
+
+static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
+{
+    cg_ptr_op p = atomic_op_of(c, op);
+    const ct_value *result = cg_result(op, 0);
+    const cg_layout *l = &cg_value_of(c, result)->home;
+    bool used = result->fact->used, red = is_red(op, p.order);
+    a->order = cg_order_suffix(p.order, p.scope);
+    a->kind = bc_elem_kind(result->type);
+    a->value = cg_get(c, p.value, l);
+    a->result = red ? NULL : cg_vals(c, cg_layout_regs(l));
+    if (c->failed || !has_bf16(c, op, a->kind, a->mode))
+        return;
+    if (is_release(p.order))
+        cg_barrier(c);
+    cg_order_access(c, op, p.pointers, true, l);
+    cg_pointer_parts(c, &p, l, true, a, emit_part);
+    bool shared = used && cg_share(c, a->kind, l, a->result);
+    if (is_acquire(p.order) && !shared)
+        cg_barrier(c);
+    if (used && !c->failed)
+        cg_set(c, result, a->result);
+}
+
+void cg_assign_atomic_rmw_tko(cg_func *c, const ct_op *op)
+{
+    assign_atomic(c, op);
+}
+
+void cg_lower_atomic_rmw_tko(cg_func *c, const ct_op *op)
+{
+    lower_atomic(c, op, &(atomic){.op = op, .mode = ct_attr_u(op, F_atomic_rmw_tko_mode)});
+}
+
+void cg_assign_atomic_cas_tko(cg_func *c, const ct_op *op)
+{
+    assign_atomic(c, op);
+    cg_want(c, ct_operand(op, F_atomic_cas_tko_cmp), &cg_value_of(c, cg_result(op, 0))->home);
+}
+
+void cg_lower_atomic_cas_tko(cg_func *c, const ct_op *op)
+{
+    const ct_value *compare = ct_operand(op, F_atomic_cas_tko_cmp);
+    lower_atomic(c, op, &(atomic){.op = op, .compare = cg_get(c, compare, &cg_value_of(c, cg_result(op, 0))->home)});
+}
+
+/* ---- through views ---- */
+
+void cg_assign_atomic_red_view_tko(cg_func *c, const ct_op *op)
+{
+    cg_assign_view_write(c, op);
+}
+
+static void emit_tile_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    cg_access access = {.address = part->address, .offset = part->offset, .predicate = part->inside};
+    emit(c, user, &access, part->count, part->reg);
+}
+
+void cg_lower_atomic_red_view_tko(cg_func *c, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    atomic a = {.op = op,
+                .kind = bc_elem_kind(v.tile_type),
+                .mode = ct_attr_u(op, F_atomic_red_view_tko_mode),
+                .order = cg_order_suffix(ct_attr_u(op, F_atomic_red_view_tko_memory_ordering_semantics),
+                                         ct_attr_u(op, F_atomic_red_view_tko_memory_scope)),
+                .value = cg_get(c, v.tile, l)};
+    if (c->failed || !has_bf16(c, op, a.kind, a.mode))
+        return;
+    cg_order_access(c, op, v.view, true, l);
+    cg_view_parts(c, &v, l, has_vectors(c, a.kind, a.mode) ? VECTOR_BITS : 0, NULL, &a, emit_tile_part);
+}

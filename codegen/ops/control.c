@@ -1,0 +1,439 @@
+/* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in
+   registers of their own, which `continue` and `break` move into. */
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/slots.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/order.h"
+#include "codegen/values/strips.h"
+#include "codegen/values/values.h"
+
+typedef struct cg_loop {
+    struct cg_loop *outer;
+    const ct_op *op;
+    uint32_t next_label, end_label;
+    cg_val **carried; /* registers of the carried values, in the home of the block arguments */
+    cg_val **results; /* of a `loop`: where break puts values */
+} cg_loop;
+
+/* ---- layouts ---- */
+
+static cg_layout wish_or_default(cg_func *c, const ct_value *v, uint32_t *out_weight)
+{
+    cg_layout l;
+    if (!cg_wish(c, v, &l, out_weight)) {
+        l = v->type->rank ? cg_default_layout(c, v->type) : cg_layout_scalar(c->warp_bits);
+        *out_weight = v->type->rank ? CG_WEIGHT_DEFAULT : 0;
+    }
+    return l;
+}
+
+/* v is to be read where `home` lies: tokens and views need nothing. */
+static void want_like(cg_func *c, const ct_value *v, const ct_value *home)
+{
+    if (bc_is_tile(home->type))
+        cg_want(c, v, &cg_value_of(c, home)->home);
+}
+
+static void settle(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
+{
+    if (bc_is_tile(v->type))
+        cg_set_home(c, v, l, weight);
+}
+
+/* Homes of the block arguments `args` that start as inits: those of the first walk's last look, else what the init
+   would like. */
+static void settle_carried(cg_func *c, ct_value *args, ct_value *const *inits, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!bc_is_tile(args[i].type))
+            continue;
+        uint32_t weight;
+        cg_layout l = wish_or_default(c, inits[i], &weight);
+        const cg_layout *decided = c->decided[args[i].id];
+        if (decided) {
+            l = *decided;
+            weight = args[i].type->rank ? CG_WEIGHT_MEMORY : 0;
+        }
+        settle(c, &args[i], &l, weight);
+        cg_want(c, inits[i], &l);
+    }
+}
+
+/* During the first walk: what the loop gives back may know better. True when something changed. */
+static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t count)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        cg_layout l;
+        uint32_t weight;
+        if (!bc_is_tile(args[i].type) || args[i].type->rank == 0 || !cg_wish(c, next[i], &l, &weight))
+            continue;
+        const cg_value *x = cg_value_of(c, &args[i]);
+        if (weight <= x->weight || cg_layout_equal(&x->home, &l))
+            continue;
+        cg_layout *copy = bc_new(&c->arena, cg_layout, 1);
+        if (!copy)
+            cg_no_memory(c);
+        else
+            *copy = l;
+        c->decided[args[i].id] = copy;
+        changed = true;
+    }
+    return changed;
+}
+
+void cg_assign_for(cg_func *c, const ct_op *op)
+{
+    const ct_block *body = ct_regions(op)[0];
+    bc_range inits = ct_for_inits(op);
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (int round = 0; round < 2; round++) {
+        cg_set_home(c, &body->args[0], &scalar, 0);
+        settle_carried(c, body->args + 1, ct_operands(op) + inits.first, inits.count);
+        cg_assign_block(c, body);
+        if (c->failed || !c->deciding || !learn(c, body->args + 1, ct_operands(body->last), inits.count))
+            break;
+    }
+    for (uint32_t i = 0; i < inits.count && !c->failed; i++) {
+        const cg_value *arg = cg_value_of(c, &body->args[i + 1]);
+        want_like(c, ct_operands(body->last)[i], &body->args[i + 1]);
+        settle(c, cg_result(op, i), &arg->home, arg->weight);
+    }
+}
+
+void cg_assign_loop(cg_func *c, const ct_op *op)
+{
+    const ct_block *body = ct_regions(op)[0];
+    for (uint32_t i = 0; i < op->result_count; i++) { /* breaks inside want them */
+        const ct_value *v = cg_result(op, i);
+        cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type)
+                                                           : cg_layout_scalar(c->warp_bits);
+        if (c->decided[v->id])
+            l = *c->decided[v->id];
+        settle(c, v, &l, bc_is_tile(v->type) && v->type->rank ? CG_WEIGHT_DEFAULT : 0);
+    }
+    settle_carried(c, body->args, ct_operands(op), op->operand_count);
+    cg_assign_block(c, body);
+}
+
+static const ct_op *loop_of(const ct_op *op)
+{
+    const ct_op *p = op->block->parent;
+    while (p && !bc_is_loop(p->opcode))
+        p = p->block->parent;
+    return p;
+}
+
+void cg_assign_continue(cg_func *c, const ct_op *op)
+{
+    const ct_op *loop = loop_of(op);
+    if (loop->opcode == OP_for && op->block == ct_regions(loop)[0])
+        return; /* the for looks at it itself */
+    const ct_block *body = ct_regions(loop)[0];
+    ct_value *args = body->args + (loop->opcode == OP_for);
+    if (c->deciding)
+        learn(c, args, ct_operands(op), op->operand_count);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        want_like(c, ct_operands(op)[i], &args[i]);
+}
+
+void cg_assign_break(cg_func *c, const ct_op *op)
+{
+    const ct_op *loop = loop_of(op);
+    if (c->deciding)
+        learn(c, ct_results(loop), ct_operands(op), op->operand_count);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        want_like(c, ct_operands(op)[i], cg_result(loop, i));
+}
+
+void cg_assign_if(cg_func *c, const ct_op *op)
+{
+    bool settled = false;
+    for (unsigned r = 0; r < op->region_count; r++) {
+        const ct_block *block = ct_regions(op)[r];
+        if (!block)
+            continue;
+        cg_assign_block(c, block);
+        if (block->last->opcode != OP_yield || c->failed)
+            continue;
+        for (uint32_t i = 0; i < op->result_count; i++) {
+            const ct_value *from = ct_operands(block->last)[i], *to = cg_result(op, i);
+            if (!settled && bc_is_tile(to->type)) {
+                uint32_t weight;
+                cg_layout l = wish_or_default(c, from, &weight);
+                settle(c, to, &l, weight);
+            }
+            want_like(c, from, to);
+        }
+        settled = true;
+    }
+    for (uint32_t i = 0; i < op->result_count && !settled; i++) { /* both branches leave */
+        const ct_value *to = cg_result(op, i);
+        cg_layout l = bc_is_tile(to->type) && to->type->rank ? cg_default_layout(c, to->type)
+                                                             : cg_layout_scalar(c->warp_bits);
+        settle(c, to, &l, 0);
+    }
+}
+
+void cg_assign_yield(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op; /* the if looks at it */
+}
+
+void cg_assign_return(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+/* ---- moves ---- */
+
+/* Elements of 16 bits are handed on in pairs: a register for two. */
+static bool is_paired(cg_func *c, const ct_value *v)
+{
+    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home.reg_bits;
+}
+
+/* Registers that a tile value is handed on in. */
+static uint32_t slot_count(cg_func *c, const ct_value *v)
+{
+    return cg_layout_regs(&cg_value_of(c, v)->home) >> is_paired(c, v);
+}
+
+/* New ones; NULL for what needs none. Tiles in strips lie in local memory. */
+static cg_val *slots_for(cg_func *c, const ct_value *v)
+{
+    if (!bc_is_tile(v->type) || cg_strip_varies(c, &cg_value_of(c, v)->home))
+        return NULL;
+    uint32_t count = slot_count(c, v);
+    cg_val *slots = cg_vals(c, count);
+    for (uint32_t r = 0; slots && r < count; r++)
+        slots[r] = cg_new(c, is_paired(c, v) ? CG_B32 : cg_elem_class(v->type));
+    return slots;
+}
+
+/* Registers of slots have consecutive numbers (slots_for). */
+static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
+{
+    return slots && x.id && x.cls == slots[0].cls && x.id - slots[0].id < count;
+}
+
+/* What goes to slot r of `home`, from the value's registers. */
+static cg_val slot_value(cg_func *c, const ct_value *home, const cg_val *regs, uint32_t r)
+{
+    return is_paired(c, home) ? cg_join(c, regs + 2 * r, 2, 16) : regs[r];
+}
+
+/* The registers of a value, taken from its slots. */
+static cg_val *from_slots(cg_func *c, const ct_value *v, cg_val *slots)
+{
+    if (!is_paired(c, v))
+        return slots;
+    uint32_t count = slot_count(c, v);
+    cg_val *regs = cg_vals(c, 2 * count);
+    for (uint32_t r = 0; regs && r < count; r++)
+        cg_split(c, bc_elem_kind(v->type), slots[r], 2, 16, regs + 2 * r);
+    return regs;
+}
+
+/* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh
+   registers. */
+static void move_carried(cg_func *c, ct_value *const *values, const ct_value *homes, cg_val *const *slots,
+                         uint32_t count)
+{
+    cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
+    if (!from) {
+        cg_no_memory(c);
+        return;
+    }
+    if (c->strips) /* first, as it may read registers of other values */
+        cg_strip_move(c, values, homes, count);
+    for (uint32_t i = 0; i < count && !c->failed; i++) {
+        if (!slots[i])
+            continue;
+        const cg_val *have = cg_get(c, values[i], &cg_value_of(c, &homes[i])->home);
+        uint32_t own = slot_count(c, &homes[i]);
+        from[i] = cg_vals(c, own);
+        for (uint32_t r = 0; have && from[i] && r < own; r++) {
+            cg_val x = from[i][r] = slot_value(c, &homes[i], have, r);
+            for (uint32_t j = 0; j < count; j++)
+                if (j != i && slots[j] && is_in(slots[j], slot_count(c, &homes[j]), x)) {
+                    from[i][r] = cg_new(c, (cg_class)x.cls);
+                    cg_move(c, from[i][r], x);
+                    break;
+                }
+        }
+    }
+    for (uint32_t i = 0; i < count && !c->failed; i++)
+        for (uint32_t r = 0; slots[i] && r < slot_count(c, &homes[i]); r++)
+            if (from[i][r].id != slots[i][r].id || from[i][r].cls != slots[i][r].cls)
+                cg_move(c, slots[i][r], from[i][r]);
+}
+
+static cg_val **new_slots(cg_func *c, const ct_value *values, uint32_t count)
+{
+    cg_val **slots = bc_new(&c->arena, cg_val *, count + 1u);
+    if (!slots)
+        cg_no_memory(c);
+    for (uint32_t i = 0; slots && i < count; i++) {
+        slots[i] = slots_for(c, &values[i]);
+        if (!slots[i] && bc_is_tile(values[i].type))
+            cg_strip_keep(c, &values[i]);
+    }
+    return slots;
+}
+
+/* like: the values that the slots were made for. */
+static void set_all(cg_func *c, const ct_value *values, const ct_value *like, cg_val *const *slots, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && !c->failed; i++)
+        if (slots[i])
+            cg_set(c, &values[i], from_slots(c, &values[i], slots[i]));
+        else if (bc_is_tile(values[i].type))
+            cg_strip_adopt(c, &values[i], &like[i]);
+    if (c->strips && !c->failed) {
+        cg_strip_flush(c);
+        cg_strip_close(c);
+    }
+}
+
+/* ---- loops ---- */
+
+static void set_counter(cg_func *c, const ct_block *body, cg_val counter)
+{
+    bc_kind kind = bc_elem_kind(body->args[0].type);
+    cg_val *iv = cg_vals(c, 1);
+    if (!iv)
+        return;
+    iv[0] = counter;
+    if (kind != BC_I64) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, counter);
+        iv[0] = cg_from_u32(c, kind, low);
+    }
+    cg_set(c, &body->args[0], iv);
+}
+
+void cg_lower_for(cg_func *c, const ct_op *op)
+{
+    const ct_block *body = ct_regions(op)[0];
+    bc_range inits = ct_for_inits(op);
+    bc_kind kind = bc_elem_kind(body->args[0].type);
+    bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
+    cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    uint32_t head = cg_label(c);
+    loop.carried = new_slots(c, body->args + 1, inits.count);
+    if (!loop.carried)
+        return;
+    move_carried(c, ct_operands(op) + inits.first, body->args + 1, loop.carried, inits.count);
+    /* Bounds and counter in 64 bits, so that no step overflows. */
+    cg_val low = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_lower_bound)));
+    cg_val high = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_upper_bound)));
+    cg_val step = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_step)));
+    cg_val i = cg_new(c, CG_B64), out = cg_new(c, CG_PRED);
+    cg_ins(c, "mov.b64 %v, %v", i, low);
+    const char *sign = is_unsigned ? "u" : "s";
+    cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
+    cg_ins(c, "@%v bra %l", out, loop.end_label);
+    cg_order before = cg_order_save(c);
+    cg_order_loop(c, body);
+    cg_place_label(c, head);
+    set_counter(c, body, i);
+    set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
+    c->loop = &loop;
+    cg_block(c, body);
+    c->loop = loop.outer;
+    cg_place_label(c, loop.next_label);
+    cg_ins(c, "add.s64 %v, %v, %v", i, i, step);
+    cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
+    cg_ins(c, "@%v bra %l", out, head);
+    cg_place_label(c, loop.end_label);
+    if (op->detail)
+        cg_ring_end(c);
+    cg_order_loop(c, body);
+    cg_order_join(c, before); /* without an iteration, or left before its first barrier */
+    set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
+}
+
+void cg_lower_loop(cg_func *c, const ct_op *op)
+{
+    const ct_block *body = ct_regions(op)[0];
+    cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    loop.carried = new_slots(c, body->args, op->operand_count);
+    loop.results = new_slots(c, ct_results(op), op->result_count);
+    if (!loop.carried || !loop.results)
+        return;
+    move_carried(c, ct_operands(op), body->args, loop.carried, op->operand_count);
+    cg_order before = cg_order_save(c);
+    cg_order_loop(c, body);
+    cg_place_label(c, loop.next_label);
+    set_all(c, body->args, body->args, loop.carried, op->operand_count);
+    c->loop = &loop;
+    cg_block(c, body);
+    c->loop = loop.outer;
+    cg_place_label(c, loop.end_label);
+    cg_order_loop(c, body);
+    cg_order_join(c, before);
+    set_all(c, ct_results(op), ct_results(op), loop.results, op->result_count);
+}
+
+void cg_lower_continue(cg_func *c, const ct_op *op)
+{
+    cg_loop *loop = c->loop;
+    const ct_block *body = ct_regions(loop->op)[0];
+    bool is_for = loop->op->opcode == OP_for;
+    move_carried(c, ct_operands(op), body->args + is_for, loop->carried, op->operand_count);
+    if (!is_for || op->block != body)
+        cg_ins(c, "bra.uni %l", loop->next_label);
+}
+
+void cg_lower_break(cg_func *c, const ct_op *op)
+{
+    move_carried(c, ct_operands(op), ct_results(c->loop->op), c->loop->results, op->operand_count);
+    cg_ins(c, "bra.uni %l", c->loop->end_label);
+}
+
+void cg_lower_return(cg_func *c, const ct_op *op)
+{
+    (void)op;
+    cg_ins(c, "ret");
+}
+
+/* ---- if ---- */
+
+void cg_lower_if(cg_func *c, const ct_op *op)
+{
+    uint32_t else_label = cg_label(c), end_label = cg_label(c);
+    cg_val condition = cg_reg(c, cg_scalar(c, op->operands[0]));
+    const ct_block *then = ct_regions(op)[0], *otherwise = op->region_count > 1 ? ct_regions(op)[1] : NULL;
+    cg_val **slots = new_slots(c, ct_results(op), op->result_count);
+    if (!slots)
+        return;
+    cg_order before = cg_order_save(c);
+    cg_ins(c, "@!%v bra %l", condition, else_label);
+    const ct_block *const blocks[] = {then, otherwise};
+    for (int i = 0; i < 2 && !c->failed; i++) {
+        if (i == 1)
+            cg_place_label(c, else_label);
+        if (!blocks[i])
+            continue;
+        cg_order after = cg_order_save(c);
+        if (i == 1)
+            cg_order_restore(c, before);
+        cg_block(c, blocks[i]);
+        if (blocks[i]->last->opcode == OP_yield)
+            move_carried(c, ct_operands(blocks[i]->last), ct_results(op), slots, op->result_count);
+        if (i == 0)
+            cg_ins(c, "bra.uni %l", end_label);
+        else
+            cg_order_join(c, after);
+    }
+    cg_order_join(c, before);
+    cg_place_label(c, end_label);
+    set_all(c, ct_results(op), ct_results(op), slots, op->result_count);
+}
+
+void cg_lower_yield(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op; /* the if moves the values */
+}

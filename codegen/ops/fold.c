@@ -1,0 +1,154 @@
+/* What reductions and scans share: registers of other lanes, and the body, which is emitted once for every pair. */
+#include "codegen/ops/fold.h"
+
+#include "codegen/ops/hooks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/strips.h"
+#include "codegen/values/values.h"
+
+uint32_t cg_fold_mask(const ct_op *op, int row)
+{
+    cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
+    return cg_dim_mask(&s, (uint32_t)ct_attr_u(op, row));
+}
+
+/* Another lane's register: instruction "bfly", "up", "down" or "idx" of shfl; by: its operand, a register or a
+   constant. */
+static cg_val shuffle_word(cg_func *c, const char *how, cg_val x, cg_val by)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "shfl.sync.%s.b32 %v, %v, %v, %s, 0xffffffff", how, r, x, by, how[0] == 'u' ? "0" : "31");
+    return r;
+}
+
+cg_val cg_shuffled(cg_func *c, const char *how, cg_val x, cg_val by)
+{
+    x = cg_reg(c, x);
+    cg_val wide = x, r = cg_new(c, (cg_class)x.cls);
+    switch ((cg_class)x.cls) {
+    case CG_B16:
+        wide = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u16 %v, %v", wide, x);
+        cg_ins(c, "cvt.u16.u32 %v, %v", r, shuffle_word(c, how, wide, by));
+        return r;
+    case CG_PRED:
+        wide = cg_new(c, CG_B32);
+        cg_ins(c, "selp.u32 %v, 1, 0, %v", wide, x);
+        cg_ins(c, "setp.ne.u32 %v, %v, 0", r, shuffle_word(c, how, wide, by));
+        return r;
+    case CG_B64: {
+        cg_val low = cg_new(c, CG_B32), high = cg_new(c, CG_B32);
+        cg_ins(c, "mov.b64 {%v, %v}, %v", low, high, x);
+        low = shuffle_word(c, how, low, by);
+        high = shuffle_word(c, how, high, by);
+        cg_ins(c, "mov.b64 %v, {%v, %v}", r, low, high);
+        return r;
+    }
+    default: return shuffle_word(c, how, x, by);
+    }
+}
+
+void cg_shuffled_pair(cg_func *c, bc_kind kind, const char *how, const cg_val *x, cg_val by, cg_val *out)
+{
+    if (cg_class_of(kind) == CG_B16) {
+        cg_split(c, kind, shuffle_word(c, how, cg_join(c, x, 2, 16), by), 2, 16, out);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        out[i] = cg_shuffled(c, how, x[i], by);
+}
+
+void cg_fold_combine(cg_func *c, const ct_op *op, const cg_val *first, const cg_val *second, cg_val *out)
+{
+    cg_val args[2 * CG_FOLD_OPERANDS];
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        args[2 * i] = first[i];
+        args[2 * i + 1] = second[i];
+    }
+    cg_inline_region(c, ct_regions(op)[0], args, out);
+}
+
+bool cg_fold_is_too_wide(cg_func *c, const ct_op *op)
+{
+    if (op->operand_count > CG_FOLD_OPERANDS)
+        cg_unsupported(c, op, "'%s' of %u tiles; %d at most", ct_op_name(op), op->operand_count, CG_FOLD_OPERANDS);
+    return op->operand_count > CG_FOLD_OPERANDS;
+}
+
+void cg_fold_assign_body(cg_func *c, const ct_op *op)
+{
+    const ct_block *body = ct_regions(op)[0];
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (uint32_t i = 0; i < body->arg_count; i++)
+        cg_set_home(c, &body->args[i], &scalar, 0);
+    cg_assign_block(c, body);
+}
+
+cg_layout cg_fold_layout(const cg_layout *source, uint32_t mask, uint32_t *out_kept)
+{
+    cg_layout l = cg_layout_clear(source, mask);
+    l = cg_layout_squeeze(&l, mask);
+    return cg_layout_drop_copies(&l, out_kept);
+}
+
+void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
+                      cg_fold_row *values, cg_val **parts)
+{
+    uint32_t bytes = 0, offset = 0, count = cg_layout_regs(slots);
+    cg_layout all = *result;
+    for (uint32_t b = 0; b < warps; b++)
+        all.reg[all.reg_bits++] = (uint32_t)1 << (result->tile_bits + b);
+    all.tile_bits = slots->tile_bits;
+    cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, count);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        bytes += ((cg_memory_bytes(bc_elem_kind(ct_operands(op)[i]->type)) << slots->tile_bits) + 15) & ~15u;
+    cg_span span;
+    cg_val base = cg_scratch_apart(c, bytes, &span);
+    for (uint32_t i = 0; i < op->operand_count && regs; i++) {
+        bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
+        addresses[i] = base;
+        if (offset) {
+            addresses[i] = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", addresses[i], base, offset);
+        }
+        offset += ((cg_memory_bytes(kind) << slots->tile_bits) + 15) & ~15u;
+        for (uint32_t k = 0; k < count; k++)
+            regs[k] = values[k][i];
+        cg_flat_store(c, kind, addresses[i], slots, regs);
+    }
+    cg_barrier(c);
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        parts[i] = cg_vals(c, cg_layout_regs(&all));
+        if (parts[i])
+            cg_flat_load(c, bc_elem_kind(ct_operands(op)[i]->type), addresses[i], &all, parts[i]);
+    }
+    cg_scratch_apart_read(c, &span);
+}
+
+cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count)
+{
+    cg_val(*values)[CG_FOLD_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *values, alignof(cg_val));
+    if (!values)
+        cg_no_memory(c);
+    return values;
+}
+
+void cg_fold_set_results(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row *values)
+{
+    for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
+        cg_val *regs = cg_vals(c, count);
+        for (uint32_t k = 0; regs && k < count; k++)
+            regs[k] = values[k][i];
+        if (regs)
+            cg_set(c, cg_result(op, i), regs);
+    }
+}
+
+uint32_t cg_fold_strips(const cg_func *c, const cg_layout *source, uint32_t mask, uint32_t *out_others)
+{
+    cg_layout others = cg_layout_clear(source, mask);
+    *out_others = cg_strip_mask(c, &others);
+    return cg_strip_mask(c, source) & ~*out_others;
+}

@@ -1,0 +1,428 @@
+/* Element-wise ops: which template an op takes, and how narrow elements reach it. */
+#include "codegen/ops/map.h"
+
+#include <string.h>
+
+#include "codegen/facts/facts.h"
+#include "codegen/math/math.h"
+#include "codegen/ptx/access.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/values.h"
+
+/* ---- templates ---- */
+
+typedef enum map_type {
+    TYPE_NONE,
+    TYPE_I32,
+    TYPE_I64,
+    TYPE_F32,
+    TYPE_F64,
+    TYPE_F16,
+    TYPE_BF16,
+    TYPE_F16X2,
+    TYPE_BF16X2,
+    TYPE_F32X2
+} map_type;
+
+typedef struct map_row {
+    const char *name, *text;
+    map_type type;
+} map_row;
+
+static const map_row rows[] = {
+#define MAP(op, type, text) {#op, text, TYPE_##type},
+#include "codegen/ops/maps.def"
+};
+
+/* The template of the op, `variant` ("", "_floor") and type; NULL: none. */
+static const char *find_template(const char *name, const char *variant, map_type type)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].type == type && strncmp(rows[i].name, name, len) == 0 && strcmp(rows[i].name + len, variant) == 0)
+            return rows[i].text;
+    return NULL;
+}
+
+static map_type type_of(bc_kind kind)
+{
+    switch (kind) {
+    case BC_I1:
+    case BC_I8:
+    case BC_I16:
+    case BC_I32: return TYPE_I32;
+    case BC_I64: return TYPE_I64;
+    case BC_F32: return TYPE_F32;
+    case BC_F64: return TYPE_F64;
+    case BC_F16: return TYPE_F16;
+    case BC_BF16: return TYPE_BF16;
+    default: return TYPE_NONE;
+    }
+}
+
+/* ---- maps ---- */
+
+typedef struct modifiers {
+    const char *items[16];
+} modifiers;
+
+static const char *rounding_text(uint64_t mode)
+{
+    static const char *const texts[] = {
+        [BC_RoundingMode_nearest_even] = "rn",         [BC_RoundingMode_zero] = "rz",
+        [BC_RoundingMode_negative_inf] = "rm",         [BC_RoundingMode_positive_inf] = "rp",
+        [BC_RoundingMode_approx] = "approx",           [BC_RoundingMode_full] = "full",
+        [BC_RoundingMode_nearest_int_to_zero] = "rzi", [BC_RoundingMode_nearest_away] = "rna",
+    };
+    return texts[mode];
+}
+
+/* An attribute of the op by the name of its row; `absent` when it has none. */
+static uint64_t attribute(const ct_op *op, const char *name, uint64_t absent)
+{
+    const bc_op_info *info = bc_info(op->from);
+    const bc_row *attrs = bc_attr_rows(info);
+    for (unsigned i = 0; i < info->attr_rows; i++)
+        if (strcmp(attrs[i].name, name) == 0)
+            return bc_attrs(op->from)[i].u;
+    return absent;
+}
+
+static modifiers modifiers_of(const ct_op *op)
+{
+    static const char *const widths[] = {[1] = "1", [8] = "8", [16] = "16"};
+    uint32_t bits = bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type));
+    uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+    return (modifiers){{
+        "r",
+        rounding_text(rounding),
+        "f",
+        attribute(op, "flush_to_zero", 0) ? ".ftz" : "",
+        "n",
+        attribute(op, "propagate_nan", 0) ? ".NaN" : "",
+        "s",
+        attribute(op, "signedness", 0) == BC_Signedness_signed ? "s" : "u",
+        "b",
+        bits <= 16 && widths[bits] ? widths[bits] : "",
+        NULL,
+    }};
+}
+
+/* Which of an op's templates; "" is the ordinary one. */
+static const char *variant_of(const ct_op *op, map_type type)
+{
+    uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+    switch ((int)op->opcode) {
+    case OP_divi: {
+        bool is_signed = attribute(op, "signedness", 0) == BC_Signedness_signed;
+        rounding = ct_attr_u(op, F_divi_rounding);
+        return rounding == BC_RoundingMode_negative_inf   ? "_floor"
+               : rounding != BC_RoundingMode_positive_inf ? ""
+               : is_signed                                ? "_ceil"
+                                                          : "_ceilu";
+    }
+    case OP_maxf:
+    case OP_minf: return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
+    case OP_mulhii: return bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type)) < 32 ? "_narrow" : "";
+    case OP_addf:
+    case OP_subf:
+    case OP_mulf:
+    case OP_fma:
+        return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
+    case OP_exp:
+    case OP_tanh: return rounding == BC_RoundingMode_approx ? "_approx" : "";
+    default: return "";
+    }
+}
+
+static bool is_signed_op(const ct_op *op)
+{
+    return op->opcode == OP_absi || attribute(op, "signedness", 0) == BC_Signedness_signed;
+}
+
+static cg_val integer_map(cg_func *c, const ct_op *op, bc_kind kind, const char *text, const modifiers *m,
+                          const cg_val *operands)
+{
+    cg_val wide[4], result = cg_new(c, kind == BC_I64 ? CG_B64 : CG_B32);
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        bool amount = i == 1 && (op->opcode == OP_shli || op->opcode == OP_shri);
+        wide[i] = kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, !amount && is_signed_op(op), operands[i]);
+    }
+    cg_template(c, text, result, wide, m->items);
+    return kind == BC_I64 ? result : cg_from_b32(c, kind, result);
+}
+
+static const char *predicate_text(uint64_t predicate)
+{
+    static const char *const texts[] = {
+        [BC_ComparisonPredicate_equal] = "eq",        [BC_ComparisonPredicate_not_equal] = "ne",
+        [BC_ComparisonPredicate_less_than] = "lt",    [BC_ComparisonPredicate_less_than_or_equal] = "le",
+        [BC_ComparisonPredicate_greater_than] = "gt", [BC_ComparisonPredicate_greater_than_or_equal] = "ge",
+    };
+    return texts[predicate];
+}
+
+static cg_val compare(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
+    cg_val result = cg_new(c, CG_PRED), x[2];
+    const char *predicate = predicate_text(attribute(op, "comparison_predicate", 0));
+    if (op->opcode == OP_cmpi) {
+        bool is_signed = is_signed_op(op);
+        for (int i = 0; i < 2; i++)
+            x[i] = cg_reg(c, kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, is_signed, operands[i]));
+        cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate, is_signed ? "s" : "u", kind == BC_I64 ? 64u : 32u, result, x[0],
+               x[1]);
+        return result;
+    }
+    bool own = kind != BC_BF16 || c->target->features & CG_HAS_BF16_ARITH; /* an instruction of its own */
+    for (int i = 0; i < 2; i++)
+        x[i] = cg_reg(c, own ? operands[i] : cg_to_f32(c, kind, operands[i]));
+    bool unordered = attribute(op, "comparison_ordering", 0) == BC_ComparisonOrdering_unordered;
+    cg_ins(c, "setp.%s%s.%s %v, %v, %v", predicate, unordered ? "u" : "", own ? bc_kinds[kind].text : "f32", result,
+           x[0], x[1]);
+    return result;
+}
+
+static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    const bc_type *pointer = cg_result(op, 0)->type->elem;
+    bc_kind pointee = (bc_kind)pointer->elem->kind, kind = bc_elem_kind(ct_operands(op)[1]->type);
+    uint32_t size = bc_kind_memory_bytes(pointee);
+    cg_val result = cg_new(c, CG_B64);
+    if (size && kind != BC_I64 && !operands[1].known) {
+        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, cg_to_b32(c, kind, true, operands[1]), size,
+               cg_reg(c, operands[0]));
+        return result;
+    }
+    cg_val index = cg_to_b64(c, kind, true, operands[1]), bytes = index;
+    if (index.known) {
+        bytes = cg_const(CG_B64, size ? index.bits * size : (uint64_t)((int64_t)index.bits >> 1));
+    } else if (size != 1) {
+        bytes = cg_new(c, CG_B64);
+        if (size)
+            cg_ins(c, "mul.lo.s64 %v, %v, %u", bytes, index, size);
+        else
+            cg_ins(c, "shr.s64 %v, %v, 1", bytes, index);
+    }
+    cg_ins(c, "add.s64 %v, %v, %v", result, cg_reg(c, operands[0]), bytes);
+    return result;
+}
+
+/* Turns a constant power of two into its reciprocal, if that is normal, too: x / 2^k and x 2^-k are rounded from the
+   same number. */
+static bool invert_power_of_two(map_type type, cg_val *x)
+{
+    unsigned fraction = type == TYPE_F64 ? 52 : 23;
+    uint64_t twice_bias = type == TYPE_F64 ? 2046 : 254, exponent = x->bits >> fraction & (twice_bias + 1);
+    bool fits = x->known && !(x->bits & (((uint64_t)1 << fraction) - 1)) && exponent && exponent < twice_bias;
+    if (fits)
+        x->bits += (twice_bias - 2 * exponent) << fraction; /* modulo 2^64 */
+    return fits;
+}
+
+/* By a template, or a function of codegen/math/math.def; false: by neither. Integers among the operands come in 32
+ * bits. */
+static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifiers *m, const cg_val *operands,
+                      cg_val *out_result)
+{
+    const char *name = ct_op_name(op), *variant = variant_of(op, type), *text = find_template(name, variant, type);
+    modifiers modified = *m;
+    cg_val x[4];
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
+        x[i] = type_of(kind) == TYPE_I32 ? cg_to_b32(c, kind, true, operands[i]) : operands[i];
+    }
+    if (op->opcode == OP_divf && (type == TYPE_F32 || type == TYPE_F64) && invert_power_of_two(type, &x[1])) {
+        text = find_template(name, "_power", type);
+        if (attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf)
+            modified.items[1] = "rn"; /* approx and full are exact then */
+    }
+    if (!text)
+        return (type == TYPE_F32 || type == TYPE_F64)
+               && cg_math_element(c, name, variant, type == TYPE_F64, x, out_result);
+    *out_result = cg_new(c, type == TYPE_F64 ? CG_B64 : type == TYPE_F32 ? CG_B32 : CG_B16);
+    cg_template(c, text, *out_result, x, modified.items);
+    return true;
+}
+
+static bool is_bitwise(uint8_t opcode)
+{
+    return opcode == OP_andi || opcode == OP_ori || opcode == OP_xori;
+}
+
+static cg_val choose(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    (void)op;
+    return cg_select(c, operands[0], operands[1], operands[2]);
+}
+
+static cg_val convert(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    return cg_convert_element(c, op, operands[0]);
+}
+
+/* NULL: by a template or a function of codegen/math/math.def. */
+static cg_val (*const elements[OP_LIMIT])(cg_func *, const ct_op *, const cg_val *) = {
+#define ELEMENT(op, function) [OP_##op] = function,
+#include "codegen/ops/maps.def"
+};
+
+/* An element-wise op that nobody computes does not compile: made_<op> is no type then. */
+#define MAP(op, type, text) typedef char made_##op;
+#define ELEMENT(op, function) typedef char made_##op;
+#include "codegen/ops/maps.def"
+#define FUNCTION(op, f32, f64, operands, form) typedef char made_##op;
+#include "codegen/math/math.def"
+#define HOOK(op) typedef char made_##op;
+#include "codegen/ops/hooks.def"
+typedef char made_constant, made_iota, made_reshape, made_broadcast, made_permute; /* codegen/ops/lazy.c */
+enum {
+#define OP(name, ...) SIZE_OF_##name = sizeof(made_##name),
+#include "bytecode/ops.def"
+};
+
+cg_val cg_map_element(cg_func *c, const ct_op *op, const cg_val *operands)
+{
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    if (elements[op->opcode])
+        return elements[op->opcode](c, op, operands);
+    map_type type = type_of(kind);
+    const char *name = ct_op_name(op);
+    modifiers m = modifiers_of(op);
+    cg_val result;
+    if (kind == BC_I1 && is_bitwise(op->opcode)) {
+        result = cg_new(c, CG_PRED);
+        cg_ins(c, "%s.pred %v, %v, %v",
+               op->opcode == OP_andi  ? "and"
+               : op->opcode == OP_ori ? "or"
+                                      : "xor",
+               result, cg_reg(c, operands[0]), cg_reg(c, operands[1]));
+        return result;
+    }
+    if (type == TYPE_I32 || type == TYPE_I64) {
+        const char *text = find_template(name, variant_of(op, type), type);
+        if (text)
+            return integer_map(c, op, kind, text, &m, operands);
+    } else if (float_map(c, op, type, &m, operands, &result)) {
+        return result;
+    } else if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
+        cg_val wide[4];
+        for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+            wide[i] = bc_elem_kind(ct_operands(op)[i]->type) != kind ? operands[i]
+                      : kind == BC_BF16 && operands[i].known         ? cg_const(CG_B32, operands[i].bits << 16)
+                                                                     : cg_to_f32(c, kind, operands[i]);
+        uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+        if (float_map(c, op, TYPE_F32, &m, wide, &result))
+            return cg_from_f32(c, kind, rounding_text(rounding <= BC_RoundingMode_positive_inf ? rounding : 0), result);
+    }
+    cg_unsupported(c, op, "'%s' on %s has no PTX yet", name, bc_kinds[kind].text);
+    return cg_const(cg_class_of(kind), 0);
+}
+
+/* Two elements as one register: 16-bit floats in 32 bits, f32 in 64. */
+static cg_val join_pair(cg_func *c, const cg_val *x)
+{
+    if (x[0].cls == CG_B16)
+        return cg_join(c, x, 2, 16);
+    cg_val wide = cg_new(c, CG_B64);
+    cg_ins(c, "mov.b64 %v, {%v, %v}", wide, cg_reg(c, x[0]), cg_reg(c, x[1]));
+    return wide;
+}
+
+static void split_pair(cg_func *c, bc_kind kind, cg_val wide, cg_val *out)
+{
+    if (kind != BC_F32) {
+        cg_split(c, kind, wide, 2, 16, out);
+        return;
+    }
+    out[0] = cg_new(c, CG_B32);
+    out[1] = cg_new(c, CG_B32);
+    cg_ins(c, "mov.b64 {%v, %v}, %v", out[0], out[1], wide);
+}
+
+/* Two elements by one instruction; false: there is none. x[i]: the two of operand i. */
+static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out)
+{
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    map_type one = type_of(kind), two = one == TYPE_F16 ? TYPE_F16X2 : one == TYPE_BF16 ? TYPE_BF16X2 : TYPE_F32X2;
+    if (op->opcode == OP_ftof)
+        return cg_convert_pair(c, op, x[0], out);
+    if (one != TYPE_F16 && one != TYPE_BF16 && !(one == TYPE_F32 && c->target->features & CG_HAS_F32_PAIRS))
+        return false;
+    const char *text = find_template(ct_op_name(op), variant_of(op, one), two);
+    if (!text)
+        return false;
+    cg_val words[4], result = cg_new(c, one == TYPE_F32 ? CG_B64 : CG_B32);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        words[i] = join_pair(c, x[i]);
+    modifiers m = modifiers_of(op);
+    cg_template(c, text, result, words, m.items);
+    split_pair(c, kind, result, out);
+    return true;
+}
+
+/* An integer that the facts know. */
+static cg_val constant_element(bc_kind kind, int64_t value)
+{
+    uint32_t bits = bc_kind_bits(kind);
+    return cg_const(cg_class_of(kind), (uint64_t)value & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX));
+}
+
+static bool is_same(const cg_val *a, const cg_val *b)
+{
+    return a->cls == b->cls && a->known == b->known && a->id == b->id && a->word_bits == b->word_bits && a->at == b->at
+           && (!a->known || a->bits == b->bits) && (!a->word_bits || a->word == b->word);
+}
+
+/* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the
+   result. */
+static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *const *operands)
+{
+    uint32_t idle = cg_layout_regs(l) - 1;
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
+        for (uint32_t r = 0; r < cg_layout_regs(l) && idle; r++)
+            for (uint32_t left = idle & r; left; left &= left - 1) {
+                uint32_t bit = left & (0 - left);
+                if (!is_same(&operands[i][r], &operands[i][r ^ bit]))
+                    idle &= ~bit;
+            }
+    return idle;
+}
+
+cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    const cg_val *operands[4] = {0};
+    const cg_fact *fact = cg_result(op, 0)->fact;
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    cg_val *out = cg_vals(c, cg_layout_regs(l));
+    if (fact->constant && bc_kind_in(kind, BC_SET_INT)) {
+        cg_val value = constant_element(kind, fact->value);
+        for (uint32_t r = 0; out && r < cg_layout_regs(l); r++)
+            out[r] = value;
+        return out;
+    }
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        operands[i] = cg_get(c, ct_operands(op)[i], l);
+        if (!operands[i])
+            return NULL;
+    }
+    uint32_t idle = idle_bits(op, l, operands);
+    for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
+        const cg_val *pair[4];
+        cg_val x[4];
+        if (r & idle) {
+            out[r] = out[r & ~idle];
+            continue;
+        }
+        for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+            pair[i] = operands[i] + r;
+            x[i] = operands[i][r];
+        }
+        if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
+            r++;
+        else
+            out[r] = cg_map_element(c, op, x);
+    }
+    return out;
+}

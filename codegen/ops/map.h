@@ -1,0 +1,26 @@
+/* Element by element: constants and maps. */
+#ifndef TILEVM_CODEGEN_OPS_MAP_H
+#define TILEVM_CODEGEN_OPS_MAP_H
+
+#include "codegen/kernel/kernel.h"
+
+/* The registers of a constant in a layout (codegen/ops/constant.c). */
+cg_val *cg_constant_regs(cg_func *c, const ct_op *op, const cg_layout *l);
+/* The registers of what is made anew in every layout: constants, iotas, maps, and what is its operand seen otherwise.
+ */
+cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
+/* The registers of a map: its operands are read in the same layout. */
+cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
+/* One element of a map. */
+cg_val cg_map_element(cg_func *c, const ct_op *op, const cg_val *operands);
+
+/* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
+cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
+/* Any float but f64 as f32, which is exact. */
+cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x);
+/* A conversion between number kinds (codegen/ops/convert.c). */
+cg_val cg_convert_element(cg_func *c, const ct_op *op, cg_val x);
+/* An ftof of two neighbours; false: not by fewer instructions than one by one. */
+bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out);
+
+#endif

@@ -1,0 +1,137 @@
+/* Block numbers, tokens, fences, assumptions, multimem ops. */
+#include "codegen/ops/hooks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/values.h"
+
+/* ---- block numbers ---- */
+
+static void lower_special(cg_func *c, const ct_op *op, const char *name)
+{
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        cg_val *regs = cg_vals(c, 1);
+        if (!regs)
+            return;
+        regs[0] = cg_new(c, CG_B32);
+        cg_ins(c, "mov.u32 %v, %%%s.%s", regs[0], name, i == 0 ? "x" : i == 1 ? "y" : "z");
+        cg_set(c, cg_result(op, i), regs);
+    }
+}
+
+void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
+{
+    lower_special(c, op, "ctaid");
+}
+
+void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_get_num_tile_blocks(cg_func *c, const ct_op *op)
+{
+    lower_special(c, op, "nctaid");
+}
+
+/* ---- tokens: order.c looks at the ops themselves ---- */
+
+#define NOTHING(name)                                  \
+    void cg_assign_##name(cg_func *c, const ct_op *op) \
+    {                                                  \
+        (void)c, (void)op;                             \
+    }                                                  \
+    void cg_lower_##name(cg_func *c, const ct_op *op)  \
+    {                                                  \
+        (void)c, (void)op;                             \
+    }
+NOTHING(make_token)
+NOTHING(join_tokens)
+
+/* ---- fences and grid dependency (memory reference, 3.5 and 3.6): all threads, then all threads again ---- */
+
+static void lower_fence(cg_func *c, const char *instruction)
+{
+    cg_barrier(c);
+    cg_ins(c, "%s", instruction);
+    cg_barrier(c);
+}
+
+void cg_assign_memory_fence_alias_tko(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_memory_fence_alias_tko(cg_func *c, const ct_op *op)
+{
+    (void)op;
+    lower_fence(c, "fence.proxy.alias");
+}
+
+void cg_assign_gdc_wait_tko(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_gdc_wait_tko(cg_func *c, const ct_op *op)
+{
+    (void)op;
+    if (c->target->features & CG_HAS_GDC)
+        lower_fence(c, "griddepcontrol.wait");
+}
+
+void cg_assign_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
+{
+    (void)op;
+    if (c->target->features & CG_HAS_GDC)
+        lower_fence(c, "griddepcontrol.launch_dependents");
+}
+
+/* ---- multimem ---- */
+
+#define MULTIMEM(name)                                                                                                \
+    void cg_assign_##name(cg_func *c, const ct_op *op)                                                                \
+    {                                                                                                                 \
+        cg_unsupported(c, op,                                                                                         \
+                       "'" #name "' cannot be compiled: memory behind a multicast address needs several GPUs of one " \
+                       "NVSwitch fabric, which nothing here sets up");                                                \
+    }                                                                                                                 \
+    void cg_lower_##name(cg_func *c, const ct_op *op)                                                                 \
+    {                                                                                                                 \
+        (void)c, (void)op;                                                                                            \
+    }
+MULTIMEM(multimem_load_reduce_view_tko)
+MULTIMEM(multimem_reduce_view_tko)
+MULTIMEM(multimem_store_view_tko)
+
+/* ---- assume: facts.c looks at the predicate ---- */
+
+void cg_assign_assume(cg_func *c, const ct_op *op)
+{
+    const ct_value *v = cg_result(op, 0);
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    if (!bc_is_tile(v->type)) {
+        cg_value_of(c, v)->form = CG_VIEW;
+    } else if (v->type->rank == 0) {
+        cg_set_home(c, v, &scalar, 0);
+    } else {
+        cg_pass_wish(c, op);
+    }
+}
+
+void cg_lower_assume(cg_func *c, const ct_op *op)
+{
+    const ct_value *v = cg_result(op, 0);
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    if (bc_is_tile(v->type))
+        cg_set(c, v, cg_get(c, ct_operand(op, F_assume_value), &scalar));
+}

@@ -1,0 +1,371 @@
+/* Matrix products by mma.sync. A fragment comes from shared memory by ldmatrix, from where a pipelined load put the
+   operand or from scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the
+   stores nor ldmatrix meet bank conflicts. Left operands that are made from another product, or before the loop, are
+   kept in registers as fragments. What is particular to scaled products is in codegen/ops/mma_scaled.c; what has no
+   instruction is left to codegen/ops/mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
+   instructions", fragment figures. */
+#include "codegen/ops/mma.h"
+
+#include <string.h>
+
+#include "codegen/analysis/scaling.h"
+#include "codegen/analysis/turned.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/map.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+/* ---- layouts ---- */
+
+/* Does `to` give the same elements to the same threads as `from`? Both have images of one bit or none. */
+static bool same_threads(const cg_layout *from, const cg_layout *to)
+{
+    uint32_t regs = 0;
+    for (uint32_t i = 0; i < from->reg_bits; i++)
+        regs |= from->reg[i];
+    for (uint32_t i = 0; i < to->reg_bits; i++)
+        if (to->reg[i] & ~regs)
+            return false;
+    return memcmp(from->lane, to->lane, sizeof to->lane) == 0
+           && memcmp(from->warp, to->warp, to->warp_bits * sizeof *to->warp) == 0;
+}
+
+/* The innermost loop around an op; NULL: none. */
+static const ct_op *loop_around(const ct_op *op)
+{
+    const ct_op *parent = op->block->parent;
+    while (parent && !bc_is_loop(parent->opcode))
+        parent = parent->block->parent;
+    return parent;
+}
+
+/* Is v, an operand of the op, the same in every iteration of the loop around the op? */
+static bool is_made_before(const ct_value *v, const ct_op *op, const ct_op *loop)
+{
+    for (const ct_block *b = op->block; b != loop->block; b = b->parent->block) {
+        if (v->op && v->op->block == b)
+            return false;
+        for (uint32_t i = 0; i < b->arg_count; i++)
+            if (v == &b->args[i])
+                return false;
+    }
+    return true;
+}
+
+/* Registers of accumulators that the products of a block hold in a thread. */
+static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
+{
+    uint32_t sum = 0;
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (cg_is_product(op) && !cg_is_product(cg_maker_of(ct_operands(op)[2])))
+            sum += ((uint32_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits) / cg_threads(c);
+    return sum;
+}
+
+/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop?
+ */
+static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    const ct_op *from = cg_stage_source(p->lhs)->op;
+    if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
+        return false;
+    cg_layout l = cg_fragment_layout(c, p);
+    if (same_threads(home, &l))
+        return true;
+    const ct_op *loop = loop_around(op);
+    uint32_t registers = cg_layout_regs(&l) / 2;
+    return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
+           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+}
+
+static cg_layout operand_home(cg_func *c, const ct_value *v)
+{
+    cg_layout l;
+    uint32_t weight;
+    return cg_wish(c, v, &l, &weight) ? l : cg_default_layout(c, v->type);
+}
+
+static void assign_product(cg_func *c, const ct_op *op)
+{
+    cg_product p = cg_product_of(c, op);
+    cg_layout *read = bc_new(&c->arena, cg_layout, 4), result;
+    if (!read) {
+        cg_no_memory(c);
+        return;
+    }
+    read[0] = operand_home(c, p.lhs);
+    read[1] = operand_home(c, p.rhs);
+    for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
+        read[i - 1] = operand_home(c, ct_operands(op)[i]);
+    if (p.turned) {
+        result = cg_turned_layout(c, &p);
+    } else if (p.has_atom) {
+        read[0] = cg_with_halves(&p, true, &read[0]);
+        read[1] = cg_with_halves(&p, false, &read[1]);
+        cg_settle_product(c, &p, &read[1]);
+        if (wants_fragments(c, op, &p, &read[0]))
+            read[0] = cg_fragment_layout(c, &p);
+        for (uint32_t i = 0; p.scaled && i < 2; i++)
+            read[2 + i] = cg_scale_layout(c, &p, i == 0);
+        result = cg_accumulator_layout(c, &p);
+    } else {
+        result = cg_plain_layout(c, &p);
+    }
+    cg_set_home(c, p.result, &result, CG_WEIGHT_MMA);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        cg_want(c, ct_operands(op)[i], i == 2 ? &result : &read[i < 2 ? i : i - 1]);
+    cg_value_of(c, p.result)->source = read;
+}
+
+void cg_assign_mmaf(cg_func *c, const ct_op *op)
+{
+    assign_product(c, op);
+}
+
+void cg_assign_mmai(cg_func *c, const ct_op *op)
+{
+    assign_product(c, op);
+}
+
+void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
+{
+    assign_product(c, op);
+}
+
+/* ---- operands ---- */
+
+/* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8)
+   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper
+   lanes point at the same rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next,
+   then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
+static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
+    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1),
+             upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
+    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = 0; i < 3; i++)
+        l.lane[i] = one << ((o->across ? k0 : x0) + i);
+    l.lane[3] = o->left ? upper_x : upper_k;
+    l.lane[4] = o->left ? upper_k : upper_x;
+    for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
+        l.lane[i] = one << (k0 + pair_lanes[i]);
+    for (uint32_t i = p->atom.k_bits; i < o->k; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = o->left ? 4 + p->along_m : 4; i < (o->left ? p->m : x); i++)
+        l.reg[l.reg_bits++] = one << (x0 + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
+    for (uint32_t i = 0; o->left && i < p->along_m; i++)
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !o->left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (x0 + x + i);
+    return l;
+}
+
+/* parts: bits of K that number the parts in which what goes to scratch goes there. */
+static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
+{
+    const cg_layout *read = cg_value_of(c, p->result)->source + !left;
+    cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
+    const cg_stage *ring = cg_stage_of(c, o.v);
+    cg_layout fragments = cg_fragment_layout(c, p);
+    if (ring) { /* across: neighbours along K do not lie side by side */
+        cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
+        probe = cg_from_bytes(p, left, &probe);
+        o.in_ring = true;
+        o.stage = *ring;
+        o.across = cg_stage_layout_of(c, o.v, &probe).reg[0] != 1;
+    } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
+        o.fragments = cg_get(c, o.v, read);
+        return o;
+    } else {
+        cg_layout l = cg_as_bytes(p, left, read);
+        bool along_last = cg_runs_along_last(&l, left ? p->k : p->n);
+        o.k = p->k - parts;
+        uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
+        o.across = left ? p->atom.element_bits == 1 && !along_last
+                        : p->pairs || (p->atom.element_bits == 1 && along_last);
+        bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
+        o.stage = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in),
+                               !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
+        o.stage.flipped = flipped;
+    }
+    cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
+    o.lanes = ring ? cg_stage_layout_of(c, o.v, &elements) : cg_stage_layout(&o.stage, &lanes);
+    return o;
+}
+
+/* Bytes of scratch that it takes. */
+static uint32_t operand_bytes(const cg_operand *o, bool async)
+{
+    uint32_t align = async ? CG_STAGE_ALIGN : 16;
+    return o->in_ring || o->fragments ? 0 : (cg_stage_bytes(&o->stage) + align - 1) & ~(align - 1);
+}
+
+/* Both operands, in as few parts along K as scratch has room for. Gives the bits that number the parts. */
+static uint32_t find_operands(cg_func *c, const cg_product *p, cg_operand *out)
+{
+    for (uint32_t parts = 0;; parts++) {
+        out[0] = operand_of(c, p, true, parts);
+        out[1] = operand_of(c, p, false, parts);
+        if (operand_bytes(&out[0], p->async) + operand_bytes(&out[1], p->async) <= cg_scratch_room(c)
+            || p->k - parts == p->atom.k_bits)
+            return parts;
+    }
+}
+
+/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was
+   something to put. */
+static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async, uint32_t parts,
+                        uint32_t part)
+{
+    uint32_t at[] = {0, operand_bytes(&operands[0], async)}, all = at[1] + operand_bytes(&operands[1], async);
+    uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
+    if (!all)
+        return false;
+    cg_val scratch = cg_scratch(c, all);
+    for (int i = 0; i < 2; i++) {
+        cg_operand *o = &operands[i];
+        if (o->in_ring || o->fragments)
+            continue;
+        const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
+        cg_layout l = cg_as_bytes(p, o->left, o->read);
+        o->stage.base = scratch;
+        if (at[i]) {
+            o->stage.base = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", o->stage.base, scratch, at[i]);
+        }
+        if (regs)
+            cg_stage_fill(c, &o->stage, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
+    }
+    if (async)
+        cg_ins(c, "fence.proxy.async.shared::cta");
+    cg_barrier(c);
+    return true;
+}
+
+/* ---- fragments ---- */
+
+/* All steps along K of a part: `steps` of them, the first with number `first`. */
+static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps,
+                          cg_val *acc)
+{
+    const cg_operand *left = &operands[0], *right = &operands[1];
+    uint32_t m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n, pair_bits = columns > 4 ? columns - 4 : 0;
+    uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
+    uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
+    uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
+    for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
+        for (uint32_t k = 0; k < steps; k++) {
+            cg_val b[64][16];
+            for (uint32_t n = 0; n < pairs; n++)
+                cg_take_right(c, p, right, (right_first + k) | n << right_bits | batch << (right_bits + pair_bits),
+                              b[n]);
+            for (uint32_t m = 0; m < rows && !c->failed; m++) {
+                cg_val a[32];
+                cg_take_left(c, p, left, (left_first + k) | m << left_bits | batch << (left_bits + m_bits), a);
+                for (uint32_t n = 0; n < pairs; n++)
+                    for (uint32_t half = 0; half < per_pair; half++) {
+                        uint32_t row = batch * rows + m, column = (batch * pairs + n) * per_pair + half;
+                        cg_val *d = acc + ((row * (pairs * per_pair) + n * per_pair + half) << 2);
+                        if (p->scaled)
+                            cg_multiply_scaled(c, p, a, b[n] + 2 * half, &(cg_scale_at){row, column, first + k}, d);
+                        for (uint32_t i = 0; !p->scaled && i < (p->atom.widened ? 8 : 4); i += 4)
+                            cg_multiply_fragments(c, p, a + i, b[n] + i + 2 * half, d);
+                    }
+            }
+        }
+}
+
+/* A part of K that lies in the ring, alone. */
+static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *part, cg_val *acc)
+{
+    cg_operand operands[2] = {operand_of(c, p, true, 0), operand_of(c, p, false, 0)};
+    uint32_t step_bits = p->k - part->bits - p->atom.k_bits;
+    multiply_part(c, p, operands, part->number << step_bits, (uint32_t)1 << step_bits, acc);
+}
+
+static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
+{
+    cg_operand operands[2];
+    uint32_t parts = find_operands(c, p, operands), step_bits = p->k - parts - p->atom.k_bits;
+    bool async = p->async && !parts && cg_can_multiply_async(c, p, operands);
+    if (!async)
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
+    for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
+        bool in_scratch = fill_stages(c, p, operands, async, parts, part);
+        if (async)
+            cg_multiply_async(c, op, p, operands, acc);
+        else
+            multiply_part(c, p, operands, part << step_bits, (uint32_t)1 << step_bits, acc);
+        if (in_scratch)
+            cg_scratch_read(c);
+    }
+}
+
+/* Why a product has no instruction. */
+static const char *why_plain(const cg_product *p)
+{
+    if (p->m < 4 || p->n < 3 || p->n > 10)
+        return "no instruction has that shape";
+    return "no instruction takes these types, or as few elements along k";
+}
+
+static void lower_product(cg_func *c, const ct_op *op)
+{
+    cg_product p = cg_product_of(c, op);
+    const cg_layout *l = &cg_value_of(c, p.result)->home;
+    cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
+    if (!start || !acc)
+        return;
+    memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
+    if ((p.in == BC_F8E4M3FN || p.in == BC_F8E5M2) && (c->target->features & CG_HAS_F8))
+        cg_need_ptx(c, 84);
+    const cg_layout *read = cg_value_of(c, p.result)->source;
+    if (p.turned) {
+        cg_multiply_turned(c, op, &p, acc);
+    } else if (p.has_atom) {
+        cg_settle_product(c, &p, &read[1]);
+        for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
+            cg_take_scales(c, op, &p, i);
+        if (p.scaling && p.scaling->alternate)
+            p.odd_blocks = cg_odd_blocks(c);
+        if (c->failed)
+            return;
+        bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */
+        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
+            acc[r] = cg_to_f32(c, BC_F16, acc[r]);
+        if (op->detail)
+            multiply_k_part(c, &p, op->detail, acc);
+        else
+            multiply_with_atom(c, op, &p, acc);
+        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
+            acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+    } else {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(&p));
+        cg_multiply_plain(c, op, &p, read, acc);
+    }
+    if (!c->failed)
+        cg_set(c, p.result, acc);
+}
+
+void cg_lower_mmaf(cg_func *c, const ct_op *op)
+{
+    lower_product(c, op);
+}
+
+void cg_lower_mmai(cg_func *c, const ct_op *op)
+{
+    lower_product(c, op);
+}
+
+void cg_lower_mmaf_scaled(cg_func *c, const ct_op *op)
+{
+    lower_product(c, op);
+}

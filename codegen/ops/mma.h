@@ -1,0 +1,84 @@
+/* Matrix products as lowered: what their ways (codegen/ops/mma.c with instructions, mma_scaled.c with scales,
+ * mma_plain.c without, wgmma.c, mma_turned.c) share. */
+#ifndef TILEVM_CODEGEN_OPS_MMA_H
+#define TILEVM_CODEGEN_OPS_MMA_H
+
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
+
+/* Where fragments of an operand come from. */
+typedef struct cg_operand {
+    bool left;
+    const ct_value *v;
+    const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
+    const cg_val *fragments; /* in registers, as fragments; else */
+    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
+    cg_stage stage;          /* of a part of K, unless in_ring */
+    uint32_t k;              /* bits of K that the stage or the fragments have */
+    bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
+    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
+} cg_operand;
+
+/* ---- fragments (codegen/ops/mma_fragments.c) ---- */
+
+/* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
+void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
+/* d += a * b by p->atom: four, two and four registers. */
+void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d);
+/* Four registers of A; twice as many when f8 is widened, and when blocks alternate; four times as many when f4 is. */
+void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out);
+/* Two registers of B for the first 8 columns, two for the next; all again when widened, three times again when f4 is.
+ */
+void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out);
+
+/* ---- scales (codegen/ops/mma_scaled.c) ---- */
+
+/* The scales of A (side 0) or B (side 1) to p->scales. */
+void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side);
+/* d += a * b, with the scales of that step along K, and the instruction's rows and columns of that number. a and b as
+   they are for all blocks of the step: groups of four registers, of A for even blocks and then for odd ones where they
+   alternate; of those, where scales come after, of the first two instructions for one half of K, then of the next two.
+ */
+typedef struct cg_scale_at {
+    uint32_t row, column, step;
+} cg_scale_at;
+void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
+                        cg_val *d);
+/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks.
+ */
+cg_val cg_odd_blocks(cg_func *c);
+void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a);
+
+/* The bytes of registers of an operand whose elements are packed, in a layout in which every thread has whole ones. */
+const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs);
+
+/* ---- wgmma (codegen/ops/wgmma.c) ---- */
+
+/* May the operands be read by wgmma? In a ring they may lie in pieces for which it has no description. */
+bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
+/* The product by wgmma: acc holds the accumulator, then the result. */
+void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
+/* Its shape, with 2^n columns, and types; turned: those of B come first. NULL: no memory. */
+const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
+/* The descriptor of the first instruction's operand in a stage; across: its rows are what K counts. */
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps);
+/* The registers that it adds to, from those of the accumulator; *out_from_zero: the first products are to write them.
+   NULL: no memory. */
+cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero);
+
+/* ---- transposed (codegen/ops/mma_turned.c) ---- */
+
+/* The product, whose operands are in a ring between groups: acc holds the accumulator, then the result. */
+void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc);
+/* Of a ring with such a product in flight: loads what it begins with in the slot that is read next. */
+void cg_turned_begin(cg_func *c, cg_ring *ring);
+
+/* ---- without an instruction (codegen/ops/mma_plain.c) ---- */
+
+/* The layout of the result of a product without an instruction. */
+cg_layout cg_plain_layout(const cg_func *c, const cg_product *p);
+/* Such a product: acc holds the accumulator in that layout, then the result. read: the layouts in which its operands
+   are wanted: lhs, rhs, scales of lhs and rhs. */
+void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *read, cg_val *acc);
+
+#endif

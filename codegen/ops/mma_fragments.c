@@ -1,0 +1,182 @@
+/* Fragments of operands: from shared memory, from registers, and widened for instructions on f16; and the instruction.
+   Source: PTX ISA, "Warp-level matrix instructions", fragment figures. */
+#include <string.h>
+
+#include "codegen/ops/mma.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+
+/* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
+static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    cg_place place = cg_flat_place(c, o->stage.base, o->stage.bytes, &o->lanes, part);
+    for (int i = 0; i < 4; i++)
+        out[i] = cg_new(c, CG_B32);
+    cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", o->across ? ".trans" : "", out[0],
+           out[1], out[2], out[3], place.address, (int)place.offset);
+}
+
+/* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction e5m2 is the upper half of f16;
+   e4m3 has one bit of exponent less, whose bias is lower by 8, and its one NaN has all bits set. */
+static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
+{
+    bool is_e4m3 = strcmp(type, "e4m3x2") == 0;
+    cg_val out = cg_new(c, CG_B32);
+    if (c->target->features & CG_HAS_F8) {
+        cg_val half[2] = {cg_new(c, CG_B16), cg_new(c, CG_B16)};
+        cg_ins(c, "mov.b32 {%v, %v}, %v", half[0], half[1], x);
+        cg_ins(c, "cvt.rn.f16x2.%s %v, %v", type, out, half[upper]);
+        return out;
+    }
+    cg_ins(c, "prmt.b32 %v, %v, 0, %s", out, x, upper ? "0x3424" : "0x1404");
+    if (!is_e4m3)
+        return out;
+    cg_val magnitude = cg_new(c, CG_B32), sign = cg_new(c, CG_B32), nan = cg_new(c, CG_B32),
+           shifted = cg_new(c, CG_B32);
+    cg_val number = cg_new(c, CG_B32), scaled = cg_new(c, CG_B32), mask = cg_new(c, CG_B32), result = cg_new(c, CG_B32);
+    cg_ins(c, "shr.u32 %v, %v, 1", shifted, out);
+    cg_ins(c, "and.b32 %v, %v, 0x3f803f80", magnitude, shifted);
+    cg_ins(c, "and.b32 %v, %v, 0x80008000", sign, out);
+    cg_ins(c, "or.b32 %v, %v, %v", number, magnitude, sign);
+    cg_ins(c, "mul.rn.f16x2 %v, %v, %v", scaled, number, cg_reg(c, cg_const(CG_B32, 0x5C005C00))); /* 2^8 */
+    cg_ins(c, "add.u32 %v, %v, 0x00800080", nan, magnitude); /* 0x4000 for NaN: of it 0x7c00, infinity's bits */
+    cg_ins(c, "and.b32 %v, %v, 0x40004000", nan, nan);
+    cg_ins(c, "shl.b32 %v, %v, 1", mask, nan);
+    cg_ins(c, "shr.u32 %v, %v, 4", nan, nan);
+    cg_ins(c, "sub.u32 %v, %v, %v", mask, mask, nan);
+    cg_ins(c, "or.b32 %v, %v, %v", result, scaled, mask);
+    return result;
+}
+
+/* Fragments of 8-bit floats as such of f16 for two instructions: out[0..3] of the lower halves of the four registers,
+   out[4..7] of the upper ones. So each has every other pair of k: in another order than the memory's, but A and B in
+   the same. */
+static void widen(cg_func *c, const char *type, cg_val *out)
+{
+    for (int i = 0; i < 4; i++) {
+        cg_val x = out[i];
+        out[i] = widen_pair(c, type, x, false);
+        out[4 + i] = widen_pair(c, type, x, true);
+    }
+}
+
+void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        const cg_val *two = o->fragments + (part << 3 | i << 1);
+        out[i] = cg_new(c, CG_B32);
+        cg_ins(c, "mov.b32 %v, {%v, %v}", out[i], cg_reg(c, two[0]), cg_reg(c, two[1]));
+    }
+}
+
+/* Halves i and i + 4 of a word as two f16, whose exponent has 14 more for its bias. */
+static cg_val widen_two(cg_func *c, cg_val word, uint32_t i)
+{
+    cg_val sign = cg_new(c, CG_B32), magnitude = cg_new(c, CG_B32), both = cg_new(c, CG_B32), out = cg_new(c, CG_B32);
+    cg_val cut_sign = cg_new(c, CG_B32), cut = cg_new(c, CG_B32);
+    cg_ins(c, "shl.b32 %v, %v, %u", sign, word, 12 - 4 * i);
+    cg_ins(c, i < 3 ? "shl.b32 %v, %v, %u" : "shr.u32 %v, %v, %u", magnitude, word, i < 3 ? 9 - 4 * i : 3);
+    cg_ins(c, "and.b32 %v, %v, 0x80008000", cut_sign, sign);
+    cg_ins(c, "and.b32 %v, %v, 0x0e000e00", cut, magnitude);
+    cg_ins(c, "or.b32 %v, %v, %v", both, cut_sign, cut);
+    cg_ins(c, "mul.rn.f16x2 %v, %v, %v", out, both, cg_reg(c, cg_const(CG_B32, 0x74007400))); /* 2^14 */
+    return out;
+}
+
+/* Four words of a fragment of f4 as f16: four groups of four registers, two for each half of K. */
+static void widen_four(cg_func *c, bool left, const cg_val *words, cg_val *out)
+{
+    for (uint32_t half = 0; half < 2;
+         half++) /* of K: every instruction takes an eighth of it, in the same order of A and B */
+        for (uint32_t i = 0; i < 8; i++) {
+            uint32_t word = left ? 2 * half + (i & 1) : half + (i & 2), two = 2 * (i / 4) + (left ? i / 2 % 2 : i % 2);
+            out[8 * half + i] = widen_two(c, words[word], two);
+        }
+}
+
+/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones: that is bit 1 of
+   their number. */
+cg_val cg_odd_blocks(cg_func *c)
+{
+    cg_val mask = cg_new(c, CG_B32);
+    cg_ins(c, "bfe.s32 %v, %v, 1, 1", mask, cg_tid(c));
+    return mask;
+}
+
+void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a)
+{
+    for (int i = 0; i < 4; i++) {
+        cg_val even = cg_new(c, CG_B32), odd = cg_new(c, CG_B32);
+        cg_ins(c, "and.b32 %v, %v, %v", odd, a[i], p->odd_blocks);
+        cg_ins(c, "xor.b32 %v, %v, %v", even, a[i], odd);
+        a[i] = even;
+        a[4 + i] = odd;
+    }
+}
+
+/* Fragments of f4 as f16: 16 registers for each four, of which there are 4 << alternate. */
+static void widen_halves(cg_func *c, bool left, uint32_t alternate, cg_val *out)
+{
+    for (uint32_t i = 1 + alternate; i-- > 0;) {
+        cg_val words[4];
+        memcpy(words, out + 4 * i, sizeof words);
+        widen_four(c, left, words, out + 16 * i);
+    }
+}
+
+void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    if (o->fragments) {
+        cg_pack_fragments(c, o, part, out);
+        return;
+    }
+    load_fragments(c, o, part, out);
+    uint32_t alternate = p->scaling ? p->scaling->alternate : 0;
+    if (alternate)
+        cg_split_blocks(c, p, out);
+    if (p->atom.widened && p->packed)
+        widen_halves(c, true, alternate, out);
+    else if (p->atom.widened)
+        widen(c, p->atom.widened, out);
+}
+
+void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    cg_val x[4];
+    load_fragments(c, o, part, p->pairs ? x : out);
+    for (uint32_t i = 0; p->pairs && i < 4; i++) { /* bytes of an even and an odd column in turn */
+        out[i] = cg_new(c, CG_B32);
+        cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[2 * (i % 2)], x[2 * (i % 2) + 1], i < 2 ? "0x6420" : "0x7531");
+    }
+    if (p->atom.widened && p->packed)
+        widen_halves(c, false, 0, out);
+    else if (p->atom.widened)
+        widen(c, p->atom.widened, out);
+}
+
+void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
+{
+    cg_val out[4];
+    if (p->atom.half_accumulator) {
+        cg_val in[2];
+        for (int i = 0; i < 2; i++) {
+            in[i] = cg_new(c, CG_B32);
+            out[i] = cg_new(c, CG_B32);
+            cg_ins(c, "mov.b32 %v, {%v, %v}", in[i], cg_reg(c, d[2 * i]), cg_reg(c, d[2 * i + 1]));
+        }
+        cg_ins(c, "mma.sync.aligned.%s {%v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v}", p->atom.text, out[0], out[1],
+               a[0], a[1], a[2], a[3], b[0], b[1], in[0], in[1]);
+        for (int i = 0; i < 2; i++) {
+            d[2 * i] = cg_new(c, CG_B16);
+            d[2 * i + 1] = cg_new(c, CG_B16);
+            cg_ins(c, "mov.b32 {%v, %v}, %v", d[2 * i], d[2 * i + 1], out[i]);
+        }
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        out[i] = cg_new(c, CG_B32);
+    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}", p->atom.text,
+           out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
+           cg_reg(c, d[2]), cg_reg(c, d[3]));
+    memcpy(d, out, sizeof out);
+}

@@ -1,0 +1,240 @@
+/* Products by wgmma whose right operand its descriptors cannot take: elements of 8 bits and tf32 of which N, not K, is
+   contiguous, and f32 that is to be rounded to tf32, which wgmma would cut. They are computed transposed, C^T = B^T
+   A^T: the instruction's A, B^T, comes from registers, and its B is the tile of A, which lies as a descriptor says it.
+   A warpgroup multiplies strips of 64 columns of C.
+
+   The rows of the instruction only name the columns of C, so they are taken in an order in which a thread has
+   neighbours: its rows l / 4 and l / 4 + 8 are columns 2 (l / 4) and the next one. tf32 takes two strips as one, with
+   four neighbours. Fragments come in two buffers, one piece of the steps along K each: while one is multiplied the
+   other one is loaded, and the first piece of a slot while the last one of the slot before it is multiplied.
+   Sources: PTX ISA, "Asynchronous warpgroup level matrix instructions", fragment figures. */
+#include <string.h>
+
+#include "codegen/analysis/turned.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/mma.h"
+#include "codegen/ops/slots.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+
+enum { FRAGMENT = 4 };
+
+/* ---- layouts ---- */
+
+/* Where lanes read B, as its index; then registers: the steps along K, then strips.
+     words     k and, in the lowest register bit, k + 4
+     pairs     the rows of the matrices of an ldmatrix.x4.trans, which moves bytes by twos: two matrices have the k of
+               four bytes in turn, two more 16 more
+     seconds   those of an ldmatrix.x4 of 4-byte elements: columns 2 i, then 2 i + 1, then both at k + 4 */
+static cg_layout fragment_lanes(const cg_func *c, const cg_turned *t)
+{
+    static const uint8_t of_pairs[CG_LANE_BITS] = {0, 2, 3, 1, 4};
+    const cg_product *p = t->p;
+    cg_layout l = {.tile_bits = (uint8_t)(p->k + p->n), .warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1, regs = 0;
+    for (uint32_t i = t->feed == CG_FEED_WORDS ? 2 : p->atom.k_bits; i < p->k; i++)
+        l.reg[regs++] = one << (p->n + i);
+    cg_turned_columns(t, &regs, &l);
+    if (t->feed == CG_FEED_SECONDS) {
+        for (uint32_t i = 0; i < 3; i++)
+            l.lane[i] = l.lane[i + 2];
+        l.lane[3] = one;
+        l.lane[4] = one << (p->n + 2);
+    } else if (t->feed == CG_FEED_WORDS) {
+        l.lane[0] = one << p->n;
+        l.lane[1] = one << (p->n + 1);
+    }
+    for (uint32_t i = 0; t->feed == CG_FEED_PAIRS && i < CG_LANE_BITS; i++)
+        l.lane[i] = one << (p->n + of_pairs[i]);
+    l.reg_bits = (uint8_t)regs;
+    return l;
+}
+
+/* ---- fragments ---- */
+
+/* B in a slot. */
+typedef struct right {
+    const cg_turned *t;
+    cg_layout places;
+    cg_val base;
+    bool rounds; /* f32, to be rounded to tf32 */
+} right;
+
+static const cg_ring_load *load_of(const ct_value *operand)
+{
+    return cg_stage_source(operand)->op->detail;
+}
+
+static right right_of(cg_func *c, const cg_turned *t, cg_val base)
+{
+    const ct_value *v = t->p->rhs;
+    cg_layout lanes = fragment_lanes(c, t), at = cg_source_layout(v, &lanes);
+    return (right){.t = t,
+                   .places = cg_stage_layout(&load_of(v)->stage, &at),
+                   .base = base,
+                   .rounds = bc_elem_kind(cg_stage_source(v)->type) == BC_F32};
+}
+
+/* A fragment of each of two strips, or one. */
+static void load_words(cg_func *c, const right *b, uint32_t step, uint32_t strip, const cg_val *out)
+{
+    const cg_turned *t = b->t;
+    uint32_t count = 2u << t->twins;
+    for (uint32_t half = 0; half < 2; half++) {
+        const cg_val *x = out + 2 * half;
+        cg_val to[] = {x[0], x[1], x[t->twins * FRAGMENT], x[t->twins * FRAGMENT + 1]}, from[4];
+        for (uint32_t i = 0; i < count; i++)
+            from[i] = b->rounds ? cg_new(c, CG_B32) : to[i];
+        cg_place at = cg_flat_place(c, b->base, 4, &b->places, half | step << 1 | strip >> t->twins << (1 + t->steps));
+        cg_ins(c, "ld.shared.v%u.b32 %V, [%v+%d]", count, from, count, at.address, (int)at.offset);
+        for (uint32_t i = 0; b->rounds && i < count; i++)
+            cg_ins(c, "cvt.rn.tf32.f32 %v, %v", to[i], from[i]);
+    }
+}
+
+static void load_matrices(cg_func *c, const right *b, uint32_t step, uint32_t strip, const cg_val *out)
+{
+    bool pairs = b->t->feed == CG_FEED_PAIRS;
+    cg_val x[FRAGMENT];
+    cg_place at = cg_flat_place(c, b->base, cg_memory_bytes(b->t->p->in), &b->places, step | strip << b->t->steps);
+    for (uint32_t i = 0; i < FRAGMENT; i++)
+        x[i] = pairs || b->rounds ? cg_new(c, CG_B32) : out[i];
+    cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 %V, [%v+%d]", pairs ? ".trans" : "", x, (uint32_t)FRAGMENT,
+           at.address, (int)at.offset);
+    for (uint32_t i = 0; i < FRAGMENT; i++)
+        if (pairs)
+            cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[i & 2], x[(i & 2) + 1], i & 1 ? "0x7531" : "0x6420");
+        else if (b->rounds)
+            cg_ins(c, "cvt.rn.tf32.f32 %v, %v", out[i], x[i]);
+}
+
+/* The fragments of a piece: by steps, then by strips. */
+static void load_piece(cg_func *c, const right *b, uint32_t piece, cg_val *out)
+{
+    const cg_turned *t = b->t;
+    for (uint32_t i = 0; i < 1u << t->piece; i++)
+        for (uint32_t strip = 0; strip < 1u << t->strips; strip += 1u << t->twins) {
+            cg_val *to = out + (size_t)FRAGMENT * (i << t->strips | strip);
+            if (t->feed == CG_FEED_WORDS)
+                load_words(c, b, piece << t->piece | i, strip, to);
+            else
+                load_matrices(c, b, piece << t->piece | i, strip, to);
+        }
+}
+
+static cg_val *new_buffer(cg_func *c, const cg_turned *t)
+{
+    uint32_t count = (uint32_t)FRAGMENT << (t->piece + t->strips);
+    cg_val *f = cg_vals(c, count);
+    for (uint32_t i = 0; f && i < count; i++)
+        f[i] = cg_new(c, CG_B32);
+    return f;
+}
+
+void cg_turned_begin(cg_func *c, cg_ring *ring)
+{
+    cg_product p = cg_product_of(c, ring->product);
+    cg_turned t = cg_turned_of(&p, c->warp_bits);
+    cg_val base = cg_new(c, CG_B32);
+    if (!ring->ahead && !(ring->ahead = new_buffer(c, &t)))
+        return;
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->read), load_of(p.rhs)->offset);
+    right b = right_of(c, &t, base);
+    load_piece(c, &b, 0, ring->ahead);
+}
+
+/* ---- the product ---- */
+
+/* A in its slot: registers are steps along K. */
+static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_stage *stage)
+{
+    const cg_product *p = t->p;
+    uint32_t one = 1;
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k), .warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << i;
+    for (uint32_t i = 0; i < t->along_m; i++)
+        l.warp[CG_WARPGROUP_BITS + t->along_n + i] = one << (p->k + t->rows + i);
+    l = cg_source_layout(p->lhs, &l);
+    return cg_stage_layout(stage, &l);
+}
+
+typedef struct work {
+    const cg_turned *t;
+    const char *name;
+    cg_layout steps;
+    cg_val descriptor, always, never;
+    cg_val *sums;
+    bool from_zero;
+} work;
+
+static cg_val descriptor_at(cg_func *c, const work *w, uint32_t step)
+{
+    uint32_t distance = cg_layout_reg(&w->steps, step) * cg_memory_bytes(w->t->p->in) >> 4;
+    if (!distance)
+        return w->descriptor;
+    cg_val d = cg_new(c, CG_B64);
+    cg_ins(c, "add.s64 %v, %v, %u", d, w->descriptor, distance);
+    return d;
+}
+
+static void multiply_piece(cg_func *c, const work *w, uint32_t piece, const cg_val *fragments)
+{
+    const cg_turned *t = w->t;
+    uint32_t sums = (uint32_t)1 << (t->rows - 1);
+    const char *scales = t->p->acc == BC_F32 ? ", 1, 1" : "";
+    cg_ins(c, "wgmma.fence.sync.aligned");
+    for (uint32_t i = 0; i < 1u << t->piece; i++)
+        for (uint32_t strip = 0; strip < 1u << t->strips; strip++) {
+            uint32_t step = piece << t->piece | i;
+            cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", w->name, w->sums + (size_t)sums * strip, sums,
+                   fragments + (size_t)FRAGMENT * (i << t->strips | strip), (uint32_t)FRAGMENT,
+                   descriptor_at(c, w, step), w->from_zero && !step ? w->never : w->always, scales);
+        }
+    cg_ins(c, "wgmma.commit_group.sync.aligned");
+}
+
+static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, const cg_val *acc, work *w)
+{
+    const cg_product *p = t->p;
+    cg_stage left = load_of(p->lhs)->stage;
+    uint32_t count = (uint32_t)1 << (p->m + p->n - CG_LANE_BITS - c->warp_bits);
+    *w = (work){.t = t,
+                .steps = left_steps(c, t, &left),
+                .always = cg_reg(c, cg_const(CG_PRED, 1)),
+                .never = cg_reg(c, cg_const(CG_PRED, 0))};
+    w->descriptor = cg_wgmma_descriptor(c, &left, false, &w->steps);
+    w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
+    w->name = cg_wgmma_name(c, op, p, t->rows, true);
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+              "wgmma.{Instruction=%s}, transposed, the right operand from {From=%s}", w->name, "registers");
+    return w->sums && w->name;
+}
+
+void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
+{
+    cg_turned t = cg_turned_of(p, c->warp_bits);
+    cg_ring *ring = cg_ring_of(cg_stage_source(p->rhs)->op, cg_stage_source(p->rhs)->op->from->operand_count);
+    right b = right_of(c, &t, load_of(p->rhs)->stage.base);
+    cg_val *buffers[2] = {op->in_flight ? ring->ahead : new_buffer(c, &t), new_buffer(c, &t)};
+    work w;
+    if (!buffers[0] || !buffers[1] || !begin_work(c, op, &t, acc, &w)) {
+        cg_no_memory(c);
+        return;
+    }
+    if (!op->in_flight)
+        load_piece(c, &b, 0, buffers[0]);
+    for (uint32_t i = 0; i < 1u << (t.steps - t.piece); i++) {
+        bool is_last = i + 1 == 1u << (t.steps - t.piece);
+        multiply_piece(c, &w, i, buffers[i & 1]);
+        if (i || op->in_flight)
+            cg_ins(c, "wgmma.wait_group.sync.aligned 1");
+        if (!i && op->in_flight)
+            cg_groups_free_last(c, ring);
+        if (!is_last)
+            load_piece(c, &b, i + 1, buffers[(i + 1) & 1]);
+    }
+    if (!op->in_flight)
+        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    memcpy(acc, w.sums, sizeof *acc << (p->m + p->n - CG_LANE_BITS - c->warp_bits));
+}

@@ -1,0 +1,268 @@
+/* Reductions: within a thread, then among lanes by shuffles, then among warps through shared memory. The body
+   is emitted once for every pair; where it is one op on integers, one instruction does it for all lanes of a warp.
+   Source: memory reference, section 6. */
+#include <string.h>
+
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/fold.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/strips.h"
+#include "codegen/values/values.h"
+
+/* ---- reduce ---- */
+
+/* All operands are read in one layout: the wish that weighs most. */
+static cg_layout source_layout(cg_func *c, const ct_op *op)
+{
+    cg_layout best = cg_default_layout(c, ct_operands(op)[0]->type), l;
+    uint32_t best_weight = 0, weight;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (cg_wish(c, ct_operands(op)[i], &l, &weight) && weight > best_weight) {
+            best = l;
+            best_weight = weight;
+        }
+    return best;
+}
+
+void cg_assign_reduce(cg_func *c, const ct_op *op)
+{
+    if (cg_fold_is_too_wide(c, op))
+        return;
+    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
+    cg_layout source = source_layout(c, op), result = cg_fold_layout(&source, mask, NULL);
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        cg_want(c, ct_operands(op)[i], &source);
+        cg_set_home(c, cg_result(op, i), &result, CG_WEIGHT_REDUCED);
+    }
+    cg_layout *kept = bc_new(&c->arena, cg_layout, 1);
+    if (kept)
+        *kept = source;
+    else
+        cg_no_memory(c);
+    cg_value_of(c, cg_result(op, 0))->source = kept;
+    cg_fold_assign_body(c, op);
+}
+
+/* values[r][i]: partial results by register of the result's layout. */
+static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, cg_fold_row *values)
+{
+    uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept, zero = 0;
+    for (uint32_t i = 0; i < source->reg_bits; i++)
+        zero |= source->reg[i] ? 0 : (uint32_t)1 << i; /* copies are not to be combined with themselves */
+    folded &= ~zero;
+    uint32_t rest = cg_layout_regs(source) - 1;
+    const cg_val *regs[CG_FOLD_OPERANDS];
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (!(regs[i] = cg_get(c, ct_operands(op)[i], source)))
+            return;
+    for (uint32_t k = 0; k <= cg_gather_bits(rest, kept); k++) {
+        /* A balanced tree over the registers that fold into result register k. */
+        uint32_t base = cg_scatter_bits(k, kept), count = (uint32_t)1 << cg_count_bits(folded);
+        cg_val(*tree)[CG_FOLD_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *tree, alignof(cg_val));
+        if (!tree) {
+            cg_no_memory(c);
+            return;
+        }
+        for (uint32_t j = 0; j < count; j++)
+            for (uint32_t i = 0; i < op->operand_count; i++)
+                tree[j][i] = regs[i][base | cg_scatter_bits(j, folded)];
+        for (uint32_t n = count / 2; n; n /= 2)
+            for (uint32_t j = 0; j < n && !c->failed; j++)
+                cg_fold_combine(c, op, tree[j], tree[j + n], tree[j]);
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            values[k][i] = tree[0][i];
+    }
+}
+
+/* redux.sync: what it is called for the op of a body, and its type. */
+typedef struct redux {
+    const char *text;
+    bool is_signed;
+} redux;
+
+/* text NULL: the body is not one op on two integers of 32 bits at most that has such an instruction. */
+static redux redux_of(const ct_op *op)
+{
+    const ct_block *body = ct_regions(op)[0];
+    const ct_op *only = body->first;
+    bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
+    if (op->operand_count != 1 || only->next != body->last || ct_operands(body->last)[0]->op != only
+        || only->operand_count != 2 || (kind != BC_I1 && kind != BC_I8 && kind != BC_I16 && kind != BC_I32))
+        return (redux){0};
+    const ct_value *a = ct_operands(only)[0], *b = ct_operands(only)[1], *args = body->args;
+    if (!(a == &args[0] && b == &args[1]) && !(a == &args[1] && b == &args[0]))
+        return (redux){0};
+    switch ((int)only->opcode) {
+    case OP_addi: return (redux){"add.u32", false};
+    case OP_andi: return (redux){"and.b32", false};
+    case OP_ori: return (redux){"or.b32", false};
+    case OP_xori: return (redux){"xor.b32", false};
+    case OP_mini:
+        return ct_attr_u(only, F_mini_signedness) == BC_Signedness_signed ? (redux){"min.s32", true}
+                                                                          : (redux){"min.u32", false};
+    case OP_maxi:
+        return ct_attr_u(only, F_maxi_signedness) == BC_Signedness_signed ? (redux){"max.s32", true}
+                                                                          : (redux){"max.u32", false};
+    default: return (redux){0};
+    }
+}
+
+/* Over all lanes by one instruction, where they hold different elements along the dimension. */
+static bool reduce_whole_warp(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
+                              cg_fold_row *values)
+{
+    redux by = redux_of(op);
+    bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
+    for (uint32_t bit = 0; bit < CG_LANE_BITS; bit++)
+        if (!by.text || !(source->lane[bit] & mask))
+            return false;
+    for (uint32_t k = 0; k < count; k++) {
+        cg_val sum = cg_new(c, CG_B32), part = cg_reg(c, cg_to_b32(c, kind, by.is_signed, values[k][0]));
+        cg_ins(c, "redux.sync.%s %v, %v, 0xffffffff", by.text, sum, part);
+        values[k][0] = cg_from_b32(c, kind, sum);
+    }
+    return true;
+}
+
+/* One step of one or two neighbouring results. */
+static void reduce_lane_pair(cg_func *c, const ct_op *op, cg_val by, uint32_t count, cg_fold_row *values)
+{
+    cg_val other[2][CG_FOLD_OPERANDS], pair[2];
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (count == 1) {
+            other[0][i] = cg_shuffled(c, "bfly", values[0][i], by);
+        } else {
+            bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
+            cg_shuffled_pair(c, kind, "bfly", (cg_val[]){values[0][i], values[1][i]}, by, pair);
+            other[0][i] = pair[0];
+            other[1][i] = pair[1];
+        }
+    for (uint32_t k = 0; k < count; k++)
+        cg_fold_combine(c, op, values[k], other[k], values[k]);
+}
+
+static void reduce_lanes(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
+                         cg_fold_row *values)
+{
+    if (reduce_whole_warp(c, op, source, mask, count, values))
+        return;
+    for (uint32_t bit = CG_LANE_BITS; bit-- > 0;) {
+        cg_val by = cg_const(CG_B32, (uint64_t)1 << bit);
+        for (uint32_t k = 0; k < count && source->lane[bit] & mask && !c->failed; k += 2)
+            reduce_lane_pair(c, op, by, count - k < 2 ? 1 : 2, values + k);
+    }
+}
+
+static void reduce_warps(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
+                         cg_fold_row *values)
+{
+    uint32_t warps = 0, count = cg_layout_regs(result);
+    cg_layout slots = *result;
+    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
+        if (source->warp[i] & mask)
+            slots.warp[i] ^= (uint32_t)1 << (result->tile_bits + warps++);
+    if (!warps)
+        return;
+    cg_val *parts[CG_FOLD_OPERANDS];
+    slots.tile_bits = (uint8_t)(result->tile_bits + warps);
+    cg_fold_exchange(c, op, result, &slots, warps, values, parts);
+    for (uint32_t k = 0; k < count && !c->failed; k++)
+        for (uint32_t n = 0; n < (uint32_t)1 << warps; n++) {
+            cg_val part[CG_FOLD_OPERANDS];
+            for (uint32_t i = 0; i < op->operand_count; i++)
+                part[i] = parts[i][k | n << result->reg_bits];
+            if (n)
+                cg_fold_combine(c, op, values[k], part, values[k]);
+            else
+                memcpy(values[k], part, op->operand_count * sizeof *part);
+        }
+}
+
+/* How many elements of the dimension meet where. */
+static void remark_reduce(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask)
+{
+    uint32_t regs = 1, lanes = 1, warps = 1;
+    for (uint32_t i = 0; i < source->reg_bits; i++)
+        regs <<= (source->reg[i] & mask) != 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        lanes <<= (source->lane[i] & mask) != 0;
+    for (uint32_t i = 0; i < source->warp_bits; i++)
+        warps <<= (source->warp[i] & mask) != 0;
+    cg_remark(c, op, CG_REMARK_Reduction, warps > 1 ? TV_REMARK_MISSED : TV_REMARK_PASSED,
+              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", regs, lanes,
+              warps, warps > 1 ? " through shared memory" : "");
+}
+
+bool cg_reduce_in_one_loop(cg_func *c, const ct_op *op)
+{
+    uint32_t others, all = ((uint32_t)1 << c->strip_bits) - 1;
+    uint32_t along =
+        cg_fold_strips(c, cg_value_of(c, cg_result(op, 0))->source, cg_fold_mask(op, F_reduce_dim), &others);
+    return along == all || others == all;
+}
+
+/* The registers of every strip along the dimension: values become their sums. The loop is the open one, if that has all
+   strips; it ends. */
+static void reduce_along(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, uint32_t along,
+                         uint32_t count, cg_fold_row *values)
+{
+    if (!cg_strip_now(c) || cg_strip_now(c)->mask != along)
+        cg_strip_open(c, along, false);
+    cg_val(*sums)[CG_FOLD_OPERANDS] = cg_fold_rows(c, count), first = cg_new(c, CG_PRED);
+    if (!sums || c->failed)
+        return;
+    reduce_registers(c, op, source, kept, values);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", first, cg_strip_now(c)->counter);
+    for (uint32_t k = 0; k < count && !c->failed; k++) {
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            sums[k][i] = cg_strip_carried(c, cg_elem_class(ct_operands(op)[i]->type));
+        cg_val next[CG_FOLD_OPERANDS];
+        cg_fold_combine(c, op, sums[k], values[k], next);
+        for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
+            cg_val x = cg_select(c, first, values[k][i], next[i]);
+            cg_move(c, sums[k][i], x);
+        }
+        memcpy(values[k], sums[k], op->operand_count * sizeof **values);
+    }
+    cg_strip_close(c);
+}
+
+static void reduce_in_strips(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result,
+                             uint32_t mask, uint32_t kept, cg_fold_row *values)
+{
+    uint32_t others, along = cg_fold_strips(c, source, mask, &others), count = cg_layout_regs(result);
+    bool fused = cg_strip_now(c) != NULL; /* it is a loop over all strips, which are `along` or `others` */
+    if (others && !fused)
+        cg_strip_open(c, others, false);
+    if (along)
+        reduce_along(c, op, source, kept, along, count, values);
+    else
+        reduce_registers(c, op, source, kept, values);
+    reduce_lanes(c, op, source, mask, count, values);
+    reduce_warps(c, op, source, result, mask, values);
+    cg_fold_set_results(c, op, count, values);
+    if (others && !fused)
+        cg_strip_close(c);
+}
+
+void cg_lower_reduce(cg_func *c, const ct_op *op)
+{
+    uint32_t mask = cg_fold_mask(op, F_reduce_dim), kept;
+    const cg_layout source = *cg_value_of(c, cg_result(op, 0))->source;
+    cg_layout result = cg_fold_layout(&source, mask, &kept);
+    cg_val(*values)[CG_FOLD_OPERANDS] = cg_fold_rows(c, cg_layout_regs(&result));
+    if (!values)
+        return;
+    if (cg_remarks_wanted(c))
+        remark_reduce(c, op, &source, mask);
+    if (cg_strip_varies(c, &source)) {
+        reduce_in_strips(c, op, &source, &result, mask, kept, values);
+        return;
+    }
+    reduce_registers(c, op, &source, kept, values);
+    reduce_lanes(c, op, &source, mask, cg_layout_regs(&result), values);
+    reduce_warps(c, op, &source, &result, mask, values);
+    cg_fold_set_results(c, op, cg_layout_regs(&result), values);
+}

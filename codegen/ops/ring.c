@@ -1,0 +1,426 @@
+/* Rings in shared memory, filled by cp.async. At the head of iteration i, all copies but those of the newest slots - 2
+   groups have arrived; a barrier makes them visible and says that all threads are done with iteration i - 1, whose slot
+   the copies of iteration i + slots - 1 go to. Where each thread reads what it copied itself, its own wait does both.
+   */
+#include "bytecode/number/number.h"
+#include "codegen/access/pointers.h"
+#include "codegen/access/view_parts.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/slots.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/order.h"
+#include "codegen/values/values.h"
+
+/* ---- the ring ---- */
+
+void cg_assign_ring(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+static bool is_by_pointers(const ct_op *op)
+{
+    return op->from->opcode == OP_load_ptr_tko;
+}
+
+/* Of a load. */
+static const ct_value *memory_of(const ct_op *op)
+{
+    return ct_operand(op, bc_info(op->from)->address);
+}
+
+void cg_lower_ring(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = op->detail;
+    c->in_ring = true;
+    if (!c->ring.id)
+        c->ring = cg_new(c, CG_B32);
+    if (ring->by_groups) {
+        cg_groups_ring(c, ring);
+        return;
+    }
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        cg_order_access(c, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
+    if (!ring->by_threads || c->order.read.from != c->order.read.to)
+        cg_barrier(c); /* an earlier run of the loop may still read the ring */
+    ring->read = cg_new(c, CG_B32);
+    ring->write = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %v", ring->read, c->ring);
+    cg_ins(c, "mov.u32 %v, %v", ring->write, c->ring);
+}
+
+static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)
+{
+    cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", last, c->ring, (ring->slots - 1) * ring->slot_bytes);
+    cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
+    cg_ins(c, "add.u32 %v, %v, %u", next, slot, ring->slot_bytes);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, c->ring, next, wraps);
+}
+
+void cg_assign_drain(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_drain(cg_func *c, const ct_op *op)
+{
+    cg_groups_drain(c, cg_ring_of(op, 0));
+}
+
+void cg_ring_end(cg_func *c)
+{
+    cg_ins(c, "cp.async.wait_group 0");
+    c->in_ring = false;
+    cg_scratch_read(c); /* the ring is scratch again once all threads have read it */
+}
+
+/* ---- copies ---- */
+
+void cg_assign_later(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+/* In 64 bits, so that no step overflows. */
+void cg_lower_later(cg_func *c, const ct_op *op)
+{
+    const ct_value *counter = cg_result(op, 0);
+    bc_kind kind = bc_elem_kind(counter->type);
+    bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
+    cg_val bounds[3], *regs = cg_vals(c, 2), valid = cg_new(c, CG_PRED);
+    for (int i = 0; i < 3; i++)
+        bounds[i] = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, op->operands[i]));
+    uint32_t n = ((const cg_distance *)op->detail)->iterations;
+    cg_val at = cg_reg(c, bounds[0]);
+    if (n) {
+        at = cg_new(c, CG_B64);
+        if (bounds[2].known) {
+            cg_ins(c, "add.s64 %v, %v, %q", at, bounds[0], bounds[2].bits * n);
+        } else {
+            cg_val steps = cg_new(c, CG_B64);
+            cg_ins(c, "mul.lo.s64 %v, %v, %u", steps, bounds[2], n);
+            cg_ins(c, "add.s64 %v, %v, %v", at, bounds[0], steps);
+        }
+    }
+    cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, at, bounds[1]);
+    if (!regs)
+        return;
+    regs[0] = at;
+    regs[1] = valid;
+    if (kind != BC_I64) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, at);
+        regs[0] = cg_from_u32(c, kind, low);
+    }
+    cg_set(c, counter, &regs[0]);
+    cg_set(c, cg_result(op, 1), &regs[1]);
+}
+
+void cg_assign_cursor(cg_func *c, const ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    cg_want(c, op->operands[op->operand_count - 1], &scalar);
+}
+
+void cg_lower_cursor(cg_func *c, const ct_op *op)
+{
+    cg_ring_cursor *cursor = op->detail;
+    const ct_value *step = op->operands[op->operand_count - 1];
+    cg_view_op v = cg_view_op_of(op);
+    v.in_turn = true;
+    cg_val count = cg_to_b64(c, bc_elem_kind(step->type), true, cg_scalar(c, step));
+    cg_view_cursor(c, &v, &cursor->load->layout, cg_chunk_bits(v.tile_type), cursor->dim, count, &cursor->at);
+}
+
+typedef struct copying {
+    const cg_ring_load *load;
+    bc_kind kind;
+    uint32_t element; /* bytes */
+    cg_val base, valid;
+    cg_layout places;
+    uint32_t part;         /* bits of the tile's index */
+    const cg_val *padding; /* by register: of what is not inside; NULL: zeros will do */
+} copying;
+
+/* What is not copied becomes the padding. */
+static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside, const uint32_t *reg, uint32_t count)
+{
+    cg_val outside = cg_new(c, CG_PRED), padding[CG_MAX_VECTOR];
+    cg_ins(c, "not.pred %v, %v", outside, cg_reg(c, inside));
+    for (uint32_t i = 0; i < count; i++)
+        padding[i] = k->padding[reg[i]];
+    cg_access a = {.kind = k->kind,
+                   .space = "shared",
+                   .order = "",
+                   .address = to->address,
+                   .offset = to->offset,
+                   .predicate = outside};
+    cg_store_vector(c, &a, count, padding);
+}
+
+/* The vector of those registers, at that address where it is inside. */
+static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
+                        int64_t offset, cg_val inside)
+{
+    if ((cg_layout_reg(&k->load->layout, reg[0]) & k->load->stage.left_out) != k->part)
+        return;
+    cg_place to = cg_flat_place(c, k->base, k->element, &k->places, reg[0]);
+    uint32_t bytes_each = bc_kind_memory_bytes(k->kind), size = bytes_each ? bytes_each * count : count / 2;
+    const char *form = size == 16 ? "cg.shared.global.L2::128B" : "ca.shared.global.L2::128B";
+    cg_val whether = cg_and(c, inside, k->valid), bytes = cg_new(c, CG_B32);
+    if (k->padding && !inside.known) {
+        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u", cg_reg(c, whether), form, to.address, (int)to.offset, address,
+               (int)offset, size);
+        pad(c, k, &to, inside, reg, count);
+        return;
+    }
+    if (whether.known)
+        cg_ins(c, "mov.u32 %v, %u", bytes, whether.bits ? size : 0u);
+    else
+        cg_ins(c, "selp.u32 %v, %u, 0, %v", bytes, size, whether);
+    cg_ins(c, "cp.async.%s [%v+%d], [%v+%d], %u, %v", form, to.address, (int)to.offset, address, (int)offset, size,
+           bytes);
+}
+
+static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    copy_vector(c, user, part->reg, part->count, part->address, part->offset, part->inside);
+}
+
+static void copy_pointers(cg_func *c, void *user, const cg_pointer_part *part)
+{
+    copy_vector(c, user, part->reg, part->count, part->access.address, part->access.offset, part->access.predicate);
+}
+
+/* Whether to copy: behind the load's operands and the ring. */
+static bool has_condition(const ct_op *op)
+{
+    return op->operand_count == op->from->operand_count + 2;
+}
+
+static cg_ptr_op pointers_of(const ct_op *op)
+{
+    cg_ptr_op p = cg_ptr_op_of(op);
+    p.most_bits = cg_chunk_bits(bc_results(op->from)[0].type);
+    return p;
+}
+
+static const ct_value *padding_of(const ct_op *op)
+{
+    return is_by_pointers(op) && ct_operand(op, F_load_ptr_tko_mask) ? ct_operand(op, F_load_ptr_tko_padding_value)
+                                                                     : NULL;
+}
+
+void cg_assign_copy(cg_func *c, const ct_op *op)
+{
+    const cg_layout scalar = cg_layout_scalar(c->warp_bits), *l = &((const cg_ring_copy *)op->detail)->load->layout;
+    if (has_condition(op))
+        cg_want(c, op->operands[op->operand_count - 1], &scalar);
+    if (!is_by_pointers(op))
+        return;
+    cg_ptr_op p = pointers_of(op);
+    cg_want_pointers(c, &p, l);
+    if (padding_of(op) && cg_ring_of(op, op->from->operand_count)->by_threads)
+        cg_want(c, padding_of(op), l);
+}
+
+/* By register of the copies; NULL: zeros will do. */
+static const cg_val *find_padding(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l)
+{
+    cg_val *regs = NULL;
+    if (padding_of(op)) {
+        regs = cg_get(c, padding_of(op), l);
+    } else if (!is_by_pointers(op)) {
+        cg_val one = cg_const(cg_class_of(kind), bc_padding_pattern(kind, cg_view_op_of(op).view->type->padding));
+        regs = one.bits ? cg_vals(c, cg_layout_regs(l)) : NULL;
+        for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++)
+            regs[r] = one;
+    }
+    for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++)
+        if (!regs[r].known || regs[r].bits)
+            return regs;
+    return NULL;
+}
+
+static void copy_tile(cg_func *c, const ct_op *op, copying *k)
+{
+    const cg_ring_copy *copy = op->detail;
+    if (is_by_pointers(op)) {
+        cg_ptr_op p = pointers_of(op);
+        cg_pointer_parts(c, &p, &copy->load->layout, false, k, copy_pointers);
+        return;
+    }
+    cg_view_op v = cg_view_op_of(op);
+    v.in_turn = cg_ring_of(op, op->from->operand_count)->by_groups || copy->cursor;
+    v.cursor = copy->cursor ? &copy->cursor->at : NULL;
+    cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
+    if (copy->cursor)
+        cg_cursor_advance(c, &copy->cursor->at);
+}
+
+void cg_lower_copy(cg_func *c, const ct_op *op)
+{
+    const cg_ring_copy *copy = op->detail;
+    const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
+    const cg_ring_load *load = copy->load;
+    bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
+    copying k = {.load = load,
+                 .kind = kind,
+                 .element = ring->by_threads ? cg_memory_bytes(kind) : load->stage.bytes,
+                 .base = cg_new(c, CG_B32),
+                 .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
+                 .places = ring->by_threads ? load->places : cg_stage_layout(&load->stage, &load->layout),
+                 .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
+    for (uint32_t b = 0; b < ring->parts; b++)
+        k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
+    cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;
+    cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
+    copy_tile(c, op, &k);
+}
+
+/* In the layout that the load has chosen. */
+void cg_assign_put(cg_func *c, const ct_op *op)
+{
+    cg_layout l = cg_value_of(c, op->operands[1])->home;
+    cg_want(c, op->operands[1], &l);
+}
+
+void cg_lower_put(cg_func *c, const ct_op *op)
+{
+    const cg_ring_load *load = ((const cg_ring_copy *)op->detail)->load;
+    const cg_ring *ring = cg_ring_of(op, 0);
+    const cg_layout *l = &cg_value_of(c, op->operands[1])->home;
+    const cg_val *from = cg_get(c, op->operands[1], l);
+    cg_val *regs = cg_vals(c, cg_layout_regs(l));
+    cg_stage stage = load->stage;
+    stage.base = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", stage.base, cg_groups_slot(c, ring, ring->write), load->offset);
+    for (uint32_t i = 0; from && regs && i < cg_layout_regs(l); i++) {
+        regs[i] = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.rn.tf32.f32 %v, %v", regs[i], from[i]);
+    }
+    if (regs)
+        cg_stage_fill(c, &stage, BC_F32, l, regs, 0, 0);
+}
+
+void cg_assign_commit(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_commit(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups) {
+        cg_groups_commit(c, ring);
+        return;
+    }
+    cg_ins(c, "cp.async.commit_group");
+    next_slot(c, ring, ring->write);
+}
+
+/* ---- reading ---- */
+
+/* Between groups, of products in flight: whether there is a slot to be awaited. */
+static bool is_conditional(const ct_op *op)
+{
+    return op->operand_count > 1;
+}
+
+static void want_condition(cg_func *c, const ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    if (is_conditional(op))
+        cg_want(c, op->operands[1], &scalar);
+}
+
+void cg_assign_await(cg_func *c, const ct_op *op)
+{
+    want_condition(c, op);
+}
+
+void cg_lower_await(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = cg_ring_of(op, 0);
+    cg_val slot = ring->read;
+    if (is_conditional(op)) {
+        cg_groups_await(c, ring, cg_scalar(c, op->operands[1]));
+        return;
+    }
+    if (ring->by_groups) {
+        if (!ring->in_flight)
+            cg_groups_await(c, ring, cg_const(CG_PRED, 1));
+        slot = cg_groups_slot(c, ring, ring->read);
+    } else {
+        cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
+        if (ring->async)
+            cg_ins(c, "fence.proxy.async.shared::cta");
+        if (!ring->by_threads)
+            cg_barrier(c);
+    }
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        cg_ring_load *load = &ring->loads[i];
+        load->stage.base = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, slot, load->offset);
+    }
+}
+
+/* Of products, a layout that they take for the memory's, which nothing is brought into. */
+void cg_assign_staged(cg_func *c, const ct_op *op)
+{
+    const cg_ring_load *load = op->detail;
+    cg_layout l = load->layout;
+    if (!load->own_bytes && is_by_pointers(op)) {
+        cg_ptr_op p = cg_ptr_op_of(op);
+        l = cg_pointer_layout(c, &p);
+    } else if (!load->own_bytes) {
+        cg_view_op v = cg_view_op_of(op);
+        l = cg_view_layout(c, &v);
+    }
+    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MEMORY);
+}
+
+/* How its copies reach memory. */
+static void say_access(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    if (is_by_pointers(op)) {
+        cg_ptr_op p = pointers_of(op);
+        cg_pointer_remark(c, op, &p, l);
+    } else {
+        cg_view_op v = cg_view_op_of(op);
+        cg_view_remark(c, op, &v, l, cg_chunk_bits(v.tile_type));
+    }
+}
+
+void cg_lower_staged(cg_func *c, const ct_op *op)
+{
+    const cg_ring_load *load = op->detail;
+    const ct_value *tile = cg_result(op, 0);
+    if (!load->own_bytes) {
+        cg_value_of(c, tile)->stage = &load->stage;
+        return;
+    }
+    cg_val *regs = cg_vals(c, cg_layout_regs(&load->layout));
+    if (!regs)
+        return;
+    say_access(c, op, &load->layout);
+    cg_flat_load_some(c, bc_elem_kind(tile->type), load->stage.base, &load->places, regs);
+    cg_set(c, tile, regs);
+}
+
+void cg_assign_release(cg_func *c, const ct_op *op)
+{
+    want_condition(c, op);
+}
+
+void cg_lower_release(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups)
+        cg_groups_release(c, ring, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
+    else
+        next_slot(c, ring, ring->read);
+}

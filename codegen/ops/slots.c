@@ -1,0 +1,19 @@
+/* Slots of rings between groups of warps. */
+#include "codegen/ops/slots.h"
+
+#include "codegen/ptx/ptx.h"
+
+cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number)
+{
+    cg_val address = cg_new(c, CG_B32);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, number, ring->slot_bytes, ring->base);
+    return address;
+}
+
+void cg_groups_free_last(cg_func *c, const cg_ring *ring)
+{
+    cg_val some = cg_new(c, CG_PRED), arrives = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", some, ring->freed);
+    cg_ins(c, "and.pred %v, %v, %v", arrives, some, ring->first_lane);
+    cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", arrives, ring->freed);
+}

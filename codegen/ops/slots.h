@@ -1,0 +1,21 @@
+/* Rings as lowered: between groups of warps (codegen/ops/groups.c, slots.c), the same ops. */
+#ifndef TILEVM_CODEGEN_OPS_SLOTS_H
+#define TILEVM_CODEGEN_OPS_SLOTS_H
+
+#include "codegen/analysis/ring.h"
+
+/* Behind a loop whose detail is a ring: nothing is on its way any more. */
+void cg_ring_end(cg_func *c);
+
+void cg_groups_ring(cg_func *c, cg_ring *ring);
+/* The slot of the iteration before, which was read when the product of this one is the only one in flight. */
+void cg_groups_free_last(cg_func *c, const cg_ring *ring);
+/* There is only something to await where `more` is true. */
+void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more);
+void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more);
+void cg_groups_commit(cg_func *c, cg_ring *ring);
+void cg_groups_drain(cg_func *c, cg_ring *ring);
+/* The address of the slot that copies go to, or that is read. */
+cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number);
+
+#endif

@@ -1,0 +1,230 @@
+/* Views and the ops that move tiles through them. */
+#include "bytecode/number/number.h"
+#include "codegen/access/view_parts.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/order.h"
+#include "codegen/values/values.h"
+
+/* ---- making views ---- */
+
+static cg_val dimension(cg_func *c, int64_t fixed, const ct_value *dynamic)
+{
+    return dynamic ? cg_to_b64(c, bc_elem_kind(dynamic->type), false, cg_scalar(c, dynamic))
+                   : cg_const(CG_B64, (uint64_t)fixed);
+}
+
+void cg_lower_make_tensor_view(cg_func *c, const ct_op *op)
+{
+    cg_view *view = cg_result(op, 0)->view;
+    view->address = cg_scalar(c, view->base);
+    for (uint32_t d = 0; d < view->tensor->rank; d++) {
+        view->extent[d] = dimension(c, view->tensor->shape[d], view->extents[d]);
+        view->stride[d] = dimension(c, view->tensor->strides[d], view->strides[d]);
+    }
+}
+
+#define VIEW(name)                                        \
+    void cg_assign_##name(cg_func *c, const ct_op *op)    \
+    {                                                     \
+        cg_value_of(c, cg_result(op, 0))->form = CG_VIEW; \
+    }
+VIEW(make_tensor_view)
+VIEW(make_partition_view)
+VIEW(make_strided_view)
+VIEW(make_gather_scatter_view)
+
+#define TILE_VIEW(name)                                                \
+    void cg_lower_##name(cg_func *c, const ct_op *op)                  \
+    {                                                                  \
+        (void)c, (void)op; /* the tensor's registers are the view's */ \
+    }
+TILE_VIEW(make_partition_view)
+TILE_VIEW(make_strided_view)
+TILE_VIEW(make_gather_scatter_view)
+
+/* ---- asking for sizes ---- */
+
+void cg_assign_get_tensor_shape(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_assign_get_index_space_shape(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+/* A 64-bit number as the integer scalar v. */
+static void set_size(cg_func *c, const ct_value *v, cg_val size)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    cg_val *regs = cg_vals(c, 1);
+    if (!regs)
+        return;
+    regs[0] = size;
+    if (kind != BC_I64) {
+        cg_val low = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.u32.u64 %v, %v", low, cg_reg(c, size));
+        regs[0] = cg_from_b32(c, kind, low);
+    }
+    cg_set(c, v, regs);
+}
+
+void cg_lower_get_tensor_shape(cg_func *c, const ct_op *op)
+{
+    const cg_view *view = ct_operands(op)[0]->view;
+    for (uint32_t d = 0; d < op->result_count; d++)
+        set_size(c, cg_result(op, d), view->extent[d]);
+}
+
+void cg_lower_get_index_space_shape(cg_func *c, const ct_op *op)
+{
+    const bc_type *type = ct_operands(op)[0]->type;
+    const cg_view *view = ct_operands(op)[0]->view;
+    for (uint32_t t = 0; t < op->result_count; t++) {
+        bool gather = type->kind == BC_GATHER_SCATTER_VIEW;
+        cg_val extent = view->extent[gather ? t : (uint32_t)type->dim_map[t]];
+        uint64_t step = gather ? 1 : (uint64_t)(type->kind == BC_STRIDED_VIEW ? type->strides[t] : type->shape[t]);
+        if (extent.known) {
+            extent.bits = extent.bits / step + (extent.bits % step != 0);
+        } else if (step > 1) {
+            cg_val up = cg_new(c, CG_B64), count = cg_new(c, CG_B64);
+            cg_ins(c, "add.s64 %v, %v, %q", up, extent, step - 1);
+            cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
+            extent = count;
+        }
+        set_size(c, cg_result(op, t), extent);
+    }
+}
+
+/* ---- loads and stores ---- */
+
+static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    if (v->view->type->kind != BC_GATHER_SCATTER_VIEW)
+        return;
+    cg_layout sparse = cg_view_sparse_layout(v, l);
+    cg_want(c, v->index[v->view->type->sparse_dim], &sparse);
+}
+
+void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    cg_layout l = cg_view_layout(c, &v);
+    cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
+    want_indices(c, &v, &l);
+}
+
+/* Where the tile would go out well as it is, no way to another layout is needed; where it would within its warps, they
+   need not wait for each other. */
+static cg_layout layout_to_write(cg_func *c, const ct_op *op, const cg_view_op *v)
+{
+    cg_layout wish, rows;
+    uint32_t weight;
+    if (cg_wish(c, v->tile, &wish, &weight)) {
+        if (op->opcode == OP_store_view_tko ? cg_view_fills_sectors(c, v, &wish) : weight >= CG_WEIGHT_MMA)
+            return wish;
+        if (op->opcode == OP_store_view_tko && cg_view_rows_of_warps(c, v, &wish, &rows))
+            return rows;
+    }
+    return cg_view_layout(c, v);
+}
+
+void cg_assign_view_write(cg_func *c, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    cg_layout l = layout_to_write(c, op, &v);
+    cg_value_of(c, cg_result(op, 0))->home = l;
+    cg_want(c, v.tile, &l);
+    want_indices(c, &v, &l);
+}
+
+void cg_assign_store_view_tko(cg_func *c, const ct_op *op)
+{
+    cg_assign_view_write(c, op);
+}
+
+typedef struct move {
+    bc_kind kind;
+    const char *order;
+    cg_val *regs;
+    cg_val padding;
+} move;
+
+static cg_access access_of(const move *m, const cg_tile_part *part)
+{
+    return (cg_access){.kind = m->kind,
+                       .space = "global",
+                       .packed = true,
+                       .order = m->order,
+                       .address = part->address,
+                       .offset = part->offset,
+                       .predicate = part->inside};
+}
+
+static void load_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    move *m = user;
+    cg_access access = access_of(m, part);
+    cg_val loaded[CG_MAX_VECTOR], padding[CG_MAX_VECTOR];
+    for (uint32_t i = 0; i < part->count; i++)
+        padding[i] = m->padding;
+    cg_load_vector(c, &access, part->count, padding, loaded);
+    for (uint32_t i = 0; i < part->count; i++)
+        m->regs[part->reg[i]] = loaded[i];
+}
+
+static void store_part(cg_func *c, void *user, const cg_tile_part *part)
+{
+    move *m = user;
+    cg_access access = access_of(m, part);
+    cg_val stored[CG_MAX_VECTOR];
+    for (uint32_t i = 0; i < part->count; i++)
+        stored[i] = m->regs[part->reg[i]];
+    cg_store_vector(c, &access, part->count, stored);
+}
+
+void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    const cg_layout *l = &cg_value_of(c, v.tile)->home;
+    bc_kind kind = bc_elem_kind(v.tile_type);
+    uint64_t order = ct_attr_u(op, F_load_view_tko_memory_ordering_semantics);
+    move m = {.kind = kind,
+              .order = cg_order_suffix(order, ct_attr_u(op, F_load_view_tko_memory_scope)),
+              .regs = cg_vals(c, cg_layout_regs(l)),
+              .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding))};
+    if (!m.regs)
+        return;
+    bool weak = order == BC_MemoryOrderingSemantics_weak;
+    v.owned = !weak; /* another thread could see another value */
+    cg_order_access(c, op, v.view, false, l);
+    cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
+    cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_part);
+    bool shared = !weak && cg_share(c, kind, l, m.regs);
+    if (order == BC_MemoryOrderingSemantics_acquire && !shared)
+        cg_barrier(c);
+    if (!c->failed)
+        cg_set(c, v.tile, m.regs);
+}
+
+void cg_lower_store_view_tko(cg_func *c, const ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    uint64_t order = ct_attr_u(op, F_store_view_tko_memory_ordering_semantics);
+    move m = {.kind = bc_elem_kind(v.tile_type),
+              .order = cg_order_suffix(order, ct_attr_u(op, F_store_view_tko_memory_scope)),
+              .regs = cg_get(c, v.tile, l)};
+    if (!m.regs)
+        return;
+    if (order == BC_MemoryOrderingSemantics_release)
+        cg_barrier(c);
+    bool weak = order == BC_MemoryOrderingSemantics_weak;
+    cg_order_access(c, op, v.view, true, l);
+    cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
+    cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, NULL, &m, store_part);
+}

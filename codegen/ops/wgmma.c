@@ -1,0 +1,199 @@
+/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by
+   themselves, while the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16
+   rows below each other, and so do fragments of A in registers. The stages (codegen/analysis/stage.h) are swizzled as a
+   descriptor says it. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions". */
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/mma.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+enum { M_BITS = 6, MOST_N_BITS = 8 };
+
+/* How an operand is cut: instructions along K, and along M or N. */
+typedef struct cut {
+    const cg_operand *o;
+    cg_layout
+        steps; /* places in the stage: registers are steps along K, then along M or N; warps: the warpgroup's part */
+    cg_val descriptor; /* of the first */
+} cut;
+
+/* ---- the instruction ---- */
+
+static const char *type_of(const ct_op *op, const cg_product *p, bool left)
+{
+    static const char *const names[] = {[BC_F16] = "f16",       [BC_BF16] = "bf16",   [BC_TF32] = "tf32",
+                                        [BC_F8E4M3FN] = "e4m3", [BC_F8E5M2] = "e5m2", [BC_I8] = "u8"};
+    if (op->opcode == OP_mmai
+        && ct_attr_u(op, left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed)
+        return "s8";
+    return p->in < sizeof names / sizeof *names ? names[p->in] : NULL;
+}
+
+const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned)
+{
+    enum { MOST = 40 };
+    char *name = bc_new(&c->arena, char, MOST);
+    if (!name)
+        return NULL;
+    if (cg_is_mixed_product(op))
+        cg_need_ptx(c, CG_PTX_OF_MIXED);
+    snprintf(name, MOST, "m64n%uk%u.%s.%s.%s", 1u << n, 1u << p->atom.k_bits, p->acc == BC_F32 ? "f32" : "s32",
+             type_of(op, p, !turned), type_of(op, p, turned));
+    return name;
+}
+
+/* ---- operands ---- */
+
+bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands)
+{
+    for (int i = 0; i < 2; i++) {
+        const cg_operand *o = &operands[i];
+        if (!o->fragments && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_stage_of(c, o->v) : NULL))
+            return false;
+    }
+    return true;
+}
+
+/* Along M or N of an instruction, as bits. */
+static uint32_t width_of(const cg_product *p, bool left)
+{
+    uint32_t columns = p->n - p->along_n;
+    return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
+}
+
+/* 16-byte units of the address, of the distance between panels (where rows are what K counts), of that between groups
+   of eight rows, and the swizzle. */
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
+{
+    uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
+    uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
+    uint64_t swizzle = row == 128 ? 1 : row == 64 ? 2 : 3;
+    cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
+    cg_place first = cg_flat_place(c, s->base, s->bytes, steps, 0);
+    cg_ins(c, "shr.u32 %v, %v, 4", unit, first.address);
+    cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
+    cg_ins(c, "or.b64 %v, %v, %q", d, wide, leading << 16 | stride << 32 | swizzle << 62);
+    return d;
+}
+
+static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? p->k : 0, columns = p->n - p->along_n;
+    cut k = {.o = o};
+    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = p->atom.k_bits; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = o->left ? 4 + p->along_m : width_of(p, false); i < (o->left ? p->m : columns); i++)
+        l.reg[l.reg_bits++] = one << (x0 + i);
+    for (uint32_t i = 2; o->left && i < p->along_m; i++) /* the lower two are within an instruction */
+        l.warp[i] = one << (x0 + 4 + i);
+    for (uint32_t i = 0; !o->left && i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (x0 + columns + i);
+    if (!o->fragments) {
+        cg_stage regular = cg_regular_stage(p, o->left, o->across);
+        regular.base = o->stage.base;
+        k.steps = cg_stage_layout(&regular, &l);
+        k.descriptor = cg_wgmma_descriptor(c, &regular, o->across, &k.steps);
+    }
+    return k;
+}
+
+/* The descriptor of a step: the places of steps share no bits with what lies within one or between warpgroups. */
+static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t step)
+{
+    uint32_t distance = cg_layout_reg(&k->steps, step) * cg_memory_bytes(p->in) >> 4;
+    if (!distance)
+        return k->descriptor;
+    cg_val d = cg_new(c, CG_B64);
+    cg_ins(c, "add.s64 %v, %v, %u", d, k->descriptor, distance);
+    return d;
+}
+
+/* Then the first product of each sum writes it instead of adding to it: x + 0 is x but for the sign of a zero, which a
+   sum of products that starts at +0 does not keep. */
+static bool starts_at_zero(const cg_val *acc, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!acc[i].known || acc[i].bits)
+            return false;
+    return true;
+}
+
+cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
+{
+    cg_val *d = cg_vals(c, count);
+    bool from_zero = *out_from_zero = starts_at_zero(acc, count);
+    for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
+        d[i] = acc[i];
+        if (op->in_place && !from_zero)
+            continue;
+        d[i] = cg_new(c, CG_B32);
+        if (!from_zero)
+            cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
+    }
+    return d;
+}
+
+void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+{
+    uint32_t k_bits = p->k - p->atom.k_bits, m_bits = p->m - 4 - p->along_m,
+             n_bits = p->n - p->along_n - width_of(p, false);
+    uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
+    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
+    bool from_zero;
+    cg_val *d = cg_wgmma_sums(c, op, acc, count, &from_zero), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
+           always = cg_reg(c, cg_const(CG_PRED, 1)), never = cg_reg(c, cg_const(CG_PRED, 0));
+    for (uint32_t i = 0; left && a.o->fragments && i < (uint32_t)1 << (k_bits + m_bits); i++)
+        cg_pack_fragments(c, a.o, i, left + 4 * i);
+    if (c->failed)
+        return;
+    const char *name = cg_wgmma_name(c, op, p, width_of(p, false), false);
+    char flags[32] = ""; /* signs of the operands, and whether they are transposed */
+    if (p->atom.element_bits == 1)
+        snprintf(flags, sizeof flags, a.o->fragments ? ", 1, 1, %d" : ", 1, 1, %d, %d",
+                 (int)(a.o->fragments ? b.o->across : a.o->across), (int)b.o->across);
+    else if (p->acc == BC_F32)
+        snprintf(flags, sizeof flags, ", 1, 1");
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+              "wgmma.{Instruction=%s}, the left operand from {From=%s}", name,
+              a.o->fragments ? "registers" : "shared memory");
+    cg_ins(c, "wgmma.fence.sync.aligned");
+    for (uint32_t k = 0; k < (uint32_t)1 << k_bits; k++)
+        for (uint32_t m = 0; m < (uint32_t)1 << m_bits; m++)
+            for (uint32_t n = 0; n < (uint32_t)1 << n_bits; n++) {
+                const cg_val *to = d + (m << n_bits | n) * in_one;
+                cg_val right = step_of(c, p, &b, k | n << k_bits), adds = from_zero && !k ? never : always;
+                if (a.o->fragments)
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", name, to, in_one,
+                           left + 4 * (k | m << k_bits), 4u, right, adds, flags);
+                else
+                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v%s", name, to, in_one,
+                           step_of(c, p, &a, k | m << k_bits), right, adds, flags);
+            }
+    cg_ins(c, "wgmma.commit_group.sync.aligned");
+    if (!op->in_flight)
+        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    memcpy(acc, d, count * sizeof *acc);
+}
+
+/* ---- products in flight ---- */
+
+void cg_assign_mma_await(cg_func *c, const ct_op *op)
+{
+    const cg_layout *l = &cg_value_of(c, op->operands[0])->home;
+    cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
+    cg_want(c, op->operands[0], l);
+}
+
+void cg_lower_mma_await(cg_func *c, const ct_op *op)
+{
+    const cg_pending *pending = op->detail;
+    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->groups : 0);
+    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
+}

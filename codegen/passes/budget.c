@@ -1,0 +1,145 @@
+#include "codegen/passes/budget.h"
+
+#include <assert.h>
+
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/groups.h"
+
+/* ---- warps ---- */
+
+/* Logarithms: the elements of the largest tile that is kept in registers; of a strip of a larger one, and its warps. */
+#ifdef TV_SMALL_STRIPS /* tests: tiles of any size go in strips */
+enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
+#else
+enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
+#endif
+
+/* What a kernel's tiles are like: logarithms of elements. */
+typedef struct tiles {
+    uint32_t most;      /* of the largest one that needs registers */
+    uint32_t product;   /* of the largest product */
+    uint32_t held;      /* of the sums that products of one block hold at a time, rounded up */
+    bool has_products;  /* also scaled ones */
+    bool reduces, once; /* once: no element is wanted later on */
+} tiles;
+
+/* Elements of the sums that the products of the block hold. */
+static uint64_t sums_of(const ct_block *block)
+{
+    uint64_t sum = 0;
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op)))
+            sum += (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
+    return sum;
+}
+
+static void look_at(tiles *t, const ct_op *op)
+{
+    t->reduces = t->reduces || op->opcode == OP_reduce;
+    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
+    for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
+        uint32_t held = cg_log2_up(sums_of(op->regions[r]));
+        t->held = held > t->held ? held : t->held;
+    }
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        if (!bc_is_tile(op->results[i].type) || cg_is_loaded_operand(&op->results[i]))
+            continue;
+        uint32_t bits = cg_shape_of(op->results[i].type).tile_bits;
+        t->most = bits > t->most ? bits : t->most;
+        t->has_products = t->has_products || cg_is_product(op);
+        if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product)
+            t->product = bits;
+    }
+}
+
+static tiles tiles_of(const ct_func *f)
+{
+    tiles t = {.once = true};
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        look_at(&t, op);
+    return t;
+}
+
+/* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
+   warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192); where matrices are multiplied up
+   to 128, because larger parts of the product for a warp mean fewer reads of shared memory for each mma. */
+static uint32_t warps_that_suit(const tiles *t)
+{
+    if (t->product >= 13 && t->product == t->most)
+        return t->product >= 15 || t->held >= 15 ? 3 : 2;
+    return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
+}
+
+/* Warps that a hint wants, as bits. Versions before 13.5 know 4 and 8 warps only and bring other numbers there; false:
+   no hint. */
+static bool hinted_warps(const cg_func *c, uint32_t *out)
+{
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
+    if (hint && c->m->version < BC_13_5)
+        hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
+    *out = tv_trailing_zeros((uint32_t)hint | 64);
+    return hint;
+}
+
+/* Tiles of more than 128 elements a thread go in strips of 32, as do those of 128 that a kernel without loops and
+   reductions passes through once; products keep theirs in registers. The hint goes first, unless tiles go in strips,
+   products hand their results on (rows of theirs have to stay in their warps, and sums in registers), or a thread would
+   have too many elements of one. */
+cg_warps cg_choose_warps(const cg_func *c)
+{
+    enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
+    tiles t = tiles_of(c->ir);
+    if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
+        uint32_t strips = t.most - STRIP_ELEMENTS;
+        return (cg_warps){.bits = strips + STRIP_WARPS, .strip_bits = strips};
+    }
+    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
+    if (chain)
+        return (cg_warps){.bits = chain};
+    bool is_hinted = hinted_warps(c, &hint);
+    uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
+             limit = CG_LANE_BITS + hint + (t.product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
+    return (cg_warps){.bits = !is_hinted || in_thread > limit ? warps_that_suit(&t) : hint};
+}
+
+/* ---- groups ---- */
+
+typedef enum where { ANY, YES, NO } where;
+
+typedef struct row {
+    cg_group_budget budget;
+    uint32_t consumers;
+    cg_group_kind kind;
+    int64_t rows, least_columns, most_columns;
+    where persistent;
+} row;
+
+/* What consumers take, producers have to give: else a block waits for ever. */
+#define GROUPS(consumers, kind, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
+    static_assert(!(launched)                                                                               \
+                      || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                               \
+                             <= ((consumers) + CG_PRODUCER_THREADS) * (launched),                           \
+                  "more registers than the block was launched with");
+#include "codegen/passes/budget.def"
+
+static const row group_rows[] = {
+#define GROUPS(consumers, kind, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
+    {{blocks, slots, launched, own, others, why}, consumers, CG_##kind, rows, columns, most, persistent},
+#include "codegen/passes/budget.def"
+};
+
+static bool fits(const row *r, const cg_group_work *w)
+{
+    return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
+           && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
+           && (r->kind != CG_CHAIN || 2 * w->rows <= w->consumers); /* each row in one warp */
+}
+
+const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks)
+{
+    for (size_t i = 0; i < sizeof group_rows / sizeof *group_rows; i++)
+        if (group_rows[i].budget.blocks <= most_blocks && fits(&group_rows[i], work))
+            return &group_rows[i].budget;
+    return NULL;
+}

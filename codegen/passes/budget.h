@@ -1,0 +1,42 @@
+/* How much of a multiprocessor a kernel takes: warps, registers, blocks, slots of rings. Decided here, from figures
+   that were measured; what is asked for in hints goes first where it can. */
+#ifndef TILEVM_CODEGEN_PASSES_BUDGET_H
+#define TILEVM_CODEGEN_PASSES_BUDGET_H
+
+#include "codegen/kernel/kernel.h"
+
+/* Logarithms: the warps that layouts have; of these, the upper ones that are trips of a loop (codegen/values/strips.h).
+ */
+typedef struct cg_warps {
+    uint32_t bits, strip_bits;
+} cg_warps;
+
+/* Before any pass. */
+cg_warps cg_choose_warps(const cg_func *c);
+
+typedef enum cg_group_kind {
+    CG_ONE,    /* one product in a loop */
+    CG_CHAIN,  /* several, one of which takes what another led to */
+    CG_TURNED, /* transposed ones, whose left operands go by registers (codegen/ops/mma_turned.c) */
+    CG_PUT     /* the same; and producers round what they bring, in their registers */
+} cg_group_kind;
+
+/* What loops multiply, for groups of warps (codegen/kernel/groups.h). */
+typedef struct cg_group_work {
+    uint32_t consumers; /* threads */
+    cg_group_kind kind;
+    int64_t rows, columns; /* of the first product; of the widest one */
+    bool is_persistent;    /* the loops stand in another one */
+} cg_group_work;
+
+/* A row of codegen/passes/budget.def. */
+typedef struct cg_group_budget {
+    uint32_t blocks, slots;                  /* of a multiprocessor; of the longest ring, at least */
+    uint32_t launched, consumers, producers; /* registers of a thread; launched 0: 255 throughout */
+    const char *why;
+} cg_group_budget;
+
+/* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
+const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
+
+#endif

@@ -1,0 +1,103 @@
+/* What the printers of passes share, and the printer of the last pass. */
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/passes/pass.h"
+#include "codegen/tile/print.h"
+
+typedef struct dumping {
+    cg_func *c;
+    cg_describe_fn *describe;
+} dumping;
+
+/* ---- what an op's detail says ---- */
+
+static void say_ring(const cg_ring *ring, bc_text *out)
+{
+    bc_text_printf(out, "%u slots of %u bytes for %u loads", ring->slots, ring->slot_bytes, ring->load_count);
+    if (ring->parts)
+        bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
+    bc_text_puts(out, ring->async ? ", read by wgmma" : "");
+    bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
+    bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
+    bc_text_puts(out, ring->by_groups ? ", between groups" : "");
+}
+
+/* Of a loop, which has got what is in it or is about to. */
+static void say_plan(const cg_ring *ring, bc_text *out)
+{
+    bc_text_puts(out, "loads run ahead: ");
+    say_ring(ring, out);
+}
+
+static void say_load(const cg_ring_load *load, bc_text *out)
+{
+    bc_text_printf(out, "%u bytes at %u", cg_ring_load_bytes(load), load->offset);
+}
+
+static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)
+{
+    say_load(copy->load, out);
+    if (cg_ring_of(op, op->from->operand_count)->parts)
+        bc_text_printf(out, ", part %u", copy->part);
+}
+
+static void say_groups(const cg_groups *groups, bc_text *out)
+{
+    if (groups->launched)
+        bc_text_printf(out, "registers of a thread: %u, then %u and %u", groups->launched, groups->consumers,
+                       groups->producers);
+}
+
+static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
+{
+    if (part)
+        bc_text_printf(out, "part %u of %u of K", part->number, 1u << part->bits);
+    if (op->in_flight)
+        bc_text_printf(out, "%sin flight", out->len ? ", " : "");
+    if (op->in_place)
+        bc_text_printf(out, "%sin place", out->len ? ", " : "");
+    if (op->turned)
+        bc_text_printf(out, "%stransposed", out->len ? ", " : "");
+    if (op->direct)
+        bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
+}
+
+static void say_op(void *user, const ct_op *op, bc_text *out)
+{
+    (void)user;
+    if (cg_is_product(op))
+        say_product(op, op->detail, out);
+    if (!op->detail)
+        return;
+    switch ((int)op->opcode) {
+    case OP_for: say_plan(op->detail, out); break;
+    case CT_ring: say_ring(op->detail, out); break;
+    case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
+    case CT_copy: say_copy(op, op->detail, out); break;
+    case CT_staged: say_load(op->detail, out); break;
+    case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->groups); break;
+    case CT_groups: say_groups(op->detail, out); break;
+    default: break;
+    }
+}
+
+/* ---- values ---- */
+
+static void say_value(void *user, const ct_value *v, bc_text *out)
+{
+    const dumping *d = user;
+    if (v->type != &ct_own_type)
+        d->describe(d->c, v, out);
+}
+
+void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out)
+{
+    dumping d = {.c = c, .describe = describe};
+    ct_print(c->m, c->ir, &(ct_comments){.user = &d, .value = describe ? say_value : NULL, .op = say_op}, out);
+}
+
+void cg_dump_ops(cg_func *c, bc_text *out)
+{
+    cg_dump_values(c, NULL, out);
+}

@@ -1,0 +1,68 @@
+/* Prints layouts, in the notation of docs/codegen.md: for every bit of the register, the lane and the warp number the
+   bit of the index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of the row, d0.0 of
+   dimension 0 of three or more; - flips none: copies. */
+#include "codegen/passes/pass.h"
+#include "codegen/values/values.h"
+
+static void put_image(const cg_shape *s, uint32_t image, bc_text *out)
+{
+    bc_text_puts(out, image ? " " : " -");
+    for (const char *plus = ""; image; image &= image - 1, plus = "+") {
+        uint32_t bit = tv_trailing_zeros(image), d = 0;
+        while (d + 1 < s->rank && bit < s->shift[d])
+            d++;
+        bc_text_puts(out, plus);
+        if (d + 2 < s->rank)
+            bc_text_printf(out, "d%u.%u", d, bit - s->shift[d]);
+        else
+            bc_text_printf(out, "%c%u", d + 1 == s->rank ? 'c' : 'r', bit - s->shift[d]);
+    }
+}
+
+static void put_layout(const cg_shape *s, const cg_layout *l, bc_text *out)
+{
+    const struct {
+        const char *name;
+        const uint32_t *images;
+        uint32_t count;
+    } parts[] = {{"reg", l->reg, l->reg_bits}, {" | lane", l->lane, CG_LANE_BITS}, {" | warp", l->warp, l->warp_bits}};
+    for (size_t p = 0; p < TV_COUNT(parts); p++) {
+        if (p && !parts[p].count)
+            continue;
+        bc_text_puts(out, parts[p].name);
+        for (uint32_t i = 0; i < parts[p].count; i++)
+            put_image(s, parts[p].images[i], out);
+    }
+}
+
+static void describe(cg_func *c, const ct_value *v, bc_text *out)
+{
+    const cg_value *x = cg_value_of(c, v);
+    if (!bc_is_tile(v->type) || !v->type->rank || (x->form != CG_TILE && x->form != CG_LAZY))
+        return;
+    cg_shape s = cg_shape_of(v->type);
+    bool lazy = x->form == CG_LAZY;
+    if (lazy)
+        bc_text_puts(out, x->copies ? "made anew in" : "never wanted");
+    else
+        put_layout(&s, &x->home, out);
+    for (const cg_copy *copy = x->copies; copy; copy = copy->next) {
+        if (!lazy && cg_layout_equal(&copy->layout, &x->home))
+            continue;
+        if (lazy) {
+            bc_text_puts(out, copy == x->copies ? " " : ", and in ");
+            put_layout(&s, &copy->layout, out);
+            continue;
+        }
+        cg_conversion conversion = cg_conversion_of(c, bc_elem_kind(v->type), &x->home, &copy->layout);
+        bc_text_puts(out, "; wanted in ");
+        put_layout(&s, &copy->layout, out);
+        bc_text_puts(out, ": ");
+        cg_conversion_text(out, &conversion);
+    }
+}
+
+void cg_dump_layouts(cg_func *c, bc_text *out)
+{
+    cg_dump_values(c, describe, out);
+}

@@ -1,0 +1,176 @@
+/* The expand pass: a loop with a ring (codegen/passes/loads.c) gets the ops that fill it. Copies run ahead by as many
+   iterations as there are slots but one: the first ones are started before the loop, the others in it. What makes the
+   indices of a later iteration is copied for the counter that it will have.
+
+       ring                                             for i = first to end step by {
+       %i0, %is = later first, end, step {0}                await                     // the slot of this iteration
+       copy %view[%i0] to ring, %is                         %t = staged
+       commit                                               %j, %is = later i, end, step {slots - 1}
+       ...                     // slots - 1 times           copy %view[%j] to ring, %is
+                                                            commit
+                                                            ... uses of %t ...
+                                                            release
+                                                        }
+
+   Where wgmma multiplies, the copies are started while it does. Where a slot takes a part of K, the product is done in
+   as many, each between an await and a release. */
+#include "codegen/analysis/product.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/ring.h"
+
+typedef struct expansion {
+    cg_func *c;
+    ct_func *f;
+    ct_op *loop;
+    ct_block *body;
+    cg_ring *ring;
+    ct_value *value; /* the ring */
+    ct_op *ahead;    /* in front of the loop: the counter of the first copy in it; NULL: not there yet */
+} expansion;
+
+static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, uint32_t operands, uint32_t results)
+{
+    ct_op *op = ct_op_new(x->f, opcode, from, operands, results);
+    if (!op)
+        cg_no_memory(x->c);
+    return op;
+}
+
+static ct_op *put_copy(const expansion *x, const cg_ring_load *load, uint32_t part, ct_map *map, ct_value *whether,
+                       ct_op *place)
+{
+    uint32_t count = load->op->from->operand_count;
+    ct_op *op = new_op(x, CT_copy, load->op, count + 2, 0);
+    cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
+    if (!op || !copy) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    *copy = (cg_ring_copy){.load = load, .part = part};
+    op->detail = copy;
+    for (uint32_t i = 0; i < count; i++) {
+        ct_value *v = load->op->operands[i], *to = v->id < map->count ? map->to[v->id] : NULL;
+        ct_set_operand(op, i, to ? to : v);
+    }
+    ct_set_operand(op, count, x->value);
+    ct_set_operand(op, count + 1, whether);
+    ct_insert_before(op, place);
+    return op;
+}
+
+/* In the loop, where a slot has all of a tile, cursors say where to copy from. */
+static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
+{
+    if (!x->ahead) {
+        x->ahead = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), x->ring->slots - 1);
+        if (!x->ahead) {
+            cg_no_memory(x->c);
+            return;
+        }
+        ct_insert_before(x->ahead, x->loop);
+    }
+    cg_ring_put_cursor(x->c, copy, x->loop, counter, &x->ahead->results[0]);
+}
+
+/* The copies of part `part` of the iteration n after the one of `start`. */
+static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
+{
+    ct_map map;
+    ct_op *later = cg_later_new(x->c, x->loop, start, n);
+    if (!later || !ct_map_new(x->f, &map)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_insert_before(later, place);
+    ct_map_set(&map, &x->body->args[0], &later->results[0]);
+    for (ct_op *op = x->body->first; op; op = op->next)
+        if (cg_is_in_slice(x->ring, op)) {
+            ct_op *copy = ct_clone(x->f, op, &map);
+            if (!copy) {
+                cg_no_memory(x->c);
+                return;
+            }
+            ct_insert_before(copy, place);
+        }
+    for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
+        ct_op *copy = put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
+        if (copy && copy->block == x->body && !x->ring->parts)
+            put_cursor(x, copy, &later->results[0]);
+    }
+    cg_ring_put(x->c, CT_commit, x->value, place);
+}
+
+/* Parts are numbered through the iterations: part s of those from `start` on. */
+static void put_part(expansion *x, ct_value *start, uint32_t s, ct_op *place)
+{
+    put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
+}
+
+/* ---- products ---- */
+
+/* One product becomes one for each part, which add up. */
+static void split_product(expansion *x)
+{
+    ct_op *product = x->ring->product;
+    for (uint32_t part = 0; part < 1u << x->ring->parts && !x->c->failed; part++) {
+        bool is_last = part + 1 == 1u << x->ring->parts;
+        ct_map map;
+        ct_op *op = product;
+        cg_k_part *k_part = bc_new(x->f->arena, cg_k_part, 1);
+        if (!k_part || !ct_map_new(x->f, &map) || (!is_last && !(op = ct_clone(x->f, product, &map)))) {
+            cg_no_memory(x->c);
+            return;
+        }
+        *k_part = (cg_k_part){.number = part, .bits = x->ring->parts};
+        op->detail = k_part;
+        if (!is_last) {
+            ct_insert_before(op, product);
+            ct_set_operand(product, 2, &op->results[0]);
+        }
+        cg_ring_put(x->c, CT_await, x->value, op);
+        put_part(x, &x->body->args[0], part + x->ring->slots - 1, op);
+        cg_ring_put(x->c, CT_release, x->value, op->next);
+    }
+}
+
+/* ---- loops ---- */
+
+static void fill_body(expansion *x)
+{
+    ct_op *place = x->body->first;
+    if (x->ring->parts) {
+        split_product(x);
+        return;
+    }
+    cg_ring_put(x->c, CT_await, x->value, place);
+    if (x->ring->behind) {
+        x->ring->behind->in_flight = true;
+        place = cg_put_mma_await(x->c, &x->ring->behind->results[0], x->ring->behind);
+    }
+    put_part(x, &x->body->args[0], x->ring->slots - 1, place);
+    cg_ring_put_releases(x->c, x->loop, x->value);
+}
+
+static void expand(cg_func *c, ct_op *loop)
+{
+    expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = loop->detail};
+    x.value = cg_ring_new(c, x.ring, loop, loop);
+    if (c->failed)
+        return;
+    cg_ring_stage_loads(c, x.ring, x.value);
+    for (uint32_t s = 0; s + 1 < x.ring->slots && !c->failed; s++)
+        put_part(&x, ct_operand(loop, F_for_lower_bound), s, loop);
+    fill_body(&x);
+}
+
+void cg_pass_expand(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for && op->detail)
+            expand(c, op);
+}
+
+void cg_dump_expand(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

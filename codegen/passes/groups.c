@@ -1,0 +1,327 @@
+/* The groups pass: a kernel whose loops feed wgmma becomes two programs of the same op, one for warps that copy, one
+   for the warps that multiply. Both are the whole kernel: of the producers' all is dropped but the copies and what
+   decides about them, of the consumers' the copies. A ring's slots go from one to the other by barriers in shared
+   memory, so that copies run ahead as far as there are slots, over the ends of loops, too. That takes a kernel whose
+   control flow around the loops comes from scalars that both can compute. */
+#include <string.h>
+
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/passes/groups_find.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/ring.h"
+
+enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */ };
+
+/* ---- the producers ---- */
+
+static bool is_copy(const ct_op *op)
+{
+    return op->opcode == CT_copy || op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put;
+}
+
+/* What each group may compute for itself, without the threads of the other. */
+static bool in_both(const ct_op *op)
+{
+    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
+                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
+    return is_copy(op) || cg_is_for_put(op) || ct_is_map(op) || bc_op_in(op->opcode, alone)
+           || op->opcode == OP_broadcast || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+}
+
+/* In the producers' program: an acquire, all copies of a ring, a commit. What is put is loaded while the slot is
+   awaited and stands behind the copies, so that they are started before. */
+static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
+{
+    const ct_op *original = p->loop->regions[0]->first;
+    ct_op *put = NULL;
+    uint32_t done = 0, what = 0;
+    bool has_slot = false;
+    for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
+        if (op->from != original->from || op->opcode == CT_acquire || op->opcode == CT_commit)
+            continue; /* put there for another ring */
+        if (original == p->loads[done]) {
+            if (cg_is_put(p->product, p->loads[done])) {
+                put = op;
+                what = done;
+            } else {
+                if (!has_slot)
+                    cg_ring_put(x->c, CT_acquire, p->value, op);
+                has_slot = true;
+                cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
+            }
+            if (++done == p->ring->load_count) {
+                cg_ring_put_behind(x->c, CT_commit, p->value, op);
+                if (put)
+                    cg_ring_put_load(x->c, put, &p->ring->loads[what], p->value, op);
+            }
+        }
+        original = original->next;
+    }
+}
+
+/* The same of a load before loops. */
+static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
+{
+    cg_ring_copy_load(x->c, kept->copy, &kept->ring->loads[0], kept->value);
+    cg_ring_put(x->c, CT_acquire, kept->value, kept->copy);
+    cg_ring_put_behind(x->c, CT_commit, kept->value, kept->copy);
+}
+
+/* Can the producers find out by themselves what to copy? */
+static bool is_feasible(const ct_block *producers)
+{
+    for (const ct_op *op = producers->first; op; op = ct_next_op(op, producers))
+        if (!in_both(op))
+            return false;
+    return true;
+}
+
+static void discard(ct_block *block)
+{
+    while (block->first)
+        ct_remove(block->first);
+}
+
+/* The producers' program: a copy of the function, as it was, less what is not needed. NULL: there is none, or no
+   memory. */
+static ct_block *make_producers(cg_splitting *x)
+{
+    ct_map map;
+    ct_block *block = ct_block_new(x->f, 0), *body = x->f->body;
+    if (!block || !ct_map_new(x->f, &map))
+        return NULL;
+    for (const ct_op *op = body->first; op; op = op->next) {
+        ct_op *copy = ct_clone(x->f, op, &map);
+        if (!copy)
+            return NULL;
+        ct_append(block, copy);
+    }
+    const ct_op *original = body->first;
+    for (ct_op *op = block->first; op; op = ct_next_op(op, block), original = ct_next_op(original, body)) {
+        for (uint32_t i = 0; i < x->count; i++)
+            if (original == x->places[i].loop)
+                x->places[i].copy = op;
+        for (uint32_t i = 0; i < x->kept_count; i++)
+            if (original == x->kept[i].load)
+                x->kept[i].copy = op;
+    }
+    for (uint32_t i = 0; i < x->count; i++)
+        copy_loads(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        copy_kept(x, &x->kept[i]);
+    if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block))
+        return block;
+    discard(block);
+    return NULL;
+}
+
+/* What producers copy in loops they find by cursors. */
+static void put_cursors(const cg_splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        ct_op *loop = x->places[i].copy;
+        for (ct_op *op = loop->regions[0]->first; op; op = op->next)
+            if (op->opcode == CT_copy && op->operands[op->from->operand_count] == x->places[i].value)
+                cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
+    }
+}
+
+/* ---- the consumers ---- */
+
+/* The product of the body, if its result goes to the next iteration's alone; *out_index: as which carried value. */
+static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
+{
+    const ct_block *body = loop->regions[0];
+    ct_op *found = NULL;
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        if (cg_is_product(op) && (found || op->block != body))
+            return NULL;
+        found = cg_is_product(op) ? op : found;
+    }
+    const ct_use *use = found ? found->results[0].uses : NULL;
+    if (!use || use->next || use->op != body->last)
+        return NULL;
+    const ct_value *arg = &body->args[use->index + 1];
+    *out_index = use->index;
+    return found->operands[2] == arg && !arg->uses->next ? found : NULL;
+}
+
+/* While a product runs, the slot of the next one is awaited: the first one before the loop, then each where the one
+   before is released. */
+static void await_ahead(const cg_splitting *x, const cg_ring_place *p)
+{
+    ct_op *first = cg_later_new(x->c, p->loop, p->loop->operands[0], 0);
+    ct_op *next = cg_later_new(x->c, p->loop, &p->loop->regions[0]->args[0], 1);
+    ct_op *await = cg_ring_op(x->c, CT_await, p->loop, p->value), *release = p->product->next;
+    if (!first || !next || !await || !ct_add_operands(x->f, await, &(ct_value *){&first->results[1]}, 1)
+        || !ct_add_operands(x->f, release, &(ct_value *){&next->results[1]}, 1)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_insert_before(first, p->loop);
+    ct_insert_before(await, p->loop);
+    ct_insert_before(next, p->product);
+}
+
+/* The op of the block that v is used in last, by itself or in its regions. */
+static ct_op *last_user(const ct_value *v, const ct_block *block)
+{
+    ct_op *last = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        ct_op *user = use->op;
+        while (user->block != block)
+            user = user->block->parent;
+        ct_op *of_views = cg_stage_is_seen(user) ? last_user(&user->results[0], block) : NULL;
+        user = of_views ? of_views : user;
+        for (ct_op *op = last ? last : user; op; op = op->next)
+            last = op == user ? user : last;
+    }
+    return last;
+}
+
+/* The load waits for its copy; behind the last loop that reads it the slot is free. */
+static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
+{
+    cg_ring_put_behind(x->c, CT_release, kept->value, last_user(&kept->load->results[0], kept->load->block));
+    cg_ring_put(x->c, CT_await, kept->value, kept->load);
+    cg_ring_stage_loads(x->c, kept->ring, kept->value);
+}
+
+static void consume(const cg_splitting *x, const cg_ring_place *p)
+{
+    uint32_t carried;
+    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT;
+    ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        p->ring->loads[i].op = p->loads[i];
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        p->ring->puts = p->ring->puts || cg_is_put(p->product, p->loads[i]);
+    if (p->product->turned) {
+        p->ring->product = p->product;
+        cg_take_roundings(p->product);
+    }
+    cg_ring_stage_loads(x->c, p->ring, p->value);
+    cg_ring_put(x->c, CT_await, p->value, p->product);
+    cg_ring_put_behind(x->c, CT_release, p->value, p->product);
+    p->ring->in_flight = product;
+    if (product) {
+        product->in_flight = product->in_place = true;
+        await_ahead(x, p);
+        cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &p->loop->results[carried], p->loop));
+    }
+}
+
+/* ---- the pass ---- */
+
+/* How the producers' threads share the copies. */
+static void spread_copies(cg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        cg_ring_load *load = &ring->loads[i];
+        cg_shape s = cg_shape_of(load->op->results[0].type);
+        uint32_t chunk = cg_chunk_bits(load->op->results[0].type);
+        load->layout = cg_layout_memory(&s, load->fast, chunk, 0, CG_PRODUCER_WARP_BITS);
+    }
+}
+
+/* Where everything lies: the slots of all rings, then their barriers. Gives the bytes. */
+static uint32_t place_rings(const cg_splitting *x)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < x->ring_count; i++) {
+        cg_ring *ring = x->rings[i]->detail;
+        ring->offset = at;
+        at += ring->slots * ring->slot_bytes;
+    }
+    for (uint32_t i = 0; i < x->ring_count; i++) {
+        cg_ring *ring = x->rings[i]->detail;
+        ring->barriers = at;
+        at += ring->slots * CG_RING_BARRIER_BYTES;
+    }
+    return at;
+}
+
+/* The value of a ring, which is in no block yet; NULL: no memory. */
+static ct_value *value_of(cg_splitting *x, cg_ring *ring, const ct_op *from)
+{
+    for (uint32_t i = 0; i < x->ring_count; i++)
+        if (x->rings[i]->detail == ring)
+            return &x->rings[i]->results[0];
+    ct_op *op = ct_op_new(x->f, CT_ring, from, 0, 1);
+    if (!op)
+        return NULL;
+    op->detail = ring;
+    x->rings[x->ring_count++] = op;
+    return &op->results[0];
+}
+
+static bool make_rings(cg_splitting *x)
+{
+    bool made = true;
+    for (uint32_t i = 0; i < x->count; i++)
+        made = (x->places[i].value = value_of(x, x->places[i].ring, x->places[i].loop)) && made;
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        made = (x->kept[i].value = value_of(x, x->kept[i].ring, x->kept[i].load)) && made;
+    return made;
+}
+
+/* All of the body becomes the first region of an op that follows the rings. */
+static void wrap(cg_splitting *x, ct_block *producers)
+{
+    ct_func *f = x->f;
+    cg_groups *detail = bc_new(f->arena, cg_groups, 1);
+    ct_block *consumers = ct_block_new(f, 0);
+    ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
+    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, 2))) {
+        cg_no_memory(x->c);
+        return;
+    }
+    *detail = (cg_groups){.launched = x->budget->launched,
+                          .consumers = x->budget->consumers,
+                          .producers = x->budget->producers};
+    detail->ring_bytes = place_rings(x);
+    detail->shared = cg_groups_shared(x);
+    groups->detail = detail;
+    groups->region_count = 2;
+    groups->regions[0] = consumers;
+    groups->regions[1] = producers;
+    producers->parent = groups;
+    ct_move_all(f->body, consumers, groups);
+    for (uint32_t i = 0; i < x->ring_count; i++)
+        ct_append(f->body, x->rings[i]);
+    ct_append(f->body, groups);
+    ct_append(f->body, end);
+    x->c->groups = detail;
+}
+
+static bool split(cg_splitting *x)
+{
+    ct_block *producers = make_rings(x) ? make_producers(x) : NULL;
+    if (!producers)
+        return false;
+    for (uint32_t i = 0; i < x->ring_count; i++)
+        spread_copies(x->rings[i]->detail);
+    put_cursors(x);
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        consume_kept(x, &x->kept[i]);
+    for (uint32_t i = 0; i < x->count; i++) {
+        consume(x, &x->places[i]);
+        x->places[i].loop->detail = x->places[i].copy->detail = NULL;
+    }
+    wrap(x, producers);
+    return true;
+}
+
+void cg_pass_groups(cg_func *c)
+{
+    cg_splitting x = {.c = c, .f = c->ir};
+    uint32_t warps = cg_real_warp_bits(c);
+    if (c->strip_bits || (warps != 2 && warps != 3) || !cg_groups_find(&x) || !split(&x))
+        cg_loads_straight(c);
+}
+
+void cg_dump_groups(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,258 @@
+#include "codegen/passes/groups_find.h"
+
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/shared.h"
+#include "codegen/passes/ring.h"
+
+/* The product that takes a load, also through views of it; NULL: several do. */
+static ct_op *taker_of(const ct_value *tile)
+{
+    ct_op *found = NULL;
+    for (const ct_use *use = tile->uses; use; use = use->next) {
+        ct_op *here = cg_is_product(use->op) ? use->op : taker_of(&use->op->results[0]);
+        if (!here || (found && found != here))
+            return NULL;
+        found = here;
+    }
+    return found;
+}
+
+/* A ring of an earlier loop that would do, which no place of this loop has taken. */
+static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
+{
+    cg_ring_place *p = &x->places[which];
+    for (uint32_t i = 0; i < first && p->is_first; i++) {
+        bool taken = false;
+        for (uint32_t k = first; k < which; k++)
+            taken = taken || x->places[k].ring == x->places[i].ring;
+        if (!taken && x->places[i].is_first && cg_ring_is_like(x->places[i].ring, p->ring)) {
+            p->ring = x->places[i].ring;
+            p->is_first = false;
+        }
+    }
+}
+
+/* Each product of the loop gets a ring for what it takes. */
+static bool add_rings(cg_splitting *x, ct_op *loop)
+{
+    const cg_ring *all = loop->detail;
+    uint32_t first = x->count;
+    for (uint32_t i = 0; i < all->load_count; i++) {
+        ct_op *product = taker_of(&all->loads[i].op->results[0]);
+        cg_ring_place *place = &x->places[first];
+        while (place < &x->places[x->count] && place->product != product)
+            place++;
+        if (!product || place == &x->places[CG_MOST_RINGS])
+            return false;
+        if (place == &x->places[x->count]) {
+            *place = (cg_ring_place){.ring = bc_new(&x->c->arena, cg_ring, 1),
+                                     .loop = loop,
+                                     .product = product,
+                                     .is_first = true};
+            if (!place->ring)
+                return false;
+            *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
+            x->count++;
+        }
+        place->loads[place->ring->load_count] = all->loads[i].op;
+        place->ring->loads[place->ring->load_count++] = all->loads[i];
+    }
+    for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* of chains: nothing stays in flight */
+        share_ring(x, i, first);
+    return true;
+}
+
+/* ---- operands that are loaded before their loops ---- */
+
+static uint32_t consumer_registers(const cg_splitting *x)
+{
+    enum { MOST = 255 };
+    return x->budget->consumers ? x->budget->consumers : MOST;
+}
+
+/* Registers that a consumer would have left if left operands that are loaded once stayed there as fragments: of what
+   its group has, less the accumulators of the loop and what products of it hand to others. */
+static int registers_left(const cg_splitting *x, const cg_ring_place *p, const ct_value *operand)
+{
+    uint32_t threads = cg_threads(x->c);
+    int left = (int)consumer_registers(x) - (int)(((uint32_t)1 << cg_shape_of(operand->type).tile_bits) / 2 / threads);
+    for (uint32_t i = 0; i < x->count; i++) {
+        const ct_op *product = x->places[i].product;
+        if (x->places[i].loop != p->loop)
+            continue;
+        left -= (int)(((uint32_t)1 << cg_shape_of(product->results[0].type).tile_bits) / threads);
+        if (cg_product_before(product))
+            left -= (int)(((uint32_t)1 << cg_shape_of(product->operands[0]->type).tile_bits) / 2 / threads);
+    }
+    return left;
+}
+
+/* The products' operand i, when it is better kept in shared memory than in registers. */
+static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
+{
+    enum { FOR_THE_REST = 36 }; /* registers: addresses, indices, statistics of rows */
+    ct_op *load = cg_stage_source(p->product->operands[i])->op;
+    cg_kept_load *kept = &x->kept[x->kept_count];
+    if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
+        || x->kept_count == CG_MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= FOR_THE_REST)
+        return;
+    for (uint32_t k = 0; k < x->kept_count; k++)
+        if (x->kept[k].load == load)
+            return;
+    cg_ring *ring = bc_new(&x->c->arena, cg_ring, 1);
+    if (!ring || cg_load_obstacle(x->c, load, NULL, &ring->loads[0]) || cg_order_holds_back(x->c, x->f->body, load))
+        return;
+    ring->load_count = ring->slots = 1;
+    ring->async = ring->by_groups = true;
+    *kept = (cg_kept_load){.ring = ring, .load = load};
+    x->kept_count++;
+}
+
+static void find_kept(cg_splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        keep_operand(x, &x->places[i], 0);
+}
+
+/* Does the product find both operands without the threads' help in each iteration? */
+static bool is_fed(const cg_ring_place *p)
+{
+    const ct_value *left = cg_stage_source(p->product->operands[0]), *right = cg_stage_source(p->product->operands[1]);
+    bool has_left = false, has_right = false;
+    for (uint32_t i = 0; i < p->ring->load_count; i++) {
+        has_left = has_left || left == &p->loads[i]->results[0];
+        has_right = has_right || right == &p->loads[i]->results[0];
+    }
+    return has_right && (has_left || cg_product_before(p->product) || left->block != p->loop->regions[0]);
+}
+
+/* Would a producer read too early what the block, or another one that it waits for, has yet to write? */
+static bool is_held_back(const cg_splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
+            if (cg_order_holds_back(x->c, x->f->body, x->places[i].loads[k]))
+                return true;
+    return false;
+}
+
+static bool is_in_loop(const ct_op *op)
+{
+    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
+        if (bc_is_loop(p->opcode))
+            return true;
+    return false;
+}
+
+static bool are_fed(const cg_splitting *x)
+{
+    bool turned = x->places[0].product->turned;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
+            return false;
+    return true;
+}
+
+/* Do producers bring a tile there through their registers? */
+static bool has_puts(const cg_ring_place *p)
+{
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        if (cg_is_put(p->product, p->loads[i]))
+            return true;
+    return false;
+}
+
+static cg_group_work work_of(const cg_splitting *x)
+{
+    const bc_type *first = x->places[0].product->results[0].type;
+    cg_group_work work = {.consumers = cg_threads(x->c),
+                          .kind = has_puts(&x->places[0])        ? CG_PUT
+                                  : x->places[0].product->turned ? CG_TURNED
+                                  : x->count > 1                 ? CG_CHAIN
+                                                                 : CG_ONE,
+                          .rows = first->shape[first->rank - 2],
+                          .is_persistent = is_in_loop(x->places[0].loop)};
+    for (uint32_t i = 0; i < x->count; i++) {
+        const bc_type *type = x->places[i].product->results[0].type;
+        work.columns = type->shape[type->rank - 1] > work.columns ? type->shape[type->rank - 1] : work.columns;
+    }
+    return work;
+}
+
+static bool find_loops(cg_splitting *x)
+{
+    for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
+        const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
+        if (ring && (!ring->async || ring->parts || !add_rings(x, op)))
+            return false;
+    }
+    return x->count && are_fed(x) && !is_held_back(x);
+}
+
+/* ---- room ---- */
+
+/* Bytes of shared memory of a block when so many share a multiprocessor: each needs 1 KiB besides. */
+uint32_t cg_groups_shared(const cg_splitting *x)
+{
+    enum { OF_THE_SYSTEM = 1 << 10 };
+    return (cg_static_shared(x->c->target) + OF_THE_SYSTEM) / x->budget->blocks - OF_THE_SYSTEM;
+}
+
+/* Of that, for the rings. */
+static uint32_t room_for_rings(const cg_splitting *x)
+{
+    enum { LEAST = 8 << 10, MOST = 32 << 10 };
+    uint32_t results = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        uint32_t bytes = 2u << cg_shape_of(x->places[i].product->results[0].type).tile_bits;
+        results = bytes > results ? bytes : results;
+    }
+    uint32_t most = MOST / x->budget->blocks;
+    results = results < LEAST ? LEAST : results > most ? most : results; /* on their way to memory */
+    uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
+    least = least > results ? least : results;
+    return least < all ? all - least : 0;
+}
+
+/* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
+static bool choose_slots(const cg_splitting *x)
+{
+    uint32_t room = room_for_rings(x), used = (x->count * CG_MOST_SLOTS + CG_MOST_KEPT) * CG_RING_BARRIER_BYTES;
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        used += cg_ring_place_loads(x->kept[i].ring);
+    for (uint32_t i = 0; i < x->count; i++)
+        used += x->places[i].is_first ? cg_ring_place_loads(x->places[i].ring) : 0;
+    if (used > room)
+        return false;
+    for (uint32_t i = 0; i < x->count; i++)
+        x->places[i].ring->slots = 1;
+    for (uint32_t slots = 2; slots <= CG_MOST_SLOTS; slots++)
+        for (uint32_t i = x->count; i-- > 0;)
+            if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
+                used += x->places[i].ring->slot_bytes;
+                x->places[i].ring->slots = slots;
+            }
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->places[i].ring->slots >= x->budget->slots)
+            return true;
+    return false;
+}
+
+/* Is there room with at most so many blocks of a multiprocessor, and with operands kept in shared memory or not? */
+static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps)
+{
+    cg_group_work work = work_of(x);
+    x->budget = cg_group_budget_of(&work, most_blocks);
+    x->kept_count = 0;
+    if (x->budget && keeps)
+        find_kept(x);
+    return x->budget && choose_slots(x);
+}
+
+bool cg_groups_find(cg_splitting *x)
+{
+    return find_loops(x)
+           && (is_room(x, UINT32_MAX, true) || is_room(x, UINT32_MAX, false) || is_room(x, 1, true)
+               || is_room(x, 1, false));
+}

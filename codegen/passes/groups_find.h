@@ -1,0 +1,42 @@
+/* What the groups pass (codegen/passes/groups.c) finds before it rewrites: loops, the rings that their products take
+   tiles from, and how much of a multiprocessor all of it gets (codegen/passes/groups_find.c). */
+#ifndef TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
+#define TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
+
+#include "codegen/analysis/ring.h"
+#include "codegen/passes/budget.h"
+
+enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4, CG_MOST_SLOTS = 8 };
+
+/* What one product of a loop takes, and the ring that it goes through; loops that follow each other share rings. */
+typedef struct cg_ring_place {
+    cg_ring *ring;
+    ct_value *value;
+    ct_op *loop, *copy; /* in the function, and in the producers' program */
+    ct_op *product, *loads[CG_RING_LOADS];
+    bool is_first; /* of the places with its ring */
+} cg_ring_place;
+
+/* An operand that products of loops take and that is loaded before them: it has a ring of one slot. */
+typedef struct cg_kept_load {
+    cg_ring *ring;
+    ct_value *value;
+    ct_op *load, *copy; /* in the function, and in the producers' program */
+} cg_kept_load;
+
+typedef struct cg_splitting {
+    cg_func *c;
+    ct_func *f;
+    cg_ring_place places[CG_MOST_RINGS];
+    cg_kept_load kept[CG_MOST_KEPT];
+    ct_op *rings[CG_MOST_RINGS + CG_MOST_KEPT];
+    uint32_t count, kept_count, ring_count;
+    const cg_group_budget *budget;
+} cg_splitting;
+
+/* Finds all of it. False: the kernel is better off without groups, or cannot have them. */
+bool cg_groups_find(cg_splitting *x);
+/* Bytes of shared memory that the block may have. */
+uint32_t cg_groups_shared(const cg_splitting *x);
+
+#endif

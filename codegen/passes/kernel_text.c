@@ -1,0 +1,100 @@
+/* The text of a kernel around its ops, and its figures. */
+#include "bytecode/print/print.h"
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/stage.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/module/spell.h"
+#include "codegen/passes/lower.h"
+#include "codegen/passes/pass.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/strips.h"
+
+const char *cg_param_type(bc_kind kind)
+{
+    static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
+    return by_bytes[cg_memory_bytes(kind)];
+}
+
+uint32_t cg_ring_offset(const cg_func *c)
+{
+    return (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+}
+
+static uint32_t shared_bytes(const cg_func *c)
+{
+    uint32_t with_ring = c->ring_bytes ? cg_ring_offset(c) + c->ring_bytes : 0;
+    return with_ring > c->shared_bytes ? with_ring : c->shared_bytes;
+}
+
+/* Figures of the kernel, and its tile of most elements. */
+void cg_remark_kernel(cg_func *c)
+{
+    enum { LIKELY_TO_SPILL = 128 }; /* 32-bit registers of one tile in a thread; there are 255 */
+    const ct_value *largest = NULL;
+    uint32_t most = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        for (unsigned i = 0; i < op->result_count; i++) {
+            const ct_value *v = cg_result(op, i);
+            const cg_value *x = cg_value_of(c, v);
+            if (!bc_is_tile(v->type) || x->form != CG_TILE || !v->type->rank)
+                continue;
+            uint32_t bits = cg_class_bits(cg_elem_class(v->type)) << x->home.reg_bits;
+            if (bits > most) {
+                largest = v;
+                most = bits;
+            }
+        }
+    cg_remark(c, NULL, CG_REMARK_Kernel, TV_REMARK_ANALYSIS,
+              "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_threads(c),
+              shared_bytes(c), c->barriers);
+    if (!largest)
+        return;
+    bc_text type;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_print_type(&type, largest->type, false);
+    uint32_t registers = (most + 31) / 32;
+    cg_remark(c, largest->op, CG_REMARK_LargestTile,
+              registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              "the largest tile, {Type=%s}, takes {Registers=%u} registers of a thread%s", bc_text_words(&type),
+              registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
+    bc_text_release(&type);
+}
+
+static void put_signature(cg_func *c, bc_text *out)
+{
+    bc_text_puts(out, ".visible .entry ");
+    cg_put_kernel_name(out, c->f->name->s);
+    bc_text_puts(out, "(");
+    for (uint32_t i = 0; i < c->ir->body->arg_count; i++)
+        bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
+                       cg_param_type(bc_elem_kind(c->ir->body->args[i].type)), i);
+    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_all_threads(c));
+    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    if (c->groups && c->groups->launched)
+        bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
+    else if (blocks && !c->groups)
+        bc_text_printf(out, ".minnctapersm %d\n", (int)(blocks < most ? blocks : most));
+    bc_text_puts(out, "{\n");
+    cg_put_registers(c, out);
+    if (shared_bytes(c))
+        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, shared_bytes(c));
+    if (cg_strips_local(c))
+        bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", cg_strips_local(c));
+    if (c->call_bytes)
+        bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
+}
+
+void cg_put_kernel(cg_func *c, bc_text *out)
+{
+    bc_text_str(out, bc_text_get(&c->module_text));
+    put_signature(c, out);
+    bc_text_str(out, bc_text_get(&c->prologue));
+    bc_text_str(out, bc_text_get(&c->body));
+    bc_text_puts(out, "}\n\n");
+}
+
+void cg_dump_lower(cg_func *c, bc_text *out)
+{
+    cg_put_kernel(c, out);
+}

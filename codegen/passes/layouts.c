@@ -1,0 +1,128 @@
+/* The layouts pass; see codegen/values/homes.h. Maps take the layout of the operand whose home weighs most; what is
+   cheap to make (constants, iotas, broadcasts, index arithmetic) has no home and is made in every layout that is
+   wanted; anchors (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
+#include <string.h>
+
+#include "codegen/analysis/product.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/passes/pass.h"
+#include "codegen/values/homes.h"
+
+/* ---- maps ---- */
+
+/* The layout of a product that v is the accumulator of, also by way of loops that v starts; false: none was found. */
+static bool accumulator_wish(cg_func *c, const ct_value *v, uint32_t depth, cg_layout *out)
+{
+    for (const ct_use *use = v->uses; use && depth; use = use->next) {
+        const ct_op *op = use->op;
+        uint32_t first = ct_is_loop(op) ? ct_first_carried(op) : 0;
+        if (use->index == 2 && cg_mma_accumulator_layout(c, op, out))
+            return true;
+        if (ct_is_loop(op) && use->index >= first
+            && accumulator_wish(c, &op->regions[0]->args[use->index - first + (op->opcode == OP_for)], depth - 1, out))
+            return true;
+    }
+    return false;
+}
+
+/* Where nothing else decides. */
+static cg_layout layout_for_users(cg_func *c, const ct_value *v, uint32_t *out_weight)
+{
+    enum { MOST_LOOPS = 4 };
+    cg_layout l;
+    bool found = accumulator_wish(c, v, MOST_LOOPS, &l);
+    *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_DEFAULT;
+    return found ? l : cg_default_layout(c, v->type);
+}
+
+static void assign_map(cg_func *c, const ct_op *op)
+{
+    const ct_value *v = cg_result(op, 0);
+    ct_value **operands = ct_operands(op);
+    if (v->type->rank == 0) {
+        cg_layout scalar = cg_layout_scalar(c->warp_bits);
+        cg_set_home(c, v, &scalar, 0);
+        return;
+    }
+    cg_layout best, layout;
+    uint32_t best_weight = 0, weight;
+    bool lazy = true;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        lazy = lazy && cg_value_of(c, operands[i])->form == CG_LAZY;
+        if (cg_wish(c, operands[i], &layout, &weight) && weight > best_weight) {
+            best = layout;
+            best_weight = weight;
+        }
+    }
+    if (lazy && (c->remakes || ct_info(op)->traits & BC_CHEAP)) {
+        cg_set_lazy(c, v);
+        if (best_weight) {
+            cg_value_of(c, v)->home = best;
+            cg_value_of(c, v)->weight = (uint8_t)best_weight;
+        }
+        return;
+    }
+    if (!best_weight)
+        best = layout_for_users(c, v, &best_weight);
+    cg_set_home(c, v, &best, best_weight);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        cg_want(c, operands[i], &best);
+}
+
+/* ---- the walk ---- */
+
+static cg_hook *const hooks[CT_LIMIT] = {
+#define HOOK(name) [OP_##name] = cg_assign_##name,
+#include "codegen/ops/hooks.def"
+#define TOP(name, ring, operands, more, results, text) [CT_##name] = cg_assign_##name,
+#include "codegen/tile/ops.def"
+};
+
+/* The operand's elements: no register is moved, except into a scalar. */
+static void assign_seen(cg_func *c, const ct_op *op)
+{
+    const ct_value *v = cg_result(op, 0);
+    if (op->opcode == OP_broadcast)
+        cg_set_lazy(c, v);
+    else
+        cg_pass_wish(c, op);
+    if (v->type->rank == 0) { /* a reshape to a scalar */
+        cg_layout scalar = cg_layout_scalar(c->warp_bits);
+        cg_want(c, ct_operands(op)[0], &scalar);
+        cg_want(c, v, &scalar);
+    }
+}
+
+static void assign_op(cg_func *c, const ct_op *op)
+{
+    if (bc_op_in(op->opcode, BC_OPS(GIVEN)) && cg_result(op, 0)->type->rank)
+        cg_set_lazy(c, cg_result(op, 0));
+    else if (ct_is_map(op))
+        assign_map(c, op);
+    else if (bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        assign_seen(c, op);
+    else
+        hooks[op->opcode](c, op);
+}
+
+void cg_pass_layouts(cg_func *c)
+{
+    const ct_block *body = c->ir->body;
+    size_t size = c->ir->value_count * sizeof *c->values;
+    c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
+    c->decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u);
+    if (!c->values || !c->decided) {
+        cg_no_memory(c);
+        return;
+    }
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    c->visit = assign_op;
+    for (c->deciding = true;; c->deciding = false) {
+        memset(c->values, 0, size);
+        for (uint32_t i = 0; i < body->arg_count; i++)
+            cg_set_home(c, &body->args[i], &scalar, 0);
+        cg_assign_block(c, body);
+        if (!c->deciding || c->failed)
+            break;
+    }
+}

@@ -1,0 +1,418 @@
+/* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
+   cp.async into a ring of slots in shared memory: weak ones, of a view from outside or through pointers, with an index
+   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
+   Where slots of whole tiles are too large, a slot takes a part of K. Kernels without products:
+   codegen/passes/streams.c. Every load of a loop gets a remark. */
+#include <string.h>
+
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/shared.h"
+#include "codegen/analysis/turned.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/ring.h"
+
+enum {
+    MOST_SLOTS = 4,
+    SHARED_FOR_TWO_BLOCKS = 100 << 10,
+    MOST_VIEWS = 4 /* of a load, one of the other, to the product */
+};
+
+/* A loop that is looked at. */
+typedef struct candidate {
+    cg_func *c;
+    ct_op *loop;
+    ct_block *body;
+    cg_ring *ring;
+} candidate;
+
+/* ---- which loads ---- */
+
+/* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
+   16-byte chunk of it. CG_NO_FEED: not all are operands of products that do, or, where there is a body, stand in it. */
+static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
+{
+    cg_feed feed = CG_NO_FEED;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_op *op = use->op;
+        if ((body && op->block != body) || depth == 0)
+            return CG_NO_FEED;
+        bool view = cg_stage_is_seen(op);
+        cg_layout seen = view ? cg_seen_layout(op, run) : *run;
+        cg_feed here = view ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1)
+                            : cg_mma_feed(c, op, use->index, run);
+        if (here == CG_NO_FEED)
+            return CG_NO_FEED;
+        feed = feed ? feed : here;
+    }
+    return feed;
+}
+
+/* Of elements of half a byte, the bit of the tile's index that tells those of a byte apart. */
+static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
+{
+    return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
+}
+
+/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
+   bits of left_out. */
+static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
+{
+    uint32_t last = s->rank - 1, bits[2],
+             all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
+    for (uint32_t i = 0; i < 2; i++)
+        bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
+    uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
+    cg_stage stage = cg_stage_new(rows, columns, all - rows - columns, bytes, feed);
+    stage.flipped = fast != last;
+    stage.left_out = left_out;
+    return stage;
+}
+
+/* Of a load whose tile comes in aligned pieces of 16 bytes along dimension `fast`. */
+static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, cg_ring_load *out)
+{
+    const ct_value *tile = cg_result(op, 0);
+    cg_shape s = cg_shape_of(tile->type);
+    uint32_t chunk = cg_chunk_bits(tile->type), bytes = cg_memory_bytes(bc_elem_kind(tile->type));
+    uint8_t bits[5];
+    cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
+              l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
+    for (uint32_t i = 0; i < chunk; i++)
+        run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
+    if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
+        return "its tile has less than 16 bytes for a thread";
+    cg_feed feed = feed_of(c, body, tile, &run, MOST_VIEWS + 1);
+    if (feed == CG_NO_FEED)
+        return "it is not only an operand of products that can read it from shared memory";
+    *out = (cg_ring_load){.op = op,
+                          .fast = fast,
+                          .feed = feed,
+                          .layout = l,
+                          .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
+    return NULL;
+}
+
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+{
+    if (!cg_is_weak_access(op))
+        return "its memory order keeps it in its place";
+    cg_view_op v = cg_view_op_of(op);
+    uint32_t fast;
+    uint8_t padding = v.view->type->padding;
+    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
+        return "it gathers";
+    if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
+        return "its padding is not zero";
+    if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
+        return "neither of its last two dimensions is known to be contiguous";
+    if (cg_view_vector(c, &v, fast) < cg_chunk_bits(v.tile_type))
+        return "base, strides, extent and index are not known to be aligned to 16 bytes";
+    return feed_obstacle(c, op, body, fast, out);
+}
+
+/* Is every element zero? False where that is not plain. */
+static bool is_zero(const ct_value *v)
+{
+    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        v = v->op->operands[0];
+    if (!v->op || v->op->opcode != OP_constant)
+        return false;
+    const bc_blob *blob = ct_attr_of(v->op, F_constant_value)->blob;
+    for (size_t i = 0; i < blob->len; i++)
+        if (blob->ptr[i])
+            return false;
+    return true;
+}
+
+/* The same for a load through pointers. */
+static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    cg_ptr_op ptr = cg_ptr_op_of(op);
+    const bc_type *tile = op->results[0].type;
+    const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
+    uint32_t fast, chunk = cg_chunk_bits(tile);
+    if (!cg_is_weak_access(op))
+        return "its memory order keeps it in its place";
+    ptr.most_bits = chunk;
+    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(p->c, &ptr, &fast) < chunk)
+        return "its pointers and mask are not known to be alike in aligned pieces of 16 bytes";
+    if (fast + 2 < tile->rank)
+        return "neither of its last two dimensions is known to be contiguous";
+    if (padding && !is_zero(padding))
+        return "its padding is not zero";
+    if (!cg_are_of_indices(p->c, &ptr))
+        return "its pointers or mask are not computed from indices alone";
+    const char *why = feed_obstacle(p->c, op, p->body, fast, out);
+    return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
+}
+
+static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    const char *why = cg_load_obstacle(p->c, op, p->body, out);
+    return why ? why : cg_ring_takes_view(p->ring, p->body, op);
+}
+
+/* Why the load cannot go ahead; NULL: it can, and *out is how. */
+static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+{
+    const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
+    if (!why && cg_order_holds_back(p->c, p->body, op))
+        why = "something in the loop that it may have to come after";
+    return why;
+}
+
+/* All loads of the body; true: some stay where they are. */
+static bool find_loads(candidate *p, bool tell)
+{
+    bool others = false;
+    p->ring->load_count = 0;
+    for (ct_op *op = p->body->first; op; op = op->next) {
+        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+            continue;
+        const char *why = p->ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+                                                               : obstacle(p, op, &p->ring->loads[p->ring->load_count]);
+        if (why && tell)
+            cg_remark(p->c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+        p->ring->load_count += !why;
+        others = others || why;
+    }
+    return others;
+}
+
+/* ---- products of bytes and tf32 ---- */
+
+static const cg_ring_load *ring_load_of(const cg_ring *ring, const ct_value *operand)
+{
+    const ct_op *op = cg_stage_source(operand)->op;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        if (ring->loads[i].op == op && op->opcode == OP_load_view_tko)
+            return &ring->loads[i];
+    return NULL;
+}
+
+/* Do both of its operands run ahead, and can wgmma read A, and B unless it is turned, as they lie then? */
+static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
+{
+    find_loads(p, false);
+    const cg_ring_load *left = ring_load_of(p->ring, op->operands[0]), *right = ring_load_of(p->ring, op->operands[1]);
+    return left && right && cg_wgmma_reads(product, true, false, &left->stage)
+           && (op->turned || cg_wgmma_reads(product, false, false, &right->stage));
+}
+
+/* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
+   contiguous in B, or elements are still to be rounded. */
+static void choose_wgmma(candidate *p)
+{
+    ct_op *found = NULL;
+    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body))
+        if (cg_is_product(op)) {
+            if (found || op->block != p->body)
+                return;
+            found = op;
+        }
+    cg_product product = cg_product_of(p->c, found);
+    if (!cg_wgmma_takes(p->c, found, &product))
+        return;
+    found->direct = true;
+    if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
+        return;
+    found->direct = false;
+    cg_set_turned(found, cg_may_turn(p->c, found, &product));
+    if (found->turned && !is_fed(p, found, &product))
+        cg_set_turned(found, false);
+}
+
+/* ---- loops ---- */
+
+/* The first product of the body that wgmma computes; NULL: none. */
+static ct_op *first_async(cg_func *c, const ct_block *body)
+{
+    for (ct_op *op = body->first; op; op = op->next)
+        if (cg_mma_is_async(c, op))
+            return op;
+    return NULL;
+}
+
+static bool has_products(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = op->next)
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+/* ---- tiles in parts ---- */
+
+/* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
+static ct_op *only_product(const candidate *k)
+{
+    ct_op *found = NULL;
+    if (k->ring->async || !cg_is_straight(k->body) || k->ring->load_count != 2)
+        return NULL;
+    for (ct_op *op = k->body->first; op; op = ct_next_op(op, k->body))
+        if (cg_is_product(op)) {
+            if (found || op->block != k->body)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
+
+/* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
+   False: the threads would not have whole vectors of a part. */
+static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *operand, uint32_t low, uint32_t parts)
+{
+    const bc_type *type = load->op->results[0].type;
+    cg_shape s = cg_shape_of(type);
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(type)), vector = cg_chunk_bits(type), left_out = 0, count = 0;
+    cg_layout k = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)parts};
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t i = 0; i < parts; i++)
+        k.reg[i] = (uint32_t)1 << (low + i);
+    k = cg_source_layout(operand, &k);
+    for (uint32_t i = 0; i < parts; i++)
+        left_out |= load->part_bit[i] = k.reg[i];
+    for (uint32_t part = 0; part < 3; part++) /* the contiguous dimension, the others, what numbers the parts */
+        for (uint32_t b = 0; b < s.tile_bits; b++) {
+            uint32_t bit = (uint32_t)1 << b;
+            if (part == (left_out & bit ? 2u : cg_dim_mask(&s, load->fast) & bit ? 0u : 1u))
+                order[count++] = (uint8_t)b;
+        }
+    if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
+        return false;
+    load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
+    load->stage = stage_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
+    return true;
+}
+
+/* Both loads in 2^parts parts of the product's K, of `k` bits. */
+static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t parts)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const ct_value *operand = product->operands[i], *tile = cg_stage_source(operand);
+        uint32_t low = k - parts + (i ? cg_shape_of(operand->type).bits[operand->type->rank - 1] : 0);
+        cg_ring_load *load = &p->ring->loads[p->ring->loads[0].op != tile->op];
+        if (load->op != tile->op || !cut_load(p->c, load, operand, low, parts))
+            return false;
+    }
+    return true;
+}
+
+/* Tiles of which three do not fit: in as few parts as do, for loops that do nothing else. */
+static void take_parts(const candidate *p)
+{
+    cg_ring *ring = p->ring;
+    ct_op *product = only_product(p);
+    uint32_t all = cg_static_shared(p->c->target);
+    if (!product || 3 * ring->slot_bytes <= all)
+        return;
+    uint32_t least = cg_scratch_least(p->c, p->body, ring);
+    all = least < all ? all - least : 0;
+    cg_ring_load whole[2] = {ring->loads[0], ring->loads[1]};
+    uint32_t k, most = cg_mma_part_bits(p->c, product, &k);
+    ring->product = product;
+    for (ring->parts = 1; ring->parts <= most && ring->parts <= CG_RING_PART_BITS; ring->parts++)
+        if (cut_loads(p, product, k, ring->parts) && 3 * cg_ring_place_loads(ring) <= all)
+            return;
+    ring->parts = 0;
+    memcpy(ring->loads, whole, sizeof whole);
+    cg_ring_place_loads(ring);
+}
+
+/* ---- how many slots ---- */
+
+/* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
+static bool choose_slots(const candidate *p, bool others, bool is_inner)
+{
+    cg_func *c = p->c;
+    cg_ring *ring = p->ring;
+    uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
+    if (is_inner || 2 * ring->slot_bytes > room) {
+        cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
+                  is_inner                 ? "a loop around it is"
+                  : cg_loops_stay_plain(c) ? "loops stay plain here"
+                                           : "too little room",
+                  2 * ring->slot_bytes, room);
+        return false;
+    }
+    uint32_t fit = room / ring->slot_bytes;
+    ring->slots = SHARED_FOR_TWO_BLOCKS / ring->slot_bytes;
+    if (ring->slots < 3 || ring->slots > fit)
+        ring->slots = fit;
+    if (ring->slots > MOST_SLOTS)
+        ring->slots = MOST_SLOTS;
+    cg_remark(c, p->loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
+              "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of "
+              "shared memory",
+              ring->load_count, ring->slots, (ring->slots - 1) * ring->slot_bytes, ring->slots * ring->slot_bytes);
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
+{
+    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
+    if (!p.ring || !(p.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return;
+    }
+    p.ring->known = c->ir->value_count;
+    if (may_turn)
+        choose_wgmma(&p);
+    bool others = find_loads(&p, true);
+    if (!p.ring->load_count)
+        return;
+    ct_op *product = first_async(c, p.body);
+    p.ring->async = product;
+    p.ring->behind = product && cg_is_straight(p.body) ? product : NULL;
+    cg_ring_place_loads(p.ring);
+    take_parts(&p);
+    if (choose_slots(&p, others, is_inner))
+        loop->detail = p.ring;
+    else if (product) {
+        cg_set_turned(product, false);
+        product->direct = false;
+    }
+}
+
+/* Is the op in a loop with a ring? */
+static bool is_in_ring(const ct_op *op)
+{
+    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
+        if (p->opcode == OP_for && p->detail)
+            return true;
+    return false;
+}
+
+void cg_pass_loads(cg_func *c)
+{
+    bool products = false;
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        products = products || cg_is_product(op);
+        if (op->opcode == OP_for && has_products(op->regions[0]))
+            look_at_loop(c, op, is_in_ring(op), true);
+    }
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op) && !has_products(op->regions[0]))
+            cg_find_streams(c, op, products);
+}
+
+void cg_loads_straight(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        ct_op *product = op->opcode == OP_for && op->detail ? cg_turned_product(op->regions[0]) : NULL;
+        if (!product)
+            continue;
+        cg_set_turned(product, false);
+        op->detail = NULL;
+        look_at_loop(c, op, is_in_ring(op), false);
+    }
+}
+
+void cg_dump_loads(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,150 @@
+/* The lower pass: emits the ops of a block in order, each after a comment that names it. Maps and lazy values are
+   emitted here, in every layout that is wanted; other ops have hooks (codegen/ops/). */
+#include "codegen/passes/lower.h"
+
+#include "codegen/analysis/shared.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/module/spell.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/map.h"
+#include "codegen/passes/pass.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/strips.h"
+#include "codegen/values/values.h"
+
+static cg_hook *const hooks[CT_LIMIT] = {
+#define HOOK(name) [OP_##name] = cg_lower_##name,
+#include "codegen/ops/hooks.def"
+#define TOP(name, ring, operands, more, results, text) [CT_##name] = cg_lower_##name,
+#include "codegen/tile/ops.def"
+};
+
+/* The number of a name, from 1; 0: out of memory. */
+static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (bc_str_eq(names->items[i], name))
+            return (uint32_t)i + 1;
+    tv_str *grown = bc_grow(c->files->arena, names->items, names->count, &names->capacity, tv_str);
+    if (!grown) {
+        cg_no_memory(c);
+        return 0;
+    }
+    names->items = grown;
+    names->items[names->count++] = name;
+    return (uint32_t)names->count;
+}
+
+static void put_place(cg_func *c, const bc_source *place)
+{
+    bc_text_printf(&c->body, " %u %u %u", number_of(c, &c->files->names, place->file), place->line, place->column);
+}
+
+/* A .loc for each place, the kernel's own first: PTX ISA wants that of the call before that of what was inlined. */
+static void put_lines(cg_func *c, const bc_source *chain, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        bool inlined = i + 1 < count && chain[i].function.len && chain[i + 1].line;
+        if (!chain[i].line)
+            continue;
+        bc_text_puts(&c->body, "\n\t.loc");
+        put_place(c, &chain[i]);
+        if (!inlined)
+            continue;
+        bc_text_printf(&c->body, ", function_name tv_inlined_%u, inlined_at",
+                       number_of(c, &c->files->functions, chain[i].function));
+        put_place(c, &chain[i + 1]);
+    }
+}
+
+static void comment(cg_func *c, const ct_op *op)
+{
+    bc_source chain[BC_MAX_INLINED];
+    size_t count = bc_source_chain(c->m, op->from->loc, chain, BC_MAX_INLINED);
+    bc_text_printf(&c->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
+    if (count) {
+        const bc_source *own = &chain[bc_source_own(chain, count)];
+        bc_text_char(&c->body, ' ');
+        cg_put_comment(&c->body, own->file);
+        bc_text_printf(&c->body, ":%u:%u", own->line, own->column);
+        if (c->options && c->options->line_info)
+            put_lines(c, chain, count);
+    }
+    bc_text_char(&c->body, '\n');
+}
+
+/* ---- the walk ---- */
+
+static void lower_op(cg_func *c, const ct_op *op)
+{
+    const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
+    cg_value *x = result ? cg_value_of(c, result) : NULL;
+    if (x && x->form == CG_LAZY && cg_stage_of(c, result))
+        return;
+    c->op = op;
+    if (x && x->form == CG_LAZY) {
+        for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
+            if (!cg_strip_varies(c, &copy->layout)) /* else it is made where it is read */
+                copy->regs = cg_lazy_regs(c, op, &copy->layout);
+    } else if (ct_is_map(op)) {
+        comment(c, op);
+        cg_set(c, result, cg_lazy_regs(c, op, &x->home));
+    } else {
+        comment(c, op);
+        hooks[op->opcode](c, op);
+    }
+}
+
+static void visit(cg_func *c, const ct_op *op)
+{
+    if (!c->strips) {
+        lower_op(c, op);
+        return;
+    }
+    cg_strip_begin_op(c, op);
+    if (!c->failed)
+        lower_op(c, op);
+    cg_strip_end_op(c);
+}
+
+/* ---- the pass ---- */
+
+static void load_params(cg_func *c, const ct_block *body)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (uint32_t i = 0; i < body->arg_count; i++) {
+        bc_kind kind = bc_elem_kind(body->args[i].type);
+        cg_val raw = cg_new(c, kind == BC_I1 ? CG_B32 : cg_class_of(kind)), value = raw;
+        cg_ins_first(c, "ld.param.%s %v, [%s_%u]", cg_param_type(kind), raw, "tv_param", i);
+        if (kind == BC_I1 || kind == BC_I4) {
+            value = cg_new(c, CG_B32);
+            cg_ins_first(c, "and.b32 %v, %v, %u", value, raw, kind == BC_I1 ? 1u : 15u);
+        }
+        if (kind == BC_I1) {
+            cg_val bit = value;
+            value = cg_new(c, CG_PRED);
+            cg_ins_first(c, "setp.ne.u32 %v, %v, 0", value, bit);
+        }
+        cg_val *regs = cg_vals(c, 1);
+        if (!regs)
+            return;
+        regs[0] = value;
+        cg_value_of(c, &body->args[i])->home = scalar;
+        cg_set(c, &body->args[i], regs);
+    }
+}
+
+void cg_pass_lower(cg_func *c)
+{
+    c->visit = visit;
+    c->remake = cg_lazy_regs;
+    c->ring_bytes = cg_ring_bytes(c);
+    load_params(c, c->ir->body);
+    cg_block(c, c->ir->body);
+    if (c->ring.id) {
+        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
+        cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, cg_ring_offset(c));
+    }
+    if (!c->failed && cg_remarks_wanted(c))
+        cg_remark_kernel(c);
+}

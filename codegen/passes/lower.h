@@ -1,0 +1,20 @@
+/* The lower pass: its parts. */
+#ifndef TILEVM_CODEGEN_PASSES_LOWER_H
+#define TILEVM_CODEGEN_PASSES_LOWER_H
+
+#include "codegen/kernel/kernel.h"
+
+/* Around the lowering of an op: opens or ends the loop as the op needs it. */
+void cg_strip_begin_op(cg_func *c, const ct_op *op);
+void cg_strip_end_op(cg_func *c);
+
+/* ---- text around the ops (codegen/passes/kernel_text.c) ---- */
+
+/* The PTX type of a parameter: a byte for i1 and i4, whose upper bits mean nothing. */
+const char *cg_param_type(bc_kind kind);
+/* Where rings lie in shared memory, behind the scratch that is used beside them. */
+uint32_t cg_ring_offset(const cg_func *c);
+/* Figures of the kernel, and its tile of most elements. */
+void cg_remark_kernel(cg_func *c);
+
+#endif

@@ -1,0 +1,43 @@
+/* The passes over a function, in the order of passes.def, and what is printed after each. */
+#ifndef TILEVM_CODEGEN_PASSES_PASS_H
+#define TILEVM_CODEGEN_PASSES_PASS_H
+
+#include "codegen/kernel/kernel.h"
+
+/* A pass leaves c->failed set when it cannot go on. */
+typedef void cg_pass_fn(cg_func *c);
+/* Appends what a pass has found, with the ops; the same text for the same input. */
+typedef void cg_dump_fn(cg_func *c, bc_text *out);
+#define PASS(name, needs, gives, keeps, summary) \
+    cg_pass_fn cg_pass_##name;                   \
+    cg_dump_fn cg_dump_##name;
+#include "codegen/passes/passes.def"
+
+/* What is wanted of the passes besides PTX. */
+typedef struct cg_watch {
+    uint32_t dumps; /* passes that are printed: a bit for each, by position; */
+    tv_str kernel;  /* of this kernel only, unless it is empty */
+    uint32_t count; /* passes that run: fewer than there are with stop_after */
+    bool stops, times, verifies;
+} cg_watch;
+
+/* Understands the options dump_after, stop_after, time_passes and verify_each. TV_USAGE: a name is unknown; the sink
+   has which, and what there is. */
+tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_sink sink, cg_watch *out_watch);
+
+/* Runs the passes until one fails, and prints what is wanted to c->options->dump. */
+void cg_run_passes(cg_func *c, const cg_watch *watch);
+
+/* Appends the kernel's PTX; what lies before it in the module first. */
+void cg_put_kernel(cg_func *c, bc_text *out);
+
+/* ---- for printers (codegen/passes/dump.c) ---- */
+
+/* What a printer says of one value, without a newline; nothing for a value that there is nothing to say about. */
+typedef void cg_describe_fn(cg_func *c, const ct_value *v, bc_text *out);
+/* Every op on a line, with what passes have found out about it. */
+void cg_dump_ops(cg_func *c, bc_text *out);
+/* Every op on a line, in order, with what `describe` says of each of its results and block arguments below it. */
+void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out);
+
+#endif

@@ -1,0 +1,179 @@
+/* Putting the ops of rings in their places; see the header. */
+#include "codegen/passes/ring.h"
+
+ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring)
+{
+    ct_op *op = ct_op_new(c->ir, opcode, from, 1, 0);
+    if (op)
+        ct_set_operand(op, 0, ring);
+    else
+        cg_no_memory(c);
+    return op;
+}
+
+void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place)
+{
+    ct_op *op = cg_ring_op(c, opcode, place, ring);
+    if (op)
+        ct_insert_before(op, place);
+}
+
+void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place)
+{
+    ct_op *op = cg_ring_op(c, opcode, place, ring);
+    if (op)
+        ct_insert_after(op, place);
+}
+
+ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place)
+{
+    ct_op *op = ct_op_new(c->ir, CT_ring, loop, 0, 1);
+    if (!op) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    op->detail = ring;
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+static bool is_same_load(const cg_ring_load *a, const cg_ring_load *b)
+{
+    const cg_stage *s = &a->stage, *t = &b->stage;
+    return a->fast == b->fast && a->feed == b->feed && cg_layout_equal(&a->layout, &b->layout) && s->rows == t->rows
+           && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes && s->left_out == t->left_out
+           && s->flipped == t->flipped;
+}
+
+bool cg_ring_is_like(const cg_ring *a, const cg_ring *b)
+{
+    bool same = a->load_count == b->load_count;
+    for (uint32_t i = 0; same && i < a->load_count; i++)
+        same = is_same_load(&a->loads[i], &b->loads[i]);
+    return same;
+}
+
+void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring)
+{
+    cg_ring_copy *copy = bc_new(c->ir->arena, cg_ring_copy, 1);
+    if (!copy || !ct_add_operands(c->ir, op, &ring, 1)) {
+        cg_no_memory(c);
+        return;
+    }
+    *copy = (cg_ring_copy){.load = load};
+    op->opcode = CT_copy;
+    op->detail = copy;
+}
+
+void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        ct_op *op = ring->loads[i].op;
+        if (!ct_add_operands(c->ir, op, &value, 1)) {
+            cg_no_memory(c);
+            return;
+        }
+        op->opcode = CT_staged;
+        op->detail = &ring->loads[i];
+    }
+}
+
+bool cg_is_straight(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op->block != body)
+            return false;
+    return true;
+}
+
+/* The dimension of the copy's view along which the index is `counter`; UINT32_MAX: more than that changes in the loop.
+ */
+static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_value *counter)
+{
+    cg_view_op v = cg_view_op_of(copy);
+    const cg_view *tensor = v.view->view;
+    uint32_t dim = UINT32_MAX;
+    bool even = v.view->type->kind != BC_GATHER_SCATTER_VIEW && tensor->maker
+                && !ct_is_inside(tensor->maker->block, body);
+    for (uint32_t i = 0; even && i < v.index_count; i++) {
+        bool moves = v.index[i] == counter;
+        even = moves ? dim == UINT32_MAX : !ct_is_inside(v.index[i]->block, body);
+        dim = moves ? i : dim;
+    }
+    return even ? dim : UINT32_MAX;
+}
+
+void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first)
+{
+    const ct_block *body = loop->regions[0];
+    cg_ring_copy *detail = copy->detail;
+    if (copy->from->opcode != OP_load_view_tko)
+        return;
+    uint32_t dim = moving_dim(copy, body, counter), count = copy->from->operand_count + 1u;
+    if (dim == UINT32_MAX || copy->block != body || !cg_is_straight(body))
+        return;
+    cg_ring_cursor *cursor = bc_new(c->ir->arena, cg_ring_cursor, 1);
+    ct_op *op = ct_op_new(c->ir, CT_cursor, copy, count + 1, 1);
+    if (!cursor || !op) {
+        cg_no_memory(c);
+        return;
+    }
+    *cursor = (cg_ring_cursor){.load = detail->load, .dim = dim};
+    op->detail = cursor;
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, copy->operands[i] == counter ? first : copy->operands[i]);
+    ct_set_operand(op, count, loop->operands[2]);
+    op->results[0].type = &ct_own_type;
+    ct_insert_before(op, loop);
+    detail->cursor = cursor;
+}
+
+void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
+{
+    const ct_block *body = loop->regions[0];
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        const ct_op *of = op->block->parent;
+        while (op->opcode == OP_continue && !bc_is_loop(of->opcode))
+            of = of->block->parent;
+        if (op->opcode == OP_continue && of == loop)
+            cg_ring_put(c, CT_release, ring, op);
+    }
+}
+
+ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind)
+{
+    ct_op *op = ct_op_new(c->ir, CT_mma_await, behind, 1, 1);
+    if (!op) {
+        cg_no_memory(c);
+        return behind;
+    }
+    op->results[0].type = product->type;
+    op->results[0].fact = product->fact;
+    ct_replace_uses(product, &op->results[0]);
+    ct_set_operand(op, 0, product);
+    ct_insert_after(op, behind);
+    return op;
+}
+
+ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n)
+{
+    static const bc_type bit = {.kind = BC_I1}, bit_tile = {.kind = BC_TILE, .elem = &bit};
+    const ct_value *counter = &loop->regions[0]->args[0];
+    cg_distance *distance = bc_new(c->ir->arena, cg_distance, 1);
+    cg_fact *fact = bc_new(c->ir->arena, cg_fact, 1);
+    ct_op *op = ct_op_new(c->ir, CT_later, loop, 3, 2);
+    if (!op || !distance || !fact) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    distance->iterations = n;
+    op->detail = distance;
+    ct_set_operand(op, 0, start);
+    ct_set_operand(op, 1, loop->operands[1]);
+    ct_set_operand(op, 2, loop->operands[2]);
+    op->results[0].type = counter->type;
+    op->results[0].fact = counter->fact; /* what is not below the end is not used */
+    op->results[1].type = &bit_tile;
+    op->results[1].fact = fact;
+    return op;
+}

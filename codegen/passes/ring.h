@@ -1,0 +1,71 @@
+/* What the passes on loops share: which loads can run ahead, and putting the ops of rings in their places. */
+#ifndef TILEVM_CODEGEN_PASSES_RING_H
+#define TILEVM_CODEGEN_PASSES_RING_H
+
+#include "codegen/access/pointers.h"
+#include "codegen/analysis/ring.h"
+
+/* Why the threads cannot copy the load's tile to a slot, for products to read it there, all of them in the body unless
+   that is NULL; a text for users. NULL: they can, and *out is how. */
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+/* For loops with a product that is turned, if it was made out that it cannot be: how their loads run ahead without
+   (codegen/passes/loads.c). */
+void cg_loads_straight(cg_func *c);
+
+/* Why the operands of a load in the loop with that body are not made only from its counter and values from outside: a
+   text for users. NULL: they are; what makes them is marked as in the slice. Indices of views are made by scalar
+   arithmetic, pointers and masks by tiles as well. */
+const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
+const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
+
+/* Are pointers and mask computed from constants, scalars and indices alone? */
+bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
+
+/* A loop without products: which of its loads run ahead (codegen/passes/streams.c). products: the kernel has some
+ * elsewhere.
+ */
+void cg_find_streams(cg_func *c, ct_op *loop, bool products);
+
+/* ---- putting its ops in their places (codegen/passes/ring.c, turn.c) ---- */
+
+/* A `ring` in front of `place`, for the sake of the loop. NULL: no memory, as c says. */
+ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place);
+/* An op on the ring alone, in no block; NULL: no memory. And one in front of or behind `place`. */
+ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring);
+void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
+void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
+/* Behind `place`: the tile that the load has brought into registers goes into the ring. */
+void cg_ring_put_load(cg_func *c, ct_op *load, const cg_ring_load *what, ct_value *ring, ct_op *place);
+/* Do their slots hold the same, in the same places? */
+bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
+/* A load becomes a copy into the ring. */
+void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
+/* The loads become what lies in the ring. */
+void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
+/* A cursor for the copy, which every iteration of the loop comes by, in front of the loop, where the index along one
+   dimension is `counter` and all else is made before the loop. It is `first` in the first iteration. */
+void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
+/* Does every iteration come by what stands in the body itself? */
+bool cg_is_straight(const ct_block *body);
+/* A release wherever an iteration of the loop ends. */
+void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring);
+/* The counter of the loop n iterations after the one of `start`, and whether there is one; in no block. NULL: no
+ * memory. */
+ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n);
+/* All uses of a product's result wait for it, behind the op. Gives the op that waits. */
+ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);
+
+/* ---- products that are computed transposed (codegen/passes/turn.c) ---- */
+
+/* The product is to be turned, with the roundings of f32 to tf32 in front of it, or not. */
+void cg_set_turned(ct_op *product, bool turned);
+/* One that stands in the block; NULL: none. */
+ct_op *cg_turned_product(const ct_block *body);
+/* It takes what those roundings have taken, and they go. */
+void cg_take_roundings(ct_op *product);
+/* Does the load's tile go through registers, to be rounded? */
+bool cg_is_put(const ct_op *product, const ct_op *load);
+/* Is the op a load that only a put takes? */
+bool cg_is_for_put(const ct_op *op);
+
+#endif

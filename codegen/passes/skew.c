@@ -1,0 +1,413 @@
+/* The skew pass: a loop of two products, the second of what the first led to (attention: S = Q K, P = softmax of S,
+   O = O * a + P V), multiplies both at once: the second product is that of the iteration before. Only the consumers of
+   groups of warps (codegen/passes/groups.c) have such loops, whose operands lie in rings of their own.
+
+       for i, acc, ... {                        if first < end {
+           await K; S = start Q K                   S = Q K of the first iteration, P, X from it
+           release K                                for i from the second on, X, P, ... {
+           P, X = ... S, acc ...                        await K; S = start Q K
+           await V; acc' = X + P V                      await V; acc = start X + P V
+           release V                                    wait for S; release K
+       }                                                ... what X needs of S
+                                                        wait for acc; release V
+                                                        P, X = ... S, acc ...
+                                                    }
+                                                    await V; acc = X + P V; release V
+                                                }
+
+   Every number is computed as before. Nothing is in flight where an iteration ends: ptxas would wait for it. */
+#include <stdalign.h>
+#include <string.h>
+
+#include "codegen/analysis/product.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/ring.h"
+
+typedef struct skewing {
+    cg_func *c;
+    ct_func *f;
+    ct_op *loop;
+    ct_block *body;
+    ct_op *first, *second; /* the products */
+    uint32_t carried;      /* which carried value the second one gives */
+    bool *late;            /* by value id, of what the body makes: comes from the accumulator */
+    bool *early;           /* is needed for what comes from it */
+    bool *second_only;     /* the second product's right operand, and views of it */
+    ct_block *out;         /* where ops are put now, at its end */
+    ct_map map;
+} skewing;
+
+/* ---- is it such a loop? ---- */
+
+static bool is_pure(const ct_op *op)
+{
+    const bc_op_classes pure = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(MOVE) | BC_OPS(QUERY) | BC_OPS(PRODUCT)
+                               | BC_OPS(FOLD) | BC_OPS(BRANCH);
+    return ct_is_map(op) || bc_op_in(op->opcode, pure) || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects)
+           || op->opcode == OP_continue || op->opcode == OP_yield || op->opcode == CT_await || op->opcode == CT_release
+           || op->opcode == CT_staged;
+}
+
+static bool find_products(skewing *x)
+{
+    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
+        if (!is_pure(op) || (op->opcode == OP_continue && op->block != x->body))
+            return false;
+        if (!cg_is_product(op))
+            continue;
+        if (x->second || op->block != x->body || !op->prev || op->prev->opcode != CT_await
+            || op->next->opcode != CT_release || op->in_flight)
+            return false;
+        *(x->first ? &x->second : &x->first) = op;
+    }
+    return x->second && cg_product_before(x->second) == x->first;
+}
+
+/* The accumulator: carried, and given by the second product alone. */
+static bool find_accumulator(skewing *x)
+{
+    const ct_use *use = x->second->results[0].uses;
+    if (!use || use->next || use->op != x->body->last)
+        return false;
+    x->carried = use->index;
+    return x->body->args[x->carried + 1].type == x->second->operands[2]->type;
+}
+
+static bool is_made_inside(const skewing *x, const ct_value *v)
+{
+    return v->op && v->block == x->body;
+}
+
+/* Marks what comes from the accumulator; false: what the products take does. */
+static bool mark_late(skewing *x)
+{
+    x->late[x->body->args[x->carried + 1].id] = true;
+    for (const ct_op *op = x->body->first; op != x->body->last; op = op->next) {
+        bool late = false;
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            late = late || x->late[op->operands[i]->id];
+        for (uint32_t r = 0; r < op->region_count; r++)
+            for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in;
+                 in = ct_next_op(in, op->regions[r]))
+                for (uint32_t i = 0; i < in->operand_count; i++)
+                    late = late || x->late[in->operands[i]->id];
+        for (uint32_t i = 0; i < op->result_count && op != x->second; i++)
+            x->late[op->results[i].id] = late;
+        if (late && op == x->first)
+            return false;
+    }
+    return !x->late[x->second->operands[0]->id] && !x->late[x->second->operands[1]->id];
+}
+
+/* What is made in the body before there is an accumulator. */
+static void mark_early(skewing *x, const ct_value *v)
+{
+    if (is_made_inside(x, v) && !x->late[v->id])
+        x->early[v->id] = true;
+}
+
+static void mark_operands(skewing *x, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        mark_early(x, op->operands[i]);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in; in = ct_next_op(in, op->regions[r]))
+            for (uint32_t i = 0; i < in->operand_count; i++)
+                mark_early(x, in->operands[i]);
+}
+
+/* Marks what is needed for what comes from the accumulator, from the last op to the first. */
+static void mark_needed(skewing *x)
+{
+    for (const ct_op *op = x->body->last->prev; op; op = op->prev) {
+        bool wanted = false;
+        for (uint32_t i = 0; i < op->result_count; i++)
+            wanted = wanted || x->early[op->results[i].id] || x->late[op->results[i].id];
+        if (wanted && op != x->second)
+            mark_operands(x, op);
+    }
+}
+
+/* Marks the second product's right operand, back to the ring; false: somebody else reads it. */
+static bool mark_right(skewing *x)
+{
+    for (const ct_value *v = x->second->operands[1];; v = v->op->operands[0]) {
+        if (!is_made_inside(x, v) || !v->uses || v->uses->next)
+            return false;
+        x->second_only[v->id] = true;
+        if (v->op->opcode == CT_staged)
+            return true;
+        if (!cg_stage_is_seen(v->op))
+            return false;
+    }
+}
+
+/* ---- making the new ops ---- */
+
+static ct_op *append(skewing *x, ct_op *op)
+{
+    if (op)
+        ct_append(x->out, op);
+    else
+        cg_no_memory(x->c);
+    return op;
+}
+
+static ct_op *copy(skewing *x, const ct_op *op)
+{
+    return x->c->failed ? NULL : append(x, ct_clone(x->f, op, &x->map));
+}
+
+static bool is_of_second(const skewing *x, const ct_op *op)
+{
+    return op == x->second || op == x->second->prev || op == x->second->next
+           || (op->result_count && x->second_only[op->results[0].id]);
+}
+
+static bool is_marked(const bool *set, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (set[op->results[i].id])
+            return true;
+    return false;
+}
+
+/* Which ops of the body: up to the first product; behind it what is needed early; the rest. */
+typedef enum section { UP_TO_FIRST, EARLY, LATER, SECTIONS } section;
+
+static section section_of(const skewing *x, const ct_op *op, bool behind)
+{
+    return !behind ? UP_TO_FIRST : is_marked(x->early, op) && !is_marked(x->late, op) ? EARLY : LATER;
+}
+
+/* The first stage's ops of a section; what comes from the accumulator is never before the first product. */
+static void copy_section(skewing *x, section wanted)
+{
+    bool behind = false;
+    for (const ct_op *op = x->body->first; op != x->body->last && !x->c->failed; op = op->next) {
+        bool is_late = !behind && is_marked(x->late, op);
+        if (!is_of_second(x, op) && op != x->first->next && (is_late ? LATER : section_of(x, op, behind)) == wanted)
+            copy(x, op);
+        behind = behind || op == x->first;
+    }
+}
+
+/* The second product of `left` and the accumulator, behind its await; NULL: no memory. */
+static ct_op *copy_second(skewing *x, ct_value *left, ct_value *accumulator)
+{
+    for (const ct_op *op = x->body->first; op; op = op->next)
+        if (op->result_count && x->second_only[op->results[0].id])
+            copy(x, op);
+    copy(x, x->second->prev);
+    ct_op *product = copy(x, x->second);
+    if (!product)
+        return NULL;
+    ct_set_operand(product, 0, left);
+    ct_set_operand(product, 2, accumulator);
+    product->in_place = true;
+    return product;
+}
+
+static ct_value *mapped(const skewing *x, ct_value *v)
+{
+    return v->id < x->map.count && x->map.to[v->id] ? x->map.to[v->id] : v;
+}
+
+/* The product's result once at most `groups` others are in flight, which takes its place from here on. */
+static ct_value *await(skewing *x, ct_op *product, uint32_t groups)
+{
+    cg_pending *pending = bc_new(x->f->arena, cg_pending, 1);
+    ct_op *op = append(x, ct_op_new(x->f, CT_mma_await, product, 1, 1));
+    if (!op || !pending) {
+        cg_no_memory(x->c);
+        return &product->results[0];
+    }
+    pending->groups = groups;
+    op->detail = pending;
+    product->in_flight = true;
+    ct_set_operand(op, 0, &product->results[0]);
+    op->results[0].type = product->results[0].type;
+    op->results[0].fact = product->results[0].fact;
+    return &op->results[0];
+}
+
+/* What the next iteration gets: the carried values, the accumulator as the second product wants it, and its left
+   operand. */
+static ct_value *next_value(const skewing *x, uint32_t i)
+{
+    const ct_op *end = x->body->last;
+    return mapped(x, i == end->operand_count ? x->second->operands[0]
+                     : i == x->carried       ? x->second->operands[2]
+                                             : end->operands[i]);
+}
+
+static void copy_type(ct_value *to, const ct_value *from)
+{
+    to->type = from->type;
+    to->fact = from->fact;
+    to->view = from->view;
+}
+
+/* The first iteration's share, up to the second product. */
+static void put_prologue(skewing *x, ct_value *counter)
+{
+    bc_range inits = ct_for_inits(x->loop);
+    ct_map_set(&x->map, &x->body->args[0], counter);
+    for (uint32_t i = 0; i < inits.count; i++)
+        ct_map_set(&x->map, &x->body->args[i + 1], x->loop->operands[inits.first + i]);
+    copy_section(x, UP_TO_FIRST);
+    copy(x, x->first->next);
+    copy_section(x, EARLY);
+    copy_section(x, LATER);
+}
+
+/* All further iterations. */
+static void fill_body(skewing *x, ct_block *block)
+{
+    uint32_t count = x->body->arg_count;
+    for (uint32_t i = 0; i < count; i++)
+        ct_map_set(&x->map, &x->body->args[i], &block->args[i]);
+    x->out = block;
+    copy_section(x, UP_TO_FIRST);
+    ct_op *second = copy_second(x, &block->args[count], &block->args[x->carried + 1]);
+    ct_op *first = mapped(x, &x->first->results[0])->op;
+    if (x->c->failed)
+        return;
+    ct_map_set(&x->map, &x->first->results[0], await(x, first, 1));
+    copy(x, x->first->next);
+    copy_section(x, EARLY);
+    ct_map_set(&x->map, &x->body->args[x->carried + 1], await(x, second, 0));
+    copy(x, x->second->next);
+    copy_section(x, LATER);
+    ct_op *end = append(x, ct_op_like(x->f, OP_continue, x->body->last, count, 0, 0));
+    for (uint32_t i = 0; end && i < count; i++)
+        ct_set_operand(end, i, next_value(x, i));
+}
+
+static ct_op *put_loop(skewing *x, ct_value *second_counter)
+{
+    uint32_t count = x->body->arg_count; /* one carried value more than before */
+    ct_op *loop = ct_op_like(x->f, OP_for, x->loop, 3 + count, count, 1);
+    ct_block *block = ct_block_new(x->f, count + 1);
+    if (!loop || !block) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    loop->regions[0] = block;
+    block->parent = loop;
+    copy_type(&block->args[0], &x->body->args[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        const ct_value *like = i + 1 == count ? x->second->operands[0] : &x->body->args[i + 1];
+        copy_type(&block->args[i + 1], like);
+        copy_type(&loop->results[i], like);
+        ct_set_operand(loop, 3 + i, next_value(x, i));
+    }
+    ct_set_operand(loop, 0, second_counter);
+    ct_set_operand(loop, 1, x->loop->operands[1]);
+    ct_set_operand(loop, 2, x->loop->operands[2]);
+    ct_block *outer = x->out;
+    ct_append(outer, loop);
+    fill_body(x, block);
+    x->out = outer;
+    return loop;
+}
+
+static void put_yield(skewing *x, ct_block *block, ct_value *const *values, uint32_t count)
+{
+    x->out = block;
+    ct_op *op = append(x, ct_op_like(x->f, OP_yield, x->body->last, count, 0, 0));
+    for (uint32_t i = 0; op && i < count; i++)
+        ct_set_operand(op, i, values[i]);
+}
+
+/* What is done when there is an iteration. */
+static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
+{
+    uint32_t count = x->loop->result_count;
+    x->out = block;
+    put_prologue(x, counter);
+    size_t size = x->map.count * sizeof *x->map.to;
+    ct_value **of_first = bc_arena_alloc(x->f->arena, size, alignof(ct_value *));
+    if (!of_first) {
+        cg_no_memory(x->c);
+        return;
+    }
+    memcpy(of_first, x->map.to, size);
+    ct_op *later = x->c->failed ? NULL : append(x, cg_later_new(x->c, x->loop, x->loop->operands[0], 1)),
+          *loop = later ? put_loop(x, &later->results[0]) : NULL;
+    ct_value **results = bc_new(x->f->arena, ct_value *, count + 1u);
+    if (!loop || !results || x->c->failed) {
+        cg_no_memory(x->c);
+        return;
+    }
+    x->map.to = of_first; /* of the last iteration nothing is seen here but what lies in the ring */
+    ct_op *product = copy_second(x, &loop->results[count], &loop->results[x->carried]);
+    copy(x, x->second->next);
+    for (uint32_t i = 0; i < count; i++)
+        results[i] = i == x->carried && product ? &product->results[0] : &loop->results[i];
+    put_yield(x, block, results, count);
+}
+
+static void rewrite(skewing *x)
+{
+    uint32_t count = x->loop->result_count;
+    bc_range inits = ct_for_inits(x->loop);
+    ct_op *start = cg_later_new(x->c, x->loop, x->loop->operands[0], 0),
+          *guard = ct_op_like(x->f, OP_if, x->loop, 1, count, 2);
+    ct_block *then = ct_block_new(x->f, 0), *otherwise = ct_block_new(x->f, 0);
+    if (!start || !guard || !then || !otherwise) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_insert_before(start, x->loop);
+    ct_insert_before(guard, x->loop);
+    ct_set_operand(guard, 0, &start->results[1]);
+    guard->regions[0] = then;
+    guard->regions[1] = otherwise;
+    then->parent = otherwise->parent = guard;
+    for (uint32_t i = 0; i < count; i++)
+        copy_type(&guard->results[i], &x->loop->results[i]);
+    fill_guarded(x, then, &start->results[0]);
+    put_yield(x, otherwise, x->loop->operands + inits.first, count);
+    for (uint32_t i = 0; i < count; i++)
+        ct_replace_uses(&x->loop->results[i], &guard->results[i]);
+    ct_remove(x->loop);
+}
+
+static bool begin(skewing *x)
+{
+    uint32_t count = x->f->value_count + 1u;
+    x->late = bc_new(x->f->arena, bool, count);
+    x->early = bc_new(x->f->arena, bool, count);
+    x->second_only = bc_new(x->f->arena, bool, count);
+    return x->late && x->early && x->second_only && ct_map_new(x->f, &x->map);
+}
+
+/* The op behind the loop, or behind what took its place. */
+static ct_op *look_at(cg_func *c, ct_op *loop)
+{
+    skewing x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0]};
+    ct_op *next = loop->next;
+    if (!find_products(&x) || !find_accumulator(&x))
+        return ct_next_op(loop, c->ir->body);
+    if (!begin(&x)) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    if (!mark_late(&x) || !mark_right(&x))
+        return ct_next_op(loop, c->ir->body);
+    mark_needed(&x);
+    rewrite(&x);
+    return next;
+}
+
+void cg_pass_skew(cg_func *c)
+{
+    for (ct_op *op = c->groups ? c->ir->body->first : NULL; op && !c->failed;)
+        op = op->opcode == OP_for ? look_at(c, op) : ct_next_op(op, c->ir->body);
+}
+
+void cg_dump_skew(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,239 @@
+/* Loads ahead in loops without products: tiles that are summed, compared or scaled as they come. Nobody but the thread
+   that copies an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a
+   thread awaits its own copies. Registers would do as well, but hold fewer bytes in flight.
+
+   Only innermost loops have such a ring: weak loads through views or pointers that the loop's counter and values from
+   outside make, in accesses of 4 to 16 bytes. The rest of what a loop loads stays where it is. */
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/shared.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/ring.h"
+
+/* The rule: as many slots as leave shared memory for what else a block has and for the threads that hide what loads do
+   not wait for; of those fewer where few slots would fit. No more than the iterations that there are known to be. */
+enum {
+    MOST_SLOTS = 8,
+    ENOUGH_SLOTS = 4,
+    MANY_THREADS = 1024, /* of a multiprocessor */
+    FEW_THREADS = 512
+};
+
+typedef struct stream {
+    cg_func *c;
+    ct_op *loop;
+    const ct_block *body;
+    cg_ring *ring;
+} stream;
+
+/* ---- which loads ---- */
+
+/* Where the registers of all threads lie in a slot: vectors of 2^bits elements along dimension `fast`, those of a warp
+   side by side. */
+static cg_layout places_of(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t bits)
+{
+    uint8_t vector[8];
+    cg_layout p = {.reg_bits = l->reg_bits, .warp_bits = l->warp_bits};
+    uint32_t next = s->rank ? cg_layout_vector(l, s->shift[fast], bits, vector) : 0;
+    for (uint32_t k = 0; k < next; k++)
+        p.reg[vector[k]] = (uint32_t)1 << k;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        p.lane[i] = (uint32_t)1 << next++;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        p.warp[i] = (uint32_t)1 << next++;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        if (!p.reg[i])
+            p.reg[i] = (uint32_t)1 << next++;
+    p.tile_bits = (uint8_t)next;
+    return p;
+}
+
+/* log2 of the elements in 4 bytes of memory. */
+static uint32_t least_bits(const bc_type *tile)
+{
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
+    return bytes >= 4 ? 0 : bytes == 2 ? 1 : 2;
+}
+
+static const char *set_load(ct_op *op, const cg_layout *l, uint32_t fast, uint32_t bits, cg_ring_load *out)
+{
+    const bc_type *type = op->results[0].type;
+    cg_shape s = cg_shape_of(type);
+    if (l->reg_bits + CG_LANE_BITS + l->warp_bits > CG_MAX_TILE_BITS)
+        return "its tile is too large";
+    *out = (cg_ring_load){.op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits)};
+    out->own_bytes = cg_memory_bytes(bc_elem_kind(type)) << out->places.tile_bits;
+    return NULL;
+}
+
+static const char *view_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+{
+    cg_func *c = x->c;
+    cg_view_op v = cg_view_op_of(op);
+    cg_shape s = cg_shape_of(v.tile_type);
+    uint32_t most = cg_chunk_bits(v.tile_type), least = least_bits(v.tile_type);
+    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
+        return "it gathers";
+    if (cg_view_is_half(&v))
+        return "elements of half a byte";
+    cg_layout l = cg_view_layout(c, &v);
+    cg_view_lengths n = cg_view_lengths_of(c, &v, &l, most);
+    if (n.inside < least && s.rank) { /* with fewer threads that have elements of their own */
+        l = cg_layout_memory(&s, n.fast, least, least, c->warp_bits);
+        n = cg_view_lengths_of(c, &v, &l, most);
+    }
+    if (n.inside < least)
+        return "its accesses have less than 4 bytes";
+    if (n.edge < n.inside)
+        return "its accesses are shorter at the tensor's end";
+    const char *why = cg_ring_takes_view(x->ring, x->body, op);
+    return why ? why : set_load(op, &l, n.fast, n.inside, out);
+}
+
+static const char *pointer_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+{
+    cg_ptr_op p = cg_ptr_op_of(op);
+    uint32_t fast, least = least_bits(op->results[0].type);
+    p.most_bits = cg_chunk_bits(op->results[0].type);
+    uint32_t bits = cg_pointer_vector(x->c, &p, &fast);
+    if (cg_pointee_shift(p.pointers->type) < 0)
+        return "elements of half a byte";
+    if (p.pointers->type->rank && (!p.pointers->fact->axes || !p.pointers->fact->axes[fast].run))
+        return "its pointers are not known to follow each other";
+    if (bits < least)
+        return "its accesses have less than 4 bytes";
+    cg_layout l = cg_pointer_layout(x->c, &p);
+    cg_shape s = cg_shape_of(op->results[0].type);
+    uint8_t vector[8];
+    if (s.rank && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
+        l = cg_layout_memory(&s, fast, least, least, x->c->warp_bits);
+    bits = s.rank ? cg_layout_vector(&l, s.shift[fast], bits, vector) : 0;
+    const char *why = cg_ring_takes_pointers(x->ring, x->body, op);
+    return why ? why : set_load(op, &l, fast, bits, out);
+}
+
+/* Why the load cannot go ahead; NULL: it can, and *out is how. */
+static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+{
+    if (op->block != x->body)
+        return "it stands under a condition";
+    if (!cg_is_weak_access(op))
+        return "its memory order keeps it in its place";
+    const char *why = op->opcode == OP_load_view_tko ? view_obstacle(x, op, out) : pointer_obstacle(x, op, out);
+    if (!why && cg_order_holds_back(x->c, x->body, op))
+        why = "something in the loop that it may have to come after";
+    return why;
+}
+
+/* ---- how many slots ---- */
+
+/* Of a loop whose bounds are known; UINT32_MAX: they are not. */
+static uint32_t iterations_of(const ct_op *loop)
+{
+    const cg_fact *low = loop->operands[0]->fact, *high = loop->operands[1]->fact, *step = loop->operands[2]->fact;
+    if (!low->constant || !high->constant || !step->constant || step->value <= 0)
+        return UINT32_MAX;
+    if (high->value <= low->value)
+        return 0;
+    uint64_t count = ((uint64_t)high->value - (uint64_t)low->value - 1) / (uint64_t)step->value + 1;
+    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+/* Bytes that a block may take so that blocks with so many threads run beside each other. */
+static uint32_t room_beside(const stream *x, uint32_t threads)
+{
+    cg_func *c = x->c;
+    uint32_t most = cg_shared_for_ring(c, x->body, x->ring, cg_shared_for_the_rest(c));
+    uint32_t sm = (uint32_t)c->target->shared_kib << 10, own = cg_threads(c),
+             beside = threads > own ? threads / own : 1;
+    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    uint32_t room = sm / (blocks > beside ? (uint32_t)blocks : beside);
+    return room < most ? room : most;
+}
+
+/* Less than two: the loop stays as it is, as a remark says. */
+static uint32_t choose_slots(const stream *x)
+{
+    const cg_func *c = x->c;
+    cg_ring *ring = x->ring;
+    uint32_t room = room_beside(x, MANY_THREADS), iterations = iterations_of(x->loop);
+    if (room / ring->slot_bytes < ENOUGH_SLOTS)
+        room = room_beside(x, FEW_THREADS);
+    uint32_t slots = room / ring->slot_bytes;
+    slots = slots < MOST_SLOTS ? slots : MOST_SLOTS;
+    if (slots < 2 || iterations < 2)
+        cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
+                  cg_loops_stay_plain(c) ? "loops stay plain here"
+                  : iterations < 2       ? "there is no second iteration"
+                                         : "too little room",
+                  2 * ring->slot_bytes, room);
+    return slots < iterations ? slots : iterations;
+}
+
+/* ---- the loop ---- */
+
+static const ct_op *loop_around(const ct_op *op)
+{
+    const ct_op *parent = op->block->parent;
+    while (parent && !ct_is_loop(parent))
+        parent = parent->block->parent;
+    return parent;
+}
+
+static bool is_innermost(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (ct_is_loop(op))
+            return false;
+    return true;
+}
+
+/* What keeps all loads of the loop in their places; NULL: nothing. */
+static const char *loop_obstacle(const stream *x, bool products)
+{
+    return products                    ? "the kernel has products"
+           : x->loop->opcode != OP_for ? "its loop has no counter"
+           : !is_innermost(x->body)    ? "there is another loop in its own"
+           : x->c->strip_bits          ? "its tile goes in strips"
+                                       : NULL;
+}
+
+static void find_loads(const stream *x, const char *loop_why)
+{
+    cg_ring *ring = x->ring;
+    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
+        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || loop_around(op) != x->loop)
+            continue;
+        const char *why = loop_why                            ? loop_why
+                          : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+                                                              : obstacle(x, op, &ring->loads[ring->load_count]);
+        if (why)
+            cg_remark(x->c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+        ring->load_count += !why;
+    }
+}
+
+void cg_find_streams(cg_func *c, ct_op *loop, bool products)
+{
+    stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
+    if (!x.ring || !(x.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return;
+    }
+    x.ring->known = c->ir->value_count;
+    x.ring->by_threads = true;
+    find_loads(&x, loop_obstacle(&x, products));
+    if (!x.ring->load_count)
+        return;
+    cg_ring_place_loads(x.ring);
+    x.ring->slots = choose_slots(&x);
+    if (x.ring->slots < 2)
+        return;
+    loop->detail = x.ring;
+    cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
+              "pipelined: {Loads=%u} loads in {Stages=%u} stages of each thread's own, {InFlight=%u} bytes in flight, "
+              "{Shared=%u} bytes of shared memory",
+              x.ring->load_count, x.ring->slots, (x.ring->slots - 1) * x.ring->slot_bytes,
+              x.ring->slots * x.ring->slot_bytes);
+}

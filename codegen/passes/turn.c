@@ -1,0 +1,70 @@
+/* Products that are computed transposed (codegen/ops/mma_turned.c), and what passes on loops make of the ops around
+   them: roundings of f32 to tf32 are left to the product, and tiles of A that are to be rounded go through registers on
+   their way to the ring, since copies do not round and wgmma cuts. */
+#include "codegen/analysis/product.h"
+#include "codegen/passes/ring.h"
+
+/* Does the op round to nearest, as the product can do by itself, what nobody else takes? */
+static bool is_rounding(const ct_op *op)
+{
+    return op->opcode == OP_ftof && bc_elem_kind(op->results[0].type) == BC_TF32
+           && bc_elem_kind(op->operands[0]->type) == BC_F32
+           && ct_attr_u(op, F_ftof_rounding_mode) == BC_RoundingMode_nearest_even && !op->results[0].uses->next;
+}
+
+void cg_set_turned(ct_op *product, bool turned)
+{
+    product->turned = turned;
+    for (uint32_t i = 0; i < 2; i++)
+        for (ct_op *op = product->operands[i]->op; op && (is_rounding(op) || cg_stage_is_seen(op));
+             op = op->operands[0]->op)
+            if (op->opcode == OP_ftof)
+                op->turned = turned;
+}
+
+ct_op *cg_turned_product(const ct_block *body)
+{
+    for (ct_op *op = body->first; op; op = op->next)
+        if (cg_is_product(op) && op->turned)
+            return op;
+    return NULL;
+}
+
+void cg_take_roundings(ct_op *product)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        for (ct_op *op = product->operands[i]->op, *before; cg_stage_is_seen(op); op = before) {
+            before = op->operands[0]->op;
+            if (op->opcode != OP_ftof)
+                continue;
+            ct_replace_uses(&op->results[0], op->operands[0]);
+            ct_remove(op);
+        }
+}
+
+bool cg_is_put(const ct_op *product, const ct_op *load)
+{
+    const ct_value *tile = &load->results[0];
+    return product->turned && bc_elem_kind(tile->type) == BC_F32 && cg_stage_source(product->operands[0]) == tile;
+}
+
+bool cg_is_for_put(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko && op->results[0].uses && !op->results[0].uses->next
+           && op->results[0].uses->op->opcode == CT_put;
+}
+
+void cg_ring_put_load(cg_func *c, ct_op *load, const cg_ring_load *what, ct_value *ring, ct_op *place)
+{
+    ct_op *put = ct_op_new(c->ir, CT_put, load, 2, 0);
+    cg_ring_copy *copy = bc_new(c->ir->arena, cg_ring_copy, 1);
+    if (!put || !copy) {
+        cg_no_memory(c);
+        return;
+    }
+    *copy = (cg_ring_copy){.load = what};
+    put->detail = copy;
+    ct_set_operand(put, 0, ring);
+    ct_set_operand(put, 1, &load->results[0]);
+    ct_insert_after(put, place);
+}

@@ -1,0 +1,249 @@
+/* Vectors of elements in memory; see the header. */
+#include "codegen/ptx/access.h"
+
+#include "codegen/ptx/ptx.h"
+
+/* Source: memory reference, section 4. */
+const char *cg_order_suffix(uint64_t order, uint64_t scope)
+{
+    static const char *const texts[][3] = {
+        [BC_MemoryOrderingSemantics_weak] = {"", "", ""},
+        [BC_MemoryOrderingSemantics_relaxed] = {".relaxed.cta", ".relaxed.gpu", ".relaxed.sys"},
+        [BC_MemoryOrderingSemantics_acquire] = {".acquire.cta", ".acquire.gpu", ".acquire.sys"},
+        [BC_MemoryOrderingSemantics_release] = {".release.cta", ".release.gpu", ".release.sys"},
+        [BC_MemoryOrderingSemantics_acq_rel] = {".acq_rel.cta", ".acq_rel.gpu", ".acq_rel.sys"},
+    };
+    return order == BC_MemoryOrderingSemantics_weak ? "" : texts[order][scope];
+}
+
+/* How a vector travels: words of 8, 16, 32 or 64 bits, elements in each. */
+typedef struct shape {
+    uint32_t word_bits, words, per_word, element_bits;
+} shape;
+
+static shape shape_of(cg_func *c, const cg_access *a, uint32_t count)
+{
+    shape s = {.element_bits = a->packed && !bc_kind_memory_bytes(a->kind) ? 4 : 8 * cg_memory_bytes(a->kind)};
+    uint32_t bits = s.element_bits * count;
+    s.word_bits = s.element_bits == 64 ? 64 : bits < 32 ? bits : 32;
+    s.words = bits / s.word_bits;
+    s.per_word = s.word_bits / s.element_bits;
+    if (bits > 128)
+        cg_need_ptx(c, 88);
+    return s;
+}
+
+static cg_class word_class(const shape *s)
+{
+    return s->word_bits == 64 ? CG_B64 : s->word_bits == 16 ? CG_B16 : CG_B32;
+}
+
+static void put_predicate(cg_func *c, cg_val predicate)
+{
+    if (!predicate.known)
+        bc_text_printf(&c->body, "\t@%%p%u", predicate.id);
+}
+
+static void put_words(bc_text *out, const cg_val *words, uint32_t count)
+{
+    static const char letters[CG_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
+    bc_text_puts(out, count > 1 ? "{" : "");
+    for (uint32_t i = 0; i < count; i++)
+        bc_text_printf(out, "%s%%%c%u", i ? ", " : "", letters[words[i].cls], words[i].id);
+    bc_text_puts(out, count > 1 ? "}" : "");
+}
+
+void cg_put_address(bc_text *out, const cg_access *a)
+{
+    bc_text_printf(out, "[%%%c%u", a->address.cls == CG_B64 ? 'd' : 'r', a->address.id);
+    if (a->offset)
+        bc_text_printf(out, "+%lld", (long long)a->offset);
+    bc_text_char(out, ']');
+}
+
+static const char *vector_suffix(uint32_t words)
+{
+    return words == 8 ? ".v8" : words == 4 ? ".v4" : words == 2 ? ".v2" : "";
+}
+
+/* ---- words ---- */
+
+/* An element as the number that goes into a word of 8 or 32 bits. */
+static cg_val widen(cg_func *c, cg_val x)
+{
+    if (x.cls == CG_B32)
+        return cg_reg(c, x);
+    cg_val wide = cg_new(c, CG_B32);
+    if (x.cls == CG_PRED)
+        cg_ins(c, "selp.u32 %v, 1, 0, %v", wide, cg_reg(c, x));
+    else
+        cg_ins(c, "cvt.u32.u16 %v, %v", wide, cg_reg(c, x));
+    return wide;
+}
+
+/* Element i of a word of smaller elements. */
+static cg_val take_out(cg_func *c, bc_kind kind, cg_val wide, uint32_t i, uint32_t bits)
+{
+    cg_val x = cg_new(c, CG_B32), p;
+    cg_ins(c, "bfe.u32 %v, %v, %u, %u", x, wide, i * bits, bits);
+    if (cg_class_of(kind) != CG_PRED)
+        return x;
+    p = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", p, x);
+    return p;
+}
+
+void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out)
+{
+    if (bits == 16) {
+        out[0] = cg_new(c, CG_B16);
+        out[1] = cg_new(c, CG_B16);
+        cg_ins(c, "mov.b32 {%v, %v}, %v", out[0], out[1], word);
+    } else {
+        cg_val wide = widen(c, word);
+        for (uint32_t i = 0; i < count; i++)
+            out[i] = take_out(c, kind, wide, i, bits);
+    }
+    for (uint32_t i = 0; i < count && cg_class_of(kind) != CG_PRED; i++) {
+        out[i].word_bits = (uint8_t)cg_class_bits((cg_class)word.cls);
+        out[i].word = word.id;
+        out[i].at = (uint8_t)(i * bits);
+    }
+}
+
+/* Whether the elements lie side by side in one register. */
+static bool in_one_word(const cg_val *elements, uint32_t count, uint32_t bits)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!elements[i].word_bits || elements[i].word != elements[0].word
+            || elements[i].word_bits != elements[0].word_bits || elements[i].at != elements[0].at + i * bits)
+            return false;
+    return true;
+}
+
+/* The register in which the elements already are, on its own; id 0: there is none. */
+static cg_val found_word(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits)
+{
+    uint32_t size = count * bits;
+    cg_class cls = size == 16 ? CG_B16 : CG_B32;
+    if (!in_one_word(elements, count, bits))
+        return (cg_val){.cls = (uint8_t)cls};
+    cg_val word = {.cls = elements[0].word_bits == 16 ? CG_B16 : CG_B32, .id = elements[0].word};
+    if (elements[0].word_bits == size)
+        return word;
+    if (size == 8) { /* two halves: the byte remembers where it is, too */
+        cg_val byte = cg_new(c, CG_B32), wide = widen(c, word);
+        cg_ins(c, "bfe.u32 %v, %v, %u, 8", byte, wide, elements[0].at);
+        byte.word_bits = elements[0].word_bits;
+        byte.word = elements[0].word;
+        byte.at = elements[0].at;
+        return byte;
+    }
+    if (size != 16 || elements[0].at % 16)
+        return (cg_val){.cls = (uint8_t)cls};
+    cg_val halves[2];
+    cg_split(c, BC_I16, word, 2, 16, halves);
+    return halves[elements[0].at / 16];
+}
+
+cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits)
+{
+    uint32_t size = count * bits, half = count / 2;
+    cg_val word = found_word(c, elements, count, bits);
+    if (word.id)
+        return word;
+    uint64_t value = 0;
+    uint32_t known = 0;
+    for (; known < count && elements[known].known; known++)
+        value |= (elements[known].bits & (((uint64_t)1 << bits) - 1)) << known * bits;
+    if (known == count)
+        return cg_reg(c, cg_const((cg_class)word.cls, value));
+    word = cg_new(c, CG_B32);
+    if (bits == 16) {
+        cg_ins(c, "mov.b32 %v, {%v, %v}", word, cg_reg(c, elements[0]), cg_reg(c, elements[1]));
+        return word;
+    }
+    if (size == 32 && in_one_word(elements, half, bits) && in_one_word(elements + half, half, bits)) {
+        cg_val low = found_word(c, elements, half, bits), high = found_word(c, elements + half, half, bits);
+        if (low.id && high.id) {
+            cg_ins(c, "mov.b32 %v, {%v, %v}", word, low, high);
+            return word;
+        }
+    }
+    cg_val sum = widen(c, elements[0]);
+    for (uint32_t i = 1; i < count; i++) {
+        word = i == 1 ? word : cg_new(c, CG_B32);
+        cg_ins(c, "bfi.b32 %v, %v, %v, %u, %u", word, widen(c, elements[i]), sum, i * bits, bits);
+        sum = word;
+    }
+    if (size != 16)
+        return sum;
+    cg_val narrow = cg_new(c, CG_B16);
+    cg_ins(c, "cvt.u16.u32 %v, %v", narrow, sum);
+    return narrow;
+}
+
+/* ---- vectors ---- */
+
+void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs)
+{
+    shape s = shape_of(c, a, count);
+    cg_val words[CG_MAX_VECTOR];
+    bool always = a->predicate.known && a->predicate.bits, never = a->predicate.known && !a->predicate.bits;
+    for (uint32_t w = 0; w < s.words; w++) {
+        words[w] = cg_new(c, word_class(&s));
+        if (!always)
+            cg_ins(c, "mov.b%u %v, 0", cg_class_bits((cg_class)words[w].cls), words[w]);
+    }
+    if (!never) {
+        put_predicate(c, a->predicate);
+        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space, vector_suffix(s.words),
+                       s.word_bits == 8 ? "u" : "b", s.word_bits);
+        put_words(&c->body, words, s.words);
+        bc_text_puts(&c->body, ", ");
+        cg_put_address(&c->body, a);
+        bc_text_puts(&c->body, ";\n");
+    }
+    for (uint32_t w = 0; w < s.words; w++) {
+        cg_val *out = out_regs + w * s.per_word;
+        if (s.per_word > 1) {
+            cg_split(c, a->kind, words[w], s.per_word, s.element_bits, out);
+        } else if (cg_class_of(a->kind) == CG_PRED) {
+            *out = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.ne.u32 %v, %v, 0", *out, words[w]);
+        } else {
+            *out = words[w];
+        }
+    }
+    bool zero = true;
+    for (uint32_t i = 0; otherwise && i < count; i++)
+        zero = zero && otherwise[i].known && otherwise[i].bits == 0;
+    if (!otherwise || zero || always)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        out_regs[i] = cg_select(c, a->predicate, out_regs[i], otherwise[i]);
+}
+
+static cg_val pack(cg_func *c, const shape *s, const cg_val *elements)
+{
+    if (s->per_word > 1)
+        return cg_join(c, elements, s->per_word, s->element_bits);
+    return elements[0].cls == CG_PRED ? widen(c, elements[0]) : cg_reg(c, elements[0]);
+}
+
+void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs)
+{
+    if (a->predicate.known && !a->predicate.bits)
+        return;
+    shape s = shape_of(c, a, count);
+    cg_val words[CG_MAX_VECTOR];
+    for (uint32_t w = 0; w < s.words; w++)
+        words[w] = pack(c, &s, regs + w * s.per_word);
+    put_predicate(c, a->predicate);
+    bc_text_printf(&c->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
+                   vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
+    cg_put_address(&c->body, a);
+    bc_text_puts(&c->body, ", ");
+    put_words(&c->body, words, s.words);
+    bc_text_puts(&c->body, ";\n");
+}

@@ -1,0 +1,35 @@
+/* Vectors of elements in memory of any space. */
+#ifndef TILEVM_CODEGEN_PTX_ACCESS_H
+#define TILEVM_CODEGEN_PTX_ACCESS_H
+
+#include "codegen/kernel/kernel.h"
+
+/* One access: 2^k elements that lie side by side, at most 16 bytes, or 32 in global memory where the target has that.
+ */
+typedef struct cg_access {
+    bc_kind kind;
+    const char *space; /* "global", "shared" */
+    const char *order; /* "", ".relaxed.gpu", ".acquire.sys" */
+    bool packed;       /* elements of half a byte come two in a byte, as in global memory; else one */
+    cg_val address;    /* of the vector's first element, less offset */
+    int64_t offset;
+    cg_val predicate; /* whether to access at all */
+} cg_access;
+
+/* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. */
+const char *cg_order_suffix(uint64_t order, uint64_t scope);
+
+/* `count` > 1 elements of `bits` bits each as one word of 16 or 32 bits, the first lowest; and a word taken apart. A
+   word that is put together again as it was is the word. */
+cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits);
+void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out);
+
+/* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are
+   fine, and zeros are used). */
+void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);
+void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs);
+
+/* The address of an access as an operand. */
+void cg_put_address(bc_text *out, const cg_access *a);
+
+#endif

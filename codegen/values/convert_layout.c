@@ -1,0 +1,546 @@
+/* A value from one layout to another: renamed registers where every thread keeps what it has; shuffles where
+   elements stay in their warp and few are needed; else a trip through shared memory, in an order of elements without
+   bank conflicts, in halves where it would not fit. Where elements stay in their warp each has a part of that memory,
+   and no warp waits for another. */
+#include <string.h>
+
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+/* ---- where an element is ---- */
+
+/* Registers and lanes of a layout as a basis: combinations of images, each with a leading bit of its own. */
+enum { MAX_BASIS = CG_MAX_REG_BITS + CG_LANE_BITS };
+
+typedef struct basis {
+    uint32_t count;
+    uint32_t image[MAX_BASIS], reg[MAX_BASIS], lane[MAX_BASIS];
+} basis;
+
+/* The bits of (register, lane) whose images make x; what is left of x. */
+static uint32_t reduce(const basis *b, uint32_t x, uint32_t *reg, uint32_t *lane)
+{
+    for (uint32_t i = 0; i < b->count; i++)
+        if ((x ^ b->image[i]) < x) {
+            x ^= b->image[i];
+            *reg ^= b->reg[i];
+            *lane ^= b->lane[i];
+        }
+    return x;
+}
+
+static void add(basis *b, uint32_t image, uint32_t reg, uint32_t lane)
+{
+    uint32_t rest = reduce(b, image, &reg, &lane), at = b->count;
+    if (!rest)
+        return;
+    for (; at && b->image[at - 1] < rest; at--) { /* largest first, so that one pass reduces */
+        b->image[at] = b->image[at - 1];
+        b->reg[at] = b->reg[at - 1];
+        b->lane[at] = b->lane[at - 1];
+    }
+    b->image[at] = rest;
+    b->reg[at] = reg;
+    b->lane[at] = lane;
+    b->count++;
+}
+
+static basis basis_of(const cg_layout *l)
+{
+    basis b = {0};
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        add(&b, l->reg[i], (uint32_t)1 << i, 0);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        add(&b, l->lane[i], 0, (uint32_t)1 << i);
+    return b;
+}
+
+/* ---- within a warp ---- */
+
+/* Thread t wants for its register r what lane (lane_of(r) ^ lane_of(t)) has in register (reg_of(r) ^ reg_of(t));
+   each is linear, given by what its bits contribute. */
+typedef struct exchange {
+    uint32_t reg_of_reg[CG_MAX_REG_BITS], lane_of_reg[CG_MAX_REG_BITS];
+    cg_layout reg_of_thread, lane_of_thread;
+    uint32_t choices[4], choice_count; /* values of reg_of(t) */
+    bool same_lane;                    /* lane_of(t) is t's own lane */
+} exchange;
+
+static bool add_thread_bit(exchange *x, const basis *b, uint32_t image, uint32_t *reg, uint32_t *lane)
+{
+    *reg = *lane = 0;
+    if (reduce(b, image, reg, lane))
+        return false;
+    for (uint32_t i = 0; i < x->choice_count; i++)
+        if (x->choices[i] == *reg)
+            return true;
+    if (x->choice_count > 2)
+        return false;
+    for (uint32_t i = 0, n = x->choice_count; i < n; i++)
+        x->choices[x->choice_count++] = x->choices[i] ^ *reg;
+    return true;
+}
+
+/* False: elements change warps, or too many registers would have to be looked at. */
+static bool find_exchange(const cg_layout *from, const cg_layout *to, exchange *x)
+{
+    basis b = basis_of(from);
+    *x = (exchange){.choice_count = 1, .same_lane = true};
+    x->reg_of_thread = x->lane_of_thread = (cg_layout){.tile_bits = CG_MAX_TILE_BITS, .warp_bits = to->warp_bits};
+    for (uint32_t i = 0; i < to->reg_bits; i++)
+        if (reduce(&b, to->reg[i], &x->reg_of_reg[i], &x->lane_of_reg[i]))
+            return false;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) {
+        if (!add_thread_bit(x, &b, to->lane[i], &x->reg_of_thread.lane[i], &x->lane_of_thread.lane[i]))
+            return false;
+        x->same_lane = x->same_lane && x->lane_of_thread.lane[i] == (uint32_t)1 << i;
+    }
+    for (uint32_t i = 0; i < to->warp_bits; i++) {
+        if (!add_thread_bit(x, &b, to->warp[i] ^ from->warp[i], &x->reg_of_thread.warp[i], &x->lane_of_thread.warp[i]))
+            return false;
+        x->same_lane = x->same_lane && !x->lane_of_thread.warp[i];
+    }
+    return true;
+}
+
+static uint32_t sum_of(const uint32_t *parts, uint32_t r)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; r; i++, r >>= 1)
+        sum ^= r & 1 ? parts[i] : 0;
+    return sum;
+}
+
+static cg_val shuffle(cg_func *c, const exchange *x, uint32_t lane, cg_val word)
+{
+    cg_val got = cg_new(c, CG_B32), source = cg_thread_index(c, &x->lane_of_thread, 31, 0);
+    if (x->same_lane) {
+        if (!lane)
+            return word;
+        cg_ins(c, "shfl.sync.bfly.b32 %v, %v, %u, 31, 0xffffffff", got, word, lane);
+        return got;
+    }
+    if (lane && !source.known) {
+        cg_val other = cg_new(c, CG_B32);
+        cg_ins(c, "xor.b32 %v, %v, %u", other, source, lane);
+        source = other;
+    } else if (source.known) {
+        source.bits ^= lane;
+    }
+    cg_ins(c, "shfl.sync.idx.b32 %v, %v, %v, 31, 0xffffffff", got, word, source);
+    return got;
+}
+
+/* A register of any class by way of 32-bit words. */
+static cg_val shuffle_value(cg_func *c, const exchange *x, uint32_t lane, cg_val v)
+{
+    cg_val low = cg_new(c, CG_B32), high = cg_new(c, CG_B32), got = cg_new(c, (cg_class)v.cls);
+    if (v.known || (x->same_lane && !lane))
+        return v; /* all threads have it */
+    switch ((cg_class)v.cls) {
+    case CG_PRED:
+        cg_ins(c, "selp.b32 %v, 1, 0, %v", low, v);
+        cg_ins(c, "setp.ne.u32 %v, %v, 0", got, shuffle(c, x, lane, low));
+        return got;
+    case CG_B16:
+        cg_ins(c, "cvt.u32.u16 %v, %v", low, v);
+        cg_ins(c, "cvt.u16.u32 %v, %v", got, shuffle(c, x, lane, low));
+        return got;
+    case CG_B64:
+        cg_ins(c, "mov.b64 {%v, %v}, %v", low, high, v);
+        low = shuffle(c, x, lane, low);
+        cg_ins(c, "mov.b64 %v, {%v, %v}", got, low, shuffle(c, x, lane, high));
+        return got;
+    case CG_B32:
+    case CG_CLASS_COUNT: break;
+    }
+    return shuffle(c, x, lane, v);
+}
+
+/* Two registers of 16 bits go in one word where one lane has both. */
+static bool in_pairs(const exchange *x, bc_kind kind, const cg_layout *to)
+{
+    return cg_class_of(kind) == CG_B16 && to->reg_bits && !x->lane_of_reg[0];
+}
+
+/* Register r of the result, or r and the next, if the thread takes choice i. */
+static cg_val shuffle_register(cg_func *c, const exchange *x, const cg_val *regs, uint32_t r, uint32_t i, bool pair)
+{
+    uint32_t from = sum_of(x->reg_of_reg, r) ^ x->choices[i], lane = sum_of(x->lane_of_reg, r);
+    if (!pair)
+        return shuffle_value(c, x, lane, regs[from]);
+    return shuffle(c, x, lane, cg_join(c, (cg_val[]){regs[from], regs[from ^ x->reg_of_reg[0]]}, 2, 16));
+}
+
+static void shuffle_all(cg_func *c, bc_kind kind, const exchange *x, const cg_val *regs, const cg_layout *to,
+                        cg_val *out)
+{
+    bool pair = in_pairs(x, kind, to);
+    cg_val choice = cg_thread_index(c, &x->reg_of_thread, UINT32_MAX, 0), is[4];
+    for (uint32_t i = 1; i < x->choice_count; i++) {
+        is[i] = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.eq.u32 %v, %v, %u", is[i], choice, x->choices[i]);
+    }
+    for (uint32_t r = 0; r < cg_layout_regs(to); r += pair ? 2 : 1) {
+        cg_val got = shuffle_register(c, x, regs, r, 0, pair);
+        for (uint32_t i = 1; i < x->choice_count; i++)
+            got = cg_select(c, is[i], shuffle_register(c, x, regs, r, i, pair), got);
+        if (pair)
+            cg_split(c, kind, got, 2, 16, out + r);
+        else
+            out[r] = got;
+    }
+}
+
+/* Shuffles that a conversion takes. */
+static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *to)
+{
+    uint32_t words = cg_class_of(kind) == CG_B64 ? 2 : 1, count = 0;
+    for (uint32_t r = 0; r < cg_layout_regs(to); r++)
+        count += x->same_lane && !sum_of(x->lane_of_reg, r) ? 0 : words * x->choice_count;
+    return in_pairs(x, kind, to) ? count / 2 : count;
+}
+
+/* ---- through shared memory ---- */
+
+enum { BANK_BYTES_LOG2 = 2, ROW_BYTES_LOG2 = 7, MOST_VECTOR_LOG2 = 4 }; /* 32 banks of 4 bytes */
+
+/* An order of elements in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with
+   those from bit `from` on. In elements. */
+typedef struct order {
+    uint8_t place[CG_MAX_TILE_BITS]; /* of index bit i */
+    uint32_t chunk, from, bits;
+} order;
+
+static uint32_t place_of(const void *map, uint32_t image)
+{
+    const order *o = map;
+    uint32_t y = 0;
+    for (uint32_t i = 0; image; i++, image >>= 1)
+        y |= (image & 1) << o->place[i];
+    return y ^ (y >> o->from & (((uint32_t)1 << o->bits) - 1)) << o->chunk;
+}
+
+static cg_layout ordered(const order *o, const cg_layout *l)
+{
+    return cg_layout_map(l, l->tile_bits, place_of, o);
+}
+
+static uint32_t vector_of(const cg_layout *l, uint32_t size)
+{
+    uint8_t bits[8];
+    return cg_layout_vector(l, 0, size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0, bits);
+}
+
+/* Log2 of the elements that an access has side by side: a vector, or a row of a matrix. */
+static uint32_t unit_of(const cg_layout *l, uint32_t size)
+{
+    cg_matrices m;
+    return size == 1 && cg_find_matrices(l, &m) ? MOST_VECTOR_LOG2 - size : vector_of(l, size);
+}
+
+/* Rows of banks that one access of the first `lanes` lanes takes, 2^bytes bytes each, where `l` says. */
+static uint32_t rows_of_banks(const cg_layout *l, uint32_t size, uint32_t bytes, uint32_t first, uint32_t lanes)
+{
+    uint32_t words[32], count = 0, in_bank[32] = {0}, most = 0;
+    for (uint32_t lane = first; lane < first + lanes; lane++) {
+        uint32_t word = cg_layout_at(l, 0, lane, 0) << size, known = 0;
+        word >>= bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2;
+        while (known < count && words[known] != word)
+            known++;
+        if (known == count) {
+            words[count++] = word;
+            in_bank[word & (lanes - 1)]++;
+        }
+    }
+    for (uint32_t i = 0; i < 32; i++)
+        most = in_bank[i] > most ? in_bank[i] : most;
+    return most;
+}
+
+/* Rows of banks that a warp's accesses to all its registers take; every access itself counts as one more. size: log2
+   of an element's bytes. */
+static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, bool store)
+{
+    cg_matrices m;
+    if (size == 1 && (store ? cg_matrices_store(c, l, &m) : cg_find_matrices(l, &m))) {
+        uint32_t rows = rows_of_banks(&m.rows, size, MOST_VECTOR_LOG2, 0, 8);
+        return ((rows << m.bits) + 1) << (l->reg_bits - 1 - m.bits);
+    }
+    uint32_t vector = vector_of(l, size), bytes = size + vector, rows = 0;
+    uint32_t lanes = bytes > BANK_BYTES_LOG2 ? (uint32_t)32 >> (bytes - BANK_BYTES_LOG2) : 32;
+    for (uint32_t first = 0; first < 32; first += lanes)
+        rows += rows_of_banks(l, size, bytes, first, lanes);
+    return (rows + 1) << (l->reg_bits - vector);
+}
+
+static uint32_t any_of(const uint32_t *images, uint32_t count)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < count; i++)
+        all |= images[i];
+    return all;
+}
+
+/* Row-major order, or the one in which the vectors of `first` lie together; on top, one after the other, what the warps
+   of `apart` have. */
+static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t most, const cg_layout *apart)
+{
+    order o = {.place = {0}};
+    uint32_t next = 0, placed = 0, warps = apart ? any_of(apart->warp, apart->warp_bits) : 0;
+    for (uint32_t i = 0; first && i < first->reg_bits && next < most; i++)
+        if (first->reg[i] && !(first->reg[i] & (first->reg[i] - 1)) && !(placed & first->reg[i])) {
+            o.place[tv_trailing_zeros(first->reg[i])] = (uint8_t)next++;
+            placed |= first->reg[i];
+        }
+    for (uint32_t b = 0; b < tile_bits; b++)
+        if (!((placed | warps) >> b & 1))
+            o.place[b] = (uint8_t)next++;
+    for (uint32_t i = 0; apart && i < apart->warp_bits; i++)
+        o.place[tv_trailing_zeros(apart->warp[i])] = (uint8_t)next++;
+    return o;
+}
+
+static order best_order(const cg_func *c, const cg_layout *from, const cg_layout *to, uint32_t size, bool in_warps,
+                        uint32_t *out_cost)
+{
+    const cg_layout *apart = in_warps ? from : NULL;
+    uint32_t most = size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0;
+    const cg_layout *const firsts[] = {NULL, from, to};
+    order best = plain_order(NULL, from->tile_bits, most, apart);
+    *out_cost = UINT32_MAX;
+    for (int i = 0; i < 3; i++) {
+        order o = plain_order(firsts[i], from->tile_bits, most, apart);
+        cg_layout a = ordered(&o, from), b = ordered(&o, to);
+        uint32_t vector = unit_of(&a, size), other = unit_of(&b, size);
+        vector = vector > other ? vector : other;
+        o.chunk = vector > BANK_BYTES_LOG2 - size || size > BANK_BYTES_LOG2 ? vector : BANK_BYTES_LOG2 - size;
+        for (uint32_t step = 0;; step++) {
+            if (step) { /* what is XORed must lie above what it goes to */
+                o.bits = ROW_BYTES_LOG2 - size - o.chunk;
+                o.from = o.chunk + o.bits + step - 1;
+            }
+            if (o.from + (step ? 1 : 0) > from->tile_bits)
+                break;
+            a = ordered(&o, from);
+            b = ordered(&o, to);
+            uint32_t cost = cost_of(c, &a, size, true) + cost_of(c, &b, size, false);
+            if (cost < *out_cost) {
+                best = o;
+                *out_cost = cost;
+            }
+        }
+    }
+    return best;
+}
+
+/* ---- in halves ---- */
+
+/* The register bit of the layout whose image alone has bit b of the index; UINT32_MAX: there is none. */
+static uint32_t register_bit_of(const cg_layout *l, uint32_t b)
+{
+    uint8_t bit;
+    return cg_layout_vector(l, b, 1, &bit) ? bit : UINT32_MAX;
+}
+
+/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well, beyond
+   what an access has side by side there. UINT32_MAX: none. */
+static uint32_t splitting_bit(const cg_layout *from, const cg_layout *to)
+{
+    uint32_t best = UINT32_MAX, beyond = 0;
+    for (uint32_t b = 0; b < from->tile_bits; b++) {
+        uint32_t bit = register_bit_of(from, b), other = register_bit_of(to, b);
+        if (bit == UINT32_MAX || (best != UINT32_MAX && (other == UINT32_MAX || other < beyond)))
+            continue;
+        best = b;
+        beyond = other == UINT32_MAX ? 0 : other;
+    }
+    return best;
+}
+
+static cg_layout without_bit(const cg_layout *l, uint32_t bit, uint32_t *out_kept)
+{
+    cg_layout r = cg_layout_clear(l, (uint32_t)1 << bit);
+    r = cg_layout_squeeze(&r, (uint32_t)1 << bit);
+    return cg_layout_drop_copies(&r, out_kept);
+}
+
+static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to,
+                           uint32_t bit, cg_val *out)
+{
+    uint32_t kept, to_kept, mask = (uint32_t)1 << bit;
+    uint8_t reg_bit;
+    cg_layout a = without_bit(from, bit, &kept), b = without_bit(to, bit, &to_kept);
+    cg_layout_vector(from, bit, 1, &reg_bit);
+    const cg_val *halves[2];
+    for (uint32_t h = 0; h < 2; h++) {
+        cg_val *half = cg_vals(c, cg_layout_regs(&a));
+        for (uint32_t r = 0; half && r < cg_layout_regs(&a); r++)
+            half[r] = regs[cg_scatter_bits(r, kept) | h << reg_bit];
+        halves[h] = half ? cg_convert(c, kind, &a, half, &b) : NULL;
+        if (!halves[h])
+            return;
+    }
+    cg_val thread = cg_thread_index(c, to, mask, bit), upper = cg_const(CG_PRED, 0);
+    if (!thread.known) {
+        upper = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.ne.u32 %v, %v, 0", upper, thread);
+    }
+    for (uint32_t r = 0; r < cg_layout_regs(to); r++) {
+        uint32_t h = cg_layout_reg(to, r) >> bit & 1, at = cg_gather_bits(r, to_kept);
+        out[r] = cg_select(c, upper, halves[!h][at], halves[h][at]);
+    }
+}
+
+/* ---- the choice ---- */
+
+static bool same_threads(const cg_layout *from, const cg_layout *to)
+{
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (from->lane[i] != to->lane[i])
+            return false;
+    for (uint32_t i = 0; i < from->warp_bits; i++)
+        if (from->warp[i] != to->warp[i])
+            return false;
+    return true;
+}
+
+static basis basis_of_registers(const cg_layout *l)
+{
+    basis b = {0};
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        add(&b, l->reg[i], (uint32_t)1 << i, 0);
+    return b;
+}
+
+/* Is every register that `to` wants one that the same thread has in `from`? */
+static bool has_registers(const cg_layout *from, const cg_layout *to)
+{
+    basis b = basis_of_registers(from);
+    uint32_t reg = 0, lane = 0;
+    for (uint32_t i = 0; i < to->reg_bits; i++)
+        if (reduce(&b, to->reg[i], &reg, &lane))
+            return false;
+    return same_threads(from, to);
+}
+
+static void rename_registers(const cg_layout *from, const cg_val *regs, const cg_layout *to, cg_val *out)
+{
+    basis b = basis_of_registers(from);
+    for (uint32_t w = 0; w < cg_layout_regs(to); w++) {
+        uint32_t reg = 0, lane = 0;
+        reduce(&b, cg_layout_reg(to, w), &reg, &lane);
+        out[w] = regs[reg];
+    }
+}
+
+/* Does every element stay in its warp, which bits of its index alone tell? Not where there is one warp. */
+static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layout *to)
+{
+    uint32_t warps = any_of(from->warp, from->warp_bits);
+    bool same = !c->strips && warps && cg_count_bits(warps) == from->warp_bits
+                && memcmp(from->warp, to->warp, from->warp_bits * sizeof *to->warp) == 0;
+    for (uint32_t i = 0; i < from->warp_bits; i++)
+        same = same && cg_count_bits(from->warp[i]) == 1;
+    uint32_t others = any_of(from->reg, from->reg_bits) | any_of(from->lane, CG_LANE_BITS)
+                      | any_of(to->reg, to->reg_bits) | any_of(to->lane, CG_LANE_BITS);
+    return same && !(warps & others);
+}
+
+static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, bool in_warps, const cg_layout *from,
+                              const cg_val *regs, const cg_layout *to, cg_val *out)
+{
+    cg_layout stored = ordered(o, from), loaded = ordered(o, to);
+    uint32_t bytes = cg_memory_bytes(kind) << from->tile_bits;
+    cg_val base = in_warps ? cg_scratch_of_warps(c, bytes) : cg_scratch(c, bytes);
+    cg_flat_store(c, kind, base, &stored, regs);
+    (in_warps ? cg_warp_barrier : cg_barrier)(c);
+    cg_flat_load(c, kind, base, &loaded, out);
+    if (in_warps)
+        cg_scratch_read_of_warps(c, bytes);
+    else
+        cg_scratch_read(c);
+}
+
+/* The way, and what it goes by. */
+typedef struct plan {
+    cg_conversion how;
+    exchange exchange;
+    order order;
+    bool in_warps;
+} plan;
+
+static bool fits_scratch(const cg_func *c, uint64_t bytes)
+{
+    return bytes <= CG_MAX_SCRATCH && bytes <= cg_scratch_room(c);
+}
+
+static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, plan *p)
+{
+    enum { BARRIERS_COST = 32 }; /* of the two barriers around a trip, as rows of banks */
+    p->how = (cg_conversion){.way = CG_BY_NAMES, .bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits};
+    if (has_registers(from, to))
+        return;
+    uint32_t cost;
+    p->in_warps = stays_in_warp(c, from, to);
+    p->order = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), p->in_warps, &cost);
+    p->how.way = fits_scratch(c, p->how.bytes) ? CG_BY_SHARED : CG_BY_HALVES;
+    if (find_exchange(from, to, &p->exchange)) {
+        p->how.shuffles = shuffle_count(&p->exchange, kind, to);
+        if (p->how.shuffles <= cost + BARRIERS_COST)
+            p->how.way = CG_BY_SHUFFLES;
+    }
+}
+
+cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
+{
+    plan p;
+    make_plan(c, kind, from, to, &p);
+    return p.how;
+}
+
+cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
+{
+    if (has_registers(from, to))
+        return (cg_span){0};
+    if (!stays_in_warp(c, from, to))
+        return (cg_span){0, UINT32_MAX, 0};
+    uint64_t bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits;
+    while (!fits_scratch(c, bytes) && bytes > 1)
+        bytes /= 2;
+    return (cg_span){0, UINT32_MAX, (uint32_t)(bytes >> from->warp_bits)};
+}
+
+cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to)
+{
+    cg_val *out = cg_vals(c, cg_layout_regs(to));
+    plan p;
+    if (!out)
+        return NULL;
+    make_plan(c, kind, from, to, &p);
+    switch (p.how.way) {
+    case CG_BY_NAMES: rename_registers(from, regs, to, out); break;
+    case CG_BY_SHUFFLES: shuffle_all(c, kind, &p.exchange, regs, to, out); break;
+    case CG_BY_SHARED: convert_in_shared(c, kind, &p.order, p.in_warps, from, regs, to, out); break;
+    case CG_BY_HALVES: {
+        uint32_t bit = splitting_bit(from, to);
+        if (bit == UINT32_MAX)
+            cg_unsupported(c, c->op, "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
+                           (unsigned)(p.how.bytes / 1024), CG_MAX_SCRATCH / 1024);
+        else
+            convert_halves(c, kind, from, regs, to, bit, out);
+        break;
+    }
+    }
+    return out;
+}
+
+void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to,
+                       cg_layout *out_stored, cg_layout *out_loaded)
+{
+    uint32_t cost;
+    order o = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), false, &cost);
+    *out_stored = ordered(&o, from);
+    *out_loaded = ordered(&o, to);
+}

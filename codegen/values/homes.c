@@ -1,0 +1,115 @@
+/* Homes of values, and the layouts in which they are wanted. What is cheap to make has no home and is made in every
+   layout that is wanted. */
+#include "codegen/values/homes.h"
+
+#include "codegen/values/values.h"
+
+cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l)
+{
+    for (cg_copy *copy = x->copies; copy; copy = copy->next)
+        if (cg_layout_equal(&copy->layout, l))
+            return copy;
+    return NULL;
+}
+
+void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
+{
+    cg_value *x = cg_value_of(c, v);
+    if (v->type->kind != BC_TILE || cg_find_copy(x, l))
+        return;
+    cg_copy *copy = bc_new(&c->arena, cg_copy, 1);
+    if (!copy) {
+        cg_no_memory(c);
+        return;
+    }
+    copy->layout = *l;
+    cg_copy **end = &x->copies;
+    while (*end)
+        end = &(*end)->next;
+    *end = copy;
+    if (x->form == CG_LAZY)
+        cg_want_through(c, v, l);
+}
+
+void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
+{
+    cg_value *x = cg_value_of(c, v);
+    x->form = CG_TILE;
+    x->home = *l;
+    x->weight = (uint8_t)weight;
+    x->copies = NULL;
+    cg_want(c, v, l);
+}
+
+void cg_set_scalars(cg_func *c, const ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        cg_set_home(c, cg_result(op, i), &scalar, 0);
+}
+
+void cg_set_lazy(cg_func *c, const ct_value *v)
+{
+    cg_value *x = cg_value_of(c, v);
+    *x = (cg_value){.form = CG_LAZY};
+}
+
+bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight)
+{
+    const cg_value *x = cg_value_of(c, v);
+    if (!x->weight)
+        return false;
+    *out_layout = x->home;
+    *out_weight = x->weight;
+    return true;
+}
+
+cg_layout cg_default_layout(cg_func *c, const bc_type *tile)
+{
+    cg_shape s = cg_shape_of(tile);
+    uint32_t bytes = cg_class_bits(cg_elem_class(tile)) / 8, vector = bytes == 2 ? 3 : bytes == 8 ? 1 : 2;
+    return cg_layout_blocked(&s, s.rank ? s.rank - 1 : 0, vector, c->warp_bits);
+}
+
+void cg_want_through(cg_func *c, const ct_value *v, const cg_layout *l)
+{
+    const ct_op *op = v->op;
+    ct_value **operands = ct_operands(op);
+    cg_layout from = *l;
+    switch ((int)op->opcode) {
+    case OP_constant:
+    case OP_iota: break;
+    case OP_broadcast: {
+        cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(v->type);
+        from = cg_layout_unbroadcast(l, &source, &result);
+        from = cg_layout_drop_copies(&from, NULL);
+        cg_want(c, operands[0], &from);
+        break;
+    }
+    case OP_permute: {
+        cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(v->type);
+        from = cg_layout_unpermute(l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
+        cg_want(c, operands[0], &from);
+        break;
+    }
+    default: /* reshape and maps: the same index */
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            cg_want(c, operands[i], &from);
+        break;
+    }
+}
+
+void cg_pass_wish(cg_func *c, const ct_op *op)
+{
+    const ct_value *from = ct_operands(op)[0], *v = cg_result(op, 0);
+    cg_value *x = cg_value_of(c, v);
+    uint32_t weight = 0;
+    cg_set_lazy(c, v);
+    if (!cg_wish(c, from, &x->home, &weight))
+        return;
+    if (op->opcode == OP_permute) {
+        cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
+        x->home = cg_layout_permute(&x->home, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
+    }
+    x->weight = (uint8_t)weight;
+}

@@ -1,0 +1,27 @@
+/* What the layouts pass says of values: every tile gets a home layout, and a list of the layouts in which it is read.
+ */
+#ifndef TILEVM_CODEGEN_VALUES_HOMES_H
+#define TILEVM_CODEGEN_VALUES_HOMES_H
+
+#include "codegen/kernel/kernel.h"
+
+/* How much a home should decide what is computed from it. */
+enum { CG_WEIGHT_DEFAULT = 1, CG_WEIGHT_MEMORY = 2, CG_WEIGHT_REDUCED = 3, CG_WEIGHT_MMA = 4 };
+
+/* Gives v its home: a tile of this layout. */
+void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight);
+/* It has none, and is made in every layout that is wanted. */
+void cg_set_lazy(cg_func *c, const ct_value *v);
+/* All results of the op are scalars. */
+void cg_set_scalars(cg_func *c, const ct_op *op);
+/* layouts pass: v will be read in this layout. */
+void cg_want(cg_func *c, const ct_value *v, const cg_layout *l);
+/* The layout that v has or would like best; false when it has no wish. */
+bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight);
+/* A layout for the elements of a tile that no op has a wish for. */
+cg_layout cg_default_layout(cg_func *c, const bc_type *tile);
+/* A lazy value is wanted in l: what it is made of is wanted in the layouts that follow. */
+void cg_want_through(cg_func *c, const ct_value *v, const cg_layout *l);
+/* The result is the operand seen otherwise: made in every layout that is wanted, with the operand's wish. */
+void cg_pass_wish(cg_func *c, const ct_op *op);
+#endif

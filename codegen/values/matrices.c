@@ -1,0 +1,121 @@
+/* Tiles of 16-bit elements in shared memory by ldmatrix and stmatrix: a warp reaches 8x8 matrices whose rows of 16
+   bytes lie anywhere. Register i of a lane is a pair of matrix i: of row lane / 4 elements 2 (lane % 4) and the next;
+   transposed, of column lane / 4. Lanes 8 i to 8 i + 7 give the places of the rows of matrix i. PTX ISA, "Warp-level
+   matrix load instruction: ldmatrix". */
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+
+enum { ROW_BITS = 3, ROW_MASK = 7, QUAD_BITS = 2, MOST_MATRICES_LOG2 = 2 };
+
+/* Whether these bits of a layout have, in this order, the places within a row. */
+static bool run_in_row(const uint32_t *images, uint32_t count, uint32_t first)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (images[i] != first << i)
+            return false;
+    return true;
+}
+
+static uint32_t any_of(const uint32_t *images, uint32_t count)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < count; i++)
+        all |= images[i];
+    return all;
+}
+
+/* The register bit that tells the elements of a pair apart: its image is `image`, or, where that is 0, any one outside
+   the rows. */
+static uint32_t pair_bit(const cg_layout *l, uint32_t image)
+{
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        if (image ? l->reg[i] == image : l->reg[i] && !(l->reg[i] & ROW_MASK))
+            return i;
+    return UINT32_MAX;
+}
+
+bool cg_find_matrices(const cg_layout *l, cg_matrices *out)
+{
+    *out = (cg_matrices){.rows = *l, .transposed = !run_in_row(l->lane, QUAD_BITS, 2)};
+    const uint32_t *outer = out->transposed ? l->lane : l->lane + QUAD_BITS;
+    uint32_t outer_count = out->transposed ? QUAD_BITS : ROW_BITS;
+    if (out->transposed && !run_in_row(l->lane + QUAD_BITS, ROW_BITS, 1))
+        return false;
+    out->pair = pair_bit(l, out->transposed ? 0 : 1);
+    if (out->pair == UINT32_MAX)
+        return false;
+    cg_layout *rows = &out->rows;
+    rows->reg[out->pair] = 0;
+    if ((any_of(outer, outer_count) | any_of(rows->reg, l->reg_bits) | any_of(l->warp, l->warp_bits)) & ROW_MASK)
+        return false;
+    uint32_t lane = 0;
+    if (out->transposed)
+        rows->lane[lane++] = l->reg[out->pair];
+    for (uint32_t i = 0; i < outer_count; i++)
+        rows->lane[lane++] = outer[i];
+    out->used = (uint32_t)1 << out->pair;
+    for (uint32_t i = 0; i < l->reg_bits && out->bits < MOST_MATRICES_LOG2; i++)
+        if (rows->reg[i]) {
+            out->next[out->bits++] = (uint8_t)i;
+            out->used |= (uint32_t)1 << i;
+            rows->lane[lane++] = rows->reg[i];
+            rows->reg[i] = 0;
+        }
+    while (lane < CG_LANE_BITS)
+        rows->lane[lane++] = 0;
+    return true;
+}
+
+bool cg_matrices_store(const cg_func *c, const cg_layout *l, cg_matrices *out)
+{
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (!l->lane[i])
+            return false;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        if (!l->warp[i])
+            return false;
+    return c->target->features & CG_HAS_STMATRIX && cg_find_matrices(l, out);
+}
+
+/* Matrix i of the access that starts with register r: its pair. */
+static uint32_t register_of(const cg_matrices *m, uint32_t r, uint32_t i)
+{
+    return r | cg_layout_member(m->next, m->bits, i);
+}
+
+void cg_store_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint32_t r, const cg_val *regs)
+{
+    cg_val words[1 << MOST_MATRICES_LOG2];
+    for (uint32_t i = 0; i < 1u << m->bits; i++) {
+        uint32_t at = register_of(m, r, i);
+        words[i] = cg_join(c, (cg_val[]){regs[at], regs[at | (uint32_t)1 << m->pair]}, 2, 16);
+    }
+    bc_text_printf(&c->body, "\tstmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ", 1u << m->bits,
+                   m->transposed ? ".trans" : "");
+    cg_put_address(&c->body, a);
+    bc_text_puts(&c->body, ", {");
+    for (uint32_t i = 0; i < 1u << m->bits; i++)
+        bc_text_printf(&c->body, "%s%%r%u", i ? ", " : "", words[i].id);
+    bc_text_puts(&c->body, "};\n");
+}
+
+void cg_load_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint32_t r, cg_val *out_regs)
+{
+    cg_val words[1 << MOST_MATRICES_LOG2];
+    bc_text_printf(&c->body, "\tldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 {", 1u << m->bits,
+                   m->transposed ? ".trans" : "");
+    for (uint32_t i = 0; i < 1u << m->bits; i++) {
+        words[i] = cg_new(c, CG_B32);
+        bc_text_printf(&c->body, "%s%%r%u", i ? ", " : "", words[i].id);
+    }
+    bc_text_puts(&c->body, "}, ");
+    cg_put_address(&c->body, a);
+    bc_text_puts(&c->body, ";\n");
+    for (uint32_t i = 0; i < 1u << m->bits; i++) {
+        uint32_t at = register_of(m, r, i);
+        cg_val pair[2];
+        cg_split(c, a->kind, words[i], 2, 16, pair);
+        out_regs[at] = pair[0];
+        out_regs[at | (uint32_t)1 << m->pair] = pair[1];
+    }
+}

@@ -1,0 +1,213 @@
+/* Tiles through shared memory, in pieces where they do not fit: to other threads and strips, to the one thread that
+   prints. */
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/strips.h"
+#include "codegen/values/values.h"
+
+/* log2 of the bytes of shared memory that a tile goes through at a time. */
+#ifdef TV_SMALL_STRIPS
+enum { PIECE_LOG2 = 8 };
+#else
+enum { PIECE_LOG2 = 15 };
+#endif
+
+static cg_val int_xor(cg_func *c, cg_val x, uint32_t bits)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "xor.b32 %v, %v, %x", r, x, bits);
+    return r;
+}
+
+/* Where the vector of register r lies in the piece, and whether it does. */
+static cg_access piece_access(cg_func *c, const cg_pieces *p, bc_kind kind, const cg_layout *l, uint32_t r)
+{
+    cg_access a = {
+        .kind = kind, .space = "shared", .order = "", .address = cg_new(c, CG_B32), .predicate = cg_const(CG_PRED, 1)};
+    uint32_t part = cg_layout_reg(l, r);
+    cg_val at = cg_thread_index(c, l, UINT32_MAX, 0);
+    at = at.known ? cg_const(CG_B32, at.bits ^ part) : part ? int_xor(c, at, part) : at;
+    if (!p->whole) {
+        cg_val rest = cg_new(c, CG_B32);
+        cg_ins(c, "xor.b32 %v, %v, %v", rest, p->number, at);
+        a.predicate = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.lt.u32 %v, %v, %u", a.predicate, rest, (uint32_t)1 << p->shift);
+        at = rest;
+    }
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", a.address, cg_reg(c, at), cg_memory_bytes(kind), p->base);
+    return a;
+}
+
+/* A strip without an element of the piece has nothing to do. */
+static void skip_strip(cg_func *c, const cg_pieces *p, const cg_layout *l)
+{
+    cg_strip *s = c->strips ? cg_strip_now(c) : NULL;
+    uint32_t above = ~(((uint32_t)1 << p->shift) - 1), others = 0, real = cg_real_warp_bits(c);
+    cg_layout strips = {.tile_bits = l->tile_bits, .warp_bits = l->warp_bits};
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        others |= l->reg[i];
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        others |= l->lane[i];
+    for (uint32_t i = 0; i < real; i++)
+        others |= l->warp[i];
+    for (uint32_t i = real; i < l->warp_bits; i++)
+        strips.warp[i] = l->warp[i];
+    if (!s || p->whole || (others & above))
+        return;
+    cg_val number = cg_thread_index(c, &strips, above, 0), elsewhere = cg_new(c, CG_PRED);
+    s->next_label = cg_label(c);
+    cg_ins(c, "setp.ne.u32 %v, %v, %v", elsewhere, p->number, number);
+    cg_ins(c, "@%v bra.uni %l", elsewhere, s->next_label);
+}
+
+/* The registers of v to their places. l: how v lies; places: where its elements go. */
+static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l, const cg_layout *places,
+                      const cg_slice *slice)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    if (cg_strip_varies(c, l))
+        cg_strip_open(c, cg_strip_mask(c, l), false);
+    skip_strip(c, p, places);
+    const cg_val *regs = cg_get(c, v, l);
+    cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
+    cg_val owner = cg_is_owner(c, l), elements[CG_MAX_VECTOR];
+    bool plain = p->whole && !slice;
+    if (plain && !c->failed)
+        cg_flat_store(c, kind, p->base, places, regs);
+    for (uint32_t r = 0; !plain && r < cg_layout_regs(l) && !c->failed; r++) {
+        if ((r & vectors.mask) || cg_is_register_copy(l, r))
+            continue;
+        cg_access a = piece_access(c, p, kind, places, r);
+        for (uint32_t i = 0; i < 1u << vectors.bits; i++)
+            elements[i] = regs[r | cg_layout_member(vectors.reg_bit, vectors.bits, i)];
+        a.predicate = cg_and(c, a.predicate, owner);
+        if (slice) {
+            cg_val part = cg_thread_index(c, l, slice->mask, 0), here = cg_new(c, CG_PRED);
+            uint32_t own = cg_layout_reg(l, r) & slice->mask;
+            part = part.known ? cg_const(CG_B32, part.bits ^ own) : own ? int_xor(c, part, own) : part;
+            cg_ins(c, "setp.eq.u32 %v, %v, %v", here, cg_reg(c, part), slice->slice);
+            a.predicate = cg_and(c, a.predicate, here);
+        }
+        cg_store_vector(c, &a, 1u << vectors.bits, elements);
+    }
+    if (cg_strip_varies(c, l))
+        cg_strip_close(c);
+}
+
+/* What of the copy lies in the piece. regs: of a copy that is the same in all strips. */
+static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy *copy, const cg_layout *places,
+                      cg_val *regs)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
+    cg_val loaded[CG_MAX_VECTOR];
+    if (!regs)
+        cg_strip_open(c, cg_strip_mask(c, &copy->layout), false);
+    skip_strip(c, p, places);
+    if (p->whole) {
+        cg_val *all = regs ? regs : cg_vals(c, cg_layout_regs(places));
+        if (all)
+            cg_flat_load(c, kind, p->base, places, all);
+        if (!regs && !c->failed)
+            cg_strip_save(c, v, copy, all);
+    }
+    for (uint32_t r = 0; !p->whole && r < cg_layout_regs(places) && !c->failed; r++) {
+        if (r & vectors.mask)
+            continue;
+        cg_access a = piece_access(c, p, kind, places, r);
+        cg_load_vector(c, &a, 1u << vectors.bits, NULL, loaded);
+        for (uint32_t i = 0; i < 1u << vectors.bits; i++) {
+            uint32_t at = r | cg_layout_member(vectors.reg_bit, vectors.bits, i);
+            if (regs) {
+                cg_move(c, regs[at], cg_select(c, a.predicate, loaded[i], regs[at]));
+            } else {
+                cg_access to = cg_strip_access(c, v, copy, at, a.predicate);
+                cg_store_vector(c, &to, 1, &loaded[i]);
+            }
+        }
+    }
+    if (!regs)
+        cg_strip_close(c);
+}
+
+static cg_val *zeros(cg_func *c, cg_class cls, uint32_t count)
+{
+    cg_val *regs = cg_vals(c, count);
+    for (uint32_t r = 0; regs && r < count; r++) {
+        regs[r] = cg_new(c, cls);
+        cg_move(c, regs[r], cg_const(cls, 0));
+    }
+    return regs;
+}
+
+cg_pieces cg_begin_pieces(cg_func *c, bc_kind kind, uint32_t tile_bits)
+{
+    uint32_t bytes = cg_memory_bytes(kind), most = PIECE_LOG2 - tv_trailing_zeros(bytes);
+    cg_pieces p = {.shift = tile_bits < most ? tile_bits : most,
+                   .number = cg_const(CG_B32, 0),
+                   .whole = tile_bits <= most};
+    p.end = (uint32_t)1 << tile_bits;
+    if (!p.whole) {
+        p.number = cg_new(c, CG_B32);
+        p.head = cg_label(c);
+        cg_ins(c, "mov.b32 %v, 0", p.number);
+        cg_place_label(c, p.head);
+        cg_scratch_read(c);
+    }
+    p.base = cg_scratch(c, bytes << p.shift);
+    return p;
+}
+
+void cg_end_pieces(cg_func *c, const cg_pieces *p)
+{
+    cg_scratch_read(c);
+    if (p->whole)
+        return;
+    cg_ins(c, "bar.warp.sync 0xffffffff"); /* a lane may have been on its own */
+    cg_val more = cg_new(c, CG_PRED);
+    cg_ins(c, "add.u32 %v, %v, %u", p->number, p->number, (uint32_t)1 << p->shift);
+    cg_ins(c, "setp.lt.u32 %v, %v, %u", more, p->number, p->end);
+    cg_ins(c, "@%v bra.uni %l", more, p->head);
+}
+
+void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
+                       const ct_value *result, cg_copy *copy)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    cg_layout source = *from, stored, loaded;
+    if (slice) {
+        source = cg_layout_clear(from, slice->mask);
+        source = cg_layout_squeeze(&source, slice->mask);
+    }
+    cg_shared_layouts(c, kind, &source, &copy->layout, &stored, &loaded);
+    bool varies = cg_strip_varies(c, &copy->layout);
+    cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(&copy->layout));
+    if (varies && !copy->local)
+        cg_strip_give(c, result, copy);
+    cg_pieces p = cg_begin_pieces(c, kind, source.tile_bits);
+    put_piece(c, &p, v, from, &stored, slice);
+    cg_barrier(c);
+    get_piece(c, &p, result, copy, &loaded, regs);
+    cg_end_pieces(c, &p);
+    copy->regs = regs;
+    copy->strip = 0;
+}
+
+void cg_strip_extract(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
+                      const ct_value *result)
+{
+    cg_copy *copy = cg_strip_home(c, result);
+    cg_strip_transfer(c, v, from, slice, result, copy);
+    if (c->failed)
+        return;
+    if (!cg_strip_varies(c, &copy->layout))
+        cg_set(c, result, copy->regs);
+    else
+        cg_strip_adopt(c, result, result);
+}
+
+void cg_put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l)
+{
+    put_piece(c, p, v, l, l, NULL);
+    cg_barrier(c);
+}

@@ -1,0 +1,68 @@
+/* Tiles from registers to stages, whole or in parts. */
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+/* The layout with the index bits of mask above all others. */
+static cg_layout with_on_top(const cg_layout *l, uint32_t mask)
+{
+    cg_layout r = *l;
+    uint32_t *const images[] = {r.reg, r.lane, r.warp};
+    const uint32_t counts[] = {l->reg_bits, CG_LANE_BITS, l->warp_bits};
+    uint32_t all = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), low = l->tile_bits - cg_count_bits(mask);
+    for (int i = 0; i < 3; i++)
+        for (uint32_t k = 0; k < counts[i]; k++)
+            images[i][k] = cg_gather_bits(images[i][k], all & ~mask) | cg_gather_bits(images[i][k], mask) << low;
+    return r;
+}
+
+/* Splits the register bits: those whose image has bits from `low` on, as a mask; l keeps the others. */
+static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
+{
+    uint32_t upper = 0, count = 0;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        if (l->reg[i] >> low)
+            upper |= (uint32_t)1 << i;
+        else
+            l->reg[count++] = l->reg[i];
+    l->reg_bits = (uint8_t)count;
+    return upper;
+}
+
+/* The place of an element is base + its index in `at`, whose bits from `low` on the threads must have as `top`. */
+static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *at, const cg_val *regs,
+                       uint32_t low, uint32_t top)
+{
+    uint32_t upper = (uint32_t)(((uint64_t)1 << at->tile_bits) - 1) >> low << low;
+    cg_val own = cg_thread_index(c, at, upper, low), base = cg_new(c, CG_B32), elsewhere = cg_new(c, CG_PRED);
+    uint32_t label = cg_label(c);
+    if (own.known) {
+        if (own.bits == top)
+            cg_flat_store(c, kind, s->base, at, regs);
+        return;
+    }
+    cg_ins(c, "sub.u32 %v, %v, %u", base, s->base, top * s->bytes << low);
+    cg_ins(c, "setp.ne.u32 %v, %v, %u", elsewhere, own, top);
+    cg_ins(c, "@%v bra %l", elsewhere, label);
+    cg_flat_store_some(c, kind, base, at, regs);
+    cg_place_label(c, label);
+}
+
+void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
+                   uint32_t part)
+{
+    uint32_t low = l->tile_bits - cg_count_bits(mask);
+    cg_layout raised = with_on_top(l, mask), whole = cg_stage_layout(s, &raised), kept;
+    whole.tile_bits = l->tile_bits;
+    kept = whole;
+    uint32_t upper = take_upper_bits(&kept, low), lower = cg_layout_regs(&whole) - 1u - upper;
+    cg_val *some = cg_vals(c, cg_layout_regs(&kept));
+    for (uint32_t g = 0; some && g < 1u << cg_count_bits(upper) && !c->failed; g++) {
+        uint32_t first = cg_scatter_bits(g, upper), image = cg_layout_reg(&whole, first);
+        if (image & (((uint32_t)1 << low) - 1))
+            cg_unsupported(c, c->op, "a tile in this layout cannot go to shared memory in parts");
+        for (uint32_t r = 0; r < cg_layout_regs(&kept); r++)
+            some[r] = regs[cg_scatter_bits(r, lower) | first];
+        fill_where(c, s, kind, &kept, some, low, image >> low ^ part);
+    }
+}

@@ -1,0 +1,65 @@
+/* Values in registers while lowering: in which layouts, in which threads, and by which shared memory they get there. */
+#ifndef TILEVM_CODEGEN_VALUES_VALUES_H
+#define TILEVM_CODEGEN_VALUES_VALUES_H
+
+#include "codegen/kernel/kernel.h"
+
+/* The copy of a value in a layout; NULL: none is wanted. */
+cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l);
+/* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
+cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l);
+/* A rank-0 value. */
+cg_val cg_scalar(cg_func *c, const ct_value *v);
+/* The result of the op being lowered, in its home; further wanted layouts are made from it. */
+void cg_set(cg_func *c, const ct_value *v, cg_val *regs);
+/* Another layout of the same elements (codegen/values/convert_layout.c). */
+cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
+/* Both layouts with places in shared memory for indices: an order of the elements without bank conflicts. The upper
+   bits of large indices keep their meaning. */
+void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to,
+                       cg_layout *out_stored, cg_layout *out_loaded);
+
+/* How that is done. */
+typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES } cg_way;
+typedef struct cg_conversion {
+    cg_way way;
+    uint32_t shuffles; /* of a thread, CG_BY_SHUFFLES */
+    uint64_t bytes;    /* of the tile */
+} cg_conversion;
+cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
+/* The scratch that it reads; none: from = to. */
+cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
+/* In words, for remarks and dumps: "12 shuffles". */
+void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
+
+/* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit
+   register or constant. */
+cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
+/* True in the one thread of those that hold copies of the same elements; a known true when there are no copies. */
+cg_val cg_is_owner(cg_func *c, const cg_layout *l);
+
+/* ---- shared memory and barriers (codegen/values/barriers.c, scratch.c, scratch_loop.c) ---- */
+
+void cg_barrier(cg_func *c);
+/* Among the threads of a warp alone. */
+void cg_warp_barrier(cg_func *c);
+/* Whether the predicate is true in all threads, which meet for it. */
+cg_val cg_all(cg_func *c, cg_val predicate);
+/* How much scratch there can be here: less within a pipelined loop. */
+uint32_t cg_scratch_room(const cg_func *c);
+/* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
+cg_val cg_scratch(cg_func *c, uint32_t bytes);
+/* After reading it. */
+void cg_scratch_read(cg_func *c);
+/* At the head of a loop or behind it, where its ops may have. */
+void cg_scratch_loop(cg_func *c, const ct_block *body);
+/* The same for a tile of which each warp reaches its own part alone, parts in the order of warps: to be awaited by
+   cg_warp_barrier. */
+cg_val cg_scratch_of_warps(cg_func *c, uint32_t bytes);
+void cg_scratch_read_of_warps(cg_func *c, uint32_t bytes);
+/* The same for some bytes that are written, awaited and read with no other scratch in between: they lie where nothing
+   is read any more, if there is such a place, which saves a barrier. */
+cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span);
+void cg_scratch_apart_read(cg_func *c, const cg_span *span);
+
+#endif
