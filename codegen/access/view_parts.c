@@ -197,14 +197,9 @@ static void begin_room(walk *w, uint32_t t)
 static void begin_dim(walk *w, uint32_t t)
 {
     cg_func *c = w->c;
-    uint32_t d = cg_view_dim(w->op->view->type, t), mask = cg_dim_mask(&w->shape, t), threads = 0, regs = 0;
+    uint32_t d = cg_view_dim(w->op->view->type, t), mask = cg_dim_mask(&w->shape, t);
+    uint32_t threads = cg_layout_thread_images(w->l), regs = cg_layout_reg_images(w->l);
     w->thread[t] = cg_thread_index(c, w->l, mask, w->shape.shift[t]);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        threads |= w->l->lane[i];
-    for (uint32_t i = 0; i < c->warp_bits; i++)
-        threads |= w->l->warp[i];
-    for (uint32_t i = 0; i < w->l->reg_bits; i++)
-        regs |= w->l->reg[i];
     w->mixed[t] = (threads & regs & mask) != 0;
     regs = (regs & mask) >> w->shape.shift[t];
     w->unit[t] = w->op->in_turn && !w->mixed[t] && !is_sparse(w, t) ? regs & (~regs + 1) : 0;
@@ -368,14 +363,12 @@ static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
 {
     cg_func *c = w->c;
     const cg_layout *l = w->l;
-    uint32_t mask = 0, copies = 0;
+    uint32_t mask = 0, copies = cg_layout_reg_copies(l);
     uint8_t reg_bit[8];
     cg_layout_vector(l, w->shape.shift[w->fast], bits, reg_bit);
     w->steps = w->insides = w->sums = NULL;
     for (uint32_t k = 0; k < bits; k++)
         mask |= (uint32_t)1 << reg_bit[k];
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        copies |= l->reg[i] ? 0 : (uint32_t)1 << i;
     cg_val owner = w->op->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
     for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
         if ((r & mask) || (w->op->owned && (r & copies)))

@@ -79,9 +79,11 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
 
 bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out)
 {
-    if (!cg_mma_is_async(c, op))
+    if (!cg_is_product(op))
         return false;
     cg_product p = cg_product_of(c, op);
+    if (!p.turned && !p.async)
+        return false;
     split_warps(c, &p);
     *out = p.turned ? cg_turned_layout(c, &p) : cg_accumulator_layout(c, &p);
     return true;

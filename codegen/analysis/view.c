@@ -166,12 +166,7 @@ bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
     uint8_t reg_bit[8];
-    bool copies = false;
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        copies = copies || !l->lane[i];
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        copies = copies || !l->warp[i];
-    if (copies || cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
+    if (cg_layout_has_copies(l) || cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
         return false;
     uint32_t vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit), run = vector;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */

@@ -45,6 +45,33 @@ uint32_t cg_layout_at(const cg_layout *l, uint32_t r, uint32_t lane, uint32_t wa
     return combine(l->reg, r) ^ combine(l->lane, lane) ^ combine(l->warp, warp);
 }
 
+uint32_t cg_images(const uint32_t *images, uint32_t count)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < count; i++)
+        all |= images[i];
+    return all;
+}
+
+/* A bit for each image of zero. */
+static uint32_t zeros_of(const uint32_t *images, uint32_t count)
+{
+    uint32_t zeros = 0;
+    for (uint32_t i = 0; i < count; i++)
+        zeros |= images[i] ? 0 : (uint32_t)1 << i;
+    return zeros;
+}
+
+uint32_t cg_layout_reg_copies(const cg_layout *l)
+{
+    return zeros_of(l->reg, l->reg_bits);
+}
+
+uint32_t cg_layout_thread_copies(const cg_layout *l, uint32_t warp_bits)
+{
+    return zeros_of(l->lane, CG_LANE_BITS) | zeros_of(l->warp, warp_bits) << CG_LANE_BITS;
+}
+
 cg_layout cg_layout_scalar(uint32_t warp_bits)
 {
     return (cg_layout){.warp_bits = (uint8_t)warp_bits};
@@ -256,17 +283,13 @@ uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint
 {
     uint32_t n = 0;
     for (; n < most; n++) {
-        uint32_t want = (uint32_t)1 << (from + n), found = 0xff, others = 0;
+        uint32_t want = (uint32_t)1 << (from + n), found = 0xff, others = cg_layout_thread_images(l);
         for (uint32_t i = 0; i < l->reg_bits; i++) {
             if (l->reg[i] == want && found == 0xff)
                 found = i;
             else
                 others |= l->reg[i];
         }
-        for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-            others |= l->lane[i];
-        for (uint32_t i = 0; i < l->warp_bits; i++)
-            others |= l->warp[i];
         if (found == 0xff || (others & want))
             break;
         out_bit[n] = (uint8_t)found;

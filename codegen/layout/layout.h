@@ -52,6 +52,27 @@ static inline uint32_t cg_layout_regs(const cg_layout *l)
     return (uint32_t)1 << l->reg_bits;
 }
 
+/* The index bits that some of the images have; those of registers; those of lanes and warps. */
+uint32_t cg_images(const uint32_t *images, uint32_t count);
+static inline uint32_t cg_layout_reg_images(const cg_layout *l)
+{
+    return cg_images(l->reg, l->reg_bits);
+}
+static inline uint32_t cg_layout_thread_images(const cg_layout *l)
+{
+    return cg_images(l->lane, CG_LANE_BITS) | cg_images(l->warp, l->warp_bits);
+}
+
+/* The bits that tell copies apart: of the register's number; of the thread's, which has lanes and then the first
+   `warp_bits` of the warps. */
+uint32_t cg_layout_reg_copies(const cg_layout *l);
+uint32_t cg_layout_thread_copies(const cg_layout *l, uint32_t warp_bits);
+/* Do several threads hold the same element? */
+static inline bool cg_layout_has_copies(const cg_layout *l)
+{
+    return cg_layout_thread_copies(l, l->warp_bits) != 0;
+}
+
 /* Every thread holds the one element of a scalar. */
 cg_layout cg_layout_scalar(uint32_t warp_bits);
 

@@ -117,17 +117,9 @@ void cg_assign_loop(cg_func *c, const ct_op *op)
     cg_assign_block(c, body);
 }
 
-static const ct_op *loop_of(const ct_op *op)
-{
-    const ct_op *p = op->block->parent;
-    while (p && !bc_is_loop(p->opcode))
-        p = p->block->parent;
-    return p;
-}
-
 void cg_assign_continue(cg_func *c, const ct_op *op)
 {
-    const ct_op *loop = loop_of(op);
+    const ct_op *loop = ct_loop_around(op);
     if (loop->opcode == OP_for && op->block == ct_regions(loop)[0])
         return; /* the for looks at it itself */
     const ct_block *body = ct_regions(loop)[0];
@@ -140,7 +132,7 @@ void cg_assign_continue(cg_func *c, const ct_op *op)
 
 void cg_assign_break(cg_func *c, const ct_op *op)
 {
-    const ct_op *loop = loop_of(op);
+    const ct_op *loop = ct_loop_around(op);
     if (c->deciding)
         learn(c, ct_results(loop), ct_operands(op), op->operand_count);
     for (uint32_t i = 0; i < op->operand_count; i++)

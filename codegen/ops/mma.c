@@ -23,23 +23,9 @@
 /* Does `to` give the same elements to the same threads as `from`? Both have images of one bit or none. */
 static bool same_threads(const cg_layout *from, const cg_layout *to)
 {
-    uint32_t regs = 0;
-    for (uint32_t i = 0; i < from->reg_bits; i++)
-        regs |= from->reg[i];
-    for (uint32_t i = 0; i < to->reg_bits; i++)
-        if (to->reg[i] & ~regs)
-            return false;
-    return memcmp(from->lane, to->lane, sizeof to->lane) == 0
+    return !(cg_layout_reg_images(to) & ~cg_layout_reg_images(from))
+           && memcmp(from->lane, to->lane, sizeof to->lane) == 0
            && memcmp(from->warp, to->warp, to->warp_bits * sizeof *to->warp) == 0;
-}
-
-/* The innermost loop around an op; NULL: none. */
-static const ct_op *loop_around(const ct_op *op)
-{
-    const ct_op *parent = op->block->parent;
-    while (parent && !bc_is_loop(parent->opcode))
-        parent = parent->block->parent;
-    return parent;
 }
 
 /* Is v, an operand of the op, the same in every iteration of the loop around the op? */
@@ -76,7 +62,7 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     cg_layout l = cg_fragment_layout(c, p);
     if (same_threads(home, &l))
         return true;
-    const ct_op *loop = loop_around(op);
+    const ct_op *loop = ct_loop_around(op);
     uint32_t registers = cg_layout_regs(&l) / 2;
     return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
            && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;

@@ -48,10 +48,8 @@ void cg_assign_reduce(cg_func *c, const ct_op *op)
 /* values[r][i]: partial results by register of the result's layout. */
 static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, cg_fold_row *values)
 {
-    uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept, zero = 0;
-    for (uint32_t i = 0; i < source->reg_bits; i++)
-        zero |= source->reg[i] ? 0 : (uint32_t)1 << i; /* copies are not to be combined with themselves */
-    folded &= ~zero;
+    uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept;
+    folded &= ~cg_layout_reg_copies(source); /* they are not to be combined with themselves */
     uint32_t rest = cg_layout_regs(source) - 1;
     const cg_val *regs[CG_FOLD_OPERANDS];
     for (uint32_t i = 0; i < op->operand_count; i++)

@@ -83,12 +83,7 @@ typedef struct extract_plan {
 /* Do the bits of mask stand in registers alone, apart from all others? */
 static bool only_in_registers(const cg_layout *l, uint32_t mask)
 {
-    uint32_t threads = 0;
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        threads |= l->lane[i];
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        threads |= l->warp[i];
-    bool apart = !(threads & mask);
+    bool apart = !(cg_layout_thread_images(l) & mask);
     for (uint32_t i = 0; i < l->reg_bits; i++)
         apart = apart && (!(l->reg[i] & mask) || !(l->reg[i] & ~mask));
     return apart;

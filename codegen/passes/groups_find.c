@@ -137,14 +137,6 @@ static bool is_held_back(const cg_splitting *x)
     return false;
 }
 
-static bool is_in_loop(const ct_op *op)
-{
-    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (bc_is_loop(p->opcode))
-            return true;
-    return false;
-}
-
 static bool are_fed(const cg_splitting *x)
 {
     bool turned = x->places[0].product->turned;
@@ -172,7 +164,7 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : x->count > 1                 ? CG_CHAIN
                                                                  : CG_ONE,
                           .rows = first->shape[first->rank - 2],
-                          .is_persistent = is_in_loop(x->places[0].loop)};
+                          .is_persistent = ct_loop_around(x->places[0].loop) != NULL};
     for (uint32_t i = 0; i < x->count; i++) {
         const bc_type *type = x->places[i].product->results[0].type;
         work.columns = type->shape[type->rank - 1] > work.columns ? type->shape[type->rank - 1] : work.columns;

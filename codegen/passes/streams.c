@@ -173,14 +173,6 @@ static uint32_t choose_slots(const stream *x)
 
 /* ---- the loop ---- */
 
-static const ct_op *loop_around(const ct_op *op)
-{
-    const ct_op *parent = op->block->parent;
-    while (parent && !ct_is_loop(parent))
-        parent = parent->block->parent;
-    return parent;
-}
-
 static bool is_innermost(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
@@ -203,7 +195,7 @@ static void find_loads(const stream *x, const char *loop_why)
 {
     cg_ring *ring = x->ring;
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
-        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || loop_around(op) != x->loop)
+        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != x->loop)
             continue;
         const char *why = loop_why                            ? loop_why
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"

@@ -54,6 +54,14 @@ bool ct_is_inside(const ct_block *block, const ct_block *outer)
     return block == outer;
 }
 
+const ct_op *ct_loop_around(const ct_op *op)
+{
+    const ct_op *parent = op->block->parent;
+    while (parent && !ct_is_loop(parent))
+        parent = parent->block->parent;
+    return parent;
+}
+
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
 {
     const ct_op *parent = op->block->parent;
@@ -61,8 +69,7 @@ ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
         return parent && parent->opcode == OP_if ? results_of(parent, out_count) : NULL;
     if (op->opcode != OP_continue && op->opcode != OP_break)
         return NULL;
-    while (parent && !ct_is_loop(parent))
-        parent = parent->block->parent;
+    parent = ct_loop_around(op);
     if (!parent)
         return NULL;
     return op->opcode == OP_break ? results_of(parent, out_count) : carried_arguments(parent, out_count);

@@ -146,6 +146,8 @@ static inline bool ct_is_loop(const ct_op *op)
 {
     return bc_is_loop(op->opcode);
 }
+/* The innermost loop around the op; NULL: none. */
+const ct_op *ct_loop_around(const ct_op *op);
 /* Is it computed element by element, from operands of its own shape or from the index? */
 static inline bool ct_is_map(const ct_op *op)
 {

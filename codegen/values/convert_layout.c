@@ -275,20 +275,12 @@ static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, boo
     return (rows + 1) << (l->reg_bits - vector);
 }
 
-static uint32_t any_of(const uint32_t *images, uint32_t count)
-{
-    uint32_t all = 0;
-    for (uint32_t i = 0; i < count; i++)
-        all |= images[i];
-    return all;
-}
-
 /* Row-major order, or the one in which the vectors of `first` lie together; on top, one after the other, what the warps
    of `apart` have. */
 static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t most, const cg_layout *apart)
 {
     order o = {.place = {0}};
-    uint32_t next = 0, placed = 0, warps = apart ? any_of(apart->warp, apart->warp_bits) : 0;
+    uint32_t next = 0, placed = 0, warps = apart ? cg_images(apart->warp, apart->warp_bits) : 0;
     for (uint32_t i = 0; first && i < first->reg_bits && next < most; i++)
         if (first->reg[i] && !(first->reg[i] & (first->reg[i] - 1)) && !(placed & first->reg[i])) {
             o.place[tv_trailing_zeros(first->reg[i])] = (uint8_t)next++;
@@ -438,13 +430,13 @@ static void rename_registers(const cg_layout *from, const cg_val *regs, const cg
 /* Does every element stay in its warp, which bits of its index alone tell? Not where there is one warp. */
 static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layout *to)
 {
-    uint32_t warps = any_of(from->warp, from->warp_bits);
+    uint32_t warps = cg_images(from->warp, from->warp_bits);
     bool same = !c->strips && warps && cg_count_bits(warps) == from->warp_bits
                 && memcmp(from->warp, to->warp, from->warp_bits * sizeof *to->warp) == 0;
     for (uint32_t i = 0; i < from->warp_bits; i++)
         same = same && cg_count_bits(from->warp[i]) == 1;
-    uint32_t others = any_of(from->reg, from->reg_bits) | any_of(from->lane, CG_LANE_BITS)
-                      | any_of(to->reg, to->reg_bits) | any_of(to->lane, CG_LANE_BITS);
+    uint32_t others = cg_layout_reg_images(from) | cg_images(from->lane, CG_LANE_BITS) | cg_layout_reg_images(to)
+                      | cg_images(to->lane, CG_LANE_BITS);
     return same && !(warps & others);
 }
 

@@ -16,14 +16,6 @@ static bool run_in_row(const uint32_t *images, uint32_t count, uint32_t first)
     return true;
 }
 
-static uint32_t any_of(const uint32_t *images, uint32_t count)
-{
-    uint32_t all = 0;
-    for (uint32_t i = 0; i < count; i++)
-        all |= images[i];
-    return all;
-}
-
 /* The register bit that tells the elements of a pair apart: its image is `image`, or, where that is 0, any one outside
    the rows. */
 static uint32_t pair_bit(const cg_layout *l, uint32_t image)
@@ -46,7 +38,7 @@ bool cg_find_matrices(const cg_layout *l, cg_matrices *out)
         return false;
     cg_layout *rows = &out->rows;
     rows->reg[out->pair] = 0;
-    if ((any_of(outer, outer_count) | any_of(rows->reg, l->reg_bits) | any_of(l->warp, l->warp_bits)) & ROW_MASK)
+    if ((cg_images(outer, outer_count) | cg_layout_reg_images(rows) | cg_images(l->warp, l->warp_bits)) & ROW_MASK)
         return false;
     uint32_t lane = 0;
     if (out->transposed)
@@ -68,13 +60,7 @@ bool cg_find_matrices(const cg_layout *l, cg_matrices *out)
 
 bool cg_matrices_store(const cg_func *c, const cg_layout *l, cg_matrices *out)
 {
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        if (!l->lane[i])
-            return false;
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        if (!l->warp[i])
-            return false;
-    return c->target->features & CG_HAS_STMATRIX && cg_find_matrices(l, out);
+    return c->target->features & CG_HAS_STMATRIX && !cg_layout_has_copies(l) && cg_find_matrices(l, out);
 }
 
 /* Matrix i of the access that starts with register r: its pair. */

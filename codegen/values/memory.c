@@ -20,11 +20,8 @@ cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes)
 
 cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout *l, uint32_t r)
 {
-    uint32_t mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), threads = 0, part = cg_layout_reg(l, r);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        threads |= l->lane[i];
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        threads |= l->warp[i];
+    uint32_t mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), threads = cg_layout_thread_images(l),
+             part = cg_layout_reg(l, r);
     cg_val index = cg_thread_index(c, l, mask, 0);
     if (index.known)
         return (cg_place){base, (int64_t)part * bytes};
@@ -72,21 +69,13 @@ static cg_access flat_access(cg_func *c, places *p, bc_kind kind, const cg_layou
 
 static places places_of(cg_val base, bc_kind kind, const cg_layout *l)
 {
-    places p = {.base = base, .bytes = cg_memory_bytes(kind)};
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        p.threads |= l->lane[i];
-    for (uint32_t i = 0; i < l->warp_bits; i++)
-        p.threads |= l->warp[i];
-    return p;
+    return (places){.base = base, .bytes = cg_memory_bytes(kind), .threads = cg_layout_thread_images(l)};
 }
 
 /* Such registers have an image of zero; only the first is stored. */
 bool cg_is_register_copy(const cg_layout *l, uint32_t r)
 {
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        if ((r >> i & 1) && !l->reg[i])
-            return true;
-    return false;
+    return r & cg_layout_reg_copies(l);
 }
 
 void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)

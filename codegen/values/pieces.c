@@ -42,14 +42,9 @@ static cg_access piece_access(cg_func *c, const cg_pieces *p, bc_kind kind, cons
 static void skip_strip(cg_func *c, const cg_pieces *p, const cg_layout *l)
 {
     cg_strip *s = c->strips ? cg_strip_now(c) : NULL;
-    uint32_t above = ~(((uint32_t)1 << p->shift) - 1), others = 0, real = cg_real_warp_bits(c);
+    uint32_t above = ~(((uint32_t)1 << p->shift) - 1), real = cg_real_warp_bits(c);
+    uint32_t others = cg_layout_reg_images(l) | cg_images(l->lane, CG_LANE_BITS) | cg_images(l->warp, real);
     cg_layout strips = {.tile_bits = l->tile_bits, .warp_bits = l->warp_bits};
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        others |= l->reg[i];
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        others |= l->lane[i];
-    for (uint32_t i = 0; i < real; i++)
-        others |= l->warp[i];
     for (uint32_t i = real; i < l->warp_bits; i++)
         strips.warp[i] = l->warp[i];
     if (!s || p->whole || (others & above))

@@ -63,13 +63,6 @@ static cg_val owner_among(cg_func *c, uint32_t copies)
 
 cg_val cg_is_owner(cg_func *c, const cg_layout *l)
 {
-    uint32_t copies = 0;
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        if (!l->lane[i])
-            copies |= (uint32_t)1 << i;
-    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
-        if (!l->warp[i])
-            copies |= (uint32_t)1 << (CG_LANE_BITS + i);
-    cg_val owner = owner_among(c, copies);
+    cg_val owner = owner_among(c, cg_layout_thread_copies(l, cg_real_warp_bits(c)));
     return c->strips && cg_strip_now(c) ? cg_strip_owner(c, l, owner) : owner;
 }

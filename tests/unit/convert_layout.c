@@ -229,8 +229,33 @@ static void check_round(uint32_t round)
     bc_arena_release(&module.arena);
 }
 
+/* What a layout says of its images, beside the elements that its registers and threads hold. */
+static void check_images(uint32_t round)
+{
+    state = round * 7919 + 1;
+    cg_layout l = random_layout(below(13), below(4));
+    uint32_t reg_images = 0, thread_images = 0, reg_copies = 0, thread_copies = 0;
+    for (uint32_t i = 0; i < l.reg_bits; i++) {
+        uint32_t moves = cg_layout_at(&l, (uint32_t)1 << i, 0, 0);
+        reg_images |= moves;
+        reg_copies |= moves ? 0 : (uint32_t)1 << i;
+    }
+    for (uint32_t i = 0; i < (uint32_t)CG_LANE_BITS + l.warp_bits; i++) {
+        uint32_t thread = (uint32_t)1 << i, moves = cg_layout_at(&l, 0, thread & 31, thread >> CG_LANE_BITS);
+        thread_images |= moves;
+        thread_copies |= moves ? 0 : thread;
+    }
+    CHECK(cg_layout_reg_images(&l) == reg_images && cg_layout_thread_images(&l) == thread_images);
+    CHECK(cg_layout_reg_copies(&l) == reg_copies);
+    CHECK(cg_layout_thread_copies(&l, l.warp_bits) == thread_copies
+          && cg_layout_has_copies(&l) == (thread_copies != 0));
+    CHECK(cg_layout_thread_copies(&l, 0) == (thread_copies & 31u));
+}
+
 int main(void)
 {
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        check_images(round);
     for (uint32_t round = 0; round < ROUNDS; round++)
         check_round(round);
     CHECK(shuffled > ROUNDS / 10);

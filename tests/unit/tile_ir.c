@@ -510,10 +510,21 @@ static void check_runner(sample *s)
     bc_text_release(&messages);
 }
 
+static void check_looking(sample *s)
+{
+    import(s);
+    CHECK(ct_loop_around(s->product) == s->loop && ct_loop_around(s->next) == s->loop);
+    CHECK(!ct_loop_around(s->loop) && !ct_loop_around(s->twice));
+    CHECK(ct_is_map(s->twice) && ct_is_map(s->zero) && !ct_is_map(s->seen) && !ct_is_map(s->product));
+    CHECK(!ct_ring_of(s->product));
+    stage(s);
+    CHECK(ct_ring_of(s->load) == s->ring && ct_ring_of(s->body->first) == s->ring && !ct_ring_of(s->ring->op));
+}
+
 int main(void)
 {
-    static void (*const checks[])(sample * s) = {check_import, check_insert, check_uses,   check_clone, check_prune,
-                                                 check_print,  check_async,  check_broken, check_runner};
+    static void (*const checks[])(sample * s) = {check_import, check_insert, check_uses,   check_clone,   check_prune,
+                                                 check_print,  check_async,  check_broken, check_looking, check_runner};
     tv_module *m = NULL;
     CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
     CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
