@@ -79,8 +79,6 @@ bool cg_is_mixed_product(const ct_op *op);
 
 /* ---- layouts (codegen/analysis/product_layout.c) ---- */
 
-/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
-const uint8_t *cg_column_bits(const cg_product *p);
 /* Do elements of the last dimension, of `bits`, follow each other sooner than those of the one before it? */
 bool cg_runs_along_last(const cg_layout *l, uint32_t bits);
 /* The product with all that the layouts of its operands decide. rhs: in which B is read. */

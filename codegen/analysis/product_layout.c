@@ -47,7 +47,8 @@ void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs)
     split_warps(c, p);
 }
 
-const uint8_t *cg_column_bits(const cg_product *p)
+/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
+static const uint8_t *column_bits(const cg_product *p)
 {
     static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
     return columns[p->pairs];
@@ -55,7 +56,7 @@ const uint8_t *cg_column_bits(const cg_product *p)
 
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
 {
-    const uint8_t *n = cg_column_bits(p);
+    const uint8_t *n = column_bits(p);
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
     l.reg[l.reg_bits++] = one << n[0];
@@ -117,7 +118,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
    same as above. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
 {
-    const uint8_t *n = cg_column_bits(p);
+    const uint8_t *n = column_bits(p);
     bool after = p->scaling->after;
     uint32_t one = 1, blocks = p->k - p->atom.k_bits + p->scaling->scale_bits;
     uint32_t x = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? blocks : 0,
@@ -171,15 +172,13 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
 
 bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op)
 {
-    cg_product p = cg_product_of(c, op);
-    const cg_layout *read = c->values[p.result->id].source;
-    bool spares = p.has_atom && read;
+    const cg_value *x = &c->values[cg_result(op, 0)->id];
+    bool spares = x->product && x->product->has_atom;
     for (uint32_t i = 0; spares && i < 2; i++) {
         const ct_op *from = cg_stage_source(op->operands[i])->op;
-        cg_settle_product(c, &p, &read[1]);
-        cg_layout fragments = cg_fragment_layout(c, &p);
+        cg_layout fragments = cg_fragment_layout(c, x->product);
         spares = (from && from->opcode == CT_staged)
-                 || (i == 0 && p.atom.element_bits == 1 && cg_layout_equal(&read[0], &fragments));
+                 || (i == 0 && x->product->atom.element_bits == 1 && cg_layout_equal(&x->source[0], &fragments));
     }
     return spares;
 }

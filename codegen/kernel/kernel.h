@@ -100,7 +100,8 @@ typedef struct cg_value {
     cg_copy *copies; /* wanted layouts, the home's first; regs are NULL until emitted */
     bool in_flight;  /* wgmma is still computing it */
     const struct cg_stage *stage; /* a tile of a pipelined load: where it lies now */
-    cg_layout *source;            /* of a reduce's first result: the layout its operands are read in */
+    cg_layout *source; /* of a reduce's first result: the layout its operands are read in; of a product: those */
+    const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */
 } cg_value;
 
 /* ---- order of memory accesses (codegen/values/order.h) ---- */

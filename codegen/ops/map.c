@@ -282,7 +282,8 @@ enum {
 #include "bytecode/ops.def"
 };
 
-cg_val cg_map_element(cg_func *c, const ct_op *op, const cg_val *operands)
+/* One element. */
+static cg_val map_element(cg_func *c, const ct_op *op, const cg_val *operands)
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     if (elements[op->opcode])
@@ -422,7 +423,7 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
         if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
             r++;
         else
-            out[r] = cg_map_element(c, op, x);
+            out[r] = map_element(c, op, x);
     }
     return out;
 }

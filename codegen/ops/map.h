@@ -11,8 +11,6 @@ cg_val *cg_constant_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
-/* One element of a map. */
-cg_val cg_map_element(cg_func *c, const ct_op *op, const cg_val *operands);
 
 /* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);

@@ -77,34 +77,36 @@ static cg_layout operand_home(cg_func *c, const ct_value *v)
 
 static void assign_product(cg_func *c, const ct_op *op)
 {
-    cg_product p = cg_product_of(c, op);
+    cg_product *p = bc_new(&c->arena, cg_product, 1);
     cg_layout *read = bc_new(&c->arena, cg_layout, 4), result;
-    if (!read) {
+    if (!p || !read) {
         cg_no_memory(c);
         return;
     }
-    read[0] = operand_home(c, p.lhs);
-    read[1] = operand_home(c, p.rhs);
+    *p = cg_product_of(c, op);
+    read[0] = operand_home(c, p->lhs);
+    read[1] = operand_home(c, p->rhs);
     for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
         read[i - 1] = operand_home(c, ct_operands(op)[i]);
-    if (p.turned) {
-        result = cg_turned_layout(c, &p);
-    } else if (p.has_atom) {
-        read[0] = cg_with_halves(&p, true, &read[0]);
-        read[1] = cg_with_halves(&p, false, &read[1]);
-        cg_settle_product(c, &p, &read[1]);
-        if (wants_fragments(c, op, &p, &read[0]))
-            read[0] = cg_fragment_layout(c, &p);
-        for (uint32_t i = 0; p.scaled && i < 2; i++)
-            read[2 + i] = cg_scale_layout(c, &p, i == 0);
-        result = cg_accumulator_layout(c, &p);
+    if (p->turned) {
+        result = cg_turned_layout(c, p);
+    } else if (p->has_atom) {
+        read[0] = cg_with_halves(p, true, &read[0]);
+        read[1] = cg_with_halves(p, false, &read[1]);
+        cg_settle_product(c, p, &read[1]);
+        if (wants_fragments(c, op, p, &read[0]))
+            read[0] = cg_fragment_layout(c, p);
+        for (uint32_t i = 0; p->scaled && i < 2; i++)
+            read[2 + i] = cg_scale_layout(c, p, i == 0);
+        result = cg_accumulator_layout(c, p);
     } else {
-        result = cg_plain_layout(c, &p);
+        result = cg_plain_layout(c, p);
     }
-    cg_set_home(c, p.result, &result, CG_WEIGHT_MMA);
+    cg_set_home(c, p->result, &result, CG_WEIGHT_MMA);
     for (uint32_t i = 0; i < op->operand_count; i++)
         cg_want(c, ct_operands(op)[i], i == 2 ? &result : &read[i < 2 ? i : i - 1]);
-    cg_value_of(c, p.result)->source = read;
+    cg_value_of(c, p->result)->source = read;
+    cg_value_of(c, p->result)->product = p;
 }
 
 void cg_assign_mmaf(cg_func *c, const ct_op *op)
@@ -305,7 +307,7 @@ static const char *why_plain(const cg_product *p)
 
 static void lower_product(cg_func *c, const ct_op *op)
 {
-    cg_product p = cg_product_of(c, op);
+    cg_product p = *cg_value_of(c, cg_result(op, 0))->product;
     const cg_layout *l = &cg_value_of(c, p.result)->home;
     cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
     if (!start || !acc)
@@ -317,7 +319,6 @@ static void lower_product(cg_func *c, const ct_op *op)
     if (p.turned) {
         cg_multiply_turned(c, op, &p, acc);
     } else if (p.has_atom) {
-        cg_settle_product(c, &p, &read[1]);
         for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
             cg_take_scales(c, op, &p, i);
         if (p.scaling && p.scaling->alternate)

@@ -44,10 +44,8 @@ typedef struct cg_scale_at {
 } cg_scale_at;
 void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
                         cg_val *d);
-/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks.
- */
+/* Of products whose blocks alternate: the p->odd_blocks. */
 cg_val cg_odd_blocks(cg_func *c);
-void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a);
 
 /* The bytes of registers of an operand whose elements are packed, in a layout in which every thread has whole ones. */
 const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs);

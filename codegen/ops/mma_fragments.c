@@ -103,7 +103,9 @@ cg_val cg_odd_blocks(cg_func *c)
     return mask;
 }
 
-void cg_split_blocks(cg_func *c, const cg_product *p, cg_val *a)
+/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks.
+ */
+static void split_blocks(cg_func *c, const cg_product *p, cg_val *a)
 {
     for (int i = 0; i < 4; i++) {
         cg_val even = cg_new(c, CG_B32), odd = cg_new(c, CG_B32);
@@ -133,7 +135,7 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
     load_fragments(c, o, part, out);
     uint32_t alternate = p->scaling ? p->scaling->alternate : 0;
     if (alternate)
-        cg_split_blocks(c, p, out);
+        split_blocks(c, p, out);
     if (p->atom.widened && p->packed)
         widen_halves(c, true, alternate, out);
     else if (p->atom.widened)

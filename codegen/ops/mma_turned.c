@@ -133,12 +133,12 @@ static cg_val *new_buffer(cg_func *c, const cg_turned *t)
 
 void cg_turned_begin(cg_func *c, cg_ring *ring)
 {
-    cg_product p = cg_product_of(c, ring->product);
-    cg_turned t = cg_turned_of(&p, c->warp_bits);
+    const cg_product *p = cg_value_of(c, cg_result(ring->product, 0))->product;
+    cg_turned t = cg_turned_of(p, c->warp_bits);
     cg_val base = cg_new(c, CG_B32);
     if (!ring->ahead && !(ring->ahead = new_buffer(c, &t)))
         return;
-    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->read), load_of(p.rhs)->offset);
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->read), load_of(p->rhs)->offset);
     right b = right_of(c, &t, base);
     load_piece(c, &b, 0, ring->ahead);
 }

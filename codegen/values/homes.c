@@ -12,6 +12,8 @@ cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l)
     return NULL;
 }
 
+static void want_through(cg_func *c, const ct_value *v, const cg_layout *l);
+
 void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     cg_value *x = cg_value_of(c, v);
@@ -28,7 +30,7 @@ void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
         end = &(*end)->next;
     *end = copy;
     if (x->form == CG_LAZY)
-        cg_want_through(c, v, l);
+        want_through(c, v, l);
 }
 
 void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
@@ -71,7 +73,8 @@ cg_layout cg_default_layout(cg_func *c, const bc_type *tile)
     return cg_layout_blocked(&s, s.rank ? s.rank - 1 : 0, vector, c->warp_bits);
 }
 
-void cg_want_through(cg_func *c, const ct_value *v, const cg_layout *l)
+/* A lazy value is wanted in l: what it is made of is wanted in the layouts that follow. */
+static void want_through(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     const ct_op *op = v->op;
     ct_value **operands = ct_operands(op);

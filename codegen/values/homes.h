@@ -20,8 +20,6 @@ void cg_want(cg_func *c, const ct_value *v, const cg_layout *l);
 bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight);
 /* A layout for the elements of a tile that no op has a wish for. */
 cg_layout cg_default_layout(cg_func *c, const bc_type *tile);
-/* A lazy value is wanted in l: what it is made of is wanted in the layouts that follow. */
-void cg_want_through(cg_func *c, const ct_value *v, const cg_layout *l);
 /* The result is the operand seen otherwise: made in every layout that is wanted, with the operand's wish. */
 void cg_pass_wish(cg_func *c, const ct_op *op);
 #endif
