@@ -3,7 +3,6 @@
 
 #include "codegen/tile/tokens.h"
 
-/* The value that an address comes from: a parameter, or what loaded or made the pointer. */
 const ct_value *cg_origin_of(const ct_value *v)
 {
     while (v->op && !bc_op_in(v->op->opcode, BC_OPS(ACCESS)) && ct_info(v->op)->address)
@@ -18,7 +17,6 @@ uint32_t cg_root_of(const cg_func *c, const ct_value *memory)
     return c->params_apart && !v->op && v->id < c->ir->body->arg_count ? v->id + 1 : 0;
 }
 
-/* The operand that says where a memory op goes; NULL: not one. What was copied ahead counts where it is used. */
 const ct_value *cg_memory_of(const ct_op *op, bool *out_write)
 {
     const bc_op_info *info = op->opcode == CT_staged ? bc_info(op->from) : ct_info(op);

@@ -7,13 +7,12 @@
 
 static const struct {
     tv_str prefix; /* of register names */
-    uint8_t bits;
     const char *type;
 } classes[CG_CLASS_COUNT] = {
-    [CG_PRED] = {{"%p", 2}, 1, "pred"},
-    [CG_B16] = {{"%h", 2}, 16, "b16"},
-    [CG_B32] = {{"%r", 2}, 32, "b32"},
-    [CG_B64] = {{"%d", 2}, 64, "b64"},
+    [CG_PRED] = {{"%p", 2}, "pred"},
+    [CG_B16] = {{"%h", 2}, "b16"},
+    [CG_B32] = {{"%r", 2}, "b32"},
+    [CG_B64] = {{"%d", 2}, "b64"},
 };
 
 void cg_put_registers(const cg_func *c, bc_text *out)

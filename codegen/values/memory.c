@@ -1,10 +1,8 @@
-/* Vectors of elements: how registers are packed into the words of an access. */
+/* Tiles that lie flat in memory; see the header. */
 #include "codegen/values/memory.h"
 
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
-
-/* ---- flat tiles ---- */
 
 cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes)
 {

@@ -1,5 +1,4 @@
-/* What loops over strips keep: for the files of codegen/values/ that are about them, and the pass that lowers ops in
- * them. */
+/* What loops over strips keep: for the files that are about them. */
 #ifndef TILEVM_CODEGEN_VALUES_STRIP_STATE_H
 #define TILEVM_CODEGEN_VALUES_STRIP_STATE_H
 
@@ -32,7 +31,7 @@ typedef struct cg_strips {
     uint32_t local_bytes;
     cg_val base;             /* address of local memory */
     uint32_t *uses;          /* by value id: reads to come */
-    cg_made *wanted;         /* copies that are still to be cg_made */
+    cg_made *wanted;         /* copies that are still to be made */
     cg_slot *unused, *dying; /* dying: read in a loop that is still open */
     bool own;                /* the op being lowered has the loop to itself */
     bool inlined;            /* what is being lowered is the body of a reduce or scan */

@@ -1,4 +1,4 @@
-/* Loops over strips, and values in them; see the header. */
+/* Loops over strips, and the local memory of what is kept between them; see the header. */
 #include "codegen/values/strips.h"
 
 #include <string.h>

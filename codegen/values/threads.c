@@ -1,5 +1,5 @@
-/* What a thread is: its number, its part of an element index, whether it owns what it holds. All of it is computed
-   once, at the start of the kernel. */
+/* What a thread is: its part of an element index, whether it owns what it holds. All of it is computed once, at the
+   start of the kernel. */
 #include <string.h>
 
 #include "codegen/ptx/ptx.h"

@@ -1,4 +1,4 @@
-/* Values in layouts: what the layouts pass asks for, and what the lower pass hands out. */
+/* Values in layouts: what ops hand in, and what they are handed. */
 #include "codegen/values/values.h"
 
 #include <stdio.h>
