@@ -1,6 +1,5 @@
 /* Bytecode to PTX: one .entry per kernel of the module. */
 #include <stdio.h>
-#include <string.h>
 
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
