@@ -5,6 +5,7 @@
 #   <!-- shown: FIXTURE TARGET BEFORE AFTER -->     what changes between the dumps after two passes; BEFORE `import`: all of the
 #                                                   ops, and what AFTER has found out about them as added
 #   <!-- shown: FIXTURE TARGET lower OP... -->      the PTX of these ops: the first of that name
+#   <!-- shown: FIXTURE TARGET remarks -->          the remarks, whatever the target
 #
 # Left out: types of ops; of BEFORE, what was said of values; of long lists of registers all but the ends.
 set -u
@@ -40,9 +41,15 @@ ptx() {
     awk -v name="$1" '/^ *\/\/ op / { on = $4 == name && !found; found = found || on } on' "$work/lower"
 }
 
-block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP...
+block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE TARGET remarks
     fixture=$1 target=$2 before=$3
     shift 3
+    if [ "$before" = remarks ]; then
+        printf '```\n'
+        grep ': remark: ' "tests/ptx/$fixture"
+        printf '```\n'
+        return
+    fi
     dump "$fixture" "$target" "$([ "$before" = import ] && echo "$1" || echo "$before")"
     if [ "$before" = lower ]; then
         printf '```\n'
@@ -56,19 +63,19 @@ block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP...
     printf '```\n'
 }
 
-skips=no
+old=no # the block that is there: it begins on the next line; is being left out
 while IFS= read -r line; do
-    if [ $skips != no ]; then
-        [ "$line" = '```' ] && skips=no
-        continue
-    fi
+    case $old in
+    next) old=yes; continue ;;
+    yes) [ "$line" != '```' ] || old=no; continue ;;
+    esac
     printf '%s\n' "$line"
     case $line in
     '<!-- shown: '*' -->')
         arguments=${line#<!-- shown: }
         # shellcheck disable=SC2086 # words
         block ${arguments% -->}
-        skips=yes
+        old=next
         ;;
     esac
 done < "$1"
