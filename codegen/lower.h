@@ -171,8 +171,8 @@ typedef struct cg_func {
     uint32_t shared_bytes;          /* scratch */
     uint32_t call_bytes;            /* local memory for the arguments of vprintf */
     uint32_t texts;                 /* strings in module_text */
-    uint32_t ring_bytes;            /* of pipelined loops (codegen/pipeline.h); shares the scratch's memory */
-    uint32_t kept_bytes;            /* scratch that is used within such loops: the ring lies behind it */
+    uint32_t ring_bytes;            /* of rings (codegen/ring.h); shares the scratch's memory */
+    uint32_t kept_bytes;            /* scratch that is used within their loops: the ring lies behind it */
     bool in_ring;                   /* such a loop is being lowered */
     uint32_t barriers;              /* that were emitted */
     cg_val ring;                    /* the ring's address, once needed */

@@ -54,7 +54,7 @@ typedef struct cg_k_part {
 
 /* The detail of an mma_await: how many products that were started later may go on. */
 typedef struct cg_pending {
-    uint32_t groups;
+    uint32_t others;
 } cg_pending;
 
 /* Where fragments of an operand come from. */
