@@ -46,7 +46,7 @@ done
 guide=docs/codegen.md
 sh tools/show_passes.sh "$guide" | cmp -s - "$guide"
 check $? "$guide is not up to date: run make docs"
-for pass in $(sed -n 's/^PASS(\([a-z]*\),.*/\1/p' codegen/passes.def); do
+for pass in $(sed -n 's/^PASS(\([a-z]*\),.*/\1/p' $(find codegen -name passes.def)); do
     grep -q "^| \[\`$pass\`\](#$pass) |" "$guide" && grep -q "^### $pass\$" "$guide"
     check $? "$guide: no row and section for the pass $pass"
     grep -q "^\.RB (.*[( ]$pass[ )]" "$man"
@@ -56,7 +56,11 @@ for file in $(find codegen -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -n
     grep -q "^| .*\`${file%.*}\.\([a-z]*\|\[ch\]\)\`" "$guide"
     check $? "$guide: no row for $file"
 done
-for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' codegen/remarks.def); do
+for path in $(sed -n 's/^| \(`codegen[^|]*\) |.*/\1/p' "$guide" | tr -d '`,'); do # patterns, which the shell expands
+    [ -e "$path" ]
+    check $? "$guide: there is no $path"
+done
+for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' $(find codegen -name remarks.def)); do
     grep -q "^| \`$remark\`" "$guide"
     check $? "$guide: no remark $remark"
 done
