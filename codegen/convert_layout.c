@@ -362,7 +362,7 @@ static cg_layout without_bit(const cg_layout *l, uint32_t bit, uint32_t *out_kep
 {
     cg_layout r = cg_layout_clear(l, (uint32_t)1 << bit);
     r = cg_layout_squeeze(&r, (uint32_t)1 << bit);
-    return cg_layout_drop_copies(&r, out_kept);
+    return cg_layout_drop_replicas(&r, out_kept);
 }
 
 static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to,

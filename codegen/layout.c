@@ -211,7 +211,7 @@ cg_layout cg_layout_split(const cg_layout *l, uint32_t n)
     return r;
 }
 
-cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept)
+cg_layout cg_layout_drop_replicas(const cg_layout *l, uint32_t *out_kept)
 {
     cg_layout r = *l;
     uint32_t kept = 0;

@@ -178,7 +178,7 @@ typedef struct cg_func {
     cg_val ring;                    /* the ring's address, once needed */
     uint8_t ptx;                    /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
-    cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select copies */
+    cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select replicas */
     bool failed;                            /* out of memory, or reported */
     tv_status status;
 } cg_func;
@@ -296,7 +296,7 @@ cg_val cg_tid(cg_func *c);
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
 /* The XOR of the images of the bits of x, which has `total` of them: made in the prologue. */
 cg_val cg_linear(cg_func *c, cg_val x, const uint32_t *images, uint32_t total);
-/* True in the one thread of those that hold copies of the same elements; a known true when there are no copies. */
+/* True in the one thread of those that hold replicas of the same elements; a known true when there are no replicas. */
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 
 /* ---- shared memory and barriers (codegen/order.c, scratch.c) ---- */

@@ -114,7 +114,7 @@ static cg_layout reduced_layout(const cg_layout *source, uint32_t mask, uint32_t
 {
     cg_layout l = cg_layout_clear(source, mask);
     l = cg_layout_squeeze(&l, mask);
-    return cg_layout_drop_copies(&l, out_kept);
+    return cg_layout_drop_replicas(&l, out_kept);
 }
 
 void cg_assign_reduce(cg_func *c, const ct_op *op)
@@ -142,7 +142,7 @@ static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *sourc
 {
     uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept, zero = 0;
     for (uint32_t i = 0; i < source->reg_bits; i++)
-        zero |= source->reg[i] ? 0 : (uint32_t)1 << i; /* copies are not to be combined with themselves */
+        zero |= source->reg[i] ? 0 : (uint32_t)1 << i; /* replicas are not to be combined with themselves */
     folded &= ~zero;
     uint32_t rest = cg_layout_regs(source) - 1;
     const cg_val *regs[MAX_OPERANDS];

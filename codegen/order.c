@@ -34,8 +34,8 @@ static bool is_view_op(const ct_op *op)
            && (info->effects == BC_READS || info->effects == BC_WRITES);
 }
 
-/* Copies of an element: one thread writes them, others read them. */
-static bool has_copies(const cg_layout *l)
+/* Replicas of an element: one thread writes them, others read them. */
+static bool has_replicas(const cg_layout *l)
 {
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         if (!l->lane[i])
@@ -59,7 +59,7 @@ static bool tiles_are_apart(const bc_type *view)
    not overlap, no element in common? */
 static bool same_elements(const cg_note *a, const ct_op *b, const cg_layout *layout)
 {
-    if (!a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_copies(layout) || !is_view_op(a->op)
+    if (!a->layout || !layout || !cg_layout_equal(a->layout, layout) || has_replicas(layout) || !is_view_op(a->op)
         || !is_view_op(b))
         return false;
     cg_view_op x = cg_view_op_of(a->op), y = cg_view_op_of(b);

@@ -105,15 +105,15 @@ cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t s
 }
 
 /* True in the threads that have none of these bits. */
-static cg_val owner_among(cg_func *c, uint32_t copies)
+static cg_val owner_among(cg_func *c, uint32_t replicas)
 {
-    if (!copies)
+    if (!replicas)
         return cg_const(CG_PRED, 1);
-    cg_val *cached = &c->owners[cg_gather_bits(copies, 0x3ff)];
+    cg_val *cached = &c->owners[cg_gather_bits(replicas, 0x3ff)];
     if (!cached->id) {
         cg_val part = cg_new(c, CG_B32);
         *cached = cg_new(c, CG_PRED);
-        cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), copies);
+        cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), replicas);
         cg_ins_first(c, "setp.eq.u32 %v, %v, 0", *cached, part);
     }
     return *cached;
@@ -121,13 +121,13 @@ static cg_val owner_among(cg_func *c, uint32_t copies)
 
 cg_val cg_is_owner(cg_func *c, const cg_layout *l)
 {
-    uint32_t copies = 0;
+    uint32_t replicas = 0;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         if (!l->lane[i])
-            copies |= (uint32_t)1 << i;
+            replicas |= (uint32_t)1 << i;
     for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
         if (!l->warp[i])
-            copies |= (uint32_t)1 << (CG_LANE_BITS + i);
-    cg_val owner = owner_among(c, copies);
+            replicas |= (uint32_t)1 << (CG_LANE_BITS + i);
+    cg_val owner = owner_among(c, replicas);
     return c->strips && cg_strip_now(c) ? cg_strip_owner(c, l, owner) : owner;
 }

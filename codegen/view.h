@@ -44,7 +44,7 @@ cg_view_op cg_view_op_of(const ct_op *op);
 
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
-/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no copies. */
+/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no replicas. */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is
@@ -101,9 +101,9 @@ typedef struct cg_tile_part {
 
 typedef void cg_part_fn(cg_func *c, void *user, const cg_tile_part *part);
 /* Calls for every vector of the tile in layout l, of at most 2^most_bits elements (halves of bytes: at least two).
-   Threads with copies are left out where v->owned. A tensor of unknown extent may be reached in two branches, one with
-   longer vectors: then every element comes twice. regs: the registers that `found` gives a value to; afterwards they
-   hold what either branch left. NULL: there are none. */
+   Threads with replicas are left out where v->owned. A tensor of unknown extent may be reached in two branches, one
+   with longer vectors: then every element comes twice. regs: the registers that `found` gives a value to; afterwards
+   they hold what either branch left. NULL: there are none. */
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
                    cg_part_fn *found);
 
