@@ -249,10 +249,11 @@ $(OUT)/fakecuda/tilevm $(OUT)/fakecuda/tileiras:
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures
+docs: $(OUT)/tilevm ## write docs/rules.md again, from the tables and fixtures, and the kernels in docs/codegen.md
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
+	$(Q)sh tools/show_passes.sh docs/codegen.md > $(OUT)/codegen.md && cp $(OUT)/codegen.md docs/codegen.md
 
-check-docs: $(OUT)/tilevm $(OUT)/tileiras ## is docs/rules.md up to date, and every option in the man page?
+check-docs: $(OUT)/tilevm $(OUT)/tileiras ## are docs/rules.md and docs/codegen.md up to date, and every option in the man page?
 	$(Q)sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras
 
 run: all $(BUILD)/corpus/unpacked ## build, and run kernels of the corpus on the CPU: vector addition, softmax, layer norm, matrix product

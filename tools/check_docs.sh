@@ -2,7 +2,7 @@
 # Are the documents in step with the commands? check_docs.sh TILEVM TILEIRAS; ends with `docs: N passed, N failed`.
 #   docs/rules.md        is what `tilevm explain --all` writes
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
-#   docs/codegen.md      names every remark
+#   docs/codegen.md      names every remark, pass and file of codegen/, and shows kernels as fixtures expect them
 #   docs/run.md          names every option of run, generator and element type
 #   docs/loader.md       names every L rule
 #   docs/json.md         describes the document of every command with --json, and every member of it that the tests see
@@ -43,9 +43,26 @@ for dtype in $(sed -n 's/^DTYPE([A-Z0-9]*, "\([a-z0-9]*\)".*/\1/p' bytecode/dtyp
     check $? "$guide: no element type $dtype"
 done
 
-for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' codegen/kernel/remarks.def); do
-    grep -q "^| \`$remark\`" docs/codegen.md
-    check $? "docs/codegen.md: no remark $remark"
+guide=docs/codegen.md
+sh tools/show_passes.sh "$guide" | cmp -s - "$guide"
+check $? "$guide is not up to date: run make docs"
+for pass in $(sed -n 's/^PASS(\([a-z]*\),.*/\1/p' $(find codegen -name passes.def)); do
+    grep -q "^| \[\`$pass\`\](#$pass) |" "$guide" && grep -q "^### $pass\$" "$guide"
+    check $? "$guide: no row and section for the pass $pass"
+    grep -q "^\.RB (.*[( ]$pass[ )]" "$man"
+    check $? "$man: no pass $pass"
+done
+for file in $(find codegen -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.inc'); do
+    grep -q "^| .*\`${file%.*}\.\([a-z]*\|\[ch\]\)\`" "$guide"
+    check $? "$guide: no row for $file"
+done
+for path in $(sed -n 's/^| \(`codegen[^|]*\) |.*/\1/p' "$guide" | tr -d '`,'); do # patterns, which the shell expands
+    [ -e "$path" ]
+    check $? "$guide: there is no $path"
+done
+for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' $(find codegen -name remarks.def)); do
+    grep -q "^| \`$remark\`" "$guide"
+    check $? "$guide: no remark $remark"
 done
 
 for rule in $(sed -n 's/^RULE([A-Z0-9_]*, "\(L-[A-Z0-9-]*\)".*/\1/p' bytecode/base/loader_rules.def); do

@@ -98,13 +98,13 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     uint32_t bits, weight, fast = fast_dim(c, p, &bits);
     const cg_axis *axes = p->pointers->fact->axes;
     bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
-    if (c->strip_bits && ordered) /* no copies among threads, which could not be shared strip by strip */
+    if (c->strip_bits && ordered) /* no replicas among threads, which could not be shared strip by strip */
         return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
     if (p->value && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
-        return cg_layout_drop_copies(&wish, NULL);
+        return cg_layout_drop_replicas(&wish, NULL);
     if (s.rank && (!axes || !axes[fast].run)
         && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))
-        return cg_layout_drop_copies(&wish, NULL);
+        return cg_layout_drop_replicas(&wish, NULL);
     return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
 }
 
@@ -136,7 +136,7 @@ void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg
     bc_text type;
     bc_text_init(&type, &c->m->arena.allocator);
     bc_print_type(&type, p->pointers->type, false);
-    cg_layout own = cg_layout_drop_copies(l, NULL);
+    cg_layout own = cg_layout_drop_replicas(l, NULL);
     char words[96] = "";
     if (limit)
         snprintf(words, sizeof words, "; limited by {Limit=%s}", limit);

@@ -363,7 +363,7 @@ static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
 {
     cg_func *c = w->c;
     const cg_layout *l = w->l;
-    uint32_t mask = 0, copies = cg_layout_reg_copies(l);
+    uint32_t mask = 0, replicas = cg_layout_reg_replicas(l);
     uint8_t reg_bit[8];
     cg_layout_vector(l, w->shape.shift[w->fast], bits, reg_bit);
     w->steps = w->insides = w->sums = NULL;
@@ -371,7 +371,7 @@ static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
         mask |= (uint32_t)1 << reg_bit[k];
     cg_val owner = w->op->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
     for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
-        if ((r & mask) || (w->op->owned && (r & copies)))
+        if ((r & mask) || (w->op->owned && (r & replicas)))
             continue;
         cg_tile_part part = {.count = (uint32_t)1 << bits};
         for (uint32_t i = 0; i < part.count; i++)

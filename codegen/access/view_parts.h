@@ -15,9 +15,9 @@ typedef struct cg_tile_part {
 
 typedef void cg_part_fn(cg_func *c, void *user, const cg_tile_part *part);
 /* Calls for every vector of the tile in layout l, of at most 2^most_bits elements (halves of bytes: at least two).
-   Threads with copies are left out where v->owned. A tensor of unknown extent may be reached in two branches, one with
-   longer vectors: then every element comes twice. regs: the registers that `found` gives a value to; afterwards they
-   hold what either branch left. NULL: there are none. */
+   Threads with replicas are left out where v->owned. A tensor of unknown extent may be reached in two branches, one
+   with longer vectors: then every element comes twice. regs: the registers that `found` gives a value to; afterwards
+   they hold what either branch left. NULL: there are none. */
 void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
                    cg_part_fn *found);
 

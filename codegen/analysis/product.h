@@ -56,7 +56,7 @@ typedef struct cg_k_part {
 
 /* The detail of an mma_await: how many products that were started later may go on. */
 typedef struct cg_pending {
-    uint32_t groups;
+    uint32_t others;
 } cg_pending;
 
 /* Is the op a matrix product? NULL is not. */

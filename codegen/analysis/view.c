@@ -166,7 +166,7 @@ bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
     uint8_t reg_bit[8];
-    if (cg_layout_has_copies(l) || cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
+    if (cg_layout_has_replicas(l) || cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
         return false;
     uint32_t vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit), run = vector;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
@@ -213,7 +213,7 @@ cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)
     uint32_t others = (uint32_t)(((uint64_t)1 << s.tile_bits) - 1) & ~cg_dim_mask(&s, v->view->type->sparse_dim);
     cg_layout part = cg_layout_clear(l, others);
     part = cg_layout_squeeze(&part, others);
-    return cg_layout_drop_copies(&part, NULL);
+    return cg_layout_drop_replicas(&part, NULL);
 }
 
 cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
@@ -252,7 +252,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
         if (!cg_view_start(v, t, &start))
             start_bits = 64;
     }
-    cg_layout own = cg_layout_drop_copies(l, NULL);
+    cg_layout own = cg_layout_drop_replicas(l, NULL);
     char edge[64] = "", limit[96] = "";
     if (n.edge < n.inside)
         snprintf(edge, sizeof edge, ", x {EdgeBytes=%u} at the tensor's end", bytes << n.edge >> half);

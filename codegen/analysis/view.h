@@ -44,7 +44,7 @@ cg_view_op cg_view_op_of(const ct_op *op);
 
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
-/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no copies. */
+/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no replicas. */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is

@@ -180,13 +180,13 @@ typedef struct cg_func {
     uint32_t call_bytes;            /* local memory for the arguments of vprintf */
     uint32_t texts;                 /* strings in module_text */
     uint32_t ring_bytes;            /* of the rings of a loop; shares the scratch's memory */
-    uint32_t kept_bytes;            /* scratch that is used within such loops: the ring lies behind it */
+    uint32_t kept_bytes;            /* scratch that is used within their loops: the ring lies behind it */
     bool in_ring;                   /* such a loop is being lowered */
     uint32_t barriers;              /* that were emitted */
     cg_val ring;                    /* the ring's address, once needed */
     uint8_t ptx;                    /* ISA version that what was emitted needs, as major * 10 + minor */
     cg_val tid;
-    cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select copies */
+    cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select replicas */
     bool failed;                            /* out of memory, or reported */
     tv_status status;
 } cg_func;

@@ -62,12 +62,12 @@ static uint32_t zeros_of(const uint32_t *images, uint32_t count)
     return zeros;
 }
 
-uint32_t cg_layout_reg_copies(const cg_layout *l)
+uint32_t cg_layout_reg_replicas(const cg_layout *l)
 {
     return zeros_of(l->reg, l->reg_bits);
 }
 
-uint32_t cg_layout_thread_copies(const cg_layout *l, uint32_t warp_bits)
+uint32_t cg_layout_thread_replicas(const cg_layout *l, uint32_t warp_bits)
 {
     return zeros_of(l->lane, CG_LANE_BITS) | zeros_of(l->warp, warp_bits) << CG_LANE_BITS;
 }
@@ -238,7 +238,7 @@ cg_layout cg_layout_split(const cg_layout *l, uint32_t n)
     return r;
 }
 
-cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept)
+cg_layout cg_layout_drop_replicas(const cg_layout *l, uint32_t *out_kept)
 {
     cg_layout r = *l;
     uint32_t kept = 0;

@@ -9,7 +9,7 @@
        reg  bit 0 -> 000 01   (column bit 0)                   lane bits 0,1 -> column bits 1,2
        lane bit 2,3 -> row bits 0,1                            lane bit 4, warps -> 0: the same elements again
 
-   An image of 0 means that the bit does not select anything: its threads (or registers) hold copies. Reshape changes
+   An image of 0 means that the bit does not select anything: its threads (or registers) hold replicas. Reshape changes
    nothing, since the row-major index stays; permute permutes image bits; broadcast and reduce clear them. */
 #ifndef TILEVM_CODEGEN_LAYOUT_LAYOUT_H
 #define TILEVM_CODEGEN_LAYOUT_LAYOUT_H
@@ -63,21 +63,21 @@ static inline uint32_t cg_layout_thread_images(const cg_layout *l)
     return cg_images(l->lane, CG_LANE_BITS) | cg_images(l->warp, l->warp_bits);
 }
 
-/* The bits that tell copies apart: of the register's number; of the thread's, which has lanes and then the first
+/* The bits that tell replicas apart: of the register's number; of the thread's, which has lanes and then the first
    `warp_bits` of the warps. */
-uint32_t cg_layout_reg_copies(const cg_layout *l);
-uint32_t cg_layout_thread_copies(const cg_layout *l, uint32_t warp_bits);
+uint32_t cg_layout_reg_replicas(const cg_layout *l);
+uint32_t cg_layout_thread_replicas(const cg_layout *l, uint32_t warp_bits);
 /* Do several threads hold the same element? */
-static inline bool cg_layout_has_copies(const cg_layout *l)
+static inline bool cg_layout_has_replicas(const cg_layout *l)
 {
-    return cg_layout_thread_copies(l, l->warp_bits) != 0;
+    return cg_layout_thread_replicas(l, l->warp_bits) != 0;
 }
 
 /* Every thread holds the one element of a scalar. */
 cg_layout cg_layout_scalar(uint32_t warp_bits);
 
 /* Tile bits in the order given (lowest first): vector_bits of them to registers, then lanes, warps, and the rest to
-   registers again. Bits that are left over on lanes and warps hold copies. */
+   registers again. Bits that are left over on lanes and warps hold replicas. */
 cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t vector_bits, uint32_t warp_bits);
 
 /* The layout for reaching memory: dimension `fastest` is contiguous there, vector_bits of it go to one access. */
@@ -97,14 +97,14 @@ cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg
 
 /* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first slice;
    and the layout in which the small tile is read where every element of the large one goes to the small one's at the
-   same place in its slice (registers that became copies stay). */
+   same place in its slice (registers that became replicas stay). */
 cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
 cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
 /* The index bits of the large tile that say which slice. */
 uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large);
 
-/* Layout of the source of a broadcast whose result is in l. Registers that became copies are dropped; register r of
-   the result is register cg_drop_copies(...)[r] of the source: out_reg has 1 << l->reg_bits entries. */
+/* Layout of the source of a broadcast whose result is in l, with as many registers: some of them may have become
+   replicas. */
 cg_layout cg_layout_unbroadcast(const cg_layout *l, const cg_shape *source, const cg_shape *result);
 /* Every image through a linear map of indices, to those of 2^tile_bits elements. */
 typedef uint32_t cg_image_fn(const void *map, uint32_t image);
@@ -117,9 +117,9 @@ cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask);
 /* Elements of l split into 2^n each, all in the same thread: register r becomes r << n and the following ones. */
 cg_layout cg_layout_split(const cg_layout *l, uint32_t n);
 
-/* Registers with an image of 0 hold copies. Removes such bits; out_kept, when given, gets the mask of the register
+/* Registers with an image of 0 hold replicas. Removes such bits; out_kept, when given, gets the mask of the register
    bits that stay. */
-cg_layout cg_layout_drop_copies(const cg_layout *l, uint32_t *out_kept);
+cg_layout cg_layout_drop_replicas(const cg_layout *l, uint32_t *out_kept);
 /* The logarithm of the least power of two that is not below x. */
 static inline uint32_t cg_log2_up(uint64_t x)
 {

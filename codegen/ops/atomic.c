@@ -1,5 +1,5 @@
 /* Atomics. Only the owner of an element acts on it, each element once; a result that is used then reaches the
-   threads that hold copies. Sources: memory reference, section 5; PTX ISA, atom and red. */
+   threads that hold replicas. Sources: memory reference, section 5; PTX ISA, atom and red. */
 #include <stdio.h>
 
 #include "codegen/access/pointers.h"

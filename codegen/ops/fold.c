@@ -90,7 +90,7 @@ cg_layout cg_fold_layout(const cg_layout *source, uint32_t mask, uint32_t *out_k
 {
     cg_layout l = cg_layout_clear(source, mask);
     l = cg_layout_squeeze(&l, mask);
-    return cg_layout_drop_copies(&l, out_kept);
+    return cg_layout_drop_replicas(&l, out_kept);
 }
 
 void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,

@@ -9,7 +9,7 @@ static cg_val *lazy_broadcast(cg_func *c, const ct_op *op, const cg_layout *l)
     cg_shape source = cg_shape_of(from->type), result = cg_shape_of(cg_result(op, 0)->type);
     cg_layout wide = cg_layout_unbroadcast(l, &source, &result);
     uint32_t kept;
-    cg_layout narrow = cg_layout_drop_copies(&wide, &kept);
+    cg_layout narrow = cg_layout_drop_replicas(&wide, &kept);
     cg_val *have = cg_get(c, from, &narrow), *out = cg_vals(c, cg_layout_regs(l));
     for (uint32_t r = 0; have && out && r < cg_layout_regs(l); r++)
         out[r] = have[cg_gather_bits(r, kept)];

@@ -62,7 +62,7 @@ void cg_lower_load_ptr_tko(cg_func *c, const ct_op *op)
         return;
     cg_order_access(c, op, p.pointers, false, l);
     cg_pointer_remark(c, op, &p, l);
-    /* With an order, another thread could see another value: one loads for all that hold copies. */
+    /* With an order, another thread could see another value: one loads for all that hold replicas. */
     cg_pointer_parts(c, &p, l, !weak, &m, load_part);
     bool shared = !weak && cg_share(c, bc_elem_kind(result->type), l, m.regs);
     if (p.order == BC_MemoryOrderingSemantics_acquire && !shared)

@@ -49,7 +49,7 @@ void cg_assign_reduce(cg_func *c, const ct_op *op)
 static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, cg_fold_row *values)
 {
     uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept;
-    folded &= ~cg_layout_reg_copies(source); /* they are not to be combined with themselves */
+    folded &= ~cg_layout_reg_replicas(source); /* they are not to be combined with themselves */
     uint32_t rest = cg_layout_regs(source) - 1;
     const cg_val *regs[CG_FOLD_OPERANDS];
     for (uint32_t i = 0; i < op->operand_count; i++)

@@ -103,7 +103,7 @@ static extract_plan plan_extract(cg_func *c, const ct_op *op)
     p.in_registers = only_in_registers(&p.source, p.mask) && (cheap || bytes > CG_MAX_SCRATCH);
     if (p.in_registers) {
         p.result = cg_layout_unembed(&p.source, &p.small, &p.large);
-        p.result = cg_layout_drop_copies(&p.result, NULL);
+        p.result = cg_layout_drop_replicas(&p.result, NULL);
         return p;
     }
     p.result = cg_default_layout(c, result);
@@ -189,7 +189,7 @@ void cg_lower_extract(cg_func *c, const ct_op *op)
 
 /* ---- insert, cat: every element of the result comes from one of two tiles at the same place of the slice ---- */
 
-/* Registers of the result in l: those of `small` (in cg_layout_unembed of l, without copies) where the element lies
+/* Registers of the result in l: those of `small` (in cg_layout_unembed of l, without replicas) where the element lies
    in the slice, else of `others`, which lie as l or, with others_small, as small. */
 static cg_val *merge(cg_func *c, const cg_layout *l, uint32_t mask, cg_val slice, uint32_t kept, const cg_val *small,
                      const cg_val *others, bool others_small)
@@ -215,7 +215,7 @@ void cg_assign_insert(cg_func *c, const ct_op *op)
     const ct_value *source = ct_operand(op, F_insert_source), *destination = ct_operand(op, F_insert_destination);
     cg_shape small = cg_shape_of(source->type), large = cg_shape_of(destination->type);
     cg_layout l = wish_or_default(c, destination), part = cg_layout_unembed(&l, &small, &large);
-    part = cg_layout_drop_copies(&part, NULL);
+    part = cg_layout_drop_replicas(&part, NULL);
     cg_set_home(c, cg_result(op, 0), &l, destination->type->rank ? weight_of(c, destination) : 0);
     cg_want(c, destination, &l);
     cg_want(c, source, &part);
@@ -228,7 +228,7 @@ void cg_lower_insert(cg_func *c, const ct_op *op)
     const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept;
-    part = cg_layout_drop_copies(&part, &kept);
+    part = cg_layout_drop_replicas(&part, &kept);
     cg_val slice = slice_index(c, op, ct_operand_range(op, F_insert_indices), &small, &large);
     cg_val *out = merge(c, l, cg_slice_mask(&small, &large), slice, kept, cg_get(c, source, &part),
                         cg_get(c, destination, l), false);
@@ -242,7 +242,7 @@ void cg_assign_cat(cg_func *c, const ct_op *op)
     cg_shape small = cg_shape_of(lhs->type), large = cg_shape_of(result->type);
     const ct_value *like = weight_of(c, rhs) > weight_of(c, lhs) ? rhs : lhs;
     cg_layout part = wish_or_default(c, like);
-    part = cg_layout_drop_copies(&part, NULL);
+    part = cg_layout_drop_replicas(&part, NULL);
     cg_layout l = cg_layout_embed(&part, &small, &large);
     if (l.reg_bits == CG_MAX_REG_BITS) {
         cg_unsupported(c, op, "'cat' would need 2^%u registers of a thread for its result", l.reg_bits + 1u);
@@ -261,7 +261,7 @@ void cg_lower_cat(cg_func *c, const ct_op *op)
     const cg_layout *l = &cg_value_of(c, result)->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept, mask = cg_slice_mask(&small, &large);
-    part = cg_layout_drop_copies(&part, &kept);
+    part = cg_layout_drop_replicas(&part, &kept);
     cg_val *out = merge(c, l, mask, cg_const(CG_B32, mask), kept, cg_get(c, rhs, &part), cg_get(c, lhs, &part), true);
     if (out && !c->failed)
         cg_set(c, result, out);
@@ -296,13 +296,13 @@ static void assign_repack(cg_func *c, const ct_op *op)
     cg_layout l = wish_or_default(c, source), home;
     uint8_t bits[8];
     if (p.split) {
-        l = cg_layout_drop_copies(&l, NULL);
+        l = cg_layout_drop_replicas(&l, NULL);
         home = cg_layout_split(&l, p.n);
     } else if (cg_layout_vector(&l, 0, p.n, bits) == p.n) {
         uint32_t low = ((uint32_t)1 << p.n) - 1;
         home = cg_layout_clear(&l, low);
         home = cg_layout_squeeze(&home, low);
-        home = cg_layout_drop_copies(&home, NULL);
+        home = cg_layout_drop_replicas(&home, NULL);
         l = cg_layout_split(&home, p.n);
     } else {
         home = cg_default_layout(c, result->type);
@@ -392,7 +392,7 @@ static void lower_repack(cg_func *c, const ct_op *op)
         uint32_t low = ((uint32_t)1 << p.n) - 1;
         l = cg_layout_clear(home, low);
         l = cg_layout_squeeze(&l, low);
-        l = cg_layout_drop_copies(&l, NULL);
+        l = cg_layout_drop_replicas(&l, NULL);
     } else {
         l = cg_layout_split(home, p.n);
     }

@@ -194,6 +194,6 @@ void cg_assign_mma_await(cg_func *c, const ct_op *op)
 void cg_lower_mma_await(cg_func *c, const ct_op *op)
 {
     const cg_pending *pending = op->detail;
-    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->groups : 0);
+    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->others : 0);
     cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
 }

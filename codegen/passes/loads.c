@@ -15,7 +15,7 @@
 enum {
     MOST_SLOTS = 4,
     SHARED_FOR_TWO_BLOCKS = 100 << 10,
-    MOST_VIEWS = 4 /* of a load, one of the other, to the product */
+    MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */
 };
 
 /* A loop that is looked at. */
@@ -37,10 +37,10 @@ static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, cons
         const ct_op *op = use->op;
         if ((body && op->block != body) || depth == 0)
             return CG_NO_FEED;
-        bool view = cg_stage_is_seen(op);
-        cg_layout seen = view ? cg_seen_layout(op, run) : *run;
-        cg_feed here = view ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1)
-                            : cg_mma_feed(c, op, use->index, run);
+        bool is_seen = cg_stage_is_seen(op);
+        cg_layout seen = is_seen ? cg_seen_layout(op, run) : *run;
+        cg_feed here = is_seen ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1)
+                               : cg_mma_feed(c, op, use->index, run);
         if (here == CG_NO_FEED)
             return CG_NO_FEED;
         feed = feed ? feed : here;
@@ -82,7 +82,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
         return "its tile has less than 16 bytes for a thread";
-    cg_feed feed = feed_of(c, body, tile, &run, MOST_VIEWS + 1);
+    cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
         return "it is not only an operand of products that can read it from shared memory";
     *out = (cg_ring_load){.op = op,

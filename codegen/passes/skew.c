@@ -213,8 +213,8 @@ static ct_value *mapped(const skewing *x, ct_value *v)
     return v->id < x->map.count && x->map.to[v->id] ? x->map.to[v->id] : v;
 }
 
-/* The product's result once at most `groups` others are in flight, which takes its place from here on. */
-static ct_value *await(skewing *x, ct_op *product, uint32_t groups)
+/* The product's result once at most so many others are in flight, which takes its place from here on. */
+static ct_value *await(skewing *x, ct_op *product, uint32_t others)
 {
     cg_pending *pending = bc_new(x->f->arena, cg_pending, 1);
     ct_op *op = append(x, ct_op_new(x->f, CT_mma_await, product, 1, 1));
@@ -222,7 +222,7 @@ static ct_value *await(skewing *x, ct_op *product, uint32_t groups)
         cg_no_memory(x->c);
         return &product->results[0];
     }
-    pending->groups = groups;
+    pending->others = others;
     op->detail = pending;
     product->in_flight = true;
     ct_set_operand(op, 0, &product->results[0]);

@@ -206,23 +206,23 @@ static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *
 
 enum { BANK_BYTES_LOG2 = 2, ROW_BYTES_LOG2 = 7, MOST_VECTOR_LOG2 = 4 }; /* 32 banks of 4 bytes */
 
-/* An order of elements in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with
+/* How elements are arranged in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with
    those from bit `from` on. In elements. */
-typedef struct order {
+typedef struct arrangement {
     uint8_t place[CG_MAX_TILE_BITS]; /* of index bit i */
     uint32_t chunk, from, bits;
-} order;
+} arrangement;
 
 static uint32_t place_of(const void *map, uint32_t image)
 {
-    const order *o = map;
+    const arrangement *o = map;
     uint32_t y = 0;
     for (uint32_t i = 0; image; i++, image >>= 1)
         y |= (image & 1) << o->place[i];
     return y ^ (y >> o->from & (((uint32_t)1 << o->bits) - 1)) << o->chunk;
 }
 
-static cg_layout ordered(const order *o, const cg_layout *l)
+static cg_layout arranged(const arrangement *o, const cg_layout *l)
 {
     return cg_layout_map(l, l->tile_bits, place_of, o);
 }
@@ -277,9 +277,9 @@ static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, boo
 
 /* Row-major order, or the one in which the vectors of `first` lie together; on top, one after the other, what the warps
    of `apart` have. */
-static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t most, const cg_layout *apart)
+static arrangement plain_arrangement(const cg_layout *first, uint32_t tile_bits, uint32_t most, const cg_layout *apart)
 {
-    order o = {.place = {0}};
+    arrangement o = {.place = {0}};
     uint32_t next = 0, placed = 0, warps = apart ? cg_images(apart->warp, apart->warp_bits) : 0;
     for (uint32_t i = 0; first && i < first->reg_bits && next < most; i++)
         if (first->reg[i] && !(first->reg[i] & (first->reg[i] - 1)) && !(placed & first->reg[i])) {
@@ -294,17 +294,17 @@ static order plain_order(const cg_layout *first, uint32_t tile_bits, uint32_t mo
     return o;
 }
 
-static order best_order(const cg_func *c, const cg_layout *from, const cg_layout *to, uint32_t size, bool in_warps,
-                        uint32_t *out_cost)
+static arrangement best_arrangement(const cg_func *c, const cg_layout *from, const cg_layout *to, uint32_t size,
+                                    bool in_warps, uint32_t *out_cost)
 {
     const cg_layout *apart = in_warps ? from : NULL;
     uint32_t most = size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0;
     const cg_layout *const firsts[] = {NULL, from, to};
-    order best = plain_order(NULL, from->tile_bits, most, apart);
+    arrangement best = plain_arrangement(NULL, from->tile_bits, most, apart);
     *out_cost = UINT32_MAX;
     for (int i = 0; i < 3; i++) {
-        order o = plain_order(firsts[i], from->tile_bits, most, apart);
-        cg_layout a = ordered(&o, from), b = ordered(&o, to);
+        arrangement o = plain_arrangement(firsts[i], from->tile_bits, most, apart);
+        cg_layout a = arranged(&o, from), b = arranged(&o, to);
         uint32_t vector = unit_of(&a, size), other = unit_of(&b, size);
         vector = vector > other ? vector : other;
         o.chunk = vector > BANK_BYTES_LOG2 - size || size > BANK_BYTES_LOG2 ? vector : BANK_BYTES_LOG2 - size;
@@ -315,8 +315,8 @@ static order best_order(const cg_func *c, const cg_layout *from, const cg_layout
             }
             if (o.from + (step ? 1 : 0) > from->tile_bits)
                 break;
-            a = ordered(&o, from);
-            b = ordered(&o, to);
+            a = arranged(&o, from);
+            b = arranged(&o, to);
             uint32_t cost = cost_of(c, &a, size, true) + cost_of(c, &b, size, false);
             if (cost < *out_cost) {
                 best = o;
@@ -355,7 +355,7 @@ static cg_layout without_bit(const cg_layout *l, uint32_t bit, uint32_t *out_kep
 {
     cg_layout r = cg_layout_clear(l, (uint32_t)1 << bit);
     r = cg_layout_squeeze(&r, (uint32_t)1 << bit);
-    return cg_layout_drop_copies(&r, out_kept);
+    return cg_layout_drop_replicas(&r, out_kept);
 }
 
 static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to,
@@ -440,10 +440,10 @@ static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layo
     return same && !(warps & others);
 }
 
-static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, bool in_warps, const cg_layout *from,
+static void convert_in_shared(cg_func *c, bc_kind kind, const arrangement *o, bool in_warps, const cg_layout *from,
                               const cg_val *regs, const cg_layout *to, cg_val *out)
 {
-    cg_layout stored = ordered(o, from), loaded = ordered(o, to);
+    cg_layout stored = arranged(o, from), loaded = arranged(o, to);
     uint32_t bytes = cg_memory_bytes(kind) << from->tile_bits;
     cg_val base = in_warps ? cg_scratch_of_warps(c, bytes) : cg_scratch(c, bytes);
     cg_flat_store(c, kind, base, &stored, regs);
@@ -459,7 +459,7 @@ static void convert_in_shared(cg_func *c, bc_kind kind, const order *o, bool in_
 typedef struct plan {
     cg_conversion how;
     exchange exchange;
-    order order;
+    arrangement arrangement;
     bool in_warps;
 } plan;
 
@@ -476,7 +476,7 @@ static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, con
         return;
     uint32_t cost;
     p->in_warps = stays_in_warp(c, from, to);
-    p->order = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), p->in_warps, &cost);
+    p->arrangement = best_arrangement(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), p->in_warps, &cost);
     p->how.way = fits_scratch(c, p->how.bytes) ? CG_BY_SHARED : CG_BY_HALVES;
     if (find_exchange(from, to, &p->exchange)) {
         p->how.shuffles = shuffle_count(&p->exchange, kind, to);
@@ -514,7 +514,7 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     switch (p.how.way) {
     case CG_BY_NAMES: rename_registers(from, regs, to, out); break;
     case CG_BY_SHUFFLES: shuffle_all(c, kind, &p.exchange, regs, to, out); break;
-    case CG_BY_SHARED: convert_in_shared(c, kind, &p.order, p.in_warps, from, regs, to, out); break;
+    case CG_BY_SHARED: convert_in_shared(c, kind, &p.arrangement, p.in_warps, from, regs, to, out); break;
     case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
         if (bit == UINT32_MAX)
@@ -532,7 +532,7 @@ void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, co
                        cg_layout *out_stored, cg_layout *out_loaded)
 {
     uint32_t cost;
-    order o = best_order(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), false, &cost);
-    *out_stored = ordered(&o, from);
-    *out_loaded = ordered(&o, to);
+    arrangement o = best_arrangement(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), false, &cost);
+    *out_stored = arranged(&o, from);
+    *out_loaded = arranged(&o, to);
 }

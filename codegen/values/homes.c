@@ -85,7 +85,7 @@ static void want_through(cg_func *c, const ct_value *v, const cg_layout *l)
     case OP_broadcast: {
         cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(v->type);
         from = cg_layout_unbroadcast(l, &source, &result);
-        from = cg_layout_drop_copies(&from, NULL);
+        from = cg_layout_drop_replicas(&from, NULL);
         cg_want(c, operands[0], &from);
         break;
     }

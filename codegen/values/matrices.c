@@ -60,7 +60,7 @@ bool cg_find_matrices(const cg_layout *l, cg_matrices *out)
 
 bool cg_matrices_store(const cg_func *c, const cg_layout *l, cg_matrices *out)
 {
-    return c->target->features & CG_HAS_STMATRIX && !cg_layout_has_copies(l) && cg_find_matrices(l, out);
+    return c->target->features & CG_HAS_STMATRIX && !cg_layout_has_replicas(l) && cg_find_matrices(l, out);
 }
 
 /* Matrix i of the access that starts with register r: its pair. */

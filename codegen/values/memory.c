@@ -71,9 +71,9 @@ static places places_of(cg_val base, bc_kind kind, const cg_layout *l)
 }
 
 /* Such registers have an image of zero; only the first is stored. */
-bool cg_is_register_copy(const cg_layout *l, uint32_t r)
+bool cg_is_register_replica(const cg_layout *l, uint32_t r)
 {
-    return r & cg_layout_reg_copies(l);
+    return r & cg_layout_reg_replicas(l);
 }
 
 void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs)
@@ -81,7 +81,7 @@ void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *
     places p = places_of(base, kind, l);
     cg_vectors v = cg_vectors_of(l, cg_memory_bytes(kind));
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
-        if ((r & v.mask) || cg_is_register_copy(l, r))
+        if ((r & v.mask) || cg_is_register_replica(l, r))
             continue;
         cg_val elements[CG_MAX_VECTOR];
         for (uint32_t i = 0; i < 1u << v.bits; i++)
@@ -107,7 +107,7 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
     }
     places p = places_of(base, kind, &m.rows);
     for (uint32_t r = 0; r < cg_layout_regs(l); r++)
-        if (!(r & m.used) && !cg_is_register_copy(l, r)) {
+        if (!(r & m.used) && !cg_is_register_replica(l, r)) {
             cg_access a = flat_access(c, &p, kind, &m.rows, r);
             cg_store_matrices(c, &m, &a, r, regs);
         }

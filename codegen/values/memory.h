@@ -46,11 +46,11 @@ typedef struct cg_vectors {
     uint32_t mask;      /* those bits */
 } cg_vectors;
 cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes);
-/* Does the register hold a copy of what one with a smaller number has? */
-bool cg_is_register_copy(const cg_layout *l, uint32_t r);
+/* Does the register hold a replica of what one with a smaller number has? */
+bool cg_is_register_replica(const cg_layout *l, uint32_t r);
 
-/* What the owners of the elements have in regs, in all threads that hold copies: through shared memory. Nothing to do
-   where there are no copies; else a barrier is on the way, and true comes back. */
+/* What the owners of the elements have in regs, in all threads that hold replicas: through shared memory. Nothing to do
+   where there are no replicas; else a barrier is on the way, and true comes back. */
 bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs);
 
 /* To a stage (codegen/values/stage_fill.c): stores the elements of a tile whose index bits in `mask` have the value

@@ -29,7 +29,7 @@ static bool tiles_are_apart(const bc_type *view)
    not overlap, no element in common? */
 static bool same_elements(const cg_note *a, const ct_op *b, const cg_layout *layout)
 {
-    if (!a->layout || !layout || !cg_layout_equal(a->layout, layout) || cg_layout_has_copies(layout)
+    if (!a->layout || !layout || !cg_layout_equal(a->layout, layout) || cg_layout_has_replicas(layout)
         || !is_view_op(a->op) || !is_view_op(b))
         return false;
     cg_view_op x = cg_view_op_of(a->op), y = cg_view_op_of(b);

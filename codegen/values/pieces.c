@@ -70,7 +70,7 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
     if (plain && !c->failed)
         cg_flat_store(c, kind, p->base, places, regs);
     for (uint32_t r = 0; !plain && r < cg_layout_regs(l) && !c->failed; r++) {
-        if ((r & vectors.mask) || cg_is_register_copy(l, r))
+        if ((r & vectors.mask) || cg_is_register_replica(l, r))
             continue;
         cg_access a = piece_access(c, p, kind, places, r);
         for (uint32_t i = 0; i < 1u << vectors.bits; i++)

@@ -211,11 +211,11 @@ cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner)
     uint32_t counted = 0;
     for (cg_strip *s = c->strips->open; s; s = s->outer)
         counted |= s->apart ? 0 : s->mask;
-    uint32_t copies = counted & ~cg_strip_mask(c, l);
-    if (!copies)
+    uint32_t replicas = counted & ~cg_strip_mask(c, l);
+    if (!replicas)
         return owner;
     cg_val part = cg_new(c, CG_B32), first = cg_new(c, CG_PRED);
-    cg_ins(c, "and.b32 %v, %v, %x", part, c->strips->open->index, copies);
+    cg_ins(c, "and.b32 %v, %v, %x", part, c->strips->open->index, replicas);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", first, part);
     return cg_and(c, owner, first);
 }

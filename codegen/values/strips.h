@@ -31,7 +31,7 @@ void cg_strips_end(cg_func *c);
 /* Bytes of local memory that a thread needs. */
 uint32_t cg_strips_local(const cg_func *c);
 
-/* The strip bits that select elements in the layout; those that select copies are left out. */
+/* The strip bits that select elements in the layout; those that select replicas are left out. */
 uint32_t cg_strip_mask(const cg_func *c, const cg_layout *l);
 static inline bool cg_strip_varies(const cg_func *c, const cg_layout *l)
 {
@@ -53,7 +53,7 @@ cg_val cg_strip_carried(cg_func *c, cg_class cls);
 
 /* thread ^ the images of the bits of the strip's number. */
 cg_val cg_strip_index(cg_func *c, cg_val thread, const uint32_t *images);
-/* owner, and in the strip that owns what the layout's strips hold copies of. */
+/* owner, and in the strip that owns what the layout's strips hold replicas of. */
 cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner);
 /* The scratch is about to be written: may an earlier trip of the open loop still read it? */
 bool cg_strip_needs_barrier(cg_func *c);

@@ -47,15 +47,15 @@ cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t s
 }
 
 /* True in the threads that have none of these bits. */
-static cg_val owner_among(cg_func *c, uint32_t copies)
+static cg_val owner_among(cg_func *c, uint32_t replicas)
 {
-    if (!copies)
+    if (!replicas)
         return cg_const(CG_PRED, 1);
-    cg_val *cached = &c->owners[cg_gather_bits(copies, 0x3ff)];
+    cg_val *cached = &c->owners[cg_gather_bits(replicas, 0x3ff)];
     if (!cached->id) {
         cg_val part = cg_new(c, CG_B32);
         *cached = cg_new(c, CG_PRED);
-        cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), copies);
+        cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), replicas);
         cg_ins_first(c, "setp.eq.u32 %v, %v, 0", *cached, part);
     }
     return *cached;
@@ -63,6 +63,6 @@ static cg_val owner_among(cg_func *c, uint32_t copies)
 
 cg_val cg_is_owner(cg_func *c, const cg_layout *l)
 {
-    cg_val owner = owner_among(c, cg_layout_thread_copies(l, cg_real_warp_bits(c)));
+    cg_val owner = owner_among(c, cg_layout_thread_replicas(l, cg_real_warp_bits(c)));
     return c->strips && cg_strip_now(c) ? cg_strip_owner(c, l, owner) : owner;
 }

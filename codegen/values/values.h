@@ -35,7 +35,7 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 /* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit
    register or constant. */
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
-/* True in the one thread of those that hold copies of the same elements; a known true when there are no copies. */
+/* True in the one thread of those that hold replicas of the same elements; a known true when there are no replicas. */
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 
 /* ---- shared memory and barriers (codegen/values/barriers.c, scratch.c, scratch_loop.c) ---- */

@@ -246,10 +246,10 @@ static void check_images(uint32_t round)
         thread_copies |= moves ? 0 : thread;
     }
     CHECK(cg_layout_reg_images(&l) == reg_images && cg_layout_thread_images(&l) == thread_images);
-    CHECK(cg_layout_reg_copies(&l) == reg_copies);
-    CHECK(cg_layout_thread_copies(&l, l.warp_bits) == thread_copies
-          && cg_layout_has_copies(&l) == (thread_copies != 0));
-    CHECK(cg_layout_thread_copies(&l, 0) == (thread_copies & 31u));
+    CHECK(cg_layout_reg_replicas(&l) == reg_copies);
+    CHECK(cg_layout_thread_replicas(&l, l.warp_bits) == thread_copies
+          && cg_layout_has_replicas(&l) == (thread_copies != 0));
+    CHECK(cg_layout_thread_replicas(&l, 0) == (thread_copies & 31u));
 }
 
 int main(void)
