@@ -580,6 +580,10 @@ bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## how long verify t
 	$(Q)ls $(BUILD)/corpus/bytecode/13.5/*.tbc | head -n 50 | xargs $(OUT)/program elf zstd 102400 > $(BUILD)/bench-program
 	$(Q)for i in 1 2 3; do bash -c 'TIMEFORMAT="%R s (user %U, system %S)"; time $(OUT)/tilevm verify $(BUILD)/bench-program'; done
 
+.PHONY: bench-preload
+bench-preload: tests ## how much slower programs without Tile IR start under libtilevm_cuda.so
+	$(Q)bash tests/bench_preload.sh $(OUT) $(BUILD)/bench-preload
+
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, opening (BENCH_EMIT=all: with cubins; TILEIR_TOOLS: beside NVIDIA's compiler)
 	$(Q)sh tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
