@@ -435,6 +435,13 @@ check-gpu-loader: all $(GPU_LOADER) $(OUT)/fakecuda/libtilevm_cuda.so $(BUILD)/c
 	$(Q)sh tests/gpu/loader.sh $(OUT) $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc
 	$(Q)sh tests/gpu/run.sh $(OUT) $(BUILD)/corpus
 
+.PHONY: gpu-programs check-gpu-programs
+gpu-programs: ## programs of nvcc for check-gpu-programs, some of them for another device (CUDA_HOME: a toolkit from 13.3 on; no GPU)
+	$(Q)sh tests/programs/build.sh programs $(BUILD)/gpu-programs
+
+check-gpu-programs: all ## what gpu-programs made, on a real device, with libtilevm_cuda.so preloaded
+	$(Q)sh tests/gpu/programs.sh $(OUT) $(BUILD)/gpu-programs
+
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
 

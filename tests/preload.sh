@@ -86,6 +86,7 @@ _Z5countPii: 32 threads
 cuLaunchKernel _Z5countPii grid 1,1,1 block 32,1,1 shared 0: -286331154
 _Z4vaddPKfS0_Pfi: 128 threads
 cuLaunchKernel _Z4vaddPKfS0_Pfi grid 2,1,1 block 128,1,1 shared 0: 0'
+expect 'other, not packed' "$ours" "$(app library other-plain.fatbin)"
 if "$build/program" fatbin zstd 0 scale.ptx > /dev/null 2>&1; then
     for way in library library-file wrapper data data-ex file; do
         refused=$(LD_LIBRARY_PATH=$fake "$fake/app" $way other.fatbin 2>&1)

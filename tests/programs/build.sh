@@ -1,6 +1,8 @@
 #!/bin/sh
-# Makes app.cu with nvcc, in variants: build.sh programs OUT, build.sh fatbins. CUDA_HOME is a toolkit from 13.3 on (or the
-# folder nvidia/cu13 of the packages nvidia-cuda-nvcc, -crt, -runtime, -tileiras and nvidia-nvvm of one release).
+# Makes a program of app.cu and threads.cu with nvcc, in variants: build.sh programs OUT, build.sh fatbins. CUDA_HOME is a
+# toolkit from 13.3 on (or the folder nvidia/cu13 of the packages nvidia-cuda-nvcc, -crt, -runtime, -tileiras and
+# nvidia-nvvm of one release).
+# The tiles of a variant are for what its name says; its threads are for sm_90.
 #
 #   programs OUT   OUT/other, OUT/virtual, ...: programs with the CUDA runtime in them, for `make check-gpu-programs`
 #   fatbins        fatbins.tar.xz beside this script: the containers alone, with our own kernels and nothing else
@@ -13,13 +15,16 @@ nvcc() {
 each() {
     "$@" native -arch sm_90
     "$@" other -arch sm_100
+    "$@" other-plain -arch sm_100 --compress-mode=none
     "$@" virtual -arch compute_90
     "$@" mixed -gencode arch=compute_80,code=sm_80 -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=compute_120
 }
 program() { # program VARIANT OPTIONS...
     name=$1
     shift
-    nvcc "$@" -L "$CUDA_HOME/lib" -L "$CUDA_HOME/lib64" "$here/app.cu" -o "$out/$name"
+    nvcc "$@" -c "$here/app.cu" -o "$out/$name.o"
+    nvcc -arch sm_90 -L "$CUDA_HOME/lib" -L "$CUDA_HOME/lib64" "$out/$name.o" "$out/threads.o" -o "$out/$name"
+    rm "$out/$name.o"
 }
 fatbin() {
     name=$1
@@ -30,7 +35,9 @@ fatbin() {
 case ${1:-} in
 programs)
     out=$(mkdir -p "$2" && cd "$2" && pwd)
+    nvcc -arch sm_90 -c "$here/threads.cu" -o "$out/threads.o"
     each program
+    rm "$out/threads.o"
     ;;
 fatbins)
     work=$(mktemp -d)
@@ -39,8 +46,8 @@ fatbins)
     src=${SRC:-/src}
     mkdir -p "$src" && cp "$here/app.cu" "$src" && cd "$src"
     each fatbin
-    nvcc -arch sm_90 --keep --keep-dir . -c app.cu -o app.o
-    mv app.fatbin "$work/threads.fatbin"
+    nvcc -arch sm_90 --keep --keep-dir . -c "$here/threads.cu" -o threads.o
+    mv threads.fatbin "$work"
     cd "$work"
     LC_ALL=C tar --format=ustar --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=644 -cf - *.fatbin | xz -9e > "$here/fatbins.tar.xz"
     ;;
