@@ -471,7 +471,7 @@ check-compat: all $(LOADER_TESTS) ## what was promised to programs and files of 
 
 .PHONY: check-examples
 check-examples: all $(LOADER_TESTS) ## the files for CI, containers and clusters: parsed, their commands run
-	$(Q)sh tests/examples.sh $(OUT) $(OUT)/examples
+	$(Q)CC="$(CC)" sh tests/examples.sh $(OUT) $(OUT)/examples
 
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)

@@ -9,7 +9,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 nvcc() {
-    "$CUDA_HOME/bin/nvcc" --enable-tile -std=c++20 -I "$CUDA_HOME/include/crt" "$@"
+    "$CUDA_HOME/bin/nvcc" --enable-tile -std=c++20 "$@"
 }
 # each COMMAND...: for every variant, its name and the options that say what it is built for.
 each() {
