@@ -21,6 +21,7 @@ shows() {
 }
 for program in "$programs"/*; do
     name=$(basename "$program")
+    case $name in bench.*) continue ;; esac
     "$build/tilevm" verify "$program" > out 2>&1 || { echo "programs-$name: skipped, $(tail -n 1 out)"; continue; }
     echo "$name, not preloaded:"
     "$program" 2>&1 | tail -n 2 | sed 's/^/    /'
@@ -40,6 +41,13 @@ for program in "$programs"/*; do
     *) says 'its Tile IR is compiled' && says 'from the cache' ;;
     esac
 done
+
+# The speed of two kernels beside the toolkit's compiler.
+run 0 "$programs/bench.reference"
+cp out reference
+run 0 env LD_PRELOAD="$build/libtilevm_cuda.so" "$programs/bench.ours"
+silent WRONG
+awk 'NR == FNR { took[$1] = $2; next } { printf "%s: %s us, the toolkit'"'"'s compiler %s us: %.2f of its speed\n", $1, $2, took[$1], took[$1] / $2 }' reference out
 
 echo "programs on a GPU: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

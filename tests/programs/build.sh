@@ -4,7 +4,8 @@
 # nvidia-nvvm of one release).
 # The tiles of a variant are for what its name says; its threads are for sm_90.
 #
-#   programs OUT   OUT/other, OUT/virtual, ...: programs with the CUDA runtime in them, for `make check-gpu-programs`
+#   programs OUT   OUT/other, OUT/virtual, ...: programs with the CUDA runtime in them, for `make check-gpu-programs`; and
+#                  bench.cu, for sm_90 by the toolkit's compiler and for compute_90, to be compiled by ours
 #   fatbins        fatbins.tar.xz beside this script: the containers alone, with our own kernels and nothing else
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,6 +39,8 @@ programs)
     nvcc -arch sm_90 -c "$here/threads.cu" -o "$out/threads.o"
     each program
     rm "$out/threads.o"
+    nvcc -arch sm_90 "$here/bench.cu" -L "$CUDA_HOME/lib" -L "$CUDA_HOME/lib64" -o "$out/bench.reference"
+    nvcc -arch compute_90 "$here/bench.cu" -L "$CUDA_HOME/lib" -L "$CUDA_HOME/lib64" -o "$out/bench.ours"
     ;;
 fatbins)
     work=$(mktemp -d)
