@@ -92,7 +92,7 @@ LIB_SRC   := $(sort $(wildcard $(addsuffix /*.c,$(LIB_DIRS))))
 TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c tools/tilevm/*/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
-LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host fakecuda/app \
+LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host fakecuda/app obj/tests/fakecuda/runtime.o \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))

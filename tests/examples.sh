@@ -119,6 +119,14 @@ if [ -n "$cuda" ]; then
     run 0 tilevm extract --list --all project/build/app
     says 'cubin 3 (sm_90)'
     says 'image 1 (sm_90)'
+    # The program for this device, for another one, and for none, on a driver that knows no Tile IR.
+    for arch in sm_90 sm_100 compute_90; do
+        run 0 "$cuda/bin/nvcc" --enable-tile -std=c++20 -arch $arch -cudart none -c project/app.cu -o app.o
+        run 0 c++ app.o "$build/obj/tests/fakecuda/runtime.o" -ldl -pthread -o app
+        run 0 env LD_LIBRARY_PATH="$build/fakecuda" LD_PRELOAD="$build/libtilevm_cuda.so" FAKECUDA_DEVICES=80 FAKECUDA_RUN=1 ./app
+        says '0 of 400 numbers are wrong'
+    done
+    run 1 env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 ./app
     if command -v cmake > /dev/null; then
         run 0 env -u TILEVM_PTXAS cmake -S project -B cmake -DCUDA_HOME="$cuda"
         run 0 env -u TILEVM_PTXAS cmake --build cmake
