@@ -102,6 +102,7 @@ if "$build/program" fatbin zstd 0 scale.ptx > /dev/null 2>&1; then
         expect "threads alone, $way" "$(LD_LIBRARY_PATH=$fake FAKECUDA_RUN=1 "$fake/app" $way threads.fatbin 2>&1)" \
             "$(app $way threads.fatbin)"
     done
+    has "nvcc's own kernel" '__$dummy_kernel: 32 threads' "$(FAKECUDA_DEVICES=80 app library dummy.fatbin)"
     has 'from the cache' 'PTX from the cache' "$(TILEVM_LOG=note app library virtual.fatbin)"
     has 'why' 'the fat binary has no code for the device: its Tile IR is compiled' "$(TILEVM_LOG=note app library virtual.fatbin)"
 else
