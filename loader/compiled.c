@@ -11,7 +11,7 @@
 #include "loader/registry.h"
 
 /* What is larger is none of ours, and looking through it would be felt at the start of a program. */
-enum { MOST_PACKED = 4 << 20, MOST = 32 << 20, MOST_ALONE = 512 << 10 };
+enum { MOST_PACKED = 4 << 20, MOST = 32 << 20, MOST_ALONE = 512 << 10, MOST_FILE = 4 << 20 };
 
 /* Launch records of the kernels, as text. */
 static bool put_block(void *user, tv_str kernel, const uint32_t block[3])
@@ -43,8 +43,7 @@ static void read_ptx(tv_str text, bc_text *records)
 
 /* ---- fat binaries ---- */
 
-/* Code without Tile IR beside it is seldom of tiles: what is large of that is not worth the time at a program's start.
- */
+/* Code without Tile IR beside it is seldom of tiles: what is large of that is not worth a program's time. */
 static bool is_too_large(const co_entry *entry, bool beside_tile_ir)
 {
     if (beside_tile_ir)
@@ -86,57 +85,46 @@ static bool is_ptx(const char *text)
 }
 
 /* Reads memory whose size only its contents tell, as the driver has done before. */
-static void read_memory(const ld_driver *driver, const void *image, bc_text *records)
+static void read_memory(const void *image, bc_text *records)
 {
     const char *bytes = image;
-    co_fatbin fatbin;
     if (bytes[0] == '\177' && bytes[1] == 'E') {
         size_t size = co_cubin_size(bytes, MOST);
         if (size)
             read_cubin((tv_str){bytes, size}, records);
-    } else if (ld_fatbin_in(image, &fatbin)) {
-        read_fatbin(driver, fatbin, records);
     } else if (is_ptx(bytes)) {
         read_ptx((tv_str){bytes, strlen(bytes)}, records);
     }
 }
 
-static void keep_records(const void *handle, const bc_text *records)
-{
-    ld_image *image = records->len && !records->failed ? ld_image_compiled(bc_text_get(records)) : NULL;
-    if (image)
-        ld_registry_add_owner(handle, image, NULL);
-}
-
-void ld_compiled_note(const ld_driver *driver, const void *handle, const void *image)
-{
-    bc_text records;
-    bc_text_init(&records, NULL);
-    read_memory(driver, image, &records);
-    keep_records(handle, &records);
-    bc_text_release(&records);
-}
-
-void ld_compiled_note_file(const ld_driver *driver, const void *handle, const char *path)
+static void read_file(const char *path, bc_text *records)
 {
     FILE *file = fopen(path, "rbe");
-    char *bytes = file ? malloc(MOST + 1) : NULL;
-    size_t size = bytes ? fread(bytes, 1, MOST, file) : 0;
-    bc_text records;
-    co_fatbin fatbin;
-    bc_text_init(&records, NULL);
-    if (size > 0 && size < MOST) {
-        bytes[size] = 0;
-        if (co_is_elf((tv_str){bytes, size}))
-            read_cubin((tv_str){bytes, size}, &records);
+    long size = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    char *bytes = size > 0 && size <= MOST_FILE ? calloc((size_t)size + 1, 1) : NULL;
+    if (bytes && fseek(file, 0, SEEK_SET) == 0 && fread(bytes, 1, (size_t)size, file) == (size_t)size) {
+        if (co_is_elf((tv_str){bytes, (size_t)size}))
+            read_cubin((tv_str){bytes, (size_t)size}, records);
         else if (is_ptx(bytes))
-            read_ptx((tv_str){bytes, strlen(bytes)}, &records);
-        else if (co_fatbin_at((tv_str){bytes, size}, 0, &fatbin))
-            read_fatbin(driver, fatbin, &records);
+            read_ptx((tv_str){bytes, strlen(bytes)}, records);
     }
-    keep_records(handle, &records);
-    bc_text_release(&records);
     free(bytes);
     if (file)
         fclose(file);
+}
+
+void ld_compiled_note(const ld_driver *driver, const void *handle, const ld_source *source)
+{
+    bc_text records;
+    bc_text_init(&records, NULL);
+    if (source->fatbin.bytes.len)
+        read_fatbin(driver, source->fatbin, &records);
+    else if (source->path)
+        read_file(source->path, &records);
+    else
+        read_memory(source->image, &records);
+    ld_image *image = records.len && !records.failed ? ld_image_compiled(bc_text_get(&records)) : NULL;
+    if (image)
+        ld_registry_add_owner(handle, image, NULL);
+    bc_text_release(&records);
 }

@@ -154,10 +154,7 @@ tvResult ld_source_answered(const ld_driver *driver, ld_source *source, tvResult
 {
     if (code == LD_CUDA_SUCCESS) {
         ld_registry_forget(handle); /* the driver may use an address again that was one of ours */
-        if (source->path)
-            ld_compiled_note_file(driver, handle, source->path);
-        else
-            ld_compiled_note(driver, handle, source->image);
+        ld_compiled_note(driver, handle, source);
         return code;
     }
     tvResult ours = is_refusal(code) && source->fatbin.bytes.len ? open_fatbin(driver, true, source) : code;
