@@ -15,8 +15,8 @@ fatbin() {
 }
 fatbin 16-KiB plain 16
 fatbin 500-KiB-packed zstd 500
-fatbin 8-MiB plain 8192
-fatbin 8-MiB-packed zstd 8192
+fatbin 2-MiB plain 2048
+fatbin 2-MiB-packed zstd 2048
 
 # took COMMAND...: microseconds of one run.
 took() {
