@@ -92,7 +92,7 @@ LIB_SRC   := $(sort $(wildcard $(addsuffix /*.c,$(LIB_DIRS))))
 TOOL_SRC  := $(sort $(wildcard tools/tilevm/*.c tools/tilevm/*/*.c))
 UNIT_SRC  := $(wildcard tests/unit/*.c)
 # The tests of the loader: a driver, a code generator and a client that are not what they seem.
-LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host \
+LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host fakecuda/app obj/tests/fakecuda/runtime.o \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
@@ -224,6 +224,9 @@ $(OUT)/fakecuda/libtilevm_cuda.so: $(PRELOAD_OBJ) $(FAKE_COMPILE) $(OUT)/libtile
 
 $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/fakecuda/libcuda.so.1
 	$(Q)$(LINK) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
+
+$(OUT)/fakecuda/app: $(OUT)/obj/tests/fakecuda/app.o $(OUT)/libtests.a
+	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 # The commands with allocations that fail: any, or those of the command's own objects.
 OOM_TOOLS := $(OUT)/oom-tools/tilevm $(OUT)/oom-tools/tileiras
@@ -433,6 +436,13 @@ check-gpu-loader: all $(GPU_LOADER) $(OUT)/fakecuda/libtilevm_cuda.so $(BUILD)/c
 	$(Q)sh tests/gpu/loader.sh $(OUT) $(BUILD)/corpus/bytecode/13.4/vadd_f32.tbc
 	$(Q)sh tests/gpu/run.sh $(OUT) $(BUILD)/corpus
 
+.PHONY: gpu-programs check-gpu-programs
+gpu-programs: ## programs of nvcc for check-gpu-programs, some of them for another device (CUDA_HOME: a toolkit from 13.3 on; no GPU)
+	$(Q)sh tests/programs/build.sh programs $(BUILD)/gpu-programs
+
+check-gpu-programs: all ## what gpu-programs made, on a real device, with libtilevm_cuda.so preloaded
+	$(Q)sh tests/gpu/programs.sh $(OUT) $(BUILD)/gpu-programs
+
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
 
@@ -462,7 +472,7 @@ check-compat: all $(LOADER_TESTS) ## what was promised to programs and files of 
 
 .PHONY: check-examples
 check-examples: all $(LOADER_TESTS) ## the files for CI, containers and clusters: parsed, their commands run
-	$(Q)sh tests/examples.sh $(OUT) $(OUT)/examples
+	$(Q)CC="$(CC)" sh tests/examples.sh $(OUT) $(OUT)/examples
 
 check-hardening: all ## what programs and libraries were linked with: PIE, RELRO, stack protector, FORTIFY_SOURCE
 	$(Q)sh tests/hardening.sh $(OUT)
@@ -577,6 +587,10 @@ bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/co
 bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## how long verify takes for a program of 100 MB with 50 images
 	$(Q)ls $(BUILD)/corpus/bytecode/13.5/*.tbc | head -n 50 | xargs $(OUT)/program elf zstd 102400 > $(BUILD)/bench-program
 	$(Q)for i in 1 2 3; do bash -c 'TIMEFORMAT="%R s (user %U, system %S)"; time $(OUT)/tilevm verify $(BUILD)/bench-program'; done
+
+.PHONY: bench-preload
+bench-preload: tests ## how much slower programs without Tile IR start under libtilevm_cuda.so
+	$(Q)bash tests/bench_preload.sh $(OUT) $(BUILD)/bench-preload
 
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, opening (BENCH_EMIT=all: with cubins; TILEIR_TOOLS: beside NVIDIA's compiler)

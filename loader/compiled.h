@@ -4,12 +4,11 @@
 #ifndef TILEVM_LOADER_COMPILED_H
 #define TILEVM_LOADER_COMPILED_H
 
-#include "loader/driver.h"
+#include "loader/source.h"
 
-/* After the driver has loaded image as the module or library of that handle: remembers the kernels with a block of
-   their own. Nothing is reported: without memory, or where the image is not understood, launches are as they were. */
-void ld_compiled_note(const ld_driver *driver, const void *handle, const void *image);
-/* The same for a file. */
-void ld_compiled_note_file(const ld_driver *driver, const void *handle, const char *path);
+/* After the driver has loaded what the source gives as the module or library of that handle: remembers the kernels with
+   a block of their own. Nothing is reported: without memory, or where the image is not understood, launches are as they
+   were. */
+void ld_compiled_note(const ld_driver *driver, const void *handle, const ld_source *source);
 
 #endif

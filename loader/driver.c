@@ -117,7 +117,7 @@ static tvResult open_library(ld_driver *driver)
     set_function(&driver->name, look_up(library, get_proc, #name, #symbol, since));
 #include "loader/cuda_api.def"
 #define CUDA(name, symbol, since, parameters)                                                                     \
-    if (!driver->name)                                                                                            \
+    if (!driver->name && since <= LD_DRIVER_OLDEST)                                                               \
         return ld_fail(LD_RULE_L_DRV_02, LD_CUDA_CALL_REQUIRES_NEWER_DRIVER, "%s, for CUDA %d.%d, has no " #name, \
                        LIBRARY, version / 1000, version % 1000 / 10);
 #include "loader/cuda_api.def"

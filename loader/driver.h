@@ -36,7 +36,7 @@ enum { LD_DRIVER_OLDEST = 12000 };
 typedef struct ld_driver {
     void *library;                                                          /* handle of dlopen; never closed */
     int version;                                                            /* of CUDA: 12040 for 12.4 */
-#define CUDA(name, symbol, version, parameters) tvResult(*name) parameters; /* NULL: the driver does not have it */
+#define CUDA(name, symbol, version, parameters) tvResult(*name) parameters; /* NULL: the driver is too old for it */
 #include "loader/cuda_api.def"
 } ld_driver;
 

@@ -4,13 +4,24 @@
 
 #include "loader/jit.h"
 
-enum { LD_DEFAULT_OPT_LEVEL = 3 };
+enum { LD_DEFAULT_OPT_LEVEL = 3, LD_OLDEST_TARGET = 80, LD_LARGE_SHARED = 48 << 10 };
 
-/* What the device of the current context is: 90 for sm_90. */
+/* ---- devices: target.c ---- */
+
+/* What a device is: 90 for sm_90. */
+tvResult ld_device_target(const ld_driver *driver, int device, unsigned *out_target);
+/* The same for that of the current context, which Tile IR must run on. */
 tvResult ld_context_target(const ld_driver *driver, unsigned *out_target);
 
-/* The same for code of any kind, without a message where there is no context. */
+/* The same for code of any kind, without a message. Without a context, as when a library is loaded early, the first
+   device stands for all. */
 tvResult ld_current_target(const ld_driver *driver, unsigned *out_target);
+
+/* What a library is compiled for, as target, portable, form and why of want: the oldest device that can run Tile IR at
+   all, and so the others. A cubin is for devices of one kind, and needs a context. */
+tvResult ld_library_target(const ld_driver *driver, ld_want *want);
+
+/* ---- modules: load.c ---- */
 
 /* Bytecode for that device; want says how it is compiled, and the rest of it is filled in. */
 tvResult ld_module_load(const ld_driver *driver, struct CUmod_st **out_module, tv_str bytecode, ld_want want);
@@ -18,5 +29,30 @@ tvResult ld_module_load(const ld_driver *driver, struct CUmod_st **out_module, t
 /* Remembers a module that was just loaded, and its kernels. Takes over one use of its image, and jit, what it was
    loaded with (NULL for a cubin); unloads the module on failure. start: when loading began, for notes. */
 tvResult ld_module_adopt(const ld_driver *driver, struct CUmod_st *module, ld_image *image, ld_jit *jit, double start);
+
+/* ---- what libraries share with them: load.c ---- */
+
+/* What JIT options ask for. */
+ld_want ld_want_of(unsigned count, const tvJitOption *options, void *const *values);
+/* Puts the last message into the error log among them, and its length where its size was. */
+void ld_fill_log(unsigned count, const tvJitOption *options, void **values);
+
+/* An image, and what it is loaded with: the options of the assembler for PTX, NULL for a cubin. The caller owns both.
+ */
+tvResult ld_load_image(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image,
+                       ld_jit **out_jit);
+/* What came of the driver's call for them: the handle is remembered, and owns image and jit; both are given back when
+   there is none. */
+tvResult ld_loaded(tvResult code, const void *handle, ld_image *image, ld_jit *jit);
+/* Why a kernel of an image that was loaded cannot be used: what a driver that loads lazily says when it gets to it, or
+   something else. */
+tvResult ld_not_ready(tvResult code, const void *owner, const ld_record *record);
+void ld_note_load(const ld_image *image, double start);
+
+/* A kernel that was looked up by name: remembers what it is, or forgets what once had its address. */
+void ld_note_function(const void *function, const void *owner, const char *name);
+/* A look-up that failed. In a module or library of ours it is told which kernels there are, or what keeps the driver,
+   which may load lazily, from having code of them. */
+tvResult ld_not_found(tvResult code, const void *handle, const char *name);
 
 #endif

@@ -71,6 +71,86 @@ if python3 -c 'import yaml' 2> /dev/null; then
 else
     echo "examples-yaml: skipped, python3 has no yaml"
 fi
+# ---- CUDA Tile C++ ----
+# nvcc with tiles, from CUDA_HOME or PATH: the toolkit's folder, or nothing.
+find_cuda() {
+    for folder in "${CUDA_HOME:-}" "$(dirname "$(dirname "$(command -v nvcc || echo /none/bin/nvcc)")")"; do
+        [ -x "$folder/bin/nvcc" ] && "$folder/bin/nvcc" --help 2> /dev/null | grep -q -e --enable-tile && echo "$folder" && return
+    done
+}
+cuda=$(find_cuda)
+# The jobs for CI: with that nvcc, else with one that has compiled the kernel already.
+mkdir -p cpp none/bin
+cp good/k.tbc none/k.tbc
+printf 'echo "$*" > %s/nvcc.txt\nfor last; do :; done\ncp %s/none/k.tbc "$last"\n' "$PWD" "$PWD" > none/nvcc.sh
+printf '#!/bin/sh\n. %s/none/nvcc.sh\n' "$PWD" > none/bin/nvcc
+chmod +x none/bin/nvcc
+printf '#include <cuda_tile.h>\n__tile_global__ void k(int *p)\n{\n    p[0] = 7;\n}\n' > cpp/k.cu
+cp good/k.args.json cpp/k.args.json
+if python3 -c 'import yaml' 2> /dev/null; then
+    workflow=$top/.github/workflows/check-cpp.yml
+    for step in compile verify test; do
+        yaml github "$workflow" $step > $step.sh
+    done
+    yaml gitlab "$top/examples/ci/gitlab-cpp.yml" .tilevm-cpp > gitlab-cpp.sh
+    export KERNELS=cpp ARCH=sm_90 FLAGS=-lineinfo
+    for toolkit in "$PWD/none" $cuda; do
+        for script in compile verify test gitlab-cpp; do
+            run 0 env CUDA_HOME="$toolkit" bash -e $script.sh
+        done
+        cp bad/k.args.json cpp/k.args.json
+        run 1 env CUDA_HOME="$toolkit" bash -e test.sh
+        run 1 env CUDA_HOME="$toolkit" bash -e gitlab-cpp.sh
+        cp good/k.args.json cpp/k.args.json
+    done
+    run 0 grep -q -e '--enable-tile --tile-only --tilebc -std=c++20 -arch sm_90 -lineinfo cpp/k.cu -o cpp/k.tbc' nvcc.txt
+    unset KERNELS ARCH FLAGS
+fi
+# The project, by make and by CMake: built with our tileiras, looked at without a GPU.
+command -v shellcheck > /dev/null && run 0 shellcheck -s sh "$top/examples/cpp/toolchain.sh"
+run 1 env CUDA_HOME="$PWD/nothing" sh "$top/examples/cpp/toolchain.sh" toolchain
+run 1 env CUDA_HOME="$PWD/none" TILEIRAS=no-tileiras sh "$top/examples/cpp/toolchain.sh" toolchain
+says 'there is no no-tileiras'
+if [ -n "$cuda" ]; then
+    cp -R "$top/examples/cpp" project
+    run 0 env -u TILEVM_PTXAS make -C project check CUDA_HOME="$cuda"
+    says 'c: as expected'
+    says 'nothing found in 4 tile blocks'
+    run 0 tilevm extract --list --all project/build/app
+    says 'cubin 3 (sm_90)'
+    says 'image 1 (sm_90)'
+    # The program for this device, for another one, and for none, on a driver that knows no Tile IR.
+    for arch in sm_90 sm_100 compute_90; do
+        run 0 "$cuda/bin/nvcc" --enable-tile -std=c++20 -arch $arch -cudart none -c project/app.cu -o app.o
+        run 0 c++ app.o "$build/obj/tests/fakecuda/runtime.o" -ldl -pthread -o app
+        run 0 env LD_LIBRARY_PATH="$build/fakecuda" LD_PRELOAD="$build/libtilevm_cuda.so" FAKECUDA_DEVICES=80 FAKECUDA_RUN=1 ./app
+        says '0 of 400 numbers are wrong'
+    done
+    run 1 env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 ./app
+    if command -v cmake > /dev/null; then
+        run 0 env -u TILEVM_PTXAS cmake -S project -B cmake -DCUDA_HOME="$cuda"
+        run 0 env -u TILEVM_PTXAS cmake --build cmake
+        run 0 ctest --test-dir cmake
+        says '100% tests passed'
+    else
+        echo "examples-cmake: skipped, cmake is not installed"
+    fi
+else
+    echo "examples-nvcc: skipped, there is no nvcc with --enable-tile (CUDA_HOME names its toolkit)"
+fi
+# From NVRTC through the library.
+run 0 "${CC:-cc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$top/include" "$top/examples/nvrtc/nvrtc.c" -L"$build" -ltilevm -ldl -o nvrtc
+ln -s "$build/libtilevm.so" libtilevm.so.0
+LD_LIBRARY_PATH=. NVRTC=${NVRTC:-$(find "$cuda/" -name 'libnvrtc.so.1[3-9]' 2> /dev/null | head -n 1)} ./nvrtc > out 2>&1
+case $? in
+77) echo "examples-nvrtc: skipped, $(cat out)" ;;
+*)
+    says '_Z3addPKfS0_Pfi: '
+    says 'the sums are right'
+    ;;
+esac
+run 77 env LD_LIBRARY_PATH=. NVRTC=./nvrtc ./nvrtc
+
 # ---- containers and clusters, on the fake driver ----
 export LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_DEVICES=90,80 BUNDLE=app.tvb FLEET=fleet.json
 tilevm bundle build good/k.tbc -e bytecode -o plain.tvb > /dev/null

@@ -27,6 +27,7 @@
 #include "tests/fakecuda/fakecuda.h"
 #include "tests/files.h"
 #include "tests/process.h"
+#include "tests/programs.h"
 #include "tests/unit/test.h"
 
 static const fake_control *fake;
@@ -77,6 +78,25 @@ static void ignore(void *user, const tv_diag *diag)
     fprintf(stderr, "%.*s\n", (int)diag->message.len, diag->message.ptr);
 }
 
+/* A fat binary of the kinds that nvcc makes, with that Tile IR for compute_100, and with no code but what is given: PTX
+   for an architecture, unless it is NULL. */
+static bc_text make_fatbin(const bc_text *bytecode, co_packing packing, unsigned sm, const char *ptx)
+{
+    bc_text out;
+    bc_text_init(&out, NULL);
+    size_t begin = program_fatbin_begin(&out);
+    CHECK(!ptx || program_fatbin_image(&out, CO_PTX, sm, false, CO_PLAIN, (tv_str){ptx, strlen(ptx) + 1}));
+    CHECK(program_fatbin_image(&out, CO_TILE_IR, 100, false, packing, bc_text_get(bytecode)));
+    program_fatbin_end(&out, begin);
+    return out;
+}
+
+/* Is this scenario about Tile IR in fat binaries? */
+static bool wants_fatbins(void)
+{
+    return getenv("IN_FATBIN") != NULL;
+}
+
 /* Bytecode with two kernels; number makes it another file. */
 static bc_text make_bytecode(unsigned number)
 {
@@ -95,7 +115,11 @@ static bc_text make_bytecode(unsigned number)
     CHECK(tv_module_write(module, sink, (tv_writer){.user = &bytes, .write = bc_text_append}) == TV_OK);
     tv_module_close(module);
     bc_text_release(&text);
-    return bytes;
+    if (!wants_fatbins())
+        return bytes;
+    bc_text fatbin = make_fatbin(&bytes, CO_PLAIN, 0, NULL);
+    bc_text_release(&bytes);
+    return fatbin;
 }
 
 static void hear(void *user, int severity, const char *text)
@@ -314,6 +338,91 @@ static void scenario_other_images(void)
     stop(cu);
 }
 
+/* Whose code a fat binary is launched as: the driver's, whose kernels have 64 threads, or ours. */
+static const char *launched_from(const bc_text *fatbin)
+{
+    bool fine = use_module(fatbin) == 0;
+    const char *module = !fine ? NULL : strstr(fake->last_launch(), "block 64,1,1") ? "driver" : "us";
+    fine = use_library(fatbin) == 0;
+    const char *library = !fine ? NULL : strstr(fake->last_launch(), "block 64,1,1") ? "driver" : "us";
+    return module && library && strcmp(module, library) == 0 ? module : module || library ? "both" : "none";
+}
+
+#define CODE(words)                                                                      \
+    ".version 8.0\n.target sm_80\n" words                                                \
+    ".visible .entry first(.param .u64 p, .param .u32 n)\n.reqntid 64, 1, 1\n{ ret; }\n" \
+    ".visible .entry second()\n.reqntid 64, 1, 1\n{ ret; }\n"
+
+/* Code for the device goes to the driver, and what that does not take is compiled again, from the Tile IR beside it. */
+static void scenario_fatbin(void)
+{
+    static const struct {
+        unsigned sm;
+        const char *ptx, *who;
+    } rows[] = {{80, CODE(""), "driver"}, {90, CODE(""), "driver"},   {100, CODE(""), "us"},
+                {0, NULL, "us"},          {80, CODE("bogus "), "us"}, {80, ".version 99.0\n.target sm_80\n", "us"},
+                {80, "rubbish", "us"}};
+    bc_text bytecode = make_bytecode(9);
+    const ld_driver *cu = start();
+    for (size_t i = 0; i < TV_COUNT(rows); i++) {
+        bc_text fatbin = make_fatbin(&bytecode, CO_PLAIN, rows[i].sm, rows[i].ptx);
+        const char *who = launched_from(&fatbin);
+        CHECK_MSG(strcmp(who, rows[i].who) == 0, "row %zu: %s, not %s: %s", i, who, rows[i].who,
+                  tvGetLastErrorMessage());
+        CHECK(fake->live() == 1);
+        bc_text_release(&fatbin);
+    }
+    CHECK_MSG(said.len == 0, "%s", said.ptr);
+    CHECK_NOTED("the fat binary has no code for the device: its Tile IR is compiled");
+    CHECK_NOTED("the fat binary has no code that the driver takes: its Tile IR is compiled");
+    stop(cu);
+    bc_text_release(&bytecode);
+}
+
+/* A library is for all devices, a module for its own. */
+static void scenario_fatbin_devices(void)
+{
+    bc_text bytecode = make_bytecode(9), fatbin = make_fatbin(&bytecode, CO_PLAIN, 90, CODE(""));
+    const ld_driver *cu = start();
+    CHECK_MSG(strcmp(launched_from(&fatbin), "both") == 0, "%s", launched_from(&fatbin));
+    CHECK(strstr(fake->last_launch(), "block 128,1,1") != NULL);
+    stop(cu);
+    bc_text_release(&fatbin);
+    bc_text_release(&bytecode);
+}
+
+/* The same from files; what is wrong with one is said. */
+static void scenario_fatbin_files(void)
+{
+    bc_text bytecode = make_bytecode(9), fatbin = make_fatbin(&bytecode, CO_PLAIN, 0, NULL);
+    const ld_driver *cu = start();
+    struct CUmod_st *module;
+    struct CUlib_st *library;
+    CHECK(files_write("k.fatbin", fatbin.ptr, fatbin.len));
+    CHECK(tvModuleLoad(&module, "k.fatbin") == 0 && tvModuleUnload(module) == 0);
+    CHECK(tvLibraryLoadFromFile(&library, "k.fatbin", NULL, NULL, 0, NULL, NULL, 0) == 0);
+    CHECK(tvLibraryUnload(library) == 0);
+    CHECK(
+        files_write("cut.fatbin", fatbin.ptr, fatbin.len - 20)); /* its entry ends behind it: the driver's to refuse */
+    CHECK(tvModuleLoad(&module, "cut.fatbin") == LD_CUDA_NO_BINARY_FOR_GPU && said.len == 0);
+    for (size_t i = fatbin.len - bytecode.len / 2; i < fatbin.len; i++)
+        fatbin.ptr[i] = (char)0xff;
+    CHECK(tvModuleLoadData(&module, fatbin.ptr) == LD_CUDA_INVALID_IMAGE);
+    CHECK_SAID("[L-IMG-01] the Tile IR in the fat binary is damaged");
+    bc_text_release(&fatbin);
+    fatbin = make_fatbin(&bytecode, CO_PLAIN, 0, NULL);
+    memcpy(fatbin.ptr + 16 + 40, "\0\x10", 2); /* the flags of the entry: a packing that nobody knows */
+    char log[300] = "";
+    tvJitOption options[] = {LD_JIT_ERROR_LOG, LD_JIT_ERROR_LOG_SIZE};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CHECK(tvLibraryLoadData(&library, fatbin.ptr, options, values, 2, NULL, NULL, 0) == LD_CUDA_INVALID_IMAGE);
+    CHECK_MESSAGE("[L-IMG-01] the Tile IR in the fat binary cannot be unpacked: ");
+    CHECK_MSG(strstr(log, "cannot be unpacked") != NULL, "%s", log);
+    stop(cu);
+    bc_text_release(&fatbin);
+    bc_text_release(&bytecode);
+}
+
 static void scenario_launch_checks(void)
 {
     bc_text bytecode = make_bytecode(4);
@@ -375,8 +484,10 @@ static void scenario_each_call_fails(void)
             if (failed) {
                 seen++;
                 bool unload = strcmp(failed, "cuModuleUnload") == 0 || strcmp(failed, "cuLibraryUnload") == 0;
-                /* Whether there is a context only decides between two forms. */
-                bool fine = code == LD_CUDA_OUT_OF_MEMORY || (code == 0 && strcmp(failed, "cuCtxGetCurrent") == 0);
+                /* Whether there is a context only decides between two forms; a fat binary whose device is not known is
+                   the driver's to refuse. */
+                bool fine = code == LD_CUDA_OUT_OF_MEMORY
+                            || (code == 0 && (wants_fatbins() || strcmp(failed, "cuCtxGetCurrent") == 0));
                 CHECK_MSG(fine, "%s failed, but the result was %d", failed, (int)code);
                 size_t lost = unload || strcmp(failed, "cuLinkDestroy") == 0;
                 CHECK_MSG(left == lost, "%s failed: %zu objects left", failed, left);
@@ -1334,6 +1445,13 @@ static const struct {
     {"launch-checks", scenario_launch_checks, {NULL}, false, false},
     {"each-call-fails", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0"}, false, false},
     {"each-call-fails-cubin", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0", "TILEVM_IMAGE=cubin"}, false, false},
+    {"fatbin", scenario_fatbin, {NULL}, false, false},
+    {"fatbin-cubin", scenario_fatbin, {"TILEVM_IMAGE=cubin"}, false, false},
+    {"fatbin-devices", scenario_fatbin_devices, {"FAKECUDA_DEVICES=90,80"}, false, false},
+    {"fatbin-files", scenario_fatbin_files, {NULL}, false, false},
+    {"fatbin-load", scenario_load, {"IN_FATBIN=1"}, false, false},
+    {"fatbin-each-call-fails", scenario_each_call_fails, {"TILEVM_CACHE_SIZE=0", "IN_FATBIN=1"}, false, false},
+    {"fatbin-no-host-memory", scenario_no_host_memory, {"IN_FATBIN=1"}, false, false},
     {"each-call-fails-on-both",
      scenario_each_call_fails_on_both,
      {"TILEVM_CACHE_SIZE=0", "FAKECUDA_DEVICES=90,80"},

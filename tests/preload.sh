@@ -3,6 +3,7 @@
 #
 #   preload.sh BUILD FOLDER      BUILD has tilevm and fakecuda/; FOLDER is made
 set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
 fake=$build/fakecuda
 mkdir -p "$2" && cd "$2" || exit 2
@@ -66,6 +67,48 @@ for image in scale.cubin scale.ptx cubin.fatbin ptx.fatbin; do
         expect "$image, $way" "$launched" "$(host $way $image scale)"
     done
 done
+# What nvcc made of a program of tiles (tests/programs), for this device or not: code that is not for the device is compiled
+# again from the Tile IR beside it, by the true code generator, and runs on the simulator; what is for it is the driver's.
+xz -dc "$top/tests/programs/fatbins.tar.xz" | tar -xf - || exit 2
+app() {
+    LD_LIBRARY_PATH=$fake LD_PRELOAD=$build/libtilevm_cuda.so FAKECUDA_RUN=1 "$fake/app" "$@" 2>&1
+}
+ours='2 kernels
+launches: 4 bytes, code 0
+_Z4vaddPKfS0_Pfi: 128 threads
+cuLaunchKernel _Z4vaddPKfS0_Pfi grid 2,1,1 block 128,1,1 shared 0: 200
+_Z5countPii: 32 threads
+cuLaunchKernel _Z5countPii grid 1,1,1 block 32,1,1 shared 0: 7'
+# Of a cubin this driver knows blocks alone: its kernels write nothing.
+theirs='2 kernels
+launches: 0 bytes, code 500
+_Z5countPii: 32 threads
+cuLaunchKernel _Z5countPii grid 1,1,1 block 32,1,1 shared 0: -286331154
+_Z4vaddPKfS0_Pfi: 128 threads
+cuLaunchKernel _Z4vaddPKfS0_Pfi grid 2,1,1 block 128,1,1 shared 0: 0'
+expect 'other, not packed' "$ours" "$(app library other-plain.fatbin)"
+if "$build/program" fatbin zstd 0 scale.ptx > /dev/null 2>&1; then
+    for way in library library-file wrapper data data-ex file; do
+        refused=$(LD_LIBRARY_PATH=$fake "$fake/app" $way other.fatbin 2>&1)
+        has "other, $way, without us" ': 209' "$refused"
+        has "native, $way, without us" 'cu.cuLaunchKernel: 1' "$(LD_LIBRARY_PATH=$fake "$fake/app" $way native.fatbin 2>&1)"
+        for variant in other virtual mixed; do
+            expect "$variant, $way" "$ours" "$(app $way $variant.fatbin)"
+        done
+        expect "native, $way" "$theirs" "$(app $way native.fatbin)"
+        expect "native, $way, sm_80" "$ours" "$(FAKECUDA_DEVICES=80 app $way native.fatbin)"
+        expect "mixed, $way, sm_80" "$theirs" "$(FAKECUDA_DEVICES=80 app $way mixed.fatbin)"
+        expect "mixed, $way, sm_86" "$theirs" "$(FAKECUDA_DEVICES=86 app $way mixed.fatbin)"
+        expect "threads alone, $way" "$(LD_LIBRARY_PATH=$fake FAKECUDA_RUN=1 "$fake/app" $way threads.fatbin 2>&1)" \
+            "$(app $way threads.fatbin)"
+    done
+    has "nvcc's own kernel" '__$dummy_kernel: 32 threads' "$(FAKECUDA_DEVICES=80 app library dummy.fatbin)"
+    has 'from the cache' 'PTX from the cache' "$(TILEVM_LOG=note app library virtual.fatbin)"
+    has 'why' 'the fat binary has no code for the device: its Tile IR is compiled' "$(TILEVM_LOG=note app library virtual.fatbin)"
+else
+    echo 'preload-fatbins: skipped, built without zstd'
+fi
+
 expect 'no such kernel in a cubin' 'cu.cuModuleGetFunction: 500' "$(host linked scale.cubin other)"
 expect 'no such kernel' 'cu.cuModuleGetFunction: 500' "$(host linked kernel.tbc other 2> /dev/null | tail -1)"
 

@@ -56,10 +56,11 @@ static int write_out(bc_text *out, bool fine)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "cubin") == 0) {
+    if ((argc == 4 || argc == 5) && strcmp(argv[1], "cubin") == 0) { /* cubin KERNEL THREADS [KIB] */
         bc_text cubin;
         bc_text_init(&cubin, NULL);
-        program_cubin(&cubin, argv[2], (unsigned)strtoul(argv[3], NULL, 10));
+        program_cubin(&cubin, argv[2], (unsigned)strtoul(argv[3], NULL, 10),
+                      argc == 5 ? (size_t)strtoul(argv[4], NULL, 10) * 1024 : 16);
         return write_out(&cubin, true);
     }
     if (argc < 5) {

@@ -148,7 +148,7 @@ void program_elf(bc_text *out, unsigned machine, const char *name, tv_str sectio
     put_section(out, sizeof names, 1, 2, section_at - begin, section.len);
 }
 
-void program_cubin(bc_text *out, const char *kernel, unsigned threads)
+void program_cubin(bc_text *out, const char *kernel, unsigned threads, size_t filler)
 {
     enum { CUDA = 190, FLAGS_AT = 48 };
     bc_text info, name;
@@ -160,7 +160,7 @@ void program_cubin(bc_text *out, const char *kernel, unsigned threads)
     put(&info, 1, 4);
     put(&info, 1, 4);
     size_t begin = out->len;
-    program_elf(out, CUDA, bc_text_words(&name), bc_text_get(&info), 16);
+    program_elf(out, CUDA, bc_text_words(&name), bc_text_get(&info), filler);
     patch(out, begin + 8, 8, 1);
     patch(out, begin + FLAGS_AT, 90 << 8 | 4, 4);
     bc_text_release(&info);

@@ -14,8 +14,8 @@ void program_fatbin_end(bc_text *out, size_t begin);
 /* An ELF file of machine with one section (beside that of names); name: ".nv_fatbin". filler: bytes of code before. */
 void program_elf(bc_text *out, unsigned machine, const char *name, tv_str section, size_t filler);
 
-/* A cubin for sm_90 with one kernel, whose block must have that many threads. */
-void program_cubin(bc_text *out, const char *kernel, unsigned threads);
+/* A cubin for sm_90 with one kernel, whose block must have that many threads. filler: bytes of other code. */
+void program_cubin(bc_text *out, const char *kernel, unsigned threads, size_t filler);
 
 /* An archive: begin, then members, whose names of more than 15 characters come from the table. */
 void program_archive_begin(bc_text *out, const char *long_names);

@@ -75,7 +75,9 @@ typedef struct tvLaunchConfig {
    itself, a cubin (docs/loader.md). Of the JIT options, those for the error log, the optimisation level and line
    information count for bytecode. Beside the driver's own codes, for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a
    rule), CUDA_ERROR_NO_BINARY_FOR_GPU (it cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
-   (there is no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). */
+   (there is no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). A fat binary goes to the driver;
+   if it has no code for the device, the Tile IR in it is taken as bytecode. tvModuleEnumerateFunctions needs a driver
+   for CUDA 12.4, as what it is named after. */
 tvResult tvModuleLoad(struct CUmod_st **module, const char *fname);
 tvResult tvModuleLoadData(struct CUmod_st **module, const void *image);
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
@@ -83,13 +85,15 @@ tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigne
 tvResult tvModuleLoadFatBinary(struct CUmod_st **module, const void *fatCubin);
 tvResult tvModuleUnload(struct CUmod_st *hmod);
 tvResult tvModuleGetFunction(struct CUfunc_st **hfunc, struct CUmod_st *hmod, const char *name);
+tvResult tvModuleEnumerateFunctions(struct CUfunc_st **functions, unsigned numFunctions, struct CUmod_st *mod);
 tvResult tvModuleGetGlobal(tvDevicePtr *dptr, size_t *bytes, struct CUmod_st *hmod, const char *name);
 
 /* ---- libraries ------------------------------------------------------------------------------------------------- */
 
 /* As cuLibraryLoadData and cuLibraryLoadFromFile. A library is for all devices of the process: it is compiled for the
    oldest of them, to PTX that the driver turns into code when a kernel is first used. A cubin, as for modules, needs a
-   current context and devices of one kind. */
+   current context and devices of one kind. A fat binary must have code for each device that Tile IR can run on to be
+   the driver's affair. tvLibraryEnumerateKernels needs a driver for CUDA 12.4. */
 tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
                            void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
                            void **libraryOptionValues, unsigned numLibraryOptions);
@@ -98,6 +102,7 @@ tvResult tvLibraryLoadFromFile(struct CUlib_st **library, const char *fileName, 
                                void **libraryOptionValues, unsigned numLibraryOptions);
 tvResult tvLibraryUnload(struct CUlib_st *library);
 tvResult tvLibraryGetKernel(struct CUkern_st **pKernel, struct CUlib_st *library, const char *name);
+tvResult tvLibraryEnumerateKernels(struct CUkern_st **kernels, unsigned numKernels, struct CUlib_st *lib);
 tvResult tvLibraryGetModule(struct CUmod_st **pMod, struct CUlib_st *library);
 tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel);
 

@@ -279,11 +279,18 @@ static void put_cubin(tv_str cubin, bc_text *out)
     co_elf elf;
     if (co_elf_open(cubin, &elf))
         return;
-    bc_text_printf(out, "%s.version 8.0\n.target sm_90\n", CUBIN_MARK);
+    bc_text_printf(out, "%s.version 8.0\n.target sm_%u\n", CUBIN_MARK, elf.flags >> 8 & 0xff);
     co_cubin_blocks(&elf, put_kernel, out);
 }
 
-/* The cubin of a fat binary for the device, else its first PTX. */
+/* Cubins are for their generation, PTX for what comes later, too. */
+static bool is_for(const co_entry *entry, unsigned kind, int capability)
+{
+    int sm = (int)entry->sm;
+    return entry->kind == kind && sm <= capability && (kind == CO_PTX || sm / 10 == capability / 10);
+}
+
+/* The first cubin of a fat binary for the device, else its first PTX. It knows nothing of Tile IR. */
 static void put_fatbin(const char *container, bc_text *out)
 {
     co_fatbin fatbin;
@@ -292,10 +299,10 @@ static void put_fatbin(const char *container, bc_text *out)
     tv_str bytes = {container, (size_t)co_number(container + 8, 8) + 16};
     for (unsigned kind = CO_CUBIN; kind >= CO_PTX && !out->len && co_fatbin_at(bytes, 0, &fatbin); kind--)
         while (!out->len && co_fatbin_next(&fatbin, &entry, &problem)) {
-            if (entry.kind != kind || (kind == CO_CUBIN && (int)entry.sm != capability_here()))
+            char *image = is_for(&entry, kind, capability_here()) ? calloc(1, (size_t)entry.size + 1) : NULL;
+            if (!image)
                 continue;
-            char *image = calloc(1, (size_t)entry.size + 1);
-            if (image && !co_unpack(entry.packing, entry.packed, image, (size_t)entry.size)) {
+            if (!co_unpack(entry.packing, entry.packed, image, (size_t)entry.size)) {
                 if (kind == CO_CUBIN)
                     put_cubin((tv_str){image, (size_t)entry.size}, out);
                 else
@@ -305,23 +312,26 @@ static void put_fatbin(const char *container, bc_text *out)
         }
 }
 
-/* Code as text; image itself if it is that already. */
+/* Code as text; image itself if it is that already; NULL: there is none for the device. */
 static const char *text_of(const void *image, bc_text *out)
 {
     const char *bytes = image;
     if (co_number(bytes, 1) == 0xb1) /* the wrapper that nvcc puts around */
         memcpy(&bytes, bytes + 8, sizeof bytes);
-    if (co_number(bytes, 1) == 0x50)
+    bool fatbin = co_number(bytes, 1) == 0x50;
+    if (fatbin)
         put_fatbin(bytes, out);
     else if (strncmp(bytes, CUBIN_MARK, strlen(CUBIN_MARK)) != 0 && strncmp(bytes, "\177ELF", 4) == 0)
         put_cubin((tv_str){bytes, co_cubin_size(bytes, (size_t)1 << 30)}, out);
-    return out->len ? bc_text_words(out) : bytes;
+    return out->len ? bc_text_words(out) : fatbin ? NULL : bytes;
 }
 
 static int load_text(const char *function, const char *text, object_kind kind, unsigned count, const unsigned *options,
                      void **values, object **out)
 {
     size_t mark = strlen(CUBIN_MARK);
+    if (!text)
+        return LD_CUDA_NO_BINARY_FOR_GPU;
     bool cubin = strncmp(text, CUBIN_MARK, mark) == 0;
     if (!cubin && strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0)
         return LD_CUDA_INVALID_IMAGE;
@@ -384,6 +394,33 @@ static int get_entry(const char *function, object *owner, object_kind kind, cons
     return 0;
 }
 
+/* A variable of the code, as memory of its own: the simulator has another for each launch. */
+static int get_global(object *owner, const char *name, unsigned long long *address, size_t *size)
+{
+    char words[256];
+    snprintf(words, sizeof words, " %s[", name);
+    const char *at = owner ? strstr(owner->ptx, words) : NULL;
+    if (!at)
+        return owner ? LD_CUDA_NOT_FOUND : LD_CUDA_INVALID_HANDLE;
+    object *o = make(MEMORY, owner);
+    o->size = (size_t)strtoul(at + strlen(words), NULL, 10);
+    o->memory = calloc(1, o->size);
+    if (!o->memory)
+        abort();
+    *address = (uintptr_t)o->memory;
+    *size = o->size;
+    return 0;
+}
+
+/* As many of the kernels as there is room for. */
+static int list_entries(const char *function, object *owner, object_kind kind, unsigned count, void **out)
+{
+    int code = owner ? 0 : LD_CUDA_INVALID_HANDLE;
+    for (size_t i = 0; !code && i < count && i < owner->record_count; i++)
+        code = get_entry(function, owner, kind, owner->records[i].name, &out[i]);
+    return code;
+}
+
 /* ---- the driver's functions ---- */
 
 tvResult cuDriverGetVersion(int *out);
@@ -396,6 +433,8 @@ tvResult cuDriverGetVersion(int *out)
 
 #define CUDA(name, symbol, since, parameters) tvResult symbol parameters;
 #include "loader/cuda_api.def"
+#define CUDA(name, symbol, since, parameters) tvResult symbol parameters;
+#include "tests/fakecuda/more_api.def"
 
 typedef void any_fn(void);
 
@@ -408,6 +447,8 @@ tvResult cuGetProcAddress_v2(const char *name, void **out, int wanted, unsigned 
     } table[] = {
 #define CUDA(name, symbol, since, parameters) {#name, since, (any_fn *)symbol},
 #include "loader/cuda_api.def"
+#define CUDA(name, symbol, since, parameters) {#name, since, (any_fn *)symbol},
+#include "tests/fakecuda/more_api.def"
     };
     ENTER("cuGetProcAddress");
     *out = NULL;
@@ -723,16 +764,23 @@ static tvResult load_module(const char *function, struct CUmod_st **module, cons
     return leave(code);
 }
 
-tvResult cuModuleLoad(struct CUmod_st **module, const char *path)
+/* What is in a small file, until the next call; NULL: there is none. */
+static const char *read_text(const char *path)
 {
-    ENTER("cuModuleLoad");
     static char text[65536];
     FILE *file = fopen(path, "rb");
     if (!file)
-        return leave(LD_CUDA_FILE_NOT_FOUND);
+        return NULL;
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    return load_module("cuModuleLoad", module, text, 0, NULL, NULL);
+    return text;
+}
+
+tvResult cuModuleLoad(struct CUmod_st **module, const char *path)
+{
+    ENTER("cuModuleLoad");
+    const char *text = read_text(path);
+    return text ? load_module("cuModuleLoad", module, text, 0, NULL, NULL) : leave(LD_CUDA_FILE_NOT_FOUND);
 }
 
 tvResult cuModuleLoadData(struct CUmod_st **module, const void *image)
@@ -778,11 +826,30 @@ tvResult cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *modul
 
 tvResult cuModuleGetGlobal_v2(unsigned long long *address, size_t *size, struct CUmod_st *module, const char *name)
 {
-    (void)address;
-    (void)size;
-    (void)name;
     ENTER("cuModuleGetGlobal");
-    return leave(find(module, MODULE) ? LD_CUDA_NOT_FOUND : LD_CUDA_INVALID_HANDLE);
+    return leave(get_global(find(module, MODULE), name, address, size));
+}
+
+tvResult cuModuleGetFunctionCount(unsigned *count, struct CUmod_st *module)
+{
+    ENTER("cuModuleGetFunctionCount");
+    object *o = find(module, MODULE);
+    *count = o ? (unsigned)o->record_count : 0;
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuModuleEnumerateFunctions(struct CUfunc_st **functions, unsigned count, struct CUmod_st *module)
+{
+    ENTER("cuModuleEnumerateFunctions");
+    return leave(list_entries("cuModuleEnumerateFunctions", find(module, MODULE), FUNCTION, count, (void **)functions));
+}
+
+tvResult cuFuncGetName(const char **name, struct CUfunc_st *function)
+{
+    ENTER("cuFuncGetName");
+    object *o = find(function, FUNCTION);
+    *name = o ? o->record->name : NULL;
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
 }
 
 tvResult cuFuncSetAttribute(struct CUfunc_st *function, unsigned attribute, int value)
@@ -810,16 +877,17 @@ tvResult cuLibraryLoadData(struct CUlib_st **library, const void *code, unsigned
 tvResult cuLibraryLoadFromFile(struct CUlib_st **library, const char *path, unsigned *jit_options, void **jit_values,
                                unsigned jit_count, unsigned *options, void **values, unsigned count)
 {
-    (void)library;
-    (void)path;
-    (void)jit_options;
-    (void)jit_values;
-    (void)jit_count;
     (void)options;
     (void)values;
     (void)count;
     ENTER("cuLibraryLoadFromFile");
-    return leave(LD_CUDA_FILE_NOT_FOUND);
+    object *o;
+    const char *text = read_text(path);
+    int failed = text ? load("cuLibraryLoadFromFile", text, LIBRARY, jit_count, jit_options, jit_values, &o)
+                      : LD_CUDA_FILE_NOT_FOUND;
+    if (!failed)
+        *library = (struct CUlib_st *)o;
+    return leave(failed);
 }
 
 tvResult cuLibraryUnload(struct CUlib_st *library)
@@ -832,6 +900,65 @@ tvResult cuLibraryGetKernel(struct CUkern_st **kernel, struct CUlib_st *library,
 {
     ENTER("cuLibraryGetKernel");
     return leave(get_entry("cuLibraryGetKernel", find(library, LIBRARY), KERNEL, name, (void **)kernel));
+}
+
+tvResult cuLibraryGetKernelCount(unsigned *count, struct CUlib_st *library)
+{
+    ENTER("cuLibraryGetKernelCount");
+    object *o = find(library, LIBRARY);
+    *count = o ? (unsigned)o->record_count : 0;
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuLibraryEnumerateKernels(struct CUkern_st **kernels, unsigned count, struct CUlib_st *library)
+{
+    ENTER("cuLibraryEnumerateKernels");
+    return leave(list_entries("cuLibraryEnumerateKernels", find(library, LIBRARY), KERNEL, count, (void **)kernels));
+}
+
+tvResult cuLibraryGetGlobal(unsigned long long *address, size_t *size, struct CUlib_st *library, const char *name)
+{
+    ENTER("cuLibraryGetGlobal");
+    return leave(get_global(find(library, LIBRARY), name, address, size));
+}
+
+tvResult cuKernelGetName(const char **name, struct CUkern_st *kernel)
+{
+    ENTER("cuKernelGetName");
+    object *o = find(kernel, KERNEL);
+    *name = o ? o->record->name : NULL;
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuKernelGetLibrary(struct CUlib_st **library, struct CUkern_st *kernel)
+{
+    ENTER("cuKernelGetLibrary");
+    object *o = find(kernel, KERNEL);
+    *library = (struct CUlib_st *)(o ? o->owner : NULL);
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+/* Only one is known: how many threads a block may have. */
+static int get_attribute(const object *o, int *value, unsigned attribute)
+{
+    if (!o)
+        return LD_CUDA_INVALID_HANDLE;
+    const uint32_t *block = o->record->block;
+    *value = block[0] ? (int)(block[0] * block[1] * block[2]) : 1024;
+    return attribute == 0 ? 0 : LD_CUDA_INVALID_VALUE;
+}
+
+tvResult cuKernelGetAttribute(int *value, unsigned attribute, struct CUkern_st *kernel, int device)
+{
+    ENTER("cuKernelGetAttribute");
+    return leave(device < device_count ? get_attribute(find(kernel, KERNEL), value, attribute)
+                                       : LD_CUDA_INVALID_DEVICE);
+}
+
+tvResult cuFuncGetAttribute(int *value, unsigned attribute, struct CUfunc_st *function)
+{
+    ENTER("cuFuncGetAttribute");
+    return leave(get_attribute(find(function, FUNCTION), value, attribute));
 }
 
 /* The module of a library is the library under another type. */

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "container/bytecode.h"
+#include "loader/fatbin.h"
 #include "loader/jit.h"
 #include "loader/sha256.h"
+#include "tests/programs.h"
 #include "tests/unit/test.h"
 
 /* ---- records ---- */
@@ -168,6 +170,53 @@ static void test_versions(void)
     CHECK(strcmp(ld_cuda_error_name(700), "ILLEGAL_ADDRESS") == 0 && !ld_cuda_error_name(12345));
 }
 
+/* ---- fat binaries ---- */
+
+/* Which image of each kind is for a device: as target, 1000 more for sm_90a; 0: none. */
+static void check_choice(const void *memory, unsigned target, unsigned code, unsigned tile_ir)
+{
+    co_fatbin fatbin;
+    co_entry entry;
+    CHECK(ld_fatbin_in(memory, &fatbin));
+    unsigned found = ld_fatbin_code(fatbin, target, &entry) ? entry.sm + (entry.exact ? 1000 : 0) : 0;
+    CHECK_MSG(found == code, "code for sm_%u: %u, not %u", target, found, code);
+    found = ld_fatbin_tile_ir(fatbin, target, &entry) ? entry.sm : 0;
+    CHECK_MSG(found == tile_ir, "Tile IR for sm_%u: %u, not %u", target, found, tile_ir);
+}
+
+static void test_fatbin(void)
+{
+    static const struct {
+        co_kind kind;
+        unsigned sm;
+        bool exact;
+    } images[] = {{CO_TILE_IR, 100, false}, {CO_CUBIN, 80, false}, {CO_CUBIN, 90, true},     {CO_TILE_IR, 80, false},
+                  {CO_CUBIN, 86, false},    {CO_PTX, 100, false},  {CO_TILE_IR, 120, false}, {CO_PTX, 75, false}};
+    bc_text out;
+    bc_text_init(&out, NULL);
+    size_t begin = program_fatbin_begin(&out);
+    for (size_t i = 0; i < TV_COUNT(images); i++)
+        CHECK(program_fatbin_image(&out, images[i].kind, images[i].sm, images[i].exact, CO_PLAIN, bc_str("12345678")));
+    program_fatbin_end(&out, begin);
+    struct {
+        unsigned magic, version;
+        const void *container;
+    } wrapper = {0x466243b1, 1, out.ptr}, empty = {0x466243b1, 1, NULL};
+    check_choice(out.ptr, 72, 0, 80); /* the nearest behind it */
+    check_choice(out.ptr, 75, 75, 80);
+    check_choice(out.ptr, 80, 80, 80);
+    check_choice(&wrapper, 86, 86, 80); /* the nearest before it */
+    check_choice(&wrapper, 89, 86, 80);
+    check_choice(&wrapper, 90, 1090, 80);
+    check_choice(&wrapper, 100, 100, 100);
+    check_choice(&wrapper, 103, 100, 100);
+    check_choice(&wrapper, 130, 100, 120);
+    co_fatbin fatbin;
+    CHECK(!ld_fatbin_in("", &fatbin) && !ld_fatbin_in("\xb1\x43", &fatbin) && !ld_fatbin_in("\x50\xed", &fatbin));
+    CHECK(!ld_fatbin_in(&empty, &fatbin));
+    bc_text_release(&out);
+}
+
 /* ---- SHA-256: the examples of FIPS 180-4 and of NIST's test vectors ---- */
 
 static void check_hash(const char *bytes, size_t size, size_t repeat, size_t step, const char *expected)
@@ -205,6 +254,7 @@ int main(void)
     test_jit();
     test_sizes();
     test_versions();
+    test_fatbin();
     test_sha256();
     return TEST_END("loader unit");
 }

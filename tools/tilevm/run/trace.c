@@ -112,6 +112,8 @@ static bool no_such_op(const run_job *job, const char *option, tv_str name, io_e
     if (is_number(name))
         return io_fail(error, "%s: '%s': the kernel has ops 0 to %u", option, word, job->trace.op_count - 1);
     const char *closest = cli_closest(word, mnemonic_at, NULL);
+    if (closest && strcmp(closest, word) == 0) /* an op, but none of this kernel's */
+        closest = NULL;
     return io_fail(error, "%s: the kernel has no op '%s'%s%s%s", option, word, closest ? "; did you mean '" : "",
                    closest ? closest : "", closest ? "'?" : "");
 }
