@@ -157,6 +157,7 @@ static void expand(cg_func *c, ct_op *loop)
     x.value = cg_ring_new(c, x.ring, loop, loop);
     if (c->failed)
         return;
+    cg_remark_ring(c, loop, x.ring);
     cg_ring_stage_loads(c, x.ring, x.value);
     for (uint32_t s = 0; s + 1 < x.ring->slots && !c->failed; s++)
         put_part(&x, ct_operand(loop, F_for_lower_bound), s, loop);

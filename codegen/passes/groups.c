@@ -185,6 +185,7 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
 {
     cg_ring_put_behind(x->c, CT_release, kept->value, last_user(&kept->load->results[0], kept->load->block));
     cg_ring_put(x->c, CT_await, kept->value, kept->load);
+    cg_remark_ring(x->c, NULL, kept->ring);
     cg_ring_stage_loads(x->c, kept->ring, kept->value);
 }
 
@@ -201,6 +202,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
         p->ring->product = p->product;
         cg_take_roundings(p->product);
     }
+    cg_remark_ring(x->c, p->loop, p->ring);
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->product);

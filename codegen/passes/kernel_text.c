@@ -46,7 +46,7 @@ void cg_remark_kernel(cg_func *c)
             }
         }
     cg_remark(c, NULL, CG_REMARK_Kernel, TV_REMARK_ANALYSIS,
-              "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_threads(c),
+              "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_all_threads(c),
               shared_bytes(c), c->barriers);
     if (!largest)
         return;

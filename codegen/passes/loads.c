@@ -162,19 +162,21 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
     return why;
 }
 
-/* All loads of the body; true: some stay where they are. */
+/* All loads of the loop; true: some stay where they are. */
 static bool find_loads(candidate *p, bool tell)
 {
+    cg_ring *ring = p->ring;
     bool others = false;
-    p->ring->load_count = 0;
-    for (ct_op *op = p->body->first; op; op = op->next) {
-        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+    ring->load_count = 0;
+    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
+        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = p->ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
-                                                               : obstacle(p, op, &p->ring->loads[p->ring->load_count]);
+        const char *why = op->block != p->body                ? "not every iteration comes by it"
+                          : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+                                                              : obstacle(p, op, &ring->loads[ring->load_count]);
         if (why && tell)
-            cg_remark(p->c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
-        p->ring->load_count += !why;
+            cg_remark_stays(p->c, op, why);
+        ring->load_count += !why;
         others = others || why;
     }
     return others;
@@ -335,6 +337,8 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
                   : cg_loops_stay_plain(c) ? "loops stay plain here"
                                            : "too little room",
                   2 * ring->slot_bytes, room);
+        for (uint32_t i = 0; i < ring->load_count; i++)
+            cg_remark_stays(c, ring->loads[i].op, "its loop is not pipelined");
         return false;
     }
     uint32_t fit = room / ring->slot_bytes;
@@ -343,15 +347,12 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
         ring->slots = fit;
     if (ring->slots > MOST_SLOTS)
         ring->slots = MOST_SLOTS;
-    cg_remark(c, p->loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
-              "pipelined: {Loads=%u} loads in {Stages=%u} stages, {InFlight=%u} bytes in flight, {Shared=%u} bytes of "
-              "shared memory",
-              ring->load_count, ring->slots, (ring->slots - 1) * ring->slot_bytes, ring->slots * ring->slot_bytes);
     return true;
 }
 
 /* ---- the pass ---- */
 
+/* may_turn: at first; what stays where it is has been told about when the loop is looked at again. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
     candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
@@ -362,7 +363,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     p.ring->known = c->ir->value_count;
     if (may_turn)
         choose_wgmma(&p);
-    bool others = find_loads(&p, true);
+    bool others = find_loads(&p, may_turn);
     if (!p.ring->load_count)
         return;
     ct_op *product = first_async(c, p.body);
@@ -396,7 +397,7 @@ void cg_pass_loads(cg_func *c)
             look_at_loop(c, op, is_in_ring(op), true);
     }
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (ct_is_loop(op) && !has_products(op->regions[0]))
+        if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
             cg_find_streams(c, op, products);
 }
 

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "bytecode/print/print.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/tile/verify.h"
 
 enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, TEXT = 8 };
@@ -112,7 +113,7 @@ static void dump(cg_func *c, uint32_t pass)
     bc_text_init(&text, &c->m->arena.allocator);
     bc_text_printf(&text, "// after %s: ", passes[pass].name);
     put_symbol(c, &text);
-    bc_text_printf(&text, " for %s, %u threads\n", c->target->name, cg_threads(c));
+    bc_text_printf(&text, " for %s, %u threads\n", c->target->name, cg_all_threads(c));
     passes[pass].dump(c, &text);
     bc_text_char(&text, '\n');
     hand_out(c, &text);

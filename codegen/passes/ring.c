@@ -1,6 +1,35 @@
 /* Putting the ops of rings in their places; see the header. */
 #include "codegen/passes/ring.h"
 
+#include "codegen/kernel/remarks.h"
+
+/* ---- what is told ---- */
+
+void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why)
+{
+    cg_remark(c, load, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+}
+
+void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
+{
+    const char *by = ring->puts         ? "warps of their own, by way of registers"
+                     : ring->by_groups  ? "warps of their own"
+                     : ring->by_threads ? "the threads that read them"
+                                        : "all threads";
+    if (loop)
+        cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
+                  "pipelined: {Loads=%u} loads in {Stages=%u} stages, copied by {By=%s}; {InFlight=%u} bytes in flight, "
+                  "{Shared=%u} bytes of shared memory",
+                  ring->load_count, ring->slots, by, (ring->slots - 1) * ring->slot_bytes,
+                  ring->slots * ring->slot_bytes);
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        cg_remark(c, ring->loads[i].op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+                  "loaded ahead: {Bytes=%u} bytes in each of {Stages=%u} stages, copied by {By=%s}",
+                  cg_ring_load_bytes(&ring->loads[i]), ring->slots, by);
+}
+
+/* ---- its ops ---- */
+
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring)
 {
     ct_op *op = ct_op_new(c->ir, opcode, from, 1, 0);

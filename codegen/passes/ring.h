@@ -26,6 +26,13 @@ bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
  */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
+/* ---- what is told about loads ---- */
+
+/* A load of a loop stays where it is. */
+void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why);
+/* The ring's loads run ahead; loop: whose iterations they run ahead of, NULL: they stand before it. */
+void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring);
+
 /* ---- putting its ops in their places (codegen/passes/ring.c, turn.c) ---- */
 
 /* A `ring` in front of `place`, for the sake of the loop. NULL: no memory, as c says. */

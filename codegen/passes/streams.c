@@ -184,8 +184,8 @@ static bool is_innermost(const ct_block *body)
 /* What keeps all loads of the loop in their places; NULL: nothing. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
-    return products                    ? "the kernel has products"
-           : x->loop->opcode != OP_for ? "its loop has no counter"
+    return x->loop->opcode != OP_for   ? "its loop has no counter"
+           : products                  ? "the kernel has products"
            : !is_innermost(x->body)    ? "there is another loop in its own"
            : x->c->strip_bits          ? "its tile goes in strips"
                                        : NULL;
@@ -201,7 +201,7 @@ static void find_loads(const stream *x, const char *loop_why)
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(x, op, &ring->loads[ring->load_count]);
         if (why)
-            cg_remark(x->c, op, CG_REMARK_NotPipelined, TV_REMARK_MISSED, "not loaded ahead: {Why=%s}", why);
+            cg_remark_stays(x->c, op, why);
         ring->load_count += !why;
     }
 }
@@ -220,12 +220,8 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
         return;
     cg_ring_place_loads(x.ring);
     x.ring->slots = choose_slots(&x);
-    if (x.ring->slots < 2)
-        return;
-    loop->detail = x.ring;
-    cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
-              "pipelined: {Loads=%u} loads in {Stages=%u} stages of each thread's own, {InFlight=%u} bytes in flight, "
-              "{Shared=%u} bytes of shared memory",
-              x.ring->load_count, x.ring->slots, (x.ring->slots - 1) * x.ring->slot_bytes,
-              x.ring->slots * x.ring->slot_bytes);
+    if (x.ring->slots >= 2)
+        loop->detail = x.ring;
+    for (uint32_t i = 0; i < x.ring->load_count && x.ring->slots < 2; i++)
+        cg_remark_stays(c, x.ring->loads[i].op, "its loop is not pipelined");
 }
