@@ -184,11 +184,11 @@ static bool is_innermost(const ct_block *body)
 /* What keeps all loads of the loop in their places; NULL: nothing. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
-    return x->loop->opcode != OP_for   ? "its loop has no counter"
-           : products                  ? "the kernel has products"
-           : !is_innermost(x->body)    ? "there is another loop in its own"
-           : x->c->strip_bits          ? "its tile goes in strips"
-                                       : NULL;
+    return x->loop->opcode != OP_for ? "its loop has no counter"
+           : products                ? "the kernel has products"
+           : !is_innermost(x->body)  ? "there is another loop in its own"
+           : x->c->strip_bits        ? "its tile goes in strips"
+                                     : NULL;
 }
 
 static void find_loads(const stream *x, const char *loop_why)
