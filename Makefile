@@ -112,8 +112,9 @@ define stamp
 @mkdir -p $(@D)
 @echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 endef
+# Where the sources lie changes no byte.
 $(OUT)/flags: FORCE
-	$(call stamp,$(CC) $(CFLAGS_ALL))
+	$(call stamp,$(CC) $(filter-out $(SAME_BYTES),$(CFLAGS_ALL)))
 $(OUT)/libtilevm.list: FORCE
 	$(call stamp,$(LIB_OBJ))
 $(OUT)/tilevm.list: FORCE
@@ -648,6 +649,26 @@ wheel-files: all $(OUT)/wheel-tilevm
 
 wheel: wheel-files ## dist/*.whl: the Python package with libraries and commands; pip installs it without a compiler
 	$(Q)$(PYTHON) tools/python/backend.py $(WHEEL) dist
+
+# ---- Debian packages ----
+# The packaging is at home in tools/debian; dpkg-buildpackage wants it as debian/ in a tree with the name of the version.
+DEB := $(BUILD)/deb
+DEB_TREE := $(DEB)/tilevm-$(VERSION)
+DEB_NEEDS := dpkg-buildpackage:dpkg-dev dh:debhelper
+DEB_MISSING = $(strip $(foreach n,$(DEB_NEEDS),$(shell command -v $(firstword $(subst :, ,$n)) >/dev/null || echo $(lastword $(subst :, ,$n)))))
+.PHONY: deb deb-tree check-deb
+deb-tree:
+	$(if $(DEB_MISSING),$(error Debian packages need $(DEB_MISSING): sudo apt-get install -y $(DEB_MISSING)))
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB_TREE)
+	$(Q)cp -Rp $(filter-out $(BUILD) build dist,$(wildcard *)) $(DEB_TREE) && cp -Rp tools/debian $(DEB_TREE)/debian
+
+deb: deb-tree ## build/deb/*.deb: the commands, the library, files for development, the alternative for tileiras
+	$(Q)cd $(DEB_TREE) && env -u MAKEFLAGS -u MAKELEVEL DEB_BUILD_OPTIONS="$(or $(DEB_BUILD_OPTIONS),nocheck parallel=$(shell getconf _NPROCESSORS_ONLN))" \
+	    dpkg-buildpackage -us -uc -b -nc > ../log 2>&1 || { tail -n 40 ../log; exit 1; }
+	$(Q)ls $(DEB)/*.deb
+
+check-deb: all $(LOADER_TESTS) ## the Debian packages: built twice, lintian, installed into a root of their own
+	+$(Q)MAKE="$(MAKE)" sh tests/deb.sh $(OUT) $(DEB_TREE) $(OUT)/deb
 
 uninstall: ## remove what install put there
 	rm -f $(BIN_DIR)/tilevm $(BIN_DIR)/tileiras $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) $(LIB_DIR)/libtilevm.so \
