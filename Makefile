@@ -650,6 +650,38 @@ wheel-files: all $(OUT)/wheel-tilevm
 wheel: wheel-files ## dist/*.whl: the Python package with libraries and commands; pip installs it without a compiler
 	$(Q)$(PYTHON) tools/python/backend.py $(WHEEL) dist
 
+# ---- commands that need no libraries ----
+# libcrypto is linked where there is an archive of it. Debian has none of cJSON: CJSON_SOURCE is its one source, cJSON.c.
+STATIC := $(OUT)/static
+CJSON_SOURCE ?=
+STATIC_CJSON := $(if $(CJSON_SOURCE),$(STATIC)/cJSON.o,$(filter /%,$(shell $(CC) -print-file-name=libcjson.a 2>/dev/null)))
+STATIC_CRYPTO := $(filter /%,$(shell $(CC) -print-file-name=libcrypto.a 2>/dev/null))
+STATIC_LINK = $(CC) -static-pie -Wl,--wrap=dlopen,--wrap=dlerror,--wrap=getpwuid,--wrap=getgrgid $(LDFLAGS_ALL)
+NO_LIBRARIES := $(OUT)/obj/tools/static/no_libraries.o
+.PHONY: static check-static
+static: $(STATIC)/tileiras $(STATIC)/tilevm ## build/release/static: the commands, linked statically (CJSON_SOURCE=cJSON.c)
+
+$(STATIC)/tileiras: $(TILEIRAS_OBJ) $(NO_LIBRARIES) $(OUT)/libtools.a $(OUT)/libtilevm.a
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LD    $@")
+	$(Q)$(STATIC_LINK) $^ $(LIB_LIBS) -o $@
+
+$(STATIC)/tilevm: $(TOOL_OBJ) $(NO_LIBRARIES) $(STATIC)/signature.o $(filter $(STATIC)/%,$(STATIC_CJSON)) $(OUT)/libtilevm.a
+	$(if $(STATIC_CJSON),,$(error a static tilevm needs an archive of cJSON, which is not here, or its source: 'apt-get source cjson' and make static CJSON_SOURCE=.../cJSON.c))
+	$(if $(Q),@echo "  LD    $@")
+	$(Q)$(STATIC_LINK) $^ $(filter-out $^,$(STATIC_CJSON)) $(STATIC_CRYPTO) $(LIB_LIBS) -o $@
+
+$(STATIC)/signature.o: loader/bundle/signature.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(if $(STATIC_CRYPTO),-DTV_LINKED_CRYPTO) -MMD -MP -c $< -o $@
+
+$(STATIC)/cJSON.o: $(CJSON_SOURCE)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT_$(CONFIG)) $(HARDENING) -fPIC -c $< -o $@
+
+check-static: all $(LOADER_TESTS) ## the static commands, in a root that has nothing else
+	+$(Q)MAKE="$(MAKE)" sh tests/static.sh $(OUT) $(OUT)/static-work
+
 # ---- Debian packages ----
 # The packaging is at home in tools/debian; dpkg-buildpackage wants it as debian/ in a tree with the name of the version.
 DEB := $(BUILD)/deb

@@ -29,6 +29,18 @@ typedef struct signed_line {
 
 static crypto found;
 
+#ifdef TV_LINKED_CRYPTO /* by programs that are to run where there are no libraries */
+#define CRYPTO(name, result, parameters) result name parameters;
+#include "loader/bundle/crypto_api.def"
+
+static void find_library(void)
+{
+    found = (crypto){.there = true,
+#define CRYPTO(name, result, parameters) .name = name,
+#include "loader/bundle/crypto_api.def"
+    };
+}
+#else
 static void find_library(void)
 {
     static const char *const names[] = {"libcrypto.so.3", "libcrypto.so.1.1"};
@@ -46,6 +58,7 @@ static void find_library(void)
             dlclose(library);
     }
 }
+#endif
 
 /* NULL: there is none. */
 static const crypto *library(void)
