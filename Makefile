@@ -271,10 +271,12 @@ unit check-unit: $(UNIT_BIN) ## the unit tests (SAN=1: with sanitizers)
 	$(Q)status=0; for t in $(UNIT_BIN); do $$t || status=1; done; exit $$status
 
 FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules
+# Under an emulator the command cannot start itself.
+FIXTURE_FILES ?= $(if $(EMULATED),$(shell find tests -name '*.test' ! -path '*suite*'),tests)
 check-fixtures: all $(OUT)/run_fixtures ## the .test files
 	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
 	$(Q)$(if $(filter release,$(CONFIG)),sh tests/selftest/check.sh $(OUT)/selftest/check)
-	$(Q)$(FIXTURES) tests
+	$(Q)$(FIXTURES) $(FIXTURE_FILES)
 
 golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## rewrite what the .test files and the example expect, sums of PTX, docs/rules.md; read the difference before you commit it
 	$(Q)$(PTX_SUMS) --update
@@ -378,15 +380,24 @@ check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx ## the same, with al
 	$(Q)$(OUT)/strips/matrix --quick --ptx=sm_90a
 	$(Q)$(OUT)/strips/random_ptx $(PROPERTY_SEEDS) sm_90a
 
-# Another processor's floating-point unit, where its compiler and an emulator are installed. The program needs no
-# libraries but the C library.
-FLOAT_ENV_OBJ := $(patsubst %.c,obj/%.o,$(filter-out loader/% container/%,$(LIB_SRC)) tests/unit/float_env.c)
-.PHONY: check-aarch64
-$(OUT)/unit_float_env: $(addprefix $(OUT)/,$(FLOAT_ENV_OBJ))
-	$(Q)$(LINK) $^ -lm -o $@
+# Another processor, where its compiler and an emulator are installed; what of its libraries is missing comes from Debian's archive.
+AARCH64 := sh tests/aarch64.sh $(BUILD)/aarch64 $(BUILD)/from-debian/arm64/root
+AARCH64_UNITS := $(wildcard $(addprefix tests/unit/,float_env.c call.c bundle.c container.c fleet.c format.c reach.c))
+AARCH64_FIXTURES := $(wildcard tests/bundle/*.test tests/fleet/*.test tests/run/*.test)
+.PHONY: check-aarch64 check-aarch64-sample from-debian
+check-aarch64: ## the whole test suite on aarch64, by a cross compiler and qemu (an hour)
+	+$(Q)MAKE="$(MAKE)" $(AARCH64) check-unit check-fixtures check-compat check-commands check-programs check-loader check-property \
+	    check-malformed check-corpus check-cpp check-matrix check-fuzz-replay
 
-check-aarch64: ## the floating-point environment on aarch64, by a cross compiler and qemu
-	+$(Q)MAKE="$(MAKE)" sh tests/aarch64.sh $(BUILD)/aarch64
+check-aarch64-sample: ## a part of that for every time
+	+$(Q)MAKE="$(MAKE)" AARCH64_PROGRAMS="all build/aarch64/release/run_fixtures" $(AARCH64) UNIT_SRC="$(AARCH64_UNITS)" \
+	    FIXTURE_FILES="$(AARCH64_FIXTURES)" check-unit check-fixtures
+
+# Needs a network.
+from-debian: ## what builds for aarch64 and static ones need beyond what is installed: build/from-debian
+	$(Q)sh tools/from_debian.sh libraries arm64 $(BUILD)/from-debian/arm64 zlib1g zlib1g-dev libcjson1 libcjson-dev \
+	    libzstd1 libzstd-dev liblz4-1 liblz4-dev
+	$(Q)sh tools/from_debian.sh source $(BUILD)/from-debian/cjson cjson
 
 # OOM_MOST: allocations of each command; FULL=1: all of them, and of more commands.
 OOM_MOST ?= $(if $(filter asan,$(CONFIG)),6,10)
@@ -422,8 +433,8 @@ check-stop: all ## ^C and progress of tilevm run
 check-loader: all $(LOADER_TESTS) $(OUT)/program $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
-	$(Q)$(if $(SAN),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
-	$(Q)PRELOAD=$(if $(SAN),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
+	$(Q)$(if $(SAN)$(EMULATED),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
+	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
 	$(Q)sh tests/doctor.sh $(OUT) $(OUT)/loader-work/doctor
 	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bundle
@@ -566,6 +577,7 @@ FUZZ_AREA_text := $(wildcard bytecode/parse/*.c)
 FUZZ_AREA_symbol := $(wildcard bytecode/symbol/*.c)
 FUZZ_AREA_args := $(wildcard $(addprefix tools/tilevm/,args/spec.c args/make.c args/json.c io/*.c))
 FUZZ_AREA_bundle := $(wildcard loader/bundle/*.c) bytecode/base/zip.c
+FUZZ_AREA_fleet := $(wildcard tools/tilevm/fleet/*.c)
 FUZZ_AREA_container := $(wildcard container/*.c)
 FUZZ_AREA_demangle := bytecode/base/demangle.c
 FUZZ_AREA_ptx := $(wildcard codegen/*.c codegen/*/*.c)
@@ -594,8 +606,8 @@ bench-preload: tests ## how much slower programs without Tile IR start under lib
 	$(Q)bash tests/bench_preload.sh $(OUT) $(BUILD)/bench-preload
 
 .PHONY: bench-bundle
-bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, opening (BENCH_EMIT=all: with cubins; TILEIR_TOOLS: beside NVIDIA's compiler)
-	$(Q)sh tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
+bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, starting a service (BENCH_EMIT=ptx: without cubins; TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python)
+	$(Q)PYTHON="$(PYTHON)" bash tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
 
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@
@@ -653,7 +665,7 @@ wheel: wheel-files ## dist/*.whl: the Python package with libraries and commands
 # ---- commands that need no libraries ----
 # libcrypto is linked where there is an archive of it. Debian has none of cJSON: CJSON_SOURCE is its one source, cJSON.c.
 STATIC := $(OUT)/static
-CJSON_SOURCE ?=
+CJSON_SOURCE ?= $(firstword $(wildcard $(BUILD)/from-debian/cjson/cjson-*/cJSON.c))
 STATIC_CJSON := $(if $(CJSON_SOURCE),$(STATIC)/cJSON.o,$(filter /%,$(shell $(CC) -print-file-name=libcjson.a 2>/dev/null)))
 STATIC_CRYPTO := $(filter /%,$(shell $(CC) -print-file-name=libcrypto.a 2>/dev/null))
 STATIC_LINK = $(CC) -static-pie -Wl,--wrap=dlopen,--wrap=dlerror,--wrap=getpwuid,--wrap=getgrgid $(LDFLAGS_ALL)
@@ -680,7 +692,7 @@ $(STATIC)/cJSON.o: $(CJSON_SOURCE)
 	$(Q)$(CC) $(OPT_$(CONFIG)) $(HARDENING) -fPIC -c $< -o $@
 
 check-static: all $(LOADER_TESTS) ## the static commands, in a root that has nothing else
-	+$(Q)MAKE="$(MAKE)" sh tests/static.sh $(OUT) $(OUT)/static-work
+	+$(Q)MAKE="$(MAKE)" CJSON_SOURCE="$(CJSON_SOURCE)" sh tests/static.sh $(OUT) $(OUT)/static-work
 
 # ---- Debian packages ----
 # The packaging is at home in tools/debian; dpkg-buildpackage wants it as debian/ in a tree with the name of the version.

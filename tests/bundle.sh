@@ -68,6 +68,56 @@ run 1 test -e strict.tvb
 run 0 "$tilevm" bundle list --json mixed.tvb
 says '"why":	"[G-'
 
+# ---- bundles that were built apart ----
+run 0 "$tilevm" bundle build "$newer" "$kernels/vadd_f32.tbc" "$kernels/softmax_row_f32.tbc" -t sm_80,sm_90 -o whole.tvb
+run 0 "$tilevm" bundle build "$newer" -t sm_80,sm_90 -o newer.tvb
+for parts in 'app.tvb newer.tvb' 'newer.tvb app.tvb' 'app.tvb newer.tvb app.tvb' 'whole.tvb sm_80.tvb'; do
+    run 0 "$tilevm" bundle join $parts -o joined.tvb
+    says 'joined.tvb: 3 kernels in 3 modules for 2 targets'
+    says 'sm_80 cannot run it: [G-'
+    run 0 cmp joined.tvb whole.tvb
+done
+for target in sm_80 sm_90; do
+    run 0 "$tilevm" bundle build "$newer" "$kernels/vadd_f32.tbc" "$kernels/softmax_row_f32.tbc" -t $target -o only-$target.tvb
+done
+run 0 "$tilevm" bundle join only-sm_90.tvb only-sm_80.tvb -o joined.tvb
+run 0 cmp joined.tvb whole.tvb
+run 0 "$tilevm" bundle join bytecode.tvb -o joined.tvb
+run 0 cmp joined.tvb bytecode.tvb
+run 0 "$tilevm" bundle build "$kernels/vadd_f32.tbc" -t sm_90,sm_90a -o both.tvb
+run 0 "$tilevm" bundle join both.tvb -o joined.tvb
+run 0 cmp joined.tvb both.tvb
+rm -f joined.tvb
+run 1 "$tilevm" bundle join newer.tvb app.tvb -o joined.tvb --strict
+says 'joined.tvb was not written'
+run 0 "$tilevm" bundle build "$newer" -t sm_90 -O1 -o other.tvb
+run 1 "$tilevm" bundle join app.tvb other.tvb -o joined.tvb
+says 'app.tvb and other.tvb were built with different options'
+run 1 "$tilevm" bundle join app.tvb gap.tvb bytecode.tvb newer.tvb other.tvb -o joined.tvb
+# The same kernel from two files; other code for one kernel; what is damaged.
+"$tilevm" strip "$kernels/vadd_f32.tbc" -o stripped.tbc
+run 0 "$tilevm" bundle build stripped.tbc -t sm_80,sm_90 -o other.tvb
+run 1 "$tilevm" bundle join app.tvb other.tvb -o joined.tvb
+says ' is in other.tvb and in app.tvb'
+run 0 with FAKE_PTXAS_SAYS=other "$tilevm" bundle build "$kernels/vadd_f32.tbc" -t sm_80 -o other.tvb
+run 1 "$tilevm" bundle join app.tvb other.tvb -o joined.tvb
+says '[L-BUNDLE-01] other.tvb: it has other code for a kernel and target that another bundle has, too'
+cp newer.tvb damaged.tvb && change damaged.tvb $(($(wc -c < damaged.tvb) / 2))
+run 1 "$tilevm" bundle join app.tvb damaged.tvb -o joined.tvb
+says '[L-BUNDLE-01] damaged.tvb'
+run 1 test -e joined.tvb
+# Files of one name stay apart, whichever names there are.
+mkdir -p names/a names/b
+for i in 1 2 3; do
+    echo "cuda_tile.module @m { entry @named$i() { return } }" > named.tir && "$tilevm" asm named.tir -o named$i.tbc
+done
+cp named1.tbc names/a/k.tbc && cp named2.tbc names/b/k.tbc && cp named3.tbc names/k.2.tbc
+run 0 "$tilevm" bundle build names -e bytecode -o names.tvb
+run 0 "$tilevm" bundle extract names.tvb -o names-out
+run 0 test "$(ls names-out)" = 'k.2.tbc
+k.3.tbc
+k.tbc'
+
 # ---- which artifact is taken ----
 run 0 on 90 app.tvb vadd softmax_row
 says "vadd: cubin sm_90a: a cubin for sm_90a, the device's own target"

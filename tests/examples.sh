@@ -178,6 +178,11 @@ touch -d '1 minute' kernels/k2.tbc
 run 0 array
 says 'shared/part-1-of-3.tvb'
 silent 'shared/part-0-of-3.tvb'
+run 0 env OUT=shared BUNDLE=joined.tvb sh "$top/examples/slurm/join.sbatch"
+says 'joined.tvb: 5 kernels in 5 modules for 2 targets'
+says 'joined.tvb: sound'
+run 0 tilevm bundle build kernels -t sm_80,sm_90 -o one.tvb
+run 0 cmp joined.tvb one.tvb
 echo broken > shared/broken.tvb
 run 0 env BUNDLES=shared TILEVM_CACHE_DIR="$PWD/node" sh "$top/examples/slurm/prolog.sh"
 says 'cuda:0, No GPU 0 (sm_90): 2 kernels loaded'

@@ -35,7 +35,8 @@ static crypto found;
 
 static void find_library(void)
 {
-    found = (crypto){.there = true,
+    found = (crypto){
+        .there = true,
 #define CRYPTO(name, result, parameters) .name = name,
 #include "loader/bundle/crypto_api.def"
     };

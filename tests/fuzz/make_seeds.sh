@@ -8,7 +8,7 @@ program=$1/program
 corpus=$2
 out=$3
 rm -rf "$out"
-mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/container" "$out/demangle"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/container" "$out/demangle"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
@@ -86,6 +86,14 @@ for file in one two; do
 done
 printf 'ged25519 %064d %0128d\n' 1 2 > "$out/bundle/signature"
 printf 'm{"schema": "tilevm-bundle/1", "modules": []}' > "$out/bundle/manifest"
+printf 'm{"schema": "tilevm-bundle/1", "options": {"opt_level": 3, "lineinfo": true, "cubins": true}, "targets": ["sm_80"],
+"modules": [{"name": "k", "missing": [{"target": "sm_80", "why": "old"}]}]}' > "$out/bundle/manifest-read"
+# Fleets: those of the documents and of the fixtures.
+sed -n '/^{"schema": "tilevm-fleet/,/^```/p' docs/deploy.md | grep -v '^```' > "$out/fleet/documented"
+sed -n 's/^\({.*tilevm-fleet.*}\)$/\1/p' tests/fleet/*.test | while read -r text; do
+    n=$((${n:-0} + 1))
+    printf '%s' "$text" > "$out/fleet/$n"
+done
 # Symbols of C++, without their _Z.
 n=0
 for symbol in $(grep -o '"_Z[A-Za-z0-9_]*"' tests/unit/demangle.c | tr -d '"' | sort -u); do

@@ -1,7 +1,7 @@
-/* What statically linked commands get in the place of libraries that are looked for at run time (--wrap): none. The C library
-   could load them, but only beside the very glibc that it is of, and code with thread-local data, which the driver is, crashes
-   at the first use of it (glibc 2.36). So there is no driver, and each user of a library says so. The same for names of users,
-   which come out of such libraries. */
+/* What statically linked commands get in the place of libraries that are looked for at run time (--wrap): none. The C
+   library could load them, but only beside the very glibc that it is of, and code with thread-local data, which the
+   driver is, crashes at the first use of it (glibc 2.36). So there is no driver, and each user of a library says so.
+   The same for names of users, which come out of such libraries. */
 #include <grp.h>
 #include <pwd.h>
 #include <stddef.h>

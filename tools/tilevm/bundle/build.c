@@ -14,7 +14,7 @@
 
 /* ---- reading ---- */
 
-static int no_memory(void)
+int bundle_no_memory(void)
 {
     return cli_error("out of memory");
 }
@@ -34,21 +34,24 @@ static char *name_of(const char *path)
     return name;
 }
 
-static int read_source(bundle_source *source, const bundle_options *options, const char *path)
+int bundle_source_open(bundle_source *source, const bundle_options *options, const char *path)
 {
     cli_printer printer;
     tv_sink sink = cli_printing_sink(&printer, path, options->color);
     source->path = path;
-    source->name = name_of(path);
-    if (!source->name)
-        return no_memory();
-    if (!cli_read_image_or_say(path, &source->file))
-        return CLI_ERROR;
     tv_status status = tv_module_open(source->file.bytes, source->file.size, NULL, sink, &source->module);
     if (status == TV_OK)
         status = tv_module_verify(source->module, NULL, sink);
     bundle_blob_fill(&source->blob, (tv_str){.ptr = (const char *)source->file.bytes, .len = source->file.size});
-    return source->blob.packed.failed ? no_memory() : cli_exit_of(status, path);
+    return source->blob.packed.failed ? bundle_no_memory() : cli_exit_of(status, path);
+}
+
+static int read_source(bundle_source *source, const bundle_options *options, const char *path)
+{
+    source->name = name_of(path);
+    if (!source->name)
+        return bundle_no_memory();
+    return cli_read_image_or_say(path, &source->file) ? bundle_source_open(source, options, path) : CLI_ERROR;
 }
 
 static void release_source(bundle_source *source, size_t targets)
@@ -73,11 +76,35 @@ static int by_name(const void *a, const void *b)
     return order ? order : memcmp(x->blob.artifact.digest, y->blob.artifact.digest, LD_SHA256_SIZE);
 }
 
+static bool has_name(const bundle_build *build, const char *name)
+{
+    for (size_t i = 0; i < build->source_count; i++)
+        if (strcmp(build->sources[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Gives a source the first of the names NAME.2, NAME.3, ... that none has. */
+static bool number_name(bundle_build *build, bundle_source *source, const char *name)
+{
+    size_t size = strlen(name) + 16;
+    char *numbered = malloc(size);
+    if (!numbered)
+        return false;
+    size_t number = 2;
+    do
+        snprintf(numbered, size, "%s.%zu", name, number++);
+    while (has_name(build, numbered));
+    free(source->name);
+    source->name = numbered;
+    return true;
+}
+
 /* Sorts, lets go of files that are there twice, and gives files of one name different names. */
 static int settle_names(bundle_build *build)
 {
     qsort(build->sources, build->source_count, sizeof *build->sources, by_name);
-    size_t kept = 0, alike = 1;
+    size_t kept = 0;
     for (size_t i = 0; i < build->source_count; i++) {
         bundle_source *source = &build->sources[i];
         if (kept && by_name(&build->sources[kept - 1], source) == 0)
@@ -86,21 +113,14 @@ static int settle_names(bundle_build *build)
             build->sources[kept++] = *source;
     }
     build->source_count = kept;
-    for (size_t i = kept; i-- > 1;) { /* from the end, while the names before are as they were */
-        alike = 1;
-        for (size_t j = i; j-- > 0 && strcmp(build->sources[j].name, build->sources[i].name) == 0;)
-            alike++;
-        char number[16];
-        snprintf(number, sizeof number, ".%zu", alike);
-        size_t len = strlen(build->sources[i].name);
-        char *name = alike > 1 ? realloc(build->sources[i].name, len + sizeof number) : build->sources[i].name;
-        if (!name)
-            return no_memory();
-        if (alike > 1)
-            memcpy(name + len, number, strlen(number) + 1);
-        build->sources[i].name = name;
-        if (!ld_bundle_name_is_fine(bc_str(name)))
-            return cli_error("%s: its name is too long", build->sources[i].path);
+    for (size_t i = 0, first = 0; i < kept; i++) { /* first: the one that keeps the name */
+        bundle_source *source = &build->sources[i];
+        if (i && strcmp(build->sources[first].name, source->name) != 0)
+            first = i;
+        if (i != first && !number_name(build, source, build->sources[first].name))
+            return bundle_no_memory();
+        if (!ld_bundle_name_is_fine(bc_str(source->name)))
+            return cli_error("%s: its name is too long", source->path);
     }
     return CLI_OK;
 }
@@ -148,7 +168,7 @@ static int list_kernels(bundle_build *build)
     for (size_t i = 0; i < build->source_count; i++)
         for (size_t e = 0; e < tv_module_entry_count(build->sources[i].module); e++)
             if (!add_kernel(build, &build->sources[i], e, &capacity))
-                return no_memory();
+                return bundle_no_memory();
     qsort(build->kernels, build->kernel_count, sizeof *build->kernels, by_symbol);
     for (size_t i = 0; i < build->kernel_count; i++) {
         const bundle_kernel *k = &build->kernels[i];
@@ -163,19 +183,23 @@ static int list_kernels(bundle_build *build)
     return CLI_OK;
 }
 
+int bundle_settle(bundle_build *build)
+{
+    int code = settle_names(build);
+    return code == CLI_OK ? list_kernels(build) : code;
+}
+
 int bundle_read(bundle_build *build, const bundle_options *options, const char *const *paths, size_t count)
 {
     *build = (bundle_build){.options = options};
     bc_arena_init(&build->arena, NULL, 0);
     build->sources = calloc(count ? count : 1, sizeof *build->sources);
-    int worst = build->sources ? CLI_OK : no_memory();
+    int worst = build->sources ? CLI_OK : bundle_no_memory();
     for (size_t i = 0; build->sources && i < count; i++) {
         int code = read_source(&build->sources[build->source_count++], options, paths[i]);
         worst = code > worst ? code : worst;
     }
-    if (worst == CLI_OK)
-        worst = settle_names(build);
-    return worst == CLI_OK ? list_kernels(build) : worst;
+    return worst == CLI_OK ? bundle_settle(build) : worst;
 }
 
 void bundle_build_release(bundle_build *build)
@@ -234,7 +258,7 @@ int bundle_compile(bundle_build *build)
     compile_run run = {.build = build, .count = build->source_count * build->options->targets.count};
     for (size_t i = 0; i < build->source_count; i++)
         if (!(build->sources[i].cells = calloc(build->options->targets.count + 1, sizeof *build->sources[i].cells)))
-            return no_memory();
+            return bundle_no_memory();
     pthread_t threads[64];
     size_t wanted = thread_count(build->options, run.count), started = 0;
     while (started < wanted && pthread_create(&threads[started], NULL, work, &run) == 0)
@@ -247,6 +271,6 @@ int bundle_compile(bundle_build *build)
     for (size_t i = 0; i < build->source_count; i++)
         for (size_t t = 0; t < build->options->targets.count; t++)
             if (build->sources[i].cells[t].failed)
-                return no_memory();
+                return bundle_no_memory();
     return CLI_OK;
 }

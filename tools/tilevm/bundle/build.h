@@ -68,11 +68,21 @@ void bundle_build_release(bundle_build *build);
 
 /* ---- parts ---- */
 
+/* Opens and verifies the bytecode of a source, of which the file is there, and makes its blob. CLI_OK or how to end. */
+int bundle_source_open(bundle_source *source, const bundle_options *options, const char *path);
+/* Sorts the sources, gives each a name of its own, and lists their kernels. */
+int bundle_settle(bundle_build *build);
+int bundle_no_memory(void);
+
 /* Makes the blob of bytes: hash, checksum, packed. Only form and target of the artifact are set before. */
 void bundle_blob_fill(bundle_blob *blob, tv_str bytes);
 void bundle_blob_release(bundle_blob *blob);
 /* One cell. The bytes are bytecode that verifies. */
 void bundle_compile_cell(const bundle_options *options, const char *target, tv_str bytecode, bundle_cell *out);
+/* The hash of PTX without what the lines .version and .target say. */
+void bundle_ptx_key(tv_str ptx, unsigned char out_key[LD_SHA256_SIZE]);
+/* Adds an artifact of another bundle to a cell, which has room. False: memory ran out. */
+bool bundle_blob_take(bundle_cell *cell, const ld_artifact *artifact, tv_str bytes);
 /* The artifacts of a module as they will be written. */
 typedef struct bundle_artifacts {
     const ld_artifact *items;

@@ -23,6 +23,7 @@ int bundle_action_extract(const bundle_request *request);
 int bundle_action_verify(const bundle_request *request);
 int bundle_action_diff(const bundle_request *request);
 int bundle_action_sign(const bundle_request *request);
+int bundle_action_join(const bundle_request *request);
 
 /* ---- what they share ---- */
 
@@ -41,11 +42,29 @@ int bundle_check(const char *path, const char *key);
 /* Does a manifest, of which only the hash was compared, tell the same as the index? artifacts: by module. Gives what is
    wrong, or NULL. */
 const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const ld_artifact *const *artifacts);
+/* What a target cannot run. */
+typedef struct bundle_missing {
+    tv_str module, target, why;
+} bundle_missing;
+/* What a manifest says that the index does not. */
+typedef struct bundle_told {
+    unsigned opt_level;
+    bool line_info, cubins;
+    tv_str *targets; /* each with a zero after it */
+    size_t target_count;
+    bundle_missing *missing;
+    size_t missing_count;
+} bundle_told;
+/* Reads that of a manifest that bundle_manifest_check found fine; strings are in the arena. Gives what is wrong, or
+ * NULL. */
+const char *bundle_manifest_read(tv_str text, bc_arena *arena, bundle_told *out);
 /* The targets of a command line, sorted, each once; the usual ones if none were given. False: one is not known. */
 bool bundle_settle_targets(cli_args *args, cli_targets *targets);
 /* Says what targets cannot run, and what has no cubin. True if there is something that a target cannot run. */
 bool bundle_print_gaps(const bundle_build *build);
 /* Builds in memory, from what the request says. */
 int bundle_build_bytes(const bundle_request *request, bundle_build *build, bc_text *out);
+/* Makes one of the bundles that the request names; options: what they were built with, for the build to point to. */
+int bundle_join_bytes(const bundle_request *request, bundle_build *build, bundle_options *options, bc_text *out);
 
 #endif

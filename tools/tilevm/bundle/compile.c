@@ -56,8 +56,7 @@ static unsigned version_of(tv_str ptx)
     return (unsigned)(major * 10 + minor);
 }
 
-/* The hash of the text without what the lines .version and .target say. */
-static void key_of(tv_str ptx, unsigned char out_key[LD_SHA256_SIZE])
+void bundle_ptx_key(tv_str ptx, unsigned char out_key[LD_SHA256_SIZE])
 {
     const char *end = ptx.ptr + ptx.len, *at = ptx.ptr;
     tv_str skipped[] = {line_of(ptx, ".version "), line_of(ptx, ".target ")};
@@ -108,8 +107,21 @@ static void add_blob(bundle_cell *cell, ld_artifact_form form, const char *targe
     cell->failed |= !put_launch(blob, ptx);
     bundle_blob_fill(blob, bytes);
     if (form == LD_ARTIFACT_PTX)
-        key_of(ptx, blob->key);
+        bundle_ptx_key(ptx, blob->key);
     cell->failed |= blob->packed.failed || blob->launch_text.failed;
+}
+
+bool bundle_blob_take(bundle_cell *cell, const ld_artifact *artifact, tv_str bytes)
+{
+    bundle_blob *blob = &cell->blobs[cell->count++];
+    blob->artifact = *artifact;
+    bc_text_init(&blob->launch_text, NULL);
+    bc_text_str(&blob->launch_text, artifact->launch);
+    blob->artifact.launch = bc_text_get(&blob->launch_text);
+    bundle_blob_fill(blob, bytes);
+    if (artifact->form == LD_ARTIFACT_PTX)
+        bundle_ptx_key(bytes, blob->key);
+    return !blob->packed.failed && !blob->launch_text.failed;
 }
 
 /* Notes what came of a step. False: the cell says why the target cannot run it, or that memory ran out. */
@@ -135,7 +147,7 @@ static bool compile(const tv_module *module, const bundle_options *options, cons
 static bool differs(const bundle_cell *cell, tv_str ptx)
 {
     unsigned char key[LD_SHA256_SIZE];
-    key_of(ptx, key);
+    bundle_ptx_key(ptx, key);
     return memcmp(key, cell->blobs[0].key, sizeof key) != 0;
 }
 

@@ -209,3 +209,58 @@ const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const
     cJSON_Delete(root);
     return problem;
 }
+
+/* ---- reading what the index does not tell ---- */
+
+/* The text of a member, in the arena; failed: it is not there. */
+static tv_str copy_text(const cJSON *object, const char *key, bc_arena *arena, bool *failed)
+{
+    const cJSON *item = key ? cJSON_GetObjectItemCaseSensitive(object, key) : object;
+    *failed |= !cJSON_IsString(item);
+    return cJSON_IsString(item) ? bc_arena_dup(arena, bc_str(item->valuestring)) : (tv_str){0};
+}
+
+static bool read_targets(const cJSON *root, bc_arena *arena, bundle_told *out)
+{
+    const cJSON *list = array_of(root, "targets"), *one;
+    bool failed = false;
+    out->targets = bc_new(arena, tv_str, (size_t)cJSON_GetArraySize(list) + 1);
+    cJSON_ArrayForEach(one, list) if (out->targets)
+        out->targets[out->target_count++] = copy_text(one, NULL, arena, &failed);
+    return !failed;
+}
+
+static bool read_missing(const cJSON *root, bc_arena *arena, bundle_told *out)
+{
+    const cJSON *modules = array_of(root, "modules"), *module, *one;
+    size_t capacity = 0;
+    bool failed = false;
+    cJSON_ArrayForEach(module, modules)
+    {
+        cJSON_ArrayForEach(one, array_of(module, "missing"))
+        {
+            bundle_missing missing = {.module = copy_text(module, "name", arena, &failed),
+                                      .target = copy_text(one, "target", arena, &failed),
+                                      .why = copy_text(one, "why", arena, &failed)};
+            out->missing = bc_grow(arena, out->missing, out->missing_count, &capacity, bundle_missing);
+            if (out->missing)
+                out->missing[out->missing_count++] = missing;
+        }
+    }
+    return !failed;
+}
+
+const char *bundle_manifest_read(tv_str text, bc_arena *arena, bundle_told *out)
+{
+    *out = (bundle_told){0};
+    cJSON *root = cJSON_ParseWithLength(text.ptr, text.len);
+    const cJSON *options = cJSON_GetObjectItemCaseSensitive(root, "options");
+    const cJSON *level = cJSON_GetObjectItemCaseSensitive(options, "opt_level");
+    bool fine = cJSON_IsNumber(level) && level->valuedouble >= 0 && level->valuedouble <= 3;
+    out->opt_level = fine ? (unsigned)level->valuedouble : 0;
+    out->line_info = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "lineinfo"));
+    out->cubins = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "cubins"));
+    fine = fine && read_targets(root, arena, out) && read_missing(root, arena, out);
+    cJSON_Delete(root);
+    return arena->failed || !root ? LD_NO_MEMORY : fine ? NULL : "it does not tell how the bundle was built";
+}

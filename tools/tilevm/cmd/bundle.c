@@ -22,20 +22,21 @@ enum {
 #define EMITS "all|ptx|bytecode"
 enum { EMIT_ALL, EMIT_PTX, EMIT_BYTECODE };
 
-#define ACTIONS "build|list|show|extract|verify|diff|sign"
-enum { BUILD, LIST, SHOW, EXTRACT, VERIFY, DIFF, SIGN };
+#define ACTIONS "build|list|show|extract|verify|diff|sign|join"
+enum { BUILD, LIST, SHOW, EXTRACT, VERIFY, DIFF, SIGN, JOIN };
 
 static const cli_option options[] = {
     {OPT_TARGETS, 't', "targets", "sm_XX,...", "build: GPUs to compile for (default sm_80,sm_90,sm_100,sm_120)"},
     {OPT_OUTPUT, 'o', "output", "FILE",
-     "build, sign: write the bundle to FILE (sign: default the same file);\nextract: the folder to write to (default: "
+     "build, join, sign: write the bundle to FILE (sign: default the same file);\nextract: the folder to write to "
+     "(default: "
      "this one)"},
     {OPT_EMIT, 'e', "emit", EMITS,
      "build: bytecode alone, with PTX, or (all, the default) with cubins\nas well where "
      "there is a ptxas"},
     {OPT_LEVEL, 'O', "opt-level", "N", "build: 0 to 3 (default 3)"},
     {OPT_LINES, 'g', "lineinfo", NULL, "build: line numbers from the debug information"},
-    {OPT_STRICT, 's', "strict", NULL, "build: fail if a target cannot run a kernel"},
+    {OPT_STRICT, 's', "strict", NULL, "build, join: fail if a target cannot run a kernel"},
     {OPT_JOBS, 'j', "jobs", "N", "build: threads (default: one for each processor)"},
     {OPT_KEY, 'k', "key", "FILE",
      "sign: the private key; others: the bundle must be signed with the private half\nof this public key (both: PEM "
@@ -57,7 +58,8 @@ const cli_command command_bundle = {
     "  extract  writes the artifacts as files\n"
     "  verify   checks every hash, the archive, the manifest, the bytecode and, with --key, the signature\n"
     "  diff     compares two bundles; the exit code is 1 if they differ\n"
-    "  sign     adds an Ed25519 signature",
+    "  sign     adds an Ed25519 signature\n"
+    "  join     makes one bundle of several that were built apart, without their signatures",
     options,
     run};
 
@@ -121,19 +123,31 @@ static int write_bundle(const bundle_request *request, const bundle_build *build
     return code;
 }
 
-int bundle_action_build(const bundle_request *request)
+/* What build and join have in common. */
+static int make_bundle(const bundle_request *request, bool join)
 {
     bundle_build build;
+    bundle_options joined;
     bc_text bytes;
     if (!request->output)
         return cli_usage(request->args, "which bundle? name it with -o FILE");
     bc_text_init(&bytes, NULL);
-    int code = bundle_build_bytes(request, &build, &bytes);
+    int code = join ? bundle_join_bytes(request, &build, &joined, &bytes) : bundle_build_bytes(request, &build, &bytes);
     if (code == CLI_OK)
         code = write_bundle(request, &build, bc_text_get(&bytes));
     bundle_build_release(&build);
     bc_text_release(&bytes);
     return code;
+}
+
+int bundle_action_build(const bundle_request *request)
+{
+    return make_bundle(request, false);
+}
+
+int bundle_action_join(const bundle_request *request)
+{
+    return make_bundle(request, true);
 }
 
 /* ---- the command ---- */
@@ -146,7 +160,7 @@ static const struct {
 } actions[] = {[BUILD] = {bundle_action_build, 0, "toeOgsj"}, [LIST] = {bundle_action_list, 1, "kJ"},
                [SHOW] = {bundle_action_show, 1, "kK"},        [EXTRACT] = {bundle_action_extract, 1, "okK"},
                [VERIFY] = {bundle_action_verify, 1, "k"},     [DIFF] = {bundle_action_diff, 2, "k"},
-               [SIGN] = {bundle_action_sign, 1, "ok"}};
+               [SIGN] = {bundle_action_sign, 1, "ok"},        [JOIN] = {bundle_action_join, 0, "oks"}};
 
 static int by_number(const void *a, const void *b)
 {

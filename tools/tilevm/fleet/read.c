@@ -150,25 +150,30 @@ static bool not_json(reader *r, const char *text, const char *at)
     return false;
 }
 
-bool fleet_read(const char *path, bc_arena *arena, fleet *out, bc_text *problem)
+bool fleet_parse(const char *path, const char *text, size_t size, bc_arena *arena, fleet *out, bc_text *problem)
 {
     reader r = {.path = cli_shown_path(path), .arena = arena, .out = out, .problem = problem};
-    cli_file file;
-    char *error = NULL;
     const char *stop = NULL;
     *out = (fleet){0};
+    if (size > MAX_SIZE)
+        return fail(&r, "it has %zu bytes; up to %d are read", size, MAX_SIZE);
+    errno = 0;
+    cJSON *root = cJSON_ParseWithLengthOpts(text, size + 1, &stop, true);
+    bool good = root ? read_root(&r, root) : not_json(&r, text, stop);
+    cJSON_Delete(root);
+    return good;
+}
+
+bool fleet_read(const char *path, bc_arena *arena, fleet *out, bc_text *problem)
+{
+    cli_file file;
+    char *error = NULL;
     if (!cli_read(path, &file, &error)) {
         bc_text_puts(problem, error ? error : "out of memory");
         free(error);
         return false;
     }
-    bool good = file.size <= MAX_SIZE || fail(&r, "it has %zu bytes; up to %d are read", file.size, MAX_SIZE);
-    errno = 0;
-    cJSON *root = good ? cJSON_ParseWithLengthOpts((const char *)file.bytes, file.size + 1, &stop, true) : NULL;
-    if (good && !root)
-        good = not_json(&r, (const char *)file.bytes, stop);
-    good = good && read_root(&r, root);
-    cJSON_Delete(root);
+    bool good = fleet_parse(path, (const char *)file.bytes, file.size, arena, out, problem);
     cli_file_free(&file);
     return good;
 }
