@@ -383,6 +383,7 @@ check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx ## the same, with al
 # Another processor, where its compiler and an emulator are installed; what of its libraries is missing comes from Debian's archive.
 AARCH64 := sh tests/aarch64.sh $(BUILD)/aarch64 $(BUILD)/from-debian/arm64/root
 AARCH64_UNITS := $(wildcard $(addprefix tests/unit/,float_env.c call.c bundle.c container.c fleet.c format.c reach.c))
+AARCH64_BUILT := all $(addprefix $(BUILD)/aarch64/release/,$(AARCH64_UNITS:tests/%.c=%) run_fixtures)
 AARCH64_FIXTURES := $(wildcard tests/bundle/*.test tests/fleet/*.test tests/run/*.test)
 .PHONY: check-aarch64 check-aarch64-sample from-debian
 check-aarch64: ## the whole test suite on aarch64, by a cross compiler and qemu (an hour)
@@ -390,7 +391,7 @@ check-aarch64: ## the whole test suite on aarch64, by a cross compiler and qemu 
 	    check-malformed check-corpus check-cpp check-matrix check-fuzz-replay
 
 check-aarch64-sample: ## a part of that for every time
-	+$(Q)MAKE="$(MAKE)" AARCH64_PROGRAMS="all build/aarch64/release/run_fixtures" $(AARCH64) UNIT_SRC="$(AARCH64_UNITS)" \
+	+$(Q)MAKE="$(MAKE)" AARCH64_PROGRAMS="$(AARCH64_BUILT)" $(AARCH64) UNIT_SRC="$(AARCH64_UNITS)" \
 	    FIXTURE_FILES="$(AARCH64_FIXTURES)" check-unit check-fixtures
 
 # Needs a network.
@@ -430,13 +431,20 @@ check-threads: tests-threads ## the loader and the API (CONFIG=tsan: under Threa
 check-stop: all ## ^C and progress of tilevm run
 	$(Q)sh tests/stop.sh $(OUT) $(OUT)/stop-work
 
-check-loader: all $(LOADER_TESTS) $(OUT)/program $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
+GPU_DEPLOY := $(OUT)/gpu_deploy
+.PHONY: check-gpu-deploy
+$(GPU_DEPLOY): $(OUT)/obj/tests/gpu/deploy.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/unpacked ## the loader, against a driver that is not one
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
 	$(Q)$(if $(SAN)$(EMULATED),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
 	$(Q)sh tests/doctor.sh $(OUT) $(OUT)/loader-work/doctor
+	$(Q)$(if $(SAN)$(EMULATED),,LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) TILEVM_PTXAS=$(abspath tests/fakecuda/ptxas.sh) FAKECUDA_RUN=1 \
+	    FAKECUDA_DEVICES=90,80 bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus)
 	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bundle
 
 GPU_LOADER := $(OUT)/gpu_loader
@@ -454,6 +462,9 @@ gpu-programs: ## programs of nvcc for check-gpu-programs, some of them for anoth
 
 check-gpu-programs: all ## what gpu-programs made, on a real device, with libtilevm_cuda.so preloaded
 	$(Q)sh tests/gpu/programs.sh $(OUT) $(BUILD)/gpu-programs
+
+check-gpu-deploy: all $(GPU_DEPLOY) $(BUILD)/corpus/unpacked ## on one or several GPUs: doctor, bundles of each form in many threads on all, warming, the start of a service
+	$(Q)bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)

@@ -36,7 +36,8 @@ exec qemu-aarch64 -0 "\$0" -E LD_LIBRARY_PATH="\${LD_LIBRARY_PATH:+\$LD_LIBRARY_
 END
     chmod +x "$1"
 }
-make_it "${AARCH64_PROGRAMS:-tests}" > "$build/log" 2>&1 || { tail "$build/log"; echo "aarch64: 0 passed, 1 failed"; exit 1; }
+# shellcheck disable=SC2086 # several
+make_it ${AARCH64_PROGRAMS:-tests} > "$build/log" 2>&1 || { tail "$build/log"; echo "aarch64: 0 passed, 1 failed"; exit 1; }
 find "$build/release" -type f -perm -100 ! -name '*.elf' ! -name '*.so*' | while read -r file; do
     [ "$(head -c 4 "$file" | tail -c 3)" = ELF ] && wrap "$file"
 done

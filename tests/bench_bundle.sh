@@ -62,10 +62,10 @@ if [ -n "${TILEIR_TOOLS:-}" ] && [ -x "$TILEIR_TOOLS/tileiras" ]; then
         done
     done > all-pairs
     awk -v n="$share" 'NR % n == 0' all-pairs > pairs
-    export CUDA_HOME="${CUDA_HOME:-$(dirname "$TILEIR_TOOLS")}" # where it looks for the rest of it
+    export CUDA_HOME="$(dirname "$TILEIR_TOOLS")" # where it looks for the rest of it
     timed xargs -P "$jobs" -L 1 sh -c '"$0/tileiras" --gpu-name "$1" "$2" -o "theirs-$$.cubin"' "$TILEIR_TOOLS" < pairs
     theirs=$(awk -v s="$cpu" -v n="$(wc -l < all-pairs)" -v p="$(wc -l < pairs)" 'BEGIN { printf "%.2f", s * n / p }')
-    line "NVIDIA's compiler, from $(wc -l < pairs) of $(wc -l < all-pairs) pairs ($(ls theirs-*.cubin | wc -l) compile), seconds of processor time" "$theirs"
+    line "NVIDIA's compiler, from $(wc -l < pairs) of $(wc -l < all-pairs) pairs ($(find . -name 'theirs-*' | wc -l) compile), seconds of processor time" "$theirs"
 else
     echo "NVIDIA's compiler: skipped, TILEIR_TOOLS is not set"
 fi

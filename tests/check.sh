@@ -112,6 +112,8 @@ if build build tests corpus; then
     run fixtures check-fixtures
     run unit check-unit
     run reproducible check-reproducible
+    run deb check-deb
+    run static check-static
     run ptxas check-ptxas PTXAS_SHARE=5
     run spills check-spills
     run property check-property
@@ -129,7 +131,7 @@ if build build tests corpus; then
     run python check-python
     run made-up check-made-up
     run ptx-sums check-ptx-sums
-    run aarch64 check-aarch64
+    run aarch64 check-aarch64-sample
     run stop check-stop
     run examples run
 fi

@@ -1607,7 +1607,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "-s") == 0)
         return run_here(argv[2]);
     char self[4096], driver[4200], folder[4096] = "", top[4096];
-    if (argc != 2 || !realpath("/proc/self/exe", self) || (mkdir(argv[1], 0777) != 0 && errno != EEXIST)
+    if (argc != 2 || !realpath(argv[0], self) || (mkdir(argv[1], 0777) != 0 && errno != EEXIST)
         || !realpath(argv[1], top)) {
         fputs("usage: loader_faults FOLDER\n", stderr);
         return 2;

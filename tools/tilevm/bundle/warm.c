@@ -11,6 +11,7 @@ enum { NAME = 4096 };
 /* What one device came to. */
 typedef struct warming {
     unsigned done, failed;
+    bool starved; /* memory ran out, which says nothing of the bundle */
     double start;
 } warming;
 
@@ -27,8 +28,11 @@ static void load_all(struct tvBundle_st *bundle, unsigned count, const char *dev
     struct CUfunc_st *function;
     cli_progress_start(&progress, "kernels", count);
     for (unsigned i = 0; i < count; i++) {
-        bool loaded = name && tvBundleGetKernelName(name, NAME, bundle, i) == LD_CUDA_SUCCESS
-                      && tvBundleGetFunction(&function, bundle, name) == LD_CUDA_SUCCESS;
+        tvResult code = name ? tvBundleGetKernelName(name, NAME, bundle, i) : LD_CUDA_OUT_OF_MEMORY;
+        if (code == LD_CUDA_SUCCESS)
+            code = tvBundleGetFunction(&function, bundle, name);
+        bool loaded = code == LD_CUDA_SUCCESS;
+        w->starved |= code == LD_CUDA_OUT_OF_MEMORY;
         w->done += loaded;
         w->failed += !loaded;
         if (!loaded) {
@@ -55,7 +59,7 @@ static int warm_device(struct tvBundle_st *bundle, unsigned count, int ordinal)
         cli_print(stdout, ", %u not", w.failed);
     cli_print(stdout, ", %.0f ms\n", ld_now_ms() - w.start);
     ld_device_close(&device);
-    return w.failed ? CLI_FAILED : CLI_OK;
+    return w.starved ? CLI_ERROR : w.failed ? CLI_FAILED : CLI_OK;
 }
 
 /* How many devices there are; below 1: it was said why. */
