@@ -81,9 +81,10 @@ int bundle_warm(const char *path, const char *key, int ordinal)
     int devices = count_devices(), code = CLI_OK;
     if (devices < 1)
         return CLI_ERROR;
-    if (tvBundleOpen(&bundle, path, key) != LD_CUDA_SUCCESS) {
+    tvResult opened = tvBundleOpen(&bundle, path, key);
+    if (opened != LD_CUDA_SUCCESS) {
         say_last(path);
-        return CLI_FAILED;
+        return opened == LD_CUDA_OUT_OF_MEMORY ? CLI_ERROR : CLI_FAILED;
     }
     tvBundleGetKernelCount(&kernels, bundle);
     for (int i = ordinal < 0 ? 0 : ordinal; i < (ordinal < 0 ? devices : ordinal + 1); i++) {
