@@ -170,8 +170,10 @@ run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache clear
 run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache warm bytecode.tvb
 run 0 "$tilevm" cache list
 says '1 entry'
-run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=2 "$tilevm" cache warm bytecode.tvb
+run 2 with FAKECUDA_FAIL=cuModuleLoadDataEx=2 "$tilevm" cache warm bytecode.tvb
 says 'CUDA_ERROR_OUT_OF_MEMORY'
+says '0 kernels loaded, 1 not'
+run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=218 "$tilevm" cache warm bytecode.tvb
 says '0 kernels loaded, 1 not'
 run 2 with FAKECUDA_DEVICES=none "$tilevm" cache warm app.tvb
 run 2 "$tilevm" cache warm app.tvb --device 7
