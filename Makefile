@@ -387,7 +387,8 @@ AARCH64_BUILT := all $(addprefix $(BUILD)/aarch64/release/,$(AARCH64_UNITS:tests
 AARCH64_FIXTURES := $(wildcard tests/bundle/*.test tests/fleet/*.test tests/run/*.test)
 .PHONY: check-aarch64 check-aarch64-sample from-debian
 check-aarch64: ## the whole test suite on aarch64, by a cross compiler and qemu (an hour)
-	+$(Q)MAKE="$(MAKE)" $(AARCH64) check-unit check-fixtures check-compat check-commands check-programs check-loader check-property \
+	+$(Q)MAKE="$(MAKE)" AARCH64_PROGRAMS="tests $(FUZZ_NAMES:%=$(BUILD)/aarch64/release/replay_%)" $(AARCH64) \
+	    check-unit check-fixtures check-compat check-commands check-programs check-loader check-property \
 	    check-malformed check-corpus check-cpp check-matrix check-fuzz-replay
 
 check-aarch64-sample: ## a part of that for every time
