@@ -1,6 +1,6 @@
 #!/bin/sh
-# What some builds need and the packages that are installed do not have, from the archive of the Debian that this is, without
-# installing anything: lists, packages and all stay below the folder.
+# What some builds need and the packages that are installed do not have, from the archives that this Debian is set up with,
+# without installing anything: lists, packages and all stay below the folder.
 #
 #   from_debian.sh libraries ARCHITECTURE FOLDER PACKAGE...      unpacked into FOLDER/root
 #   from_debian.sh source FOLDER PACKAGE                         unpacked into FOLDER
@@ -8,21 +8,24 @@ set -eu
 way=$1
 shift
 architecture=$(dpkg --print-architecture)
-kind=deb-src
+types=deb-src
 if [ "$way" = libraries ]; then
     architecture=$1
-    kind=deb
+    types=deb
     shift
 fi
-mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
+mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/sources.list.d"
 cd "$1"
 shift
-release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release main" > sources.list
+# The same archives, for sources and for all architectures.
+cat /etc/apt/sources.list 2> /dev/null > sources.list || :
+cp /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources sources.list.d 2> /dev/null || :
+sed -i -E "s/^Types:.*/Types: $types/; /^Architectures:/d; s/^deb(-src)? (\[[^]]*\])?/$types \2/; s/^(deb[^ ]* \[.*)arch=[^] ]* ?/\1/" \
+    sources.list $(find sources.list.d -type f)
 apt() {
     apt-get -q -o APT::Architecture="$architecture" -o APT::Architectures="$architecture" -o APT::Sandbox::User="$(id -un)" \
         -o Dir::State::lists="$PWD/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$PWD/cache" \
-        -o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null "$@"
+        -o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts="$PWD/sources.list.d" "$@"
 }
 apt update
 if [ "$way" = source ]; then
@@ -38,4 +41,4 @@ else
         ln -sf "$PWD/root$(readlink "$link")" "$link"
     done
 fi
-rm -rf lists cache sources.list
+rm -rf lists cache sources.list sources.list.d
