@@ -128,9 +128,8 @@ static int run(cli_args *args)
         case OPT_ALL: job.all = true; break;
         case OPT_LIST: job.list = true; break;
         default:
-            if (path)
-                return cli_usage(args, "one file at a time; '%s' is the second", value);
-            path = value;
+            if (!cli_take_operand(args, "one file at a time", value, &path))
+                return args->exit_code;
         }
     }
     if (!path)
