@@ -111,6 +111,8 @@ typedef struct cli_file {
 bool cli_read(const char *path, cli_file *out, char **out_error);
 /* Gives such a message about a file, in out_error (if not NULL), and false. */
 bool cli_problem(const char *path, const char *what, char **out_error);
+/* Prints and releases such a message (NULL: out of memory); gives false. */
+bool cli_say_problem(char *problem);
 /* Reads, but prints the message. */
 bool cli_read_or_say(const char *path, cli_file *out);
 void cli_file_free(cli_file *file);

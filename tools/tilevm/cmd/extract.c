@@ -91,8 +91,7 @@ static int extract(const extract_job *job, const char *path)
     char *error = NULL;
     bool opened = job->all ? cli_images_open_every(path, &images, &error) : cli_images_open(path, &images, &error);
     if (!opened) {
-        cli_error("%s", error ? error : "out of memory");
-        free(error);
+        cli_say_problem(error);
         return CLI_ERROR;
     }
     int worst = images.inside ? CLI_OK
