@@ -375,7 +375,8 @@ bool bc_source_place(const bc_module *m, uint32_t loc, tv_str *out_file, uint32_
 
 /* Rebuilds the tables so that they hold just what is used, in the order a cuTile Python export would make them. */
 tv_status bc_module_compact(bc_module *m);
-/* Removes every location, and what nothing uses then. */
+/* Removes every location; with strip, also what nothing uses then. */
+void bc_module_drop_debug(bc_module *m);
 tv_status bc_module_strip(bc_module *m);
 
 #endif

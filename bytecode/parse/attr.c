@@ -227,11 +227,8 @@ static bool parse_ints(bc_parser *p, char close, int64_t min, int64_t max, const
             value = 0;
         else if (!bc_parse_range(p, "the number", min, max, &value))
             return false;
-        int64_t *grown = bc_grow(&p->scratch, p->sizes, p->size_count, &p->size_capacity, int64_t);
-        if (!grown)
-            return bc_parse_no_memory(p);
-        p->sizes = grown;
-        p->sizes[p->size_count++] = value;
+        if (!bc_push_size(p, value))
+            return false;
         if (!bc_take_punct(p, ','))
             break;
     }

@@ -412,10 +412,9 @@ static const bc_string *unescape(bc_parser *p, tv_str s)
     return bc_string_add(p->m, (tv_str){bytes, len}, true);
 }
 
-bool bc_parse_string(bc_parser *p, const bc_string **out)
+/* The name of the token, and goes on. */
+static bool take_name(bc_parser *p, const bc_string **out)
 {
-    if (p->tok.kind != BC_TOK_STRING)
-        return bc_expected(p, "a string");
     *out = unescape(p, p->tok.name);
     if (!*out)
         return bc_parse_no_memory(p);
@@ -423,15 +422,14 @@ bool bc_parse_string(bc_parser *p, const bc_string **out)
     return true;
 }
 
+bool bc_parse_string(bc_parser *p, const bc_string **out)
+{
+    return p->tok.kind == BC_TOK_STRING ? take_name(p, out) : bc_expected(p, "a string");
+}
+
 bool bc_parse_symbol(bc_parser *p, const bc_string **out)
 {
-    if (p->tok.kind != BC_TOK_AT)
-        return bc_expected(p, "a name such as @kernel");
-    *out = unescape(p, p->tok.name);
-    if (!*out)
-        return bc_parse_no_memory(p);
-    bc_next(p);
-    return true;
+    return p->tok.kind == BC_TOK_AT ? take_name(p, out) : bc_expected(p, "a name such as @kernel");
 }
 
 /* ---- numbers and names of attributes ---- */

@@ -158,6 +158,8 @@ void bc_recover(bc_parser *p, const char *start, bool (*starts)(const bc_parser 
 
 /* Whether the token can begin a type. */
 bool bc_at_type(const bc_parser *p);
+/* Onto the stack of sizes. */
+bool bc_push_size(bc_parser *p, int64_t size);
 bool bc_parse_type(bc_parser *p, const bc_type **out);
 /* The type in the module's table, unless it is made of too much; at is where the text says it. */
 bool bc_parse_add_type(bc_parser *p, const bc_token *at, const bc_type *proto, const bc_type **out);

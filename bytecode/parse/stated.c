@@ -232,11 +232,8 @@ bool bc_parse_sizes(bc_parser *p, bc_op_state *s, const bc_piece *piece)
         int64_t size = BC_DYNAMIC;
         if (p->tok.kind == BC_TOK_VALUE ? !parse_row_value(p, s, bc_operand_row_of(s, row)) : !bc_parse_i64(p, &size))
             return false;
-        int64_t *grown = bc_grow(&p->scratch, p->sizes, p->size_count, &p->size_capacity, int64_t);
-        if (!grown)
-            return bc_parse_no_memory(p);
-        p->sizes = grown;
-        p->sizes[p->size_count++] = size;
+        if (!bc_push_size(p, size))
+            return false;
         count++;
         if (!bc_take_punct(p, ','))
             break;

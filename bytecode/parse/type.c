@@ -8,7 +8,7 @@ typedef struct dims {
     uint32_t count;
 } dims;
 
-static bool push_size(bc_parser *p, int64_t size)
+bool bc_push_size(bc_parser *p, int64_t size)
 {
     int64_t *grown = bc_grow(&p->scratch, p->sizes, p->size_count, &p->size_capacity, int64_t);
     if (!grown)
@@ -66,7 +66,7 @@ static bool parse_dims(bc_parser *p, bool last_has_x, dims *d)
         whole.len = (size_t)(at - whole.ptr);
         if (bad)
             return bc_parse_fail(p, BC_RULE_A_010, &whole, "a size that does not fit 64 bits");
-        if (!push_size(p, size))
+        if (!bc_push_size(p, size))
             return false;
         d->count++;
         if (at < p->end && *at == 'x')
@@ -91,7 +91,7 @@ static bool parse_strides(bc_parser *p, bool dynamic, int64_t min, int64_t max, 
         int64_t stride = BC_DYNAMIC;
         if (!(dynamic && bc_take_punct(p, '?')) && !bc_parse_range(p, what, min, max, &stride))
             return false;
-        if (!push_size(p, stride))
+        if (!bc_push_size(p, stride))
             return false;
         d->count++;
         if (!bc_take_punct(p, ','))
@@ -183,7 +183,7 @@ static bool parse_dim_map(bc_parser *p, const dims *tile, dims *map)
                && parse_strides(p, false, INT32_MIN, INT32_MAX, "the dimension", map);
     *map = start_dims(p);
     for (; map->count < tile->count; map->count++)
-        if (!push_size(p, map->count))
+        if (!bc_push_size(p, map->count))
             return false;
     return true;
 }

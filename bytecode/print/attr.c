@@ -23,7 +23,7 @@ void bc_print_i64(bc_text *out, int64_t value)
     bc_text_bytes(out, digits + at, sizeof digits - at);
 }
 
-void bc_print_ints(bc_text *out, const int64_t *ints, uint32_t count, const char *between)
+static void print_ints(bc_text *out, const int64_t *ints, uint32_t count, const char *between)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (i)
@@ -32,13 +32,21 @@ void bc_print_ints(bc_text *out, const int64_t *ints, uint32_t count, const char
     }
 }
 
-void bc_print_bools(bc_text *out, const bc_ints *ints)
+static void print_bools(bc_text *out, const bc_ints *ints)
 {
-    for (uint32_t i = 0; ints && i < ints->count; i++) {
+    for (uint32_t i = 0; i < ints->count; i++) {
         if (i)
             bc_text_puts(out, ", ");
         bc_text_puts(out, ints->ptr[i] ? "true" : "false");
     }
+}
+
+void bc_print_elements(bc_text *out, bc_encoding encoding, const bc_ints *ints)
+{
+    if (ints && encoding == BC_ENC_BOOLS)
+        print_bools(out, ints);
+    else if (ints)
+        print_ints(out, ints->ptr, ints->count, ", ");
 }
 
 void bc_print_string(bc_text *out, tv_str s)
@@ -151,11 +159,11 @@ static bool is_identity(const int64_t *map, uint32_t count)
 static void print_tile_view(bc_text *out, const bc_type *t)
 {
     bc_text_puts(out, "tile=(");
-    bc_print_ints(out, t->shape, t->rank, "x");
+    print_ints(out, t->shape, t->rank, "x");
     bc_text_puts(out, "), ");
     if (t->kind == BC_STRIDED_VIEW) {
         bc_text_puts(out, "traversal_strides=[");
-        bc_print_ints(out, t->strides, t->stride_count, ",");
+        print_ints(out, t->strides, t->stride_count, ",");
         bc_text_puts(out, "], ");
     }
     if (t->padding != BC_NO_PADDING) {
@@ -169,7 +177,7 @@ static void print_tile_view(bc_text *out, const bc_type *t)
         bc_print_i64(out, t->sparse_dim);
     } else if (t->result_count != t->rank || !is_identity(t->dim_map, t->result_count)) {
         bc_text_puts(out, ", dim_map=[");
-        bc_print_ints(out, t->dim_map, t->result_count, ", ");
+        print_ints(out, t->dim_map, t->result_count, ", ");
         bc_text_char(out, ']');
     }
 }
@@ -344,7 +352,7 @@ static bool print_bare_predicate(bc_text *out, const bc_tagged *a)
     case BC_TAG_DIV_BY: print_div_by(out, a); return true;
     case BC_TAG_SAME_ELEMENTS:
         bc_text_puts(out, "same_elements<[");
-        bc_print_ints(out, a->u.ints.ptr, a->u.ints.count, ", ");
+        print_ints(out, a->u.ints.ptr, a->u.ints.count, ", ");
         bc_text_puts(out, "]>");
         return true;
     case BC_TAG_BOUNDED:

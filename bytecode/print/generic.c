@@ -3,16 +3,12 @@
 
 #include "bytecode/number/number.h"
 
-static void print_words(bc_text *out, const char *type, const bc_ints *ints, bool bools)
+static void print_words(bc_text *out, const char *type, const bc_ints *ints, bc_encoding encoding)
 {
     bc_text_printf(out, "array<%s", type);
-    if (ints && ints->count) {
+    if (ints && ints->count)
         bc_text_puts(out, ": ");
-        if (bools)
-            bc_print_bools(out, ints);
-        else
-            bc_print_ints(out, ints->ptr, ints->count, ", ");
-    }
+    bc_print_elements(out, encoding, ints);
     bc_text_char(out, '>');
 }
 
@@ -33,8 +29,8 @@ static void print_property(bc_printer *p, const bc_op *op, const bc_row *row, co
     case BC_ENC_TAGGED:
     case BC_ENC_HINTS:
     case BC_ENC_ATTRS: bc_print_tagged(out, a->tagged); break;
-    case BC_ENC_I32S: print_words(out, "i32", a->ints, false); break;
-    case BC_ENC_BOOLS: print_words(out, "i1", a->ints, true); break;
+    case BC_ENC_I32S: print_words(out, "i32", a->ints, BC_ENC_I32S); break;
+    case BC_ENC_BOOLS: print_words(out, "i1", a->ints, BC_ENC_BOOLS); break;
     case BC_ENC_UNIT:
     case BC_ENC_NONE: break;
     }

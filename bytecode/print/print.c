@@ -80,13 +80,9 @@ static void print_attr(bc_printer *p, const bc_op *op, int row)
     case BC_ENC_HINTS: bc_print_hints(out, a->tagged); break;
     case BC_ENC_ATTRS: bc_print_tagged(out, a->tagged); break;
     case BC_ENC_I32S:
-        bc_text_char(out, '[');
-        bc_print_ints(out, a->ints->ptr, a->ints->count, ", ");
-        bc_text_char(out, ']');
-        break;
     case BC_ENC_BOOLS:
         bc_text_char(out, '[');
-        bc_print_bools(out, a->ints);
+        bc_print_elements(out, (bc_encoding)r->encoding, a->ints);
         bc_text_char(out, ']');
         break;
     case BC_ENC_UNIT:

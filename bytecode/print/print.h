@@ -52,9 +52,8 @@ void bc_print_hex(bc_text *out, const bc_blob *blob);
 void bc_print_string(bc_text *out, tv_str s);
 /* @name, @"any name" */
 void bc_print_symbol(bc_text *out, tv_str s);
-/* true, false; 1, 2 */
-void bc_print_bools(bc_text *out, const bc_ints *ints);
-void bc_print_ints(bc_text *out, const int64_t *ints, uint32_t count, const char *between);
+/* The numbers of an attribute, as the encoding of its row has them: 1, 2; true, false. NULL: none. */
+void bc_print_elements(bc_text *out, bc_encoding encoding, const bc_ints *ints);
 void bc_print_i64(bc_text *out, int64_t value);
 /* Letters, digits, _ . $, and no digit first. */
 bool bc_is_identifier(tv_str s);

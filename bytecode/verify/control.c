@@ -145,6 +145,15 @@ static bool in_if(const bc_op *op)
     return op->block->parent && op->block->parent->opcode == OP_if;
 }
 
+/* One that finds no loop: there is none around its ifs, or another op is. */
+static void leave_no_loop(bc_verifier *v, const bc_op *op, const bc_op *target, bc_rule nothing, bc_rule other)
+{
+    if (in_if(op) && !target)
+        bc_wrong(v, op, BC_NO_ROW, 0, nothing, "stands in no loop");
+    else if (in_if(op))
+        bc_wrong(v, op, BC_NO_ROW, 0, other, "would leave a '%s', which is no loop", bc_info(target)->name);
+}
+
 void verify_break(bc_verifier *v, const bc_op *op)
 {
     const bc_op *target = around_ifs(op);
@@ -153,10 +162,8 @@ void verify_break(bc_verifier *v, const bc_op *op)
     if (target && target->opcode == OP_loop)
         need_same_list(v, op, F_break_operands, 0, operands_of(op, F_break_operands), results_of(target),
                        BC_RULE_V_BRK_03, "values", "results of the loop");
-    else if (in_if(op) && !target)
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_BRK_01, "stands in no loop");
-    else if (in_if(op))
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_BRK_02, "would leave a '%s', which is no loop", bc_info(target)->name);
+    else
+        leave_no_loop(v, op, target, BC_RULE_V_BRK_01, BC_RULE_V_BRK_02);
 }
 
 void verify_continue(bc_verifier *v, const bc_op *op)
@@ -171,10 +178,8 @@ void verify_continue(bc_verifier *v, const bc_op *op)
     else if (target && target->opcode == OP_for)
         need_same_list(v, op, F_continue_operands, 0, operands_of(op, F_continue_operands), results_of(target),
                        BC_RULE_V_CNT_03, "values", "results of the for");
-    else if (in_if(op) && !target)
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_CNT_01, "stands in no loop");
-    else if (in_if(op))
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_CNT_02, "would leave a '%s', which is no loop", bc_info(target)->name);
+    else
+        leave_no_loop(v, op, target, BC_RULE_V_CNT_01, BC_RULE_V_CNT_02);
 }
 
 void verify_yield(bc_verifier *v, const bc_op *op)

@@ -14,18 +14,14 @@ static void hint_wrong(bc_verifier *v, const hint_place *at, bc_rule rule, const
 
 static void hint_wrong(bc_verifier *v, const hint_place *at, bc_rule rule, const char *format, ...)
 {
-    bc_text why;
-    bc_text_init(&why, &v->allocator);
     va_list args;
     va_start(args, format);
-    bc_text_vprintf(&why, format, args);
+    const char *why = bc_why_words(v, format, args);
     va_end(args);
-    const char *words = bc_text_words(&why);
     if (at->op)
-        bc_wrong(v, at->op, at->row, 0, rule, "%s", words);
+        bc_wrong(v, at->op, at->row, 0, rule, "%s", why);
     else
-        bc_wrong_function(v, rule, bc_rules[rule].severity, "optimization_hints %s", words);
-    bc_text_release(&why);
+        bc_wrong_function(v, rule, bc_rules[rule].severity, "optimization_hints %s", why);
 }
 
 /* ---- values ---- */

@@ -4,17 +4,23 @@
 
 /* ---- shared ---- */
 
-bool bc_check_memory_scope(bc_verifier *v, const bc_op *op, int order_row, int scope_row)
+static void check_scope(bc_verifier *v, const bc_op *op, int order_row, int scope_row)
 {
     bool weak = bc_attr_u(op, order_row) == BC_MemoryOrderingSemantics_weak;
     uint64_t scope = bc_attr_u(op, scope_row);
     if (weak && scope != BC_ABSENT)
-        return bc_wrong(v, op, scope_row, 0, BC_RULE_V_MEM_03, "is %s, but a weak access has no scope",
-                        bc_enum_text(BC_ENUM_MemoryScope, scope));
+        bc_wrong(v, op, scope_row, 0, BC_RULE_V_MEM_03, "is %s, but a weak access has no scope",
+                 bc_enum_text(BC_ENUM_MemoryScope, scope));
     if (!weak && scope == BC_ABSENT)
-        return bc_wrong(v, op, scope_row, 0, BC_RULE_V_MEM_04, "is missing; ordering %s needs a scope",
-                        bc_enum_text(BC_ENUM_MemoryOrderingSemantics, bc_attr_u(op, order_row)));
-    return true;
+        bc_wrong(v, op, scope_row, 0, BC_RULE_V_MEM_04, "is missing; ordering %s needs a scope",
+                 bc_enum_text(BC_ENUM_MemoryOrderingSemantics, bc_attr_u(op, order_row)));
+}
+
+void bc_check_memory_order(bc_verifier *v, const bc_op *op, int order_row, int scope_row, uint32_t allowed,
+                           bc_rule rule)
+{
+    if (bc_need_enum(v, op, order_row, allowed, rule))
+        check_scope(v, op, order_row, scope_row);
 }
 
 bool bc_check_atomic_mode(bc_verifier *v, const bc_op *op, int mode_row, const bc_type *element, bc_rule rule)
@@ -125,8 +131,8 @@ void verify_load_ptr_tko(bc_verifier *v, const bc_op *op)
         bc_need_same_type(v, op, F_load_ptr_tko_padding_value, F_load_ptr_tko_result, BC_RULE_V_LDP_05);
     refuse_multicast_pointers(v, op, F_load_ptr_tko_source);
     check_mask(v, op, F_load_ptr_tko_mask, F_load_ptr_tko_source, BC_RULE_V_LDP_04);
-    if (bc_need_enum(v, op, F_load_ptr_tko_memory_ordering_semantics, BC_LOAD_ORDERS, BC_RULE_V_MEM_01))
-        bc_check_memory_scope(v, op, F_load_ptr_tko_memory_ordering_semantics, F_load_ptr_tko_memory_scope);
+    bc_check_memory_order(v, op, F_load_ptr_tko_memory_ordering_semantics, F_load_ptr_tko_memory_scope, BC_LOAD_ORDERS,
+                          BC_RULE_V_MEM_01);
     bc_check_op_hints(v, op, F_load_ptr_tko_optimization_hints);
 }
 
@@ -136,8 +142,8 @@ void verify_store_ptr_tko(bc_verifier *v, const bc_op *op)
         check_pointee(v, op, F_store_ptr_tko_value, F_store_ptr_tko_destination, BC_RULE_V_STP_02);
     refuse_multicast_pointers(v, op, F_store_ptr_tko_destination);
     check_mask(v, op, F_store_ptr_tko_mask, F_store_ptr_tko_destination, BC_RULE_V_STP_04);
-    if (bc_need_enum(v, op, F_store_ptr_tko_memory_ordering_semantics, BC_STORE_ORDERS, BC_RULE_V_MEM_02))
-        bc_check_memory_scope(v, op, F_store_ptr_tko_memory_ordering_semantics, F_store_ptr_tko_memory_scope);
+    bc_check_memory_order(v, op, F_store_ptr_tko_memory_ordering_semantics, F_store_ptr_tko_memory_scope,
+                          BC_STORE_ORDERS, BC_RULE_V_MEM_02);
     bc_check_op_hints(v, op, F_store_ptr_tko_optimization_hints);
 }
 

@@ -8,8 +8,10 @@
 #define BC_LOAD_ORDERS (BC_ORDER(weak) | BC_ORDER(relaxed) | BC_ORDER(acquire))
 #define BC_STORE_ORDERS (BC_ORDER(weak) | BC_ORDER(relaxed) | BC_ORDER(release))
 
-/* A weak access has no scope, every other has one. For ops whose scope is OPTIONAL. */
-bool bc_check_memory_scope(bc_verifier *v, const bc_op *op, int order_row, int scope_row);
+/* The order is one of those allowed; a weak access has no scope, every other has one. For ops whose scope is OPTIONAL.
+ */
+void bc_check_memory_order(bc_verifier *v, const bc_op *op, int order_row, int scope_row, uint32_t allowed,
+                           bc_rule rule);
 
 /* Which elements a mode of atomic_rmw_tko and atomic_red_view_tko combines. */
 bool bc_check_atomic_mode(bc_verifier *v, const bc_op *op, int mode_row, const bc_type *element, bc_rule rule);

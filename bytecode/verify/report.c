@@ -78,6 +78,13 @@ const char *bc_shape_words(bc_verifier *v, const bc_type *tile)
     return bc_text_words(text);
 }
 
+const char *bc_why_words(bc_verifier *v, const char *format, va_list args)
+{
+    bc_text *text = next_words(v);
+    bc_text_vprintf(text, format, args);
+    return bc_text_words(text);
+}
+
 /* Which of the op's results or operands a field is, from 0. */
 static unsigned field_position(const bc_op *op, int row, unsigned index)
 {

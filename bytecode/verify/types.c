@@ -20,26 +20,20 @@ static bool type_wrong(const type_use *use, bc_rule rule, const char *format, ..
 static bool type_wrong(const type_use *use, bc_rule rule, const char *format, ...)
 {
     bc_verifier *v = use->v;
-    bc_text why;
-    bc_text_init(&why, &v->allocator);
     va_list args;
     va_start(args, format);
-    bc_text_vprintf(&why, format, args);
+    const char *why = bc_why_words(v, format, args), *type = bc_type_words(v, use->used);
     va_end(args);
-    const char *words = bc_text_words(&why);
     tv_severity severity = bc_rules[rule].severity;
     if (use->op)
-        bc_wrong(v, use->op, use->row, use->index, rule, "has type %s: %s", bc_type_words(v, use->used), words);
+        bc_wrong(v, use->op, use->row, use->index, rule, "has type %s: %s", type, why);
     else if (v->function)
-        bc_wrong_function(v, rule, severity, "parameter %u has type %s: %s", use->index, bc_type_words(v, use->used),
-                          words);
+        bc_wrong_function(v, rule, severity, "parameter %u has type %s: %s", use->index, type, why);
     else if (use->global)
-        bc_wrong_at(v, use->global->offset, rule, severity, "a global has type %s: %s", bc_type_words(v, use->used),
-                    words);
+        bc_wrong_at(v, use->global->offset, rule, severity, "a global has type %s: %s", type, why);
     else
         bc_wrong_at(v, TV_NO_OFFSET, rule, severity, "type %u of the type table, which nothing uses, is %s: %s",
-                    use->index, bc_type_words(v, use->used), words);
-    bc_text_release(&why);
+                    use->index, type, why);
     return false;
 }
 

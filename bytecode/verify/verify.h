@@ -87,6 +87,8 @@ bool bc_wrong_at(bc_verifier *v, uint64_t offset, bc_rule rule, tv_severity seve
 const char *bc_type_words(bc_verifier *v, const bc_type *type);
 /* Text of a shape: "64x32", "scalar". */
 const char *bc_shape_words(bc_verifier *v, const bc_type *tile);
+/* Text made from a format. */
+const char *bc_why_words(bc_verifier *v, const char *format, va_list args) TV_PRINTF(2, 0);
 /* Text of a field: "operand 1 (rhs)", "result", "rounding_mode". */
 const char *bc_field_words(bc_verifier *v, const bc_op *op, int row, unsigned index);
 

@@ -243,8 +243,8 @@ void verify_load_view_tko(bc_verifier *v, const bc_op *op)
     static const access a = {F_load_view_tko_view, F_load_view_tko_tile, F_load_view_tko_index,
                              F_load_view_tko_inbounds, &load_rules};
     check_access(v, op, &a);
-    if (bc_need_enum(v, op, F_load_view_tko_memory_ordering_semantics, BC_LOAD_ORDERS, BC_RULE_V_MEM_01))
-        bc_check_memory_scope(v, op, F_load_view_tko_memory_ordering_semantics, F_load_view_tko_memory_scope);
+    bc_check_memory_order(v, op, F_load_view_tko_memory_ordering_semantics, F_load_view_tko_memory_scope,
+                          BC_LOAD_ORDERS, BC_RULE_V_MEM_01);
     bc_check_op_hints(v, op, F_load_view_tko_optimization_hints);
 }
 
@@ -253,8 +253,8 @@ void verify_store_view_tko(bc_verifier *v, const bc_op *op)
     static const access a = {F_store_view_tko_view, F_store_view_tko_tile, F_store_view_tko_index,
                              F_store_view_tko_inbounds, &store_rules};
     check_access(v, op, &a);
-    if (bc_need_enum(v, op, F_store_view_tko_memory_ordering_semantics, BC_STORE_ORDERS, BC_RULE_V_MEM_02))
-        bc_check_memory_scope(v, op, F_store_view_tko_memory_ordering_semantics, F_store_view_tko_memory_scope);
+    bc_check_memory_order(v, op, F_store_view_tko_memory_ordering_semantics, F_store_view_tko_memory_scope,
+                          BC_STORE_ORDERS, BC_RULE_V_MEM_02);
     bc_check_op_hints(v, op, F_store_view_tko_optimization_hints);
 }
 
@@ -381,10 +381,8 @@ void verify_multimem_load_reduce_view_tko(bc_verifier *v, const bc_op *op)
     if (check_multimem_view(v, op, a.view))
         check_multimem_reduction(v, op, F_multimem_load_reduce_view_tko_reduction, a.view);
     check_access(v, op, &a);
-    if (bc_need_enum(v, op, F_multimem_load_reduce_view_tko_memory_ordering_semantics, BC_LOAD_ORDERS,
-                     BC_RULE_V_MML_06))
-        bc_check_memory_scope(v, op, F_multimem_load_reduce_view_tko_memory_ordering_semantics,
-                              F_multimem_load_reduce_view_tko_memory_scope);
+    bc_check_memory_order(v, op, F_multimem_load_reduce_view_tko_memory_ordering_semantics,
+                          F_multimem_load_reduce_view_tko_memory_scope, BC_LOAD_ORDERS, BC_RULE_V_MML_06);
 }
 
 void verify_multimem_reduce_view_tko(bc_verifier *v, const bc_op *op)
@@ -404,7 +402,6 @@ void verify_multimem_store_view_tko(bc_verifier *v, const bc_op *op)
                              F_multimem_store_view_tko_index, F_multimem_store_view_tko_inbounds, &multimem_rules};
     check_multimem_view(v, op, a.view);
     check_access(v, op, &a);
-    if (bc_need_enum(v, op, F_multimem_store_view_tko_memory_ordering_semantics, BC_STORE_ORDERS, BC_RULE_V_MML_06))
-        bc_check_memory_scope(v, op, F_multimem_store_view_tko_memory_ordering_semantics,
-                              F_multimem_store_view_tko_memory_scope);
+    bc_check_memory_order(v, op, F_multimem_store_view_tko_memory_ordering_semantics,
+                          F_multimem_store_view_tko_memory_scope, BC_STORE_ORDERS, BC_RULE_V_MML_06);
 }

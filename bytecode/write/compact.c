@@ -182,7 +182,7 @@ tv_status bc_module_compact(bc_module *m)
     return TV_OK;
 }
 
-tv_status bc_module_strip(bc_module *m)
+void bc_module_drop_debug(bc_module *m)
 {
     for (size_t i = 0; i < m->function_count; i++) {
         bc_function *f = &m->functions[i];
@@ -191,6 +191,12 @@ tv_status bc_module_strip(bc_module *m)
         for (bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
             op->loc = 0;
     }
+    m->debug_count = 0;
     m->has_debug_section = false; /* allowed when no function refers to it */
+}
+
+tv_status bc_module_strip(bc_module *m)
+{
+    bc_module_drop_debug(m);
     return bc_module_compact(m);
 }

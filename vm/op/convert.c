@@ -159,18 +159,22 @@ typedef struct pack_inst {
     vm_inst head;
     size_t from, to;
     size_t bytes; /* of the packed side */
-    uint8_t bits; /* of an element; 8 and more: whole bytes, packed as they are */
+    uint8_t bits; /* of an element */
 } pack_inst;
+
+/* Elements of whole bytes are packed as they are. */
+static const vm_inst *copy_run(vm_frame *f, const vm_inst *inst)
+{
+    const pack_inst *p = (const pack_inst *)inst;
+    memcpy(vm_at(f, p->to), vm_at(f, p->from), p->bytes);
+    return inst->next;
+}
 
 static const vm_inst *pack_run(vm_frame *f, const vm_inst *inst)
 {
     const pack_inst *p = (const pack_inst *)inst;
     const uint8_t *from = vm_at(f, p->from);
     uint8_t *to = vm_at(f, p->to);
-    if (p->bits >= 8) {
-        memcpy(to, from, p->bytes);
-        return inst->next;
-    }
     unsigned per_byte = 8u / p->bits;
     for (size_t i = 0; i < p->bytes; i++) {
         unsigned byte = 0;
@@ -186,10 +190,6 @@ static const vm_inst *unpack_run(vm_frame *f, const vm_inst *inst)
     const pack_inst *p = (const pack_inst *)inst;
     const uint8_t *from = vm_at(f, p->from);
     uint8_t *to = vm_at(f, p->to);
-    if (p->bits >= 8) {
-        memcpy(to, from, p->bytes);
-        return inst->next;
-    }
     unsigned per_byte = 8u / p->bits, mask = (1u << p->bits) - 1;
     for (size_t i = 0; i < p->bytes; i++)
         for (unsigned k = 0; k < per_byte; k++)
@@ -200,11 +200,11 @@ static const vm_inst *unpack_run(vm_frame *f, const vm_inst *inst)
 static void emit_pack(vm_emit *e, const bc_op *op, vm_handler *run, const bc_value *packed, const bc_value *elements)
 {
     const bc_value *source = bc_operands(op)[0];
-    bc_kind kind = bc_elem_kind(elements->type);
+    unsigned bits = bc_kind_bits(bc_elem_kind(elements->type));
     vm_need_packed(e, source);
-    pack_inst *inst = vm_new_inst(e, op, run, pack_inst);
+    pack_inst *inst = vm_new_inst(e, op, bits < 8 ? run : copy_run, pack_inst);
     inst->bytes = vm_count(packed);
-    inst->bits = (uint8_t)(kind == BC_TF32 ? 32 : bc_kind_bits(kind));
+    inst->bits = (uint8_t)bits;
     vm_read_packed(e, &inst->head, &inst->from, source);
     vm_write(e, &inst->head, &inst->to, vm_result(op, 0));
     vm_append(e, &inst->head);

@@ -145,8 +145,8 @@ typedef struct arg_spec {
 } arg_spec;
 
 bool arg_spec_parse(bc_arena *arena, tv_str text, arg_spec *out, io_error *error);
-/* Splits "[a, b, c]" or "a, b, c" at top-level commas; brackets and quotes protect. NULL: out of memory, or (with
-   error set) unbalanced. */
+/* Splits "[a, b, c]" or "a, b, c" at top-level commas; brackets and quotes protect. NULL, error set: unbalanced, or out
+   of memory. */
 tv_str *arg_split(bc_arena *arena, tv_str text, size_t *out_count, io_error *error);
 /* Lists the makers with their keys, for the help text: "randn(dtype, shape, seed=, mean=, std=)". */
 const char *arg_maker_text(arg_maker maker);

@@ -150,7 +150,7 @@ bool arg_set_names(arg_set *set, tv_str names, io_error *error)
     size_t count = 0, limit = tv_signature_param_count(set->signature);
     tv_str *list = arg_split(set->arena, names, &count, error);
     if (!list)
-        return error->text[0] ? false : io_fail(error, "out of memory");
+        return false;
     if (count > limit)
         return io_fail(error, "%zu names for %zu parameters", count, limit);
     for (size_t i = 0; i < count; i++) {

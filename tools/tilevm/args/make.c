@@ -136,7 +136,7 @@ static bool get_ints(const arg_context *context, tv_str s, const char *name, int
     size_t count = 0;
     tv_str *pieces = arg_split(context->arena, s, &count, error);
     if (!pieces)
-        return error->text[0] ? false : io_fail(error, "out of memory");
+        return false;
     if (count > TV_MAX_RANK)
         return io_fail(error, "%s has more than %d numbers", name, TV_MAX_RANK);
     for (size_t i = 0; i < count; i++) {

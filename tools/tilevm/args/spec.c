@@ -119,6 +119,8 @@ tv_str *arg_split(bc_arena *arena, tv_str text, size_t *out_count, io_error *err
             pieces[count++] = piece;
     }
     *out_count = count;
+    if (!pieces)
+        io_fail(error, "out of memory");
     return pieces;
 }
 

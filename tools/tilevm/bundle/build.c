@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tools/tilevm/cli/images.h"
-#include "tools/tilevm/cli/progress.h"
+#include "tools/tilevm/cli/work.h"
 
 /* ---- reading ---- */
 
@@ -233,15 +232,6 @@ static void *work(void *user)
     return NULL;
 }
 
-static size_t thread_count(const bundle_options *options, size_t cells)
-{
-    enum { MOST = 64 };
-    long processors = options->jobs ? (long)options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = processors > 1 ? (size_t)processors : 1;
-    wanted = wanted < cells ? wanted : cells;
-    return wanted < MOST ? wanted : MOST;
-}
-
 static void show_progress(compile_run *run)
 {
     cli_progress progress;
@@ -260,7 +250,7 @@ int bundle_compile(bundle_build *build)
         if (!(build->sources[i].cells = calloc(build->options->targets.count + 1, sizeof *build->sources[i].cells)))
             return bundle_no_memory();
     pthread_t threads[64];
-    size_t wanted = thread_count(build->options, run.count), started = 0;
+    size_t wanted = cli_thread_count(build->options->jobs, run.count, TV_COUNT(threads)), started = 0;
     while (started < wanted && pthread_create(&threads[started], NULL, work, &run) == 0)
         started++;
     if (started == 0)

@@ -74,6 +74,8 @@ typedef struct cli_targets {
 bool cli_target_list(cli_args *args, const char *list, cli_targets *targets);
 /* Minor number of "13.4". */
 bool cli_version(cli_args *args, const char *value, unsigned *out);
+/* The operand of a command that takes only one, NULL before; a second is told the rule: "one file at a time". */
+bool cli_take_operand(cli_args *args, const char *rule, const char *value, const char **operand);
 
 /* Prints "tilevm NAME: message" and the hint at --help; gives CLI_ERROR and sets args->exit_code. */
 int cli_usage(cli_args *args, const char *format, ...) TV_PRINTF(2, 3);
@@ -109,6 +111,8 @@ typedef struct cli_file {
 bool cli_read(const char *path, cli_file *out, char **out_error);
 /* Gives such a message about a file, in out_error (if not NULL), and false. */
 bool cli_problem(const char *path, const char *what, char **out_error);
+/* Prints and releases such a message (NULL: out of memory); gives false. */
+bool cli_say_problem(char *problem);
 /* Reads, but prints the message. */
 bool cli_read_or_say(const char *path, cli_file *out);
 void cli_file_free(cli_file *file);
@@ -179,5 +183,9 @@ int cli_exit_of(tv_status status, const char *path);
 
 /* Writes the module as bytecode to output (NULL or "-": standard output, unless that is a terminal). */
 int cli_write_module(const tv_module *module, const char *path, tv_sink sink, const char *output);
+
+/* Opens the module in a file, changes it and writes it to output, as the two above do; gives the exit code. */
+typedef tv_status cli_change(void *user, tv_module *module, tv_sink sink);
+int cli_change_module(cli_args *args, const char *path, cli_change *change, void *user, const char *output);
 
 #endif

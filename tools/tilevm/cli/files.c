@@ -100,14 +100,17 @@ bool cli_read(const char *path, cli_file *out, char **out_error)
     return problem ? cli_problem(path, problem, out_error) : true;
 }
 
+bool cli_say_problem(char *problem)
+{
+    cli_error("%s", problem ? problem : "out of memory");
+    free(problem);
+    return false;
+}
+
 bool cli_read_or_say(const char *path, cli_file *out)
 {
     char *error = NULL;
-    if (cli_read(path, out, &error))
-        return true;
-    cli_error("%s", error ? error : "out of memory");
-    free(error);
-    return false;
+    return cli_read(path, out, &error) || cli_say_problem(error);
 }
 
 void cli_file_free(cli_file *file)

@@ -169,11 +169,7 @@ bool cli_images_open_every(const char *path, cli_images *out, char **out_error)
 bool cli_images_open_or_say(const char *path, cli_images *out)
 {
     char *error = NULL;
-    if (cli_images_open(path, out, &error))
-        return true;
-    cli_error("%s", error ? error : "out of memory");
-    free(error);
-    return false;
+    return cli_images_open(path, out, &error) || cli_say_problem(error);
 }
 
 void cli_images_close(cli_images *images)
@@ -284,10 +280,7 @@ bool cli_read_image_or_say(const char *path, cli_file *out)
     char *error = NULL;
     if (!cli_images_open_or_say(path, &images))
         return false;
-    bool taken = cli_images_take(&images, NULL, out, &error);
-    if (!taken)
-        cli_error("%s", error ? error : "out of memory");
-    free(error);
+    bool taken = cli_images_take(&images, NULL, out, &error) || cli_say_problem(error);
     cli_images_close(&images);
     return taken;
 }

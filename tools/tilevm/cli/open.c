@@ -48,3 +48,21 @@ int cli_write_module(const tv_module *module, const char *path, tv_sink sink, co
     }
     return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
+
+int cli_change_module(cli_args *args, const char *path, cli_change *change, void *user, const char *output)
+{
+    cli_file file;
+    int code;
+    tv_module *module = cli_open_module(args, path, NULL, &file, &code);
+    if (!module)
+        return code;
+    cli_printer printer;
+    path = cli_file_name(&file, path);
+    tv_sink sink = cli_printing_sink(&printer, path, args->color);
+    code = cli_exit_of(change(user, module, sink), path);
+    if (code == CLI_OK)
+        code = cli_write_module(module, path, sink, output);
+    tv_module_close(module);
+    cli_file_free(&file);
+    return code;
+}

@@ -335,6 +335,16 @@ bool cli_version(cli_args *args, const char *value, unsigned *out)
     return true;
 }
 
+bool cli_take_operand(cli_args *args, const char *rule, const char *value, const char **operand)
+{
+    if (*operand) {
+        cli_usage(args, "%s; '%s' is the second", rule, value);
+        return false;
+    }
+    *operand = value;
+    return true;
+}
+
 /* ---- help ---- */
 
 enum { HELP_COLUMN = 30 };

@@ -39,9 +39,8 @@ static int run(cli_args *args)
             break;
         case OPT_OUTPUT: output = value; break;
         default:
-            if (input)
-                return cli_usage(args, "one file at a time; '%s' is the second", value);
-            input = value;
+            if (!cli_take_operand(args, "one file at a time", value, &input))
+                return args->exit_code;
         }
     }
     if (!input)

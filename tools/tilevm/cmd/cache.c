@@ -231,6 +231,7 @@ static bool take_device(cli_args *args, const char *value, cache_request *reques
 
 static bool take(cli_args *args, int id, const char *value, cache_request *request)
 {
+    bool warm = request->action && strcmp(request->action, "warm") == 0; /* which takes a bundle, too */
     switch (id) {
     case OPT_SIZE:
         if (ld_cache_parse_size(value, &request->size) && request->size)
@@ -244,12 +245,7 @@ static bool take(cli_args *args, int id, const char *value, cache_request *reque
         request->only_warm = true;
         return true;
     case CLI_OPERAND:
-        if (request->action && (request->bundle || strcmp(request->action, "warm") != 0)) {
-            cli_usage(args, "one action at a time; '%s' is the second", value);
-            return false;
-        }
-        *(request->action ? &request->bundle : &request->action) = value;
-        return true;
+        return cli_take_operand(args, "one action at a time", value, warm ? &request->bundle : &request->action);
     default: return false; /* CLI_STOP */
     }
 }

@@ -154,13 +154,7 @@ static bool take_option(compile_job *job, int id, const char *value)
         job->opt_level = (unsigned)number;
         job->compile.opt_level = TV_OPT_LEVEL(job->opt_level);
         return true;
-    case CLI_OPERAND:
-        if (job->input) {
-            cli_usage(job->args, "one file at a time; '%s' is the second", value);
-            return false;
-        }
-        job->input = value;
-        return true;
+    case CLI_OPERAND: return cli_take_operand(job->args, "one file at a time", value, &job->input);
     default: return false;
     }
 }

@@ -18,22 +18,10 @@ const cli_command command_convert = {
     options,
     run};
 
-static int convert(cli_args *args, const char *path, unsigned minor, const char *output)
+static tv_status convert(void *user, tv_module *module, tv_sink sink)
 {
-    cli_file file;
-    int code;
-    tv_module *module = cli_open_module(args, path, NULL, &file, &code);
-    if (!module)
-        return code;
-    cli_printer printer;
-    path = cli_file_name(&file, path);
-    tv_sink sink = cli_printing_sink(&printer, path, args->color);
-    code = cli_exit_of(tv_module_convert(module, minor, sink), path);
-    if (code == CLI_OK)
-        code = cli_write_module(module, path, sink, output);
-    tv_module_close(module);
-    cli_file_free(&file);
-    return code;
+    const unsigned *minor = user;
+    return tv_module_convert(module, *minor, sink);
 }
 
 static int run(cli_args *args)
@@ -45,14 +33,12 @@ static int run(cli_args *args)
             return args->exit_code;
         if (id == OPT_OUTPUT)
             output = value;
-        if (id == CLI_OPERAND && path)
-            return cli_usage(args, "one file at a time, please; '%s' is the second", value);
-        if (id == CLI_OPERAND)
-            path = value;
+        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time, please", value, &path))
+            return args->exit_code;
     }
     if (!path)
         return cli_usage(args, "which file?");
     if (!minor)
         return cli_usage(args, "which version? say --to 13.1 to --to 13.5");
-    return convert(args, path, minor, output);
+    return cli_change_module(args, path, convert, &minor, output);
 }

@@ -91,8 +91,7 @@ static int extract(const extract_job *job, const char *path)
     char *error = NULL;
     bool opened = job->all ? cli_images_open_every(path, &images, &error) : cli_images_open(path, &images, &error);
     if (!opened) {
-        cli_error("%s", error ? error : "out of memory");
-        free(error);
+        cli_say_problem(error);
         return CLI_ERROR;
     }
     int worst = images.inside ? CLI_OK
@@ -128,9 +127,8 @@ static int run(cli_args *args)
         case OPT_ALL: job.all = true; break;
         case OPT_LIST: job.list = true; break;
         default:
-            if (path)
-                return cli_usage(args, "one file at a time; '%s' is the second", value);
-            path = value;
+            if (!cli_take_operand(args, "one file at a time", value, &path))
+                return args->exit_code;
         }
     }
     if (!path)

@@ -507,10 +507,8 @@ static int run(cli_args *args)
             json = true;
         if (id == OPT_OUTPUT)
             output = value;
-        if (id == CLI_OPERAND && path)
-            return cli_usage(args, "one file at a time, please; '%s' is the second", value);
-        if (id == CLI_OPERAND)
-            path = value;
+        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time, please", value, &path))
+            return args->exit_code;
     }
     return path ? inspect(args, path, json, output) : cli_usage(args, "which file?");
 }

@@ -20,6 +20,15 @@ const cli_command command_strip = {
     options,
     run};
 
+static tv_status strip(void *user, tv_module *module, tv_sink sink)
+{
+    const bool *all = user;
+    (void)sink; /* nothing to say */
+    if (*all)
+        module->producer = NULL;
+    return bc_module_strip(module);
+}
+
 static int run(cli_args *args)
 {
     const char *value, *path = NULL, *output = NULL;
@@ -31,27 +40,10 @@ static int run(cli_args *args)
             all = true;
         if (id == OPT_OUTPUT)
             output = value;
-        if (id == CLI_OPERAND && path)
-            return cli_usage(args, "one file at a time, please; '%s' is the second", value);
-        if (id == CLI_OPERAND)
-            path = value;
+        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time, please", value, &path))
+            return args->exit_code;
     }
     if (!path)
         return cli_usage(args, "which file?");
-    cli_file file;
-    int code;
-    tv_module *module = cli_open_module(args, path, NULL, &file, &code);
-    if (!module)
-        return code;
-    cli_printer printer;
-    path = cli_file_name(&file, path);
-    tv_sink sink = cli_printing_sink(&printer, path, args->color);
-    if (all)
-        module->producer = NULL;
-    code = cli_exit_of(bc_module_strip(module), path);
-    if (code == CLI_OK)
-        code = cli_write_module(module, path, sink, output);
-    tv_module_close(module);
-    cli_file_free(&file);
-    return code;
+    return cli_change_module(args, path, strip, &all, output);
 }

@@ -1,13 +1,10 @@
-/* tilevm verify: checks files against every rule, many at once. Threads take the next file from a common counter; the
-   main thread writes what they found in the order of the arguments. */
-#include <pthread.h>
-#include <stdatomic.h>
+/* tilevm verify: checks files against every rule, many at once, and writes what was found in the order of the
+   arguments. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/tilevm/cli/collect.h"
-#include "tools/tilevm/cli/progress.h"
+#include "tools/tilevm/cli/work.h"
 #include "tools/tilevm/report/report.h"
 #include "tools/tilevm/cli/images.h"
 
@@ -64,12 +61,9 @@ typedef struct verify_job {
     const verify_settings *settings;
     verify_path *paths;
     size_t count;
-    atomic_size_t next;   /* file to take next */
-    pthread_mutex_t lock; /* guards done and finished */
-    pthread_cond_t changed;
-    bool *done;        /* by file */
-    bool color_errors; /* on stderr */
-    size_t finished;
+    cli_out errors;       /* stderr */
+    cli_out *diagnostics; /* as text: there, where those of every command go, or with the report in its own file */
+    bool color_errors;    /* on stderr */
 } verify_job;
 
 /* ---- one file ---- */
@@ -157,18 +151,10 @@ static void release_path(verify_path *path)
 
 /* ---- many files ---- */
 
-static void *work(void *user)
+static void check_at(void *user, size_t i)
 {
     verify_job *job = user;
-    for (size_t i; (i = atomic_fetch_add(&job->next, 1)) < job->count;) {
-        check_path(&job->paths[i], job->settings);
-        pthread_mutex_lock(&job->lock);
-        job->done[i] = true;
-        job->finished++;
-        pthread_cond_signal(&job->changed);
-        pthread_mutex_unlock(&job->lock);
-    }
-    return NULL;
+    check_path(&job->paths[i], job->settings);
 }
 
 static void say_problem(const report_file *file)
@@ -178,70 +164,38 @@ static void say_problem(const report_file *file)
         cli_error("%s", problem);
 }
 
-static void wait_for(verify_job *job, size_t i, cli_progress *progress)
+static void write_at(void *user, size_t i, cli_progress *progress)
 {
-    pthread_mutex_lock(&job->lock);
-    while (!job->done[i]) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
-        pthread_cond_timedwait(&job->changed, &job->lock, &until);
-        cli_progress_update(progress, job->finished);
-    }
-    pthread_mutex_unlock(&job->lock);
-}
-
-/* Writes finished files as soon as all before them are written. Diagnostics as text go where those of every command go,
-   to stderr, unless the report has a file of its own. False: they could not be written, which was said. */
-static bool write_in_order(verify_job *job, cli_out *report)
-{
+    verify_job *job = user;
     const verify_settings *settings = job->settings;
     bool text = settings->format == FORMAT_TEXT && !settings->quiet, color = !settings->output && job->color_errors;
-    cli_out errors = {.file = stderr}, *out = settings->output ? report : &errors;
-    cli_progress progress;
-    cli_progress_start(&progress, "files", job->count);
-    for (size_t i = 0; i < job->count; i++) {
-        wait_for(job, i, &progress);
-        for (size_t k = 0; k < job->paths[i].count; k++) {
-            const report_file *file = &job->paths[i].reports[k];
-            if (file->count || report_problem(file))
-                cli_progress_clear(&progress);
-            say_problem(file);
-            if (text)
-                report_text_file(file, settings->verify.max_errors, color, out);
-        }
+    for (size_t k = 0; k < job->paths[i].count; k++) {
+        const report_file *file = &job->paths[i].reports[k];
+        if (file->count || report_problem(file))
+            cli_progress_clear(progress);
+        say_problem(file);
+        if (text)
+            report_text_file(file, settings->verify.max_errors, color, job->diagnostics);
     }
-    cli_progress_clear(&progress);
-    return cli_out_commit(&errors);
 }
 
 /* Threads worth starting: starting one costs as much as checking a few small files. */
 static size_t thread_count(const verify_settings *settings, size_t files)
 {
     enum { MAX_THREADS = 64, FILES_A_THREAD = 4 };
-    size_t useful = files / FILES_A_THREAD;
-    if (useful <= 1)
-        return 1;
-    long processors = settings->jobs ? (long)settings->jobs : sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = processors > 0 ? (size_t)processors : 1;
-    if (wanted > useful)
-        wanted = useful;
-    return wanted > MAX_THREADS ? MAX_THREADS : wanted;
+    size_t wanted = cli_thread_count(settings->jobs, files / FILES_A_THREAD, MAX_THREADS);
+    return wanted > 1 ? wanted : 0;
 }
 
-static bool check_all(verify_job *job, cli_out *out)
+/* False: out of memory. */
+static bool check_all(verify_job *job)
 {
-    pthread_t threads[64];
-    size_t wanted = thread_count(job->settings, job->count), started = 0;
-    if (wanted > 1)
-        while (started < wanted && pthread_create(&threads[started], NULL, work, job) == 0)
-            started++;
-    if (started == 0)
-        work(job);
-    bool written = write_in_order(job, out);
-    for (size_t t = 0; t < started; t++)
-        pthread_join(threads[t], NULL);
-    return written;
+    return cli_work_run(&(cli_work){.count = job->count,
+                                    .threads = thread_count(job->settings, job->count),
+                                    .noun = "files",
+                                    .user = job,
+                                    .run = check_at,
+                                    .take = write_at});
 }
 
 static bool write_report(const verify_settings *settings, const report_list *list, cli_out *out, bool color)
@@ -275,8 +229,10 @@ static int check_and_report(verify_job *job, cli_out *out, bool color)
 {
     report_list list;
     const verify_settings *settings = job->settings;
-    bool written = check_all(job, out);
-    if (!gather_reports(job, &list)) {
+    job->errors = (cli_out){.file = stderr};
+    job->diagnostics = settings->output ? out : &job->errors;
+    bool checked = check_all(job), written = cli_out_commit(&job->errors);
+    if (!checked || !gather_reports(job, &list)) {
         cli_out_abort(out);
         return cli_error("out of memory");
     }
@@ -291,25 +247,19 @@ static int check_and_report(verify_job *job, cli_out *out, bool color)
 
 static int verify_paths(cli_args *args, const cli_paths *paths, const verify_settings *settings)
 {
-    verify_job job = {.settings = settings,
-                      .count = paths->count,
-                      .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .changed = PTHREAD_COND_INITIALIZER,
-                      .color_errors = cli_use_color(args->color, stderr)};
+    verify_job job = {.settings = settings, .count = paths->count, .color_errors = cli_use_color(args->color, stderr)};
     job.paths = calloc(paths->count, sizeof *job.paths);
-    job.done = calloc(paths->count, sizeof *job.done);
     cli_out out;
     int code = CLI_ERROR;
     for (size_t i = 0; job.paths && i < paths->count; i++)
         job.paths[i].path = paths->items[i];
-    if (!job.paths || !job.done)
+    if (!job.paths)
         cli_error("out of memory");
     else if (cli_out_open(&out, settings->quiet ? NULL : settings->output))
         code = check_and_report(&job, &out, !settings->output && cli_use_color(args->color, stdout));
     for (size_t i = 0; job.paths && i < job.count; i++)
         release_path(&job.paths[i]);
     free(job.paths);
-    free(job.done);
     return code;
 }
 

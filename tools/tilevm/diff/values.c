@@ -48,14 +48,9 @@ void value_attr_text(bc_text *out, const bc_row *row, const bc_attr *a)
             bc_text_puts(out, "absent");
         break;
     case BC_ENC_I32S:
-        bc_text_char(out, '[');
-        bc_print_ints(out, a->ints->ptr, a->ints->count, ", ");
-        bc_text_char(out, ']');
-        break;
     case BC_ENC_BOOLS:
         bc_text_char(out, '[');
-        if (a->ints)
-            bc_print_bools(out, a->ints);
+        bc_print_elements(out, (bc_encoding)row->encoding, a->ints);
         bc_text_puts(out, a->ints ? "]" : "all false]");
         break;
     case BC_ENC_NONE: break;

@@ -27,15 +27,7 @@ bool edit_drop_debug(bc_module *m)
 {
     if (!m->has_debug_section)
         return false;
-    m->has_debug_section = false;
-    m->debug_count = 0;
-    for (size_t i = 0; i < m->function_count; i++) {
-        bc_function *f = &m->functions[i];
-        f->loc = 0;
-        f->has_debug = false;
-        for (bc_op *op = f->body->first; op; op = bc_next_op(op, f->body))
-            op->loc = 0;
-    }
+    bc_module_drop_debug(m);
     return true;
 }
 

@@ -1,7 +1,5 @@
 /* Running the cases. A test is `tilevm run`, by this program, in a process of its own: what a kernel does to its
    process or to the context of its GPU is no other test's affair. */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +7,7 @@
 
 #include "tools/tilevm/cli/collect.h"
 #include "tools/tilevm/cli/program.h"
-#include "tools/tilevm/cli/progress.h"
+#include "tools/tilevm/cli/work.h"
 #include "tools/tilevm/suite/suite.h"
 
 enum { MAX_OUTPUT = 64 << 10 };
@@ -125,78 +123,33 @@ static void run_case(suite_case *one, const suite_options *options)
 
 typedef struct suite_work {
     suite_case *cases;
-    size_t count;
     const suite_options *options;
-    atomic_size_t next;
-    pthread_mutex_t lock; /* guards finished, and done of the cases */
-    pthread_cond_t changed;
-    size_t finished;
+    void (*done)(void *user, const suite_case *one);
+    void *user;
 } suite_work;
 
-static void *work(void *user)
+static void run_at(void *user, size_t i)
 {
     suite_work *w = user;
-    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
-        run_case(&w->cases[i], w->options);
-        pthread_mutex_lock(&w->lock);
-        w->cases[i].done = true;
-        w->finished++;
-        pthread_cond_signal(&w->changed);
-        pthread_mutex_unlock(&w->lock);
-    }
-    return NULL;
+    run_case(&w->cases[i], w->options);
 }
 
-static void wait_for(suite_work *w, size_t i, cli_progress *progress)
+static void take_at(void *user, size_t i, cli_progress *progress)
 {
-    pthread_mutex_lock(&w->lock);
-    while (!w->cases[i].done) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
-        pthread_cond_timedwait(&w->changed, &w->lock, &until);
-        if (!w->options->quiet)
-            cli_progress_update(progress, w->finished);
-    }
-    pthread_mutex_unlock(&w->lock);
-}
-
-static size_t thread_count(const suite_options *options, size_t cases)
-{
-    enum { MAX_THREADS = 256 };
-    long processors = options->jobs ? (long)options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = processors > 0 ? (size_t)processors : 1;
-    wanted = wanted < cases ? wanted : cases;
-    return wanted < MAX_THREADS ? wanted : MAX_THREADS;
+    suite_work *w = user;
+    if (w->cases[i].report.outcome != REPORT_VALID || w->cases[i].updated)
+        cli_progress_clear(progress);
+    w->done(w->user, &w->cases[i]);
 }
 
 bool suite_run(suite_case *cases, size_t count, const suite_options *options,
                void (*done)(void *user, const suite_case *one), void *user)
 {
-    suite_work w = {.cases = cases,
-                    .count = count,
-                    .options = options,
-                    .lock = PTHREAD_MUTEX_INITIALIZER,
-                    .changed = PTHREAD_COND_INITIALIZER};
-    size_t wanted = thread_count(options, count), started = 0;
-    pthread_t *threads = calloc(wanted, sizeof *threads);
-    cli_progress progress;
-    if (!threads)
-        return false;
-    cli_progress_start(&progress, "tests", count);
-    while (started < wanted && pthread_create(&threads[started], NULL, work, &w) == 0)
-        started++;
-    if (!started)
-        work(&w);
-    for (size_t i = 0; i < count; i++) {
-        wait_for(&w, i, &progress);
-        if (cases[i].report.outcome != REPORT_VALID || cases[i].updated)
-            cli_progress_clear(&progress);
-        done(user, &cases[i]);
-    }
-    cli_progress_clear(&progress);
-    for (size_t t = 0; t < started; t++)
-        pthread_join(threads[t], NULL);
-    free(threads);
-    return true;
+    suite_work w = {cases, options, done, user};
+    return cli_work_run(&(cli_work){.count = count,
+                                    .threads = cli_thread_count(options->jobs, count, CLI_MAX_THREADS),
+                                    .noun = options->quiet ? NULL : "tests",
+                                    .user = &w,
+                                    .run = run_at,
+                                    .take = take_at});
 }

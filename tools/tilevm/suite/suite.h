@@ -19,7 +19,6 @@ typedef struct suite_case {
     const char *device;    /* "cpu" or "cuda" */
     report_file report;    /* path: what it is called */
     bool updated;
-    bool done; /* with the lock of who runs it */
 } suite_case;
 
 /* Runs the cases on many threads; calls done for each as soon as it and all before it have ended. False: out of
