@@ -71,6 +71,10 @@ static const char kernel[] =
     "  return\n"
     "}\n";
 static const char refused[] = "entry @k(%a: tile<4xi32>) {\n %b = addi %a, %a : tile<4xi32>\n return\n}\n";
+/* What is wrong with the second op is not told, since it takes what the first one makes. */
+static const char refused_twice[] = "entry @k(%a: tile<4xi32>) {\n"
+                                    " %b = divi %a, %a unsigned rounding<negative_inf> : tile<4xi32>\n"
+                                    " %c = divi %b, %b unsigned rounding<negative_inf> : tile<4xi32>\n return\n}\n";
 static const char misspelt[] = "entry @k() { %a = addi %b, 1 : tile<i32> return }";
 
 typedef struct attempt {
@@ -252,6 +256,7 @@ int main(void)
         {"convert, refused", kernel, lowered},
         {"open", kernel, opened},
         {"verify, refused", refused, opened},
+        {"verify, refused twice", refused_twice, opened},
         {"compile", kernel, compiled},
         {"signature", kernel, described},
         {"run", kernel, ran},
