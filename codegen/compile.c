@@ -5,6 +5,8 @@
 #include "codegen/module/spell.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
+#include "codegen/ptx/emit.h"
+#include "codegen/ptx/ptx.h"
 #include "codegen/values/strips.h"
 
 /* ---- parameters ---- */
@@ -73,12 +75,9 @@ static bool arrays_are_apart(const bc_module *m, const bc_function *f)
 
 /* ---- one kernel ---- */
 
-static tv_status compile_kernel(cg_func *c, const cg_watch *watch, bc_text *out)
+static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
 {
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
-    bc_text *const texts[] = {&c->prologue, &c->body, &c->module_text};
-    for (int i = 0; i < 3; i++)
-        bc_text_init(texts[i], &c->m->arena.allocator);
     if (!(c->ir = ct_import(c->f, &c->arena))) {
         bc_arena_release(&c->arena);
         return c->status = TV_NO_MEMORY;
@@ -90,14 +89,12 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch, bc_text *out)
     cg_run_passes(c, watch);
     cg_strips_end(c);
     if (!c->failed && !watch->stops)
-        cg_put_kernel(c, out);
-    if (!c->failed && (c->prologue.failed || c->body.failed || c->module_text.failed || c->arena.failed))
-        c->status = TV_NO_MEMORY;
-    tv_status status = c->status;
-    for (int i = 0; i < 3; i++)
-        bc_text_release(texts[i]);
+        cg_put_kernel(c, &c->written->text);
+    cg_emit_end(c);
+    if (!c->failed && c->arena.failed)
+        cg_no_memory(c);
     bc_arena_release(&c->arena);
-    return status;
+    return c->status;
 }
 
 /* Names of inlined functions, as .loc refers to them: PTX takes them from a section of strings. */
@@ -117,14 +114,14 @@ static void put_functions(const cg_names *names, bc_text *out)
 }
 
 /* After the kernels: .loc may name files that come later. */
-static void put_files(const cg_files *files, bc_text *out)
+static void put_files(const cg_written *w, bc_text *out)
 {
-    for (size_t i = 0; i < files->names.count; i++) {
+    for (size_t i = 0; i < w->files.count; i++) {
         bc_text_printf(out, ".file %zu \"", i + 1);
-        cg_put_file_name(out, files->names.items[i]);
+        cg_put_file_name(out, w->files.items[i]);
         bc_text_puts(out, "\"\n");
     }
-    put_functions(&files->functions, out);
+    put_functions(&w->inlined, out);
 }
 
 static const char target_names[] = ""
@@ -149,28 +146,19 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
     tv_status status = cg_watch_of(m, options, sink, &watch);
     if (status != TV_OK)
         return status;
-    bc_text kernels, text;
-    uint8_t ptx = target->ptx;
-    bc_text_init(&kernels, &m->arena.allocator);
+    cg_written written = {.ptx = target->ptx};
+    bc_text text;
+    bc_arena_init(&written.arena, &m->arena.allocator, 0);
+    bc_text_init(&written.text, &m->arena.allocator);
     bc_text_init(&text, &m->arena.allocator);
-    cg_put_module(m, &kernels);
-    bc_arena arena;
-    bc_arena_init(&arena, &m->arena.allocator, 0);
-    cg_files files = {.arena = &arena};
-    uint64_t emitted = 0;
+    cg_put_module(m, &written.text);
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
-        cg_func c = {.m = m,
-                     .f = &m->functions[i],
-                     .target = target,
-                     .options = options,
-                     .files = &files,
-                     .sink = sink,
-                     .text_before = kernels.len,
-                     .emitted = &emitted};
+        cg_func c = {
+            .m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink, .written = &written};
         if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
-            status = compile_kernel(&c, &watch, &kernels);
-        ptx = c.ptx > ptx ? c.ptx : ptx;
+            status = compile_kernel(&c, &watch);
     }
+    uint8_t ptx = written.ptx;
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
         char message[160];
         snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u",
@@ -181,14 +169,16 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
     }
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u,
                    ptx % 10u, target->name);
-    bc_text_str(&text, bc_text_get(&kernels));
-    put_files(&files, &text);
+    bc_text_str(&text, bc_text_get(&written.text));
+    put_files(&written, &text);
     if (status == TV_OK && watch.stops)
-        status = kernels.failed ? TV_NO_MEMORY : TV_OK;
+        status = written.text.failed ? TV_NO_MEMORY : TV_OK;
     else if (status == TV_OK)
-        status = text.failed || kernels.failed ? TV_NO_MEMORY : out.write(out.user, text.ptr, text.len) ? TV_OK : TV_IO;
-    bc_arena_release(&arena);
-    bc_text_release(&kernels);
+        status = text.failed || written.text.failed        ? TV_NO_MEMORY
+                 : out.write(out.user, text.ptr, text.len) ? TV_OK
+                                                           : TV_IO;
+    bc_arena_release(&written.arena);
+    bc_text_release(&written.text);
     bc_text_release(&text);
     return status;
 }

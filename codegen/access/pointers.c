@@ -154,7 +154,7 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
     if (bits)
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
     if (!bits && cg_pointee_shift(p->pointers->type) < 0)
-        cg_unsupported(c, c->op,
+        cg_unsupported(c, cg_lowered(c),
                        "elements of half a byte are reached in pairs: two neighbours along a dimension must have "
                        "pointers that are known to follow each other, the first to a whole byte");
     for (uint32_t k = 0; k < bits; k++)

@@ -104,33 +104,6 @@ typedef struct cg_value {
     const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */
 } cg_value;
 
-/* ---- order of memory accesses (codegen/values/order.h) ---- */
-
-/* Bytes of the scratch. */
-typedef struct cg_span {
-    uint32_t from, to;
-    uint32_t of_warp; /* each warp reaches only its own so many of them, which follow each other; 0: any thread, any */
-} cg_span;
-
-/* The state, to be put back when another branch is lowered. */
-typedef struct cg_order {
-    const struct cg_note *notes; /* accesses since the last barrier */
-    cg_span read;                /* of the scratch: a thread may still read them; from = to: none */
-} cg_order;
-
-/* ---- the module ---- */
-
-/* Source files that .loc lines name, numbered from 1. */
-typedef struct cg_names {
-    tv_str *items; /* in the arena of the call */
-    size_t count, capacity;
-} cg_names;
-
-typedef struct cg_files {
-    cg_names names, functions; /* files; what was inlined, by linkage names */
-    bc_arena *arena;
-} cg_files;
-
 /* ---- the function ---- */
 
 struct cg_func;
@@ -139,56 +112,34 @@ typedef void cg_hook(struct cg_func *c, const ct_op *op);
 /* The registers of a value that is made anew in a layout, which it is in by being computed there. */
 typedef cg_val *cg_remake(struct cg_func *c, const ct_op *op, const cg_layout *l);
 
-enum { CG_MAX_THREAD_BITS = 10 };
-
 typedef struct cg_func {
     const bc_module *m;
     const bc_function *f;
     ct_func *ir; /* as passes have rewritten it */
     const cg_target *target;
     const tv_compile_options *options;
-    cg_files *files;
     tv_sink sink;
     bc_arena arena;
-    bc_text prologue; /* runs first: constants, thread coordinates */
-    bc_text body;
-    bc_text module_text; /* globals and strings that the function needs */
-    uint32_t registers[CG_CLASS_COUNT];
-    uint32_t labels;
     uint32_t warp_bits;  /* of layouts */
     uint32_t strip_bits; /* of these, the upper ones that are trips of a loop, not warps (codegen/values/strips.h) */
     struct cg_strips *strips; /* NULL: strip_bits is 0 */
     cg_value *values;         /* by ct_value.id */
-    const ct_op *op;          /* being lowered */
     cg_hook *visit;           /* what the pass that runs does with the ops of a region (codegen/ops/regions.c) */
     cg_remake *remake;        /* lower pass: of lazy values, for loops over strips */
     cg_layout **decided;      /* by value id: layouts of carried values that the first walk settled */
     bool deciding;            /* that walk */
     bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
-    struct cg_constants *constants;
-    struct cg_coords *coords;
-    size_t text_before;             /* bytes of the kernels before this one */
-    uint64_t *emitted;              /* functions that the module has: bits of codegen/math/math.h */
     struct cg_tables *tables;       /* of constants: codegen/ops/constant.c */
     bool params_apart;              /* pointers of different parameters never overlap */
     struct cg_alloca *allocas;      /* storage that open blocks have */
-    cg_order order;                 /* codegen/values/order.c */
     const struct cg_groups *groups; /* codegen/kernel/groups.h; NULL: all threads do the same */
-    cg_val scratch;                 /* its address, once needed */
     struct cg_loop *loop;           /* innermost loop being lowered */
-    uint32_t shared_bytes;          /* scratch */
-    uint32_t call_bytes;            /* local memory for the arguments of vprintf */
-    uint32_t texts;                 /* strings in module_text */
-    uint32_t ring_bytes;            /* of the rings of a loop; shares the scratch's memory */
-    uint32_t kept_bytes;            /* scratch that is used within their loops: the ring lies behind it */
-    bool in_ring;                   /* such a loop is being lowered */
-    uint32_t barriers;              /* that were emitted */
-    cg_val ring;                    /* the ring's address, once needed */
-    uint8_t ptx;                    /* ISA version that what was emitted needs, as major * 10 + minor */
-    cg_val tid;
-    cg_val owners[1 << CG_MAX_THREAD_BITS]; /* by the bits of tid that select replicas */
-    bool failed;                            /* out of memory, or reported */
+    bool failed;                    /* out of memory, or reported */
     tv_status status;
+    struct cg_written *written; /* codegen/ptx/emit.h */
+    struct cg_emit *emit;       /* lower pass: codegen/ptx/emit.h */
+    struct cg_shared *shared;   /* lower pass: codegen/values/shared_state.h */
+    struct cg_thread *thread;   /* lower pass: codegen/values/threads.c */
 } cg_func;
 
 static inline cg_val cg_const(cg_class cls, uint64_t bits)
@@ -222,12 +173,6 @@ enum { CG_MAX_VECTOR_BITS = 6, CG_MAX_VECTOR = 1 << CG_MAX_VECTOR_BITS }; /* ele
 static inline int cg_widest_access(const cg_func *c)
 {
     return c->target->features & CG_HAS_LARGE_VECTORS ? 5 : 4;
-}
-
-/* What is emitted needs at least this ISA version. */
-static inline void cg_need_ptx(cg_func *c, uint8_t version)
-{
-    c->ptx = version > c->ptx ? version : c->ptx;
 }
 
 /* Does the consumer take that version? */

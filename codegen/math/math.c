@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 
 typedef struct function {
@@ -35,35 +36,35 @@ static void put_name(bc_text *out, const function *f, bool wide)
 /* The .func goes before the kernel; what the kernel has so far is put aside meanwhile. */
 static void emit_called(cg_func *c, const function *f, bool wide)
 {
-    cg_func kernel = *c;
+    cg_emit kernel = *c->emit;
     cg_real k = {c, wide};
     cg_val operands[2];
-    bc_text_init(&c->prologue, &c->m->arena.allocator);
-    bc_text_init(&c->body, &c->m->arena.allocator);
-    memset(c->registers, 0, sizeof c->registers);
-    c->constants = NULL;
+    bc_text_init(&c->emit->prologue, &c->m->arena.allocator);
+    bc_text_init(&c->emit->body, &c->m->arena.allocator);
+    memset(c->emit->registers, 0, sizeof c->emit->registers);
+    c->emit->constants = NULL;
     for (unsigned i = 0; i < f->operands; i++) {
         operands[i] = cg_new(c, operand_class(f, &k, i));
         cg_ins_first(c, "mov.b%u %v, %%a%u", cg_class_bits((cg_class)operands[i].cls), operands[i], i);
     }
     cg_val result = cg_reg(c, f->emit[wide](&k, operands));
-    bc_text *out = &c->module_text;
+    bc_text *out = &c->emit->module_text;
     bc_text_printf(out, ".func (.reg .b%u %%result) ", wide ? 64u : 32u);
     put_name(out, f, wide);
     for (unsigned i = 0; i < f->operands; i++)
         bc_text_printf(out, "%s.reg .b%u %%a%u", i ? ", " : "(", cg_class_bits((cg_class)operands[i].cls), i);
     bc_text_puts(out, ")\n{\n");
     cg_put_registers(c, out);
-    bc_text_str(out, bc_text_get(&c->prologue));
-    bc_text_str(out, bc_text_get(&c->body));
+    bc_text_str(out, bc_text_get(&c->emit->prologue));
+    bc_text_str(out, bc_text_get(&c->emit->body));
     bc_text_printf(out, "\tmov.b%u %%result, %%%c%u;\n\tret;\n}\n\n", wide ? 64u : 32u, wide ? 'd' : 'r', result.id);
-    bool failed = c->prologue.failed || c->body.failed;
-    bc_text_release(&c->prologue);
-    bc_text_release(&c->body);
-    c->prologue = kernel.prologue;
-    c->body = kernel.body;
-    c->constants = kernel.constants;
-    memcpy(c->registers, kernel.registers, sizeof c->registers);
+    bool failed = c->emit->prologue.failed || c->emit->body.failed;
+    bc_text_release(&c->emit->prologue);
+    bc_text_release(&c->emit->body);
+    c->emit->prologue = kernel.prologue;
+    c->emit->body = kernel.body;
+    c->emit->constants = kernel.constants;
+    memcpy(c->emit->registers, kernel.registers, sizeof c->emit->registers);
     if (failed)
         cg_no_memory(c);
 }

@@ -3,6 +3,7 @@
 #define TILEVM_CODEGEN_MATH_MATH_H
 
 #include "codegen/math/real.h"
+#include "codegen/ptx/emit.h"
 
 /* Emits instructions that compute the function of its operands, which are registers. */
 typedef cg_val cg_math_fn(const cg_real *k, const cg_val *x);
@@ -21,8 +22,8 @@ cg_val cg_two_over_pi(cg_func *c);
 enum { CG_TABLE_BIT = 63 };
 static inline bool cg_math_once(cg_func *c, unsigned bit)
 {
-    bool first = !(*c->emitted >> bit & 1);
-    *c->emitted |= (uint64_t)1 << bit;
+    bool first = !(c->written->functions >> bit & 1);
+    c->written->functions |= (uint64_t)1 << bit;
     return first;
 }
 

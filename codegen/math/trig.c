@@ -1,5 +1,6 @@
 /* Sine, cosine, tangent, arc tangent, remainder. */
 #include "codegen/math/math.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 
 /* ---- x = q pi/2 + r, |r| <= pi/4 ---- */
@@ -141,7 +142,7 @@ static quadrant far_wide(const cg_real *k, cg_val x)
 
 static void branch(cg_func *c, cg_val condition, uint32_t label)
 {
-    bc_text_printf(&c->body, "\t@%%p%u bra $L%u;\n", condition.id, label);
+    bc_text_printf(&c->emit->body, "\t@%%p%u bra $L%u;\n", condition.id, label);
 }
 
 static void assign(const cg_real *k, cg_val to, cg_val from)

@@ -3,6 +3,7 @@
 #include "codegen/module/call.h"
 
 #include "codegen/module/spell.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 
 /* ---- strings ---- */
@@ -10,8 +11,8 @@
 /* A string in global memory; its generic address, 64 bits. */
 static cg_val string(cg_func *c, tv_str s)
 {
-    bc_text *out = &c->module_text;
-    uint32_t number = c->texts++, function = (uint32_t)(c->f - c->m->functions);
+    bc_text *out = &c->emit->module_text;
+    uint32_t number = c->emit->texts++, function = (uint32_t)(c->f - c->m->functions);
     bc_text_printf(out, ".global .align 1 .b8 tv_text_%u_%u[%zu] = {", function, number, s.len + 1);
     cg_put_bytes(out, s);
     bc_text_puts(out, "};\n");
@@ -41,7 +42,7 @@ void cg_call_vprintf(cg_func *c, tv_str format, const cg_val *args, uint32_t cou
         cg_ins(c, "st.local.b%u [tv_args+%u], %v", bytes * 8, at, args[i]);
         at += bytes;
     }
-    c->call_bytes = at > c->call_bytes ? at : c->call_bytes;
+    c->emit->call_bytes = at > c->emit->call_bytes ? at : c->emit->call_bytes;
     cg_val text = string(c, format), place = cg_const(CG_B64, 0), address = place;
     if (count) {
         place = cg_new(c, CG_B64);
@@ -49,11 +50,11 @@ void cg_call_vprintf(cg_func *c, tv_str format, const cg_val *args, uint32_t cou
         cg_ins(c, "mov.u64 %v, tv_args", place);
         cg_ins(c, "cvta.local.u64 %v, %v", address, place);
     }
-    bc_text_puts(&c->body, "\t{\n\t.param .b64 tv_in0;\n\t.param .b64 tv_in1;\n\t.param .b32 tv_out;\n");
+    bc_text_puts(&c->emit->body, "\t{\n\t.param .b64 tv_in0;\n\t.param .b64 tv_in1;\n\t.param .b32 tv_out;\n");
     cg_ins(c, "st.param.b64 [tv_in0], %v", text);
     cg_ins(c, "st.param.b64 [tv_in1], %v", address);
     cg_ins(c, "call (tv_out), vprintf, (tv_in0, tv_in1)");
-    bc_text_puts(&c->body, "\t}\n");
+    bc_text_puts(&c->emit->body, "\t}\n");
 }
 
 void cg_call_print(cg_func *c, tv_str text)
@@ -73,20 +74,20 @@ void cg_call_print(cg_func *c, tv_str text)
 cg_val cg_call_malloc(cg_func *c, uint64_t bytes)
 {
     cg_val address = cg_new(c, CG_B64);
-    bc_text_puts(&c->body, "\t{\n\t.param .b64 tv_in0;\n\t.param .b64 tv_out;\n");
+    bc_text_puts(&c->emit->body, "\t{\n\t.param .b64 tv_in0;\n\t.param .b64 tv_out;\n");
     cg_ins(c, "st.param.b64 [tv_in0], %q", bytes);
     cg_ins(c, "call (tv_out), malloc, (tv_in0)");
     cg_ins(c, "ld.param.b64 %v, [tv_out]", address);
-    bc_text_puts(&c->body, "\t}\n");
+    bc_text_puts(&c->emit->body, "\t}\n");
     return address;
 }
 
 void cg_call_free(cg_func *c, cg_val address)
 {
-    bc_text_puts(&c->body, "\t{\n\t.param .b64 tv_in0;\n");
+    bc_text_puts(&c->emit->body, "\t{\n\t.param .b64 tv_in0;\n");
     cg_ins(c, "st.param.b64 [tv_in0], %v", address);
     cg_ins(c, "call free, (tv_in0)");
-    bc_text_puts(&c->body, "\t}\n");
+    bc_text_puts(&c->emit->body, "\t}\n");
 }
 
 /* ---- the module ---- */

@@ -4,6 +4,7 @@
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
@@ -103,9 +104,9 @@ void cg_lower_get_global(cg_func *c, const ct_op *op)
         if (!bc_str_eq(c->m->globals[i].name->s, name))
             continue;
         regs[0] = cg_new(c, CG_B64);
-        bc_text_printf(&c->body, "\tmov.u64 %%d%u, ", regs[0].id);
-        cg_put_global_name(&c->body, c->m, &c->m->globals[i]);
-        bc_text_puts(&c->body, ";\n");
+        bc_text_printf(&c->emit->body, "\tmov.u64 %%d%u, ", regs[0].id);
+        cg_put_global_name(&c->emit->body, c->m, &c->m->globals[i]);
+        bc_text_puts(&c->emit->body, ";\n");
         cg_set(c, cg_result(op, 0), regs);
         return;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/ops/map.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 
@@ -49,7 +50,7 @@ static void put_table(cg_func *c, const ct_op *op, const char *name)
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     uint32_t bytes = cg_memory_bytes(kind);
     uint64_t count = (uint64_t)1 << cg_shape_of(cg_result(op, 0)->type).tile_bits;
-    bc_text *out = &c->module_text;
+    bc_text *out = &c->emit->module_text;
     bc_text_printf(out, ".global .align 16 .b%u %s[%llu] = {", 8 * bytes, name, (unsigned long long)count);
     for (uint64_t i = 0; i < count; i++)
         bc_text_printf(out, "%s0x%llx",

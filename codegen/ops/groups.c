@@ -2,33 +2,14 @@
    copies of every producer thread arrive, and `empty`, at which one thread of each consumer warp arrives. Each is
    waited for by the parity of its phase, which changes whenever the ring has gone round. Source: PTX ISA, "mbarrier",
    "cp.async.mbarrier.arrive", "setmaxnreg". */
-#include <string.h>
-
 #include "codegen/kernel/groups.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/values.h"
 
-/* ---- what a thread is in its group ---- */
-
-typedef struct as_group {
-    uint32_t warp_bits;
-    cg_val tid;
-    struct cg_coords *coords;
-    cg_val owners[1 << CG_MAX_THREAD_BITS];
-} as_group;
-
-static void swap_group(cg_func *c, as_group *g)
-{
-    as_group now = {.warp_bits = c->warp_bits, .tid = c->tid, .coords = c->coords};
-    memcpy(now.owners, c->owners, sizeof now.owners);
-    c->warp_bits = g->warp_bits;
-    c->tid = g->tid;
-    c->coords = g->coords;
-    memcpy(c->owners, g->owners, sizeof c->owners);
-    *g = now;
-}
+/* ---- the groups ---- */
 
 void cg_assign_groups(cg_func *c, const ct_op *op)
 {
@@ -60,16 +41,13 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     cg_place_label(c, producers);
     set_registers(c, "dec", groups->producers);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, cg_tid(c), cg_threads(c));
-    as_group *g = bc_new(&c->arena, as_group, 1);
-    if (!g) {
-        cg_no_memory(c);
-        return;
-    }
-    g->warp_bits = CG_PRODUCER_WARP_BITS;
-    g->tid = own;
-    swap_group(c, g);
+    struct cg_thread *consumer = c->thread;
+    uint32_t warp_bits = c->warp_bits;
+    c->warp_bits = CG_PRODUCER_WARP_BITS;
+    cg_thread_begin(c, own);
     cg_block(c, op->regions[1]);
-    swap_group(c, g);
+    c->warp_bits = warp_bits;
+    c->thread = consumer;
 }
 
 /* ---- rings ---- */
@@ -85,8 +63,8 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
 {
     ring->base = cg_new(c, CG_B32);
     ring->full = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->base, c->ring, ring->offset);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->full, c->ring, ring->barriers);
+    cg_ins(c, "add.u32 %v, %v, %u", ring->base, cg_ring_memory(c), ring->offset);
+    cg_ins(c, "add.u32 %v, %v, %u", ring->full, cg_ring_memory(c), ring->barriers);
     ring->read = register_of(c, 0);
     ring->write = register_of(c, 0);
     ring->read_phase = register_of(c, 0);

@@ -5,6 +5,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/values.h"
 
 /* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
 static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)

@@ -135,7 +135,7 @@ const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg
     uint32_t own = cg_half_register(p, left, l), half = (uint32_t)1 << own, count = cg_layout_regs(l) / 2;
     cg_val *out = own < l->reg_bits ? cg_vals(c, count) : NULL;
     if (own == l->reg_bits)
-        cg_unsupported(c, c->op, "a tile in this layout cannot be packed");
+        cg_unsupported(c, cg_lowered(c), "a tile in this layout cannot be packed");
     for (uint32_t r = 0; out && r < count; r++) {
         uint32_t low = (r & (half - 1)) | (r & ~(half - 1)) << 1;
         out[r] = cg_join(c, (cg_val[]){regs[low], regs[low | half]}, 2, 4);

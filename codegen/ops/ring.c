@@ -34,30 +34,29 @@ static const ct_value *memory_of(const ct_op *op)
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
-    c->in_ring = true;
-    if (!c->ring.id)
-        c->ring = cg_new(c, CG_B32);
+    cg_val memory = cg_ring_memory(c);
+    cg_scratch_beside_rings(c, true);
     if (ring->by_groups) {
         cg_groups_ring(c, ring);
         return;
     }
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_order_access(c, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
-    if (!ring->by_threads || c->order.read.from != c->order.read.to)
+    if (!ring->by_threads || cg_scratch_is_read(c))
         cg_barrier(c); /* an earlier run of the loop may still read the ring */
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
-    cg_ins(c, "mov.u32 %v, %v", ring->read, c->ring);
-    cg_ins(c, "mov.u32 %v, %v", ring->write, c->ring);
+    cg_ins(c, "mov.u32 %v, %v", ring->read, memory);
+    cg_ins(c, "mov.u32 %v, %v", ring->write, memory);
 }
 
 static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)
 {
     cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", last, c->ring, (ring->slots - 1) * ring->slot_bytes);
+    cg_ins(c, "add.u32 %v, %v, %u", last, cg_ring_memory(c), (ring->slots - 1) * ring->slot_bytes);
     cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
     cg_ins(c, "add.u32 %v, %v, %u", next, slot, ring->slot_bytes);
-    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, c->ring, next, wraps);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, cg_ring_memory(c), next, wraps);
 }
 
 void cg_assign_drain(cg_func *c, const ct_op *op)
@@ -73,7 +72,7 @@ void cg_lower_drain(cg_func *c, const ct_op *op)
 void cg_ring_end(cg_func *c)
 {
     cg_ins(c, "cp.async.wait_group 0");
-    c->in_ring = false;
+    cg_scratch_beside_rings(c, false);
     cg_scratch_read(c); /* the ring is scratch again once all threads have read it */
 }
 

@@ -7,24 +7,15 @@
 #include "codegen/module/spell.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/pass.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strips.h"
+#include "codegen/values/values.h"
 
 const char *cg_param_type(bc_kind kind)
 {
     static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
     return by_bytes[cg_memory_bytes(kind)];
-}
-
-uint32_t cg_ring_offset(const cg_func *c)
-{
-    return (c->kept_bytes + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
-}
-
-static uint32_t shared_bytes(const cg_func *c)
-{
-    uint32_t with_ring = c->ring_bytes ? cg_ring_offset(c) + c->ring_bytes : 0;
-    return with_ring > c->shared_bytes ? with_ring : c->shared_bytes;
 }
 
 /* Figures of the kernel, and its tile of most elements. */
@@ -47,7 +38,7 @@ void cg_remark_kernel(cg_func *c)
         }
     cg_remark(c, NULL, CG_REMARK_Kernel, TV_REMARK_ANALYSIS,
               "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_all_threads(c),
-              shared_bytes(c), c->barriers);
+              cg_shared_bytes(c), cg_barrier_count(c));
     if (!largest)
         return;
     bc_text type;
@@ -77,20 +68,20 @@ static void put_signature(cg_func *c, bc_text *out)
         bc_text_printf(out, ".minnctapersm %d\n", (int)(blocks < most ? blocks : most));
     bc_text_puts(out, "{\n");
     cg_put_registers(c, out);
-    if (shared_bytes(c))
-        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, shared_bytes(c));
+    if (cg_shared_bytes(c))
+        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, cg_shared_bytes(c));
     if (cg_strips_local(c))
         bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", cg_strips_local(c));
-    if (c->call_bytes)
-        bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->call_bytes);
+    if (c->emit->call_bytes)
+        bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->emit->call_bytes);
 }
 
 void cg_put_kernel(cg_func *c, bc_text *out)
 {
-    bc_text_str(out, bc_text_get(&c->module_text));
+    bc_text_str(out, bc_text_get(&c->emit->module_text));
     put_signature(c, out);
-    bc_text_str(out, bc_text_get(&c->prologue));
-    bc_text_str(out, bc_text_get(&c->body));
+    bc_text_str(out, bc_text_get(&c->emit->prologue));
+    bc_text_str(out, bc_text_get(&c->emit->body));
     bc_text_puts(out, "}\n\n");
 }
 

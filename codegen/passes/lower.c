@@ -3,11 +3,13 @@
 #include "codegen/passes/lower.h"
 
 #include "codegen/analysis/shared.h"
+#include "codegen/analysis/stage.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/map.h"
 #include "codegen/passes/pass.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
@@ -25,7 +27,7 @@ static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
     for (size_t i = 0; i < names->count; i++)
         if (bc_str_eq(names->items[i], name))
             return (uint32_t)i + 1;
-    tv_str *grown = bc_grow(c->files->arena, names->items, names->count, &names->capacity, tv_str);
+    tv_str *grown = bc_grow(&c->written->arena, names->items, names->count, &names->capacity, tv_str);
     if (!grown) {
         cg_no_memory(c);
         return 0;
@@ -37,7 +39,8 @@ static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
 
 static void put_place(cg_func *c, const bc_source *place)
 {
-    bc_text_printf(&c->body, " %u %u %u", number_of(c, &c->files->names, place->file), place->line, place->column);
+    bc_text_printf(&c->emit->body, " %u %u %u", number_of(c, &c->written->files, place->file), place->line,
+                   place->column);
 }
 
 /* A .loc for each place, the kernel's own first: PTX ISA wants that of the call before that of what was inlined. */
@@ -47,12 +50,12 @@ static void put_lines(cg_func *c, const bc_source *chain, size_t count)
         bool inlined = i + 1 < count && chain[i].function.len && chain[i + 1].line;
         if (!chain[i].line)
             continue;
-        bc_text_puts(&c->body, "\n\t.loc");
+        bc_text_puts(&c->emit->body, "\n\t.loc");
         put_place(c, &chain[i]);
         if (!inlined)
             continue;
-        bc_text_printf(&c->body, ", function_name tv_inlined_%u, inlined_at",
-                       number_of(c, &c->files->functions, chain[i].function));
+        bc_text_printf(&c->emit->body, ", function_name tv_inlined_%u, inlined_at",
+                       number_of(c, &c->written->inlined, chain[i].function));
         put_place(c, &chain[i + 1]);
     }
 }
@@ -61,16 +64,16 @@ static void comment(cg_func *c, const ct_op *op)
 {
     bc_source chain[BC_MAX_INLINED];
     size_t count = bc_source_chain(c->m, op->from->loc, chain, BC_MAX_INLINED);
-    bc_text_printf(&c->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
+    bc_text_printf(&c->emit->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
     if (count) {
         const bc_source *own = &chain[bc_source_own(chain, count)];
-        bc_text_char(&c->body, ' ');
-        cg_put_comment(&c->body, own->file);
-        bc_text_printf(&c->body, ":%u:%u", own->line, own->column);
+        bc_text_char(&c->emit->body, ' ');
+        cg_put_comment(&c->emit->body, own->file);
+        bc_text_printf(&c->emit->body, ":%u:%u", own->line, own->column);
         if (c->options && c->options->line_info)
             put_lines(c, chain, count);
     }
-    bc_text_char(&c->body, '\n');
+    bc_text_char(&c->emit->body, '\n');
 }
 
 /* ---- the walk ---- */
@@ -81,7 +84,7 @@ static void lower_op(cg_func *c, const ct_op *op)
     cg_value *x = result ? cg_value_of(c, result) : NULL;
     if (x && x->form == CG_LAZY && cg_stage_of(c, result))
         return;
-    c->op = op;
+    c->emit->op = op;
     if (x && x->form == CG_LAZY) {
         for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
             if (!cg_strip_varies(c, &copy->layout)) /* else it is made where it is read */
@@ -136,15 +139,16 @@ static void load_params(cg_func *c, const ct_block *body)
 
 void cg_pass_lower(cg_func *c)
 {
+    cg_emit_begin(c);
+    cg_shared_begin(c, cg_ring_bytes(c));
+    cg_thread_begin(c, (cg_val){0});
+    if (c->failed)
+        return;
     c->visit = visit;
     c->remake = cg_lazy_regs;
-    c->ring_bytes = cg_ring_bytes(c);
     load_params(c, c->ir->body);
     cg_block(c, c->ir->body);
-    if (c->ring.id) {
-        cg_ins_first(c, "mov.u32 %v, tv_scratch", c->ring);
-        cg_ins_first(c, "add.u32 %v, %v, %u", c->ring, c->ring, cg_ring_offset(c));
-    }
+    cg_shared_end(c);
     if (!c->failed && cg_remarks_wanted(c))
         cg_remark_kernel(c);
 }

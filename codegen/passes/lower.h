@@ -12,8 +12,6 @@ void cg_strip_end_op(cg_func *c);
 
 /* The PTX type of a parameter: a byte for i1 and i4, whose upper bits mean nothing. */
 const char *cg_param_type(bc_kind kind);
-/* Where rings lie in shared memory, behind the scratch that is used beside them. */
-uint32_t cg_ring_offset(const cg_func *c);
 /* Figures of the kernel, and its tile of most elements. */
 void cg_remark_kernel(cg_func *c);
 

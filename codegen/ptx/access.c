@@ -1,6 +1,7 @@
 /* Vectors of elements in memory; see the header. */
 #include "codegen/ptx/access.h"
 
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 
 /* Source: memory reference, section 4. */
@@ -41,7 +42,7 @@ static cg_class word_class(const shape *s)
 static void put_predicate(cg_func *c, cg_val predicate)
 {
     if (!predicate.known)
-        bc_text_printf(&c->body, "\t@%%p%u", predicate.id);
+        bc_text_printf(&c->emit->body, "\t@%%p%u", predicate.id);
 }
 
 static void put_words(bc_text *out, const cg_val *words, uint32_t count)
@@ -197,12 +198,12 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
     }
     if (!never) {
         put_predicate(c, a->predicate);
-        bc_text_printf(&c->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space, vector_suffix(s.words),
-                       s.word_bits == 8 ? "u" : "b", s.word_bits);
-        put_words(&c->body, words, s.words);
-        bc_text_puts(&c->body, ", ");
-        cg_put_address(&c->body, a);
-        bc_text_puts(&c->body, ";\n");
+        bc_text_printf(&c->emit->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
+                       vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
+        put_words(&c->emit->body, words, s.words);
+        bc_text_puts(&c->emit->body, ", ");
+        cg_put_address(&c->emit->body, a);
+        bc_text_puts(&c->emit->body, ";\n");
     }
     for (uint32_t w = 0; w < s.words; w++) {
         cg_val *out = out_regs + w * s.per_word;
@@ -240,10 +241,10 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);
     put_predicate(c, a->predicate);
-    bc_text_printf(&c->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
+    bc_text_printf(&c->emit->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
                    vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
-    cg_put_address(&c->body, a);
-    bc_text_puts(&c->body, ", ");
-    put_words(&c->body, words, s.words);
-    bc_text_puts(&c->body, ";\n");
+    cg_put_address(&c->emit->body, a);
+    bc_text_puts(&c->emit->body, ", ");
+    put_words(&c->emit->body, words, s.words);
+    bc_text_puts(&c->emit->body, ";\n");
 }

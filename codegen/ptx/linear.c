@@ -1,15 +1,6 @@
 /* Numbers that are linear in the bits of others, made at the start of the kernel. */
 #include "codegen/ptx/ptx.h"
 
-cg_val cg_tid(cg_func *c)
-{
-    if (!c->tid.id) {
-        c->tid = cg_new(c, CG_B32);
-        cg_ins_first(c, "mov.u32 %v, %%tid.x", c->tid);
-    }
-    return c->tid;
-}
-
 /* value ^= the bits of x from `bit` on, `count` of them, moved to bit `to` */
 static cg_val add_run(cg_func *c, cg_val x, cg_val value, uint32_t bit, uint32_t count, uint32_t to, uint32_t total)
 {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/ptx/emit.h"
+
 static const struct {
     tv_str prefix; /* of register names */
     const char *type;
@@ -18,19 +20,19 @@ static const struct {
 void cg_put_registers(const cg_func *c, bc_text *out)
 {
     for (int cls = 0; cls < CG_CLASS_COUNT; cls++)
-        if (c->registers[cls])
+        if (c->emit->registers[cls])
             bc_text_printf(out, "\t.reg .%s %s<%u>;\n", classes[cls].type, classes[cls].prefix.ptr,
-                           c->registers[cls] + 1);
+                           c->emit->registers[cls] + 1);
 }
 
 cg_val cg_new(cg_func *c, cg_class cls)
 {
-    return (cg_val){.cls = (uint8_t)cls, .id = ++c->registers[cls]};
+    return (cg_val){.cls = (uint8_t)cls, .id = ++c->emit->registers[cls]};
 }
 
 uint32_t cg_label(cg_func *c)
 {
-    return ++c->labels;
+    return ++c->emit->labels;
 }
 
 /* ---- constants in registers, one each, made in the prologue ---- */
@@ -44,11 +46,11 @@ cg_val cg_reg(cg_func *c, cg_val v)
 {
     if (v.id)
         return v;
-    if (!c->constants && !(c->constants = bc_new(&c->arena, cg_constants, 1))) {
+    if (!c->emit->constants && !(c->emit->constants = bc_new(&c->arena, cg_constants, 1))) {
         cg_no_memory(c);
         return v;
     }
-    cg_constants *k = c->constants;
+    cg_constants *k = c->emit->constants;
     for (size_t i = 0; i < k->count; i++)
         if (k->items[i].cls == v.cls && k->items[i].bits == v.bits)
             return k->items[i];
@@ -123,13 +125,14 @@ static void put_ins(bc_text *out, const char *format, va_list args)
 void cg_ins(cg_func *c, const char *format, ...)
 {
     enum { MOST_TEXT = 32 }; /* MiB, of a module; ptxas takes minutes for a tenth of that */
-    if (c->text_before + c->body.len > (size_t)MOST_TEXT << 20)
-        cg_unsupported(c, c->op, "the code becomes larger than %d MiB of PTX here; smaller tiles take less", MOST_TEXT);
+    if (c->written->text.len + c->emit->body.len > (size_t)MOST_TEXT << 20)
+        cg_unsupported(c, cg_lowered(c), "the code becomes larger than %d MiB of PTX here; smaller tiles take less",
+                       MOST_TEXT);
     if (c->failed)
         return;
     va_list args;
     va_start(args, format);
-    put_ins(&c->body, format, args);
+    put_ins(&c->emit->body, format, args);
     va_end(args);
 }
 
@@ -137,13 +140,13 @@ void cg_ins_first(cg_func *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_ins(&c->prologue, format, args);
+    put_ins(&c->emit->prologue, format, args);
     va_end(args);
 }
 
 void cg_place_label(cg_func *c, uint32_t label)
 {
-    bc_text_printf(&c->body, "$L%u:\n", label);
+    bc_text_printf(&c->emit->body, "$L%u:\n", label);
 }
 
 /* ---- templates ---- */
@@ -158,7 +161,7 @@ static cg_class class_of_letter(char letter)
 void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *operands, const char *const *modifiers)
 {
     cg_val temporaries[CG_CLASS_COUNT][MAX_TEMPORARIES] = {0};
-    bc_text *out = &c->body;
+    bc_text *out = &c->emit->body;
     bool line_start = true;
     for (const char *p = text; *p; p++) {
         if (line_start && *p == ' ')

@@ -4,6 +4,11 @@
 
 #include "codegen/kernel/kernel.h"
 
+/* The op that what is emitted is for. */
+const ct_op *cg_lowered(const cg_func *c);
+/* What is emitted needs at least this ISA version, as major * 10 + minor. */
+void cg_need_ptx(cg_func *c, uint8_t version);
+
 cg_val cg_new(cg_func *c, cg_class cls);
 /* The same value in a register; a constant gets one in the prologue. */
 cg_val cg_reg(cg_func *c, cg_val v);
@@ -47,8 +52,6 @@ cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x);
 
 /* ---- bits of numbers (codegen/ptx/linear.c) ---- */
 
-/* The number of the thread in its block: 32 bits. */
-cg_val cg_tid(cg_func *c);
 /* The XOR of the images of the bits of x, which has `total` of them: made in the prologue. */
 cg_val cg_linear(cg_func *c, cg_val x, const uint32_t *images, uint32_t total);
 

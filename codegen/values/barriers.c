@@ -1,7 +1,7 @@
 /* Barriers: of a warp, of all threads or of a group of them. */
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/shared_state.h"
 #include "codegen/values/strips.h"
-#include "codegen/values/values.h"
 
 void cg_warp_barrier(cg_func *c)
 {
@@ -16,10 +16,15 @@ void cg_barrier(cg_func *c)
         cg_ins(c, "bar.sync 0");
     else
         cg_warp_barrier(c);
-    c->order.read = (cg_span){0};
+    c->shared->order.read = (cg_span){0};
     if (!c->strips || !cg_strip_now(c)) /* in a loop, later trips are still to come */
-        c->order.notes = NULL;
-    c->barriers++;
+        c->shared->order.notes = NULL;
+    c->shared->barriers++;
+}
+
+uint32_t cg_barrier_count(const cg_func *c)
+{
+    return c->shared->barriers;
 }
 
 cg_val cg_all(cg_func *c, cg_val predicate)

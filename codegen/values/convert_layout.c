@@ -518,7 +518,8 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
     case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
         if (bit == UINT32_MAX)
-            cg_unsupported(c, c->op, "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
+            cg_unsupported(c, cg_lowered(c),
+                           "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
                            (unsigned)(p.how.bytes / 1024), CG_MAX_SCRATCH / 1024);
         else
             convert_halves(c, kind, from, regs, to, bit, out);

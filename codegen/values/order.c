@@ -4,7 +4,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/tile/tokens.h"
-#include "codegen/values/values.h"
+#include "codegen/values/shared_state.h"
 
 /* ---- conflicts ---- */
 
@@ -45,7 +45,7 @@ static bool same_elements(const cg_note *a, const ct_op *b, const cg_layout *lay
 
 static void add_note(cg_func *c, cg_note note)
 {
-    for (const cg_note *n = c->order.notes; n; n = n->next)
+    for (const cg_note *n = c->shared->order.notes; n; n = n->next)
         if (n->origin == note.origin && n->root == note.root && n->write == note.write && n->op == note.op
             && n->again == note.again && n->layout == note.layout)
             return;
@@ -55,15 +55,15 @@ static void add_note(cg_func *c, cg_note note)
         return;
     }
     *added = note;
-    added->next = c->order.notes;
-    c->order.notes = added;
+    added->next = c->shared->order.notes;
+    c->shared->order.notes = added;
 }
 
 /* May an access touch what another thread accessed since the last barrier, and before it by its tokens? */
 static bool conflicts(const cg_func *c, const cg_note *access)
 {
     ct_sources sources = ct_sources_of(access->op);
-    for (const cg_note *n = c->order.notes; n; n = n->next) {
+    for (const cg_note *n = c->shared->order.notes; n; n = n->next) {
         bool apart = n->root && access->root && n->root != access->root;
         bool ordered = n->origin == access->origin || ct_is_source(&sources, n->op);
         if (!apart && ordered && (access->write || n->write) && !same_elements(n, access->op, access->layout))
@@ -115,12 +115,12 @@ void cg_order_loop(cg_func *c, const ct_block *body)
 
 cg_order cg_order_save(const cg_func *c)
 {
-    return c->order;
+    return c->shared->order;
 }
 
 void cg_order_restore(cg_func *c, cg_order order)
 {
-    c->order = order;
+    c->shared->order = order;
 }
 
 void cg_order_join(cg_func *c, cg_order order)

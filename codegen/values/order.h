@@ -6,7 +6,7 @@
 #ifndef TILEVM_CODEGEN_VALUES_ORDER_H
 #define TILEVM_CODEGEN_VALUES_ORDER_H
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/values/values.h"
 
 typedef struct cg_note {
     const struct cg_note *next;
@@ -17,6 +17,12 @@ typedef struct cg_note {
     const ct_op *op;
     const cg_layout *layout; /* of the elements over threads; NULL: unknown */
 } cg_note;
+
+/* The state, to be put back when another branch is lowered. */
+typedef struct cg_order {
+    const cg_note *notes; /* accesses since the last barrier */
+    cg_span read;         /* of the scratch: a thread may still read them; from = to: none */
+} cg_order;
 
 /* Before a memory op is emitted: a barrier if one is needed. memory: the view or pointer operand. layout: how the
    elements lie over threads, kept by the caller as long as the function; may be NULL. */

@@ -60,7 +60,7 @@ void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout 
     for (uint32_t g = 0; some && g < 1u << cg_count_bits(upper) && !c->failed; g++) {
         uint32_t first = cg_scatter_bits(g, upper), image = cg_layout_reg(&whole, first);
         if (image & (((uint32_t)1 << low) - 1))
-            cg_unsupported(c, c->op, "a tile in this layout cannot go to shared memory in parts");
+            cg_unsupported(c, cg_lowered(c), "a tile in this layout cannot go to shared memory in parts");
         for (uint32_t r = 0; r < cg_layout_regs(&kept); r++)
             some[r] = regs[cg_scatter_bits(r, lower) | first];
         fill_where(c, s, kind, &kept, some, low, image >> low ^ part);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strip_state.h"
 
@@ -35,9 +36,9 @@ void cg_strips_end(cg_func *c)
 {
     while (c->strips && c->strips->open) { /* only after an error */
         cg_strip *s = c->strips->open;
-        bc_text_release(&c->body);
+        bc_text_release(&c->emit->body);
         bc_text_release(&s->head);
-        c->body = s->before;
+        c->emit->body = s->before;
         c->strips->open = s->outer;
     }
 }
@@ -57,7 +58,7 @@ uint32_t cg_strip_mask(const cg_func *c, const cg_layout *l)
 
 void cg_strip_fault(cg_func *c, const char *what)
 {
-    cg_unsupported(c, c->op, "internal error: %s", what);
+    cg_unsupported(c, cg_lowered(c), "internal error: %s", what);
 }
 
 /* ---- loops ---- */
@@ -82,12 +83,12 @@ cg_strip *cg_strip_open(cg_func *c, uint32_t mask, bool descending)
                     .descending = descending,
                     .head_label = cg_label(c)};
     cg_ins(c, "mov.b32 %v, 0", s->counter);
-    s->before = c->body;
-    bc_text_init(&c->body, &c->m->arena.allocator);
+    s->before = c->emit->body;
+    bc_text_init(&c->emit->body, &c->m->arena.allocator);
     bc_text_init(&s->head, &c->m->arena.allocator);
     s->index = s->counter;
-    bc_text body = c->body;
-    c->body = s->head;
+    bc_text body = c->emit->body;
+    c->emit->body = s->head;
     if (descending) {
         s->index = cg_new(c, CG_B32);
         cg_ins(c, "xor.b32 %v, %v, %x", s->index, s->counter, mask);
@@ -97,8 +98,8 @@ cg_strip *cg_strip_open(cg_func *c, uint32_t mask, bool descending)
         s->index = cg_new(c, CG_B32);
         cg_ins(c, "or.b32 %v, %v, %v", s->index, own, s->outer->index);
     }
-    s->head = c->body;
-    c->body = body;
+    s->head = c->emit->body;
+    c->emit->body = body;
     all->open = s;
     return s;
 }
@@ -113,11 +114,11 @@ cg_val cg_strip_carried(cg_func *c, cg_class cls)
 {
     cg_strip *s = c->strips->open;
     cg_val x = cg_new(c, cls);
-    bc_text body = c->body;
-    c->body = s->before;
+    bc_text body = c->emit->body;
+    c->emit->body = s->before;
     cg_move(c, x, cg_const(cls, 0));
-    s->before = c->body;
-    c->body = body;
+    s->before = c->emit->body;
+    c->emit->body = body;
     return x;
 }
 
@@ -151,13 +152,13 @@ void cg_strip_close(cg_func *c)
     if (s->next_label)
         cg_place_label(c, s->next_label);
     put_step(c, s);
-    bc_text trip = c->body;
-    c->body = s->before;
+    bc_text trip = c->emit->body;
+    c->emit->body = s->before;
     cg_place_label(c, s->head_label);
-    bc_text_puts(&c->body, "\t.pragma \"nounroll\";\n");
-    bc_text_str(&c->body, bc_text_get(&s->head));
-    bc_text_str(&c->body, bc_text_get(&trip));
-    c->body.failed = c->body.failed || s->head.failed || trip.failed;
+    bc_text_puts(&c->emit->body, "\t.pragma \"nounroll\";\n");
+    bc_text_str(&c->emit->body, bc_text_get(&s->head));
+    bc_text_str(&c->emit->body, bc_text_get(&trip));
+    c->emit->body.failed = c->emit->body.failed || s->head.failed || trip.failed;
     bc_text_release(&s->head);
     bc_text_release(&trip);
     c->strips->open = s->outer;
@@ -181,16 +182,16 @@ static cg_form_of_strip *form_of(cg_func *c, cg_val thread, const uint32_t *imag
         cg_no_memory(c);
         return NULL;
     }
-    bc_text prologue = c->prologue; /* the head is the prologue of the loop */
-    c->prologue = s->head;
+    bc_text prologue = c->emit->prologue; /* the head is the prologue of the loop */
+    c->emit->prologue = s->head;
     cg_val value = cg_linear(c, s->index, images, c->strip_bits);
     if (!thread.known || thread.bits) {
         cg_val sum = cg_new(c, CG_B32);
         cg_ins_first(c, "xor.b32 %v, %v, %v", sum, thread, value);
         value = sum;
     }
-    s->head = c->prologue;
-    c->prologue = prologue;
+    s->head = c->emit->prologue;
+    c->emit->prologue = prologue;
     *f = (cg_form_of_strip){.next = s->forms, .thread = thread, .value = value};
     memcpy(f->images, images, c->strip_bits * sizeof *images);
     s->forms = f;
@@ -258,7 +259,7 @@ void cg_strip_give(cg_func *c, const ct_value *v, cg_copy *copy)
             return;
         }
     if (bytes > MAX_LOCAL - all->local_bytes) {
-        cg_unsupported(c, v->op ? v->op : c->op,
+        cg_unsupported(c, v->op ? v->op : cg_lowered(c),
                        "tiles that are kept at the same time take more than %d KiB of local memory in each thread",
                        MAX_LOCAL / 1024);
         return;
@@ -287,12 +288,12 @@ cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, ui
         cg_strip *s = c->strips->open;
         cg_val wide = cg_new(c, CG_B64);
         f->address = cg_new(c, CG_B64);
-        bc_text body = c->body;
-        c->body = s->head;
+        bc_text body = c->emit->body;
+        c->emit->body = s->head;
         cg_ins(c, "cvt.u64.u32 %v, %v", wide, f->value);
         cg_ins(c, "add.s64 %v, %v, %v", f->address, c->strips->base, wide);
-        s->head = c->body;
-        c->body = body;
+        s->head = c->emit->body;
+        c->emit->body = body;
     }
     return (cg_access){.kind = kind,
                        .space = "local",

@@ -6,36 +6,72 @@
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
-typedef struct cg_coords {
-    struct cg_coords *next;
-    uint32_t images[CG_MAX_THREAD_BITS];
+enum { MAX_THREAD_BITS = 10 };
+
+typedef struct coords {
+    struct coords *next;
+    uint32_t images[MAX_THREAD_BITS];
     cg_val value;
-} cg_coords;
+} coords;
+
+/* In which threads a predicate is true: those that have none of these bits. */
+typedef struct owners {
+    struct owners *next;
+    uint32_t replicas;
+    cg_val predicate;
+} owners;
+
+typedef struct cg_thread {
+    cg_val number; /* once needed */
+    coords *coords;
+    owners *owners;
+} cg_thread;
+
+void cg_thread_begin(cg_func *c, cg_val number)
+{
+    cg_thread *t = bc_new(&c->arena, cg_thread, 1);
+    if (!t) {
+        cg_no_memory(c);
+        return;
+    }
+    t->number = number;
+    c->thread = t;
+}
+
+cg_val cg_tid(cg_func *c)
+{
+    cg_val *number = &c->thread->number;
+    if (!number->id) {
+        *number = cg_new(c, CG_B32);
+        cg_ins_first(c, "mov.u32 %v, %%tid.x", *number);
+    }
+    return *number;
+}
 
 /* The part that does not change while the kernel runs. */
 static cg_val fixed_index(cg_func *c, const uint32_t *images)
 {
-    for (cg_coords *k = c->coords; k; k = k->next)
+    for (coords *k = c->thread->coords; k; k = k->next)
         if (memcmp(k->images, images, sizeof k->images) == 0)
             return k->value;
-    cg_coords *k = bc_new(&c->arena, cg_coords, 1);
+    coords *k = bc_new(&c->arena, coords, 1);
     if (!k) {
         cg_no_memory(c);
         return cg_const(CG_B32, 0);
     }
     memcpy(k->images, images, sizeof k->images);
     bool any = false;
-    for (uint32_t i = 0; i < CG_MAX_THREAD_BITS; i++)
+    for (uint32_t i = 0; i < MAX_THREAD_BITS; i++)
         any = any || images[i];
     k->value = any ? cg_linear(c, cg_tid(c), images, CG_LANE_BITS + cg_real_warp_bits(c)) : cg_const(CG_B32, 0);
-    k->next = c->coords;
-    c->coords = k;
+    k->next = c->thread->coords;
+    c->thread->coords = k;
     return k->value;
 }
 
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift)
 {
-    uint32_t images[CG_MAX_THREAD_BITS] = {0}, strips[CG_MAX_WARP_BITS], real = cg_real_warp_bits(c);
+    uint32_t images[MAX_THREAD_BITS] = {0}, strips[CG_MAX_WARP_BITS], real = cg_real_warp_bits(c);
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         images[i] = (l->lane[i] & mask) >> shift;
     for (uint32_t i = 0; i < real; i++)
@@ -51,14 +87,20 @@ static cg_val owner_among(cg_func *c, uint32_t replicas)
 {
     if (!replicas)
         return cg_const(CG_PRED, 1);
-    cg_val *cached = &c->owners[cg_gather_bits(replicas, 0x3ff)];
-    if (!cached->id) {
-        cg_val part = cg_new(c, CG_B32);
-        *cached = cg_new(c, CG_PRED);
-        cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), replicas);
-        cg_ins_first(c, "setp.eq.u32 %v, %v, 0", *cached, part);
+    for (const owners *o = c->thread->owners; o; o = o->next)
+        if (o->replicas == replicas)
+            return o->predicate;
+    owners *o = bc_new(&c->arena, owners, 1);
+    if (!o) {
+        cg_no_memory(c);
+        return cg_const(CG_PRED, 1);
     }
-    return *cached;
+    cg_val part = cg_new(c, CG_B32);
+    *o = (owners){c->thread->owners, replicas, cg_new(c, CG_PRED)};
+    cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), replicas);
+    cg_ins_first(c, "setp.eq.u32 %v, %v, 0", o->predicate, part);
+    c->thread->owners = o;
+    return o->predicate;
 }
 
 cg_val cg_is_owner(cg_func *c, const cg_layout *l)

@@ -56,7 +56,7 @@ static void remark_conversion(cg_func *c, const ct_value *v, const cg_layout *to
     bc_text type;
     bc_text_init(&type, &c->m->arena.allocator);
     bc_print_type(&type, v->type, false);
-    cg_remark(c, v->op ? v->op : c->op, CG_REMARK_Conversion, shared ? TV_REMARK_MISSED : TV_REMARK_PASSED,
+    cg_remark(c, v->op ? v->op : cg_lowered(c), CG_REMARK_Conversion, shared ? TV_REMARK_MISSED : TV_REMARK_PASSED,
               "{Type=%s}, {Bytes=%llu} bytes, in another layout by {Way=%s}%s", bc_text_words(&type),
               (unsigned long long)how.bytes, ways[how.way], shuffles);
     bc_text_release(&type);

@@ -4,6 +4,12 @@
 
 #include "codegen/kernel/kernel.h"
 
+/* Bytes of the scratch. */
+typedef struct cg_span {
+    uint32_t from, to;
+    uint32_t of_warp; /* each warp reaches only its own so many of them, which follow each other; 0: any thread, any */
+} cg_span;
+
 /* The copy of a value in a layout; NULL: none is wanted. */
 cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l);
 /* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
@@ -32,6 +38,13 @@ cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from
 /* In words, for remarks and dumps: "12 shuffles". */
 void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 
+/* ---- threads (codegen/values/threads.c) ---- */
+
+/* lower pass: what is emitted from here on is for threads with these numbers; {0}: those of the block. What was known
+   of the ones before is c->thread, which can be put back. */
+void cg_thread_begin(cg_func *c, cg_val number);
+/* The number of the thread in its block, or in its group of warps: 32 bits. */
+cg_val cg_tid(cg_func *c);
 /* The thread's part of the element index under a layout, cut to the bits of mask and shifted down by `shift`: a 32-bit
    register or constant. */
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
@@ -39,6 +52,13 @@ cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t s
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 
 /* ---- shared memory and barriers (codegen/values/barriers.c, scratch.c, scratch_loop.c) ---- */
+
+/* lower pass: around all of it. ring_bytes: of all rings, in loops of their own or side by side. */
+void cg_shared_begin(cg_func *c, uint32_t ring_bytes);
+void cg_shared_end(cg_func *c);
+/* Bytes that the block needs; barriers that it meets at, as they stand in the text. */
+uint32_t cg_shared_bytes(const cg_func *c);
+uint32_t cg_barrier_count(const cg_func *c);
 
 void cg_barrier(cg_func *c);
 /* Among the threads of a warp alone. */
@@ -51,6 +71,12 @@ uint32_t cg_scratch_room(const cg_func *c);
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
 /* After reading it. */
 void cg_scratch_read(cg_func *c);
+/* May a thread still read it? */
+bool cg_scratch_is_read(const cg_func *c);
+/* The address of all rings, which share the memory of scratch (32-bit, shared). */
+cg_val cg_ring_memory(cg_func *c);
+/* Scratch that is asked for from here on, or up to here, is not that of rings. */
+void cg_scratch_beside_rings(cg_func *c, bool begins);
 /* At the head of a loop or behind it, where its ops may have. */
 void cg_scratch_loop(cg_func *c, const ct_block *body);
 /* The same for a tile of which each warp reaches its own part alone, parts in the order of warps: to be awaited by

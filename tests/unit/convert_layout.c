@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -151,11 +152,11 @@ static void put_kernel(cg_func *c, bc_text *out)
         out,
         ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry k(.param .b64 tv_param_0)\n"
         ".reqntid %u, 1, 1\n{\n.reg .pred %%p<%u>;\n.reg .b16 %%h<%u>;\n.reg .b32 %%r<%u>;\n.reg .b64 %%d<%u>;\n",
-        cg_threads(c), c->registers[CG_PRED] + 1, c->registers[CG_B16] + 1, c->registers[CG_B32] + 1,
-        c->registers[CG_B64] + 1);
-    bc_text_printf(out, ".shared .align 128 .b8 tv_scratch[%u];\n", c->shared_bytes + 1);
-    bc_text_str(out, bc_text_get(&c->prologue));
-    bc_text_str(out, bc_text_get(&c->body));
+        cg_threads(c), c->emit->registers[CG_PRED] + 1, c->emit->registers[CG_B16] + 1, c->emit->registers[CG_B32] + 1,
+        c->emit->registers[CG_B64] + 1);
+    bc_text_printf(out, ".shared .align 128 .b8 tv_scratch[%u];\n", cg_shared_bytes(c) + 1);
+    bc_text_str(out, bc_text_get(&c->emit->prologue));
+    bc_text_str(out, bc_text_get(&c->emit->body));
     bc_text_puts(out, "}\n");
 }
 
@@ -196,11 +197,13 @@ static void check_round(uint32_t round)
         *(below(2) ? &from : &to) = matrix_layout(tile_bits, warp_bits);
     bc_module module = {.verified = true};
     bc_arena_init(&module.arena, NULL, 0);
-    cg_func c = {.m = &module, .target = cg_target_find(bc_str("sm_90")), .warp_bits = warp_bits};
+    cg_written written = {0};
+    cg_func c = {.m = &module, .target = cg_target_find(bc_str("sm_90")), .warp_bits = warp_bits, .written = &written};
     bc_text text;
     bc_arena_init(&c.arena, NULL, 0);
-    bc_text_init(&c.prologue, NULL);
-    bc_text_init(&c.body, NULL);
+    cg_emit_begin(&c);
+    cg_shared_begin(&c, 0);
+    cg_thread_begin(&c, (cg_val){0});
     bc_text_init(&text, NULL);
     cg_val thread = cg_thread_index(&c, &from, UINT32_MAX, 0), *regs = cg_vals(&c, cg_layout_regs(&from));
     for (uint32_t r = 0; regs && r < cg_layout_regs(&from); r++) {
@@ -223,8 +226,7 @@ static void check_round(uint32_t round)
         run(round, kind, &text, &to);
     }
     bc_text_release(&text);
-    bc_text_release(&c.body);
-    bc_text_release(&c.prologue);
+    cg_emit_end(&c);
     bc_arena_release(&c.arena);
     bc_arena_release(&module.arena);
 }
