@@ -7,7 +7,6 @@
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
-#include "codegen/values/strips.h"
 
 /* ---- parameters ---- */
 
@@ -84,10 +83,9 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
     }
     cg_warps warps = cg_choose_warps(c);
     c->warp_bits = warps.bits;
-    cg_strips_begin(c, warps.strip_bits);
+    c->strip_bits = warps.strip_bits;
     c->params_apart = arrays_are_apart(c->m, c->f);
     cg_run_passes(c, watch);
-    cg_strips_end(c);
     if (!c->failed && !watch->stops)
         cg_put_kernel(c, &c->written->text);
     cg_emit_end(c);

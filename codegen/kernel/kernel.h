@@ -109,9 +109,6 @@ typedef struct cg_value {
 struct cg_func;
 /* What a pass does with an op. */
 typedef void cg_hook(struct cg_func *c, const ct_op *op);
-/* The registers of a value that is made anew in a layout, which it is in by being computed there. */
-typedef cg_val *cg_remake(struct cg_func *c, const ct_op *op, const cg_layout *l);
-
 typedef struct cg_func {
     const bc_module *m;
     const bc_function *f;
@@ -122,24 +119,18 @@ typedef struct cg_func {
     bc_arena arena;
     uint32_t warp_bits;  /* of layouts */
     uint32_t strip_bits; /* of these, the upper ones that are trips of a loop, not warps (codegen/values/strips.h) */
-    struct cg_strips *strips; /* NULL: strip_bits is 0 */
-    cg_value *values;         /* by ct_value.id */
-    cg_hook *visit;           /* what the pass that runs does with the ops of a region (codegen/ops/regions.c) */
-    cg_remake *remake;        /* lower pass: of lazy values, for loops over strips */
-    cg_layout **decided;      /* by value id: layouts of carried values that the first walk settled */
-    bool deciding;            /* that walk */
-    bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
-    struct cg_tables *tables;       /* of constants: codegen/ops/constant.c */
+    struct cg_strips *strips;       /* NULL: strip_bits is 0 */
+    cg_value *values;               /* by ct_value.id */
     bool params_apart;              /* pointers of different parameters never overlap */
-    struct cg_alloca *allocas;      /* storage that open blocks have */
     const struct cg_groups *groups; /* codegen/kernel/groups.h; NULL: all threads do the same */
-    struct cg_loop *loop;           /* innermost loop being lowered */
     bool failed;                    /* out of memory, or reported */
     tv_status status;
-    struct cg_written *written; /* codegen/ptx/emit.h */
-    struct cg_emit *emit;       /* lower pass: codegen/ptx/emit.h */
-    struct cg_shared *shared;   /* lower pass: codegen/values/shared_state.h */
-    struct cg_thread *thread;   /* lower pass: codegen/values/threads.c */
+    struct cg_written *written;   /* codegen/ptx/emit.h */
+    struct cg_homes *homes;       /* layouts pass: codegen/values/homes.h */
+    struct cg_lowering *lowering; /* lower pass: codegen/ops/lowering.h */
+    struct cg_emit *emit;         /* lower pass: codegen/ptx/emit.h */
+    struct cg_shared *shared;     /* lower pass: codegen/values/shared_state.h */
+    struct cg_thread *thread;     /* lower pass: codegen/values/threads.c */
 } cg_func;
 
 static inline cg_val cg_const(cg_class cls, uint64_t bits)

@@ -4,6 +4,7 @@
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lowering.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -55,8 +56,8 @@ void cg_lower_alloca(cg_func *c, const ct_op *op)
     if (spare)
         cg_ins(c, "and.b64 %v, %v, %q", aligned, aligned, ~(align - 1));
     cg_place_label(c, others);
-    *storage = (cg_alloca){.outer = c->allocas, .block = op->block, .address = raw};
-    c->allocas = storage;
+    *storage = (cg_alloca){.outer = c->lowering->allocas, .block = op->block, .address = raw};
+    c->lowering->allocas = storage;
     regs[0] = aligned;
     cg_share(c, BC_PTR, &scalar, regs);
     cg_set(c, cg_result(op, 0), regs);
@@ -77,16 +78,16 @@ void cg_leave_block(cg_func *c, const ct_op *terminator)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     const ct_block *outer = left_by(terminator);
-    if (!c->allocas || !ct_is_inside(c->allocas->block, outer))
+    if (!c->lowering->allocas || !ct_is_inside(c->lowering->allocas->block, outer))
         return;
     uint32_t others = cg_label(c);
     cg_barrier(c); /* nobody uses it any more */
     cg_ins(c, "@!%v bra %l", cg_is_owner(c, &scalar), others);
-    for (const cg_alloca *a = c->allocas; a && ct_is_inside(a->block, outer); a = a->outer)
+    for (const cg_alloca *a = c->lowering->allocas; a && ct_is_inside(a->block, outer); a = a->outer)
         cg_call_free(c, a->address);
     cg_place_label(c, others);
-    while (c->allocas && c->allocas->block == terminator->block)
-        c->allocas = c->allocas->outer;
+    while (c->lowering->allocas && c->lowering->allocas->block == terminator->block)
+        c->lowering->allocas = c->lowering->allocas->outer;
 }
 
 /* ---- globals ---- */

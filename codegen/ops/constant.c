@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/ops/lowering.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
@@ -30,7 +31,7 @@ typedef struct cg_tables {
 
 static const cg_tables *table_of(cg_func *c, const ct_op *op, bool *out_first)
 {
-    for (const cg_tables *t = c->tables; t; t = t->next)
+    for (const cg_tables *t = c->lowering->tables; t; t = t->next)
         if (t->op == op)
             return t;
     cg_tables *t = bc_new(&c->arena, cg_tables, 1);
@@ -38,8 +39,8 @@ static const cg_tables *table_of(cg_func *c, const ct_op *op, bool *out_first)
         cg_no_memory(c);
         return NULL;
     }
-    *t = (cg_tables){op, c->tables ? c->tables->number + 1 : 0, c->tables};
-    c->tables = t;
+    *t = (cg_tables){op, c->lowering->tables ? c->lowering->tables->number + 1 : 0, c->lowering->tables};
+    c->lowering->tables = t;
     *out_first = true;
     return t;
 }

@@ -1,6 +1,7 @@
 /* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in
    registers of their own, which `continue` and `break` move into. */
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lowering.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -50,7 +51,7 @@ static void settle_carried(cg_func *c, ct_value *args, ct_value *const *inits, u
             continue;
         uint32_t weight;
         cg_layout l = wish_or_default(c, inits[i], &weight);
-        const cg_layout *decided = c->decided[args[i].id];
+        const cg_layout *decided = c->homes->decided[args[i].id];
         if (decided) {
             l = *decided;
             weight = args[i].type->rank ? CG_WEIGHT_MEMORY : 0;
@@ -77,7 +78,7 @@ static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t co
             cg_no_memory(c);
         else
             *copy = l;
-        c->decided[args[i].id] = copy;
+        c->homes->decided[args[i].id] = copy;
         changed = true;
     }
     return changed;
@@ -92,7 +93,7 @@ void cg_assign_for(cg_func *c, const ct_op *op)
         cg_set_home(c, &body->args[0], &scalar, 0);
         settle_carried(c, body->args + 1, ct_operands(op) + inits.first, inits.count);
         cg_assign_block(c, body);
-        if (c->failed || !c->deciding || !learn(c, body->args + 1, ct_operands(body->last), inits.count))
+        if (c->failed || !c->homes->deciding || !learn(c, body->args + 1, ct_operands(body->last), inits.count))
             break;
     }
     for (uint32_t i = 0; i < inits.count && !c->failed; i++) {
@@ -109,8 +110,8 @@ void cg_assign_loop(cg_func *c, const ct_op *op)
         const ct_value *v = cg_result(op, i);
         cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type)
                                                            : cg_layout_scalar(c->warp_bits);
-        if (c->decided[v->id])
-            l = *c->decided[v->id];
+        if (c->homes->decided[v->id])
+            l = *c->homes->decided[v->id];
         settle(c, v, &l, bc_is_tile(v->type) && v->type->rank ? CG_WEIGHT_DEFAULT : 0);
     }
     settle_carried(c, body->args, ct_operands(op), op->operand_count);
@@ -124,7 +125,7 @@ void cg_assign_continue(cg_func *c, const ct_op *op)
         return; /* the for looks at it itself */
     const ct_block *body = ct_regions(loop)[0];
     ct_value *args = body->args + (loop->opcode == OP_for);
-    if (c->deciding)
+    if (c->homes->deciding)
         learn(c, args, ct_operands(op), op->operand_count);
     for (uint32_t i = 0; i < op->operand_count; i++)
         want_like(c, ct_operands(op)[i], &args[i]);
@@ -133,7 +134,7 @@ void cg_assign_continue(cg_func *c, const ct_op *op)
 void cg_assign_break(cg_func *c, const ct_op *op)
 {
     const ct_op *loop = ct_loop_around(op);
-    if (c->deciding)
+    if (c->homes->deciding)
         learn(c, ct_results(loop), ct_operands(op), op->operand_count);
     for (uint32_t i = 0; i < op->operand_count; i++)
         want_like(c, ct_operands(op)[i], cg_result(loop, i));
@@ -312,7 +313,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     bc_range inits = ct_for_inits(op);
     bc_kind kind = bc_elem_kind(body->args[0].type);
     bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
-    cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
     uint32_t head = cg_label(c);
     loop.carried = new_slots(c, body->args + 1, inits.count);
     if (!loop.carried)
@@ -332,9 +333,9 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_place_label(c, head);
     set_counter(c, body, i);
     set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
-    c->loop = &loop;
+    c->lowering->loop = &loop;
     cg_block(c, body);
-    c->loop = loop.outer;
+    c->lowering->loop = loop.outer;
     cg_place_label(c, loop.next_label);
     cg_ins(c, "add.s64 %v, %v, %v", i, i, step);
     cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
@@ -350,7 +351,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
 void cg_lower_loop(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
-    cg_loop loop = {.outer = c->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
     loop.carried = new_slots(c, body->args, op->operand_count);
     loop.results = new_slots(c, ct_results(op), op->result_count);
     if (!loop.carried || !loop.results)
@@ -360,9 +361,9 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     cg_order_loop(c, body);
     cg_place_label(c, loop.next_label);
     set_all(c, body->args, body->args, loop.carried, op->operand_count);
-    c->loop = &loop;
+    c->lowering->loop = &loop;
     cg_block(c, body);
-    c->loop = loop.outer;
+    c->lowering->loop = loop.outer;
     cg_place_label(c, loop.end_label);
     cg_order_loop(c, body);
     cg_order_join(c, before);
@@ -371,7 +372,7 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
 
 void cg_lower_continue(cg_func *c, const ct_op *op)
 {
-    cg_loop *loop = c->loop;
+    cg_loop *loop = c->lowering->loop;
     const ct_block *body = ct_regions(loop->op)[0];
     bool is_for = loop->op->opcode == OP_for;
     move_carried(c, ct_operands(op), body->args + is_for, loop->carried, op->operand_count);
@@ -381,8 +382,8 @@ void cg_lower_continue(cg_func *c, const ct_op *op)
 
 void cg_lower_break(cg_func *c, const ct_op *op)
 {
-    move_carried(c, ct_operands(op), ct_results(c->loop->op), c->loop->results, op->operand_count);
-    cg_ins(c, "bra.uni %l", c->loop->end_label);
+    move_carried(c, ct_operands(op), ct_results(c->lowering->loop->op), c->lowering->loop->results, op->operand_count);
+    cg_ins(c, "bra.uni %l", c->lowering->loop->end_label);
 }
 
 void cg_lower_return(cg_func *c, const ct_op *op)

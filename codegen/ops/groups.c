@@ -7,6 +7,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
 /* ---- the groups ---- */
@@ -16,9 +17,9 @@ void cg_assign_groups(cg_func *c, const ct_op *op)
     uint32_t warp_bits = c->warp_bits;
     cg_assign_block(c, op->regions[0]);
     c->warp_bits = CG_PRODUCER_WARP_BITS;
-    c->remakes = true; /* scratch and its barriers are the consumers' */
+    c->homes->remakes = true; /* scratch and its barriers are the consumers' */
     cg_assign_block(c, op->regions[1]);
-    c->remakes = false;
+    c->homes->remakes = false;
     c->warp_bits = warp_bits;
 }
 

@@ -1,24 +1,26 @@
 /* Regions of ops: the ops in them are the business of the pass that runs. */
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lowering.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 void cg_assign_block(cg_func *c, const ct_block *block)
 {
     for (const ct_op *op = block->first; op && !c->failed; op = op->next)
-        c->visit(c, op);
+        c->homes->visit(c, op);
 }
 
 void cg_block(cg_func *c, const ct_block *block)
 {
     for (const ct_op *op = block->first; op && !c->failed; op = op->next) {
         if (!op->next) {
-            if (c->allocas)
+            if (c->lowering->allocas)
                 cg_strip_close(c);
             cg_leave_block(c, op);
         }
-        c->visit(c, op);
+        c->lowering->visit(c, op);
     }
 }
 
@@ -33,7 +35,7 @@ void cg_inline_region(cg_func *c, const ct_block *block, const cg_val *args, cg_
     }
     cg_strip_inline(c, true);
     for (const ct_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
-        c->visit(c, op);
+        c->lowering->visit(c, op);
     cg_strip_inline(c, false);
     for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
         out_results[i] = cg_scalar(c, ct_operands(block->last)[i]);

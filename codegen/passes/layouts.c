@@ -54,7 +54,7 @@ static void assign_map(cg_func *c, const ct_op *op)
             best_weight = weight;
         }
     }
-    if (lazy && (c->remakes || ct_info(op)->traits & BC_CHEAP)) {
+    if (lazy && (c->homes->remakes || ct_info(op)->traits & BC_CHEAP)) {
         cg_set_lazy(c, v);
         if (best_weight) {
             cg_value_of(c, v)->home = best;
@@ -110,19 +110,20 @@ void cg_pass_layouts(cg_func *c)
     const ct_block *body = c->ir->body;
     size_t size = c->ir->value_count * sizeof *c->values;
     c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
-    c->decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u);
-    if (!c->values || !c->decided) {
+    cg_homes homes = {.visit = assign_op, .decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u)};
+    if (!c->values || !homes.decided) {
         cg_no_memory(c);
         return;
     }
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
-    c->visit = assign_op;
-    for (c->deciding = true;; c->deciding = false) {
+    c->homes = &homes;
+    for (homes.deciding = true;; homes.deciding = false) {
         memset(c->values, 0, size);
         for (uint32_t i = 0; i < body->arg_count; i++)
             cg_set_home(c, &body->args[i], &scalar, 0);
         cg_assign_block(c, body);
-        if (!c->deciding || c->failed)
+        if (!homes.deciding || c->failed)
             break;
     }
+    c->homes = NULL;
 }

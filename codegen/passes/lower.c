@@ -7,6 +7,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lowering.h"
 #include "codegen/ops/map.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
@@ -137,18 +138,25 @@ static void load_params(cg_func *c, const ct_block *body)
     }
 }
 
+static void lower_kernel(cg_func *c)
+{
+    cg_lowering lowering = {.visit = visit};
+    c->lowering = &lowering;
+    load_params(c, c->ir->body);
+    cg_block(c, c->ir->body);
+    cg_shared_end(c);
+    c->lowering = NULL;
+}
+
 void cg_pass_lower(cg_func *c)
 {
     cg_emit_begin(c);
     cg_shared_begin(c, cg_ring_bytes(c));
     cg_thread_begin(c, (cg_val){0});
-    if (c->failed)
-        return;
-    c->visit = visit;
-    c->remake = cg_lazy_regs;
-    load_params(c, c->ir->body);
-    cg_block(c, c->ir->body);
-    cg_shared_end(c);
+    cg_strips_begin(c, cg_lazy_regs);
+    if (!c->failed)
+        lower_kernel(c);
+    cg_strips_end(c);
     if (!c->failed && cg_remarks_wanted(c))
         cg_remark_kernel(c);
 }

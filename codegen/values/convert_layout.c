@@ -431,7 +431,7 @@ static void rename_registers(const cg_layout *from, const cg_val *regs, const cg
 static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layout *to)
 {
     uint32_t warps = cg_images(from->warp, from->warp_bits);
-    bool same = !c->strips && warps && cg_count_bits(warps) == from->warp_bits
+    bool same = !c->strip_bits && warps && cg_count_bits(warps) == from->warp_bits
                 && memcmp(from->warp, to->warp, from->warp_bits * sizeof *to->warp) == 0;
     for (uint32_t i = 0; i < from->warp_bits; i++)
         same = same && cg_count_bits(from->warp[i]) == 1;

@@ -30,6 +30,7 @@ typedef struct cg_strips {
     uint32_t count; /* of loops */
     uint32_t local_bytes;
     cg_val base;             /* address of local memory */
+    cg_remake *remake;       /* of lazy values */
     uint32_t *uses;          /* by value id: reads to come */
     cg_made *wanted;         /* copies that are still to be made */
     cg_slot *unused, *dying; /* dying: read in a loop that is still open */

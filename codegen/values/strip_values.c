@@ -37,7 +37,7 @@ cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
     if (s && copy->strip == s->number)
         return copy->regs;
     if (cg_value_of(c, v)->form == CG_LAZY)
-        copy->regs = c->remake(c, v->op, &copy->layout);
+        copy->regs = c->strips->remake(c, v->op, &copy->layout);
     else if (copy->local)
         copy->regs = restore(c, v, copy);
     else

@@ -16,9 +16,9 @@ static void count_uses(const ct_func *f, uint32_t *uses)
             uses[ct_operands(op)[i]->id]++;
 }
 
-void cg_strips_begin(cg_func *c, uint32_t strip_bits)
+void cg_strips_begin(cg_func *c, cg_remake *remake)
 {
-    if (!strip_bits)
+    if (!c->strip_bits)
         return;
     cg_strips *s = bc_new(&c->arena, cg_strips, 1);
     uint32_t *uses = bc_new(&c->arena, uint32_t, c->ir->value_count + 1u);
@@ -28,8 +28,8 @@ void cg_strips_begin(cg_func *c, uint32_t strip_bits)
     }
     count_uses(c->ir, uses);
     s->uses = uses;
+    s->remake = remake;
     c->strips = s;
-    c->strip_bits = strip_bits;
 }
 
 void cg_strips_end(cg_func *c)

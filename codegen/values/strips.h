@@ -25,8 +25,11 @@ typedef struct cg_strip {
     struct cg_made *made;
 } cg_strip;
 
-/* Which warp bits are strips, how often values will be read. */
-void cg_strips_begin(cg_func *c, uint32_t strip_bits);
+/* The registers of a value that is made anew in a layout, which it is in by being computed there. */
+typedef cg_val *cg_remake(cg_func *c, const ct_op *op, const cg_layout *l);
+
+/* lower pass: around all of it. remake: of lazy values. */
+void cg_strips_begin(cg_func *c, cg_remake *remake);
 void cg_strips_end(cg_func *c);
 /* Bytes of local memory that a thread needs. */
 uint32_t cg_strips_local(const cg_func *c);
