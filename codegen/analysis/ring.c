@@ -1,4 +1,4 @@
-/* Rings: how their loads lie in a slot. */
+/* Rings: how their loads lie in a slot, and which values lie there. */
 #include "codegen/analysis/ring.h"
 
 uint32_t cg_chunk_bits(const bc_type *tile)
@@ -21,4 +21,17 @@ uint32_t cg_ring_place_loads(cg_ring *ring)
         ring->slot_bytes += (cg_ring_load_bytes(&ring->loads[i]) + align - 1) & ~(align - 1);
     }
     return ring->slot_bytes;
+}
+
+const cg_stage *cg_stage_of(const ct_value *v)
+{
+    const ct_op *op = cg_stage_source(v)->op;
+    const cg_ring_load *load = op && op->opcode == CT_staged ? op->detail : NULL;
+    return load && !load->own_bytes ? &load->stage : NULL;
+}
+
+cg_layout cg_stage_layout_of(const ct_value *v, const cg_layout *l)
+{
+    cg_layout at = cg_source_layout(v, l);
+    return cg_stage_layout(cg_stage_of(v), &at);
 }

@@ -79,6 +79,11 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
     return op->operands[index]->op->detail;
 }
 
+/* Where a load of a ring has put v, or what it is a view of; NULL: it is in registers. */
+const cg_stage *cg_stage_of(const ct_value *v);
+/* A layout of a v in a stage as one of places there. */
+cg_layout cg_stage_layout_of(const ct_value *v, const cg_layout *l);
+
 /* Bytes of a load in a slot. */
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);
 /* Puts the loads behind each other in a slot, whose bytes come back. */

@@ -84,11 +84,6 @@ const ct_value *cg_stage_source(const ct_value *v)
     return v;
 }
 
-const cg_stage *cg_stage_of(cg_func *c, const ct_value *v)
-{
-    return cg_value_of(c, cg_stage_source(v))->stage;
-}
-
 cg_layout cg_source_layout(const ct_value *v, const cg_layout *l)
 {
     cg_layout at = *l;
@@ -101,10 +96,4 @@ cg_layout cg_source_layout(const ct_value *v, const cg_layout *l)
             at = cg_layout_squeeze(&at, 1);
         }
     return at;
-}
-
-cg_layout cg_stage_layout_of(cg_func *c, const ct_value *v, const cg_layout *l)
-{
-    cg_layout at = cg_source_layout(v, l);
-    return cg_stage_layout(cg_stage_of(c, v), &at);
 }

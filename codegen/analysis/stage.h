@@ -43,11 +43,7 @@ bool cg_stage_is_seen(const ct_op *op);
 cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l);
 /* What v is such a view of, through all of them; v itself, if it is none. */
 const ct_value *cg_stage_source(const ct_value *v);
-/* Where a pipelined load has put v, or what it is a view of; NULL: it is in registers. */
-const cg_stage *cg_stage_of(cg_func *c, const ct_value *v);
 /* A layout of v as one of what it is a view of. */
 cg_layout cg_source_layout(const ct_value *v, const cg_layout *l);
-/* A layout of a v in a stage as one of places there. */
-cg_layout cg_stage_layout_of(cg_func *c, const ct_value *v, const cg_layout *l);
 
 #endif

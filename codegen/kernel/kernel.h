@@ -94,12 +94,10 @@ typedef enum cg_form {
 } cg_form;
 
 typedef struct cg_value {
-    uint8_t form;    /* cg_form */
-    uint8_t weight;  /* how much its home should decide the layouts of what is computed from it; 0: not at all */
-    cg_layout home;  /* CG_TILE; CG_LAZY with weight: the layout it would like best */
-    cg_copy *copies; /* wanted layouts, the home's first; regs are NULL until emitted */
-    bool in_flight;  /* wgmma is still computing it */
-    const struct cg_stage *stage; /* a tile of a pipelined load: where it lies now */
+    uint8_t form;      /* cg_form */
+    uint8_t weight;    /* how much its home should decide the layouts of what is computed from it; 0: not at all */
+    cg_layout home;    /* CG_TILE; CG_LAZY with weight: the layout it would like best */
+    cg_copy *copies;   /* wanted layouts, the home's first; regs are NULL until emitted */
     cg_layout *source; /* of a reduce's first result: the layout its operands are read in; of a product: those */
     const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */
 } cg_value;

@@ -161,14 +161,14 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
 {
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
     cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
-    const cg_stage *ring = cg_stage_of(c, o.v);
+    const cg_stage *ring = cg_stage_of(o.v);
     cg_layout fragments = cg_fragment_layout(c, p);
     if (ring) { /* across: neighbours along K do not lie side by side */
         cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
         probe = cg_from_bytes(p, left, &probe);
         o.in_ring = true;
         o.stage = *ring;
-        o.across = cg_stage_layout_of(c, o.v, &probe).reg[0] != 1;
+        o.across = cg_stage_layout_of(o.v, &probe).reg[0] != 1;
     } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
         o.fragments = cg_get(c, o.v, read);
         return o;
@@ -185,7 +185,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.stage.flipped = flipped;
     }
     cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
-    o.lanes = ring ? cg_stage_layout_of(c, o.v, &elements) : cg_stage_layout(&o.stage, &lanes);
+    o.lanes = ring ? cg_stage_layout_of(o.v, &elements) : cg_stage_layout(&o.stage, &lanes);
     return o;
 }
 
@@ -283,7 +283,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
 {
     cg_operand operands[2];
     uint32_t parts = find_operands(c, p, operands), step_bits = p->k - parts - p->atom.k_bits;
-    bool async = p->async && !parts && cg_can_multiply_async(c, p, operands);
+    bool async = p->async && !parts && cg_can_multiply_async(p, operands);
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {

@@ -53,7 +53,7 @@ const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg
 /* ---- wgmma (codegen/ops/wgmma.c) ---- */
 
 /* May the operands be read by wgmma? In a ring they may lie in pieces for which it has no description. */
-bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands);
+bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands);
 /* The product by wgmma: acc holds the accumulator, then the result. */
 void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
 /* Its shape, with 2^n columns, and types; turned: those of B come first. NULL: no memory. */

@@ -398,13 +398,9 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
     const ct_value *tile = cg_result(op, 0);
-    if (!load->own_bytes) {
-        cg_value_of(c, tile)->stage = &load->stage;
-        return;
-    }
-    cg_val *regs = cg_vals(c, cg_layout_regs(&load->layout));
+    cg_val *regs = load->own_bytes ? cg_vals(c, cg_layout_regs(&load->layout)) : NULL;
     if (!regs)
-        return;
+        return; /* products read it where it lies (cg_stage_of) */
     say_access(c, op, &load->layout);
     cg_flat_load_some(c, bc_elem_kind(tile->type), load->stage.base, &load->places, regs);
     cg_set(c, tile, regs);

@@ -1,6 +1,7 @@
 /* Ops that take tiles apart and put them together: extract, insert, cat, pack, unpack. Where the layout allows it,
    registers are only renamed or chosen; else the tile goes through shared memory. Sources: operation reference,
    sections 5.5 and 6. */
+#include "codegen/analysis/ring.h"
 #include "codegen/facts/facts.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
@@ -383,7 +384,7 @@ static cg_val join_elements(cg_func *c, const repack *p, const cg_val *x)
 static void lower_repack(cg_func *c, const ct_op *op)
 {
     const ct_value *source = ct_operands(op)[0], *result = cg_result(op, 0);
-    if (cg_stage_of(c, result))
+    if (cg_stage_of(result))
         return;
     repack p = repack_of(op);
     const cg_layout *home = &cg_value_of(c, result)->home;

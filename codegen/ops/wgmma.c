@@ -50,11 +50,11 @@ const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint
 
 /* ---- operands ---- */
 
-bool cg_can_multiply_async(cg_func *c, const cg_product *p, const cg_operand *operands)
+bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
 {
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
-        if (!o->fragments && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_stage_of(c, o->v) : NULL))
+        if (!o->fragments && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_stage_of(o->v) : NULL))
             return false;
     }
     return true;

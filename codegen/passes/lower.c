@@ -2,8 +2,8 @@
    emitted here, in every layout that is wanted; other ops have hooks (codegen/ops/). */
 #include "codegen/passes/lower.h"
 
+#include "codegen/analysis/ring.h"
 #include "codegen/analysis/shared.h"
-#include "codegen/analysis/stage.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
 #include "codegen/ops/hooks.h"
@@ -83,7 +83,7 @@ static void lower_op(cg_func *c, const ct_op *op)
 {
     const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
     cg_value *x = result ? cg_value_of(c, result) : NULL;
-    if (x && x->form == CG_LAZY && cg_stage_of(c, result))
+    if (x && x->form == CG_LAZY && cg_stage_of(result))
         return;
     c->emit->op = op;
     if (x && x->form == CG_LAZY) {
