@@ -1,7 +1,7 @@
 /* The target table as C. */
 #include <string.h>
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/target.h"
 
 static const cg_target targets[] = {
 #define TARGET(name, sm, suffix, ptx, shared_kib, threads, features) \

@@ -48,10 +48,11 @@ struct ct_op {
     uint32_t number;   /* of `from`: as the disassembler counts, from 0 */
     uint8_t opcode;    /* bc_opcode, or ct_opcode */
     uint8_t region_count;
-    bool in_flight; /* a product whose result is there only after mma_await */
-    bool in_place;  /* a product that adds to the registers of its accumulator, which nobody reads any more */
-    bool turned; /* a product that is computed transposed (codegen/ops/mma_turned.c), and an ftof that is left to it */
-    bool direct; /* a product of bytes or tf32 that wgmma reads where a ring has them */
+    /* Of a product, said by passes that make a ring for it, for those behind them and for its lowering: */
+    bool in_flight; /* by groups, skew, expand: its result is there only after mma_await */
+    bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nobody reads any more */
+    bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: left to such a product */
+    bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;       /* by operand */

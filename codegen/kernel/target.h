@@ -1,0 +1,45 @@
+/* Targets: what each sm_XX has (codegen/kernel/targets.def). */
+#ifndef TILEVM_CODEGEN_KERNEL_TARGET_H
+#define TILEVM_CODEGEN_KERNEL_TARGET_H
+
+#include <stddef.h>
+
+#include "bytecode/base/text.h"
+
+enum {
+    CG_HAS_CP_ASYNC = 1,
+    CG_HAS_F8 = 2,
+    CG_HAS_BF16_ARITH = 4,
+    CG_HAS_CLUSTERS = 8,
+    CG_HAS_WGMMA = 16,
+    CG_HAS_LARGE_VECTORS = 32,
+    CG_HAS_F4 = 64,
+    CG_HAS_GDC = 128,
+    CG_HAS_RED_VECTORS = 256,
+    CG_HAS_F32_PAIRS = 512,
+    CG_HAS_F8_MMA = 1024,
+    CG_HAS_STMATRIX = 2048,
+    CG_HAS_BLOCK_SCALE = 4096,
+    CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC
+                      | CG_HAS_RED_VECTORS | CG_HAS_STMATRIX
+};
+
+typedef struct cg_target {
+    const char *name;
+    uint16_t sm;
+    char suffix;
+    uint8_t ptx;
+    uint16_t shared_kib;
+    uint16_t threads;
+    uint32_t features;
+} cg_target;
+
+const cg_target *cg_target_find(tv_str name);
+/* Bytes of static shared memory that a kernel may have. Clients launch with no dynamic shared memory, and ptxas 13.0
+   takes more than 48 KiB of static memory for architecture-specific targets only (tried: sm_90a does, sm_90 does not).
+ */
+uint32_t cg_static_shared(const cg_target *target);
+enum { CG_MAX_SCRATCH = 48 * 1024 };         /* bytes that a kernel has without asking for more when it is launched */
+const cg_target *cg_target_at(size_t index); /* NULL past the end */
+
+#endif

@@ -1,0 +1,72 @@
+/* Registers, and what the layouts pass says of values. */
+#ifndef TILEVM_CODEGEN_KERNEL_VALUE_H
+#define TILEVM_CODEGEN_KERNEL_VALUE_H
+
+#include "bytecode/module.h"
+#include "codegen/layout/layout.h"
+
+/* ---- registers ---- */
+
+/* PTX registers by width; instructions give them their type. */
+typedef enum cg_class { CG_PRED, CG_B16, CG_B32, CG_B64, CG_CLASS_COUNT } cg_class;
+
+/* A register, or a constant that has none. */
+typedef struct cg_val {
+    uint8_t cls;       /* cg_class */
+    bool known;        /* bits is its value */
+    uint8_t word_bits; /* 16 or 32: an element that was taken out of register `word` of that size, from bit `at` on;
+                          else 0 */
+    uint8_t at;
+    uint32_t id; /* register number; 0: a constant */
+    union {
+        uint64_t bits;
+        uint32_t word;
+    };
+} cg_val;
+
+static inline cg_val cg_const(cg_class cls, uint64_t bits)
+{
+    return (cg_val){.cls = (uint8_t)cls, .known = true, .bits = bits};
+}
+
+enum { CG_MAX_VECTOR_BITS = 6, CG_MAX_VECTOR = 1 << CG_MAX_VECTOR_BITS }; /* elements of one access */
+
+/* How an element is held: i1 in a predicate; i8, i4, 8- and 4-bit floats zero-extended in 32 bits; the others at their
+   size. */
+cg_class cg_class_of(bc_kind kind);
+/* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
+uint32_t cg_memory_bytes(bc_kind kind);
+/* The register class of the elements of a tile (pointers: 64 bits). */
+cg_class cg_elem_class(const bc_type *tile);
+/* Bits of the class: 1, 16, 32, 64. */
+uint32_t cg_class_bits(cg_class cls);
+
+/* ---- values ---- */
+
+typedef struct cg_copy { /* a tile value in one layout */
+    cg_layout layout;
+    cg_val *regs;   /* 1 << layout.reg_bits of them */
+    uint32_t strip; /* in strips (codegen/values/strips.h): the loop in which regs are valid; 0: none */
+    uint32_t local; /* one more than the local memory in which it lies for other loops; 0: it has none */
+    struct cg_copy *next;
+} cg_copy;
+
+typedef enum cg_form {
+    CG_UNSEEN,
+    CG_NOTHING, /* a token */
+    CG_TILE,    /* home is chosen; copies */
+    CG_LAZY,    /* a tile made anew in every layout that is wanted; has no home */
+    CG_VIEW     /* a tensor view or tile view: codegen/analysis/view.h */
+} cg_form;
+
+typedef struct cg_value {
+    uint8_t form;    /* cg_form */
+    uint8_t weight;  /* how much its home should decide the layouts of what is computed from it; 0: not at all */
+    cg_layout home;  /* CG_TILE; CG_LAZY with weight: the layout it would like best */
+    cg_copy *copies; /* wanted layouts, the home's first; regs are NULL until emitted */
+    /* What cg_assign_<op> leaves for cg_lower_<op>: */
+    cg_layout *source; /* of a reduce's first result: the layout its operands are read in; of a product: those */
+    const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */
+} cg_value;
+
+#endif
