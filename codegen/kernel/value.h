@@ -52,11 +52,9 @@ typedef struct cg_copy { /* a tile value in one layout */
 } cg_copy;
 
 typedef enum cg_form {
-    CG_UNSEEN,
-    CG_NOTHING, /* a token */
+    CG_NO_TILE, /* a token, a view */
     CG_TILE,    /* home is chosen; copies */
-    CG_LAZY,    /* a tile made anew in every layout that is wanted; has no home */
-    CG_VIEW     /* a tensor view or tile view: codegen/analysis/view.h */
+    CG_LAZY     /* a tile made anew in every layout that is wanted; has no home */
 } cg_form;
 
 typedef struct cg_value {

@@ -119,13 +119,10 @@ void cg_assign_assume(cg_func *c, const ct_op *op)
 {
     const ct_value *v = cg_result(op, 0);
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
-    if (!bc_is_tile(v->type)) {
-        cg_value_of(c, v)->form = CG_VIEW;
-    } else if (v->type->rank == 0) {
+    if (bc_is_tile(v->type) && v->type->rank == 0)
         cg_set_home(c, v, &scalar, 0);
-    } else {
+    else if (bc_is_tile(v->type))
         cg_pass_wish(c, op);
-    }
 }
 
 void cg_lower_assume(cg_func *c, const ct_op *op)
