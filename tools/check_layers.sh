@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks which system headers are used where, the form of the headers, and who prints; ends with
-# `layers: N passed, N failed`. Which folder may include which: tools/folders.sh.
+# Checks which system headers are used where, who looks into what parts of the code generator have, the form of the
+# headers, and who prints; ends with `layers: N passed, N failed`. Which folder may include which: tools/folders.sh.
 set -u
 CC=${CC:-cc}
 passed=0
@@ -27,6 +27,34 @@ for file in $files; do
     for included in $(sed -n 's/^ *# *include *<\([^>]*\)>.*/\1/p' "$file"); do
         check_system "$file" "$included" && continue
         bad "$file: may not include <$included>"
+        fine=no
+    done
+    [ $fine = yes ] && ok
+done
+
+# What one part of the code generator has for itself (docs/codegen.md, "What a pass sees"): who may look into it.
+check_own() { # check_own FILE HEADER
+    case $2 in
+        codegen/values/homes.h)
+            case $1 in codegen/passes/layouts.c | codegen/values/* | codegen/access/* | codegen/ops/*) return 0 ;; esac ;;
+        codegen/ops/lowering.h)        case $1 in codegen/passes/lower.c | codegen/ops/*) return 0 ;; esac ;;
+        codegen/values/shared_state.h) case $1 in codegen/values/*) return 0 ;; esac ;;
+        codegen/values/strip_state.h)  case $1 in codegen/passes/strip_ops.c | codegen/values/*) return 0 ;; esac ;;
+        codegen/ptx/emit.h)
+            case $1 in
+                codegen/passes/lower.c | codegen/passes/kernel_text.c | codegen/compile.c) return 0 ;;
+                codegen/ptx/* | codegen/math/* | codegen/module/* | codegen/values/* | codegen/ops/*) return 0 ;;
+            esac ;;
+        *) return 0 ;;
+    esac
+    return 1
+}
+
+for file in $(printf '%s\n' $files | grep '^codegen/'); do
+    fine=yes
+    for included in $(sed -n 's|^ *# *include *"\(codegen/[^"]*\)".*|\1|p' "$file"); do
+        check_own "$file" "$included" && continue
+        bad "$file: may not include $included, which is private"
         fine=no
     done
     [ $fine = yes ] && ok

@@ -29,7 +29,7 @@ typedef struct cg_func {
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
 
-    /* What one part has while it runs, else NULL. Only files that include the header named can look into it. */
+    /* What one part has; NULL until it begins. Only files that include the header named can look into it. */
     struct cg_homes *homes;       /* layouts: codegen/values/homes.h */
     struct cg_lowering *lowering; /* lower, around an op: codegen/ops/lowering.h */
     struct cg_shared *shared;     /* shared memory and barriers: codegen/values/shared_state.h */

@@ -65,7 +65,7 @@ void cg_barrier(cg_func *c);
 void cg_warp_barrier(cg_func *c);
 /* Whether the predicate is true in all threads, which meet for it. */
 cg_val cg_all(cg_func *c, cg_val predicate);
-/* How much scratch there can be here: less within a pipelined loop. */
+/* How much scratch there can be here: less within a loop with a ring. */
 uint32_t cg_scratch_room(const cg_func *c);
 /* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
 cg_val cg_scratch(cg_func *c, uint32_t bytes);
