@@ -5,8 +5,8 @@
 
 const ct_value *cg_origin_of(const ct_value *v)
 {
-    while (v->op && !bc_op_in(v->op->opcode, BC_OPS(ACCESS)) && ct_info(v->op)->address)
-        v = ct_operand(v->op, ct_info(v->op)->address);
+    for (v = ct_unconverted(v); v->op && !bc_op_in(v->op->opcode, BC_OPS(ACCESS)) && ct_info(v->op)->address;)
+        v = ct_unconverted(ct_operand(v->op, ct_info(v->op)->address));
     return v;
 }
 

@@ -44,8 +44,8 @@ uint32_t cg_class_bits(cg_class cls);
 /* ---- values ---- */
 
 typedef struct cg_copy { /* a tile value in one layout */
-    cg_layout layout;
-    cg_val *regs;   /* 1 << layout.reg_bits of them */
+    const cg_layout *layout;
+    cg_val *regs;   /* 1 << layout->reg_bits of them */
     uint32_t strip; /* in strips (codegen/values/strips.h): the loop in which regs are valid; 0: none */
     uint32_t local; /* one more than the local memory in which it lies for other loops; 0: it has none */
     struct cg_copy *next;
@@ -58,10 +58,10 @@ typedef enum cg_form {
 } cg_form;
 
 typedef struct cg_value {
-    uint8_t form;    /* cg_form */
-    uint8_t weight;  /* how much its home should decide the layouts of what is computed from it; 0: not at all */
-    cg_layout home;  /* CG_TILE; CG_LAZY with weight: the layout it would like best */
-    cg_copy *copies; /* wanted layouts, the home's first; regs are NULL until emitted */
+    uint8_t form;          /* cg_form */
+    uint8_t weight;        /* how much its home should decide the layouts of what is computed from it; 0: not at all */
+    const cg_layout *home; /* CG_TILE; CG_LAZY with weight: the layout it would like best; one for all that are equal */
+    cg_copy *copies; /* wanted layouts, the home's first, also of what it is converted to; regs: NULL until emitted */
     /* What cg_assign_<op> leaves for cg_lower_<op>: */
     cg_layout *source; /* of a reduce's first result: the layout its operands are read in; of a product: those */
     const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */

@@ -148,7 +148,7 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
 {
     cg_ptr_op p = atomic_op_of(c, op);
     const ct_value *result = cg_result(op, 0);
-    const cg_layout *l = &cg_value_of(c, result)->home;
+    const cg_layout *l = cg_value_of(c, result)->home;
     bool used = result->fact->used, red = is_red(op, p.order);
     a->order = cg_order_suffix(p.order, p.scope);
     a->kind = bc_elem_kind(result->type);
@@ -180,13 +180,13 @@ void cg_lower_atomic_rmw_tko(cg_func *c, const ct_op *op)
 void cg_assign_atomic_cas_tko(cg_func *c, const ct_op *op)
 {
     assign_atomic(c, op);
-    cg_want(c, ct_operand(op, F_atomic_cas_tko_cmp), &cg_value_of(c, cg_result(op, 0))->home);
+    cg_want(c, ct_operand(op, F_atomic_cas_tko_cmp), cg_value_of(c, cg_result(op, 0))->home);
 }
 
 void cg_lower_atomic_cas_tko(cg_func *c, const ct_op *op)
 {
     const ct_value *compare = ct_operand(op, F_atomic_cas_tko_cmp);
-    lower_atomic(c, op, &(atomic){.op = op, .compare = cg_get(c, compare, &cg_value_of(c, cg_result(op, 0))->home)});
+    lower_atomic(c, op, &(atomic){.op = op, .compare = cg_get(c, compare, cg_value_of(c, cg_result(op, 0))->home)});
 }
 
 /* ---- through views ---- */
@@ -205,7 +205,7 @@ static void emit_tile_part(cg_func *c, void *user, const cg_tile_part *part)
 void cg_lower_atomic_red_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
-    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
     atomic a = {.op = op,
                 .kind = bc_elem_kind(v.tile_type),
                 .mode = ct_attr_u(op, F_atomic_red_view_tko_mode),

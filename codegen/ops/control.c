@@ -33,7 +33,7 @@ static cg_layout wish_or_default(cg_func *c, const ct_value *v, uint32_t *out_we
 static void want_like(cg_func *c, const ct_value *v, const ct_value *home)
 {
     if (bc_is_tile(home->type))
-        cg_want(c, v, &cg_value_of(c, home)->home);
+        cg_want(c, v, cg_value_of(c, home)->home);
 }
 
 static void settle(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight)
@@ -71,14 +71,10 @@ static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t co
         if (!bc_is_tile(args[i].type) || args[i].type->rank == 0 || !cg_wish(c, next[i], &l, &weight))
             continue;
         const cg_value *x = cg_value_of(c, &args[i]);
-        if (weight <= x->weight || cg_layout_equal(&x->home, &l))
+        const cg_layout *better = cg_intern(c, &l);
+        if (weight <= x->weight || x->home == better)
             continue;
-        cg_layout *copy = bc_new(&c->arena, cg_layout, 1);
-        if (!copy)
-            cg_no_memory(c);
-        else
-            *copy = l;
-        c->homes->decided[args[i].id] = copy;
+        c->homes->decided[args[i].id] = better;
         changed = true;
     }
     return changed;
@@ -99,7 +95,7 @@ void cg_assign_for(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < inits.count && !c->failed; i++) {
         const cg_value *arg = cg_value_of(c, &body->args[i + 1]);
         want_like(c, ct_operands(body->last)[i], &body->args[i + 1]);
-        settle(c, cg_result(op, i), &arg->home, arg->weight);
+        settle(c, cg_result(op, i), arg->home, arg->weight);
     }
 }
 
@@ -184,19 +180,19 @@ void cg_assign_return(cg_func *c, const ct_op *op)
 /* Elements of 16 bits are handed on in pairs: a register for two. */
 static bool is_paired(cg_func *c, const ct_value *v)
 {
-    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home.reg_bits;
+    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home->reg_bits;
 }
 
 /* Registers that a tile value is handed on in. */
 static uint32_t slot_count(cg_func *c, const ct_value *v)
 {
-    return cg_layout_regs(&cg_value_of(c, v)->home) >> is_paired(c, v);
+    return cg_layout_regs(cg_value_of(c, v)->home) >> is_paired(c, v);
 }
 
 /* New ones; NULL for what needs none. Tiles in strips lie in local memory. */
 static cg_val *slots_for(cg_func *c, const ct_value *v)
 {
-    if (!bc_is_tile(v->type) || cg_strip_varies(c, &cg_value_of(c, v)->home))
+    if (!bc_is_tile(v->type) || cg_strip_varies(c, cg_value_of(c, v)->home))
         return NULL;
     uint32_t count = slot_count(c, v);
     cg_val *slots = cg_vals(c, count);
@@ -244,7 +240,7 @@ static void move_carried(cg_func *c, ct_value *const *values, const ct_value *ho
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         if (!slots[i])
             continue;
-        const cg_val *have = cg_get(c, values[i], &cg_value_of(c, &homes[i])->home);
+        const cg_val *have = cg_get(c, values[i], cg_value_of(c, &homes[i])->home);
         uint32_t own = slot_count(c, &homes[i]);
         from[i] = cg_vals(c, own);
         for (uint32_t r = 0; have && from[i] && r < own; r++) {

@@ -22,7 +22,7 @@ void cg_assign_store_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     cg_layout l = cg_pointer_layout(c, &p);
-    cg_value_of(c, cg_result(op, 0))->home = l;
+    cg_value_of(c, cg_result(op, 0))->home = cg_intern(c, &l);
     cg_want_pointers(c, &p, &l);
 }
 
@@ -55,7 +55,7 @@ void cg_lower_load_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     const ct_value *result = cg_result(op, 0), *padding = ct_operand(op, F_load_ptr_tko_padding_value);
-    const cg_layout *l = &cg_value_of(c, result)->home;
+    const cg_layout *l = cg_value_of(c, result)->home;
     bool weak = p.order == BC_MemoryOrderingSemantics_weak;
     move m = {.regs = cg_vals(c, cg_layout_regs(l)), .padding = padding && p.mask ? cg_get(c, padding, l) : NULL};
     if (!m.regs)
@@ -74,7 +74,7 @@ void cg_lower_load_ptr_tko(cg_func *c, const ct_op *op)
 void cg_lower_store_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
-    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
     move m = {.regs = cg_get(c, p.value, l)};
     if (!m.regs)
         return;

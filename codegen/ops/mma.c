@@ -308,7 +308,7 @@ static const char *why_plain(const cg_product *p)
 static void lower_product(cg_func *c, const ct_op *op)
 {
     cg_product p = *cg_value_of(c, cg_result(op, 0))->product;
-    const cg_layout *l = &cg_value_of(c, p.result)->home;
+    const cg_layout *l = cg_value_of(c, p.result)->home;
     cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
     if (!start || !acc)
         return;

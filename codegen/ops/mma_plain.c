@@ -329,7 +329,7 @@ static void add_part(cg_func *c, plain *m, cg_val k, uint32_t last)
 
 void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *read, cg_val *acc)
 {
-    plain m = {.op = op, .p = p, .layout = &cg_value_of(c, p->result)->home, .cls = p->acc == BC_F64 ? CG_B64 : CG_B32};
+    plain m = {.op = op, .p = p, .layout = cg_value_of(c, p->result)->home, .cls = p->acc == BC_F64 ? CG_B64 : CG_B32};
     uint32_t count = cg_layout_regs(m.layout);
     cg_val k = cg_new(c, CG_B32);
     describe_sides(c, &m);

@@ -283,7 +283,7 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
 /* In the layout that the load has chosen. */
 void cg_assign_put(cg_func *c, const ct_op *op)
 {
-    cg_layout l = cg_value_of(c, op->operands[1])->home;
+    cg_layout l = *cg_value_of(c, op->operands[1])->home;
     cg_want(c, op->operands[1], &l);
 }
 
@@ -291,7 +291,7 @@ void cg_lower_put(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = ((const cg_ring_copy *)op->detail)->load;
     const cg_ring *ring = cg_ring_of(op, 0);
-    const cg_layout *l = &cg_value_of(c, op->operands[1])->home;
+    const cg_layout *l = cg_value_of(c, op->operands[1])->home;
     const cg_val *from = cg_get(c, op->operands[1], l);
     cg_val *regs = cg_vals(c, cg_layout_regs(l));
     cg_stage stage = load->stage;

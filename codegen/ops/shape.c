@@ -226,7 +226,7 @@ void cg_lower_insert(cg_func *c, const ct_op *op)
 {
     const ct_value *source = ct_operand(op, F_insert_source), *destination = ct_operand(op, F_insert_destination);
     cg_shape small = cg_shape_of(source->type), large = cg_shape_of(destination->type);
-    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept;
     part = cg_layout_drop_replicas(&part, &kept);
@@ -259,7 +259,7 @@ void cg_lower_cat(cg_func *c, const ct_op *op)
 {
     const ct_value *lhs = ct_operand(op, F_cat_lhs), *rhs = ct_operand(op, F_cat_rhs), *result = cg_result(op, 0);
     cg_shape small = cg_shape_of(lhs->type), large = cg_shape_of(result->type);
-    const cg_layout *l = &cg_value_of(c, result)->home;
+    const cg_layout *l = cg_value_of(c, result)->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept, mask = cg_slice_mask(&small, &large);
     part = cg_layout_drop_replicas(&part, &kept);
@@ -387,7 +387,7 @@ static void lower_repack(cg_func *c, const ct_op *op)
     if (cg_stage_of(result))
         return;
     repack p = repack_of(op);
-    const cg_layout *home = &cg_value_of(c, result)->home;
+    const cg_layout *home = cg_value_of(c, result)->home;
     cg_layout l = *home;
     if (p.split) {
         uint32_t low = ((uint32_t)1 << p.n) - 1;

@@ -137,7 +137,7 @@ void cg_assign_view_write(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     cg_layout l = layout_to_write(c, op, &v);
-    cg_value_of(c, cg_result(op, 0))->home = l;
+    cg_value_of(c, cg_result(op, 0))->home = cg_intern(c, &l);
     cg_want(c, v.tile, &l);
     want_indices(c, &v, &l);
 }
@@ -190,7 +190,7 @@ static void store_part(cg_func *c, void *user, const cg_tile_part *part)
 void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
-    const cg_layout *l = &cg_value_of(c, v.tile)->home;
+    const cg_layout *l = cg_value_of(c, v.tile)->home;
     bc_kind kind = bc_elem_kind(v.tile_type);
     uint64_t order = ct_attr_u(op, F_load_view_tko_memory_ordering_semantics);
     move m = {.kind = kind,
@@ -214,7 +214,7 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
 void cg_lower_store_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
-    const cg_layout *l = &cg_value_of(c, cg_result(op, 0))->home;
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
     uint64_t order = ct_attr_u(op, F_store_view_tko_memory_ordering_semantics);
     move m = {.kind = bc_elem_kind(v.tile_type),
               .order = cg_order_suffix(order, ct_attr_u(op, F_store_view_tko_memory_scope)),

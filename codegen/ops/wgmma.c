@@ -186,7 +186,7 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 
 void cg_assign_mma_await(cg_func *c, const ct_op *op)
 {
-    const cg_layout *l = &cg_value_of(c, op->operands[0])->home;
+    const cg_layout *l = cg_value_of(c, op->operands[0])->home;
     cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
     cg_want(c, op->operands[0], l);
 }
@@ -195,5 +195,5 @@ void cg_lower_mma_await(cg_func *c, const ct_op *op)
 {
     const cg_pending *pending = op->detail;
     cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->others : 0);
-    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], &cg_value_of(c, op->operands[0])->home));
+    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], cg_value_of(c, op->operands[0])->home));
 }

@@ -4,6 +4,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
+#include "codegen/values/values.h"
 
 typedef struct dumping {
     cg_func *c;
@@ -63,11 +64,21 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
 }
 
+static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)
+{
+    const ct_value *from = op->operands[0];
+    cg_conversion conversion = cg_conversion_of(c, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                                                cg_value_of(c, cg_result(op, 0))->home);
+    cg_conversion_text(out, &conversion);
+}
+
 static void say_op(void *user, const ct_op *op, bc_text *out)
 {
-    (void)user;
+    const dumping *d = user;
     if (cg_is_product(op))
         say_product(op, op->detail, out);
+    else if (op->opcode == CT_convert)
+        say_conversion(d->c, op, out);
     if (!op->detail)
         return;
     switch ((int)op->opcode) {

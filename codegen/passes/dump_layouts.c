@@ -45,18 +45,20 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
     if (lazy)
         bc_text_puts(out, x->copies ? "made anew in" : "never wanted");
     else
-        put_layout(&s, &x->home, out);
+        put_layout(&s, x->home, out);
+    if (!lazy && !c->strip_bits) /* conversions are ops */
+        return;
     for (const cg_copy *copy = x->copies; copy; copy = copy->next) {
-        if (!lazy && cg_layout_equal(&copy->layout, &x->home))
+        if (!lazy && copy->layout == x->home)
             continue;
         if (lazy) {
             bc_text_puts(out, copy == x->copies ? " " : ", and in ");
-            put_layout(&s, &copy->layout, out);
+            put_layout(&s, copy->layout, out);
             continue;
         }
-        cg_conversion conversion = cg_conversion_of(c, bc_elem_kind(v->type), &x->home, &copy->layout);
+        cg_conversion conversion = cg_conversion_of(c, bc_elem_kind(v->type), x->home, copy->layout);
         bc_text_puts(out, "; wanted in ");
-        put_layout(&s, &copy->layout, out);
+        put_layout(&s, copy->layout, out);
         bc_text_puts(out, ": ");
         cg_conversion_text(out, &conversion);
     }
@@ -65,4 +67,17 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
 void cg_dump_layouts(cg_func *c, bc_text *out)
 {
     cg_dump_values(c, describe, out);
+}
+
+/* What is converted, and to what. */
+static void describe_converted(cg_func *c, const ct_value *v, bc_text *out)
+{
+    const cg_value *x = cg_value_of(c, v);
+    if (x->form == CG_TILE && x->copies && x->copies->next)
+        describe(c, v, out);
+}
+
+void cg_dump_convert(cg_func *c, bc_text *out)
+{
+    cg_dump_values(c, describe_converted, out);
 }

@@ -30,7 +30,7 @@ void cg_remark_kernel(cg_func *c)
             const cg_value *x = cg_value_of(c, v);
             if (!bc_is_tile(v->type) || x->form != CG_TILE || !v->type->rank)
                 continue;
-            uint32_t bits = cg_class_bits(cg_elem_class(v->type)) << x->home.reg_bits;
+            uint32_t bits = cg_class_bits(cg_elem_class(v->type)) << x->home->reg_bits;
             if (bits > most) {
                 largest = v;
                 most = bits;
@@ -45,7 +45,7 @@ void cg_remark_kernel(cg_func *c)
     bc_text_init(&type, &c->m->arena.allocator);
     bc_print_type(&type, largest->type, false);
     uint32_t registers = (most + 31) / 32;
-    cg_remark(c, largest->op, CG_REMARK_LargestTile,
+    cg_remark(c, ct_maker_of(ct_unconverted(largest)), CG_REMARK_LargestTile,
               registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
               "the largest tile, {Type=%s}, takes {Registers=%u} registers of a thread%s", bc_text_words(&type),
               registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");

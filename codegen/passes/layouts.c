@@ -57,7 +57,7 @@ static void assign_map(cg_func *c, const ct_op *op)
     if (lazy && (c->homes->remakes || ct_info(op)->traits & BC_CHEAP)) {
         cg_set_lazy(c, v);
         if (best_weight) {
-            cg_value_of(c, v)->home = best;
+            cg_value_of(c, v)->home = cg_intern(c, &best);
             cg_value_of(c, v)->weight = (uint8_t)best_weight;
         }
         return;
@@ -95,6 +95,7 @@ static void assign_seen(cg_func *c, const ct_op *op)
 
 static void assign_op(cg_func *c, const ct_op *op)
 {
+    c->homes->reader = op;
     if (bc_op_in(op->opcode, BC_OPS(GIVEN)) && cg_result(op, 0)->type->rank)
         cg_set_lazy(c, cg_result(op, 0));
     else if (ct_is_map(op))
@@ -110,7 +111,7 @@ void cg_pass_layouts(cg_func *c)
     const ct_block *body = c->ir->body;
     size_t size = c->ir->value_count * sizeof *c->values;
     c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
-    cg_homes homes = {.visit = assign_op, .decided = bc_new(&c->arena, cg_layout *, c->ir->value_count + 1u)};
+    cg_homes homes = {.visit = assign_op, .decided = bc_new(&c->arena, const cg_layout *, c->ir->value_count + 1u)};
     if (!c->values || !homes.decided) {
         cg_no_memory(c);
         return;

@@ -88,13 +88,14 @@ static void lower_op(cg_func *c, const ct_op *op)
     c->emit->op = op;
     if (x && x->form == CG_LAZY) {
         for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
-            if (!cg_strip_varies(c, &copy->layout)) /* else it is made where it is read */
-                copy->regs = cg_lazy_regs(c, op, &copy->layout);
+            if (!cg_strip_varies(c, copy->layout)) /* else it is made where it is read */
+                copy->regs = cg_lazy_regs(c, op, copy->layout);
     } else if (ct_is_map(op)) {
         comment(c, op);
-        cg_set(c, result, cg_lazy_regs(c, op, &x->home));
+        cg_set(c, result, cg_lazy_regs(c, op, x->home));
     } else {
-        comment(c, op);
+        if (op->opcode != CT_convert) /* it belongs to what it converts */
+            comment(c, op);
         hooks[op->opcode](c, op);
     }
 }
@@ -115,7 +116,6 @@ static void visit(cg_func *c, const ct_op *op)
 
 static void load_params(cg_func *c, const ct_block *body)
 {
-    cg_layout scalar = cg_layout_scalar(c->warp_bits);
     for (uint32_t i = 0; i < body->arg_count; i++) {
         bc_kind kind = bc_elem_kind(body->args[i].type);
         cg_val raw = cg_new(c, kind == BC_I1 ? CG_B32 : cg_class_of(kind)), value = raw;
@@ -133,7 +133,6 @@ static void load_params(cg_func *c, const ct_block *body)
         if (!regs)
             return;
         regs[0] = value;
-        cg_value_of(c, &body->args[i])->home = scalar;
         cg_set(c, &body->args[i], regs);
     }
 }

@@ -6,9 +6,8 @@
 
 #include "bytecode/print/print.h"
 #include "codegen/kernel/groups.h"
-#include "codegen/tile/verify.h"
 
-enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, TEXT = 8 };
+enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, CONVERSIONS = 8, TEXT = 16 };
 
 static const struct {
     const char *name;
@@ -159,6 +158,8 @@ static void verify(cg_func *c, uint32_t pass)
 {
     ct_fault fault;
     tv_status status = ct_verify(c->ir, &fault);
+    if (status == TV_OK && c->values && !cg_verify_layouts(c, &fault))
+        status = TV_INVALID;
     if (status == TV_INVALID)
         report_fault(c, pass, "after", &fault);
     else if (status != TV_OK)

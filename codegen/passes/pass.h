@@ -3,6 +3,7 @@
 #define TILEVM_CODEGEN_PASSES_PASS_H
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/tile/verify.h"
 
 /* A pass leaves c->failed set when it cannot go on. */
 typedef void cg_pass_fn(cg_func *c);
@@ -24,6 +25,10 @@ typedef struct cg_watch {
 /* Understands the options dump_after, stop_after, time_passes and verify_each. TV_USAGE: a name is unknown; the sink
    has which, and what there is. */
 tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_sink sink, cg_watch *out_watch);
+
+/* Do layouts fit their tiles, and is every conversion from one layout to another? Else *out_fault says what was found
+   first. For when there are layouts. */
+bool cg_verify_layouts(cg_func *c, ct_fault *out_fault);
 
 /* Runs the passes until one fails, and prints what is wanted to c->options->dump. */
 void cg_run_passes(cg_func *c, const cg_watch *watch);

@@ -40,7 +40,7 @@ typedef enum place {
 
 static bool result_varies(cg_func *c, const ct_op *op)
 {
-    return op->result_count && cg_strip_varies(c, &cg_value_of(c, cg_result(op, 0))->home);
+    return op->result_count && cg_strip_varies(c, cg_value_of(c, cg_result(op, 0))->home);
 }
 
 /* Weak accesses of different threads have no order: they may stand among others. */
@@ -88,7 +88,7 @@ void cg_strip_begin_op(cg_func *c, const ct_op *op)
     if (where == ENTERS)
         cg_strip_enter(c);
     if (where == OWNS)
-        cg_strip_open(c, cg_strip_mask(c, &cg_value_of(c, cg_result(op, 0))->home), false);
+        cg_strip_open(c, cg_strip_mask(c, cg_value_of(c, cg_result(op, 0))->home), false);
     c->strips->own = where == OWNS;
     bool is_lazy = op->result_count && cg_value_of(c, cg_result(op, 0))->form == CG_LAZY;
     for (uint32_t i = 0; i < op->operand_count && (!is_lazy || !c->strips->uses[cg_result(op, 0)->id]); i++)

@@ -27,8 +27,10 @@ typedef struct ct_use ct_use;
 struct ct_use {
     ct_op *op;
     uint32_t index;
+    uint16_t read; /* in which layout: its place in cg_value.copies, from 1; 0: nobody has said; CT_READ_IN_SEVERAL */
     ct_use *next, **link;
 };
+enum { CT_READ_IN_SEVERAL = UINT16_MAX };
 
 struct ct_value {
     const bc_type *type; /* ct_own_type: of a kind that Tile IR has not got (ops.def) */
@@ -156,6 +158,16 @@ static inline bool ct_is_map(const ct_op *op)
 }
 /* The operand that ops.def says to be a ring; NULL: the op has none. */
 const ct_value *ct_ring_of(const ct_op *op);
+/* What makes v, or the op in whose region it is an argument; NULL: a parameter of the kernel. */
+static inline const ct_op *ct_maker_of(const ct_value *v)
+{
+    return v->op ? v->op : v->block->parent;
+}
+/* What v is in another layout; v itself where it has not been converted. */
+static inline const ct_value *ct_unconverted(const ct_value *v)
+{
+    return v->op && v->op->opcode == CT_convert ? v->op->operands[0] : v;
+}
 /* Its name in texts. */
 const char *ct_op_name(const ct_op *op);
 /* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */

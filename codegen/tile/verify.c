@@ -102,6 +102,13 @@ static bool is_read(const ct_op *op)
     return false;
 }
 
+/* Scalars are the same in every layout. */
+static bool is_conversion(const ct_op *op)
+{
+    const bc_type *type = op->results[0].type;
+    return op->operands[0] && op->operands[0]->type == type && bc_is_tile(type) && type->rank;
+}
+
 /* Of an op of ops.def. */
 static bool check_own(verifier *x, const ct_op *op)
 {
@@ -114,6 +121,8 @@ static bool check_own(verifier *x, const ct_op *op)
     if (row->results == UNREAD ? is_read(op)
                                : op->result_count != (row->results == LOAD ? op->from->result_count : row->results))
         return ct_is_faulty(x->fault, op, "it has other results");
+    if (op->opcode == CT_convert && !is_conversion(op))
+        return ct_is_faulty(x->fault, op, "it does not make of a tile one of the same type");
     const ct_value *ring = ct_ring_of(op);
     if (ring && (!ring->op || ring->op->opcode != CT_ring))
         return ct_is_faulty(x->fault, op, "what should be its ring is none");

@@ -61,7 +61,8 @@ static const ct_value *ring_behind(const ct_value *v)
 
 static void check_reads(async *x, const ct_op *op, uint64_t awaited)
 {
-    for (uint32_t i = 0; i < op->operand_count && op->operand_count > 1 && !x->failed; i++) {
+    bool reads = op->operand_count > 1 || op->opcode == CT_convert;
+    for (uint32_t i = 0; reads && i < op->operand_count && !x->failed; i++) {
         const ct_value *ring = ring_behind(op->operands[i]);
         if (ring && !(awaited & bit_of(x, ring)))
             x->failed = !ct_is_faulty(x->fault, op, "it reads a tile of a ring that has not been awaited");

@@ -4,32 +4,65 @@
 
 #include "codegen/values/values.h"
 
+const cg_layout *cg_intern(cg_func *c, const cg_layout *l)
+{
+    static const cg_layout none; /* only after an error */
+    const cg_layout *found = cg_layout_intern(&c->homes->layouts, &c->arena, l);
+    if (!found)
+        cg_no_memory(c);
+    return found ? found : &none;
+}
+
 cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l)
 {
     for (cg_copy *copy = x->copies; copy; copy = copy->next)
-        if (cg_layout_equal(&copy->layout, l))
+        if (copy->layout == l || cg_layout_equal(copy->layout, l))
             return copy;
     return NULL;
 }
 
 static void want_through(cg_func *c, const ct_value *v, const cg_layout *l);
 
-void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
+static cg_copy *add_copy(cg_func *c, cg_value *x, const cg_layout *l)
 {
-    cg_value *x = cg_value_of(c, v);
-    if (v->type->kind != BC_TILE || cg_find_copy(x, l))
-        return;
     cg_copy *copy = bc_new(&c->arena, cg_copy, 1);
     if (!copy) {
         cg_no_memory(c);
-        return;
+        return NULL;
     }
-    copy->layout = *l;
+    copy->layout = cg_intern(c, l);
     cg_copy **end = &x->copies;
     while (*end)
         end = &(*end)->next;
-    *end = copy;
-    if (x->form == CG_LAZY)
+    return *end = copy;
+}
+
+/* The op that is visited reads v so: for the convert pass. */
+static void note_read(cg_func *c, const ct_value *v, const cg_copy *copy)
+{
+    const ct_op *reader = c->homes->reader;
+    uint32_t place = 1;
+    for (const cg_copy *before = cg_value_of(c, v)->copies; before != copy; before = before->next)
+        place++;
+    for (uint32_t i = 0; reader && !c->homes->deciding && i < reader->operand_count; i++) {
+        ct_use *use = &reader->uses[i];
+        if (reader->operands[i] != v)
+            continue;
+        bool alone = (!use->read || use->read == place) && place < CT_READ_IN_SEVERAL;
+        use->read = (uint16_t)(alone ? place : CT_READ_IN_SEVERAL);
+    }
+}
+
+void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
+{
+    cg_value *x = cg_value_of(c, v);
+    if (v->type->kind != BC_TILE)
+        return;
+    cg_copy *found = cg_find_copy(x, l), *copy = found ? found : add_copy(c, x, l);
+    if (!copy)
+        return;
+    note_read(c, v, copy);
+    if (!found && x->form == CG_LAZY)
         want_through(c, v, l);
 }
 
@@ -37,10 +70,10 @@ void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t wei
 {
     cg_value *x = cg_value_of(c, v);
     x->form = CG_TILE;
-    x->home = *l;
+    x->home = cg_intern(c, l);
     x->weight = (uint8_t)weight;
     x->copies = NULL;
-    cg_want(c, v, l);
+    add_copy(c, x, l);
 }
 
 void cg_set_scalars(cg_func *c, const ct_op *op)
@@ -61,7 +94,7 @@ bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out
     const cg_value *x = cg_value_of(c, v);
     if (!x->weight)
         return false;
-    *out_layout = x->home;
+    *out_layout = *x->home;
     *out_weight = x->weight;
     return true;
 }
@@ -76,9 +109,10 @@ cg_layout cg_default_layout(cg_func *c, const bc_type *tile)
 /* A lazy value is wanted in l: what it is made of is wanted in the layouts that follow. */
 static void want_through(cg_func *c, const ct_value *v, const cg_layout *l)
 {
-    const ct_op *op = v->op;
+    const ct_op *op = v->op, *reader = c->homes->reader;
     ct_value **operands = ct_operands(op);
     cg_layout from = *l;
+    c->homes->reader = op;
     switch ((int)op->opcode) {
     case OP_constant:
     case OP_iota: break;
@@ -100,6 +134,7 @@ static void want_through(cg_func *c, const ct_value *v, const cg_layout *l)
             cg_want(c, operands[i], &from);
         break;
     }
+    c->homes->reader = reader;
 }
 
 void cg_pass_wish(cg_func *c, const ct_op *op)
@@ -107,12 +142,14 @@ void cg_pass_wish(cg_func *c, const ct_op *op)
     const ct_value *from = ct_operands(op)[0], *v = cg_result(op, 0);
     cg_value *x = cg_value_of(c, v);
     uint32_t weight = 0;
+    cg_layout l;
     cg_set_lazy(c, v);
-    if (!cg_wish(c, from, &x->home, &weight))
+    if (!cg_wish(c, from, &l, &weight))
         return;
     if (op->opcode == OP_permute) {
         cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
-        x->home = cg_layout_permute(&x->home, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
+        l = cg_layout_permute(&l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
     }
+    x->home = cg_intern(c, &l);
     x->weight = (uint8_t)weight;
 }

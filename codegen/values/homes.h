@@ -4,18 +4,23 @@
 #define TILEVM_CODEGEN_VALUES_HOMES_H
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/layout/intern.h"
 
 /* How much a home should decide what is computed from it. */
 enum { CG_WEIGHT_DEFAULT = 1, CG_WEIGHT_MEMORY = 2, CG_WEIGHT_REDUCED = 3, CG_WEIGHT_MMA = 4 };
 
 /* What the layouts pass has while it runs. */
 typedef struct cg_homes {
-    cg_hook *visit;      /* what it does with the ops of a region (codegen/ops/regions.c) */
-    cg_layout **decided; /* by value id: layouts of carried values that the first walk settled */
-    bool deciding;       /* that walk */
-    bool remakes;        /* producers are laid out: what is computed from indices is so in every layout, at any cost */
+    cg_hook *visit;            /* what it does with the ops of a region (codegen/ops/regions.c) */
+    const ct_op *reader;       /* that it is at */
+    cg_layout_table layouts;   /* homes, and those that are wanted */
+    const cg_layout **decided; /* by value id: layouts of carried values that the first walk settled */
+    bool deciding;             /* that walk */
+    bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
 } cg_homes;
 
+/* The one that homes and wanted layouts which equal l are. */
+const cg_layout *cg_intern(cg_func *c, const cg_layout *l);
 /* Gives v its home: a tile of this layout. */
 void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight);
 /* It has none, and is made in every layout that is wanted. */

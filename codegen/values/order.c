@@ -92,7 +92,7 @@ bool cg_order_conflicts(cg_func *c, const ct_op *op)
                                       .root = cg_root_of(c, memory),
                                       .write = write,
                                       .op = op,
-                                      .layout = &cg_value_of(c, cg_result(op, 0))->home});
+                                      .layout = cg_value_of(c, cg_result(op, 0))->home});
 }
 
 void cg_order_loop(cg_func *c, const ct_block *body)
@@ -108,7 +108,7 @@ void cg_order_loop(cg_func *c, const ct_block *body)
                                   .write = write,
                                   .op = op,
                                   .again = true,
-                                  .layout = is_tile ? &cg_value_of(c, cg_result(op, 0))->home : NULL});
+                                  .layout = is_tile ? cg_value_of(c, cg_result(op, 0))->home : NULL});
     }
     cg_scratch_loop(c, body);
 }

@@ -97,7 +97,7 @@ static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
     cg_val loaded[CG_MAX_VECTOR];
     if (!regs)
-        cg_strip_open(c, cg_strip_mask(c, &copy->layout), false);
+        cg_strip_open(c, cg_strip_mask(c, copy->layout), false);
     skip_strip(c, p, places);
     if (p->whole) {
         cg_val *all = regs ? regs : cg_vals(c, cg_layout_regs(places));
@@ -174,9 +174,9 @@ void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, con
         source = cg_layout_clear(from, slice->mask);
         source = cg_layout_squeeze(&source, slice->mask);
     }
-    cg_shared_layouts(c, kind, &source, &copy->layout, &stored, &loaded);
-    bool varies = cg_strip_varies(c, &copy->layout);
-    cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(&copy->layout));
+    cg_shared_layouts(c, kind, &source, copy->layout, &stored, &loaded);
+    bool varies = cg_strip_varies(c, copy->layout);
+    cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(copy->layout));
     if (varies && !copy->local)
         cg_strip_give(c, result, copy);
     cg_pieces p = cg_begin_pieces(c, kind, source.tile_bits);
@@ -195,7 +195,7 @@ void cg_strip_extract(cg_func *c, const ct_value *v, const cg_layout *from, cons
     cg_strip_transfer(c, v, from, slice, result, copy);
     if (c->failed)
         return;
-    if (!cg_strip_varies(c, &copy->layout))
+    if (!cg_strip_varies(c, copy->layout))
         cg_set(c, result, copy->regs);
     else
         cg_strip_adopt(c, result, result);

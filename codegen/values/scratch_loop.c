@@ -3,7 +3,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/values/values.h"
 
-/* Can the op do without, other than for its results in further layouts? */
+/* Can the op, no conversion, do without? */
 static bool spares_scratch(cg_func *c, const ct_op *op)
 {
     const bc_op_classes none = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
@@ -18,14 +18,12 @@ static bool spares_scratch(cg_func *c, const ct_op *op)
     return cg_is_weak_access(op);
 }
 
-/* Of the conversions of a value into the layouts that are wanted. */
-static void add_conversions(cg_func *c, const ct_value *v)
+static void add_conversion(cg_func *c, const ct_op *op)
 {
-    const cg_value *x = cg_value_of(c, v);
-    for (const cg_copy *copy = x->form == CG_TILE ? x->copies : NULL; copy; copy = copy->next) {
-        cg_span own = cg_conversion_span(c, bc_elem_kind(v->type), &x->home, &copy->layout);
-        cg_scratch_apart_read(c, &own);
-    }
+    const ct_value *from = op->operands[0];
+    cg_span own = cg_conversion_span(c, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                                     cg_value_of(c, cg_result(op, 0))->home);
+    cg_scratch_apart_read(c, &own);
 }
 
 void cg_scratch_loop(cg_func *c, const ct_block *body)
@@ -33,15 +31,9 @@ void cg_scratch_loop(cg_func *c, const ct_block *body)
     static const cg_span all = {0, UINT32_MAX, 0};
     if (c->strips)
         cg_scratch_apart_read(c, &all);
-    for (uint32_t i = 0; i < body->arg_count; i++)
-        add_conversions(c, &body->args[i]);
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (!spares_scratch(c, op))
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == CT_convert)
+            add_conversion(c, op);
+        else if (!spares_scratch(c, op))
             cg_scratch_apart_read(c, &all);
-        for (uint32_t i = 0; i < op->result_count; i++)
-            add_conversions(c, &op->results[i]);
-        for (uint32_t r = 0; r < op->region_count; r++)
-            for (uint32_t i = 0; op->regions[r] && i < op->regions[r]->arg_count; i++)
-                add_conversions(c, &op->regions[r]->args[i]);
-    }
 }

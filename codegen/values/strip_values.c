@@ -5,9 +5,9 @@
 
 static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
 {
-    uint32_t step = cg_strip_vector(v, &copy->layout);
-    cg_val *regs = cg_vals(c, cg_layout_regs(&copy->layout));
-    for (uint32_t r = 0; regs && r < cg_layout_regs(&copy->layout) && !c->failed; r += step) {
+    uint32_t step = cg_strip_vector(v, copy->layout);
+    cg_val *regs = cg_vals(c, cg_layout_regs(copy->layout));
+    for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
         cg_access a = cg_strip_access(c, v, copy, r, cg_const(CG_PRED, 1));
         cg_load_vector(c, &a, step, NULL, regs + r);
     }
@@ -37,7 +37,7 @@ cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
     if (s && copy->strip == s->number)
         return copy->regs;
     if (cg_value_of(c, v)->form == CG_LAZY)
-        copy->regs = c->strips->remake(c, v->op, &copy->layout);
+        copy->regs = c->strips->remake(c, v->op, copy->layout);
     else if (copy->local)
         copy->regs = restore(c, v, copy);
     else
@@ -69,17 +69,17 @@ void cg_strip_set(cg_func *c, const ct_value *v, cg_val *regs)
 {
     cg_value *x = cg_value_of(c, v);
     bc_kind kind = bc_elem_kind(v->type);
-    bool varies = cg_strip_varies(c, &x->home);
+    bool varies = cg_strip_varies(c, x->home);
     for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next) {
-        if (cg_layout_equal(&copy->layout, &x->home)) {
+        if (copy->layout == x->home) {
             if (varies)
                 cg_strip_mark(c, v, copy, regs);
             else
                 copy->regs = regs;
-        } else if (!varies && !cg_strip_varies(c, &copy->layout)) {
-            copy->regs = cg_convert(c, kind, &x->home, regs, &copy->layout);
-        } else if (varies && cg_strip_stays_in_warp(c, kind, &x->home, &copy->layout)) {
-            cg_strip_mark(c, v, copy, cg_convert(c, kind, &x->home, regs, &copy->layout));
+        } else if (!varies && !cg_strip_varies(c, copy->layout)) {
+            copy->regs = cg_convert(c, kind, x->home, regs, copy->layout);
+        } else if (varies && cg_strip_stays_in_warp(c, kind, x->home, copy->layout)) {
+            cg_strip_mark(c, v, copy, cg_convert(c, kind, x->home, regs, copy->layout));
         } else {
             want_later(c, v, copy);
         }
@@ -90,7 +90,7 @@ cg_copy *cg_strip_home(cg_func *c, const ct_value *v)
 {
     cg_value *x = cg_value_of(c, v);
     cg_copy *copy = x->copies;
-    while (copy && !cg_layout_equal(&copy->layout, &x->home))
+    while (copy && copy->layout != x->home)
         copy = copy->next;
     return copy;
 }

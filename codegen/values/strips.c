@@ -51,7 +51,7 @@ uint32_t cg_strips_local(const cg_func *c)
 uint32_t cg_strip_mask(const cg_func *c, const cg_layout *l)
 {
     uint32_t mask = 0, first = cg_real_warp_bits(c);
-    for (uint32_t i = 0; i < c->strip_bits; i++)
+    for (uint32_t i = 0; l && i < c->strip_bits; i++)
         mask |= l->warp[first + i] ? (uint32_t)1 << i : 0;
     return mask;
 }
@@ -251,7 +251,7 @@ static uint32_t slot_bytes(const cg_func *c, const ct_value *v, const cg_layout 
 void cg_strip_give(cg_func *c, const ct_value *v, cg_copy *copy)
 {
     cg_strips *all = c->strips;
-    uint32_t bytes = slot_bytes(c, v, &copy->layout);
+    uint32_t bytes = slot_bytes(c, v, copy->layout);
     for (cg_slot **s = &all->unused; *s; s = &(*s)->next)
         if ((*s)->bytes == bytes) {
             copy->local = (*s)->at + 1;
@@ -272,8 +272,8 @@ void cg_strip_give(cg_func *c, const ct_value *v, cg_copy *copy)
 cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate)
 {
     bc_kind kind = bc_elem_kind(v->type);
-    uint32_t images[CG_MAX_WARP_BITS] = {0}, mask = cg_strip_mask(c, &copy->layout),
-             step = strip_bytes(kind, &copy->layout);
+    uint32_t images[CG_MAX_WARP_BITS] = {0}, mask = cg_strip_mask(c, copy->layout),
+             step = strip_bytes(kind, copy->layout);
     for (uint32_t i = 0; i < c->strip_bits; i++)
         if (mask >> i & 1) {
             images[i] = step;
@@ -312,10 +312,10 @@ uint32_t cg_strip_vector(const ct_value *v, const cg_layout *l)
 
 void cg_strip_save(cg_func *c, const ct_value *v, cg_copy *copy, const cg_val *regs)
 {
-    uint32_t step = cg_strip_vector(v, &copy->layout);
+    uint32_t step = cg_strip_vector(v, copy->layout);
     if (!copy->local)
         cg_strip_give(c, v, copy);
-    for (uint32_t r = 0; regs && r < cg_layout_regs(&copy->layout) && !c->failed; r += step) {
+    for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
         cg_access a = cg_strip_access(c, v, copy, r, cg_const(CG_PRED, 1));
         cg_store_vector(c, &a, step, regs + r);
     }
@@ -326,7 +326,7 @@ void cg_strip_forget(cg_func *c, const ct_value *v, const cg_copy *copy)
     cg_slot *s = bc_new(&c->arena, cg_slot, 1);
     if (!s)
         return;
-    *s = (cg_slot){.next = c->strips->dying, .at = copy->local - 1, .bytes = slot_bytes(c, v, &copy->layout)};
+    *s = (cg_slot){.next = c->strips->dying, .at = copy->local - 1, .bytes = slot_bytes(c, v, copy->layout)};
     c->strips->dying = s;
 }
 

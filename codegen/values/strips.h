@@ -34,7 +34,8 @@ void cg_strips_end(cg_func *c);
 /* Bytes of local memory that a thread needs. */
 uint32_t cg_strips_local(const cg_func *c);
 
-/* The strip bits that select elements in the layout; those that select replicas are left out. */
+/* The strip bits that select elements in the layout; those that select replicas are left out. l NULL:
+   none. */
 uint32_t cg_strip_mask(const cg_func *c, const cg_layout *l);
 static inline bool cg_strip_varies(const cg_func *c, const cg_layout *l)
 {

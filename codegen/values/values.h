@@ -10,13 +10,13 @@ typedef struct cg_span {
     uint32_t of_warp; /* each warp reaches only its own so many of them, which follow each other; 0: any thread, any */
 } cg_span;
 
-/* The copy of a value in a layout; NULL: none is wanted. */
+/* The copy of a value in a layout, which it and its conversions share; NULL: none is wanted. */
 cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l);
 /* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
 cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l);
 /* A rank-0 value. */
 cg_val cg_scalar(cg_func *c, const ct_value *v);
-/* The result of the op being lowered, in its home; further wanted layouts are made from it. */
+/* The result of the op being lowered, in its home. In strips, further wanted layouts are made from it. */
 void cg_set(cg_func *c, const ct_value *v, cg_val *regs);
 /* Another layout of the same elements (codegen/values/convert_layout.c). */
 cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
@@ -35,7 +35,8 @@ typedef struct cg_conversion {
 cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
 /* The scratch that it reads; none: from = to. */
 cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
-/* In words, for remarks and dumps: "12 shuffles". */
+/* In words, for remarks and dumps: "shuffles"; "by shuffles, 12 a thread". */
+const char *cg_way_text(cg_way way);
 void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 
 /* ---- threads (codegen/values/threads.c) ---- */

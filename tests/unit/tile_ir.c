@@ -1,6 +1,7 @@
 /* The tile IR: made, changed, copied, pruned, printed; and broken in every way that the verifier knows. */
 #include <string.h>
 
+#include "codegen/layout/intern.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
 #include "codegen/tile/verify.h"
@@ -117,6 +118,17 @@ static ct_op *put_mma_await(sample *s, ct_value *product, ct_op *behind)
     ct_replace_uses(product, &op->results[0]);
     ct_set_operand(op, 0, product);
     ct_insert_after(op, behind);
+    return op;
+}
+
+/* In front of the addition, which reads the converted tile. */
+static ct_op *put_convert(sample *s)
+{
+    ct_op *op = ct_op_new(s->f, CT_convert, s->loop, 1, 1);
+    op->results[0].type = s->loop->results[0].type;
+    ct_set_operand(op, 0, &s->loop->results[0]);
+    ct_set_operand(s->twice, 1, &op->results[0]);
+    ct_insert_before(op, s->twice);
     return op;
 }
 
@@ -419,6 +431,27 @@ static void read_in_flight_too(sample *s)
     put_mma_await(s, product, s->product);
     ct_set_operand(s->next, 0, product);
 }
+static void convert_to_another_type(sample *s)
+{
+    put_convert(s)->results[0].type = s->load->results[0].type;
+}
+static void convert_a_scalar(sample *s)
+{
+    ct_op *op = put_convert(s);
+    ct_set_operand(op, 0, &s->zero->results[0]);
+    op->results[0].type = s->zero->results[0].type;
+}
+static void convert_never_awaited(sample *s)
+{
+    stage(s);
+    ct_remove(s->body->first);
+    ct_op *op = ct_op_new(s->f, CT_convert, s->load, 1, 1);
+    op->results[0].type = s->load->results[0].type;
+    ct_set_operand(op, 0, &s->load->results[0]);
+    ct_insert_before(op, s->product);
+    for (uint32_t i = 0; i < 2; i++)
+        ct_set_operand(s->product, i, &op->results[0]);
+}
 
 static const struct broken {
     void (*break_it)(sample *s);
@@ -456,6 +489,9 @@ static const struct broken {
     {read_in_flight, "it reads a product that has not been awaited"},
     {read_behind_loop, "it reads a product that has not been awaited"},
     {read_in_flight_too, "it reads a product that has not been awaited"},
+    {convert_to_another_type, "it does not make of a tile one of the same type"},
+    {convert_a_scalar, "it does not make of a tile one of the same type"},
+    {convert_never_awaited, "it reads a tile of a ring that has not been awaited"},
 };
 
 static void check_broken(sample *s)
@@ -467,6 +503,51 @@ static void check_broken(sample *s)
         CHECK_MSG(found && strcmp(found, broken[i].what) == 0, "%zu: '%s', not '%s'", i, found ? found : "nothing",
                   broken[i].what);
     }
+}
+
+/* ---- layouts ---- */
+
+static const char *layout_fault_of(const sample *s, cg_value *values)
+{
+    cg_func c = {.ir = s->f, .values = values};
+    ct_fault fault;
+    return cg_verify_layouts(&c, &fault) ? NULL : fault.what;
+}
+
+static void check_layouts(sample *s)
+{
+    import(s);
+    ct_op *convert = put_convert(s);
+    CHECK(!fault_of(s));
+    cg_shape shape = cg_shape_of(convert->results[0].type);
+    cg_value *values = bc_new(&s->arena, cg_value, s->f->value_count);
+    cg_value *from = &values[s->loop->results[0].id], *to = &values[convert->results[0].id];
+    cg_layout rows = cg_layout_blocked(&shape, 1, 0, 2), columns = cg_layout_blocked(&shape, 0, 0, 2);
+    *from = *to = (cg_value){.form = CG_TILE, .home = &rows};
+    const char *found = layout_fault_of(s, values);
+    CHECK(found && strcmp(found, "it does not lead to another layout") == 0);
+    to->home = &columns;
+    CHECK(!layout_fault_of(s, values));
+    from->form = CG_LAZY;
+    found = layout_fault_of(s, values);
+    CHECK(found && strcmp(found, "it does not lead to another layout") == 0);
+    from->form = CG_TILE;
+    columns.tile_bits++;
+    found = layout_fault_of(s, values);
+    CHECK(found && strcmp(found, "a layout is for another number of elements") == 0);
+}
+
+static void check_intern(sample *s)
+{
+    import(s);
+    cg_layout_table table = {0};
+    cg_shape shape = cg_shape_of(s->twice->results[0].type);
+    cg_layout rows = cg_layout_blocked(&shape, 1, 0, 2), again = rows, columns = cg_layout_blocked(&shape, 0, 0, 2);
+    const cg_layout *first = cg_layout_intern(&table, &s->arena, &rows);
+    CHECK(first && cg_layout_equal(first, &rows) && cg_layout_intern(&table, &s->arena, &again) == first);
+    CHECK(cg_layout_intern(&table, &s->arena, &columns) != first);
+    cg_layout few = cg_layout_scalar(0), many = cg_layout_scalar(3);
+    CHECK(cg_layout_intern(&table, &s->arena, &few) == cg_layout_intern(&table, &s->arena, &many));
 }
 
 /* ---- what the passes' runner makes of it ---- */
@@ -523,8 +604,9 @@ static void check_looking(sample *s)
 
 int main(void)
 {
-    static void (*const checks[])(sample * s) = {check_import, check_insert, check_uses,   check_clone,   check_prune,
-                                                 check_print,  check_async,  check_broken, check_looking, check_runner};
+    static void (*const checks[])(sample * s) = {check_import,  check_insert, check_uses,    check_clone,
+                                                 check_prune,   check_print,  check_async,   check_broken,
+                                                 check_layouts, check_intern, check_looking, check_runner};
     tv_module *m = NULL;
     CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
     CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);

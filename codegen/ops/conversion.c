@@ -1,0 +1,39 @@
+/* A tile in another layout; how it gets there is for codegen/values/convert_layout.c. */
+#include <stdio.h>
+
+#include "bytecode/print/print.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/values/values.h"
+
+void cg_assign_convert(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op; /* made behind that pass (codegen/passes/convert.c) */
+}
+
+static void remark_conversion(cg_func *c, const ct_op *op)
+{
+    const ct_value *v = op->operands[0];
+    cg_conversion how =
+        cg_conversion_of(c, bc_elem_kind(v->type), cg_value_of(c, v)->home, cg_value_of(c, cg_result(op, 0))->home);
+    bool shared = how.way == CG_BY_SHARED || how.way == CG_BY_HALVES;
+    char shuffles[48] = "";
+    if (how.way == CG_BY_SHUFFLES)
+        snprintf(shuffles, sizeof shuffles, ", {Shuffles=%u} a thread", how.shuffles);
+    bc_text type;
+    bc_text_init(&type, &c->m->arena.allocator);
+    bc_print_type(&type, v->type, false);
+    cg_remark(c, ct_maker_of(v), CG_REMARK_Conversion, shared ? TV_REMARK_MISSED : TV_REMARK_PASSED,
+              "{Type=%s}, {Bytes=%llu} bytes, in another layout by {Way=%s}%s", bc_text_words(&type),
+              (unsigned long long)how.bytes, cg_way_text(how.way), shuffles);
+    bc_text_release(&type);
+}
+
+void cg_lower_convert(cg_func *c, const ct_op *op)
+{
+    const ct_value *from = op->operands[0], *to = cg_result(op, 0);
+    const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, to)->home;
+    cg_set(c, to, cg_convert(c, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
+    if (cg_remarks_wanted(c))
+        remark_conversion(c, op);
+}

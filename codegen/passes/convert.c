@@ -1,0 +1,133 @@
+/* The convert pass: a tile that is wanted in other layouts than its home is brought there by ops.
+
+       %0 = load ...             home A, read in A by the sum and in B by the store
+       %t1 = convert %0          home B: a value of its own, with the facts of %0
+       %1 = addf %0, %0
+       store %t1
+
+   It comes behind `layouts`, which says which operand is read in which layout, and before `lower`, which decides
+   nothing any more. A conversion stands right behind the op that makes the tile, or at the head of the block that takes
+   it. An op that reads a tile in several layouts keeps it as operand; what looks a value up in a layout finds all of
+   them by way of any of them, since they share the list of copies. Tiles that products read from a ring lie there and
+   are not converted; kernels in strips convert in loops of their own (codegen/values/strip_values.c). */
+#include <string.h>
+
+#include "codegen/analysis/ring.h"
+#include "codegen/passes/pass.h"
+
+typedef struct conversions {
+    cg_func *c;
+    ct_value **from; /* tiles to be converted, in the order of their definitions */
+    uint32_t from_count, count;
+    ct_op *last; /* that was made */
+} conversions;
+
+/* ---- what is converted ---- */
+
+/* Do products read it from shared memory? */
+static bool stays_in_ring(const ct_value *v)
+{
+    return v->op && v->op->opcode == CT_staged && !((const cg_ring_load *)v->op->detail)->own_bytes;
+}
+
+static void find_in(conversions *x, ct_value *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const cg_value *value = cg_value_of(x->c, &values[i]);
+        if (value->form != CG_TILE || !values[i].type->rank || !value->copies || !value->copies->next
+            || stays_in_ring(&values[i]))
+            continue;
+        x->from[x->from_count++] = &values[i];
+        for (const cg_copy *copy = value->copies->next; copy; copy = copy->next)
+            x->count++;
+    }
+}
+
+static void find_all(conversions *x)
+{
+    ct_block *body = x->c->ir->body;
+    find_in(x, body->args, body->arg_count);
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        find_in(x, op->results, op->result_count);
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                find_in(x, op->regions[r]->args, op->regions[r]->arg_count);
+    }
+}
+
+/* ---- ops ---- */
+
+/* Behind what makes v, and behind the conversions that stand there. */
+static void insert(conversions *x, ct_op *op, const ct_value *v)
+{
+    const ct_value *before = x->last ? x->last->operands[0] : NULL;
+    if (before && before->op == v->op && before->block == v->block)
+        ct_insert_after(op, x->last);
+    else if (v->op)
+        ct_insert_after(op, v->op);
+    else
+        ct_insert_before(op, v->block->first);
+    x->last = op;
+}
+
+/* To uses of v in the layout at this place alone. */
+static void hand_out(ct_value *v, uint32_t place, ct_value *converted)
+{
+    for (ct_use *use = v->uses, *next; use; use = next) {
+        next = use->next;
+        if (use->read == place)
+            ct_set_operand(use->op, use->index, converted);
+    }
+}
+
+static void convert(conversions *x, ct_value *v, const cg_copy *copy, uint32_t place)
+{
+    cg_func *c = x->c;
+    ct_op *op = ct_op_new(c->ir, CT_convert, ct_maker_of(v), 1, 1);
+    if (!op) {
+        cg_no_memory(c);
+        return;
+    }
+    ct_value *to = &op->results[0];
+    const cg_value *from = cg_value_of(c, v);
+    to->type = v->type;
+    to->fact = v->fact;
+    *cg_value_of(c, to) =
+        (cg_value){.form = CG_TILE, .weight = from->weight, .home = copy->layout, .copies = from->copies};
+    if (place < CT_READ_IN_SEVERAL)
+        hand_out(v, place, to);
+    ct_set_operand(op, 0, v);
+    insert(x, op, v);
+}
+
+static void convert_all(conversions *x, ct_value *v)
+{
+    enum { BEHIND_HOME = 2 };
+    uint32_t place = BEHIND_HOME;
+    for (const cg_copy *copy = cg_value_of(x->c, v)->copies->next; copy && !x->c->failed; copy = copy->next)
+        convert(x, v, copy, place++);
+}
+
+static bool make_room(cg_func *c, uint32_t more)
+{
+    cg_value *values = bc_new(&c->arena, cg_value, c->ir->value_count + more + 1u);
+    if (values)
+        memcpy(values, c->values, c->ir->value_count * sizeof *values);
+    c->values = values;
+    return values;
+}
+
+void cg_pass_convert(cg_func *c)
+{
+    if (c->strip_bits)
+        return;
+    conversions x = {.c = c, .from = bc_new(&c->arena, ct_value *, c->ir->value_count + 1u)};
+    if (x.from)
+        find_all(&x);
+    if (!x.from || (x.count && !make_room(c, x.count))) {
+        cg_no_memory(c);
+        return;
+    }
+    for (uint32_t i = 0; i < x.from_count; i++)
+        convert_all(&x, x.from[i]);
+}
