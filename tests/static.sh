@@ -37,8 +37,7 @@ echo 'cuda_tile.module @m { entry @k(%p: tile<ptr<i32>>) {
   %t = store_ptr_tko weak %p, %x : tile<ptr<i32>>, tile<i32> -> token
   return
 } }' > root/k.tir
-"$build/tilevm" asm root/k.tir -o root/k.tbc && openssl genpkey -algorithm ed25519 -out root/private.pem 2> /dev/null \
-    && openssl pkey -in root/private.pem -pubout -out root/public.pem || exit 2
+"$build/tilevm" asm root/k.tir -o root/k.tbc || exit 2
 # Alone in a root, where this user may change it.
 alone() { (cd root && env -i PATH=./bin HOME=/ "$@"); }
 chroot=$(command -v chroot) && chroot root /bin/tileiras --version > /dev/null 2>&1 && alone() { env -i PATH=/bin HOME=/ TILEVM_PTXAS=none "$chroot" root "$@"; }
@@ -52,9 +51,15 @@ if [ "$made" != tileiras ]; then
         run 0 cmp k.ptx root/k.ptx
     done
     run 0 alone tilevm bundle build k.tbc -t sm_80,sm_90 -e ptx -o k.tvb
-    run 0 alone tilevm bundle sign k.tvb --key private.pem
-    run 0 alone tilevm bundle verify k.tvb --key public.pem
-    says 'sound'
+    if command -v openssl > /dev/null; then
+        openssl genpkey -algorithm ed25519 -out root/private.pem 2> /dev/null \
+            && openssl pkey -in root/private.pem -pubout -out root/public.pem || exit 2
+        run 0 alone tilevm bundle sign k.tvb --key private.pem
+        run 0 alone tilevm bundle verify k.tvb --key public.pem
+        says 'sound'
+    else
+        echo "static-signatures: skipped, openssl is not installed"
+    fi
     # No driver, though one is there; and no library of C++ for the names of its kernels.
     run 2 env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 "$build/static/tilevm" run root/k.tbc --grid 1 'zeros(i32,1)' --device cuda
     says 'this tilevm is linked statically'
