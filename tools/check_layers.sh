@@ -22,15 +22,21 @@ check_system() { # check_system FILE HEADER
 }
 
 files=$(find include bytecode container vm codegen loader tools tests -name '*.[ch]' -o -name '*.def' -o -name '*.inc' 2>/dev/null | LC_ALL=C sort)
-for file in $files; do
-    fine=yes
-    for included in $(sed -n 's/^ *# *include *<\([^>]*\)>.*/\1/p' "$file"); do
-        check_system "$file" "$included" && continue
-        bad "$file: may not include <$included>"
-        fine=no
+# each CHECK EXPRESSION WHY FILE...: CHECK takes a file and what it includes, which sed's EXPRESSION finds; WHY it may not.
+each() {
+    check=$1 expression=$2 why=$3
+    shift 3
+    for file; do
+        fine=yes
+        for included in $(sed -n "s|^ *# *include *$expression.*|\\1|p" "$file"); do
+            $check "$file" "$included" && continue
+            bad "$file: may not include $included$why"
+            fine=no
+        done
+        [ $fine = yes ] && ok
     done
-    [ $fine = yes ] && ok
-done
+}
+each check_system '<\([^>]*\)>' '' $files
 
 # What one part of the code generator has for itself (docs/codegen.md, "What a pass sees"): who may look into it.
 check_own() { # check_own FILE HEADER
@@ -50,15 +56,7 @@ check_own() { # check_own FILE HEADER
     return 1
 }
 
-for file in $(printf '%s\n' $files | grep '^codegen/'); do
-    fine=yes
-    for included in $(sed -n 's|^ *# *include *"\(codegen/[^"]*\)".*|\1|p' "$file"); do
-        check_own "$file" "$included" && continue
-        bad "$file: may not include $included, which is private"
-        fine=no
-    done
-    [ $fine = yes ] && ok
-done
+each check_own '"\(codegen/[^"]*\)"' ', which is private' $(printf '%s\n' $files | grep '^codegen/')
 
 # The public headers use three standard headers and nothing else.
 for file in $(find include -name '*.h'); do
