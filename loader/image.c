@@ -69,11 +69,6 @@ static tvResult code_of(tv_status status)
     return LD_CUDA_INVALID_IMAGE;
 }
 
-static tvResult no_memory(void)
-{
-    return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
-}
-
 tv_compile_options ld_compile_options(const ld_want *want, unsigned ptx_version)
 {
     return (tv_compile_options){.target = tv_target_for(want->target, !want->portable, ptx_version),
@@ -103,8 +98,10 @@ static tvResult compile(tv_str bytecode, const ld_want *want, int driver_version
         status = tv_compile_ptx(module, &options, sink, (tv_writer){.user = ptx, .write = append});
     }
     tv_module_close(module);
-    tvResult code = status == TV_NO_MEMORY ? no_memory() : code_of(status);
-    if (code != LD_CUDA_SUCCESS && status != TV_NO_MEMORY)
+    tvResult code = code_of(status);
+    if (code == LD_CUDA_OUT_OF_MEMORY)
+        ld_no_memory();
+    else if (code != LD_CUDA_SUCCESS)
         ld_fail(rule, code, "%s for sm_%u%s", what, want->target, found.text.ptr ? found.text.ptr : "");
     bc_text_release(&found.text);
     return code;
@@ -162,7 +159,7 @@ static tvResult keep_ptx(tv_str ptx, ld_image *image)
     tv_str copy = bc_arena_dup(&image->arena, ptx);
     image->bytes = (const unsigned char *)copy.ptr;
     image->size = ptx.len;
-    return copy.ptr ? LD_CUDA_SUCCESS : no_memory();
+    return copy.ptr ? LD_CUDA_SUCCESS : ld_no_memory();
 }
 
 /* PTX to what is wanted. But for targets of one architecture alone the driver's linker gives kernels 48 KiB of static
@@ -171,7 +168,7 @@ static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want,
 {
     ld_record *records = NULL;
     if (!ld_records_from_ptx(&image->arena, ptx, &records, &image->record_count))
-        return image->arena.failed ? no_memory()
+        return image->arena.failed ? ld_no_memory()
                                    : ld_fail(LD_RULE_L_JIT_01, LD_CUDA_INVALID_PTX,
                                              "the entries of the compiled kernel cannot be read");
     image->records = records;
@@ -264,7 +261,7 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
     tvResult code = LD_CUDA_SUCCESS;
     if (!image) {
         image = new_image();
-        code = image ? build_image(driver, &cache, key, want, image) : no_memory();
+        code = image ? build_image(driver, &cache, key, want, image) : ld_no_memory();
     }
     ld_cache_release(&cache);
     if (code != LD_CUDA_SUCCESS) {
@@ -372,7 +369,7 @@ tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *w
                    driver->version, want->opt_level, want->line_info ? " --lineinfo" : "");
     if (head.failed) {
         bc_text_release(&head);
-        return no_memory();
+        return ld_no_memory();
     }
     ld_cache_key key = {.head = bc_text_get(&head), .bytecode = bytecode};
     char id[LD_CACHE_ID];
@@ -384,7 +381,7 @@ tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *w
         code = make_image(driver, &key, want, &image);
         settle_held(place, code == LD_CUDA_SUCCESS ? image : NULL);
     } else if (!image) {
-        code = no_memory();
+        code = ld_no_memory();
     }
     bc_text_release(&head);
     if (code == LD_CUDA_SUCCESS)

@@ -24,7 +24,7 @@ static tvResult register_library(const ld_driver *driver, struct CUlib_st *libra
         if (code != LD_CUDA_SUCCESS)
             return ld_not_ready(code, library, record);
         if (!ld_registry_add_function(kernel, library, record))
-            return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+            return ld_no_memory();
     }
     return LD_CUDA_SUCCESS;
 }

@@ -64,15 +64,13 @@ tvResult ld_load_image(const ld_driver *driver, tv_str bytecode, const ld_want *
     if (*out_jit || !ptx)
         return LD_CUDA_SUCCESS;
     ld_image_release(*out_image);
-    return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+    return ld_no_memory();
 }
 
 tvResult ld_loaded(tvResult code, const void *handle, ld_image *image, ld_jit *jit)
 {
     if (code == LD_CUDA_SUCCESS)
-        return ld_registry_add_owner(handle, image, jit)
-                   ? code
-                   : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+        return ld_registry_add_owner(handle, image, jit) ? code : ld_no_memory();
     bc_text words;
     bc_text_init(&words, NULL);
     if (jit)
@@ -114,7 +112,7 @@ static tvResult register_module(const ld_driver *driver, struct CUmod_st *module
         if (code != LD_CUDA_SUCCESS)
             return ld_not_ready(code, module, record);
         if (!ld_registry_add_function(function, module, record))
-            return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+            return ld_no_memory();
     }
     return LD_CUDA_SUCCESS;
 }

@@ -14,6 +14,7 @@ enum { MESSAGE_SIZE = 4096 };
 
 static _Thread_local char last_error[MESSAGE_SIZE];
 static _Thread_local ld_rule last_rule;
+static _Thread_local bool host_ran_out; /* that was it */
 
 static const struct {
     const char *id, *help;
@@ -75,23 +76,43 @@ const char *ld_last_rule_id(void)
     return rules[last_rule].id;
 }
 
+bool ld_ran_out(void)
+{
+    return host_ran_out;
+}
+
+/* Makes the text of the last error, and tells it. */
+static tvResult fail(ld_rule rule, tvResult code, const char *text, const char *help)
+{
+    char number[32];
+    const char *name = ld_cuda_error_name(code);
+    last_rule = rule;
+    snprintf(number, sizeof number, "%d", (int)code);
+    snprintf(last_error, sizeof last_error, "[%s] %s (%s%s)%s%s", rules[rule].id, text,
+             name ? "CUDA_ERROR_" : "driver error ", name ? name : number, help[0] ? "\n   help: " : "", help);
+    tell(TV_ERROR, last_error);
+    return code;
+}
+
 tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...)
 {
-    char text[MESSAGE_SIZE / 2], number[32];
+    char text[MESSAGE_SIZE / 2];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    const char *name = ld_cuda_error_name(code), *help = ld_cuda_error_help(code);
+    const char *help = ld_cuda_error_help(code);
     ld_rule known = ld_cuda_error_rule(code);
-    last_rule = known == LD_RULE_NONE ? rule : known;
-    if (!help[0])
-        help = rules[last_rule].help;
-    snprintf(number, sizeof number, "%d", (int)code);
-    snprintf(last_error, sizeof last_error, "[%s] %s (%s%s)%s%s", rules[last_rule].id, text,
-             name ? "CUDA_ERROR_" : "driver error ", name ? name : number, help[0] ? "\n   help: " : "", help);
-    tell(TV_ERROR, last_error);
-    return code;
+    if (known != LD_RULE_NONE)
+        rule = known;
+    host_ran_out = false;
+    return fail(rule, code, text, help[0] ? help : rules[rule].help);
+}
+
+tvResult ld_no_memory(void)
+{
+    host_ran_out = true;
+    return fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory", "it is the host that has none left");
 }
 
 void ld_warn(ld_rule rule, const char *format, ...)

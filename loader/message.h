@@ -18,6 +18,10 @@ typedef enum ld_rule {
    the message is about that one. The text says what was tried and why it failed; the id, the code's name and what
    usually mends it are added. */
 tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...) TV_PRINTF(3, 4);
+/* Reports that the host has no memory left, and gives CUDA_ERROR_OUT_OF_MEMORY; ld_ran_out: this was the last error of
+   the thread. */
+tvResult ld_no_memory(void);
+bool ld_ran_out(void);
 /* The id in the last error message of this thread, "" if there is none; lives forever. */
 const char *ld_last_rule_id(void);
 

@@ -43,7 +43,7 @@ static tvResult take_tile_ir(const co_entry *entry, ld_source *source)
     if (!bytes)
         return problem ? ld_fail(LD_RULE_L_IMG_01, LD_CUDA_INVALID_IMAGE,
                                  "the Tile IR in the fat binary cannot be unpacked: %s", problem)
-                       : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
+                       : ld_no_memory();
     free(source->memory);
     source->memory = bytes;
     source->bytecode = (tv_str){.ptr = bytes, .len = co_bytecode_size(bytes, (size_t)entry->size)};
@@ -73,7 +73,7 @@ static tvResult not_whole(const char *path, bool memory, int error)
 {
     return memory ? ld_fail(LD_RULE_L_IMG_03, LD_CUDA_OPERATING_SYSTEM, "%s cannot be read: %s", path,
                             error ? strerror(error) : "it became shorter meanwhile")
-                  : ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "%s: out of memory", path);
+                  : ld_no_memory();
 }
 
 /* Is it bytecode or a fat binary, by its first bytes? */

@@ -7,7 +7,8 @@
 # CC and SANITIZE: the compiler, and the sanitizers that BUILD was made with, for embedded kernels.
 set -u
 . "$(dirname "$0")/says.sh"
-ptxas=$(cd "$(dirname "$0")" && pwd)/fakecuda/ptxas.sh
+here=$(cd "$(dirname "$0")" && pwd)
+ptxas=$here/fakecuda/ptxas.sh
 build=$(cd "$1" && pwd)
 kernels=$(cd "$2" && pwd)/bytecode/13.4
 tilevm=$build/tilevm
@@ -261,49 +262,7 @@ run 1 on 90 nothere.tvb vadd
 says '[L-BUNDLE-01] nothere.tvb: No such file or directory (CUDA_ERROR_FILE_NOT_FOUND)'
 
 # ---- embed: C that needs nothing but the driver ----
-cat > main.c <<'END'
-/* Adds two arrays with an embedded kernel. The fake driver's device memory is the host's. */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <string.h>
-#include "kernels.h"
-
-static void *library;
-static void find(const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-}
-
-int main(void)
-{
-    enum { N = 1000, SIZE = N * sizeof(float) };
-    int (*init)(unsigned), (*retain)(void **, int), (*push)(void *), (*alloc)(unsigned long long *, size_t);
-    int (*release)(unsigned long long), (*drop)(int);
-    void *context = NULL;
-    unsigned long long a = 0, b = 0, c = 0;
-    library = dlopen("libcuda.so.1", RTLD_NOW);
-    find("cuInit", &init);
-    find("cuDevicePrimaryCtxRetain", &retain);
-    find("cuCtxPushCurrent_v2", &push);
-    find("cuMemAlloc_v2", &alloc);
-    find("cuMemFree_v2", &release);
-    find("cuDevicePrimaryCtxRelease_v2", &drop);
-    if (init(0) || retain(&context, 0) || push(context) || alloc(&a, SIZE) || alloc(&b, SIZE) || alloc(&c, SIZE))
-        return 2;
-    float *x = (float *)(uintptr_t)a, *y = (float *)(uintptr_t)b, *z = (float *)(uintptr_t)c;
-    for (int i = 0; i < N; i++) {
-        x[i] = (float)i;
-        y[i] = 0.5f;
-    }
-    int status = kernels_vadd(NULL, 4, 1, 1, a, N, 1, b, N, 1, c, N, 1), wrong = 0;
-    for (int i = 0; i < N && !status; i++)
-        wrong += z[i] != x[i] + y[i];
-    printf("vadd gives %d, %d elements are wrong\n", status, wrong);
-    status |= kernels_unload() | release(a) | release(b) | release(c) | drop(0);
-    return status != 0 || wrong;
-}
-END
+cp "$here/gpu/embedded.c" main.c
 flags="-Wall -Wextra -Wpedantic -Werror ${SANITIZE:-}"
 # embedded CAPABILITY: the program on a device of that kind, which runs on the simulator.
 embedded() {
@@ -312,20 +271,20 @@ embedded() {
 run 0 "$tilevm" embed "$kernels/vadd_f32.tbc" "$kernels/softmax_row_f32.tbc" -t sm_80,sm_90 -e ptx -o kernels.c
 run 0 "$CC" -std=c11 $flags main.c kernels.c -o main -pthread -ldl
 run 0 embedded 90
-says 'vadd gives 0, 0 elements are wrong'
+says 'vadd gives 0 on device 0, 0 elements are wrong'
 run 0 embedded 86
-says 'vadd gives 0, 0 elements are wrong'
+says 'vadd gives 0 on device 0, 0 elements are wrong'
 run 1 embedded 75
-says 'vadd gives 209, 0 elements'
+says 'vadd gives 209 on device 0, 0 elements'
 run 1 with FAKECUDA_FAIL=cuModuleLoadData=2 embedded 90
-says 'vadd gives 2, 0 elements'
+says 'vadd gives 2 on device 0, 0 elements'
 cp kernels.c from_bytecode.c
 run 0 "$tilevm" embed ptx.tvb -o kernels.c
 run 0 cmp kernels.c from_bytecode.c
 run 0 "$tilevm" embed app.tvb -o kernels.c
 run 0 "$CC" -std=c11 $flags main.c kernels.c -o main -pthread -ldl
 run 0 embedded 90
-says 'vadd gives 0, 0 elements are wrong'
+says 'vadd gives 0 on device 0, 0 elements are wrong'
 if command -v c++ > /dev/null; then
     run 0 c++ $flags -fsyntax-only -x c++ kernels.h
 fi

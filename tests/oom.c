@@ -171,15 +171,19 @@ static bool files_are_whole(const command *c, const process_result *r, const sta
 /* ---- what a run came to ---- */
 
 /* The length of what another run has otherwise at the start of s: a time such as "12.5 ms", an address, a number that
-   is as long as one, or how many threads there was memory for and what these took; 0: there is none. */
+   is as long as one, how many threads there was memory for and what these took, how much of the cache is in use; 0:
+   there is none. */
 static size_t chance_at(const char *s)
 {
     enum { ADDRESS_DIGITS = 12 };
     size_t n = strspn(s, "0123456789."), digits = strncmp(s, "0x", 2) == 0 ? strspn(s + 2, "0123456789abcdef") : 0;
     if (digits >= ADDRESS_DIGITS)
         return digits + 2;
-    if (!n || n >= ADDRESS_DIGITS || strncmp(s + n, " threads", 8) == 0 || strncmp(s + n, " bytes in all", 13) == 0)
+    if (!n || n >= ADDRESS_DIGITS || strncmp(s + n, " threads", 8) == 0 || strncmp(s + n, " bytes in all", 13) == 0
+        || strncmp(s + n, " of ", 4) == 0)
         return n;
+    if (strncmp(s + n, " entr", 5) == 0) /* entry, entries */
+        return n + 1 + strspn(s + n + 1, "entriesy");
     n += s[n] == ' ';
     n += strchr("mun", s[n]) && s[n] ? 1 : 0;
     return s[n] == 's' && !isalnum((unsigned char)s[n + 1]) ? n + 1 : 0;

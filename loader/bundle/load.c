@@ -41,15 +41,10 @@ typedef struct bundle_load {
     bool refused; /* by the driver, and not reported: another artifact may do */
 } bundle_load;
 
-static tvResult no_memory(void)
-{
-    return ld_fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory");
-}
-
 static tvResult damaged(const struct tvBundle_st *b, const char *what, const char *problem)
 {
     if (strcmp(problem, LD_NO_MEMORY) == 0)
-        return no_memory();
+        return ld_no_memory();
     return ld_fail(LD_RULE_L_BUNDLE_01, LD_CUDA_INVALID_IMAGE, "%s: %s%s", b->name, what, problem);
 }
 
@@ -82,7 +77,7 @@ static tvResult open_bundle(struct tvBundle_st **out, const char *path, const vo
     struct tvBundle_st *b = calloc(1, sizeof *b);
     if (!b || !(b->name = strdup(path ? path : "a bundle in memory"))) {
         free(b);
-        return no_memory();
+        return ld_no_memory();
     }
     pthread_mutex_init(&b->lock, NULL);
     errno = 0;
@@ -168,7 +163,7 @@ static tvResult survey(bundle_load *load)
         return damaged(load->bundle, "", problem);
     load->order = bc_new(&load->arena, uint32_t, load->module->artifact_count);
     if (!load->order)
-        return no_memory();
+        return ld_no_memory();
     load->count = ld_bundle_choose(load->artifacts, load->module->artifact_count, load->sm, load->ptx, load->order);
     return LD_CUDA_SUCCESS;
 }
@@ -192,7 +187,7 @@ static tvResult load_code(bundle_load *load, const ld_artifact *a, tv_str bytes,
     ld_jit *jit = image && ptx ? ld_jit_new(&want, 0) : NULL;
     if (!image || (ptx && !jit)) {
         ld_image_release(image);
-        return no_memory();
+        return ld_no_memory();
     }
     struct CUmod_st *module = NULL;
     tvResult code = load->driver->cuModuleLoadDataEx(&module, image->bytes, jit ? jit->count : 0,
@@ -269,7 +264,7 @@ static tvResult use_module(struct tvBundle_st *b, const ld_driver *driver, const
     const loaded_module *known = find_loaded(b, context, kernel->module);
     loaded_module *fresh = known ? NULL : calloc(1, sizeof *fresh);
     if (!known && !fresh)
-        return no_memory();
+        return ld_no_memory();
     ld_bundle_module module = ld_bundle_head_module(&b->bundle.head, kernel->module);
     bundle_load load = {.bundle = b, .driver = driver, .module = &module, .kernel = kernel->symbol};
     bc_arena_init(&load.arena, NULL, 0);
@@ -330,7 +325,7 @@ static tvResult use_kernel(struct tvBundle_st *b, const char *name, struct CUfun
     if (code != LD_CUDA_SUCCESS || choice)
         return code;
     char *symbol = strndup(kernel.symbol.ptr, kernel.symbol.len);
-    code = symbol ? tvModuleGetFunction(out, module, symbol) : no_memory();
+    code = symbol ? tvModuleGetFunction(out, module, symbol) : ld_no_memory();
     free(symbol);
     return code;
 }

@@ -7,6 +7,7 @@
 set -u
 export LC_ALL=C NO_COLOR=1
 . "$(dirname "$0")/../says.sh"
+here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
 kernels=$(cd "$2" && pwd)/bytecode/13.4
 tilevm=$build/tilevm
@@ -66,6 +67,21 @@ if command -v openssl > /dev/null; then
     run 0 env TILEVM_BUNDLE_KEY="$folder/public.pem" "$build/gpu_deploy" bundle ptx.tvb
     run 1 env TILEVM_BUNDLE_KEY="$folder/public.pem" "$build/gpu_deploy" bundle bytecode.tvb
     says '[L-BUNDLE-02]'
+fi
+
+# ---- embedded kernels: C that a compiler builds without us ----
+embedded() { # embedded WHAT OPTIONS...
+    what=$1
+    shift
+    run 0 "$tilevm" embed "$kernels/vadd_f32.tbc" "$@" -o kernels.c
+    run 0 cc -std=c11 -Wall -Werror "$here/embedded.c" -I. kernels.c -o "embedded-$what" -pthread -ldl
+    shows 0 "./embedded-$what"
+    says 'vadd gives 0 on device 0, 0 elements are wrong'
+}
+if command -v cc > /dev/null; then
+    embedded ptx -t "$all" -e ptx
+    embedded earlier -t sm_80 -e ptx
+    [ -z "$ptxas" ] || embedded cubin -t "$all" -e all
 fi
 
 # ---- warming, and the start of a service ----

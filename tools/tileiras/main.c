@@ -326,7 +326,8 @@ static int write_output(const char *path, tv_str bytes, int code)
 static int finish(settings *s, bc_text *ptx)
 {
     const char *path = s->output ? s->output : "elf.o";
-    char *ptxas = assemble_find_ptxas();
+    char buffer[ASSEMBLE_PATH];
+    const char *ptxas = assemble_find_ptxas(buffer);
     if (!ptxas && s->for_nvcc)
         return say(EXIT_COMPILE, "nvcc wants a cubin, and no ptxas is found: set CUDA_HOME to the toolkit (%s)",
                    "or TILEVM_PTXAS to its ptxas");
@@ -348,7 +349,6 @@ static int finish(settings *s, bc_text *ptx)
         remarks_of_ptxas(bc_text_get(&log), remarks_sink(&s->remarks));
     bc_text_release(&cubin);
     bc_text_release(&log);
-    free(ptxas);
     return code;
 }
 
@@ -453,10 +453,10 @@ static int compile(settings *s)
 /* Callers keep compiled kernels by this text, so it changes with whatever changes the output. */
 static void print_version(void)
 {
-    char *ptxas = assemble_find_ptxas();
+    char buffer[ASSEMBLE_PATH];
+    const char *ptxas = assemble_find_ptxas(buffer);
     printf("tileiras: tilevm %s, build %s\nBytecode 13.1 to 13.5; options as in release 13.5\nAssembler: %s\n",
            TV_VERSION, tv_build_id(), ptxas ? ptxas : "none; writes PTX");
-    free(ptxas);
 }
 
 int main(int argc, char **argv)

@@ -216,7 +216,7 @@ static bool take_option(bundle_request *request, int id, const char *value, unsi
     }
 }
 
-static int act(bundle_request *request, unsigned action, unsigned emit, char *ptxas)
+static int act(bundle_request *request, unsigned action, unsigned emit, const char *ptxas)
 {
     cli_args *args = request->args;
     size_t wanted = actions[action].files;
@@ -260,10 +260,8 @@ static int read_and_act(bundle_request *request, cli_paths *paths)
         return CLI_ERROR;
     request->paths = paths->items;
     request->count = paths->count;
-    char *ptxas = action == BUILD ? assemble_find_ptxas() : NULL;
-    int code = act(request, action, emit, ptxas);
-    free(ptxas);
-    return code;
+    char buffer[ASSEMBLE_PATH];
+    return act(request, action, emit, action == BUILD ? assemble_find_ptxas(buffer) : NULL);
 }
 
 static int run(cli_args *args)

@@ -89,7 +89,7 @@ typedef struct compile_job {
     tv_compile_options compile;
     tv_module *module;
     tv_sink sink;
-    char *ptxas;
+    const char *ptxas; /* while images are compiled */
     remarks remarks;
     bc_text remark_text, summary;
     const char *remarks_output;
@@ -361,16 +361,16 @@ static int compile_image(void *user, cli_module *m)
 static int compile_images(compile_job *job, const cli_images *images)
 {
     bool to_stdout = job->output && strcmp(job->output, "-") == 0;
+    char buffer[ASSEMBLE_PATH];
     job->images = images;
     if (to_stdout && images->count > 1)
         return cli_error("%s: %zu images do not fit into one output; name a file, or one image, %s#1", images->path,
                          images->count, images->path);
     if (job->emit == EMIT_CUBIN)
-        job->ptxas = assemble_find_ptxas();
+        job->ptxas = assemble_find_ptxas(buffer);
     tv_sink kept = report_file_sink(&job->report);
     int worst = cli_each_image(job->args, images, job->json ? &kept : NULL, compile_image, job);
     int written = worst == CLI_ERROR ? CLI_ERROR : write_remarks(job);
-    free(job->ptxas);
     return written > worst ? written : worst;
 }
 

@@ -456,11 +456,9 @@ static int act(bundle_request *request, unsigned emit)
     }
     if (!bundle_settle_targets(request->args, &request->build.targets))
         return request->args->exit_code;
-    char *ptxas = emit == 0 ? assemble_find_ptxas() : NULL;
-    request->build.ptxas = ptxas;
-    int code = embed_bytecode(request);
-    free(ptxas);
-    return code;
+    char buffer[ASSEMBLE_PATH];
+    request->build.ptxas = emit == 0 ? assemble_find_ptxas(buffer) : NULL;
+    return embed_bytecode(request);
 }
 
 static int run(cli_args *args)

@@ -12,40 +12,44 @@
 
 /* ---- finding ptxas ---- */
 
-/* FOLDER/SUB/ptxas if it can be run (free), else NULL. The folder has len characters. */
-static char *ptxas_in(const char *folder, size_t len, const char *sub)
+/* FOLDER/SUB/ptxas if it can be run, in the buffer, else NULL. The folder has len characters. */
+static const char *ptxas_in(const char *folder, size_t len, const char *sub, char buffer[ASSEMBLE_PATH])
 {
-    bc_text path;
     struct stat info;
-    bc_text_init(&path, NULL);
-    bc_text_printf(&path, "%.*s%s/ptxas", (int)len, folder, sub);
-    if (len && !path.failed && stat(path.ptr, &info) == 0 && S_ISREG(info.st_mode) && access(path.ptr, X_OK) == 0)
-        return path.ptr;
-    bc_text_release(&path);
-    return NULL;
+    if (!len || len > ASSEMBLE_PATH)
+        return NULL;
+    int size = snprintf(buffer, ASSEMBLE_PATH, "%.*s%s/ptxas", (int)len, folder, sub);
+    bool found = size > 0 && size < ASSEMBLE_PATH && stat(buffer, &info) == 0 && S_ISREG(info.st_mode);
+    return found && access(buffer, X_OK) == 0 ? buffer : NULL;
 }
 
-char *assemble_find_ptxas(void)
+static const char *ptxas_beside_us(char buffer[ASSEMBLE_PATH])
 {
-    const char *given = getenv("TILEVM_PTXAS");
-    if (given && given[0])
-        return strcmp(given, "none") == 0 ? NULL : strdup(given);
-    char self[4096];
+    char self[ASSEMBLE_PATH];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     self[len > 0 ? len : 0] = 0;
-    char *slash = strrchr(self, '/'), *found = slash ? ptxas_in(self, (size_t)(slash - self), "") : NULL;
+    char *slash = strrchr(self, '/');
+    return slash ? ptxas_in(self, (size_t)(slash - self), "", buffer) : NULL;
+}
+
+const char *assemble_find_ptxas(char buffer[ASSEMBLE_PATH])
+{
     static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+    static const char usual[] = "/usr/local/cuda/bin";
+    const char *given = getenv("TILEVM_PTXAS");
+    if (given && given[0])
+        return strcmp(given, "none") == 0 ? NULL : given;
+    const char *found = ptxas_beside_us(buffer);
     for (size_t i = 0; !found && i < TV_COUNT(homes); i++) {
         const char *home = getenv(homes[i]);
-        found = home ? ptxas_in(home, strlen(home), "/bin") : NULL;
+        found = home ? ptxas_in(home, strlen(home), "/bin", buffer) : NULL;
     }
     for (const char *path = getenv("PATH"); !found && path && *path;) {
         size_t part = strcspn(path, ":");
-        found = ptxas_in(path, part, "");
+        found = ptxas_in(path, part, "", buffer);
         path += part + (path[part] == ':');
     }
-    static const char usual[] = "/usr/local/cuda/bin";
-    return found ? found : ptxas_in(usual, strlen(usual), "");
+    return found ? found : ptxas_in(usual, strlen(usual), "", buffer);
 }
 
 /* ---- running it ---- */

@@ -12,8 +12,10 @@ typedef struct assemble_options {
 } assemble_options;
 
 /* $TILEVM_PTXAS ("none": there is none); else ptxas beside this program, in $CUDA_HOME/bin, $CUDA_PATH/bin, the folders
-   of PATH, /usr/local/cuda/bin; the first that can be run. NULL: there is none. Owned by the caller (free). */
-char *assemble_find_ptxas(void);
+   of PATH, /usr/local/cuda/bin; the first that can be run. NULL: there is none. The path is in the buffer, or the
+   environment's own. */
+enum { ASSEMBLE_PATH = 4096 };
+const char *assemble_find_ptxas(char buffer[ASSEMBLE_PATH]);
 
 /* Appends the cubin for the PTX's own .target. False: log has why, in lines; true: log has the figures, if they are
    wanted. */

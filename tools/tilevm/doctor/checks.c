@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "loader/cache.h"
+#include "loader/cache_entry.h"
 #include "loader/folder.h"
 #include "loader/image.h"
 #include "tools/tilevm/compile/assemble.h"
@@ -147,6 +148,7 @@ static void look_into_cache(doctor *d, const ld_cache *cache)
 {
     cache_count count = {0};
     const char *problem = ld_cache_visit(cache, true, count_entry, &count);
+    d->failed |= problem == ld_cache_no_memory;
     if (problem)
         doctor_add(d, "cache", DOCTOR_PROBLEM, "export TILEVM_CACHE_DIR=FOLDER (one of your own)", "%s: %s",
                    cache->path, problem);
@@ -185,6 +187,7 @@ void doctor_look_at_cache(doctor *d)
     ld_cache cache;
     const char *why;
     ld_cache_init(&cache);
+    d->failed |= cache.problem == ld_cache_no_memory;
     if (cache.path)
         open_cache(d, &cache);
     else if (cache.problem)
@@ -201,11 +204,11 @@ void doctor_look_at_cache(doctor *d)
 
 void doctor_look_at_tools(doctor *d)
 {
-    char *ptxas = assemble_find_ptxas();
+    char buffer[ASSEMBLE_PATH];
+    const char *ptxas = assemble_find_ptxas(buffer);
     if (ptxas)
         doctor_add(d, "ptxas", DOCTOR_FINE, NULL, "%s", ptxas);
     else
         doctor_add(d, "ptxas", DOCTOR_NOTE, "export TILEVM_PTXAS=FILE (of any CUDA toolkit from 12.0 on)",
                    "none; needed for nothing but cubins in bundles and 'tilevm compile --emit cubin'");
-    free(ptxas);
 }

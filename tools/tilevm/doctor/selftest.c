@@ -79,6 +79,7 @@ static tvResult load_and_run(const ld_device *device, tv_str bytecode, bool *out
 static void add_error(doctor *d, const char *name)
 {
     static const char mark[] = "\n   help: ";
+    d->failed |= ld_ran_out();
     const char *said = tvGetLastErrorMessage(), *help = strstr(said, mark);
     char fix[400];
     snprintf(fix, sizeof fix, "(%s)", help ? help + strlen(mark) : "see what nvidia-smi and the system's log say");
