@@ -154,7 +154,11 @@ fi
 build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 if command -v clang > /dev/null; then
     build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit PTXAS=
-    build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
+    if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
+        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
+    else
+        skip fuzz-smoke "clang has no libFuzzer (libclang-rt-14-dev)"
+    fi
 else
     skip unit-clang "clang is not installed"
     skip fuzz-smoke "clang is not installed"

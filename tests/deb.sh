@@ -12,6 +12,7 @@ build=$(cd "$1" && pwd)
 for needed in dpkg-buildpackage dh; do
     command -v $needed > /dev/null || { echo "deb: skipped, there is no $needed"; exit 0; }
 done
+lacking=$(dpkg-checkbuilddeps "$top/tools/debian/control" 2>&1) || { echo "deb: skipped, ${lacking#*: error: }"; exit 0; }
 ${MAKE:-make} --no-print-directory deb-tree || exit 2
 tree=$(cd "$2" && pwd)
 rm -rf "$3" && mkdir -p "$3/again" && cd "$3" || exit 2
