@@ -7,11 +7,26 @@ static uint8_t least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
+/* Of i1, which lie as bits, or as one byte for all of more than eight. */
+static cg_fact of_bits(const bc_blob *blob, int64_t elements)
+{
+    int64_t each = elements < 8 ? elements : 8;
+    uint8_t all = (uint8_t)((1u << each) - 1), first = blob->ptr[0] & all;
+    cg_fact fact = {0};
+    bool is_splat = elements > 8 && blob->len == 1;
+    if (blob->len == 1 && (is_splat || !first || first == all))
+        cg_set_constant(&fact, blob->ptr[0] & all ? -1 : 0);
+    return fact;
+}
+
 static cg_fact of_constant(const ct_op *op)
 {
     const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
-    bc_kind kind = bc_elem_kind(ct_results(op)[0].type);
-    if (!bc_kind_in(kind, BC_SET_INT) || kind == BC_I1 || blob->len != bc_kind_constant_bytes(kind))
+    const bc_type *type = ct_results(op)[0].type;
+    bc_kind kind = bc_elem_kind(type);
+    if (kind == BC_I1)
+        return of_bits(blob, bc_shape_elems(type->shape, type->rank));
+    if (!bc_kind_in(kind, BC_SET_INT) || blob->len != bc_kind_constant_bytes(kind))
         return (cg_fact){0};
     unsigned bytes = bc_kind_constant_bytes(kind);
     uint64_t x = 0;
@@ -43,8 +58,6 @@ static cg_fact of_op(const ct_op *op)
     case OP_assume: return of_assume(op, a);
     case OP_alloca: return (cg_fact){.divisor = cg_divisor_of(ct_attr_u(op, F_alloca_alignment))};
     case OP_muli: /* wrapping keeps powers of two */
-        if (a.constant && b.constant)
-            return (cg_fact){.divisor = (uint8_t)(a.divisor + b.divisor < 63 ? a.divisor + b.divisor : 63)};
         return (cg_fact){.divisor = least((uint8_t)(a.divisor + b.divisor), CG_DIVISOR_OF_ZERO)};
     case OP_addi:
     case OP_subi: return (cg_fact){.divisor = least(a.divisor, b.divisor)};
@@ -67,7 +80,7 @@ static cg_fact of_op(const ct_op *op)
     return a.constant ? a : (cg_fact){.divisor = a.divisor};
 }
 
-static bool begin(ct_func *f)
+bool cg_begin_facts(ct_func *f)
 {
     cg_fact *facts = bc_new(f->arena, cg_fact, f->value_count + 1u);
     for (uint32_t i = 0; facts && i < f->body->arg_count; i++)
@@ -82,25 +95,38 @@ static bool begin(ct_func *f)
     return facts;
 }
 
+/* What the counter of a `for` shares with start and step. */
+static void learn_counter(const ct_op *loop)
+{
+    cg_fact *counter = ct_regions(loop)[0]->args[0].fact;
+    uint8_t low = ct_operand(loop, F_for_lower_bound)->fact->divisor;
+    counter->divisor = least(low, ct_operand(loop, F_for_step)->fact->divisor);
+    cg_find_counter_range(loop);
+}
+
+void cg_learn(const ct_op *op, bc_arena *arena)
+{
+    int64_t value;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        ct_operands(op)[i]->fact->used = true;
+    if (op->result_count) {
+        cg_fact *fact = ct_results(op)[0].fact;
+        *fact = of_op(op);
+        if (cg_evaluate(op, &value))
+            cg_set_constant(fact, value);
+        else
+            cg_find_ranges(op);
+        fact->axes = cg_find_axes(op, arena);
+    }
+    if (op->opcode == OP_for)
+        learn_counter(op);
+}
+
 bool cg_find_facts(ct_func *f)
 {
-    if (!begin(f))
+    if (!cg_begin_facts(f))
         return false;
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            ct_operands(op)[i]->fact->used = true;
-        if (op->result_count) {
-            cg_fact *fact = ct_results(op)[0].fact;
-            *fact = of_op(op);
-            cg_find_ranges(op);
-            fact->axes = cg_find_axes(op, f->arena);
-        }
-        if (op->opcode == OP_for) {
-            const ct_block *body = ct_regions(op)[0];
-            uint8_t low = ct_operand(op, F_for_lower_bound)->fact->divisor;
-            body->args[0].fact->divisor = least(low, ct_operand(op, F_for_step)->fact->divisor);
-            cg_find_counter_range(op);
-        }
-    }
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        cg_learn(op, f->arena);
     return !f->arena->failed;
 }

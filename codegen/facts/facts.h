@@ -58,7 +58,15 @@ cg_range cg_range_of(const ct_value *v);
    False: it may lie above INT64_MAX. */
 bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range);
 
+/* The op's result as an integer, where all operands are constant and the op is one of those that
+   codegen/facts/evaluate.c computes. */
+bool cg_evaluate(const ct_op *op, int64_t *out_value);
+
 /* Gives every value its fact. False: out of memory. */
 bool cg_find_facts(ct_func *f);
+/* The same in two steps, for those who change ops on their way: every value gets an empty fact; then what is known of
+   the results of one op after the other, in the order in which they run. */
+bool cg_begin_facts(ct_func *f);
+void cg_learn(const ct_op *op, bc_arena *arena);
 
 #endif

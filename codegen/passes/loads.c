@@ -116,13 +116,7 @@ static bool is_zero(const ct_value *v)
 {
     while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
         v = v->op->operands[0];
-    if (!v->op || v->op->opcode != OP_constant)
-        return false;
-    const bc_blob *blob = ct_attr_of(v->op, F_constant_value)->blob;
-    for (size_t i = 0; i < blob->len; i++)
-        if (blob->ptr[i])
-            return false;
-    return true;
+    return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
 }
 
 /* The same for a load through pointers. */

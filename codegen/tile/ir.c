@@ -245,10 +245,21 @@ void ct_move_all(ct_block *from, ct_block *to, ct_op *parent)
     from->first = from->last = NULL;
 }
 
-void ct_remove(ct_op *op)
+static void unlink_op(ct_op *op)
 {
     *(op->prev ? &op->prev->next : &op->block->first) = op->next;
     *(op->next ? &op->next->prev : &op->block->last) = op->prev;
+}
+
+void ct_move_before(ct_op *op, ct_op *place)
+{
+    unlink_op(op);
+    ct_insert_before(op, place);
+}
+
+void ct_remove(ct_op *op)
+{
+    unlink_op(op);
     drop_operands(op);
     for (uint32_t r = 0; r < op->region_count; r++)
         for (ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;

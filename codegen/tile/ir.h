@@ -93,10 +93,14 @@ ct_block *ct_block_new(ct_func *f, uint32_t arg_count);
 /* An op of the bytecode's for the sake of `from`; what it has besides operands and results is that op's. */
 ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count,
                   uint32_t region_count);
+/* A constant of integers, all `value`, for the sake of an op. */
+ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value);
 /* For an op in no block. */
 void ct_append(ct_block *block, ct_op *op);
 void ct_insert_before(ct_op *op, ct_op *place);
 void ct_insert_after(ct_op *op, ct_op *place);
+/* An op that stands in a block, to another place. */
+void ct_move_before(ct_op *op, ct_op *place);
 /* All ops of a block to another one, which is a region of `parent`. */
 void ct_move_all(ct_block *from, ct_block *to, ct_op *parent);
 /* Out of its block, with its operands; nobody uses its results. */
@@ -156,6 +160,8 @@ static inline bool ct_is_map(const ct_op *op)
 {
     return bc_op_in(op->opcode, BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST));
 }
+/* Is every element of an OP_constant zero? */
+bool ct_is_zero(const ct_op *constant);
 /* The operand that ops.def says to be a ring; NULL: the op has none. */
 const ct_value *ct_ring_of(const ct_op *op);
 /* What makes v, or the op in whose region it is an argument; NULL: a parameter of the kernel. */
@@ -172,6 +178,13 @@ static inline const ct_value *ct_unconverted(const ct_value *v)
 const char *ct_op_name(const ct_op *op);
 /* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */
 const bc_op_info *ct_info(const ct_op *op);
+
+/* Does it nothing but give its results, the same ones to whoever asks in the block, and could be left out? */
+static inline bool ct_is_pure(const ct_op *op)
+{
+    const bc_op_info *info = ct_info(op);
+    return !(info->effects & ~(BC_PARTIAL | BC_OF_BLOCK)) && !(info->traits & BC_TERMINATOR) && !op->region_count;
+}
 
 /* Attribute of a FLAG or ATTR row of the op's own kind. */
 static inline const bc_attr *ct_attr_of(const ct_op *op, int row)

@@ -1,0 +1,70 @@
+/* The hoist pass: views, and scalars that cost little, are made in front of the loops in which they are always the
+   same, also where a branch in the loop asks for them. Passes behind find them where they look for what is from
+   outside: loads that run ahead do so through views that the loop does not make. What could fail, divide by zero, say,
+   stays behind what guards it; so do tiles, which would take registers all the while. What an `assume` says of a value
+   is said to those who asked for it, and to nobody else, wherever it stands. */
+#include "codegen/passes/pass.h"
+
+/* Is the op one that does no harm where nobody asked for it? */
+static bool is_safe(const ct_op *op)
+{
+    if (op->opcode != OP_divi && op->opcode != OP_remi)
+        return true;
+    const ct_op *divisor = op->operands[1]->op;
+    return divisor && divisor->opcode == OP_constant && !ct_is_zero(divisor);
+}
+
+static bool is_light(const ct_op *op)
+{
+    const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
+                                | BC_OPS(MOVE) | BC_OPS(VIEW) | BC_OPS(QUERY);
+    if (!ct_is_pure(op) || !bc_op_in(op->opcode, light) || !is_safe(op))
+        return false;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
+            return false;
+    return true;
+}
+
+static bool is_invariant(const ct_op *op, const ct_block *body)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (ct_is_inside(op->operands[i]->block, body))
+            return false;
+    return true;
+}
+
+/* What the block and the branches in it make anew in each iteration goes in front of the loop. */
+static void hoist_from(ct_block *block, ct_op *loop)
+{
+    for (ct_op *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (uint32_t r = 0; op->opcode == OP_if && r < op->region_count; r++)
+            if (op->regions[r])
+                hoist_from(op->regions[r], loop);
+        if (is_light(op) && is_invariant(op, loop->regions[0]))
+            ct_move_before(op, loop);
+    }
+}
+
+/* Inner loops first: what leaves them may leave those around as well. */
+static void hoist_all(ct_block *block)
+{
+    for (ct_op *op = block->first; op; op = op->next) {
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                hoist_all(op->regions[r]);
+        if (ct_is_loop(op))
+            hoist_from(op->regions[0], op);
+    }
+}
+
+void cg_pass_hoist(cg_func *c)
+{
+    hoist_all(c->ir->body);
+}
+
+void cg_dump_hoist(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

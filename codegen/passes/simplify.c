@@ -1,0 +1,172 @@
+/* The simplify pass: what an op gives that is a constant, or one of its operands, is asked of that constant or operand,
+   and what nobody asks for any more goes. It comes first: C++ writes sizes and strides as arithmetic on constants
+   without branches, of which the passes behind see the result alone.
+
+       %33 = exti (cmpi equal 1, 0)     0
+       %34 = muli %33, %n               0             make_tensor_view shape = [%39]
+       %38 = muli 1, %k                 %k        ->  make_tensor_view shape = [%k]
+       %39 = addi %34, %38              %k
+
+   Facts are learned on the way, so that an op sees what its operands have become. */
+#include "codegen/facts/facts.h"
+#include "codegen/passes/pass.h"
+
+/* ---- ops that give an operand ---- */
+
+static bool is_constant(const ct_value *v, int64_t value)
+{
+    return v->fact->constant && v->fact->value == value;
+}
+
+/* What the op leaves alone: a where b is `idle`, or, where they may be exchanged, b where a is. */
+static ct_value *beside(const ct_op *op, int64_t idle, bool either)
+{
+    ct_value *a = op->operands[0], *b = op->operands[1];
+    return is_constant(b, idle) ? a : either && is_constant(a, idle) ? b : NULL;
+}
+
+/* The larger one where ranges do not overlap; is_signed: or both readings agree. */
+static ct_value *chosen(const ct_op *op, uint64_t signedness, bool larger)
+{
+    ct_value *a = op->operands[0], *b = op->operands[1];
+    cg_range x = cg_range_of(a), y = cg_range_of(b);
+    if (signedness != BC_Signedness_signed && (x.low < 0 || y.low < 0))
+        return NULL;
+    return x.low >= y.high ? (larger ? a : b) : y.low >= x.high ? (larger ? b : a) : NULL;
+}
+
+/* What the op undoes: the operand of the one that made its own. */
+static ct_value *undone(const ct_op *op, bc_opcode done)
+{
+    const ct_op *before = op->operands[0]->op;
+    return before && before->opcode == (uint8_t)done ? before->operands[0] : NULL;
+}
+
+/* x != 0, of an i1 that was made wider. */
+static ct_value *narrowed(const ct_op *op)
+{
+    bool asks = ct_attr_u(op, F_cmpi_comparison_predicate) == BC_ComparisonPredicate_not_equal;
+    return asks && is_constant(op->operands[1], 0) ? undone(op, OP_exti) : NULL;
+}
+
+static ct_value *selected(const ct_op *op)
+{
+    const cg_fact *which = op->operands[0]->fact;
+    if (op->operands[1] == op->operands[2])
+        return op->operands[1];
+    return which->constant ? op->operands[which->value ? 1 : 2] : NULL;
+}
+
+/* What the op gives, of whatever type; NULL: something new. */
+static ct_value *operand_given(const ct_op *op)
+{
+    switch ((int)op->opcode) {
+    case OP_addi:
+    case OP_ori:
+    case OP_xori: return beside(op, 0, true);
+    case OP_subi:
+    case OP_shli:
+    case OP_shri:
+    case OP_offset: return beside(op, 0, false);
+    case OP_muli: return beside(op, 1, true);
+    case OP_divi: return beside(op, 1, false);
+    case OP_andi: return beside(op, -1, true);
+    case OP_maxi: return chosen(op, ct_attr_u(op, F_maxi_signedness), true);
+    case OP_mini: return chosen(op, ct_attr_u(op, F_mini_signedness), false);
+    case OP_cmpi: return narrowed(op);
+    case OP_select: return selected(op);
+    case OP_trunci: return undone(op, OP_exti);
+    case OP_int_to_ptr: return undone(op, OP_ptr_to_int);
+    case OP_ptr_to_int: return undone(op, OP_int_to_ptr);
+    case OP_ptr_to_ptr:
+        return op->operands[0]->type == op->results[0].type ? op->operands[0] : undone(op, OP_ptr_to_ptr);
+    case OP_reshape:
+    case OP_broadcast: return op->operands[0];
+    default: return NULL;
+    }
+}
+
+/* ---- constants ---- */
+
+static bool give_fact(cg_func *c, ct_op *op)
+{
+    op->results[0].fact = bc_new(c->ir->arena, cg_fact, 1);
+    if (op->results[0].fact)
+        cg_learn(op, c->ir->arena);
+    return op->results[0].fact;
+}
+
+/* A constant in front of the op for its result i; NULL: out of memory. */
+static ct_value *constant_for(cg_func *c, ct_op *op, uint32_t i)
+{
+    ct_op *made = ct_constant_new(c->ir, op, op->results[i].type, op->results[i].fact->value);
+    if (!made)
+        return NULL;
+    ct_insert_before(made, op);
+    return give_fact(c, made) ? &made->results[0] : NULL;
+}
+
+static bool is_known(const ct_op *op, uint32_t i)
+{
+    const ct_value *v = &op->results[i];
+    return op->opcode != OP_constant && v->fact->constant && bc_kind_in(bc_elem_kind(v->type), BC_SET_INT);
+}
+
+/* ---- the walk ---- */
+
+static void simplify(cg_func *c, ct_op *op)
+{
+    if (!ct_is_pure(op))
+        return;
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        if (!op->results[i].uses)
+            continue;
+        bool known = is_known(op, i);
+        ct_value *v = known ? constant_for(c, op, i) : i == 0 ? operand_given(op) : NULL;
+        if (known && !v)
+            cg_no_memory(c);
+        else if (v && v->type == op->results[i].type)
+            ct_replace_uses(&op->results[i], v);
+    }
+}
+
+static bool is_idle(const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (op->results[i].uses)
+            return false;
+    return ct_is_pure(op);
+}
+
+/* From the last op to the first, so that uses go before what they use. */
+static void sweep(ct_block *block)
+{
+    for (ct_op *op = block->last, *before; op; op = before) {
+        before = op->prev;
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                sweep(op->regions[r]);
+        if (is_idle(op))
+            ct_remove(op);
+    }
+}
+
+void cg_pass_simplify(cg_func *c)
+{
+    ct_block *body = c->ir->body;
+    if (!cg_begin_facts(c->ir)) {
+        cg_no_memory(c);
+        return;
+    }
+    for (ct_op *op = body->first; op && !c->failed; op = ct_next_op(op, body)) {
+        cg_learn(op, c->ir->arena);
+        simplify(c, op);
+    }
+    if (!c->failed)
+        sweep(body);
+}
+
+void cg_dump_simplify(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
