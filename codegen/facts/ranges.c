@@ -110,9 +110,10 @@ static cg_range product(bc_kind kind, cg_range a, cg_range b)
 /* b is above 0 in both readings; any rounding. */
 static cg_range quotient(bc_kind kind, cg_range a, cg_range b)
 {
+    int64_t high = a.high > 0 ? a.high / b.low + (a.high % b.low != 0) : 0;
     if (a.low >= 0)
-        return fitting(kind, a.low / b.high, a.high / b.low + (a.high % b.low != 0));
-    return fitting(kind, lower(a.low, 0), higher(a.high, 0));
+        return fitting(kind, a.low / b.high, high);
+    return fitting(kind, a.low / b.low - (a.low % b.low != 0), high);
 }
 
 /* ---- ops of two operands that are manageable ---- */

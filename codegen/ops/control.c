@@ -1,5 +1,6 @@
 /* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in
    registers of their own, which `continue` and `break` move into. */
+#include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lowering.h"
 #include "codegen/ops/slots.h"
@@ -290,40 +291,38 @@ static void set_all(cg_func *c, const ct_value *values, const ct_value *like, cg
 
 static void set_counter(cg_func *c, const ct_block *body, cg_val counter)
 {
-    bc_kind kind = bc_elem_kind(body->args[0].type);
     cg_val *iv = cg_vals(c, 1);
     if (!iv)
         return;
-    iv[0] = counter;
-    if (kind != BC_I64) {
-        cg_val low = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.u32.u64 %v, %v", low, counter);
-        iv[0] = cg_from_u32(c, kind, low);
-    }
+    iv[0] = cg_counter_element(c, bc_elem_kind(body->args[0].type), counter);
     cg_set(c, &body->args[0], iv);
+}
+
+/* Leaves the loop, or goes on with it. */
+static void compare_counter(cg_func *c, const ct_op *op, const char *how, cg_val at, cg_val high, uint32_t label)
+{
+    cg_val is_so = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.%s.%s%u %v, %v, %v", how, cg_counter_sign(op), cg_class_bits((cg_class)at.cls), is_so, at, high);
+    cg_ins(c, "@%v bra %l", is_so, label);
 }
 
 void cg_lower_for(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
     bc_range inits = ct_for_inits(op);
-    bc_kind kind = bc_elem_kind(body->args[0].type);
-    bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
     cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
     uint32_t head = cg_label(c);
     loop.carried = new_slots(c, body->args + 1, inits.count);
     if (!loop.carried)
         return;
     move_carried(c, ct_operands(op) + inits.first, body->args + 1, loop.carried, inits.count);
-    /* Bounds and counter in 64 bits, so that no step overflows. */
-    cg_val low = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_lower_bound)));
-    cg_val high = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_upper_bound)));
-    cg_val step = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, ct_operand(op, F_for_step)));
-    cg_val i = cg_new(c, CG_B64), out = cg_new(c, CG_PRED);
-    cg_ins(c, "mov.b64 %v, %v", i, low);
-    const char *sign = is_unsigned ? "u" : "s";
-    cg_ins(c, "setp.ge.%s64 %v, %v, %v", sign, out, i, high);
-    cg_ins(c, "@%v bra %l", out, loop.end_label);
+    uint32_t bits = cg_counter_bits(op, &body->args[0], 1);
+    cg_val low = cg_counter_operand(c, op, ct_operand(op, F_for_lower_bound), bits);
+    cg_val high = cg_counter_operand(c, op, ct_operand(op, F_for_upper_bound), bits);
+    cg_val step = cg_counter_operand(c, op, ct_operand(op, F_for_step), bits);
+    cg_val i = cg_new(c, bits == 32 ? CG_B32 : CG_B64);
+    cg_ins(c, "mov.b%u %v, %v", bits, i, low);
+    compare_counter(c, op, "ge", i, high, loop.end_label);
     cg_order before = cg_order_save(c);
     cg_order_loop(c, body);
     cg_place_label(c, head);
@@ -333,9 +332,8 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_block(c, body);
     c->lowering->loop = loop.outer;
     cg_place_label(c, loop.next_label);
-    cg_ins(c, "add.s64 %v, %v, %v", i, i, step);
-    cg_ins(c, "setp.lt.%s64 %v, %v, %v", sign, out, i, high);
-    cg_ins(c, "@%v bra %l", out, head);
+    cg_ins(c, "add.s%u %v, %v, %v", bits, i, i, step);
+    compare_counter(c, op, "lt", i, high, head);
     cg_place_label(c, loop.end_label);
     if (op->detail)
         cg_ring_end(c);

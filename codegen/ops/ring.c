@@ -5,6 +5,7 @@
 #include "bytecode/number/number.h"
 #include "codegen/access/pointers.h"
 #include "codegen/access/view_parts.h"
+#include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
@@ -83,37 +84,27 @@ void cg_assign_later(cg_func *c, const ct_op *op)
     cg_set_scalars(c, op);
 }
 
-/* In 64 bits, so that no step overflows. */
 void cg_lower_later(cg_func *c, const ct_op *op)
 {
     const ct_value *counter = cg_result(op, 0);
-    bc_kind kind = bc_elem_kind(counter->type);
-    bool is_unsigned = ct_attr_u(op, F_for_unsigned_cmp) != 0;
+    uint32_t n = ((const cg_distance *)op->detail)->iterations, bits = cg_counter_bits(op, op->operands[0], n);
     cg_val bounds[3], *regs = cg_vals(c, 2), valid = cg_new(c, CG_PRED);
     for (int i = 0; i < 3; i++)
-        bounds[i] = cg_to_b64(c, kind, !is_unsigned, cg_scalar(c, op->operands[i]));
-    uint32_t n = ((const cg_distance *)op->detail)->iterations;
-    cg_val at = cg_reg(c, bounds[0]);
-    if (n) {
-        at = cg_new(c, CG_B64);
-        if (bounds[2].known) {
-            cg_ins(c, "add.s64 %v, %v, %q", at, bounds[0], bounds[2].bits * n);
-        } else {
-            cg_val steps = cg_new(c, CG_B64);
-            cg_ins(c, "mul.lo.s64 %v, %v, %u", steps, bounds[2], n);
-            cg_ins(c, "add.s64 %v, %v, %v", at, bounds[0], steps);
-        }
+        bounds[i] = cg_counter_operand(c, op, op->operands[i], bits);
+    cg_val at = cg_reg(c, bounds[0]), steps = cg_const((cg_class)at.cls, bounds[2].bits * n);
+    if (n && !bounds[2].known) {
+        steps = cg_new(c, (cg_class)at.cls);
+        cg_ins(c, "mul.lo.s%u %v, %v, %u", bits, steps, bounds[2], n);
     }
-    cg_ins(c, "setp.lt.%s64 %v, %v, %v", is_unsigned ? "u" : "s", valid, at, bounds[1]);
+    if (n) {
+        at = cg_new(c, (cg_class)at.cls);
+        cg_ins(c, "add.s%u %v, %v, %v", bits, at, bounds[0], steps);
+    }
+    cg_ins(c, "setp.lt.%s%u %v, %v, %v", cg_counter_sign(op), bits, valid, at, bounds[1]);
     if (!regs)
         return;
-    regs[0] = at;
+    regs[0] = cg_counter_element(c, bc_elem_kind(counter->type), at);
     regs[1] = valid;
-    if (kind != BC_I64) {
-        cg_val low = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.u32.u64 %v, %v", low, at);
-        regs[0] = cg_from_u32(c, kind, low);
-    }
     cg_set(c, counter, &regs[0]);
     cg_set(c, cg_result(op, 1), &regs[1]);
 }
