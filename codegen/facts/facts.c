@@ -7,34 +7,12 @@ static uint8_t least(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* Of i1, which lie as bits, or as one byte for all of more than eight. */
-static cg_fact of_bits(const bc_blob *blob, int64_t elements)
-{
-    int64_t each = elements < 8 ? elements : 8;
-    uint8_t all = (uint8_t)((1u << each) - 1), first = blob->ptr[0] & all;
-    cg_fact fact = {0};
-    bool is_splat = elements > 8 && blob->len == 1;
-    if (blob->len == 1 && (is_splat || !first || first == all))
-        cg_set_constant(&fact, blob->ptr[0] & all ? -1 : 0);
-    return fact;
-}
-
 static cg_fact of_constant(const ct_op *op)
 {
-    const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
-    const bc_type *type = ct_results(op)[0].type;
-    bc_kind kind = bc_elem_kind(type);
-    if (kind == BC_I1)
-        return of_bits(blob, bc_shape_elems(type->shape, type->rank));
-    if (!bc_kind_in(kind, BC_SET_INT) || blob->len != bc_kind_constant_bytes(kind))
-        return (cg_fact){0};
-    unsigned bytes = bc_kind_constant_bytes(kind);
-    uint64_t x = 0;
-    for (unsigned i = 0; i < bytes; i++)
-        x |= (uint64_t)blob->ptr[i] << 8 * i;
-    unsigned unused = 64 - 8 * bytes;
     cg_fact fact = {0};
-    cg_set_constant(&fact, (int64_t)(x << unused) >> unused);
+    int64_t value;
+    if (ct_constant_value(op, &value))
+        cg_set_constant(&fact, value);
     return fact;
 }
 

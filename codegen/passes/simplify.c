@@ -8,6 +8,8 @@
        %39 = addi %34, %38              %k
 
    Facts are learned on the way, so that an op sees what its operands have become. */
+#include "codegen/passes/simplify.h"
+
 #include "codegen/facts/facts.h"
 #include "codegen/passes/pass.h"
 
@@ -135,7 +137,7 @@ static bool is_idle(const ct_op *op)
     for (uint32_t i = 0; i < op->result_count; i++)
         if (op->results[i].uses)
             return false;
-    return ct_is_pure(op);
+    return ct_is_pure(op) || op->opcode == OP_alloca;
 }
 
 /* From the last op to the first, so that uses go before what they use. */
@@ -151,7 +153,7 @@ static void sweep(ct_block *block)
     }
 }
 
-void cg_pass_simplify(cg_func *c)
+void cg_simplify(cg_func *c)
 {
     ct_block *body = c->ir->body;
     if (!cg_begin_facts(c->ir)) {
@@ -164,6 +166,11 @@ void cg_pass_simplify(cg_func *c)
     }
     if (!c->failed)
         sweep(body);
+}
+
+void cg_pass_simplify(cg_func *c)
+{
+    cg_simplify(c);
 }
 
 void cg_dump_simplify(cg_func *c, bc_text *out)

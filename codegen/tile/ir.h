@@ -95,6 +95,8 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
                   uint32_t region_count);
 /* A constant of integers, all `value`, for the sake of an op. */
 ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value);
+/* A token that orders nothing. */
+ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */
 void ct_append(ct_block *block, ct_op *op);
 void ct_insert_before(ct_op *op, ct_op *place);
@@ -160,7 +162,9 @@ static inline bool ct_is_map(const ct_op *op)
 {
     return bc_op_in(op->opcode, BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST));
 }
-/* Is every element of an OP_constant zero? */
+/* Of an OP_constant: the integer that all of its elements are, sign-extended. False: they are not alike, or others. */
+bool ct_constant_value(const ct_op *constant, int64_t *out_value);
+/* Is every byte of its elements zero? */
 bool ct_is_zero(const ct_op *constant);
 /* The operand that ops.def says to be a ring; NULL: the op has none. */
 const ct_value *ct_ring_of(const ct_op *op);
