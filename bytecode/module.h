@@ -73,8 +73,10 @@ int64_t bc_shape_elems(const int64_t *shape, uint32_t rank);
 typedef struct bc_blob { /* a constant record */
     const uint8_t *ptr;
     size_t len;
-    uint32_t index; /* place in the module's constant table */
+    uint32_t index; /* place in the module's constant table; BC_IN_NO_TABLE */
 } bc_blob;
+
+#define BC_IN_NO_TABLE UINT32_MAX
 
 typedef struct bc_string { /* an entry of the string table */
     tv_str s;

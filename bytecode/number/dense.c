@@ -53,7 +53,7 @@ static bc_dense look(const bc_type *type, const bc_blob *blob)
 
 bc_dense bc_dense_of(bc_dense_cache *cache, const bc_type *type, const bc_blob *blob)
 {
-    if (!cache->of)
+    if (!cache->of || blob->index == BC_IN_NO_TABLE)
         return look(type, blob);
     if (cache->type[blob->index] != type) {
         cache->of[blob->index] = look(type, blob);

@@ -101,15 +101,6 @@ static cg_axis compared(const ct_op *op, const cg_fact *x, const cg_fact *n, uin
     return r;
 }
 
-static bool is_splat(const ct_op *op)
-{
-    const bc_type *type = ct_results(op)[0].type;
-    const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
-    bc_kind kind = bc_elem_kind(type);
-    return kind == BC_I1 ? bc_shape_elems(type->shape, type->rank) > 8 && blob->len == 1
-                         : blob->len == bc_kind_constant_bytes(kind);
-}
-
 /* ---- ops that move dimensions ---- */
 
 /* The dimension behind d (from it on) that has more than one element; the rank if there is none. */
@@ -222,7 +213,7 @@ const cg_axis *cg_find_axes(const ct_op *op, bc_arena *arena)
     const ct_value *from = op->operand_count ? ct_operands(op)[0] : NULL;
     const cg_fact *fact = from ? from->fact : NULL;
     bool known = op->opcode == OP_constant
-                     ? is_splat(op)
+                     ? ct_is_splat(op)
                      : ct_is_map(op) || bc_op_in(op->opcode, BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(MOVE));
     cg_axis *out = known ? bc_new(arena, cg_axis, type->rank) : NULL;
     if (!out)

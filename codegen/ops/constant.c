@@ -82,15 +82,15 @@ cg_val *cg_constant_regs(cg_func *c, const ct_op *op, const cg_layout *l)
     const bc_blob *blob = ct_attr_of(op, F_constant_value)->blob;
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     uint64_t elements = (uint64_t)1 << l->tile_bits;
-    bool splat = kind == BC_I1 ? elements > 8 && blob->len == 1 : blob->len == bc_kind_constant_bytes(kind);
+    int64_t bit;
     cg_val *out = cg_vals(c, cg_layout_regs(l));
     if (!out)
         return NULL;
-    if (!splat && elements > 1) {
+    if (!ct_is_splat(op) && elements > 1) {
         read_table(c, op, l, out);
         return out;
     }
-    uint64_t x = kind == BC_I1 && splat ? blob->ptr[0] != 0 : element(blob, kind, 0);
+    uint64_t x = kind == BC_I1 && ct_constant_value(op, &bit) ? bit != 0 : element(blob, kind, 0);
     for (uint32_t r = 0; r < cg_layout_regs(l); r++)
         out[r] = cg_const(cg_class_of(kind), x);
     return out;

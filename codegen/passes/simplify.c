@@ -51,6 +51,19 @@ static ct_value *narrowed(const ct_op *op)
     return asks && is_constant(op->operands[1], 0) ? undone(op, OP_exti) : NULL;
 }
 
+/* x & 2^n - 1, where x has no other bits. */
+static ct_value *masked(const ct_op *op)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const cg_fact *mask = op->operands[i]->fact;
+        cg_range x = cg_range_of(op->operands[1 - i]);
+        if (mask->constant && mask->value >= 0 && !(mask->value & (mask->value + 1)) && x.low >= 0
+            && x.high <= mask->value)
+            return op->operands[1 - i];
+    }
+    return beside(op, -1, true);
+}
+
 static ct_value *selected(const ct_op *op)
 {
     const cg_fact *which = op->operands[0]->fact;
@@ -72,7 +85,7 @@ static ct_value *operand_given(const ct_op *op)
     case OP_offset: return beside(op, 0, false);
     case OP_muli: return beside(op, 1, true);
     case OP_divi: return beside(op, 1, false);
-    case OP_andi: return beside(op, -1, true);
+    case OP_andi: return masked(op);
     case OP_maxi: return chosen(op, ct_attr_u(op, F_maxi_signedness), true);
     case OP_mini: return chosen(op, ct_attr_u(op, F_mini_signedness), false);
     case OP_cmpi: return narrowed(op);

@@ -164,6 +164,8 @@ static inline bool ct_is_map(const ct_op *op)
 }
 /* Of an OP_constant: the integer that all of its elements are, sign-extended. False: they are not alike, or others. */
 bool ct_constant_value(const ct_op *constant, int64_t *out_value);
+/* Are they known to be alike, of whatever kind? */
+bool ct_is_splat(const ct_op *constant);
 /* Is every byte of its elements zero? */
 bool ct_is_zero(const ct_op *constant);
 /* The operand that ops.def says to be a ring; NULL: the op has none. */

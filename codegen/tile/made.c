@@ -27,7 +27,7 @@ static const bc_blob *splat(bc_arena *arena, bc_kind kind, int64_t value)
         return NULL;
     for (unsigned i = 0; i < sizeof value; i++)
         bytes[i] = (uint8_t)((uint64_t)value >> 8 * i);
-    *blob = (bc_blob){.ptr = bytes, .len = kind == BC_I1 ? 1 : bc_kind_constant_bytes(kind)};
+    *blob = (bc_blob){.ptr = bytes, .len = kind == BC_I1 ? 1 : bc_kind_constant_bytes(kind), .index = BC_IN_NO_TABLE};
     return blob;
 }
 
@@ -44,38 +44,4 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type)
 {
     return made(f, OP_make_token, like, type);
-}
-
-/* Of i1, which lie as bits, or as one byte for all of more than eight. */
-static bool bits_value(const bc_blob *blob, int64_t elements, int64_t *out_value)
-{
-    uint8_t all = (uint8_t)((1u << (elements < 8 ? elements : 8)) - 1), first = blob->ptr[0] & all;
-    *out_value = first ? -1 : 0;
-    return blob->len == 1 && (elements > 8 || !first || first == all);
-}
-
-bool ct_constant_value(const ct_op *constant, int64_t *out_value)
-{
-    const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;
-    const bc_type *type = constant->results[0].type;
-    bc_kind kind = bc_elem_kind(type);
-    unsigned bytes = bc_kind_constant_bytes(kind), unused = 64 - 8 * bytes;
-    uint64_t x = 0;
-    if (kind == BC_I1)
-        return bits_value(blob, bc_shape_elems(type->shape, type->rank), out_value);
-    if (!bc_kind_in(kind, BC_SET_INT) || blob->len != bytes)
-        return false;
-    for (unsigned i = 0; i < bytes; i++)
-        x |= (uint64_t)blob->ptr[i] << 8 * i;
-    *out_value = (int64_t)(x << unused) >> unused;
-    return true;
-}
-
-bool ct_is_zero(const ct_op *constant)
-{
-    const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;
-    for (size_t i = 0; i < blob->len; i++)
-        if (blob->ptr[i])
-            return false;
-    return true;
 }

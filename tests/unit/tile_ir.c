@@ -586,7 +586,7 @@ static void check_runner(sample *s)
     CHECK(run_first_pass(s, false, &messages) == TV_OK && !messages.len);
     CHECK(run_first_pass(s, true, &messages) == TV_INVALID);
     CHECK_MSG(bc_str_is(bc_text_get(&messages),
-                        "internal error after pass 'facts': mmaf: it reads a product that has not been awaited\n"),
+                        "internal error after pass 'simplify': mmaf: it reads a product that has not been awaited\n"),
               "%s", bc_text_words(&messages));
     bc_text_release(&messages);
 }

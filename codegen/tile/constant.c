@@ -1,0 +1,34 @@
+/* What constants say. */
+#include "bytecode/number/dense.h"
+#include "codegen/tile/ir.h"
+
+static bc_dense dense_of(const ct_op *constant)
+{
+    return bc_dense_of(&(bc_dense_cache){0}, constant->results[0].type, ct_attr_of(constant, F_constant_value)->blob);
+}
+
+bool ct_is_splat(const ct_op *constant)
+{
+    const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;
+    bc_dense d = dense_of(constant);
+    return d.valid ? d.splat : blob->len == bc_kind_constant_bytes(bc_elem_kind(constant->results[0].type));
+}
+
+bool ct_constant_value(const ct_op *constant, int64_t *out_value)
+{
+    bc_dense d = dense_of(constant);
+    if (!d.valid || !d.splat || !bc_kind_in(d.kind, BC_SET_INT))
+        return false;
+    unsigned unused = 64 - bc_kind_bits(d.kind);
+    *out_value = (int64_t)(bc_dense_get(&d, 0) << unused) >> unused;
+    return true;
+}
+
+bool ct_is_zero(const ct_op *constant)
+{
+    const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;
+    for (size_t i = 0; i < blob->len; i++)
+        if (blob->ptr[i])
+            return false;
+    return true;
+}
