@@ -113,12 +113,34 @@ static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
            && cg_may_use_ptx(c, PTX_OF_VECTORS);
 }
 
+/* ---- order ---- */
+
+/* Is the order of the op's elements made by fences around all of them, which themselves are relaxed? An order of each
+   is two fences of each for the hardware, and the elements of an op have none among themselves. Not where a thread has
+   one element at most: there is nothing to win then. */
+static bool has_fences(const cg_func *c, const bc_type *tile)
+{
+    return cg_shape_of(tile).tile_bits > CG_LANE_BITS + cg_real_warp_bits(c);
+}
+
+static void fence(cg_func *c, uint64_t scope)
+{
+    cg_ins(c, "fence%s", cg_order_suffix(BC_MemoryOrderingSemantics_acq_rel, scope));
+}
+
+/* What each element says itself. */
+static uint64_t order_of_each(const cg_func *c, const bc_type *tile, uint64_t order)
+{
+    return has_fences(c, tile) ? BC_MemoryOrderingSemantics_relaxed : order;
+}
+
 /* ---- through pointers ---- */
 
 /* Nobody reads what was there before, and an instruction without a result exists. */
-static bool is_red(const ct_op *op, uint64_t order)
+static bool is_red(const cg_func *c, const ct_op *op, uint64_t order)
 {
-    return op->opcode == OP_atomic_rmw_tko && !cg_result(op, 0)->fact->used && !is_acquire(order)
+    return op->opcode == OP_atomic_rmw_tko && !cg_result(op, 0)->fact->used
+           && !is_acquire(order_of_each(c, cg_result(op, 0)->type, order))
            && ct_attr_u(op, F_atomic_rmw_tko_mode) != BC_AtomicRMWMode_xchg;
 }
 
@@ -126,7 +148,7 @@ static cg_ptr_op atomic_op_of(const cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
-    if (is_red(op, p.order) && has_vectors(c, kind, ct_attr_u(op, F_atomic_rmw_tko_mode)))
+    if (is_red(c, op, p.order) && has_vectors(c, kind, ct_attr_u(op, F_atomic_rmw_tko_mode)))
         p.most_bits = VECTOR_BITS;
     return p;
 }
@@ -149,8 +171,8 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
     cg_ptr_op p = atomic_op_of(c, op);
     const ct_value *result = cg_result(op, 0);
     const cg_layout *l = cg_value_of(c, result)->home;
-    bool used = result->fact->used, red = is_red(op, p.order);
-    a->order = cg_order_suffix(p.order, p.scope);
+    bool used = result->fact->used, red = is_red(c, op, p.order), fences = has_fences(c, result->type);
+    a->order = cg_order_suffix(order_of_each(c, result->type, p.order), p.scope);
     a->kind = bc_elem_kind(result->type);
     a->value = cg_get(c, p.value, l);
     a->result = red ? NULL : cg_vals(c, cg_layout_regs(l));
@@ -159,7 +181,11 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
     if (is_release(p.order))
         cg_barrier(c);
     cg_order_access(c, op, p.pointers, true, l);
+    if (fences && is_release(p.order))
+        fence(c, p.scope);
     cg_pointer_parts(c, &p, l, true, a, emit_part);
+    if (fences && is_acquire(p.order))
+        fence(c, p.scope);
     bool shared = used && cg_share(c, a->kind, l, a->result);
     if (is_acquire(p.order) && !shared)
         cg_barrier(c);
