@@ -148,7 +148,9 @@ static cg_val integer_map(cg_func *c, const ct_op *op, bc_kind kind, const char 
         bool amount = i == 1 && (op->opcode == OP_shli || op->opcode == OP_shri);
         wide[i] = kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, !amount && is_signed_op(op), operands[i]);
     }
-    cg_template(c, text, result, wide, m->items);
+    bool divides = op->opcode == OP_divi || op->opcode == OP_remi;
+    if (!divides || !cg_divide_by_constant(c, op, is_signed_op(op), wide, result))
+        cg_template(c, text, result, wide, m->items);
     return kind == BC_I64 ? result : cg_from_b32(c, kind, result);
 }
 

@@ -12,6 +12,10 @@ cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 
+/* A divi or remi of an element whose operands are integers of 32 bits, or 64; false: not by fewer instructions than a
+   division takes (codegen/ops/divide.c). */
+bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
+
 /* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
 /* Any float but f64 as f32, which is exact. */

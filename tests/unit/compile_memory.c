@@ -38,6 +38,21 @@ typedef struct example {
     "%x, %t = load_ptr_tko weak %p, %mask, %pad token = %0 : tile<256xptr<i32>>, tile<256xi1>, tile<256xi32> -> " \
     "tile<256xi32>, token\n"                                                                                      \
     "%u = store_ptr_tko weak %q, %x token = %t : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+/* sum n = 31 times sum m, and the quotient and the remainder of x by a constant. */
+#define DIVIDED(m, n, type, x, by, how, rounding)                                                                      \
+    "%c" n " = constant <" type ": " by "> : tile<256x" type ">\n %d" n " = divi " x ", %c" n " " how                  \
+    " rounding<" rounding "> : tile<256x" type ">\n %r" n " = remi " x ", %c" n " " how " : tile<256x" type ">\n %m" n \
+    " = muli %sum" m ", %times : tile<256x" type ">\n %s" n " = addi %m" n ", %d" n " : tile<256x" type ">\n %sum" n   \
+    " = xori %s" n ", %r" n " : tile<256x" type ">\n"
+#define DIVIDE(type, more)                                                                    \
+    ROWS(type)                                                                                \
+    "%times = constant <" type ": 31> : tile<256x" type ">\n"                                 \
+    "%sum0, %t = load_ptr_tko weak %p token = %0 : tile<256xptr<" type ">> -> tile<256x" type \
+    ">, token\n" DIVIDED("0", "1", type, "%sum0", "8", "signed", "zero")                      \
+        DIVIDED("1", "2", type, "%sum0", "64", "signed", "negative_inf")                      \
+            DIVIDED("2", "3", type, "%sum0", "16", "unsigned", "zero")                        \
+                DIVIDED("3", "4", type, "%sum0", "1", "signed", "zero") more                  \
+        "%u = store_ptr_tko weak %q, %sum4 token = %t : tile<256xptr<" type ">>, tile<256x" type "> -> token\n"
 #define HALVES "tensor_view<48x64xf4E2M1FN, strides=[64,1]>"
 #define WIDE(type, elements)                                                                                           \
     "%0 = make_token : token\n %zero = constant <i32: 0> : tile<i32>\n"                                                \
@@ -64,6 +79,22 @@ static const example examples[] = {
      ROWS("i32") MASK("16") MASKED_COPY,
      "ld.global.v2.b32"},
     {"pointers with any mask", 203, {"i32", "i32", "i32"}, ROWS("i32") MASK("1") MASKED_COPY, "ld.global.b32"},
+    {"quotients by powers of two", 0, {"i32", "i32", "i32"}, DIVIDE("i32", ""), "shr.s32"},
+    {"of 64 bits", 0, {"i64", "i64", "i32"}, DIVIDE("i64", ""), "shr.s64"},
+    {"of 16 bits", 0, {"i16", "i16", "i32"}, DIVIDE("i16", ""), "shr.s32"},
+    {"quotients of what is not negative",
+     0,
+     {"i32", "i32", "i32"},
+     ROWS("i32") "%times = constant <i32: 8388607> : tile<256xi32>\n %sum0 = muli %i, %times : tile<256xi32>\n" /* below
+                                                                                                                   2^31
+                                                                                                                 */
+     DIVIDED("0", "1", "i32", "%sum0", "3", "signed", "negative_inf")
+         DIVIDED("1", "2", "i32", "%sum0", "641", "signed", "zero") DIVIDED("2", "3", "i32", "%sum0", "2147483647",
+                                                                            "unsigned", "zero")
+             DIVIDED("3", "4", "i32", "%sum0", "32", "signed", "negative_inf") DIVIDED(
+                 "4", "5", "i32", "%sum0", "7", "unsigned",
+                 "zero") "%u = store_ptr_tko weak %q, %sum5 token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n",
+     "mul.hi.u32"},
     {"a mask that is false, and zeros instead",
      0,
      {"i32", "i32", "i32"},
@@ -290,7 +321,7 @@ static const struct order {
    must have come. `words` are to follow one another in the PTX. */
 static const struct ordered {
     const char *name, *body;
-    const char *words[3];
+    const char *words[4];
 } ordered[] = {
 #define VIEW                                                                                         \
     "%zero = constant <i32: 0> : tile<i32>\n"                                                        \
@@ -321,10 +352,18 @@ static const struct ordered {
      ROWS("i32") EARLIER
      "%u = store_ptr_tko release device %p, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n",
      {"st.global", "bar.sync", "st.release.gpu.global"}},
-    {"an atomic acquire", ROWS("i32") ADD("acquire") LATER, {"atom.acquire.gpu.global", "bar.sync", "ld.global"}},
-    {"an atomic release", ROWS("i32") EARLIER ADD("release"), {"st.global", "bar.sync", "release.gpu.global"}},
-    {"both, before", ROWS("i32") EARLIER ADD("acq_rel"), {"st.global", "bar.sync", "atom.acq_rel.gpu.global"}},
-    {"both, after", ROWS("i32") ADD("acq_rel") LATER, {"atom.acq_rel.gpu.global", "bar.sync", "ld.global"}},
+    {"an atomic acquire",
+     ROWS("i32") ADD("acquire") LATER,
+     {"red.relaxed.gpu.global", "fence.acq_rel.gpu", "bar.sync", "ld.global"}},
+    {"an atomic release",
+     ROWS("i32") EARLIER ADD("release"),
+     {"st.global", "bar.sync", "fence.acq_rel.gpu", "red.relaxed.gpu.global"}},
+    {"both, before",
+     ROWS("i32") EARLIER ADD("acq_rel"),
+     {"st.global", "bar.sync", "fence.acq_rel.gpu", "red.relaxed.gpu.global"}},
+    {"both, after",
+     ROWS("i32") ADD("acq_rel") LATER,
+     {"red.relaxed.gpu.global", "fence.acq_rel.gpu", "bar.sync", "ld.global"}},
 };
 
 /* The PTX of a body, or an empty text. */
@@ -365,7 +404,7 @@ static void check_ordered(const struct ordered *o)
     bc_text text;
     compile_body(o->name, o->body, &text);
     const char *at = text.ptr;
-    for (size_t i = 0; i < sizeof o->words / sizeof *o->words; i++) {
+    for (size_t i = 0; i < TV_COUNT(o->words) && o->words[i]; i++) {
         at = at ? strstr(at, o->words[i]) : NULL;
         CHECK_MSG(at, "%s: no '%s' where it should be", o->name, o->words[i]);
     }

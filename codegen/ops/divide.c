@@ -1,0 +1,94 @@
+/* Quotients and remainders of integers by constants. ptxas divides by a number of which it knows the value as by any
+   other: by way of a reciprocal in f32, 20 instructions or more. */
+#include "codegen/facts/facts.h"
+#include "codegen/ops/map.h"
+#include "codegen/ptx/ptx.h"
+
+/* A division as integers of 32 or 64 bits. */
+typedef struct division {
+    uint32_t bits;
+    uint64_t by;
+    bool plain; /* the dividend is not negative, or there are no signs */
+    bool floor; /* rounded down, else towards zero */
+    cg_val x, result;
+} division;
+
+static cg_val fresh(cg_func *c, const division *d)
+{
+    return cg_new(c, d->bits == 64 ? CG_B64 : CG_B32);
+}
+
+/* What is added to a negative dividend before its low bits are cut off, so that it is rounded towards zero. */
+static cg_val biased(cg_func *c, const division *d, uint32_t k)
+{
+    cg_val sign = fresh(c, d), bias = fresh(c, d), sum = fresh(c, d);
+    cg_ins(c, "shr.s%u %v, %v, %u", d->bits, sign, d->x, d->bits - 1);
+    cg_ins(c, "shr.u%u %v, %v, %u", d->bits, bias, sign, d->bits - k);
+    cg_ins(c, "add.s%u %v, %v, %v", d->bits, sum, d->x, bias);
+    return sum;
+}
+
+static void divide_by_power(cg_func *c, const division *d, uint32_t k)
+{
+    cg_val from = d->plain || d->floor ? d->x : biased(c, d, k);
+    cg_ins(c, "shr.%s%u %v, %v, %u", d->plain ? "u" : "s", d->bits, d->result, from, k);
+}
+
+static void remain_of_power(cg_func *c, const division *d, uint32_t k)
+{
+    cg_val cut = fresh(c, d);
+    uint64_t low = ((uint64_t)1 << k) - 1, all = UINT64_MAX >> (64 - d->bits);
+    if (d->plain) {
+        cg_ins(c, "and.b%u %v, %v, %q", d->bits, d->result, d->x, low);
+        return;
+    }
+    cg_ins(c, "and.b%u %v, %v, %q", d->bits, cut, biased(c, d, k), all - low);
+    cg_ins(c, "sub.s%u %v, %v, %v", d->bits, d->result, d->x, cut);
+}
+
+/* Of a dividend below 2^31: with 2^(n-1) < by <= 2^n, x * ceil(2^(31+n) / by) is the quotient and less than one more
+   above bit 31+n, since the factor is too large by less than one, and x less than 2^31 of them. */
+static void divide_by_factor(cg_func *c, const division *d, cg_val quotient)
+{
+    uint32_t n = 64 - tv_leading_zeros(d->by - 1);
+    uint64_t factor = (((uint64_t)1 << (31 + n)) - 1) / d->by + 1;
+    cg_val high = fresh(c, d);
+    cg_ins(c, "mul.hi.u32 %v, %v, %u", high, d->x, (uint32_t)factor);
+    cg_ins(c, "shr.u32 %v, %v, %u", quotient, high, n - 1);
+}
+
+static void remain_of_factor(cg_func *c, const division *d)
+{
+    cg_val quotient = fresh(c, d), whole = fresh(c, d);
+    divide_by_factor(c, d, quotient);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", whole, quotient, (uint32_t)d->by);
+    cg_ins(c, "sub.u32 %v, %v, %v", d->result, d->x, whole);
+}
+
+bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result)
+{
+    const ct_value *dividend = ct_operands(op)[0];
+    bc_kind kind = bc_elem_kind(dividend->type);
+    bool is_remainder = op->opcode == OP_remi, positive = cg_range_of(dividend).low >= 0;
+    uint64_t rounding = is_remainder ? BC_RoundingMode_zero : ct_attr_u(op, F_divi_rounding);
+    division d = {.bits = kind == BC_I64 ? 64 : 32,
+                  .plain = !is_signed || positive,
+                  .floor = rounding == BC_RoundingMode_negative_inf,
+                  .result = result};
+    if (!operands[1].known || operands[0].known || rounding == BC_RoundingMode_positive_inf)
+        return false;
+    d.by = d.bits == 64 ? operands[1].bits : (uint32_t)operands[1].bits;
+    uint64_t highest = (uint64_t)1 << (d.bits - 1);
+    bool is_power = d.by && !(d.by & (d.by - 1));
+    if (d.by == 0 || d.by >= highest || (!is_power && (d.bits == 64 || !positive)))
+        return false;
+    d.x = cg_reg(c, operands[0]);
+    uint32_t k = cg_divisor_of(d.by);
+    if (is_power)
+        (is_remainder ? remain_of_power : divide_by_power)(c, &d, k);
+    else if (is_remainder)
+        remain_of_factor(c, &d);
+    else
+        divide_by_factor(c, &d, result);
+    return true;
+}
