@@ -273,6 +273,29 @@ static cg_val **new_slots(cg_func *c, const ct_value *values, uint32_t count)
     return slots;
 }
 
+/* The registers in which the loop carries v, if it does; else NULL. */
+static cg_val *slots_of(const cg_loop *loop, const ct_value *v)
+{
+    uint32_t count = loop && loop->op->opcode == OP_for ? ct_for_inits(loop->op).count : 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (v == &ct_regions(loop->op)[0]->args[i + 1])
+            return loop->carried[i];
+    return NULL;
+}
+
+/* What the loop around only hands on to this one, both carry in the same registers. */
+static void share_slots(cg_func *c, const ct_op *op, cg_val **slots)
+{
+    const ct_value *own = ct_regions(op)[0]->args + 1;
+    bc_range inits = ct_for_inits(op);
+    for (uint32_t i = 0; i < inits.count; i++) {
+        const ct_value *from = ct_operands(op)[inits.first + i];
+        cg_val *shared = slots_of(c->lowering->loop, from);
+        if (slots[i] && shared && !from->uses->next && cg_value_of(c, from)->home == cg_value_of(c, &own[i])->home)
+            slots[i] = shared;
+    }
+}
+
 /* like: the values that the slots were made for. */
 static void set_all(cg_func *c, const ct_value *values, const ct_value *like, cg_val *const *slots, uint32_t count)
 {
@@ -315,6 +338,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     loop.carried = new_slots(c, body->args + 1, inits.count);
     if (!loop.carried)
         return;
+    share_slots(c, op, loop.carried);
     move_carried(c, ct_operands(op) + inits.first, body->args + 1, loop.carried, inits.count);
     uint32_t bits = cg_counter_bits(op, &body->args[0], 1);
     cg_val low = cg_counter_operand(c, op, ct_operand(op, F_for_lower_bound), bits);

@@ -203,7 +203,7 @@ static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands
     } else if (size != 1) {
         bytes = cg_new(c, CG_B64);
         if (size)
-            cg_ins(c, "mul.lo.s64 %v, %v, %u", bytes, index, size);
+            cg_ins(c, "shl.b64 %v, %v, %u", bytes, index, tv_trailing_zeros(size));
         else
             cg_ins(c, "shr.s64 %v, %v, 1", bytes, index);
     }

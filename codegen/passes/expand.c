@@ -94,8 +94,11 @@ static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part,
         }
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
         ct_op *copy = put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
-        if (copy && copy->block == x->body && !x->ring->parts)
+        if (!copy || copy->block != x->body)
+            continue;
+        if (!x->ring->parts)
             put_cursor(x, copy, &later->results[0]);
+        cg_ring_put_addresses(x->c, copy, x->loop);
     }
     cg_ring_put(x->c, CT_commit, x->value, place);
 }

@@ -116,14 +116,16 @@ static ct_block *make_producers(cg_splitting *x)
     return NULL;
 }
 
-/* What producers copy in loops they find by cursors. */
+/* What producers copy in loops they find by cursors, or pointers of which most is computed before the loop. */
 static void put_cursors(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         ct_op *loop = x->places[i].copy;
         for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if (op->opcode == CT_copy && op->operands[op->from->operand_count] == x->places[i].value)
+            if (op->opcode == CT_copy && op->operands[op->from->operand_count] == x->places[i].value) {
                 cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
+                cg_ring_put_addresses(x->c, op, loop);
+            }
     }
 }
 
@@ -145,6 +147,31 @@ static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
     const ct_value *arg = &body->args[use->index + 1];
     *out_index = use->index;
     return found->operands[2] == arg && !arg->uses->next ? found : NULL;
+}
+
+/* Beside the loop in it, does the body multiply, or have other ways to its next iteration? */
+static bool has_more_than(const ct_block *body, const ct_op *loop)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op == loop ? op->regions[0]->last : op, body))
+        if (cg_is_product(op) || (op->opcode == OP_continue && op->block != body))
+            return true;
+    return false;
+}
+
+/* The outermost loop over whose iterations the sum that `loop` carries as *carried stays in flight: each loop around
+   only hands it from one run of the loop in it to the next. */
+static ct_op *loop_of_flight(ct_op *loop, uint32_t *carried)
+{
+    for (ct_op *outer; (outer = loop->block->parent) && outer->opcode == OP_for; loop = outer) {
+        ct_block *body = outer->regions[0];
+        const ct_value *from = loop->operands[ct_for_inits(loop).first + *carried];
+        const ct_use *use = loop->results[*carried].uses;
+        if (!use || use->next || use->op != body->last || from != &body->args[use->index + 1] || from->uses->next
+            || has_more_than(body, loop))
+            break;
+        *carried = use->index;
+    }
+    return loop;
 }
 
 /* While a product runs, the slot of the next one is awaited: the first one before the loop, then each where the one
@@ -209,8 +236,9 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     p->ring->in_flight = product;
     if (product) {
         product->in_flight = product->in_place = true;
+        ct_op *loop = p->product->turned ? p->loop : loop_of_flight(p->loop, &carried);
         await_ahead(x, p);
-        cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &p->loop->results[carried], p->loop));
+        cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &loop->results[carried], loop));
     }
 }
 

@@ -115,8 +115,21 @@ bool cg_is_straight(const ct_block *body)
     return true;
 }
 
-/* The dimension of the copy's view along which the index is `counter`; UINT32_MAX: more than that changes in the loop.
- */
+/* Does the index grow as the counter does? It is the counter, or the sum of that and an outer value, which stays within
+   its type. */
+static bool grows(const ct_value *index, const ct_block *body, const ct_value *counter)
+{
+    const ct_op *sum = index->op;
+    if (index == counter)
+        return true;
+    if (!sum || sum->opcode != OP_addi || !index->fact->ranged)
+        return false;
+    bool is_left = sum->operands[0] == counter;
+    return (is_left || sum->operands[1] == counter) && !ct_is_inside(sum->operands[is_left]->block, body);
+}
+
+/* The dimension of the copy's view along which the index grows as `counter` does; UINT32_MAX: more than that changes in
+   the loop. */
 static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_value *counter)
 {
     cg_view_op v = cg_view_op_of(copy);
@@ -125,11 +138,28 @@ static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_val
     bool even = v.view->type->kind != BC_GATHER_SCATTER_VIEW && tensor->maker
                 && !ct_is_inside(tensor->maker->block, body);
     for (uint32_t i = 0; even && i < v.index_count; i++) {
-        bool moves = v.index[i] == counter;
+        bool moves = grows(v.index[i], body, counter);
         even = moves ? dim == UINT32_MAX : !ct_is_inside(v.index[i]->block, body);
         dim = moves ? i : dim;
     }
     return even ? dim : UINT32_MAX;
+}
+
+/* The index that grows, in front of the loop, where the counter is `first`; NULL: no memory. */
+static ct_value *first_index(cg_func *c, const ct_value *index, ct_op *loop, const ct_value *counter, ct_value *first)
+{
+    ct_map map;
+    ct_op *sum = NULL;
+    if (index == counter)
+        return first;
+    if (ct_map_new(c->ir, &map)) {
+        ct_map_set(&map, counter, first);
+        sum = ct_clone(c->ir, index->op, &map);
+    }
+    if (!sum)
+        return NULL;
+    ct_insert_before(sum, loop);
+    return &sum->results[0];
 }
 
 void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first)
@@ -141,16 +171,18 @@ void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *co
     uint32_t dim = moving_dim(copy, body, counter), count = copy->from->operand_count + 1u;
     if (dim == UINT32_MAX || copy->block != body || !cg_is_straight(body))
         return;
+    const ct_value *index = cg_view_op_of(copy).index[dim];
     cg_ring_cursor *cursor = bc_new(c->ir->arena, cg_ring_cursor, 1);
     ct_op *op = ct_op_new(c->ir, CT_cursor, copy, count + 1, 1);
-    if (!cursor || !op) {
+    ct_value *from = first_index(c, index, loop, counter, first);
+    if (!cursor || !op || !from) {
         cg_no_memory(c);
         return;
     }
     *cursor = (cg_ring_cursor){.load = detail->load, .dim = dim};
     op->detail = cursor;
     for (uint32_t i = 0; i < count; i++)
-        ct_set_operand(op, i, copy->operands[i] == counter ? first : copy->operands[i]);
+        ct_set_operand(op, i, copy->operands[i] == index ? from : copy->operands[i]);
     ct_set_operand(op, count, loop->operands[2]);
     op->results[0].type = &ct_own_type;
     ct_insert_before(op, loop);

@@ -50,8 +50,12 @@ void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value
 /* The loads become what lies in the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
 /* A cursor for the copy, which every iteration of the loop comes by, in front of the loop, where the index along one
-   dimension is `counter` and all else is made before the loop. It is `first` in the first iteration. */
+   dimension is `counter`, or that and an outer value, and all else is made before the loop. `first`: the counter of the
+   first iteration. */
 void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
+/* What is the same in all iterations of what a copy through pointers needs is computed in front of the loop
+   (codegen/passes/addresses.c). */
+void cg_ring_put_addresses(cg_func *c, ct_op *copy, ct_op *loop);
 /* Does every iteration come by what stands in the body itself? */
 bool cg_is_straight(const ct_block *body);
 /* A release wherever an iteration of the loop ends. */

@@ -121,6 +121,14 @@ static bool follow(async *x, const ct_use *use, const ct_value *targets)
     return check_flight(x, &targets[use->index]) && (!is_result || check_flight(x, &loop->results[use->index]));
 }
 
+/* What a `for` starts with comes to its argument, and where it has no iteration to its result; 0: it is none of these.
+ */
+static uint32_t started_with(const ct_use *use)
+{
+    uint32_t first = use->op->opcode == OP_for ? ct_for_inits(use->op).first : UINT32_MAX;
+    return use->index >= first ? use->index - first + 1 : 0;
+}
+
 /* v is a product's result that may be on its way. As deep as values are carried through loops and branches, which each
    value is once. */
 static bool check_flight(async *x, const ct_value *v)
@@ -133,9 +141,12 @@ static bool check_flight(async *x, const ct_value *v)
         uint32_t count;
         const ct_value *targets = ct_targets(use->op, &count);
         bool in_chain = use->op->in_flight && use->op->in_place && use->index == ACCUMULATOR;
+        uint32_t arg = started_with(use);
         if (targets && !follow(x, use, targets))
             return false;
-        if (!targets && !in_chain && use->op->opcode != CT_mma_await)
+        if (arg && !(check_flight(x, &use->op->regions[0]->args[arg]) && check_flight(x, &use->op->results[arg - 1])))
+            return false;
+        if (!targets && !arg && !in_chain && use->op->opcode != CT_mma_await)
             return ct_is_faulty(x->fault, use->op, "it reads a product that has not been awaited");
     }
     return true;

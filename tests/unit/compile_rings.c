@@ -93,6 +93,9 @@ static const element turned_tf32 = {{COLUMNS, ROUNDED}, 4, {0xBFFFF800, 0xBF7FF8
            "$m" next "}\n"
 #define PLAIN(result, first, row) LOOP(result, first, row, "continue %d : $t\n")
 #define STORE(tile, row) "%w = store_view_tko weak " tile ", %cv[" row ", %zero] token = %0 : $t, $c, $i -> token\n"
+#define BOUNDED                                       \
+    "%lo = assume bounded<0, 7>, %from : tile<i32>\n" \
+    "%hi = assume bounded<0, 7>, %to : tile<i32>\n"
 #define END "return\n} }\n"
 
 typedef struct form {
@@ -127,6 +130,14 @@ static const form forms[] = {
            "%p = reshape %p3 : tile<1x$Mx$Kx$e> -> $l\n%q = reshape %q3 : tile<1x$Kx$Nx$e> -> $r\n"
            "$m"
            "continue %d : $t\n}\n" STORE("%s", "%x") END},
+    {"a nest", BEGIN "%s = for %row in (%x to %tiles, step %gx) : $i iter_values(%sum = %start) -> ($t) {\n" PLAIN(
+                   "%u", "%sum", "%row") "continue %u : $t\n}\n" STORE("%s", "%x") END},
+    {"a nest that counts on", BEGIN BOUNDED
+     "%s = for %row in (%x to %tiles, step %gx) : $i iter_values(%sum = %start) -> ($t) {\n"
+     "%u = for %i in (%lo to %hi, step %step) : $i iter_values(%acc = %sum) -> ($t) {\n%j = addi %row, %i : $i\n"
+     "%p, %t1 = load_view_tko weak %av[%x, %j] token = %0 : $a, $i -> $l, token\n"
+     "%q, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $r, token\n$m"
+     "continue %d : $t\n}\ncontinue %u : $t\n}\n" STORE("%s", "%x") END},
 };
 
 /* A through pointers, whose rows come by a detour; a mask leaves out the last columns. */
@@ -149,10 +160,11 @@ static const form forms[] = {
     "tile<$Mx$Kxptr<$e>>\n"                                                                                         \
     "%pc = offset %pb, %o1 : tile<$Mx$Kxptr<$e>>, tile<$Mx$Kxi32> -> tile<$Mx$Kxptr<$e>>\n"                         \
     "%p, %t1 = load_ptr_tko weak %pc, %m2, %pad token = %0 : tile<$Mx$Kxptr<$e>>, tile<$Mx$Kxi1>, $l -> $l, token\n"
-#define BY_POINTERS(row)                                                                                            \
-    "%pad = constant <$e: 0.0> : $l\n%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> " \
-    "($t) {\n" POINTERS(                                                                                            \
-        row) "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n$mcontinue %d : $t\n}\n"
+#define BY_POINTERS(row)                                                                                          \
+    BOUNDED                                                                                                       \
+    "%pad = constant <$e: 0.0> : $l\n%s = for %i in (%lo to %hi, step %step) : $i iter_values(%acc = %start) -> " \
+    "($t) {\n" POINTERS(row) "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, "            \
+                             "token\n$mcontinue %d : $t\n}\n"
 
 static const form by_pointers[] = {
     {"by pointers", BEGIN BY_POINTERS("%x") STORE("%s", "%x") END},
@@ -452,8 +464,8 @@ static const size sizes[] = {
     {"sm_80", "cp.async", 32, 32, 64, ALL, &f16},
     {"sm_90", "cp.async", 32, 64, 32, ALL, &f16},
     {"sm_90a", "wgmma", 64, 64, 32, ALL, &f16},
-    {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3, &f16},
-    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 2 | 1 << 3, &f16},
+    {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3 | 1 << 10 | 1 << 11, &f16},
+    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 2 | 1 << 3 | 1 << 10 | 1 << 11, &f16},
     {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
     {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
     {"sm_90a", "m64n256k8.f32.tf32.tf32", 256, 128, 16, 1 << 5 | 1 << 9, &tf32},
