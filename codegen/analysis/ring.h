@@ -21,6 +21,7 @@ typedef struct cg_ring_load {
     cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
     uint32_t own_bytes;                   /* which take so many bytes */
     uint32_t offset;                      /* in a slot, bytes */
+    bool is_put;                          /* between groups: through registers, which round it; copies do not */
 } cg_ring_load;
 
 /* The detail of a loop that has one, of its `ring` and of the ops that have it as an operand. */
@@ -34,7 +35,7 @@ typedef struct cg_ring {
     bool async;     /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
-    bool puts;      /* some tiles come from registers, not by copies */
+    bool puts;      /* one of the loads is put */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
@@ -43,7 +44,9 @@ typedef struct cg_ring {
     uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
     cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
     cg_val first_lane;         /* whether the thread is the first of its warp, */
-    cg_val *ahead;             /* and of a turned product the first fragments of the slot that is read */
+    cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
+    cg_val *fetched;           /* and of the load that is put the tile that is on its way, */
+    cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none */
 } cg_ring;
 
 /* Is the op made again for each iteration that copies are started for? */
@@ -59,7 +62,7 @@ typedef struct cg_ring_cursor {
     cg_cursor at; /* as lowered */
 } cg_ring_cursor;
 
-/* The detail of a `copy`. */
+/* The detail of a `copy` or `fetch`. */
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;

@@ -71,6 +71,8 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     ring->read_phase = register_of(c, 0);
     ring->write_phase = register_of(c, 1); /* slots that nobody has read are free */
     ring->freed = register_of(c, 0);
+    if (ring->puts)
+        ring->put_full = register_of(c, 0);
     cg_val is_first = cg_new(c, CG_PRED), lane = cg_new(c, CG_B32);
     ring->first_lane = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
@@ -83,17 +85,6 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
         cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * (ring->slots + i),
                cg_threads(c) >> CG_LANE_BITS);
     }
-}
-
-/* The barrier of a slot: `full`, or the one that lies `offset` behind it. */
-static cg_val barrier_of(cg_func *c, const cg_ring *ring, cg_val number, uint32_t offset)
-{
-    cg_val address = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, number, ring->full);
-    if (!offset)
-        return at;
-    cg_ins(c, "add.u32 %v, %v, %u", address, at, offset);
-    return address;
 }
 
 static void wait(cg_func *c, cg_val barrier, cg_val phase)
@@ -120,7 +111,7 @@ void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more)
     uint32_t behind = cg_label(c);
     if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
-    wait(c, barrier_of(c, ring, ring->read, 0), ring->read_phase);
+    wait(c, cg_groups_barrier(c, ring, ring->read, 0), ring->read_phase);
     cg_ins(c, "fence.proxy.async.shared::cta");
     if (ring->in_flight && ring->product)
         cg_turned_begin(c, ring);
@@ -135,7 +126,7 @@ static void arrive(cg_func *c, const cg_ring *ring, cg_val barrier)
 
 void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more)
 {
-    cg_val empty = barrier_of(c, ring, ring->read, 8 * ring->slots);
+    cg_val empty = cg_groups_barrier(c, ring, ring->read, 8 * ring->slots);
     advance(c, ring, ring->read, ring->read_phase);
     if (!ring->in_flight) {
         arrive(c, ring, empty);
@@ -163,14 +154,12 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
-    wait(c, barrier_of(c, ring, ring->write, 8 * ring->slots), ring->write_phase);
+    wait(c, cg_groups_barrier(c, ring, ring->write, 8 * ring->slots), ring->write_phase);
 }
 
 void cg_groups_commit(cg_func *c, cg_ring *ring)
 {
-    cg_val full = barrier_of(c, ring, ring->write, 0);
+    cg_val full = cg_groups_barrier(c, ring, ring->write, 0);
     cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", full);
-    if (ring->puts)
-        cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", full);
     advance(c, ring, ring->write, ring->write_phase);
 }

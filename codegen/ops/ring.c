@@ -271,31 +271,6 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     copy_tile(c, op, &k);
 }
 
-/* In the layout that the load has chosen. */
-void cg_assign_put(cg_func *c, const ct_op *op)
-{
-    cg_layout l = *cg_value_of(c, op->operands[1])->home;
-    cg_want(c, op->operands[1], &l);
-}
-
-void cg_lower_put(cg_func *c, const ct_op *op)
-{
-    const cg_ring_load *load = ((const cg_ring_copy *)op->detail)->load;
-    const cg_ring *ring = cg_ring_of(op, 0);
-    const cg_layout *l = cg_value_of(c, op->operands[1])->home;
-    const cg_val *from = cg_get(c, op->operands[1], l);
-    cg_val *regs = cg_vals(c, cg_layout_regs(l));
-    cg_stage stage = load->stage;
-    stage.base = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", stage.base, cg_groups_slot(c, ring, ring->write), load->offset);
-    for (uint32_t i = 0; from && regs && i < cg_layout_regs(l); i++) {
-        regs[i] = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.rn.tf32.f32 %v, %v", regs[i], from[i]);
-    }
-    if (regs)
-        cg_stage_fill(c, &stage, BC_F32, l, regs, 0, 0);
-}
-
 void cg_assign_commit(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;

@@ -10,6 +10,16 @@ cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number)
     return address;
 }
 
+cg_val cg_groups_barrier(cg_func *c, const cg_ring *ring, cg_val number, uint32_t offset)
+{
+    cg_val address = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
+    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, number, ring->full);
+    if (!offset)
+        return at;
+    cg_ins(c, "add.u32 %v, %v, %u", address, at, offset);
+    return address;
+}
+
 void cg_groups_free_last(cg_func *c, const cg_ring *ring)
 {
     cg_val some = cg_new(c, CG_PRED), arrives = cg_new(c, CG_PRED);

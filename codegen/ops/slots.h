@@ -17,5 +17,7 @@ void cg_groups_commit(cg_func *c, cg_ring *ring);
 void cg_groups_drain(cg_func *c, cg_ring *ring);
 /* The address of the slot that copies go to, or that is read. */
 cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number);
+/* The barrier of a slot: `full`, or the one that lies `offset` behind it. */
+cg_val cg_groups_barrier(cg_func *c, const cg_ring *ring, cg_val number, uint32_t offset);
 
 #endif

@@ -85,7 +85,8 @@ static void say_op(void *user, const ct_op *op, bc_text *out)
     case OP_for: say_plan(op->detail, out); break;
     case CT_ring: say_ring(op->detail, out); break;
     case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
-    case CT_copy: say_copy(op, op->detail, out); break;
+    case CT_copy:
+    case CT_fetch: say_copy(op, op->detail, out); break;
     case CT_staged: say_load(op->detail, out); break;
     case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->others); break;
     case CT_groups: say_groups(op->detail, out); break;

@@ -15,9 +15,14 @@ enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last,
 
 /* ---- the producers ---- */
 
+static bool is_of_slot(const ct_op *op)
+{
+    return op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put;
+}
+
 static bool is_copy(const ct_op *op)
 {
-    return op->opcode == CT_copy || op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put;
+    return op->opcode == CT_copy || op->opcode == CT_fetch || is_of_slot(op);
 }
 
 /* What each group may compute for itself, without the threads of the other. */
@@ -25,39 +30,35 @@ static bool in_both(const ct_op *op)
 {
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return is_copy(op) || cg_is_for_put(op) || ct_is_map(op) || bc_op_in(op->opcode, alone)
-           || op->opcode == OP_broadcast || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+    return is_copy(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
-/* In the producers' program: an acquire, all copies of a ring, a commit. What is put is loaded while the slot is
-   awaited and stands behind the copies, so that they are started before. */
+/* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration
+   before: its loads are on their way while the next slot is awaited and copies are started. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 {
     const ct_op *original = p->loop->regions[0]->first;
-    ct_op *put = NULL;
-    uint32_t done = 0, what = 0;
+    uint32_t done = 0;
     bool has_slot = false;
     for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
-        if (op->from != original->from || op->opcode == CT_acquire || op->opcode == CT_commit)
+        if (op->from != original->from || is_of_slot(op))
             continue; /* put there for another ring */
         if (original == p->loads[done]) {
-            if (cg_is_put(p->product, p->loads[done])) {
-                put = op;
-                what = done;
-            } else {
-                if (!has_slot)
-                    cg_ring_put(x->c, CT_acquire, p->value, op);
-                has_slot = true;
-                cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
-            }
-            if (++done == p->ring->load_count) {
+            const cg_ring_load *load = &p->ring->loads[done];
+            if (load->is_put)
+                cg_ring_put(x->c, CT_put, p->value, op);
+            else if (!has_slot)
+                cg_ring_put(x->c, CT_acquire, p->value, op);
+            has_slot = has_slot || !load->is_put;
+            cg_ring_copy_load(x->c, op, load, p->value);
+            if (++done == p->ring->load_count)
                 cg_ring_put_behind(x->c, CT_commit, p->value, op);
-                if (put)
-                    cg_ring_put_load(x->c, put, &p->ring->loads[what], p->value, op);
-            }
         }
         original = original->next;
     }
+    if (p->ring->puts)
+        cg_ring_put_behind(x->c, CT_put, p->value, p->copy);
 }
 
 /* The same of a load before loops. */
@@ -122,7 +123,8 @@ static void put_cursors(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         ct_op *loop = x->places[i].copy;
         for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if (op->opcode == CT_copy && op->operands[op->from->operand_count] == x->places[i].value) {
+            if ((op->opcode == CT_copy || op->opcode == CT_fetch)
+                && op->operands[op->from->operand_count] == x->places[i].value) {
                 cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
                 cg_ring_put_addresses(x->c, op, loop);
             }
@@ -223,8 +225,6 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
-    for (uint32_t i = 0; i < p->ring->load_count; i++)
-        p->ring->puts = p->ring->puts || cg_is_put(p->product, p->loads[i]);
     if (p->product->turned) {
         p->ring->product = p->product;
         cg_take_roundings(p->product);

@@ -55,8 +55,11 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
             *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
             x->count++;
         }
+        bool is_put = cg_is_put(product, all->loads[i].op);
         place->loads[place->ring->load_count] = all->loads[i].op;
-        place->ring->loads[place->ring->load_count++] = all->loads[i];
+        place->ring->loads[place->ring->load_count] = all->loads[i];
+        place->ring->loads[place->ring->load_count++].is_put = is_put;
+        place->ring->puts = place->ring->puts || is_put;
     }
     for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* of chains: nothing stays in flight */
         share_ring(x, i, first);
@@ -146,20 +149,11 @@ static bool are_fed(const cg_splitting *x)
     return true;
 }
 
-/* Do producers bring a tile there through their registers? */
-static bool has_puts(const cg_ring_place *p)
-{
-    for (uint32_t i = 0; i < p->ring->load_count; i++)
-        if (cg_is_put(p->product, p->loads[i]))
-            return true;
-    return false;
-}
-
 static cg_group_work work_of(const cg_splitting *x)
 {
     const bc_type *first = x->places[0].product->results[0].type;
     cg_group_work work = {.consumers = cg_threads(x->c),
-                          .kind = has_puts(&x->places[0])        ? CG_PUT
+                          .kind = x->places[0].ring->puts        ? CG_PUT
                                   : x->places[0].product->turned ? CG_TURNED
                                   : x->count > 1                 ? CG_CHAIN
                                                                  : CG_ONE,

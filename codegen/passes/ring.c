@@ -69,9 +69,9 @@ ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place
 static bool is_same_load(const cg_ring_load *a, const cg_ring_load *b)
 {
     const cg_stage *s = &a->stage, *t = &b->stage;
-    return a->fast == b->fast && a->feed == b->feed && cg_layout_equal(&a->layout, &b->layout) && s->rows == t->rows
-           && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes && s->left_out == t->left_out
-           && s->flipped == t->flipped;
+    return a->fast == b->fast && a->feed == b->feed && a->is_put == b->is_put && cg_layout_equal(&a->layout, &b->layout)
+           && s->rows == t->rows && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes
+           && s->left_out == t->left_out && s->flipped == t->flipped;
 }
 
 bool cg_ring_is_like(const cg_ring *a, const cg_ring *b)
@@ -90,7 +90,7 @@ void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value
         return;
     }
     *copy = (cg_ring_copy){.load = load};
-    op->opcode = CT_copy;
+    op->opcode = load->is_put ? CT_fetch : CT_copy;
     op->detail = copy;
 }
 

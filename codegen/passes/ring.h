@@ -41,17 +41,15 @@ ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring);
 void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
-/* Behind `place`: the tile that the load has brought into registers goes into the ring. */
-void cg_ring_put_load(cg_func *c, ct_op *load, const cg_ring_load *what, ct_value *ring, ct_op *place);
 /* Do their slots hold the same, in the same places? */
 bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
-/* A load becomes a copy into the ring. */
+/* A load becomes a copy into the ring, or a fetch for it. */
 void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
 /* The loads become what lies in the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
-/* A cursor for the copy, which every iteration of the loop comes by, in front of the loop, where the index along one
-   dimension is `counter`, or that and an outer value, and all else is made before the loop. `first`: the counter of the
-   first iteration. */
+/* A cursor for the copy or fetch, which every iteration of the loop comes by, in front of the loop, where the index
+   along one dimension is `counter`, or that and an outer value, and all else is made before the loop. `first`: the
+   counter of the first iteration. */
 void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
 /* What is the same in all iterations of what a copy through pointers needs is computed in front of the loop
    (codegen/passes/addresses.c). */
@@ -76,7 +74,5 @@ ct_op *cg_turned_product(const ct_block *body);
 void cg_take_roundings(ct_op *product);
 /* Does the load's tile go through registers, to be rounded? */
 bool cg_is_put(const ct_op *product, const ct_op *load);
-/* Is the op a load that only a put takes? */
-bool cg_is_for_put(const ct_op *op);
 
 #endif

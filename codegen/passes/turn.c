@@ -47,24 +47,3 @@ bool cg_is_put(const ct_op *product, const ct_op *load)
     const ct_value *tile = &load->results[0];
     return product->turned && bc_elem_kind(tile->type) == BC_F32 && cg_stage_source(product->operands[0]) == tile;
 }
-
-bool cg_is_for_put(const ct_op *op)
-{
-    return op->opcode == OP_load_view_tko && op->results[0].uses && !op->results[0].uses->next
-           && op->results[0].uses->op->opcode == CT_put;
-}
-
-void cg_ring_put_load(cg_func *c, ct_op *load, const cg_ring_load *what, ct_value *ring, ct_op *place)
-{
-    ct_op *put = ct_op_new(c->ir, CT_put, load, 2, 0);
-    cg_ring_copy *copy = bc_new(c->ir->arena, cg_ring_copy, 1);
-    if (!put || !copy) {
-        cg_no_memory(c);
-        return;
-    }
-    *copy = (cg_ring_copy){.load = what};
-    put->detail = copy;
-    ct_set_operand(put, 0, ring);
-    ct_set_operand(put, 1, &load->results[0]);
-    ct_insert_after(put, place);
-}

@@ -138,6 +138,12 @@ static const form forms[] = {
      "%p, %t1 = load_view_tko weak %av[%x, %j] token = %0 : $a, $i -> $l, token\n"
      "%q, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $r, token\n$m"
      "continue %d : $t\n}\ncontinue %u : $t\n}\n" STORE("%s", "%x") END},
+    {"the right tile first",
+     BEGIN "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
+           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"
+           "%p, %t1 = load_view_tko weak %av[%x, %i] token = %0 : $a, $i -> $l, token\n"
+           "$m"
+           "continue %d : $t\n}\n" STORE("%s", "%x") END},
 };
 
 /* A through pointers, whose rows come by a detour; a mask leaves out the last columns. */
