@@ -244,15 +244,34 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 
 /* ---- the pass ---- */
 
-/* How the producers' threads share the copies. */
+/* How the producers' threads share the copies of a tile: eight have 128 bytes of a row, and what is left of the row
+   they reach from the same addresses, one after the other. So there are few addresses, and producers have few
+   registers. */
+static cg_layout copy_layout(const cg_ring_load *load)
+{
+    enum { LINE = 3 /* log2 of its chunks */, THREADS = CG_LANE_BITS + CG_PRODUCER_WARP_BITS };
+    const bc_type *tile = load->op->results[0].type;
+    cg_shape s = cg_shape_of(tile);
+    uint32_t chunk = cg_chunk_bits(tile), one = 1, row = cg_dim_mask(&s, load->fast),
+             others = (one << s.tile_bits) - 1 - row;
+    if (s.tile_bits < chunk + THREADS || s.bits[load->fast] < chunk)
+        return cg_layout_memory(&s, load->fast, chunk, 0, CG_PRODUCER_WARP_BITS);
+    uint32_t line = row & ((one << (s.shift[load->fast] + chunk + LINE)) - 1), threads = 0;
+    for (uint32_t b = 0; b < s.tile_bits && cg_count_bits(line | threads) < chunk + THREADS; b++)
+        threads |= others & one << b;
+    uint32_t parts[] = {line, threads, row & ~line, others & ~threads}, count = 0;
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (uint32_t b = 0; b < s.tile_bits; b++)
+            if (parts[i] >> b & 1)
+                order[count++] = (uint8_t)b;
+    return cg_layout_ordered(order, s.tile_bits, chunk, CG_PRODUCER_WARP_BITS);
+}
+
 static void spread_copies(cg_ring *ring)
 {
-    for (uint32_t i = 0; i < ring->load_count; i++) {
-        cg_ring_load *load = &ring->loads[i];
-        cg_shape s = cg_shape_of(load->op->results[0].type);
-        uint32_t chunk = cg_chunk_bits(load->op->results[0].type);
-        load->layout = cg_layout_memory(&s, load->fast, chunk, 0, CG_PRODUCER_WARP_BITS);
-    }
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        ring->loads[i].layout = copy_layout(&ring->loads[i]);
 }
 
 /* Where everything lies: the slots of all rings, then their barriers. Gives the bytes. */
