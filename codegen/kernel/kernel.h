@@ -26,6 +26,7 @@ typedef struct cg_func {
     uint32_t warp_bits;             /* of layouts; before the first pass (codegen/passes/budget.h) */
     uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
     ct_func *ir;                    /* as passes have rewritten it */
+    bool backwards;                 /* `facts`: blocks count from the last one along x, which takes longest */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
 

@@ -6,14 +6,31 @@
 
 /* ---- block numbers ---- */
 
-static void lower_special(cg_func *c, const ct_op *op, const char *name)
+static cg_val special(cg_func *c, const char *name, uint32_t dim)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%%s.%s", r, name, dim == 0 ? "x" : dim == 1 ? "y" : "z");
+    return r;
+}
+
+/* Counted from the last one on: nctaid - 1 - ctaid. */
+static cg_val from_last(cg_func *c, cg_val number)
+{
+    cg_val less = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
+    cg_ins(c, "not.b32 %v, %v", less, number);
+    cg_ins(c, "add.u32 %v, %v, %v", r, special(c, "nctaid", 0), less);
+    return r;
+}
+
+static void lower_special(cg_func *c, const ct_op *op, const char *name, bool backwards)
 {
     for (uint32_t i = 0; i < op->result_count; i++) {
         cg_val *regs = cg_vals(c, 1);
         if (!regs)
             return;
-        regs[0] = cg_new(c, CG_B32);
-        cg_ins(c, "mov.u32 %v, %%%s.%s", regs[0], name, i == 0 ? "x" : i == 1 ? "y" : "z");
+        regs[0] = special(c, name, i);
+        if (i == 0 && backwards)
+            regs[0] = from_last(c, regs[0]);
         cg_set(c, cg_result(op, i), regs);
     }
 }
@@ -25,7 +42,7 @@ void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
 
 void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
 {
-    lower_special(c, op, "ctaid");
+    lower_special(c, op, "ctaid", c->backwards);
 }
 
 void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
@@ -35,7 +52,7 @@ void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
 
 void cg_lower_get_num_tile_blocks(cg_func *c, const ct_op *op)
 {
-    lower_special(c, op, "nctaid");
+    lower_special(c, op, "nctaid", false);
 }
 
 /* ---- tokens: order.c looks at the ops themselves ---- */
