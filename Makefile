@@ -305,8 +305,10 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; \
 	    $(OUT)/corpus_run $(BUILD)/corpus --checks tests/corpus/findings.txt || status=1; exit $$status
 
-check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator
-	$(Q)status=0; for t in $(PTX_TARGETS); do $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --ptx $$t --needs tests/corpus/unsupported.txt --jobs 2 || status=1; done; exit $$status
+CORPUS_PTX = $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --needs tests/corpus/unsupported.txt --jobs 2
+check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator; for sm_90a also over clusters
+	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t || status=1; done; \
+	    for t in $(filter sm_90a,$(PTX_TARGETS)); do $(CORPUS_PTX) --ptx $$t --cluster 2 || status=1; done; exit $$status
 
 # PTXAS_SHARE: every so many-th pair of kernel and target.
 PTXAS_SHARE ?= 1
@@ -329,6 +331,7 @@ check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for ever
 GPU_TARGET ?= sm_90a
 check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## the corpus on a GPU, every version, every op beside the references of the matrix, and random kernels (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
 	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --gpu $(GPU_TARGET) --cluster 2 --needs tests/corpus/unsupported.txt --jobs 4 || status=1; \
 	    $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --gpu $(GPU_TARGET) --needs tests/cpp/unsupported.txt --jobs 4 || status=1; \
 	    $(OUT)/matrix --gpu=$(GPU_TARGET) --jobs=8 $(if $(GPU_QUICK),--quick) || status=1; \
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $(GPU_TARGET) 1 gpu || status=1; exit $$status

@@ -81,9 +81,7 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
         bc_arena_release(&c->arena);
         return c->status = TV_NO_MEMORY;
     }
-    cg_warps warps = cg_choose_warps(c);
-    c->warp_bits = warps.bits;
-    c->strip_bits = warps.strip_bits;
+    cg_set_warps(c);
     c->params_apart = arrays_are_apart(c->m, c->f);
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)

@@ -3,6 +3,7 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
+                [--cluster N]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -11,7 +12,7 @@
    failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
-   on.
+   on. --cluster has kernels spread over so many thread blocks a tile block where they can be.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -28,6 +29,7 @@
 #include "tests/files.h"
 #include "tests/gpu.h"
 #include "tests/ptxsim/ptxsim.h"
+#include "tests/spread.h"
 #include "tilevm/tilevm.h"
 
 #define GUARD ((size_t)256)
@@ -48,6 +50,7 @@ typedef struct driver {
     bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
     unsigned part, parts; /* of --part */
+    unsigned cluster;     /* of --cluster; 0: as kernels say */
     const char *needs;    /* path of the list given to --needs, or NULL */
     const char *findings; /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
@@ -497,7 +500,8 @@ static void run_file(attempt *a, const char *bytes, size_t size)
         problem(a, "    does not open\n");
         return;
     }
-    tv_status status = tv_module_verify(m, NULL, sink);
+    tv_status status = a->driver->cluster && !spread_kernels(m, a->driver->cluster) ? TV_NO_MEMORY
+                                                                                    : tv_module_verify(m, NULL, sink);
     if (a->c->outcome == CASE_INVALID) {
         bc_text_clear(&a->problems);
         if (status != TV_INVALID)
@@ -690,7 +694,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
-                    " [--needs FILE]\n");
+                    " [--needs FILE] [--cluster N]\n");
     return 2;
 }
 
@@ -731,6 +735,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->findings = files_read(value, &size), wants_findings = true;
         else if (strcmp(option, "--ptx") == 0)
             d->target = value;
+        else if (strcmp(option, "--cluster") == 0)
+            d->cluster = (unsigned)atoi(value);
         else if (strcmp(option, "--needs") == 0)
             d->needs = value;
         else if (strcmp(option, "--alone") == 0)

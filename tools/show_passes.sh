@@ -4,6 +4,7 @@
 #
 #   <!-- shown: FIXTURE TARGET BEFORE AFTER -->     what changes between the dumps after two passes; BEFORE `import`: all of the
 #                                                   ops, and what AFTER has found out about them as added
+#                                                   BEFORE `import:OTHER`: what is otherwise than for another target
 #   <!-- shown: FIXTURE TARGET lower OP... -->      the PTX of these ops: the first of that name
 #   <!-- shown: FIXTURE TARGET remarks -->          the remarks, whatever the target
 #
@@ -50,14 +51,21 @@ block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE T
         printf '```\n'
         return
     fi
-    dump "$fixture" "$target" "$([ "$before" = import ] && echo "$1" || echo "$before")"
+    case $before in
+    import) dump "$fixture" "$target" "$1" ;;
+    import:*) dump "$fixture" "${before#import:}" "$1" ;;
+    *) dump "$fixture" "$target" "$before" ;;
+    esac
     if [ "$before" = lower ]; then
         printf '```\n'
         for op in "$@"; do ptx "$op"; done
     else
         printf '```diff\n'
+        case $before in
+        import*) ops "$work/$1" > "$work/before" ;;
+        *) ops "$work/$before" > "$work/before" ;;
+        esac
         dump "$fixture" "$target" "$1"
-        ops "$work/$([ "$before" = import ] && echo "$1" || echo "$before")" > "$work/before"
         changes "$([ "$before" = import ] && echo 1000 || echo 1)" "$work/before" "$work/$1"
     fi
     printf '```\n'

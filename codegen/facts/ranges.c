@@ -267,6 +267,7 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
     case OP_get_tile_block_id: return (cg_range){0, MOST_TILE_BLOCKS - 1};
     case OP_get_num_tile_blocks: return (cg_range){1, MOST_TILE_BLOCKS};
+    case CT_rank: return (cg_range){0, a.high - 1};
     case OP_get_tensor_shape:
     case OP_get_index_space_shape: return of_shape(op, i);
     case OP_cmpi: return of_comparison(op, a, cg_range_of(operands[1]));
@@ -282,7 +283,7 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     }
     if (bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
         return a;
-    if (numbers != 2 || op->operand_count != 2 || operands[0]->type != type)
+    if (numbers != 2 || op->operand_count != 2 || bc_elem_kind(operands[0]->type) != kind)
         return all_of(kind);
     cg_range b = cg_range_of(operands[1]);
     return manageable(a) && manageable(b) ? of_binary(op, kind, a, b) : all_of(kind);

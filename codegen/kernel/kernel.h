@@ -27,6 +27,7 @@ typedef struct cg_func {
     uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
     ct_func *ir;                    /* as passes have rewritten it */
     bool backwards;                 /* `facts`: blocks count from the last one along x, which takes longest */
+    uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
 
@@ -39,6 +40,9 @@ typedef struct cg_func {
     struct cg_emit *emit;         /* the text of the kernel: codegen/ptx/emit.h */
     struct cg_written *written;   /* and of the module around it: there always is one */
 } cg_func;
+
+/* .blocksareclusters: grids count clusters. */
+enum { CG_PTX_OF_CLUSTERS = 90 };
 
 /* What a pass does with an op. */
 typedef void cg_hook(cg_func *c, const ct_op *op);

@@ -4,7 +4,7 @@
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
-/* ---- block numbers ---- */
+/* ---- block numbers: of a cluster where one computes a tile block (codegen/passes/cluster.c) ---- */
 
 static cg_val special(cg_func *c, const char *name, uint32_t dim)
 {
@@ -13,12 +13,12 @@ static cg_val special(cg_func *c, const char *name, uint32_t dim)
     return r;
 }
 
-/* Counted from the last one on: nctaid - 1 - ctaid. */
+/* Counted from the last one on: how many there are - 1 - number. */
 static cg_val from_last(cg_func *c, cg_val number)
 {
     cg_val less = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
     cg_ins(c, "not.b32 %v, %v", less, number);
-    cg_ins(c, "add.u32 %v, %v, %v", r, special(c, "nctaid", 0), less);
+    cg_ins(c, "add.u32 %v, %v, %v", r, special(c, c->cluster ? "nclusterid" : "nctaid", 0), less);
     return r;
 }
 
@@ -42,7 +42,7 @@ void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
 
 void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
 {
-    lower_special(c, op, "ctaid", c->backwards);
+    lower_special(c, op, c->cluster ? "clusterid" : "ctaid", c->backwards);
 }
 
 void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
@@ -52,7 +52,22 @@ void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
 
 void cg_lower_get_num_tile_blocks(cg_func *c, const ct_op *op)
 {
-    lower_special(c, op, "nctaid", false);
+    lower_special(c, op, c->cluster ? "nclusterid" : "nctaid", false);
+}
+
+void cg_assign_rank(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_rank(cg_func *c, const ct_op *op)
+{
+    cg_val *regs = cg_vals(c, 1);
+    if (!regs)
+        return;
+    regs[0] = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", regs[0]);
+    cg_set(c, cg_result(op, 0), regs);
 }
 
 /* ---- tokens: order.c looks at the ops themselves ---- */

@@ -67,8 +67,8 @@ static uint32_t width_of(const cg_product *p, bool left)
     return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
 }
 
-/* 16-byte units of the address, of the distance between panels (where rows are what K counts), of that between groups
-   of eight rows, and the swizzle. */
+/* 16-byte units of the address, which in clusters has the block's rank above its low 24 bits, of the distance between
+   panels (where rows are what K counts), of that between groups of eight rows, and the swizzle. */
 cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
@@ -76,7 +76,7 @@ cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_
     uint64_t swizzle = row == 128 ? 1 : row == 64 ? 2 : 3;
     cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
     cg_place first = cg_flat_place(c, s->base, s->bytes, steps, 0);
-    cg_ins(c, "shr.u32 %v, %v, 4", unit, first.address);
+    cg_ins(c, c->cluster ? "bfe.u32 %v, %v, 4, 14" : "shr.u32 %v, %v, 4", unit, first.address);
     cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
     cg_ins(c, "or.b64 %v, %v, %q", d, wide, leading << 16 | stride << 32 | swizzle << 62);
     return d;

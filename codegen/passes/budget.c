@@ -15,6 +15,12 @@ enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
 enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
 #endif
 
+/* Logarithms: the warps that layouts have; of these, the upper ones that are trips of a loop (codegen/values/strips.h).
+ */
+typedef struct warps {
+    uint32_t bits, strip_bits;
+} warps;
+
 /* What a kernel's tiles are like: logarithms of elements. */
 typedef struct tiles {
     uint32_t most;      /* of the largest one that needs registers */
@@ -86,21 +92,36 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
    reductions passes through once; products keep theirs in registers. The hint goes first, unless tiles go in strips,
    products hand their results on (rows of theirs have to stay in their warps, and sums in registers), or a thread would
    have too many elements of one. */
-cg_warps cg_choose_warps(const cg_func *c)
+static warps choose_warps(const cg_func *c)
 {
     enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
     tiles t = tiles_of(c->ir);
     if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
         uint32_t strips = t.most - STRIP_ELEMENTS;
-        return (cg_warps){.bits = strips + STRIP_WARPS, .strip_bits = strips};
+        return (warps){.bits = strips + STRIP_WARPS, .strip_bits = strips};
     }
     uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
     if (chain)
-        return (cg_warps){.bits = chain};
+        return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
              limit = CG_LANE_BITS + hint + (t.product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
-    return (cg_warps){.bits = !is_hinted || in_thread > limit ? warps_that_suit(&t) : hint};
+    return (warps){.bits = !is_hinted || in_thread > limit ? warps_that_suit(&t) : hint};
+}
+
+void cg_set_warps(cg_func *c)
+{
+    warps chosen = choose_warps(c);
+    c->warp_bits = chosen.bits;
+    c->strip_bits = chosen.strip_bits;
+}
+
+uint32_t cg_least_blocks(const cg_func *c)
+{
+    enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
+    tiles t = tiles_of(c->ir);
+    uint32_t sums = t.held > t.product ? t.held : t.product;
+    return sums > MOST_SUMS ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
 }
 
 /* ---- groups ---- */

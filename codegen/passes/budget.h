@@ -5,14 +5,11 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Logarithms: the warps that layouts have; of these, the upper ones that are trips of a loop (codegen/values/strips.h).
+/* Gives the kernel its warps: before any pass, and where one has changed what tiles there are. */
+void cg_set_warps(cg_func *c);
+/* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */
-typedef struct cg_warps {
-    uint32_t bits, strip_bits;
-} cg_warps;
-
-/* Before any pass. */
-cg_warps cg_choose_warps(const cg_func *c);
+uint32_t cg_least_blocks(const cg_func *c);
 
 typedef enum cg_group_kind {
     CG_ONE,    /* one product in a loop */

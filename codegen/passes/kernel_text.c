@@ -61,6 +61,10 @@ static void put_signature(cg_func *c, bc_text *out)
         bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
                        cg_param_type(bc_elem_kind(c->ir->body->args[i].type)), i);
     bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_all_threads(c));
+    if (c->cluster) {
+        cg_need_ptx(c, CG_PTX_OF_CLUSTERS);
+        bc_text_printf(out, ".reqnctapercluster %u, 1, 1\n.blocksareclusters\n", c->cluster);
+    }
     int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
     if (c->groups && c->groups->launched)
         bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);

@@ -93,6 +93,9 @@ ct_block *ct_block_new(ct_func *f, uint32_t arg_count);
 /* An op of the bytecode's for the sake of `from`; what it has besides operands and results is that op's. */
 ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count,
                   uint32_t region_count);
+/* An op of one result for the sake of another one, with the attributes that it has unless it says otherwise. */
+ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_type *type, ct_value *const *operands,
+                   uint32_t count);
 /* A constant of integers, all `value`, for the sake of an op. */
 ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value);
 /* A token that orders nothing. */

@@ -2,19 +2,36 @@
    function, at the place in the source of the op that it is for. */
 #include "codegen/tile/ir.h"
 
-static ct_op *made(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_type *type)
+static bc_op *new_from(ct_func *f, bc_opcode opcode, const bc_op *like, const bc_type *type, ct_value *const *operands,
+                       uint32_t count)
 {
-    bc_op *from = bc_op_new_in(f->arena, opcode, 1, 0);
-    ct_op *op = from ? ct_op_like(f, opcode, like, 0, 1, 0) : NULL;
-    if (!op)
+    bc_op *from = bc_op_new_in(f->arena, opcode, 1, count);
+    bc_value *values = bc_new(f->arena, bc_value, count + 1u);
+    if (!from || !values)
         return NULL;
     bc_op_defaults(from);
-    from->offset = like->from->offset;
-    from->loc = like->from->loc;
-    from->block = like->from->block;
+    from->offset = like->offset;
+    from->loc = like->loc;
+    from->block = like->block;
     bc_results(from)[0] = (bc_value){.type = type, .op = from};
+    for (uint32_t i = 0; i < count; i++) {
+        values[i].type = operands[i]->type;
+        bc_operands(from)[i] = &values[i];
+    }
+    return from;
+}
+
+ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_type *type, ct_value *const *operands,
+                   uint32_t count)
+{
+    bc_op *from = new_from(f, opcode, like->from, type, operands, count);
+    ct_op *op = from ? ct_op_like(f, opcode, like, count, 1, 0) : NULL;
+    if (!op)
+        return NULL;
     op->from = from;
     op->results[0].type = type;
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, operands[i]);
     return op;
 }
 
@@ -33,7 +50,7 @@ static const bc_blob *splat(bc_arena *arena, bc_kind kind, int64_t value)
 
 ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value)
 {
-    ct_op *op = made(f, OP_constant, like, type);
+    ct_op *op = ct_made_new(f, OP_constant, like, type, NULL, 0);
     const bc_blob *blob = splat(f->arena, bc_elem_kind(type), value);
     if (!op || !blob)
         return NULL;
@@ -43,5 +60,5 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
 
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type)
 {
-    return made(f, OP_make_token, like, type);
+    return ct_made_new(f, OP_make_token, like, type, NULL, 0);
 }

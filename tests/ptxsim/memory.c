@@ -79,7 +79,7 @@ bool ps_shared_offset(ps_warp *w, ps_space space, uint64_t address, ps_block **o
     }
     uint64_t rank = address >> PS_RANK_SHIFT;
     if (rank) {
-        if (space == PS_SHARED || rank > w->block->cluster->size)
+        if (rank > w->block->cluster->size || (space == PS_SHARED && rank - 1 != w->block->rank))
             return false;
         *out_block = &w->block->cluster->blocks[rank - 1];
         address &= ps_mask(PS_RANK_SHIFT);
@@ -546,6 +546,11 @@ ps_flow ps_exec_cvta(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+static bool is_own(uint64_t rank, const ps_block *block)
+{
+    return rank == 0 || rank - 1 == block->rank;
+}
+
 ps_flow ps_exec_isspacep(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     uint64_t scratch[PS_LANES], window = window_of((ps_space)in->space);
@@ -556,7 +561,7 @@ ps_flow ps_exec_isspacep(ps_warp *w, const ps_insn *in, uint32_t active)
                      || a[l] - PS_PARAM_WINDOW < PS_WINDOW_BYTES;
         bool inside = window ? a[l] - window < PS_WINDOW_BYTES : !other;
         if (in->space == PS_SHARED)
-            inside = inside && (a[l] - window) >> PS_RANK_SHIFT == 0;
+            inside = inside && is_own((a[l] - window) >> PS_RANK_SHIFT, w->block);
         mask |= (uint32_t)inside << l;
     }
     ps_result_mask(w, &in->operands[0], active, mask);

@@ -821,6 +821,8 @@ static void parse_performance_directives(parser *p, ps_function *f)
         else if (bc_str_is(word, ".pragma"))
             while (!ps_lex_take(&p->lex, ';') && p->lex.token.kind != PS_TOKEN_END)
                 ps_lex_next(&p->lex);
+        else if (bc_str_is(word, ".blocksareclusters"))
+            f->counts_clusters = true;
         else if (!bc_str_is(word, ".explicitcluster") && !bc_str_is(word, ".noreturn") && !bc_str_is(word, ".unified"))
             fail_at(p, line, "unknown directive", word);
     }

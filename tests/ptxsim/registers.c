@@ -139,8 +139,13 @@ const uint64_t *ps_source(ps_warp *w, const ps_insn *in, const ps_operand *o, ui
         if (TV_UNLIKELY(active & ~w->row_known[o->slot]))
             uninitialised(w, in, o, active & ~w->row_known[o->slot]);
         return w->rows[o->slot];
-    case PS_IMMEDIATE:
-    case PS_VARIABLE: return o->row;
+    case PS_VARIABLE:
+        if (TV_LIKELY(w->block->rank == 0 || o->var->space != PS_SHARED))
+            return o->row;
+        for (unsigned l = 0; l < PS_LANES; l++) /* as devices do in clusters: what takes fewer bits has to cut it */
+            scratch[l] = o->row[l] + ((uint64_t)(w->block->rank + 1) << PS_RANK_SHIFT);
+        return scratch;
+    case PS_IMMEDIATE: return o->row;
     case PS_SREG: ps_special(w, o->slot, scratch); return scratch;
     case PS_PREDICATE: {
         uint32_t mask = ps_predicate(w, in, o, active);

@@ -556,6 +556,7 @@ static bool check_launch(ptxsim *sim, const ptxsim_launch *launch)
     if (is_zero(sim->cluster))
         sim->cluster[0] = sim->cluster[1] = sim->cluster[2] = 1;
     for (unsigned i = 0; i < 3; i++) {
+        sim->grid[i] *= f->counts_clusters && sim->grid[i] <= UINT16_MAX ? sim->cluster[i] : 1;
         threads *= sim->block[i];
         blocks *= sim->grid[i];
         cluster *= sim->cluster[i];

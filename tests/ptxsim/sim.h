@@ -217,6 +217,7 @@ typedef struct ps_function {
     uint32_t entry; /* first instruction */
     uint32_t index; /* slot of its return addresses */
     uint32_t reqntid[3], maxntid[3], cluster[3];
+    bool counts_clusters;  /* .blocksareclusters: the grid of a launch does */
     uint64_t param_bytes;  /* of an entry */
     uint64_t shared_bytes; /* of an entry: static, with what the module declares */
     uint32_t end;          /* behind its last instruction */

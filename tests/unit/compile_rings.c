@@ -7,6 +7,7 @@
 
 #include "bytecode/base/text.h"
 #include "tests/ptxsim/harness.h"
+#include "tests/spread.h"
 #include "tests/unit/test.h"
 
 enum { TILES = 2, MOST_TRIPS = 7, PARAMETERS = 6 };
@@ -336,6 +337,7 @@ typedef struct kernel {
     char name[128];
     tv_module *module;
     bc_text text;
+    uint32_t blocks; /* of a cluster that computes a tile block; 0: one does */
     bool is_exact;
     const element *of;             /* A and B */
     uint32_t rows, depth, columns; /* A is at most rows x depth, B depth x columns, C rows x columns */
@@ -435,6 +437,7 @@ static bool compile(kernel *k, const char *target, const char *text, const words
     bc_text_init(&k->text, NULL);
     put(&source, text, w);
     bool ok = tv_module_parse(source.ptr, source.len, 0, NULL, sink, &k->module) == TV_OK
+              && (!k->blocks || spread_kernels(k->module, k->blocks))
               && tv_module_verify(k->module, NULL, sink) == TV_OK
               && tv_compile_ptx(k->module, &(tv_compile_options){.target = target}, sink,
                                 (tv_writer){&k->text, bc_text_append})
@@ -487,12 +490,13 @@ static const size sizes[] = {
     {"sm_90a", "m64n64k32.s32.s8.u8", 64, 128, 256, 1 << 0 | 1 << 2, &u8},
 };
 
-/* lacks: what the PTX has not got; NULL: nothing */
-static void check_product(const size *s, const form *f, uint32_t step, const char *lacks)
+/* lacks: what the PTX has not got; NULL: nothing. blocks: of a cluster that computes a tile block; 0: one does. */
+static void check_product(const size *s, const form *f, uint32_t step, const char *lacks, uint32_t blocks)
 {
     static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 1, 1}, {1, 3, 0, 2}, {3, 6, 1, 1}, {0, 7, 1, 2}};
     uint32_t less = s->of->bytes == 1 ? 16 : 8; /* rows are whole pieces of 16 bytes */
     kernel k = {.is_exact = true,
+                .blocks = blocks,
                 .of = s->of,
                 .rows = TILES * s->m - 24,
                 .depth = MOST_TRIPS * s->k - less,
@@ -505,8 +509,8 @@ static void check_product(const size *s, const form *f, uint32_t step, const cha
     w.numbers['D' - 'A'] = k.depth;
     w.numbers['C' - 'A'] = k.columns;
     w.numbers['S' - 'A'] = step;
-    snprintf(k.name, sizeof k.name, "%s, %s, %ux%ux%u, step %u, %s", f->name, s->of->words[5], s->m, s->n, s->k, step,
-             s->target);
+    snprintf(k.name, sizeof k.name, "%s, %s, %ux%ux%u, step %u, %s, %u blocks", f->name, s->of->words[5], s->m, s->n,
+             s->k, step, s->target, blocks);
     w.numbers['E' - 'A'] = k.depth - 8;
     bool ok = compile(&k, s->target, f->text, &w, s->has);
     CHECK_MSG(!ok || !lacks || !strstr(k.text.ptr, lacks), "%s: has '%s'", k.name, lacks);
@@ -531,12 +535,12 @@ static const attention_size attention_sizes[] = {
     {"sm_90a", "mbarrier.try_wait", 128, 128, 128}, /* the left operand lies in a slot of its own */
 };
 
-static void check_attention(const attention_size *s, const form *f)
+static void check_attention(const attention_size *s, const form *f, uint32_t blocks)
 {
     static const launch launches[] = {{0, 0, 0, 1}, {1, 2, 1, 2}, {0, 2, 1, 1}, {0, 5, 3, 1}};
     enum { MOST = 5 };
     uint32_t all_keys = 2 * MOST * s->keys; /* then values */
-    kernel k = {.of = &f16, .rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
+    kernel k = {.blocks = blocks, .of = &f16, .rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
     words w = {.texts = attention_words, .more = f16.words};
     w.numbers['M' - 'A'] = s->rows;
     w.numbers['N' - 'A'] = s->keys;
@@ -577,6 +581,87 @@ static void check_stream(const char *target, const form *f, uint32_t step)
     release(&k);
 }
 
+/* ---- over the thread blocks of a cluster ---- */
+
+#define NUMBERS(at, size, dim)                                                                         \
+    at "0 = iota : tile<" size "xi32>\n" at "1 = reshape " at "0 : tile<" size "xi32> -> " dim "\n" at \
+       "2 = broadcast " at "1 : " dim " -> tile<$Mx$Nxi32>\n"
+#define FOLDED(op, dim, more) op " %s dim=" dim more " identities=[0.0 : f32] : $t -> "
+#define BY(op) "(%g: tile<f32>, %h: tile<f32>) {\n%j = " op " %g, %h : tile<f32>\nyield %j : tile<f32>\n}\n"
+
+/* What becomes of a product, and of what parts of it come. */
+static const form in_parts[] = {
+    {"less its rows' greatest", BEGIN PLAIN("%s", "%start", "%x") "%r = " FOLDED("reduce", "1", "") "tile<$Mxf32>\n" BY(
+                                    "maxf") "%r1 = reshape %r : tile<$Mxf32> -> tile<$Mx1xf32>\n"
+                                            "%r2 = broadcast %r1 : tile<$Mx1xf32> -> $t\n"
+                                            "%u = subf %s, %r2 : $t\n" STORE("%u", "%x") END},
+    {"sums of its columns", BEGIN PLAIN("%s", "%start", "%x") "%u = " FOLDED("scan", "0", " reverse=false") "$t\n" BY(
+                                "addf") STORE("%u", "%x") END},
+    {"added to what is there",
+     BEGIN PLAIN(
+         "%s", "%start",
+         "%x") "%o, %t3 = load_view_tko weak %cv[%x, %zero] token = %0 : $c, $i -> $t, token\n%p = absf %o : $t\n"
+               "%three = constant <f32: 3.0> : $t\n%h = minf %p, %three : $t\n%u = addf %s, %h : $t\n"
+               "%w = store_view_tko weak %u, %cv[%x, %zero] token = %t3 : $t, $c, $i -> token\n" END},
+    {"numbered",
+     BEGIN PLAIN("%s", "%start", "%x") NUMBERS("%m", "$M", "tile<$Mx1xi32>")
+         NUMBERS("%n", "$N", "tile<1x$Nxi32>") "%o = addi %m2, %n2 : tile<$Mx$Nxi32>\n"
+                                               "%of = itof %o signed : tile<$Mx$Nxi32> -> $t\n"
+                                               "%less = cmpi less_than %m2, %n2, signed : tile<$Mx$Nxi32> -> "
+                                               "tile<$Mx$Nxi1>\n%none = constant <i1: true> : tile<$Mx$Nxi1>\n"
+                                               "%which = xori %less, %none : tile<$Mx$Nxi1>\n"
+                                               "%u = select %which, %of, %s : tile<$Mx$Nxi1>, $t\n" STORE("%u", "%x")
+                                                   END},
+    {"turned",
+     BEGIN "%c2 = make_tensor_view %c, shape = [$C, $R], strides = [$R, 1] : tensor_view<$Cx$Rx$s, "
+           "strides=[$R,1]>\n%cw = make_partition_view %c2 : partition_view<tile=($Nx$M), "
+           "tensor_view<$Cx$Rx$s, strides=[$R,1]>>\n" PLAIN(
+               "%s", "%start",
+               "%x") "%u = permute %s [1, 0] : "
+                     "$t -> tile<$Nx$Mxf32>\n%w = store_view_tko weak %u, %cw[%zero, %x] token = %0 : tile<$Nx$Mxf32>, "
+                     "partition_view<tile=($Nx$M), tensor_view<$Cx$Rx$s, strides=[$R,1]>>, $i -> token\n" END},
+    {"until it breaks",
+     BEGIN "%u = loop iter_values(%i = %from, %acc = %start) : $i, $t -> $t {\n"
+           "%done = cmpi greater_than_or_equal %i, %to, signed : $i -> tile<i1>\nif %done {\nbreak %acc : $t\n}\n"
+           "%p, %t1 = load_view_tko weak %av[%x, %i] token = %0 : $a, $i -> $l, token\n"
+           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"
+           "$m%next = addi %i, %step : $i\ncontinue %next, %d : $i, $t\n}\n" STORE("%u", "%x") END},
+    {"by its own transpose",
+     BEGIN "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
+           "%p, %t1 = load_view_tko weak %av[%x, %i] token = %0 : $a, $i -> $l, token\n"
+           "%q = permute %p [1, 0] : $l -> $r\n$mcontinue %d : $t\n}\n" STORE("%s", "%x") END},
+};
+
+static void check_clusters(void)
+{
+    static const char clusters[] = ".blocksareclusters";
+    static const size rows[] = {{"sm_90a", clusters, 256, 128, 64, 1 << 2, &f16},
+                                {"sm_90a", clusters, 128, 64, 32, ALL, &f16},
+                                {"sm_90", clusters, 32, 32, 32, 1 << 6 | 1 << 9, &f16},
+                                {"sm_90a", clusters, 256, 128, 128, 1 << 2 | 1 << 9, &e4m3}},
+                      columns[] = {{"sm_90a", clusters, 128, 256, 64, 1 << 0 | 1 << 2 | 1 << 8, &f16},
+                                   {"sm_90a", clusters, 64, 128, 64, 1 << 0 | 1 << 2, &turned_tf32},
+                                   {"sm_120", clusters, 64, 128, 64, 1 << 5 | 1 << 7, &s8}};
+    static const attention_size attention = {"sm_90a", clusters, 128, 64, 64};
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            if (rows[i].forms >> k & 1)
+                check_product(&rows[i], &forms[k], 1, NULL, 2);
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+            if (columns[i].forms >> k & 1)
+                check_product(&columns[i], &forms[k], 1, NULL, 4);
+    }
+    static const size square = {"sm_90a", clusters, 128, 128, 32, ALL, &f16};
+    for (size_t k = 0; k < sizeof in_parts / sizeof *in_parts; k++)
+        check_product(&square, &in_parts[k], 1, NULL, 2);
+    for (size_t k = 0; k < sizeof by_pointers / sizeof *by_pointers; k++) {
+        check_product(&rows[1], &by_pointers[k], 1, NULL, 2);
+        check_product(&columns[0], &by_pointers[k], 1, NULL, 2);
+    }
+    for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
+        check_attention(&attention, &attentions[k], 2);
+}
+
 int main(void)
 {
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++) {
@@ -586,16 +671,17 @@ int main(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
             if (sizes[i].forms >> k & 1)
-                check_product(&sizes[i], &forms[k], 2 - (i + k) % 2, NULL);
+                check_product(&sizes[i], &forms[k], 2 - (i + k) % 2, NULL, 0);
     static const size f16_sizes[] = {{"sm_80", "cp.async", 32, 32, 64, ALL, &f16},
                                      {"sm_90a", "wgmma", 64, 64, 32, ALL, &f16},
                                      {"sm_90a", "wgmma", 128, 128, 64, ALL, &f16},
                                      {"sm_90a", "mbarrier.try_wait", 128, 256, 64, ALL, &f16}};
     for (size_t i = 0; i < sizeof f16_sizes / sizeof *f16_sizes; i++)
         for (size_t k = 0; k < sizeof by_pointers / sizeof *by_pointers; k++)
-            check_product(&f16_sizes[i], &by_pointers[k], 1 + (uint32_t)k, "ld.global");
+            check_product(&f16_sizes[i], &by_pointers[k], 1 + (uint32_t)k, "ld.global", 0);
     for (size_t i = 0; i < sizeof attention_sizes / sizeof *attention_sizes; i++)
         for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
-            check_attention(&attention_sizes[i], &attentions[k]);
+            check_attention(&attention_sizes[i], &attentions[k], 0);
+    check_clusters();
     return TEST_END("compile_rings");
 }

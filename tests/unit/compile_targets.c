@@ -135,7 +135,7 @@ static void check_hints(void)
     check_header("optimization_hints=<default = {num_worker_warps_per_cta = 16}>", 5, "sm_80", ".reqntid 512, 1, 1\n{");
     check_header("optimization_hints=<default = {num_worker_warps_per_cta = 16}>", 4, "sm_80", ".reqntid 256, 1, 1\n{");
     check_header("optimization_hints=<default = {num_worker_warps_per_cta = 2}>", 4, "sm_80", ".reqntid 128, 1, 1\n{");
-    /* One thread block computes a tile block, and the grid counts tile blocks: no cluster. */
+    /* It has no products: one thread block computes a tile block. */
     check_header("optimization_hints=<default = {num_cta_in_cga = 4}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
 }
 

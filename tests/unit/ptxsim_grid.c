@@ -107,6 +107,29 @@ static void check_grids(ptxsim *sim)
           && reports(sim, PTXSIM_STEP_LIMIT));
 }
 
+/* A grid that counts clusters: which one of how many, the block's rank there, how many blocks there are. */
+static const char clusters[] =
+    ".version 9.0\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry clusters(.param .u64 p) .reqntid 1 .reqnctapercluster 2 .blocksareclusters\n{\n.reg .b64 %b, %o; "
+    ".reg .b32 %r<8>;\n"
+    "ld.param.u64 %b, [p]; mov.u32 %r0, %clusterid.x; mov.u32 %r1, %nclusterid.x; mov.u32 %r2, %cluster_ctarank; "
+    "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %nctaid.x;\n"
+    "mad.lo.u32 %r5, %r0, 10, %r1; mad.lo.u32 %r5, %r5, 10, %r2; mad.lo.u32 %r5, %r5, 10, %r4; "
+    "mul.wide.u32 %o, %r3, 4; add.u64 %o, %o, %b; st.global.u32 [%o], %r5; ret;\n}\n";
+
+static void check_clusters(void)
+{
+    char error[200] = "";
+    uint32_t words[8] = {0};
+    ptxsim *sim = ptxsim_load(clusters, sizeof clusters - 1, error, sizeof error);
+    CHECK_MSG(sim, "%s", error);
+    CHECK(sim && run(sim, "clusters", words, 8, (ptxsim_launch){.grid = {3, 1, 1}}));
+    for (uint32_t i = 0; i < 6; i++)
+        CHECK_MSG(words[i] == i / 2 * 1000 + 306 + i % 2 * 10, "block %u: %u", (unsigned)i, (unsigned)words[i]);
+    CHECK(words[6] == 0 && harness_ptxas(clusters, sizeof clusters - 1, "sm_90a"));
+    ptxsim_free(sim);
+}
+
 static void check_variables(ptxsim *sim)
 {
     uint32_t words[8] = {0};
@@ -143,6 +166,7 @@ int main(void)
     CHECK_MSG(sim != NULL, "%s", error);
     if (sim) {
         check_grids(sim);
+        check_clusters();
         check_variables(sim);
         check_seeds(sim);
     }

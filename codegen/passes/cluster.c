@@ -1,0 +1,122 @@
+/* The cluster pass: a kernel with the hint num_cta_in_cga is spread over that many thread blocks of a cluster, each of
+   which has the rows of every tile that goes out, or the columns, that the others have not. Blocks share nothing but
+   memory: what products read of the other side is loaded by each of them, through L2. It comes first, so that all
+   passes see the parts as the kernel's tiles.
+
+   For a kernel that asks how many tile blocks there are, since it is started with no more of them than fit at once, one
+   for each cluster; and where the sums of a product are too many for one thread block. Elsewhere the grid fills the
+   device all the same, and larger tiles read less. */
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/cluster.h"
+#include "codegen/passes/pass.h"
+
+enum {
+    MOST_BLOCKS = 8, /* of a cluster on every device that has them */
+    LEAST_ROWS = 64, /* of a block's part of products that have as many: wgmma has 64 */
+    LEAST_SIDE = 16,
+    MOST_VALUES = 1 << 14 /* of a kernel: what one wants of another takes a look at all */
+};
+
+/* The product of the largest tile; NULL: there is none. */
+static const ct_op *largest_product(const ct_func *f)
+{
+    const ct_op *found = NULL;
+    int64_t most = 0;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        int64_t elements = type ? bc_shape_elems(type->shape, type->rank) : 0;
+        found = elements > most ? op : found;
+        most = elements > most ? elements : most;
+    }
+    return found;
+}
+
+/* Is it started with as many tile blocks as the device runs at once? */
+static bool is_persistent(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        for (uint32_t i = 0; op->opcode == OP_get_num_tile_blocks && i < op->result_count; i++)
+            if (op->results[i].uses)
+                return true;
+    return false;
+}
+
+/* Is one of so many parts of a side of the product long enough? */
+static bool is_long_enough(const bc_type *product, uint32_t blocks, bool columns)
+{
+    int64_t side = product->shape[product->rank - 2 + columns];
+    return side / blocks >= (!columns && side >= LEAST_ROWS ? LEAST_ROWS : LEAST_SIDE);
+}
+
+/* product: NULL if there is none. */
+static bool spread(cg_spreading *x, const bc_type *product, uint32_t blocks, bool columns)
+{
+    x->blocks = blocks;
+    x->columns = columns;
+    bool fits = !product || is_long_enough(product, blocks, columns);
+    if (!fits)
+        cg_cluster_refuse(x, NULL,
+                          columns ? "parts of products would have too few columns"
+                                  : "parts of products would have too few rows");
+    if (x->c->failed || !fits || !cg_cluster_find(x) || cg_cluster_is_torn(x))
+        return false;
+    cg_cluster_split(x);
+    return !x->c->failed;
+}
+
+/* Over as many blocks as can be, at least two; along the longer side of the product, so that they read least. */
+static bool spread_most(cg_spreading *x, const bc_type *product, uint32_t most)
+{
+    bool longer = product && product->shape[product->rank - 1] > product->shape[product->rank - 2];
+    for (uint32_t blocks = most; blocks > 1; blocks /= 2)
+        if (spread(x, product, blocks, longer) || spread(x, product, blocks, !longer))
+            return true;
+    return false;
+}
+
+static void remark_whole(cg_func *c, const ct_op *op, tv_remark_kind kind, const char *why)
+{
+    cg_remark(c, op, CG_REMARK_Cluster, kind, "one thread block computes a tile block: {Why=%s}", why);
+}
+
+static void try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint32_t hint)
+{
+    cg_spreading x = {.c = c};
+    if (!spread_most(&x, product ? product->results[0].type : NULL, most)) {
+        remark_whole(c, x.against, TV_REMARK_MISSED, x.why);
+        return;
+    }
+    c->cluster = x.blocks;
+    cg_set_warps(c);
+    cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
+              "{Blocks=%u} thread blocks of a cluster compute a tile block, each its {Part=%s}; the hint says "
+              "{Hint=%u}",
+              x.blocks, x.columns ? "columns" : "rows", hint);
+}
+
+void cg_pass_cluster(cg_func *c)
+{
+    uint32_t hint = (uint32_t)bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga");
+    if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
+        return;
+    const ct_op *product = largest_product(c->ir);
+    uint32_t least = cg_least_blocks(c), most = hint < MOST_BLOCKS ? hint : MOST_BLOCKS;
+    bool persistent = is_persistent(c->ir);
+    if (least < 2 && !persistent)
+        remark_whole(c, NULL, TV_REMARK_ANALYSIS,
+                     "a grid of all tile blocks fills the device, and larger tiles read less");
+    else if (c->ir->value_count > MOST_VALUES)
+        remark_whole(c, NULL, TV_REMARK_MISSED, "it is too long");
+    else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
+        remark_whole(c, NULL, TV_REMARK_MISSED, "clusters that the grid counts need PTX 9.0");
+    else
+        try_spreading(c, product, persistent || most < least ? most : least, hint);
+}
+
+void cg_dump_cluster(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,89 @@
+/* What the thread blocks of a cluster may not do on their own: one would read or write an element before or after
+   another one writes it. They do not wait for each other. */
+#include "codegen/analysis/order.h"
+#include "codegen/passes/cluster.h"
+#include "codegen/tile/tokens.h"
+
+enum { MOST_ACCESSES = 512 }; /* each beside each */
+
+/* Of an access through a view whose tiles blocks have in parts: what is parted. */
+static bool is_parted_view(const cg_spreading *x, const ct_op *op, uint32_t *out_axis)
+{
+    uint32_t value;
+    if (op->opcode != OP_load_view_tko && op->opcode != OP_store_view_tko)
+        return false;
+    const cg_share *share = &x->of[cg_cluster_is_store(op, &value) ? op->operands[value]->id : op->results[0].id];
+    *out_axis = share->axis;
+    return share->parted && (op->opcode == OP_store_view_tko || !share->whole);
+}
+
+static const ct_value *tensor_of(const ct_value *view)
+{
+    while (view->op && (view->op->opcode == OP_make_partition_view || view->op->opcode == OP_assume))
+        view = view->op->operands[0];
+    return view;
+}
+
+/* Does one block reach the same elements through both? Its part of a tile follows from where they lie in the tensor. */
+static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op *b)
+{
+    uint32_t axis, other;
+    if (!is_parted_view(x, a, &axis) || !is_parted_view(x, b, &other))
+        return false;
+    const ct_value *v = ct_operand(a, ct_info(a)->address), *w = ct_operand(b, ct_info(b)->address);
+    return tensor_of(v) == tensor_of(w) && v->type->dim_map[axis] == w->type->dim_map[other]
+           && v->type->shape[axis] == w->type->shape[other];
+}
+
+typedef struct access {
+    const ct_op *op;
+    ct_sources before; /* what it is ordered behind */
+} access;
+
+/* Does the kernel say that one comes before the other, or may they meet in memory? */
+static bool are_ordered(const cg_func *c, const access *a, const access *b)
+{
+    bool write;
+    const ct_value *m = cg_memory_of(a->op, &write), *n = cg_memory_of(b->op, &write);
+    uint32_t root = cg_root_of(c, m), other = cg_root_of(c, n);
+    if (root && other && root != other)
+        return false;
+    return ct_is_source(&a->before, b->op) || ct_is_source(&b->before, a->op)
+           || (a != b && cg_origin_of(m) == cg_origin_of(n));
+}
+
+/* Beside all accesses. */
+static bool is_store_torn(const cg_spreading *x, const access *store, const access *all, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (are_ordered(x->c, store, &all[i]) && !are_of_one_block(x, store->op, all[i].op))
+            return true;
+    return false;
+}
+
+static uint32_t count_accesses(const ct_block *body)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        count += bc_op_in(op->opcode, BC_OPS(ACCESS));
+    return count;
+}
+
+bool cg_cluster_is_torn(cg_spreading *x)
+{
+    const ct_block *body = x->c->ir->body;
+    uint32_t count = count_accesses(body), next = 0, value;
+    access *all = count <= MOST_ACCESSES ? bc_new(&x->c->arena, access, count + 1u) : NULL;
+    if (!all) {
+        if (count <= MOST_ACCESSES)
+            cg_no_memory(x->c);
+        return !cg_cluster_refuse(x, NULL, "it has too many loads and stores");
+    }
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
+            all[next++] = (access){op, ct_sources_of(op)};
+    for (uint32_t i = 0; i < count; i++)
+        if (cg_cluster_is_store(all[i].op, &value) && is_store_torn(x, &all[i], all, count))
+            return !cg_cluster_refuse(x, all[i].op, "other thread blocks may read or write what it stores");
+    return false;
+}

@@ -1,0 +1,337 @@
+/* Gives each thread block of a cluster its part of what codegen/passes/cluster_find.c has found to go in parts: tiles
+   get their new types where they are, and what is also wanted whole is made twice. What differs between blocks comes
+   from the block's rank: which tile of a view that is cut finer, and where the numbers of an iota start. */
+#include <string.h>
+
+#include "codegen/analysis/product.h"
+#include "codegen/passes/cluster.h"
+
+/* A type and what it is along a dimension in parts. */
+typedef struct parted {
+    const bc_type *whole, *part;
+    uint32_t axis;
+    struct parted *next;
+} parted;
+
+typedef struct splitting {
+    cg_spreading *x;
+    cg_func *c;
+    ct_func *f;
+    ct_op *first;     /* that there was */
+    uint32_t count;   /* of values that there were */
+    ct_value **part;  /* by id of these: what stands for the part of the value */
+    ct_value **finer; /* by id of an index: of the same place in a view that is cut finer */
+    parted *types;
+    const bc_type *scalar[2];                 /* i32, i64 */
+    ct_value *rank, *wide_rank, *wide_blocks; /* which block; as i64; how many */
+} splitting;
+
+enum { NARROW, WIDE };
+
+static void *fail(splitting *s)
+{
+    cg_no_memory(s->c);
+    return NULL;
+}
+
+/* ---- types ---- */
+
+static const bc_type *part_type(splitting *s, const bc_type *whole, uint32_t axis)
+{
+    for (const parted *p = s->types; p; p = p->next)
+        if (p->whole == whole && p->axis == axis)
+            return p->part;
+    parted *made = bc_new(s->f->arena, parted, 1);
+    bc_type *type = bc_new(s->f->arena, bc_type, 1);
+    int64_t *shape = bc_new(s->f->arena, int64_t, whole->rank + 1u);
+    if (!made || !type || !shape) {
+        fail(s);
+        return whole;
+    }
+    memcpy(shape, whole->shape, whole->rank * sizeof *shape);
+    shape[axis] /= s->x->blocks;
+    *type = *whole;
+    type->shape = shape;
+    *made = (parted){.whole = whole, .part = type, .axis = axis, .next = s->types};
+    s->types = made;
+    return type;
+}
+
+static void make_part(splitting *s, ct_value *v, uint32_t axis)
+{
+    v->type = part_type(s, v->type, axis);
+}
+
+/* A tile of such elements. */
+static const bc_type *tile_of(splitting *s, const bc_type *elem, uint32_t rank, int64_t size)
+{
+    bc_type *type = bc_new(s->f->arena, bc_type, 1);
+    int64_t *shape = bc_new(s->f->arena, int64_t, 1);
+    if (!type || !shape) {
+        fail(s);
+        return &ct_own_type;
+    }
+    *shape = size;
+    *type = (bc_type){.kind = BC_TILE, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .depth = 1};
+    type->parts = 2;
+    type->rank = rank;
+    type->elem = elem;
+    type->shape = shape;
+    return type;
+}
+
+static const bc_type *scalar_of(splitting *s, bc_kind kind)
+{
+    bc_type *elem = bc_new(s->f->arena, bc_type, 1);
+    if (!elem)
+        return fail(s);
+    *elem = (bc_type){.kind = (uint8_t)kind, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .parts = 1};
+    return tile_of(s, elem, 0, 1);
+}
+
+/* ---- ops of the bytecode that it had not ---- */
+
+/* In front of `place`. NULL: out of memory. */
+static ct_value *put(splitting *s, ct_op *place, bc_opcode opcode, const bc_type *type, ct_value *a, ct_value *b)
+{
+    ct_op *op = ct_made_new(s->f, opcode, place, type, (ct_value *const[]){a, b}, b ? 2 : 1);
+    if (!op)
+        return fail(s);
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+static ct_value *put_number(splitting *s, ct_op *place, const bc_type *type, int64_t number)
+{
+    ct_op *op = ct_constant_new(s->f, place, type, number);
+    if (!op)
+        return fail(s);
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+/* As wide as `type`; numbers that grow are read as unsigned. */
+static ct_value *put_resized(splitting *s, ct_op *place, ct_value *v, const bc_type *type)
+{
+    unsigned have = bc_kind_bits(bc_elem_kind(v->type)), wanted = bc_kind_bits(bc_elem_kind(type));
+    if (have == wanted)
+        return v;
+    ct_value *r = put(s, place, have < wanted ? OP_exti : OP_trunci, type, v, NULL);
+    if (r && have < wanted)
+        bc_attr_of(r->op->from, F_exti_signedness)->u = BC_Signedness_unsigned;
+    return r;
+}
+
+/* ---- the block's rank ---- */
+
+/* In front of all others. */
+static void put_rank(splitting *s)
+{
+    s->scalar[NARROW] = scalar_of(s, BC_I32);
+    s->scalar[WIDE] = scalar_of(s, BC_I64);
+    s->wide_blocks = s->c->failed ? NULL : put_number(s, s->first, s->scalar[WIDE], s->x->blocks);
+    ct_op *op = ct_op_new(s->f, CT_rank, s->first, 1, 1);
+    if (!op || !s->wide_blocks) {
+        fail(s);
+        return;
+    }
+    op->results[0].type = s->scalar[NARROW];
+    ct_set_operand(op, 0, s->wide_blocks);
+    ct_insert_before(op, s->first);
+    s->rank = &op->results[0];
+    s->wide_rank = put_resized(s, s->first, s->rank, s->scalar[WIDE]);
+}
+
+/* The index, times as many blocks as there are, and the rank, where the index is made. In 64 bits an index outside
+   stays outside. */
+static ct_value *finer_index(splitting *s, ct_value *index)
+{
+    ct_value **known = &s->finer[index->id];
+    if (*known)
+        return *known;
+    ct_op *place = index->op ? index->op->next : index->block->parent ? index->block->first : s->first;
+    const bc_type *type = s->scalar[WIDE];
+    ct_value *wide = put_resized(s, place, index, type);
+    ct_value *scaled = wide ? put(s, place, OP_muli, type, wide, s->wide_blocks) : NULL;
+    ct_value *sum = scaled ? put(s, place, OP_addi, type, scaled, s->wide_rank) : NULL;
+    return *known = sum ? sum : index;
+}
+
+/* ---- ops ---- */
+
+/* The view, cut finer: behind the op that makes it. */
+static ct_value *finer_view(splitting *s, ct_value *view, uint32_t axis)
+{
+    ct_op *maker = view->op;
+    const bc_type *type = part_type(s, view->type, axis);
+    for (ct_op *op = maker->next; op->from == maker->from; op = op->next)
+        if (op->results[0].type == type)
+            return &op->results[0];
+    ct_op *op = ct_op_like(s->f, OP_make_partition_view, maker, 1, 1, 0);
+    if (!op)
+        return fail(s);
+    op->results[0].type = type;
+    ct_set_operand(op, 0, maker->operands[0]);
+    ct_insert_after(op, maker);
+    return &op->results[0];
+}
+
+static void split_view_access(splitting *s, ct_op *op, uint32_t axis)
+{
+    bool loads = op->opcode == OP_load_view_tko;
+    uint32_t view = ct_operand_range(op, ct_info(op)->address).first;
+    uint32_t index = ct_operand_range(op, loads ? F_load_view_tko_index : F_store_view_tko_index).first + axis;
+    ct_value *finer = finer_view(s, op->operands[view], axis);
+    if (!finer)
+        return;
+    ct_set_operand(op, view, finer);
+    ct_set_operand(op, index, finer_index(s, op->operands[index]));
+}
+
+/* What copies and cursors ask of the load that they are from: its type. */
+static void split_loaded(splitting *s, ct_op *op)
+{
+    const bc_op *old = op->from;
+    bc_op *from = bc_op_new_in(s->f->arena, (bc_opcode)old->opcode, old->result_count, old->operand_count);
+    if (!from) {
+        fail(s);
+        return;
+    }
+    from->block = old->block;
+    from->offset = old->offset;
+    from->loc = old->loc;
+    memcpy(bc_results(from), bc_results(old), old->result_count * sizeof(bc_value));
+    memcpy(bc_attrs(from), bc_attrs(old), old->attr_slots * sizeof(bc_attr));
+    memcpy(bc_operands(from), bc_operands(old), old->operand_count * sizeof(bc_value *));
+    bc_results(from)[0].type = op->results[0].type;
+    op->from = from;
+}
+
+/* A shorter iota starts where the ones of the blocks before it end. */
+static ct_value *split_iota(splitting *s, ct_op *op)
+{
+    const bc_type *type = op->results[0].type, *scalar = tile_of(s, type->elem, 0, 1);
+    ct_op *place = op->next;
+    ct_value *rank = put_resized(s, place, s->rank, scalar);
+    ct_value *size = put_number(s, place, scalar, type->shape[0]);
+    ct_value *start = rank && size ? put(s, place, OP_muli, scalar, rank, size) : NULL;
+    ct_value *one = start ? put(s, place, OP_reshape, tile_of(s, type->elem, 1, 1), start, NULL) : NULL;
+    ct_value *all = one ? put(s, place, OP_broadcast, type, one, NULL) : NULL;
+    ct_value *sum = all ? put(s, place, OP_addi, type, &op->results[0], all) : NULL;
+    return sum ? sum : &op->results[0];
+}
+
+/* What the original reads in parts, op does, which is it or a copy. */
+static void take_parts(splitting *s, ct_op *op, const ct_op *original, uint32_t axis)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const ct_value *v = original->operands[i];
+        if (bc_is_tile(v->type) && cg_cluster_reads(s->x, original, i, axis) != CG_ALL_OF_IT)
+            ct_set_operand(op, i, s->part[v->id]);
+    }
+}
+
+static ct_op *copy_of(splitting *s, ct_op *op)
+{
+    ct_map map;
+    ct_op *copy = ct_map_new(s->f, &map) ? ct_clone(s->f, op, &map) : NULL;
+    if (!copy)
+        return fail(s);
+    ct_insert_after(copy, op);
+    return copy;
+}
+
+static void split_op(splitting *s, ct_op *original)
+{
+    cg_share share = s->x->of[original->results[0].id];
+    ct_op *op = share.whole ? copy_of(s, original) : original;
+    if (!op)
+        return;
+    take_parts(s, op, original, share.axis);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (bc_is_tile(op->results[i].type)) {
+            make_part(s, &op->results[i], share.axis);
+            s->part[original->results[i].id] = &op->results[i];
+        }
+    if (op->opcode == OP_load_view_tko)
+        split_view_access(s, op, share.axis);
+    if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
+        split_loaded(s, op);
+    if (op->opcode == OP_iota)
+        s->part[original->results[0].id] = split_iota(s, op);
+}
+
+static void split_store(splitting *s, ct_op *op, uint32_t value)
+{
+    uint32_t axis = s->x->of[op->operands[value]->id].axis;
+    take_parts(s, op, op, axis);
+    if (op->opcode == OP_store_view_tko)
+        split_view_access(s, op, axis);
+}
+
+/* ---- what is handed on ---- */
+
+static void split_values(splitting *s, ct_value *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (s->x->of[values[i].id].parted) {
+            make_part(s, &values[i], s->x->of[values[i].id].axis);
+            s->part[values[i].id] = &values[i];
+        }
+}
+
+static void hand_on(splitting *s, ct_op *op, uint32_t first, const ct_value *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (s->x->of[to[i].id].parted)
+            ct_set_operand(op, first + i, s->part[op->operands[first + i]->id]);
+}
+
+static void split_control(splitting *s, ct_op *op)
+{
+    if (ct_is_loop(op)) {
+        uint32_t is_for = op->opcode == OP_for;
+        ct_block *body = op->regions[0];
+        hand_on(s, op, ct_first_carried(op), body->args + is_for, body->arg_count - is_for);
+        split_values(s, body->args, body->arg_count);
+    }
+    split_values(s, op->results, op->result_count);
+}
+
+static void split_one(splitting *s, ct_op *op)
+{
+    uint32_t value, count;
+    const ct_value *targets = ct_targets(op, &count);
+    if (targets)
+        hand_on(s, op, 0, targets, count);
+    else if (ct_is_loop(op) || op->opcode == OP_if)
+        split_control(s, op);
+    else if (cg_cluster_is_store(op, &value))
+        split_store(s, op, value);
+    else if (op->result_count && s->x->of[op->results[0].id].parted)
+        split_op(s, op);
+}
+
+/* The op behind it that was there before. */
+static ct_op *next_of(const splitting *s, ct_op *op)
+{
+    do
+        op = ct_next_op(op, s->f->body);
+    while (op && op->result_count && op->results[0].id >= s->count);
+    return op;
+}
+
+void cg_cluster_split(cg_spreading *x)
+{
+    ct_func *f = x->c->ir;
+    splitting s = {.x = x, .c = x->c, .f = f, .first = f->body->first, .count = f->value_count};
+    s.part = bc_new(f->arena, ct_value *, f->value_count + 1u);
+    s.finer = bc_new(f->arena, ct_value *, f->value_count + 1u);
+    if (!s.part || !s.finer) {
+        fail(&s);
+        return;
+    }
+    put_rank(&s);
+    for (ct_op *op = s.first; op && !x->c->failed; op = next_of(&s, op))
+        split_one(&s, op);
+}
