@@ -91,8 +91,6 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 /* The layout of the accumulator of a product by wgmma, whatever its operands are; false: the op is none. */
 bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out);
-/* Does the product find its operands in registers and rings, so that it needs no scratch? For the lower pass. */
-bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op);
 /* Is the op such a product? */
 bool cg_mma_is_async(const cg_func *c, const ct_op *op);
 

@@ -170,19 +170,6 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
-bool cg_mma_spares_scratch(const cg_func *c, const ct_op *op)
-{
-    const cg_value *x = &c->values[cg_result(op, 0)->id];
-    bool spares = x->product && x->product->has_atom;
-    for (uint32_t i = 0; spares && i < 2; i++) {
-        const ct_op *from = cg_stage_source(op->operands[i])->op;
-        cg_layout fragments = cg_fragment_layout(c, x->product);
-        spares = (from && from->opcode == CT_staged)
-                 || (i == 0 && x->product->atom.element_bits == 1 && cg_layout_equal(&x->source[0], &fragments));
-    }
-    return spares;
-}
-
 cg_stage cg_regular_stage(const cg_product *p, bool left, bool across)
 {
     uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;

@@ -7,6 +7,7 @@
 #include "codegen/ops/lowering.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -28,6 +29,12 @@ static void assign_pointer(cg_func *c, const ct_op *op)
 void cg_assign_alloca(cg_func *c, const ct_op *op)
 {
     assign_pointer(c, op);
+}
+
+void cg_effects_alloca(cg_func *c, ct_op *op)
+{
+    cg_layout scalar = cg_layout_scalar(c->warp_bits);
+    cg_add_share(c, op, BC_PTR, &scalar);
 }
 
 void cg_lower_alloca(cg_func *c, const ct_op *op)
@@ -59,7 +66,7 @@ void cg_lower_alloca(cg_func *c, const ct_op *op)
     *storage = (cg_alloca){.outer = c->lowering->allocas, .block = op->block, .address = raw};
     c->lowering->allocas = storage;
     regs[0] = aligned;
-    cg_share(c, BC_PTR, &scalar, regs);
+    cg_share(c, op, BC_PTR, &scalar, regs);
     cg_set(c, cg_result(op, 0), regs);
 }
 

@@ -8,7 +8,7 @@
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
-#include "codegen/values/order.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/values.h"
 
 /* What a mode is in PTX: operation and the letter of its type; "f" is replaced by the float's own type. */
@@ -179,16 +179,16 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
     if (c->failed || !has_bf16(c, op, a->kind, a->mode))
         return;
     if (is_release(p.order))
-        cg_barrier(c);
-    cg_order_access(c, op, p.pointers, true, l);
+        cg_take_effect(c, op, CG_MEETS);
+    cg_take_access(c, op);
     if (fences && is_release(p.order))
         fence(c, p.scope);
     cg_pointer_parts(c, &p, l, true, a, emit_part);
     if (fences && is_acquire(p.order))
         fence(c, p.scope);
-    bool shared = used && cg_share(c, a->kind, l, a->result);
+    bool shared = used && cg_share(c, op, a->kind, l, a->result);
     if (is_acquire(p.order) && !shared)
-        cg_barrier(c);
+        cg_take_effect(c, op, CG_MEETS);
     if (used && !c->failed)
         cg_set(c, result, a->result);
 }
@@ -240,6 +240,6 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const ct_op *op)
                 .value = cg_get(c, v.tile, l)};
     if (c->failed || !has_bf16(c, op, a.kind, a.mode))
         return;
-    cg_order_access(c, op, v.view, true, l);
+    cg_take_access(c, op);
     cg_view_parts(c, &v, l, has_vectors(c, a.kind, a.mode) ? VECTOR_BITS : 0, NULL, &a, emit_tile_part);
 }

@@ -6,7 +6,6 @@
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
-#include "codegen/values/order.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
@@ -347,8 +346,6 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_val i = cg_new(c, bits == 32 ? CG_B32 : CG_B64);
     cg_ins(c, "mov.b%u %v, %v", bits, i, low);
     compare_counter(c, op, "ge", i, high, loop.end_label);
-    cg_order before = cg_order_save(c);
-    cg_order_loop(c, body);
     cg_place_label(c, head);
     set_counter(c, body, i);
     set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
@@ -360,9 +357,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     compare_counter(c, op, "lt", i, high, head);
     cg_place_label(c, loop.end_label);
     if (op->detail)
-        cg_ring_end(c);
-    cg_order_loop(c, body);
-    cg_order_join(c, before); /* without an iteration, or left before its first barrier */
+        cg_ring_end(c, op);
     set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
 }
 
@@ -375,16 +370,12 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     if (!loop.carried || !loop.results)
         return;
     move_carried(c, ct_operands(op), body->args, loop.carried, op->operand_count);
-    cg_order before = cg_order_save(c);
-    cg_order_loop(c, body);
     cg_place_label(c, loop.next_label);
     set_all(c, body->args, body->args, loop.carried, op->operand_count);
     c->lowering->loop = &loop;
     cg_block(c, body);
     c->lowering->loop = loop.outer;
     cg_place_label(c, loop.end_label);
-    cg_order_loop(c, body);
-    cg_order_join(c, before);
     set_all(c, ct_results(op), ct_results(op), loop.results, op->result_count);
 }
 
@@ -420,7 +411,6 @@ void cg_lower_if(cg_func *c, const ct_op *op)
     cg_val **slots = new_slots(c, ct_results(op), op->result_count);
     if (!slots)
         return;
-    cg_order before = cg_order_save(c);
     cg_ins(c, "@!%v bra %l", condition, else_label);
     const ct_block *const blocks[] = {then, otherwise};
     for (int i = 0; i < 2 && !c->failed; i++) {
@@ -428,18 +418,12 @@ void cg_lower_if(cg_func *c, const ct_op *op)
             cg_place_label(c, else_label);
         if (!blocks[i])
             continue;
-        cg_order after = cg_order_save(c);
-        if (i == 1)
-            cg_order_restore(c, before);
         cg_block(c, blocks[i]);
         if (blocks[i]->last->opcode == OP_yield)
             move_carried(c, ct_operands(blocks[i]->last), ct_results(op), slots, op->result_count);
         if (i == 0)
             cg_ins(c, "bra.uni %l", end_label);
-        else
-            cg_order_join(c, after);
     }
-    cg_order_join(c, before);
     cg_place_label(c, end_label);
     set_all(c, ct_results(op), ct_results(op), slots, op->result_count);
 }

@@ -4,6 +4,7 @@
 #include "bytecode/print/print.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/values.h"
 
 void cg_assign_convert(cg_func *c, const ct_op *op)
@@ -11,11 +12,18 @@ void cg_assign_convert(cg_func *c, const ct_op *op)
     (void)c, (void)op; /* made behind that pass (codegen/passes/convert.c) */
 }
 
+void cg_effects_convert(cg_func *c, ct_op *op)
+{
+    const ct_value *from = op->operands[0];
+    cg_add_conversion(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                      cg_value_of(c, cg_result(op, 0))->home);
+}
+
 static void remark_conversion(cg_func *c, const ct_op *op)
 {
     const ct_value *v = op->operands[0];
     cg_conversion how =
-        cg_conversion_of(c, bc_elem_kind(v->type), cg_value_of(c, v)->home, cg_value_of(c, cg_result(op, 0))->home);
+        cg_conversion_of(c, op, bc_elem_kind(v->type), cg_value_of(c, v)->home, cg_value_of(c, cg_result(op, 0))->home);
     bool shared = how.way == CG_BY_SHARED || how.way == CG_BY_HALVES;
     char shuffles[48] = "";
     if (how.way == CG_BY_SHUFFLES)
@@ -33,7 +41,7 @@ void cg_lower_convert(cg_func *c, const ct_op *op)
 {
     const ct_value *from = op->operands[0], *to = cg_result(op, 0);
     const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, to)->home;
-    cg_set(c, to, cg_convert(c, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
+    cg_set(c, to, cg_convert(c, op, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
     if (cg_remarks_wanted(c))
         remark_conversion(c, op);
 }

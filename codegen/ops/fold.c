@@ -6,6 +6,7 @@
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/strips.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/values.h"
 
 uint32_t cg_fold_mask(const ct_op *op, int row)
@@ -93,19 +94,36 @@ cg_layout cg_fold_layout(const cg_layout *source, uint32_t mask, uint32_t *out_k
     return cg_layout_drop_replicas(&l, out_kept);
 }
 
+static uint32_t bytes_of_operand(const ct_op *op, uint32_t i, uint32_t tile_bits)
+{
+    return ((cg_memory_bytes(bc_elem_kind(ct_operands(op)[i]->type)) << tile_bits) + 15) & ~15u;
+}
+
+static uint32_t bytes_of(const ct_op *op, uint32_t tile_bits)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        bytes += bytes_of_operand(op, i, tile_bits);
+    return bytes;
+}
+
+void cg_fold_add_exchange(cg_func *c, ct_op *op, const cg_layout *result, uint32_t warps)
+{
+    cg_effect *e = warps ? cg_add_scratch(c, op, bytes_of(op, result->tile_bits + warps)) : NULL;
+    if (e)
+        e->small = true;
+}
+
 void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
                       cg_fold_row *values, cg_val **parts)
 {
-    uint32_t bytes = 0, offset = 0, count = cg_layout_regs(slots);
+    uint32_t offset = 0, count = cg_layout_regs(slots);
     cg_layout all = *result;
     for (uint32_t b = 0; b < warps; b++)
         all.reg[all.reg_bits++] = (uint32_t)1 << (result->tile_bits + b);
     all.tile_bits = slots->tile_bits;
     cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, count);
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        bytes += ((cg_memory_bytes(bc_elem_kind(ct_operands(op)[i]->type)) << slots->tile_bits) + 15) & ~15u;
-    cg_span span;
-    cg_val base = cg_scratch_apart(c, bytes, &span);
+    cg_val base = cg_scratch(c, op, bytes_of(op, slots->tile_bits));
     for (uint32_t i = 0; i < op->operand_count && regs; i++) {
         bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
         addresses[i] = base;
@@ -113,7 +131,7 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, cons
             addresses[i] = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", addresses[i], base, offset);
         }
-        offset += ((cg_memory_bytes(kind) << slots->tile_bits) + 15) & ~15u;
+        offset += bytes_of_operand(op, i, slots->tile_bits);
         for (uint32_t k = 0; k < count; k++)
             regs[k] = values[k][i];
         cg_flat_store(c, kind, addresses[i], slots, regs);
@@ -124,7 +142,6 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, cons
         if (parts[i])
             cg_flat_load(c, bc_elem_kind(ct_operands(op)[i]->type), addresses[i], &all, parts[i]);
     }
-    cg_scratch_apart_read(c, &span);
 }
 
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count)

@@ -25,6 +25,8 @@ void cg_shuffled_pair(cg_func *c, bc_kind kind, const char *how, const cg_val *x
 
 /* What is left of a layout when the dimension is gone, and which register bits stay. */
 cg_layout cg_fold_layout(const cg_layout *source, uint32_t mask, uint32_t *out_kept);
+/* The effect of that: the scratch of so many bits of warps. */
+void cg_fold_add_exchange(cg_func *c, ct_op *op, const cg_layout *result, uint32_t warps);
 /* The partial results of all warps along the dimension, through shared memory. A partial result is an element of a
    tile: the index of the result, and above it the number of the warp, `warps` bits of it. parts[i]: of operand i,
    register k of warp n at k | n << register bits of the result. */

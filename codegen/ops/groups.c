@@ -46,7 +46,9 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     uint32_t warp_bits = c->warp_bits;
     c->warp_bits = CG_PRODUCER_WARP_BITS;
     cg_thread_begin(c, own);
+    cg_shared_group(c, 1);
     cg_block(c, op->regions[1]);
+    cg_shared_group(c, 0);
     c->warp_bits = warp_bits;
     c->thread = consumer;
 }

@@ -10,6 +10,11 @@
 #define TOP(name, ring, operands, more, results, text) cg_hook cg_assign_##name, cg_lower_##name;
 #include "codegen/tile/ops.def"
 
+/* The effects of an op; lowering takes them. */
+typedef void cg_effects_hook(cg_func *c, ct_op *op);
+#define EFFECTS(opcode, name) cg_effects_hook cg_effects_##name;
+#include "codegen/ops/effects.def"
+
 /* Of an op that writes a tile through a view (codegen/ops/view.c). Its first result's home says in which layout. */
 void cg_assign_view_write(cg_func *c, const ct_op *op);
 

@@ -2,9 +2,9 @@
 #include "codegen/access/pointers.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
-#include "codegen/values/order.h"
 #include "codegen/values/values.h"
 
 void cg_assign_load_ptr_tko(cg_func *c, const ct_op *op)
@@ -60,13 +60,13 @@ void cg_lower_load_ptr_tko(cg_func *c, const ct_op *op)
     move m = {.regs = cg_vals(c, cg_layout_regs(l)), .padding = padding && p.mask ? cg_get(c, padding, l) : NULL};
     if (!m.regs)
         return;
-    cg_order_access(c, op, p.pointers, false, l);
+    cg_take_access(c, op);
     cg_pointer_remark(c, op, &p, l);
     /* With an order, another thread could see another value: one loads for all that hold replicas. */
     cg_pointer_parts(c, &p, l, !weak, &m, load_part);
-    bool shared = !weak && cg_share(c, bc_elem_kind(result->type), l, m.regs);
+    bool shared = !weak && cg_share(c, op, bc_elem_kind(result->type), l, m.regs);
     if (p.order == BC_MemoryOrderingSemantics_acquire && !shared)
-        cg_barrier(c);
+        cg_take_effect(c, op, CG_MEETS);
     if (!c->failed)
         cg_set(c, result, m.regs);
 }
@@ -79,8 +79,8 @@ void cg_lower_store_ptr_tko(cg_func *c, const ct_op *op)
     if (!m.regs)
         return;
     if (p.order == BC_MemoryOrderingSemantics_release)
-        cg_barrier(c);
-    cg_order_access(c, op, p.pointers, true, l);
+        cg_take_effect(c, op, CG_MEETS);
+    cg_take_access(c, op);
     cg_pointer_remark(c, op, &p, l);
     cg_pointer_parts(c, &p, l, true, &m, store_part);
 }

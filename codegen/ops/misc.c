@@ -1,6 +1,7 @@
 /* Block numbers, tokens, fences, assumptions, multimem ops. */
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
@@ -70,7 +71,7 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
     cg_set(c, cg_result(op, 0), regs);
 }
 
-/* ---- tokens: order.c looks at the ops themselves ---- */
+/* ---- tokens: passes look at the ops themselves ---- */
 
 #define NOTHING(name)                                  \
     void cg_assign_##name(cg_func *c, const ct_op *op) \
@@ -86,11 +87,17 @@ NOTHING(join_tokens)
 
 /* ---- fences and grid dependency (memory reference, 3.5 and 3.6): all threads, then all threads again ---- */
 
-static void lower_fence(cg_func *c, const char *instruction)
+static void effects_of_fence(cg_func *c, ct_op *op)
 {
-    cg_barrier(c);
+    for (int i = 0; i < 2; i++)
+        cg_add_effect(c, op, CG_MEETS);
+}
+
+static void lower_fence(cg_func *c, const ct_op *op, const char *instruction)
+{
+    cg_take_effect(c, op, CG_MEETS);
     cg_ins(c, "%s", instruction);
-    cg_barrier(c);
+    cg_take_effect(c, op, CG_MEETS);
 }
 
 void cg_assign_memory_fence_alias_tko(cg_func *c, const ct_op *op)
@@ -98,10 +105,14 @@ void cg_assign_memory_fence_alias_tko(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
+void cg_effects_memory_fence_alias_tko(cg_func *c, ct_op *op)
+{
+    effects_of_fence(c, op);
+}
+
 void cg_lower_memory_fence_alias_tko(cg_func *c, const ct_op *op)
 {
-    (void)op;
-    lower_fence(c, "fence.proxy.alias");
+    lower_fence(c, op, "fence.proxy.alias");
 }
 
 void cg_assign_gdc_wait_tko(cg_func *c, const ct_op *op)
@@ -109,11 +120,16 @@ void cg_assign_gdc_wait_tko(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
+void cg_effects_gdc_wait_tko(cg_func *c, ct_op *op)
+{
+    if (c->target->features & CG_HAS_GDC)
+        effects_of_fence(c, op);
+}
+
 void cg_lower_gdc_wait_tko(cg_func *c, const ct_op *op)
 {
-    (void)op;
     if (c->target->features & CG_HAS_GDC)
-        lower_fence(c, "griddepcontrol.wait");
+        lower_fence(c, op, "griddepcontrol.wait");
 }
 
 void cg_assign_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
@@ -121,11 +137,16 @@ void cg_assign_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
+void cg_effects_gdc_launch_dependents_tko(cg_func *c, ct_op *op)
+{
+    if (c->target->features & CG_HAS_GDC)
+        effects_of_fence(c, op);
+}
+
 void cg_lower_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
 {
-    (void)op;
     if (c->target->features & CG_HAS_GDC)
-        lower_fence(c, "griddepcontrol.launch_dependents");
+        lower_fence(c, op, "griddepcontrol.launch_dependents");
 }
 
 /* ---- multimem ---- */

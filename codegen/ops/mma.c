@@ -14,6 +14,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -170,7 +171,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.stage = *ring;
         o.across = cg_stage_layout_of(o.v, &probe).reg[0] != 1;
     } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
-        o.fragments = cg_get(c, o.v, read);
+        o.in_registers = true;
         return o;
     } else {
         cg_layout l = cg_as_bytes(p, left, read);
@@ -193,34 +194,80 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
     uint32_t align = async ? CG_STAGE_ALIGN : 16;
-    return o->in_ring || o->fragments ? 0 : (cg_stage_bytes(&o->stage) + align - 1) & ~(align - 1);
+    return o->in_ring || o->in_registers ? 0 : (cg_stage_bytes(&o->stage) + align - 1) & ~(align - 1);
+}
+
+/* Where each begins, and behind them where both end. */
+static uint32_t place_operands(const cg_operand *operands, bool async, uint32_t *out_at)
+{
+    out_at[0] = 0;
+    out_at[1] = operand_bytes(&operands[0], async);
+    return out_at[1] + operand_bytes(&operands[1], async);
 }
 
 /* Both operands, in as few parts along K as scratch has room for. Gives the bits that number the parts. */
-static uint32_t find_operands(cg_func *c, const cg_product *p, cg_operand *out)
+static uint32_t find_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *out)
 {
+    uint32_t at[2];
     for (uint32_t parts = 0;; parts++) {
         out[0] = operand_of(c, p, true, parts);
         out[1] = operand_of(c, p, false, parts);
-        if (operand_bytes(&out[0], p->async) + operand_bytes(&out[1], p->async) <= cg_scratch_room(c)
-            || p->k - parts == p->atom.k_bits)
+        if (place_operands(out, p->async, at) <= cg_scratch_room(c, op) || p->k - parts == p->atom.k_bits)
             return parts;
     }
 }
 
-/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. True: there was
-   something to put. */
-static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, bool async, uint32_t parts,
-                        uint32_t part)
+/* May wgmma multiply them? */
+static bool is_async(const cg_product *p, const cg_operand *operands, uint32_t parts)
 {
-    uint32_t at[] = {0, operand_bytes(&operands[0], async)}, all = at[1] + operand_bytes(&operands[1], async);
+    return p->async && !parts && cg_can_multiply_async(p, operands);
+}
+
+static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
+{
+    cg_operand operands[2];
+    uint32_t at[2], parts = find_operands(c, op, p, operands);
+    uint32_t bytes = place_operands(operands, is_async(p, operands, parts), at);
+    for (uint32_t part = 0; bytes && part < (uint32_t)1 << parts; part++)
+        cg_add_scratch(c, op, bytes);
+}
+
+static void effects_of_product(cg_func *c, ct_op *op)
+{
+    const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
+    if (!p->has_atom && !p->turned)
+        cg_effects_plain(c, op, p);
+    else if (!p->turned && !op->detail) /* else both lie in the ring */
+        effects_with_atom(c, op, p);
+}
+
+void cg_effects_mmaf(cg_func *c, ct_op *op)
+{
+    effects_of_product(c, op);
+}
+
+void cg_effects_mmai(cg_func *c, ct_op *op)
+{
+    effects_of_product(c, op);
+}
+
+void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
+{
+    effects_of_product(c, op);
+}
+
+/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
+static void fill_stages(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, bool async,
+                        uint32_t parts, uint32_t part)
+{
+    uint32_t at[2], all = place_operands(operands, async, at);
     uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
     if (!all)
-        return false;
-    cg_val scratch = cg_scratch(c, all);
+        return;
+    cg_val scratch = cg_scratch(c, op, all);
     for (int i = 0; i < 2; i++) {
         cg_operand *o = &operands[i];
-        if (o->in_ring || o->fragments)
+        if (o->in_ring || o->in_registers)
             continue;
         const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
         cg_layout l = cg_as_bytes(p, o->left, o->read);
@@ -235,7 +282,14 @@ static bool fill_stages(cg_func *c, const cg_product *p, cg_operand *operands, b
     if (async)
         cg_ins(c, "fence.proxy.async.shared::cta");
     cg_barrier(c);
-    return true;
+}
+
+/* Those that are in registers, to be read. */
+static void take_fragments(cg_func *c, cg_operand *operands)
+{
+    for (int i = 0; i < 2; i++)
+        if (operands[i].in_registers)
+            operands[i].fragments = cg_get(c, operands[i].v, operands[i].read);
 }
 
 /* ---- fragments ---- */
@@ -275,6 +329,7 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
 static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *part, cg_val *acc)
 {
     cg_operand operands[2] = {operand_of(c, p, true, 0), operand_of(c, p, false, 0)};
+    take_fragments(c, operands);
     uint32_t step_bits = p->k - part->bits - p->atom.k_bits;
     multiply_part(c, p, operands, part->number << step_bits, (uint32_t)1 << step_bits, acc);
 }
@@ -282,18 +337,17 @@ static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *pa
 static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
 {
     cg_operand operands[2];
-    uint32_t parts = find_operands(c, p, operands), step_bits = p->k - parts - p->atom.k_bits;
-    bool async = p->async && !parts && cg_can_multiply_async(p, operands);
+    uint32_t parts = find_operands(c, op, p, operands), step_bits = p->k - parts - p->atom.k_bits;
+    bool async = is_async(p, operands, parts);
+    take_fragments(c, operands);
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        bool in_scratch = fill_stages(c, p, operands, async, parts, part);
+        fill_stages(c, op, p, operands, async, parts, part);
         if (async)
             cg_multiply_async(c, op, p, operands, acc);
         else
             multiply_part(c, p, operands, part << step_bits, (uint32_t)1 << step_bits, acc);
-        if (in_scratch)
-            cg_scratch_read(c);
     }
 }
 

@@ -11,7 +11,8 @@ typedef struct cg_operand {
     bool left;
     const ct_value *v;
     const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
-    const cg_val *fragments; /* in registers, as fragments; else */
+    bool in_registers;       /* as fragments, which are */
+    const cg_val *fragments; /* as lowered; else */
     bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
     cg_stage stage;          /* of a part of K, unless in_ring */
     uint32_t k;              /* bits of K that the stage or the fragments have */
@@ -78,5 +79,7 @@ cg_layout cg_plain_layout(const cg_func *c, const cg_product *p);
 /* Such a product: acc holds the accumulator in that layout, then the result. read: the layouts in which its operands
    are wanted: lhs, rhs, scales of lhs and rhs. */
 void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *read, cg_val *acc);
+/* Its effects. */
+void cg_effects_plain(cg_func *c, ct_op *op, const cg_product *p);
 
 #endif

@@ -5,6 +5,7 @@
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
@@ -107,7 +108,7 @@ static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_l
 static void put_operands(cg_func *c, plain *m, const cg_layout *read, uint32_t part)
 {
     uint32_t offset = 0;
-    cg_val scratch = cg_scratch(c, bytes_of(m, m->parts));
+    cg_val scratch = cg_scratch(c, m->op, bytes_of(m, m->parts));
     for (uint32_t i = 0; i < 2; i++)
         m->sides[i].base = put_operand(c, m, i, &read[i], m->parts, part, scratch, &offset);
     for (uint32_t i = 0; m->p->scaled && i < 2; i++)
@@ -131,13 +132,26 @@ static void describe_scales(plain *m)
     m->sides[1].scale_batch_pitch = bytes << (m->p->n + k);
 }
 
+static void find_parts(const cg_func *c, plain *m)
+{
+    if (m->p->scaled)
+        describe_scales(m);
+    while (m->parts < m->p->k && bytes_of(m, m->parts) > cg_scratch_room(c, m->op))
+        m->parts++;
+}
+
+void cg_effects_plain(cg_func *c, ct_op *op, const cg_product *p)
+{
+    plain m = {.op = op, .p = p};
+    find_parts(c, &m);
+    for (uint32_t part = 0; part < (uint32_t)1 << m.parts; part++)
+        cg_add_scratch(c, op, bytes_of(&m, m.parts));
+}
+
 static void describe_sides(const cg_func *c, plain *m)
 {
     const cg_product *p = m->p;
-    if (p->scaled)
-        describe_scales(m);
-    while (m->parts < p->k && bytes_of(m, m->parts) > cg_scratch_room(c))
-        m->parts++;
+    find_parts(c, m);
     uint32_t bytes = cg_memory_bytes(p->in), k = p->k - m->parts;
     m->sides[0].left = true;
     m->sides[0].pitch = bytes << k;
@@ -324,7 +338,6 @@ static void add_part(cg_func *c, plain *m, cg_val k, uint32_t last)
     cg_ins(c, "add.u32 %v, %v, %u", k, k, m->at_once);
     cg_ins(c, "setp.lt.u32 %v, %v, %u", again, k, last);
     cg_ins(c, "@%v bra %l", again, head);
-    cg_scratch_read(c);
 }
 
 void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *read, cg_val *acc)

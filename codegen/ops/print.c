@@ -5,8 +5,8 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
-#include "codegen/values/order.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
@@ -78,6 +78,15 @@ static cg_val load_element(cg_func *c, const walk *w, bc_kind kind)
 void cg_assign_assert(cg_func *c, const ct_op *op)
 {
     want(c, ct_operand(op, F_assert_condition));
+}
+
+void cg_effects_assert(cg_func *c, ct_op *op)
+{
+    const ct_value *condition = ct_operand(op, F_assert_condition);
+    cg_layout l = layout_of(c, condition);
+    cg_effect *e = condition->type->rank ? cg_add_pieces(c, op, BC_I1, l.tile_bits) : NULL;
+    if (e)
+        e->leaves = true;
 }
 
 /* Prints the line of element `i` (32 bits; unused for a scalar). */
@@ -153,10 +162,9 @@ void cg_lower_assert(cg_func *c, const ct_op *op)
         all = cg_all(c, all);
     cg_ins(c, "@%v bra %l", cg_reg(c, all), holds);
     /* From here all threads go on to the end of the kernel. */
-    cg_order before = cg_order_save(c);
     if (condition->type->rank) {
         uint32_t passed = cg_label(c), others = cg_label(c);
-        cg_pieces p = cg_begin_pieces(c, BC_I1, l.tile_bits);
+        cg_pieces p = cg_begin_pieces(c, op, BC_I1, l.tile_bits);
         cg_put_piece(c, &p, condition, &l);
         cg_ins(c, "@!%v bra %l", is_first(c), others);
         walk w = begin(c, &p);
@@ -172,7 +180,6 @@ void cg_lower_assert(cg_func *c, const ct_op *op)
         print_failure(c, op, cg_const(CG_B32, 0));
     }
     cg_ins(c, "trap");
-    cg_order_restore(c, before);
     cg_place_label(c, holds);
 }
 
@@ -183,6 +190,16 @@ void cg_assign_print_tko(cg_func *c, const ct_op *op)
     bc_range args = ct_operand_range(op, F_print_tko_args);
     for (uint32_t i = 0; i < args.count; i++)
         want(c, ct_operands(op)[args.first + i]);
+}
+
+void cg_effects_print_tko(cg_func *c, ct_op *op)
+{
+    bc_range args = ct_operand_range(op, F_print_tko_args);
+    for (uint32_t i = 0; i < args.count; i++) {
+        const ct_value *v = ct_operands(op)[args.first + i];
+        if (v->type->rank)
+            cg_add_pieces(c, op, bc_elem_kind(v->type), cg_shape_of(v->type).tile_bits);
+    }
 }
 
 /* An element as device printf takes it: i1 and i4 zero-extended, i8 and i16 sign-extended, floats as double. */
@@ -251,13 +268,13 @@ static void print_brackets(cg_func *c, const cg_shape *s, cg_val i, const char *
     }
 }
 
-static void print_tile(cg_func *c, const ct_value *v, const bc_conversion *k, pending *p)
+static void print_tile(cg_func *c, const ct_op *op, const ct_value *v, const bc_conversion *k, pending *p)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_shape s = cg_shape_of(v->type);
     cg_layout l = layout_of(c, v);
     flush_first(c, p);
-    cg_pieces pieces = cg_begin_pieces(c, kind, l.tile_bits);
+    cg_pieces pieces = cg_begin_pieces(c, op, kind, l.tile_bits);
     cg_put_piece(c, &pieces, v, &l);
     uint32_t others = cg_label(c), first = cg_label(c);
     cg_val is_zero = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
@@ -302,7 +319,7 @@ void cg_lower_print_tko(cg_func *c, const ct_op *op)
             if (p.count == CG_MAX_PRINT_ARGS)
                 flush_first(c, &p);
             if (v->type->rank)
-                print_tile(c, v, &k, &p);
+                print_tile(c, op, v, &k, &p);
             else
                 add_element(c, &p, &k, bc_elem_kind(v->type), cg_scalar(c, v));
         }

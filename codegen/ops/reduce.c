@@ -153,18 +153,35 @@ static void reduce_lanes(cg_func *c, const ct_op *op, const cg_layout *source, u
     }
 }
 
+/* The warps that have different elements along the dimension, as bits, which number their partial results. */
+static uint32_t number_warps(const cg_func *c, const cg_layout *source, const cg_layout *result, uint32_t mask,
+                             cg_layout *slots)
+{
+    uint32_t warps = 0;
+    *slots = *result;
+    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
+        if (source->warp[i] & mask)
+            slots->warp[i] ^= (uint32_t)1 << (result->tile_bits + warps++);
+    slots->tile_bits = (uint8_t)(result->tile_bits + warps);
+    return warps;
+}
+
+void cg_effects_reduce(cg_func *c, ct_op *op)
+{
+    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
+    const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
+    cg_layout result = cg_fold_layout(source, mask, NULL), slots;
+    cg_fold_add_exchange(c, op, &result, number_warps(c, source, &result, mask, &slots));
+}
+
 static void reduce_warps(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
                          cg_fold_row *values)
 {
-    uint32_t warps = 0, count = cg_layout_regs(result);
-    cg_layout slots = *result;
-    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
-        if (source->warp[i] & mask)
-            slots.warp[i] ^= (uint32_t)1 << (result->tile_bits + warps++);
+    cg_layout slots;
+    uint32_t warps = number_warps(c, source, result, mask, &slots), count = cg_layout_regs(result);
     if (!warps)
         return;
     cg_val *parts[CG_FOLD_OPERANDS];
-    slots.tile_bits = (uint8_t)(result->tile_bits + warps);
     cg_fold_exchange(c, op, result, &slots, warps, values, parts);
     for (uint32_t k = 0; k < count && !c->failed; k++)
         for (uint32_t n = 0; n < (uint32_t)1 << warps; n++) {

@@ -9,9 +9,9 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
-#include "codegen/values/order.h"
 #include "codegen/values/values.h"
 
 /* ---- the ring ---- */
@@ -32,19 +32,33 @@ static const ct_value *memory_of(const ct_op *op)
     return ct_operand(op, bc_info(op->from)->address);
 }
 
+void cg_effects_ring(cg_func *c, ct_op *op)
+{
+    const cg_ring *ring = op->detail;
+    if (ring->by_groups)
+        return;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        cg_add_access(c, op, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
+    cg_add_effect(c, op, CG_FILLS_RING);
+}
+
+void cg_effects_for(cg_func *c, ct_op *op)
+{
+    if (op->detail)
+        cg_add_effect(c, op, CG_READS_RING);
+}
+
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
     cg_val memory = cg_ring_memory(c);
-    cg_scratch_beside_rings(c, true);
     if (ring->by_groups) {
         cg_groups_ring(c, ring);
         return;
     }
     for (uint32_t i = 0; i < ring->load_count; i++)
-        cg_order_access(c, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
-    if (!ring->by_threads || cg_scratch_is_read(c))
-        cg_barrier(c); /* an earlier run of the loop may still read the ring */
+        cg_take_access(c, op);
+    cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %v", ring->read, memory);
@@ -70,11 +84,10 @@ void cg_lower_drain(cg_func *c, const ct_op *op)
     cg_groups_drain(c, cg_ring_of(op, 0));
 }
 
-void cg_ring_end(cg_func *c)
+void cg_ring_end(cg_func *c, const ct_op *loop)
 {
     cg_ins(c, "cp.async.wait_group 0");
-    cg_scratch_beside_rings(c, false);
-    cg_scratch_read(c); /* the ring is scratch again once all threads have read it */
+    cg_take_effect(c, loop, CG_READS_RING); /* it is scratch again once all threads have read it */
 }
 
 /* ---- copies ---- */
@@ -307,6 +320,13 @@ void cg_assign_await(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
+void cg_effects_await(cg_func *c, ct_op *op)
+{
+    const cg_ring *ring = cg_ring_of(op, 0);
+    if (!ring->by_groups && !ring->by_threads)
+        cg_add_effect(c, op, CG_MEETS);
+}
+
 void cg_lower_await(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
@@ -324,7 +344,7 @@ void cg_lower_await(cg_func *c, const ct_op *op)
         if (ring->async)
             cg_ins(c, "fence.proxy.async.shared::cta");
         if (!ring->by_threads)
-            cg_barrier(c);
+            cg_take_effect(c, op, CG_MEETS);
     }
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
@@ -346,6 +366,13 @@ void cg_assign_staged(cg_func *c, const ct_op *op)
         l = cg_view_layout(c, &v);
     }
     cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MEMORY);
+}
+
+void cg_effects_staged(cg_func *c, ct_op *op)
+{
+    cg_add_access(c, op, op, memory_of(op), false, NULL);
+    if (op->effects && op->effects->last)
+        op->effects->last->started = true;
 }
 
 /* How its copies reach memory. */

@@ -50,6 +50,13 @@ void cg_assign_scan(cg_func *c, const ct_op *op)
     cg_fold_assign_body(c, op);
 }
 
+void cg_effects_scan(cg_func *c, ct_op *op)
+{
+    scan_shape scan = scan_shape_of(c, op);
+    cg_layout line = cg_fold_layout(&scan.layout, cg_fold_mask(op, F_scan_dim), NULL);
+    cg_fold_add_exchange(c, op, &line, scan.warps);
+}
+
 typedef struct scanner {
     cg_func *c;
     const ct_op *op;

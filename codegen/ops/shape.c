@@ -5,6 +5,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/strips.h"
@@ -134,6 +135,13 @@ void cg_assign_extract(cg_func *c, const ct_op *op)
     cg_want(c, source, &p.source);
 }
 
+void cg_effects_extract(cg_func *c, ct_op *op)
+{
+    extract_plan p = plan_extract(c, op);
+    if (!p.in_registers && !p.in_strips)
+        cg_add_scratch(c, op, cg_memory_bytes(bc_elem_kind(cg_result(op, 0)->type)) << p.large.tile_bits);
+}
+
 /* Register of the source for register r of the result in the slice that `chosen` of the slice registers name. */
 static cg_val *choose(cg_func *c, const extract_plan *p, const cg_val *regs, cg_val slice)
 {
@@ -175,14 +183,13 @@ void cg_lower_extract(cg_func *c, const ct_op *op)
         out = choose(c, &p, regs, slice);
     } else {
         cg_layout inside = cg_layout_embed(&p.result, &p.small, &p.large);
-        cg_val base = cg_scratch(c, cg_memory_bytes(kind) << p.large.tile_bits), from = cg_new(c, CG_B32);
+        cg_val base = cg_scratch(c, op, cg_memory_bytes(kind) << p.large.tile_bits), from = cg_new(c, CG_B32);
         cg_flat_store(c, kind, base, &p.source, regs);
         cg_barrier(c);
         cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", from, cg_reg(c, slice), cg_memory_bytes(kind), base);
         out = cg_vals(c, cg_layout_regs(&p.result));
         if (out)
             cg_flat_load(c, kind, from, &inside, out);
-        cg_scratch_read(c);
     }
     if (out)
         cg_set(c, result, out);

@@ -5,7 +5,7 @@
 #include "codegen/analysis/ring.h"
 
 /* Behind a loop whose detail is a ring: nothing is on its way any more. */
-void cg_ring_end(cg_func *c);
+void cg_ring_end(cg_func *c, const ct_op *loop);
 
 void cg_groups_ring(cg_func *c, cg_ring *ring);
 /* The slot of the iteration before, which was read when the product of this one is the only one in flight. */

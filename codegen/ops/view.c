@@ -3,9 +3,9 @@
 #include "codegen/access/view_parts.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
-#include "codegen/values/order.h"
 #include "codegen/values/values.h"
 
 /* ---- making views ---- */
@@ -201,12 +201,12 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
         return;
     bool weak = order == BC_MemoryOrderingSemantics_weak;
     v.owned = !weak; /* another thread could see another value */
-    cg_order_access(c, op, v.view, false, l);
+    cg_take_access(c, op);
     cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
     cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_part);
-    bool shared = !weak && cg_share(c, kind, l, m.regs);
+    bool shared = !weak && cg_share(c, op, kind, l, m.regs);
     if (order == BC_MemoryOrderingSemantics_acquire && !shared)
-        cg_barrier(c);
+        cg_take_effect(c, op, CG_MEETS);
     if (!c->failed)
         cg_set(c, v.tile, m.regs);
 }
@@ -222,9 +222,9 @@ void cg_lower_store_view_tko(cg_func *c, const ct_op *op)
     if (!m.regs)
         return;
     if (order == BC_MemoryOrderingSemantics_release)
-        cg_barrier(c);
+        cg_take_effect(c, op, CG_MEETS);
     bool weak = order == BC_MemoryOrderingSemantics_weak;
-    cg_order_access(c, op, v.view, true, l);
+    cg_take_access(c, op);
     cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
     cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, NULL, &m, store_part);
 }

@@ -54,7 +54,7 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
 {
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
-        if (!o->fragments && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_stage_of(o->v) : NULL))
+        if (!o->in_registers && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_stage_of(o->v) : NULL))
             return false;
     }
     return true;

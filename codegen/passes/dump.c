@@ -67,18 +67,17 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
 static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)
 {
     const ct_value *from = op->operands[0];
-    cg_conversion conversion = cg_conversion_of(c, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+    cg_conversion conversion = cg_conversion_of(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
                                                 cg_value_of(c, cg_result(op, 0))->home);
     cg_conversion_text(out, &conversion);
 }
 
-static void say_op(void *user, const ct_op *op, bc_text *out)
+static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
 {
-    const dumping *d = user;
     if (cg_is_product(op))
         say_product(op, op->detail, out);
     else if (op->opcode == CT_convert)
-        say_conversion(d->c, op, out);
+        say_conversion(c, op, out);
     if (!op->detail)
         return;
     switch ((int)op->opcode) {
@@ -92,6 +91,13 @@ static void say_op(void *user, const ct_op *op, bc_text *out)
     case CT_groups: say_groups(op->detail, out); break;
     default: break;
     }
+}
+
+static void say_op(void *user, const ct_op *op, bc_text *out)
+{
+    const dumping *d = user;
+    say_detail(d->c, op, out);
+    cg_say_effects(d->c, op, out);
 }
 
 /* ---- values ---- */

@@ -56,7 +56,7 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
             put_layout(&s, copy->layout, out);
             continue;
         }
-        cg_conversion conversion = cg_conversion_of(c, bc_elem_kind(v->type), x->home, copy->layout);
+        cg_conversion conversion = cg_conversion_of(c, NULL, bc_elem_kind(v->type), x->home, copy->layout);
         bc_text_puts(out, "; wanted in ");
         put_layout(&s, copy->layout, out);
         bc_text_puts(out, ": ");

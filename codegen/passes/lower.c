@@ -3,7 +3,6 @@
 #include "codegen/passes/lower.h"
 
 #include "codegen/analysis/ring.h"
-#include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
 #include "codegen/ops/hooks.h"
@@ -150,7 +149,7 @@ static void lower_kernel(cg_func *c)
 void cg_pass_lower(cg_func *c)
 {
     cg_emit_begin(c);
-    cg_shared_begin(c, cg_ring_bytes(c));
+    cg_shared_begin(c);
     cg_thread_begin(c, (cg_val){0});
     cg_strips_begin(c, cg_lazy_regs);
     if (!c->failed)

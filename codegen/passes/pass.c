@@ -7,7 +7,7 @@
 #include "bytecode/print/print.h"
 #include "codegen/kernel/groups.h"
 
-enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, CONVERSIONS = 8, TEXT = 16 };
+enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, CONVERSIONS = 8, PLACES = 16, MEETINGS = 32, TEXT = 64 };
 
 static const struct {
     const char *name;
@@ -159,6 +159,8 @@ static void verify(cg_func *c, uint32_t pass)
     ct_fault fault;
     tv_status status = ct_verify(c->ir, &fault);
     if (status == TV_OK && c->values && !cg_verify_layouts(c, &fault))
+        status = TV_INVALID;
+    if (status == TV_OK && (!cg_verify_shared(c, &fault) || !cg_verify_sync(c, &fault)))
         status = TV_INVALID;
     if (status == TV_INVALID)
         report_fault(c, pass, "after", &fault);

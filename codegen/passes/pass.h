@@ -30,6 +30,13 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
    first. For when there are layouts. */
 bool cg_verify_layouts(cg_func *c, ct_fault *out_fault);
 
+/* Once `shared` has run: does all of it lie in the memory that there is, and nothing in that of rings while they
+   have it? Of each group of warps. */
+bool cg_verify_shared(cg_func *c, ct_fault *out_fault);
+/* Once `sync` has: is there a barrier on every way from one effect to another that needs it? Looked for way by way,
+   not as `sync` does. */
+bool cg_verify_sync(cg_func *c, ct_fault *out_fault);
+
 /* Runs the passes until one fails, and prints what is wanted to c->options->dump. */
 void cg_run_passes(cg_func *c, const cg_watch *watch);
 
@@ -40,6 +47,9 @@ void cg_put_kernel(cg_func *c, bc_text *out);
 
 /* What a printer says of one value, without a newline; nothing for a value that there is nothing to say about. */
 typedef void cg_describe_fn(cg_func *c, const ct_value *v, bc_text *out);
+/* The effects of an op, and what the kernel has of shared memory and barriers (codegen/passes/dump_effects.c). */
+void cg_say_effects(const cg_func *c, const ct_op *op, bc_text *out);
+void cg_say_sharing(const cg_func *c, bc_text *out);
 /* Every op on a line, with what passes have found out about it. */
 void cg_dump_ops(cg_func *c, bc_text *out);
 /* Every op on a line, in order, with what `describe` says of each of its results and block arguments below it. */

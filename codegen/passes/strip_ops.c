@@ -1,7 +1,7 @@
 /* Which ops share a loop over strips: around the lowering of each, the loop is opened or ended as the op needs it. */
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/lower.h"
-#include "codegen/values/order.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/strip_state.h"
 #include "codegen/values/values.h"
 
@@ -80,7 +80,7 @@ void cg_strip_begin_op(cg_func *c, const ct_op *op)
     if (c->strips->inlined)
         return;
     place where = place_of(c, op);
-    bool conflict = (where == ENTERS || where == OWNS) && cg_order_conflicts(c, op);
+    bool conflict = (where == ENTERS || where == OWNS) && cg_effect_waits(op);
     if (where == LEAVES || where == OWNS || conflict)
         cg_strip_close(c);
     if (conflict)

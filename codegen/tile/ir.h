@@ -57,9 +57,10 @@ struct ct_op {
     bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
-    ct_use *uses;       /* by operand */
-    ct_block **regions; /* NULL for an empty one */
-    void *detail;       /* what the passes have found out about an op of theirs */
+    ct_use *uses;               /* by operand */
+    ct_block **regions;         /* NULL for an empty one */
+    void *detail;               /* what the passes have found out about an op of theirs */
+    struct cg_effects *effects; /* by shared: on memory that other threads see (codegen/values/effects.h); NULL: none */
 };
 
 struct ct_block {

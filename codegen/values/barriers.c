@@ -1,24 +1,27 @@
 /* Barriers: of a warp, of all threads or of a group of them. */
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/shared_state.h"
-#include "codegen/values/strips.h"
 
 void cg_warp_barrier(cg_func *c)
 {
     cg_ins(c, "bar.warp.sync 0xffffffff");
 }
 
+static const struct cg_barrier_of *own_barrier(const cg_func *c)
+{
+    return &c->sharing->barriers[c->shared->group];
+}
+
 void cg_barrier(cg_func *c)
 {
-    if (c->groups)
-        cg_ins(c, "bar.sync 1, %u", cg_threads(c));
+    const struct cg_barrier_of *own = own_barrier(c);
+    if (own->threads)
+        cg_ins(c, "bar.sync %u, %u", own->number, own->threads);
     else if (c->warp_bits)
-        cg_ins(c, "bar.sync 0");
+        cg_ins(c, "bar.sync %u", own->number);
     else
         cg_warp_barrier(c);
-    c->shared->order.read = (cg_span){0};
-    if (!c->strips || !cg_strip_now(c)) /* in a loop, later trips are still to come */
-        c->shared->order.notes = NULL;
     c->shared->barriers++;
 }
 
@@ -29,11 +32,12 @@ uint32_t cg_barrier_count(const cg_func *c)
 
 cg_val cg_all(cg_func *c, cg_val predicate)
 {
+    const struct cg_barrier_of *own = own_barrier(c);
     cg_val all = cg_new(c, CG_PRED);
-    if (c->groups)
-        cg_ins(c, "bar.red.and.pred %v, 1, %u, %v", all, cg_threads(c), cg_reg(c, predicate));
+    if (own->threads)
+        cg_ins(c, "bar.red.and.pred %v, %u, %u, %v", all, own->number, own->threads, cg_reg(c, predicate));
     else if (c->warp_bits)
-        cg_ins(c, "bar.red.and.pred %v, 0, %v", all, cg_reg(c, predicate));
+        cg_ins(c, "bar.red.and.pred %v, %u, %v", all, own->number, cg_reg(c, predicate));
     else
         cg_ins(c, "vote.sync.all.pred %v, %v, 0xffffffff", all, cg_reg(c, predicate));
     return all;

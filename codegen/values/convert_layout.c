@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
@@ -358,8 +359,8 @@ static cg_layout without_bit(const cg_layout *l, uint32_t bit, uint32_t *out_kep
     return cg_layout_drop_replicas(&r, out_kept);
 }
 
-static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to,
-                           uint32_t bit, cg_val *out)
+static void convert_halves(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from, const cg_val *regs,
+                           const cg_layout *to, uint32_t bit, cg_val *out)
 {
     uint32_t kept, to_kept, mask = (uint32_t)1 << bit;
     uint8_t reg_bit;
@@ -370,7 +371,7 @@ static void convert_halves(cg_func *c, bc_kind kind, const cg_layout *from, cons
         cg_val *half = cg_vals(c, cg_layout_regs(&a));
         for (uint32_t r = 0; half && r < cg_layout_regs(&a); r++)
             half[r] = regs[cg_scatter_bits(r, kept) | h << reg_bit];
-        halves[h] = half ? cg_convert(c, kind, &a, half, &b) : NULL;
+        halves[h] = half ? cg_convert(c, op, kind, &a, half, &b) : NULL;
         if (!halves[h])
             return;
     }
@@ -440,19 +441,14 @@ static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layo
     return same && !(warps & others);
 }
 
-static void convert_in_shared(cg_func *c, bc_kind kind, const arrangement *o, bool in_warps, const cg_layout *from,
-                              const cg_val *regs, const cg_layout *to, cg_val *out)
+static void convert_in_shared(cg_func *c, const ct_op *op, bc_kind kind, const arrangement *o, bool in_warps,
+                              const cg_layout *from, const cg_val *regs, const cg_layout *to, cg_val *out)
 {
     cg_layout stored = arranged(o, from), loaded = arranged(o, to);
-    uint32_t bytes = cg_memory_bytes(kind) << from->tile_bits;
-    cg_val base = in_warps ? cg_scratch_of_warps(c, bytes) : cg_scratch(c, bytes);
+    cg_val base = cg_scratch(c, op, cg_memory_bytes(kind) << from->tile_bits);
     cg_flat_store(c, kind, base, &stored, regs);
     (in_warps ? cg_warp_barrier : cg_barrier)(c);
     cg_flat_load(c, kind, base, &loaded, out);
-    if (in_warps)
-        cg_scratch_read_of_warps(c, bytes);
-    else
-        cg_scratch_read(c);
 }
 
 /* The way, and what it goes by. */
@@ -463,12 +459,13 @@ typedef struct plan {
     bool in_warps;
 } plan;
 
-static bool fits_scratch(const cg_func *c, uint64_t bytes)
+static bool fits_scratch(const cg_func *c, const ct_op *op, uint64_t bytes)
 {
-    return bytes <= CG_MAX_SCRATCH && bytes <= cg_scratch_room(c);
+    return bytes <= CG_MAX_SCRATCH && bytes <= cg_scratch_room(c, op);
 }
 
-static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to, plan *p)
+static void make_plan(const cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from, const cg_layout *to,
+                      plan *p)
 {
     enum { BARRIERS_COST = 32 }; /* of the two barriers around a trip, as rows of banks */
     p->how = (cg_conversion){.way = CG_BY_NAMES, .bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits};
@@ -477,7 +474,7 @@ static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, con
     uint32_t cost;
     p->in_warps = stays_in_warp(c, from, to);
     p->arrangement = best_arrangement(c, from, to, tv_trailing_zeros(cg_memory_bytes(kind)), p->in_warps, &cost);
-    p->how.way = fits_scratch(c, p->how.bytes) ? CG_BY_SHARED : CG_BY_HALVES;
+    p->how.way = fits_scratch(c, op, p->how.bytes) ? CG_BY_SHARED : CG_BY_HALVES;
     if (find_exchange(from, to, &p->exchange)) {
         p->how.shuffles = shuffle_count(&p->exchange, kind, to);
         if (p->how.shuffles <= cost + BARRIERS_COST)
@@ -485,36 +482,42 @@ static void make_plan(const cg_func *c, bc_kind kind, const cg_layout *from, con
     }
 }
 
-cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
+cg_conversion cg_conversion_of(const cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from,
+                               const cg_layout *to)
 {
     plan p;
-    make_plan(c, kind, from, to, &p);
+    make_plan(c, op, kind, from, to, &p);
     return p.how;
 }
 
-cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
+void cg_add_conversion(cg_func *c, ct_op *op, bc_kind kind, const cg_layout *from, const cg_layout *to)
 {
-    if (has_registers(from, to))
-        return (cg_span){0};
-    if (!stays_in_warp(c, from, to))
-        return (cg_span){0, UINT32_MAX, 0};
-    uint64_t bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits;
-    while (!fits_scratch(c, bytes) && bytes > 1)
-        bytes /= 2;
-    return (cg_span){0, UINT32_MAX, (uint32_t)(bytes >> from->warp_bits)};
+    plan p;
+    make_plan(c, op, kind, from, to, &p);
+    if (p.how.way == CG_BY_SHARED) {
+        cg_effect *e = cg_add_scratch(c, op, (uint32_t)p.how.bytes);
+        if (e && p.in_warps)
+            e->span.of_warp = e->span.to >> c->warp_bits;
+    } else if (p.how.way == CG_BY_HALVES && splitting_bit(from, to) != UINT32_MAX) {
+        uint32_t bit = splitting_bit(from, to), kept;
+        cg_layout a = without_bit(from, bit, &kept), b = without_bit(to, bit, &kept);
+        for (int i = 0; i < 2; i++)
+            cg_add_conversion(c, op, kind, &a, &b);
+    }
 }
 
-cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to)
+cg_val *cg_convert(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from, const cg_val *regs,
+                   const cg_layout *to)
 {
     cg_val *out = cg_vals(c, cg_layout_regs(to));
     plan p;
     if (!out)
         return NULL;
-    make_plan(c, kind, from, to, &p);
+    make_plan(c, op, kind, from, to, &p);
     switch (p.how.way) {
     case CG_BY_NAMES: rename_registers(from, regs, to, out); break;
     case CG_BY_SHUFFLES: shuffle_all(c, kind, &p.exchange, regs, to, out); break;
-    case CG_BY_SHARED: convert_in_shared(c, kind, &p.arrangement, p.in_warps, from, regs, to, out); break;
+    case CG_BY_SHARED: convert_in_shared(c, op, kind, &p.arrangement, p.in_warps, from, regs, to, out); break;
     case CG_BY_HALVES: {
         uint32_t bit = splitting_bit(from, to);
         if (bit == UINT32_MAX)
@@ -522,7 +525,7 @@ cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val
                            "a tile of %u KiB is wanted in another layout; there is shared memory for %u KiB",
                            (unsigned)(p.how.bytes / 1024), CG_MAX_SCRATCH / 1024);
         else
-            convert_halves(c, kind, from, regs, to, bit, out);
+            convert_halves(c, op, kind, from, regs, to, bit, out);
         break;
     }
     }

@@ -2,6 +2,7 @@
 #include "codegen/values/memory.h"
 
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/values.h"
 
 cg_vectors cg_vectors_of(const cg_layout *l, uint32_t bytes)
@@ -143,15 +144,22 @@ void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_
         }
 }
 
-bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs)
+bool cg_add_share(cg_func *c, ct_op *op, bc_kind kind, const cg_layout *l)
+{
+    bool any = cg_layout_thread_replicas(l, cg_real_warp_bits(c));
+    cg_effect *e = any ? cg_add_scratch(c, op, cg_memory_bytes(kind) << l->tile_bits) : NULL;
+    if (e)
+        e->small = true;
+    return any;
+}
+
+bool cg_share(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l, cg_val *regs)
 {
     if (cg_is_owner(c, l).known)
         return false;
-    cg_span span;
-    cg_val base = cg_scratch_apart(c, cg_memory_bytes(kind) << l->tile_bits, &span);
+    cg_val base = cg_scratch(c, op, cg_memory_bytes(kind) << l->tile_bits);
     cg_flat_store(c, kind, base, l, regs);
     cg_barrier(c);
     cg_flat_load(c, kind, base, l, regs);
-    cg_scratch_apart_read(c, &span);
     return true;
 }

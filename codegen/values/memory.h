@@ -51,7 +51,7 @@ bool cg_is_register_replica(const cg_layout *l, uint32_t r);
 
 /* What the owners of the elements have in regs, in all threads that hold replicas: through shared memory. Nothing to do
    where there are no replicas; else a barrier is on the way, and true comes back. */
-bool cg_share(cg_func *c, bc_kind kind, const cg_layout *l, cg_val *regs);
+bool cg_share(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l, cg_val *regs);
 
 /* To a stage (codegen/values/stage_fill.c): stores the elements of a tile whose index bits in `mask` have the value
    `part` (as many bits as mask): at the places of their index without these bits. A mask of 0 stores all. */

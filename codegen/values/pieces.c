@@ -1,6 +1,7 @@
 /* Tiles through shared memory, in pieces where they do not fit: to other threads and strips, to the one thread that
    prints. */
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
@@ -135,27 +136,40 @@ static cg_val *zeros(cg_func *c, cg_class cls, uint32_t count)
     return regs;
 }
 
-cg_pieces cg_begin_pieces(cg_func *c, bc_kind kind, uint32_t tile_bits)
+/* How many there are, and how large. */
+static cg_pieces pieces_of(bc_kind kind, uint32_t tile_bits)
 {
-    uint32_t bytes = cg_memory_bytes(kind), most = PIECE_LOG2 - tv_trailing_zeros(bytes);
-    cg_pieces p = {.shift = tile_bits < most ? tile_bits : most,
-                   .number = cg_const(CG_B32, 0),
-                   .whole = tile_bits <= most};
-    p.end = (uint32_t)1 << tile_bits;
+    uint32_t most = PIECE_LOG2 - tv_trailing_zeros(cg_memory_bytes(kind));
+    return (cg_pieces){.shift = tile_bits < most ? tile_bits : most,
+                       .number = cg_const(CG_B32, 0),
+                       .end = (uint32_t)1 << tile_bits,
+                       .whole = tile_bits <= most};
+}
+
+cg_effect *cg_add_pieces(cg_func *c, ct_op *op, bc_kind kind, uint32_t tile_bits)
+{
+    cg_pieces p = pieces_of(kind, tile_bits);
+    cg_effect *e = cg_add_scratch(c, op, cg_memory_bytes(kind) << p.shift);
+    if (e)
+        e->again = !p.whole;
+    return e;
+}
+
+cg_pieces cg_begin_pieces(cg_func *c, const ct_op *op, bc_kind kind, uint32_t tile_bits)
+{
+    cg_pieces p = pieces_of(kind, tile_bits);
     if (!p.whole) {
         p.number = cg_new(c, CG_B32);
         p.head = cg_label(c);
         cg_ins(c, "mov.b32 %v, 0", p.number);
         cg_place_label(c, p.head);
-        cg_scratch_read(c);
     }
-    p.base = cg_scratch(c, bytes << p.shift);
+    p.base = cg_scratch(c, op, cg_memory_bytes(kind) << p.shift);
     return p;
 }
 
 void cg_end_pieces(cg_func *c, const cg_pieces *p)
 {
-    cg_scratch_read(c);
     if (p->whole)
         return;
     cg_ins(c, "bar.warp.sync 0xffffffff"); /* a lane may have been on its own */
@@ -179,7 +193,7 @@ void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, con
     cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(copy->layout));
     if (varies && !copy->local)
         cg_strip_give(c, result, copy);
-    cg_pieces p = cg_begin_pieces(c, kind, source.tile_bits);
+    cg_pieces p = cg_begin_pieces(c, cg_lowered(c), kind, source.tile_bits);
     put_piece(c, &p, v, from, &stored, slice);
     cg_barrier(c);
     get_piece(c, &p, result, copy, &loaded, regs);

@@ -1,5 +1,6 @@
 /* Values between loops over strips: into the homes of others, and into layouts that other threads or strips have the
    elements for. */
+#include "codegen/ptx/ptx.h"
 #include "codegen/values/strip_state.h"
 #include "codegen/values/values.h"
 
@@ -30,7 +31,8 @@ void cg_strip_flush(cg_func *c)
             && cg_strip_stays_in_warp(c, bc_elem_kind(m->v->type), x->home, m->copy->layout)) {
             cg_strip_enter(c);
             const cg_val *have = cg_get(c, m->v, x->home);
-            cg_strip_mark(c, m->v, m->copy, cg_convert(c, bc_elem_kind(m->v->type), x->home, have, m->copy->layout));
+            cg_strip_mark(c, m->v, m->copy,
+                          cg_convert(c, cg_lowered(c), bc_elem_kind(m->v->type), x->home, have, m->copy->layout));
             continue;
         }
         all->uses[m->v->id]++; /* the home is read once more */

@@ -48,7 +48,7 @@ cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
 
 bool cg_strip_stays_in_warp(cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
 {
-    cg_way way = cg_conversion_of(c, kind, from, to).way;
+    cg_way way = cg_conversion_of(c, NULL, kind, from, to).way;
     return way == CG_BY_NAMES || way == CG_BY_SHUFFLES;
 }
 
@@ -77,9 +77,9 @@ void cg_strip_set(cg_func *c, const ct_value *v, cg_val *regs)
             else
                 copy->regs = regs;
         } else if (!varies && !cg_strip_varies(c, copy->layout)) {
-            copy->regs = cg_convert(c, kind, x->home, regs, copy->layout);
+            copy->regs = cg_convert(c, cg_lowered(c), kind, x->home, regs, copy->layout);
         } else if (varies && cg_strip_stays_in_warp(c, kind, x->home, copy->layout)) {
-            cg_strip_mark(c, v, copy, cg_convert(c, kind, x->home, regs, copy->layout));
+            cg_strip_mark(c, v, copy, cg_convert(c, cg_lowered(c), kind, x->home, regs, copy->layout));
         } else {
             want_later(c, v, copy);
         }

@@ -221,15 +221,6 @@ cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner)
     return cg_and(c, owner, first);
 }
 
-bool cg_strip_needs_barrier(cg_func *c)
-{
-    cg_strip *s = c->strips ? c->strips->open : NULL;
-    bool first = s && !s->uses_scratch;
-    if (s)
-        s->uses_scratch = true;
-    return first;
-}
-
 /* ---- local memory ---- */
 
 enum { MAX_LOCAL = 480 * 1024 }; /* of a thread; the hardware has 512 KiB, for spills as well */

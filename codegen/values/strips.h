@@ -17,7 +17,7 @@ typedef struct cg_strip {
     struct cg_strip *outer;
     uint32_t number, mask; /* the strip bits that it counts through; other bits are the outer loop's, or zero */
     cg_val counter, index; /* the bits of mask in counting order; the number of the strip */
-    bool descending, uses_scratch;
+    bool descending;
     bool apart; /* what a trip puts into shared memory is its own, whatever the layout says */
     uint32_t head_label, next_label;
     bc_text before, head; /* text of the function up to here; what begins every trip */
@@ -59,8 +59,6 @@ cg_val cg_strip_carried(cg_func *c, cg_class cls);
 cg_val cg_strip_index(cg_func *c, cg_val thread, const uint32_t *images);
 /* owner, and in the strip that owns what the layout's strips hold replicas of. */
 cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner);
-/* The scratch is about to be written: may an earlier trip of the open loop still read it? */
-bool cg_strip_needs_barrier(cg_func *c);
 
 /* ---- values; only in kernels with strips ---- */
 
@@ -112,7 +110,7 @@ typedef struct cg_pieces {
     uint32_t head, end;
     bool whole;
 } cg_pieces;
-cg_pieces cg_begin_pieces(cg_func *c, bc_kind kind, uint32_t tile_bits);
+cg_pieces cg_begin_pieces(cg_func *c, const ct_op *op, bc_kind kind, uint32_t tile_bits);
 /* What v has of the piece, followed by a barrier. */
 void cg_put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l);
 void cg_end_pieces(cg_func *c, const cg_pieces *p);

@@ -4,7 +4,7 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Bytes of the scratch. */
+/* Bytes of shared memory. */
 typedef struct cg_span {
     uint32_t from, to;
     uint32_t of_warp; /* each warp reaches only its own so many of them, which follow each other; 0: any thread, any */
@@ -18,8 +18,9 @@ cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l);
 cg_val cg_scalar(cg_func *c, const ct_value *v);
 /* The result of the op being lowered, in its home. In strips, further wanted layouts are made from it. */
 void cg_set(cg_func *c, const ct_value *v, cg_val *regs);
-/* Another layout of the same elements (codegen/values/convert_layout.c). */
-cg_val *cg_convert(cg_func *c, bc_kind kind, const cg_layout *from, const cg_val *regs, const cg_layout *to);
+/* Another layout of the same elements, for the sake of the op (codegen/values/convert_layout.c). */
+cg_val *cg_convert(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from, const cg_val *regs,
+                   const cg_layout *to);
 /* Both layouts with places in shared memory for indices: an order of the elements without bank conflicts. The upper
    bits of large indices keep their meaning. */
 void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to,
@@ -32,9 +33,8 @@ typedef struct cg_conversion {
     uint32_t shuffles; /* of a thread, CG_BY_SHUFFLES */
     uint64_t bytes;    /* of the tile */
 } cg_conversion;
-cg_conversion cg_conversion_of(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
-/* The scratch that it reads; none: from = to. */
-cg_span cg_conversion_span(const cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to);
+cg_conversion cg_conversion_of(const cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from,
+                               const cg_layout *to);
 /* In words, for remarks and dumps: "shuffles"; "by shuffles, 12 a thread". */
 const char *cg_way_text(cg_way way);
 void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
@@ -52,41 +52,26 @@ cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t s
 /* True in the one thread of those that hold replicas of the same elements; a known true when there are no replicas. */
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 
-/* ---- shared memory and barriers (codegen/values/barriers.c, scratch.c, scratch_loop.c) ---- */
+/* ---- shared memory and barriers (codegen/values/barriers.c, scratch.c; codegen/values/effects.h) ---- */
 
-/* lower pass: around all of it. ring_bytes: of all rings, in loops of their own or side by side. */
-void cg_shared_begin(cg_func *c, uint32_t ring_bytes);
+/* lower pass: around all of it. */
+void cg_shared_begin(cg_func *c);
 void cg_shared_end(cg_func *c);
 /* Bytes that the block needs; barriers that it meets at, as they stand in the text. */
 uint32_t cg_shared_bytes(const cg_func *c);
 uint32_t cg_barrier_count(const cg_func *c);
+
+/* Which group of warps all that is emitted from here on is for: 0, or 1 for producers. */
+void cg_shared_group(cg_func *c, uint32_t group);
 
 void cg_barrier(cg_func *c);
 /* Among the threads of a warp alone. */
 void cg_warp_barrier(cg_func *c);
 /* Whether the predicate is true in all threads, which meet for it. */
 cg_val cg_all(cg_func *c, cg_val predicate);
-/* How much scratch there can be here: less within a loop with a ring. */
-uint32_t cg_scratch_room(const cg_func *c);
-/* Sees that `bytes` of scratch can be written now; gives its address (32-bit, shared). */
-cg_val cg_scratch(cg_func *c, uint32_t bytes);
-/* After reading it. */
-void cg_scratch_read(cg_func *c);
-/* May a thread still read it? */
-bool cg_scratch_is_read(const cg_func *c);
+/* The scratch that the op uses next, of so many bytes, which can be written now: its address (32-bit, shared). */
+cg_val cg_scratch(cg_func *c, const ct_op *op, uint32_t bytes);
 /* The address of all rings, which share the memory of scratch (32-bit, shared). */
 cg_val cg_ring_memory(cg_func *c);
-/* Scratch that is asked for from here on, or up to here, is not that of rings. */
-void cg_scratch_beside_rings(cg_func *c, bool begins);
-/* At the head of a loop or behind it, where its ops may have. */
-void cg_scratch_loop(cg_func *c, const ct_block *body);
-/* The same for a tile of which each warp reaches its own part alone, parts in the order of warps: to be awaited by
-   cg_warp_barrier. */
-cg_val cg_scratch_of_warps(cg_func *c, uint32_t bytes);
-void cg_scratch_read_of_warps(cg_func *c, uint32_t bytes);
-/* The same for some bytes that are written, awaited and read with no other scratch in between: they lie where nothing
-   is read any more, if there is such a place, which saves a barrier. */
-cg_val cg_scratch_apart(cg_func *c, uint32_t bytes, cg_span *out_span);
-void cg_scratch_apart_read(cg_func *c, const cg_span *span);
 
 #endif

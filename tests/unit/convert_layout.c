@@ -6,6 +6,7 @@
 
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 #include "tests/ptxsim/ptxsim.h"
@@ -184,6 +185,18 @@ static void run(uint32_t round, bc_kind kind, const bc_text *text, const cg_layo
 /* Which ways the rounds have taken. */
 static unsigned shuffled, shared, matrices[2][2]; /* stored or loaded; as they are or transposed */
 
+/* As the passes would: all scratch at byte 0, a barrier before what is used again. */
+static void plan_conversion(cg_func *c, ct_op *op, bc_kind kind, const cg_layout *from, const cg_layout *to)
+{
+    c->sharing = bc_new(&c->arena, cg_sharing, 1);
+    cg_add_conversion(c, op, kind, from, to);
+    for (cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next) {
+        e->before = e == op->effects->first ? CG_NOBODY : CG_ALL_WARPS;
+        if (e->span.to > c->sharing->scratch_bytes)
+            c->sharing->scratch_bytes = e->span.to;
+    }
+}
+
 static void check_round(uint32_t round)
 {
     static const bc_kind kinds[] = {BC_I32, BC_F16, BC_I8, BC_I64, BC_I1, BC_F4E2M1FN};
@@ -202,7 +215,7 @@ static void check_round(uint32_t round)
     bc_text text;
     bc_arena_init(&c.arena, NULL, 0);
     cg_emit_begin(&c);
-    cg_shared_begin(&c, 0);
+    cg_shared_begin(&c);
     cg_thread_begin(&c, (cg_val){0});
     bc_text_init(&text, NULL);
     cg_val thread = cg_thread_index(&c, &from, UINT32_MAX, 0), *regs = cg_vals(&c, cg_layout_regs(&from));
@@ -211,7 +224,9 @@ static void check_round(uint32_t round)
         cg_ins(&c, "xor.b32 %v, %v, %x", e, cg_reg(&c, thread), cg_layout_reg(&from, r));
         regs[r] = emit_value(&c, kind, e);
     }
-    cg_val *out = cg_convert(&c, kind, &from, regs, &to);
+    ct_op op = {0};
+    plan_conversion(&c, &op, kind, &from, &to);
+    cg_val *out = cg_convert(&c, &op, kind, &from, regs, &to);
     CHECK_MSG(out && !c.failed, "round %u", round);
     if (out && !c.failed) {
         emit_dump(&c, out, cg_layout_regs(&to));

@@ -1,0 +1,41 @@
+/* The effects of loads, stores and atomics: the access, and what makes its order that of the block (memory reference,
+   section 3). */
+#include "codegen/analysis/order.h"
+#include "codegen/facts/facts.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/values/effects.h"
+
+static bool acquires(uint64_t order)
+{
+    return order == BC_MemoryOrderingSemantics_acquire || order == BC_MemoryOrderingSemantics_acq_rel;
+}
+
+static bool releases(uint64_t order)
+{
+    return order == BC_MemoryOrderingSemantics_release || order == BC_MemoryOrderingSemantics_acq_rel;
+}
+
+/* Does one thread read for all that hold replicas, since another one could see another value? */
+static bool hands_round(const ct_op *op, uint64_t order, bool write)
+{
+    return write ? cg_result(op, 0)->fact->used : order != BC_MemoryOrderingSemantics_weak;
+}
+
+void cg_effects_access(cg_func *c, ct_op *op)
+{
+    bool write, reads = ct_info(op)->effects & BC_READS;
+    const ct_value *memory = cg_memory_of(op, &write);
+    uint64_t order = ct_attr_u(op, bc_order_row(ct_info(op)));
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
+    if (op->opcode == OP_atomic_red_view_tko) { /* its order is that of each of its instructions */
+        cg_add_access(c, op, op, memory, write, l);
+        return;
+    }
+    if (write && releases(order))
+        cg_add_effect(c, op, CG_MEETS);
+    cg_add_access(c, op, op, memory, write, l);
+    bool shared = reads && hands_round(op, order, write)
+                  && cg_add_share(c, op, bc_elem_kind(cg_result(op, 0)->type), l);
+    if (reads && acquires(order) && !shared)
+        cg_add_effect(c, op, CG_MEETS);
+}

@@ -1,0 +1,48 @@
+/* Prints effects on memory that other threads see: where they lie, and who meets before them. */
+#include "codegen/passes/pass.h"
+#include "codegen/values/effects.h"
+
+static void put_span(const cg_span *s, bc_text *out)
+{
+    bc_text_printf(out, " %u to %u", s->from, s->to);
+    if (s->of_warp)
+        bc_text_printf(out, ", %u of each warp", s->of_warp);
+}
+
+static void put_effect(const cg_effect *e, bool synced, bc_text *out)
+{
+    static const char *const kinds[] = {[CG_USES_SCRATCH] = "scratch",
+                                        [CG_ACCESSES] = "",
+                                        [CG_MEETS] = "barrier",
+                                        [CG_FILLS_RING] = "fills rings,",
+                                        [CG_READS_RING] = "read rings,"};
+    static const char *const before[] = {[CG_EACH_WARP] = "barrier of each warp; ", [CG_ALL_WARPS] = "barrier; "};
+    bc_text_puts(out, synced && e->before ? before[e->before] : "");
+    if (e->kind == CG_ACCESSES)
+        bc_text_puts(out, e->started ? "started reading" : e->write ? "writes" : "reads");
+    bc_text_puts(out, kinds[e->kind]);
+    if (e->span.from != e->span.to)
+        put_span(&e->span, out);
+    bc_text_puts(out, e->again ? ", again and again" : "");
+}
+
+void cg_say_effects(const cg_func *c, const ct_op *op, bc_text *out)
+{
+    const cg_effects *all = c->sharing ? op->effects : NULL;
+    for (const cg_effect *e = all ? all->first : NULL; e; e = e->next) {
+        bc_text_puts(out, out->len ? "; " : "");
+        put_effect(e, c->sharing->synced, out);
+    }
+}
+
+void cg_say_sharing(const cg_func *c, bc_text *out)
+{
+    const cg_sharing *s = c->sharing;
+    bc_text_printf(out, "// shared memory: %u bytes of scratch", s->scratch_bytes);
+    if (s->ring_bytes)
+        bc_text_printf(out, ", %u of rings from %u on", s->ring_bytes, s->rings_at);
+    bc_text_puts(out, c->strip_bits ? ", and what strips ask for\n" : "\n");
+    if (s->synced && c->groups)
+        bc_text_printf(out, "// consumers meet at barrier %u, %u threads; producers at %u, %u threads\n",
+                       s->barriers[0].number, s->barriers[0].threads, s->barriers[1].number, s->barriers[1].threads);
+}

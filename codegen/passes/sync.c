@@ -1,0 +1,206 @@
+/* The sync pass: before which effects threads have to meet, and who.
+
+   Goes through the ops as threads do, with the effects that may not be over for all of them: a barrier ends all, an
+   effect that needs one gets it. Where ways join, what is not over on any of them is not; a loop is gone through until
+   nothing new comes round. What came round was in an earlier trip, and the same index is no longer the same place. */
+#include <string.h>
+
+#include "codegen/kernel/groups.h"
+#include "codegen/passes/pass.h"
+#include "codegen/values/effects.h"
+
+enum { WAYS = CG_EARLIER_VIEW + 1, WORD_BITS = 64 };
+
+/* Effects that are not over, by how they came before what follows. */
+typedef struct pending {
+    uint64_t *sets; /* WAYS of x->words words */
+} pending;
+
+typedef struct around {
+    const struct around *outer;
+    pending next, behind; /* where the loop's ops go on to its next trip, and where they leave it */
+} around;
+
+typedef struct walk {
+    cg_func *c;
+    cg_sharing *all;
+    uint32_t words;
+    const around *loop;
+} walk;
+
+/* ---- sets ---- */
+
+static pending nothing(walk *x)
+{
+    pending p = {bc_new(&x->c->arena, uint64_t, (size_t)WAYS * x->words)};
+    if (!p.sets)
+        cg_no_memory(x->c);
+    return p;
+}
+
+static void clear(const walk *x, pending p)
+{
+    if (p.sets)
+        memset(p.sets, 0, sizeof *p.sets * WAYS * x->words);
+}
+
+/* To `into` what is in `from`; true: something is new there. */
+static bool join(const walk *x, pending into, pending from)
+{
+    uint64_t more = 0;
+    for (uint32_t i = 0; into.sets && from.sets && i < WAYS * x->words; i++) {
+        more |= from.sets[i] & ~into.sets[i];
+        into.sets[i] |= from.sets[i];
+    }
+    return more != 0;
+}
+
+static pending copy_of(walk *x, pending p)
+{
+    pending copy = nothing(x);
+    join(x, copy, p);
+    return copy;
+}
+
+/* The place in the sets of the first effect from place `at` on, which is (how, number); behind all: there is none. */
+static uint32_t next_place(const walk *x, pending p, uint32_t at)
+{
+    uint32_t end = p.sets ? WAYS * x->words * WORD_BITS : 0;
+    while (at < end) {
+        uint64_t rest = p.sets[at / WORD_BITS] >> at % WORD_BITS;
+        if (rest)
+            return at + tv_trailing_zeros(rest);
+        at = (at / WORD_BITS + 1) * WORD_BITS;
+    }
+    return WAYS * x->words * WORD_BITS;
+}
+
+static void add(const walk *x, pending p, uint32_t how, uint32_t number)
+{
+    if (p.sets)
+        p.sets[how * x->words + number / WORD_BITS] |= (uint64_t)1 << number % WORD_BITS;
+}
+
+/* `from` at the head of the loop's next trip, added to `into`; true: something is new there. */
+static bool join_next_trip(walk *x, pending into, pending from, const ct_block *body)
+{
+    pending aged = nothing(x);
+    uint32_t row = x->words * WORD_BITS;
+    for (uint32_t at = next_place(x, from, 0); at < WAYS * row; at = next_place(x, from, at + 1))
+        add(x, aged, cg_before_next_trip(x->all->effects[at % row], (cg_before)(at / row), body), at % row);
+    return join(x, into, aged);
+}
+
+/* ---- ops ---- */
+
+/* Who has to meet before e for the sake of what is pending. */
+static cg_meeting meeting_before(const walk *x, pending p, const cg_effect *e)
+{
+    cg_meeting most = e->again ? cg_meeting_between(e, CG_SAME_TRIP, e) : CG_NOBODY;
+    uint32_t row = x->words * WORD_BITS;
+    for (uint32_t at = next_place(x, p, 0); at < WAYS * row && most != CG_ALL_WARPS; at = next_place(x, p, at + 1)) {
+        cg_meeting one = cg_meeting_between(x->all->effects[at % row], (cg_before)(at / row), e);
+        most = one > most ? one : most;
+    }
+    return most;
+}
+
+static void visit_effect(walk *x, pending p, cg_effect *e)
+{
+    cg_meeting before = meeting_before(x, p, e);
+    e->before = before > e->before ? (uint8_t)before : e->before;
+    if (e->leaves)
+        return;
+    if (e->before == CG_ALL_WARPS || cg_meeting_within(e) == CG_ALL_WARPS)
+        clear(x, p);
+    if (cg_effect_lasts(e))
+        add(x, p, CG_SAME_TRIP, e->number);
+}
+
+static void visit_block(walk *x, const ct_block *block, pending p);
+
+static void visit_loop(walk *x, const ct_op *op, pending p)
+{
+    const ct_block *body = op->regions[0];
+    pending head = copy_of(x, p);
+    around here = {.outer = x->loop, .next = nothing(x), .behind = nothing(x)};
+    do {
+        pending trip = copy_of(x, head);
+        clear(x, here.next);
+        x->loop = &here;
+        visit_block(x, body, trip);
+        x->loop = here.outer;
+    } while (!x->c->failed && join_next_trip(x, head, here.next, body));
+    if (op->opcode != OP_for)
+        clear(x, p); /* it has one trip at least */
+    join(x, p, here.behind);
+    if (op->opcode == OP_for)
+        join(x, p, here.next);
+}
+
+static void visit_branch(walk *x, const ct_op *op, pending p)
+{
+    pending before = copy_of(x, p);
+    bool both = op->region_count > 1 && op->regions[1];
+    if (both)
+        clear(x, p);
+    for (uint32_t r = 0; r < 1u + both; r++) {
+        pending way = copy_of(x, before);
+        visit_block(x, op->regions[r], way);
+        join(x, p, way);
+    }
+}
+
+/* What both may meet at is for the ops of rings. */
+static void visit_groups(walk *x, const ct_op *op, pending p)
+{
+    pending before = copy_of(x, p);
+    visit_block(x, op->regions[0], p);
+    visit_block(x, op->regions[1], before);
+}
+
+static void visit_op(walk *x, const ct_op *op, pending p)
+{
+    switch ((int)op->opcode) {
+    case OP_for:
+    case OP_loop: visit_loop(x, op, p); break;
+    case OP_if: visit_branch(x, op, p); break;
+    case CT_groups: visit_groups(x, op, p); break;
+    case OP_continue: join(x, x->loop->next, p); break;
+    case OP_break: join(x, x->loop->behind, p); break;
+    default: break;
+    }
+    for (cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
+        visit_effect(x, p, e);
+    if (op->opcode == OP_continue || op->opcode == OP_break || op->opcode == OP_return)
+        clear(x, p); /* nothing comes behind it */
+}
+
+static void visit_block(walk *x, const ct_block *block, pending p)
+{
+    for (const ct_op *op = block ? block->first : NULL; op && !x->c->failed; op = op->next)
+        visit_op(x, op, p);
+}
+
+/* Number 0 is for the whole block, also where it has groups (codegen/ops/groups.c). */
+static void choose_barriers(cg_func *c)
+{
+    if (!c->groups)
+        return;
+    c->sharing->barriers[0] = (struct cg_barrier_of){1, cg_threads(c)};
+    c->sharing->barriers[1] = (struct cg_barrier_of){2, CG_PRODUCER_THREADS};
+}
+
+void cg_pass_sync(cg_func *c)
+{
+    walk x = {.c = c, .all = c->sharing, .words = c->sharing->effect_count / WORD_BITS + 1};
+    choose_barriers(c);
+    visit_block(&x, c->ir->body, nothing(&x));
+    c->sharing->synced = true;
+}
+
+void cg_dump_sync(cg_func *c, bc_text *out)
+{
+    cg_say_sharing(c, out);
+    cg_dump_ops(c, out);
+}

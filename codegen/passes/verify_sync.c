@@ -1,0 +1,214 @@
+/* Checks what the sync pass leaves; see the header. The ops become a list of effects and jumps, as they will be
+   instructions; from each effect that lasts, all ways through it are followed up to the first barrier. */
+#include "codegen/passes/pass.h"
+#include "codegen/values/effects.h"
+
+typedef enum step_kind {
+    EFFECT,
+    GO,     /* on at the label */
+    MAY_GO, /* there or here */
+    TURN,   /* the loop with that body goes round */
+    STOP
+} step_kind;
+
+typedef struct step {
+    step_kind kind;
+    uint32_t label;
+    const cg_effect *effect;
+    const ct_block *body;
+} step;
+
+typedef struct around {
+    const struct around *outer;
+    uint32_t next, behind; /* labels */
+} around;
+
+typedef struct program {
+    step *steps;
+    uint32_t *labels; /* which step each stands before */
+    uint32_t count, label_count;
+    const around *loop;
+} program;
+
+/* ---- steps ---- */
+
+static void put(program *p, step s)
+{
+    p->steps[p->count++] = s;
+}
+
+static uint32_t new_label(program *p)
+{
+    return p->label_count++;
+}
+
+static void place(program *p, uint32_t label)
+{
+    p->labels[label] = p->count;
+}
+
+static void put_block(program *p, const ct_block *block);
+
+static void put_loop(program *p, const ct_op *op)
+{
+    around here = {.outer = p->loop, .next = new_label(p), .behind = new_label(p)};
+    uint32_t head = new_label(p);
+    bool counts = op->opcode == OP_for;
+    p->loop = &here;
+    if (counts)
+        put(p, (step){.kind = MAY_GO, .label = here.behind});
+    place(p, head);
+    put_block(p, op->regions[0]);
+    place(p, here.next);
+    if (counts)
+        put(p, (step){.kind = MAY_GO, .label = here.behind});
+    put(p, (step){.kind = TURN, .body = op->regions[0]});
+    put(p, (step){.kind = GO, .label = head});
+    place(p, here.behind);
+    p->loop = here.outer;
+}
+
+static void put_branch(program *p, const ct_op *op)
+{
+    uint32_t otherwise = new_label(p), end = new_label(p);
+    put(p, (step){.kind = MAY_GO, .label = otherwise});
+    put_block(p, op->regions[0]);
+    put(p, (step){.kind = GO, .label = end});
+    place(p, otherwise);
+    if (op->region_count > 1)
+        put_block(p, op->regions[1]);
+    place(p, end);
+}
+
+static void put_groups(program *p, const ct_op *op)
+{
+    uint32_t producers = new_label(p), end = new_label(p);
+    put(p, (step){.kind = MAY_GO, .label = producers});
+    put_block(p, op->regions[0]);
+    put(p, (step){.kind = GO, .label = end});
+    place(p, producers);
+    put_block(p, op->regions[1]);
+    place(p, end);
+}
+
+static void put_op(program *p, const ct_op *op)
+{
+    switch ((int)op->opcode) {
+    case OP_for:
+    case OP_loop: put_loop(p, op); break;
+    case OP_if: put_branch(p, op); break;
+    case CT_groups: put_groups(p, op); break;
+    default: break;
+    }
+    for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
+        put(p, (step){.kind = EFFECT, .effect = e});
+    switch ((int)op->opcode) {
+    case OP_continue: put(p, (step){.kind = GO, .label = p->loop->next}); break;
+    case OP_break: put(p, (step){.kind = GO, .label = p->loop->behind}); break;
+    case OP_return: put(p, (step){.kind = STOP}); break;
+    default: break;
+    }
+}
+
+static void put_block(program *p, const ct_block *block)
+{
+    for (const ct_op *op = block ? block->first : NULL; op; op = op->next)
+        put_op(p, op);
+}
+
+static bool make_program(cg_func *c, program *p)
+{
+    enum { OF_AN_OP = 5, LABELS = 3 };
+    uint32_t ops = 1;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        ops++;
+    p->steps = bc_new(&c->arena, step, (size_t)ops * OF_AN_OP + c->sharing->effect_count);
+    p->labels = bc_new(&c->arena, uint32_t, (size_t)ops * LABELS);
+    if (!p->steps || !p->labels)
+        return false;
+    put_block(p, c->ir->body);
+    put(p, (step){.kind = STOP});
+    return true;
+}
+
+/* ---- ways ---- */
+
+/* Where a way goes on, and how the effect that it began with came before that: a number for both. */
+enum { WAYS = CG_EARLIER_VIEW + 1 };
+
+typedef struct search {
+    const program *p;
+    const cg_effect *from;
+    bool *seen;
+    uint32_t *todo, count;
+} search;
+
+static void go_on(search *s, uint32_t at, cg_before how)
+{
+    uint32_t place = at * WAYS + how;
+    if (!s->seen[place])
+        s->todo[s->count++] = place;
+    s->seen[place] = true;
+}
+
+/* From an effect on the way: false if it should have waited. */
+static bool pass_effect(search *s, uint32_t at, cg_before how)
+{
+    const cg_effect *e = s->p->steps[at].effect;
+    if (cg_meeting_between(s->from, how, e) > e->before)
+        return false;
+    if (e->leaves || (e->before != CG_ALL_WARPS && cg_meeting_within(e) != CG_ALL_WARPS))
+        go_on(s, at + 1, how);
+    return true;
+}
+
+static bool pass_step(search *s, uint32_t at, cg_before how)
+{
+    const step *now = &s->p->steps[at];
+    switch (now->kind) {
+    case EFFECT: return pass_effect(s, at, how);
+    case MAY_GO: go_on(s, at + 1, how); /* fall through */
+    case GO: go_on(s, s->p->labels[now->label], how); break;
+    case TURN: go_on(s, at + 1, cg_before_next_trip(s->from, how, now->body)); break;
+    case STOP: break;
+    }
+    return true;
+}
+
+/* The effect that the one at this step should have been awaited by; NULL: there is none. */
+static const cg_effect *find_too_early(search *s, uint32_t at, size_t places)
+{
+    s->from = s->p->steps[at].effect;
+    if (s->from->again && cg_meeting_between(s->from, CG_SAME_TRIP, s->from) > s->from->before)
+        return s->from;
+    if (!cg_effect_lasts(s->from))
+        return NULL;
+    for (size_t i = 0; i < places; i++)
+        s->seen[i] = false;
+    go_on(s, at + 1, CG_SAME_TRIP);
+    while (s->count) {
+        uint32_t place = s->todo[--s->count];
+        if (!pass_step(s, place / WAYS, (cg_before)(place % WAYS)))
+            return s->p->steps[place / WAYS].effect;
+    }
+    return NULL;
+}
+
+bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
+{
+    program p = {0};
+    if (!c->sharing || !c->sharing->synced || !make_program(c, &p))
+        return true; /* nothing to check yet, or out of memory, which the next pass finds */
+    size_t places = (size_t)p.count * WAYS;
+    search s = {.p = &p, .seen = bc_new(&c->arena, bool, places), .todo = bc_new(&c->arena, uint32_t, places)};
+    for (uint32_t i = 0; s.seen && s.todo && i < p.count; i++) {
+        const cg_effect *e = p.steps[i].kind == EFFECT ? find_too_early(&s, i, places) : NULL;
+        if (e) {
+            *out_fault =
+                (ct_fault){e->op,
+                           "no barrier before what it does with memory that another thread may not be done with"};
+            return false;
+        }
+    }
+    return true;
+}

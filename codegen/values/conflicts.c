@@ -1,0 +1,101 @@
+/* Who has to meet between two effects; see codegen/values/effects.h. */
+#include "codegen/analysis/view.h"
+#include "codegen/tile/tokens.h"
+#include "codegen/values/effects.h"
+
+/* ---- global memory ---- */
+
+/* A load or store of a tile. */
+static bool is_view_op(const ct_op *op)
+{
+    const bc_op_info *info = ct_info(op);
+    return op->opcode < OP_LIMIT && bc_rows[info->address].constraint == BC_IS_tile_view
+           && (info->effects == BC_READS || info->effects == BC_WRITES);
+}
+
+/* Is an element of the tensor in one tile of the view only, and at one address, as far as the types say? */
+static bool tiles_are_apart(const bc_type *view)
+{
+    bool apart = view->kind == BC_PARTITION_VIEW;
+    for (uint32_t d = 0; apart && d < view->elem->rank; d++)
+        apart = view->elem->strides[d] != 0 || view->elem->shape[d] == 1;
+    return apart;
+}
+
+/* Do both ops touch element i of the tile at the same address, each element from the same thread, or, where tiles do
+   not overlap, no element in common? */
+static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
+{
+    if (how == CG_EARLIER_VIEW || !a->layout || !b->layout || !cg_layout_equal(a->layout, b->layout)
+        || cg_layout_has_replicas(b->layout) || !is_view_op(a->access) || !is_view_op(b->access))
+        return false;
+    cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
+    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a slice twice */
+        return false;
+    if (tiles_are_apart(x.view->type))
+        return true;
+    for (uint32_t i = 0; i < x.index_count; i++)
+        if (how == CG_EARLIER_TRIP || x.index[i] != y.index[i])
+            return false;
+    return true;
+}
+
+/* May they touch the same memory in different threads, the earlier one first by the tokens of the other? */
+static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect *b)
+{
+    bool apart = a->root && b->root && a->root != b->root;
+    if (apart || b->started || !(a->write || b->write) || same_elements(a, how, b))
+        return false;
+    if (a->origin == b->origin)
+        return true;
+    ct_sources sources = ct_sources_of(b->access);
+    return ct_is_source(&sources, a->access);
+}
+
+/* ---- shared memory ---- */
+
+static bool reads_shared(const cg_effect *e)
+{
+    return e->kind == CG_USES_SCRATCH || e->kind == CG_READS_RING;
+}
+
+static bool writes_shared(const cg_effect *e)
+{
+    return e->kind == CG_USES_SCRATCH || e->kind == CG_FILLS_RING;
+}
+
+static cg_meeting meeting_of_spans(const cg_span *a, const cg_span *b)
+{
+    if (a->to <= b->from || b->to <= a->from)
+        return CG_NOBODY;
+    return a->of_warp && a->of_warp == b->of_warp && a->from == b->from ? CG_EACH_WARP : CG_ALL_WARPS;
+}
+
+/* ---- both ---- */
+
+cg_before cg_before_next_trip(const cg_effect *e, cg_before how, const ct_block *body)
+{
+    if (!ct_is_inside(e->op->block, body))
+        return how;
+    bool own_view = e->memory && e->memory->view && ct_is_inside(e->memory->view->maker->block, body);
+    return own_view ? CG_EARLIER_VIEW : how == CG_SAME_TRIP ? CG_EARLIER_TRIP : how;
+}
+
+bool cg_effect_lasts(const cg_effect *e)
+{
+    return !e->leaves && (e->kind == CG_ACCESSES || reads_shared(e));
+}
+
+cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_effect *later)
+{
+    if (earlier->kind == CG_ACCESSES && later->kind == CG_ACCESSES)
+        return accesses_conflict(earlier, how, later) ? CG_ALL_WARPS : CG_NOBODY;
+    return reads_shared(earlier) && writes_shared(later) ? meeting_of_spans(&earlier->span, &later->span) : CG_NOBODY;
+}
+
+cg_meeting cg_meeting_within(const cg_effect *e)
+{
+    if (e->kind == CG_USES_SCRATCH)
+        return e->span.of_warp ? CG_EACH_WARP : CG_ALL_WARPS;
+    return e->kind == CG_MEETS ? CG_ALL_WARPS : CG_NOBODY;
+}

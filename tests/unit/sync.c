@@ -1,0 +1,254 @@
+/* Barriers and shared memory as passes decide on them: what they leave is checked, and every barrier that is taken away
+   from it, and every place that is moved, is found; so is a race by the simulator. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/passes/budget.h"
+#include "codegen/passes/pass.h"
+#include "codegen/ptx/emit.h"
+#include "codegen/values/effects.h"
+#include "tests/ptxsim/ptxsim.h"
+#include "tests/unit/test.h"
+
+#define TENSOR "tensor_view<64x4096xf32, strides=[4096,1]>"
+#define ROW "partition_view<tile=(1x4096), " TENSOR ">"
+#define BLOCK "partition_view<tile=(4x1024), " TENSOR ">"
+#define SQUARE "partition_view<tile=(64x64), " TENSOR ">"
+#define BEGIN                                                                            \
+    "  %0 = constant <i32: 0> : tile<i32>\n"                                             \
+    "  %1 = constant <i32: 1> : tile<i32>\n"                                             \
+    "  %4 = constant <i32: 4> : tile<i32>\n"                                             \
+    "  %t = make_tensor_view %p, shape = [64, 4096], strides = [4096, 1] : " TENSOR "\n" \
+    "  %rows = make_partition_view %t : " ROW "\n"                                       \
+    "  %blocks = make_partition_view %t : " BLOCK "\n"                                   \
+    "  %squares = make_partition_view %t : " SQUARE "\n"
+#define LOAD(name, view, index, type, tile)                                                                       \
+    "    %" name ", %t" name " = load_view_tko weak %" view "[" index ", %0] : " type ", tile<i32> -> " tile ", " \
+    "token\n"
+#define STORE(name, value, view, index, type, tile)                                              \
+    "    %" name " = store_view_tko weak %" value ", %" view "[" index ", %0] : " tile ", " type \
+    ", tile<i32> -> token\n"
+#define REDUCE(result, tile)                                                                             \
+    "    %" result " = reduce %" tile " dim=1 identities=[0.0 : f32] : tile<1x4096xf32> -> tile<1xf32> " \
+    "(%a" result ": tile<f32>, %b" result ": tile<f32>) {\n"                                             \
+    "      %c" result " = addf %a" result ", %b" result " : tile<f32>\n"                                 \
+    "      yield %c" result " : tile<f32>\n"                                                             \
+    "    }\n"                                                                                            \
+    "    %r" result " = reshape %" result " : tile<1xf32> -> tile<1x1xf32>\n"                            \
+    "    %w" result " = broadcast %r" result " : tile<1x1xf32> -> tile<1x4096xf32>\n"
+
+/* One sum an iteration, of what the one before has led to, and two of them; ways that join, on which threads read what
+   others have written, and write what others read. */
+static const char *const sources[] = {
+    "entry @sum(%p: tile<ptr<f32>>) {\n" BEGIN LOAD(
+        "l", "rows", "%0", ROW,
+        "tile<1x4096xf32>") "  %sum = for %i in (%0 to %4, step %1) : tile<i32> iter_values(%acc = %l) -> "
+                            "(tile<1x4096xf32>) {\n" REDUCE("s", "acc") "    %n = addf %acc, %ws : "
+                                                                        "tile<1x4096xf32>\n"
+                                                                        "    continue %n : tile<1x4096xf32>\n"
+                                                                        "  }\n" STORE("d", "sum", "rows", "%1", ROW,
+                                                                                      "tile<1x4096xf32>") "  return\n"
+                                                                                                          "}\n",
+    "entry @sums(%p: tile<ptr<f32>>) {\n" BEGIN LOAD(
+        "l", "rows", "%0", ROW,
+        "tile<1x4096xf32>") "  %sum = for %i in (%0 to %4, step %1) : tile<i32> "
+                            "iter_values(%acc = %l) -> (tile<1x4096xf32>) "
+                            "{\n" REDUCE("s", "acc") "    %m = mulf %acc, %ws : "
+                                                     "tile<1x4096xf32>\n" REDUCE(
+                                                         "u", "m") "    %n = addf "
+                                                                   "%acc, %wu : "
+                                                                   "tile<1x4096xf32>\n"
+                                                                   "    continue %n : "
+                                                                   "tile<1x4096xf32>\n"
+                                                                   "  }\n" STORE("d", "sum", "rows", "%1", ROW,
+                                                                                 "tile<"
+                                                                                 "1x4096xf32>") "  return\n"
+                                                                                                "}\n",
+    "entry @ways(%p: tile<ptr<f32>>) {\n" BEGIN
+        LOAD("l", "blocks", "%0", BLOCK, "tile<4x1024xf32>") "  loop iter_values(%i = %0) : tile<i32> {\n" LOAD(
+            "k", "squares", "%0", SQUARE,
+            "tile<64x64xf32>") "    %done = cmpi equal %i, %1, signed : tile<i32> -> tile<i1>\n"
+                               "    if %done {\n" STORE(
+                                   "d", "l", "blocks", "%0", BLOCK,
+                                   "tile<4x1024xf32>") "      break\n"
+                                                       "    }\n" STORE(
+                                                           "e", "l", "blocks",
+                                                           "%0", BLOCK,
+                                                           "tile<4x1024xf32>") "    %j = addi %i, %1 : "
+                                                                               "tile<i32>\n"
+                                                                               "    continue %j : tile<i32>\n"
+                                                                               "  }\n" LOAD("m", "squares", "%0",
+                                                                                            SQUARE, "tile<64x64xf32>")
+                                                                                   STORE("f", "m", "squares", "%0",
+                                                                                         SQUARE,
+                                                                                         "tile<64x64xf32>") "  "
+                                                                                                            "retu"
+                                                                                                            "rn\n"
+                                                                                                            "}"
+                                                                                                            "\n"};
+
+static const bc_module *module;
+
+/* A kernel as `sync` has left it. */
+typedef struct sample {
+    cg_func c;
+    cg_written written;
+} sample;
+
+static void say(void *user, const tv_diag *d)
+{
+    (void)user;
+    printf("%.*s\n", (int)d->message.len, d->message.ptr);
+}
+
+static bool open_sample(sample *s)
+{
+    static const tv_compile_options options = {.stop_after = "sync"};
+    *s = (sample){.c = {.m = module,
+                        .f = &module->functions[0],
+                        .target = cg_target_find(bc_str("sm_80")),
+                        .options = &options,
+                        .sink = {NULL, say}}};
+    s->c.written = &s->written;
+    bc_arena_init(&s->c.arena, NULL, 0);
+    bc_arena_init(&s->written.arena, NULL, 0);
+    s->c.ir = ct_import(s->c.f, &s->c.arena);
+    cg_warps warps = cg_choose_warps(&s->c);
+    s->c.warp_bits = warps.bits;
+    cg_watch watch;
+    bool ok = cg_watch_of(module, &options, s->c.sink, &watch) == TV_OK;
+    watch.verifies = true;
+    cg_run_passes(&s->c, &watch);
+    CHECK(ok && !s->c.failed);
+    return ok && !s->c.failed;
+}
+
+static void close_sample(sample *s)
+{
+    cg_emit_end(&s->c);
+    bc_arena_release(&s->c.arena);
+    bc_arena_release(&s->written.arena);
+}
+
+/* ---- by the verifier ---- */
+
+static bool is_found(sample *s, const char *what)
+{
+    ct_fault fault;
+    return !(cg_verify_shared(&s->c, &fault) && cg_verify_sync(&s->c, &fault)) && strstr(fault.what, what);
+}
+
+static void check_barriers(sample *s, uint32_t wanted)
+{
+    uint32_t barriers = 0;
+    ct_fault fault;
+    CHECK(cg_verify_shared(&s->c, &fault) && cg_verify_sync(&s->c, &fault));
+    for (uint32_t i = 0; i < s->c.sharing->effect_count; i++) {
+        cg_effect *e = s->c.sharing->effects[i];
+        uint8_t before = e->before;
+        for (e->before = CG_NOBODY; e->before < before; e->before++)
+            CHECK_MSG(is_found(s, "no barrier"), "effect %u", i);
+        barriers += before != CG_NOBODY;
+    }
+    CHECK_MSG(barriers == wanted, "%u barriers", barriers);
+}
+
+static void check_places(sample *s)
+{
+    for (uint32_t i = 0; i < s->c.sharing->effect_count; i++) {
+        cg_effect *e = s->c.sharing->effects[i];
+        cg_span span = e->span;
+        if (e->kind != CG_USES_SCRATCH)
+            continue;
+        e->span.to = s->c.sharing->scratch_bytes + 1;
+        CHECK(is_found(s, "its scratch does not lie"));
+        e->span = (cg_span){span.to, span.to, 0};
+        CHECK(is_found(s, "its scratch does not lie"));
+        e->span = (cg_span){span.from, span.to, 1};
+        CHECK(is_found(s, "its scratch does not lie"));
+        e->span = span;
+    }
+    if (s->c.sharing->effect_count > 1) {
+        cg_effect *first = s->c.sharing->effects[0], *second = s->c.sharing->effects[1];
+        uint8_t kinds[] = {first->kind, second->kind};
+        first->kind = second->kind = CG_FILLS_RING;
+        CHECK(is_found(s, "its ring lies where another one still is"));
+        first->kind = kinds[0];
+        second->kind = kinds[1];
+    }
+    s->c.sharing->ring_bytes = 1024;
+    s->c.sharing->rings_at = 64;
+    CHECK(is_found(s, "rings do not lie"));
+    s->c.sharing->rings_at = 0;
+    s->c.sharing->ring_bytes = cg_static_shared(s->c.target) + 1;
+    CHECK(is_found(s, "rings do not lie"));
+    s->c.sharing->ring_bytes = 0;
+}
+
+/* ---- by the simulator ---- */
+
+/* Lowers the kernel and runs it: what is wrong; "": nothing. */
+static void run(sample *s, char *out, size_t size)
+{
+    static float memory[64 * 4096];
+    char error[256] = "";
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_puts(&text, ".version 8.4\n.target sm_80\n.address_size 64\n");
+    cg_pass_lower(&s->c);
+    cg_put_kernel(&s->c, &text);
+    ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
+    CHECK_MSG(sim, "%s", error);
+    uint64_t address = ptxsim_buffer_add(sim, memory, sizeof memory, "memory");
+    bool ok = ptxsim_run(sim, &(ptxsim_launch){.grid = {1, 1, 1}, .params = (const void *[]){&address}, .seed = 1});
+    snprintf(out, size, "%s", ok ? "" : ptxsim_report_text(sim));
+    ptxsim_free(sim);
+    bc_text_release(&text);
+}
+
+/* Without its barrier number `dropped`, if it has that many. */
+static bool check_run(uint32_t kernel, uint32_t dropped)
+{
+    char found[1024];
+    sample s;
+    uint32_t barriers = 0;
+    if (!open_sample(&s))
+        return false;
+    for (uint32_t i = 0; i < s.c.sharing->effect_count; i++) {
+        cg_effect *e = s.c.sharing->effects[i];
+        if (e->before && barriers++ == dropped)
+            e->before = CG_NOBODY;
+    }
+    run(&s, found, sizeof found);
+    if (dropped < barriers)
+        CHECK_MSG(strstr(found, "race"), "kernel %u, barrier %u: %s", kernel, dropped, found);
+    else
+        CHECK_MSG(!*found, "kernel %u: %s", kernel, found);
+    close_sample(&s);
+    return dropped < barriers;
+}
+
+static void check(uint32_t kernel, uint32_t barriers)
+{
+    tv_module *m = NULL;
+    sample s;
+    CHECK(tv_module_parse(sources[kernel], strlen(sources[kernel]), 0, NULL, (tv_sink){NULL, say}, &m) == TV_OK);
+    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK); /* it warns of tokens that are left out */
+    module = m;
+    if (m && open_sample(&s)) {
+        check_barriers(&s, barriers);
+        check_places(&s);
+        close_sample(&s);
+        for (uint32_t dropped = 0; check_run(kernel, dropped);)
+            dropped++;
+    }
+    tv_module_close(m);
+}
+
+int main(void)
+{
+    static const uint32_t barriers[] = {1, 0, 4};
+    for (uint32_t k = 0; k < TV_COUNT(barriers); k++)
+        check(k, barriers[k]);
+    return TEST_END("sync");
+}
