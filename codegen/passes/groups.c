@@ -30,9 +30,8 @@ static bool in_both(const ct_op *op)
 {
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return is_copy(op) || ct_is_map(op) || bc_op_in(op->opcode, alone)
-           || op->opcode == OP_broadcast || op->opcode == CT_rank
-           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+    return is_copy(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
+           || op->opcode == CT_rank || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration

@@ -113,8 +113,7 @@ static bool open_sample(sample *s)
     bc_arena_init(&s->c.arena, NULL, 0);
     bc_arena_init(&s->written.arena, NULL, 0);
     s->c.ir = ct_import(s->c.f, &s->c.arena);
-    cg_warps warps = cg_choose_warps(&s->c);
-    s->c.warp_bits = warps.bits;
+    cg_set_warps(&s->c);
     cg_watch watch;
     bool ok = cg_watch_of(module, &options, s->c.sink, &watch) == TV_OK;
     watch.verifies = true;
