@@ -356,7 +356,7 @@ run 0 loop
 run 1 broken mul.rn.f32:1:div.rn.f32 loop
 says 'mulf, byte'
 says 'tile block (0, 0, 0), time 1 from 0'
-run 1 broken setp.lt.s64:1:setp.le.s64 loop
+run 1 broken setp.lt.s32:1:setp.le.s32 loop
 says 'control goes another way in op 11 for'
 run 1 broken st.global.b32:0:st.global.b16 loop
 says 'what goes into every store and atomic is the same; that leaves them, the last of which is op 18 store_ptr_tko'
