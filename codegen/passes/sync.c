@@ -138,6 +138,7 @@ static void visit_loop(walk *x, const ct_op *op, pending p)
         join(x, p, here.next);
 }
 
+/* Also groups: what both may meet at is for the ops of rings. */
 static void visit_branch(walk *x, const ct_op *op, pending p)
 {
     pending before = copy_of(x, p);
@@ -151,21 +152,13 @@ static void visit_branch(walk *x, const ct_op *op, pending p)
     }
 }
 
-/* What both may meet at is for the ops of rings. */
-static void visit_groups(walk *x, const ct_op *op, pending p)
-{
-    pending before = copy_of(x, p);
-    visit_block(x, op->regions[0], p);
-    visit_block(x, op->regions[1], before);
-}
-
 static void visit_op(walk *x, const ct_op *op, pending p)
 {
     switch ((int)op->opcode) {
     case OP_for:
     case OP_loop: visit_loop(x, op, p); break;
-    case OP_if: visit_branch(x, op, p); break;
-    case CT_groups: visit_groups(x, op, p); break;
+    case OP_if:
+    case CT_groups: visit_branch(x, op, p); break;
     case OP_continue: join(x, x->loop->next, p); break;
     case OP_break: join(x, x->loop->behind, p); break;
     default: break;

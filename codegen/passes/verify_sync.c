@@ -68,6 +68,7 @@ static void put_loop(program *p, const ct_op *op)
     p->loop = here.outer;
 }
 
+/* Also of groups: each warp goes one of the ways. */
 static void put_branch(program *p, const ct_op *op)
 {
     uint32_t otherwise = new_label(p), end = new_label(p);
@@ -80,24 +81,13 @@ static void put_branch(program *p, const ct_op *op)
     place(p, end);
 }
 
-static void put_groups(program *p, const ct_op *op)
-{
-    uint32_t producers = new_label(p), end = new_label(p);
-    put(p, (step){.kind = MAY_GO, .label = producers});
-    put_block(p, op->regions[0]);
-    put(p, (step){.kind = GO, .label = end});
-    place(p, producers);
-    put_block(p, op->regions[1]);
-    place(p, end);
-}
-
 static void put_op(program *p, const ct_op *op)
 {
     switch ((int)op->opcode) {
     case OP_for:
     case OP_loop: put_loop(p, op); break;
-    case OP_if: put_branch(p, op); break;
-    case CT_groups: put_groups(p, op); break;
+    case OP_if:
+    case CT_groups: put_branch(p, op); break;
     default: break;
     }
     for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
