@@ -340,8 +340,8 @@ SANITIZER_SHARE ?= 1
 check-gpu-sanitize: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus under compute-sanitizer (SANITIZER_SHARE: every Nth case)
 	$(Q)sh tests/gpu/sanitizer.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(SANITIZER_SHARE)
 
-bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## speed on a GPU: the large kernels of the corpus, and ours beside torch and Triton (PYTHON: one with torch)
-	$(Q)sh tests/gpu/bench.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(PYTHON)
+bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## speed on a GPU: the large kernels of the corpus, and ours beside torch and Triton (PYTHON: one with torch; BENCH_OLD: the corpus_run of another build, to compare with)
+	$(Q)sh tests/gpu/bench.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(PYTHON) $(BENCH_OLD)
 
 # SWEEP_BESIDE: compilers to compare with, NAME=PATH each: older builds of tilevm, NVIDIA's tileiras. They and ptxas may run elsewhere
 # than the GPU: `make sweep-cubins`, then tools/perf_run.py there, with the folder.
