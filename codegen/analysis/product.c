@@ -123,6 +123,13 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
 
 /* ---- all of it ---- */
 
+bool cg_cuts_sums(const cg_func *c, const ct_op *op)
+{
+    bc_kind in = bc_elem_kind(op->operands[0]->type), sums = bc_elem_kind(op->results[0].type);
+    return c->target->features & CG_CUTS_F8_SUMS && op->opcode == OP_mmaf && sums == BC_F32
+           && (in == BC_F8E4M3FN || in == BC_F8E5M2);
+}
+
 cg_product cg_product_of(const cg_func *c, const ct_op *op)
 {
     ct_value **operands = ct_operands(op);
@@ -149,6 +156,7 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
               && shape;
     p.async = p.async || (op->direct && shape);
     p.turned = op->turned;
+    p.adds_up = cg_cuts_sums(c, op) && (p.async || p.turned || (p.has_atom && !p.atom.widened));
     return p;
 }
 

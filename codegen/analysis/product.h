@@ -6,6 +6,8 @@
 #include "codegen/analysis/stage.h"
 
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of its warps; wgmma of integers of which one is signed */
+/* log2 of the elements along K and the columns that wgmma sums up where a product adds up */
+enum { CG_ADD_UP_K_BITS = 7, CG_ADD_UP_N_BITS = 7 };
 
 /* One mma instruction: M is 16 rows, N 8 columns. */
 typedef struct cg_atom {
@@ -42,6 +44,7 @@ typedef struct cg_product {
     bool pairs;                /* bytes of B come by pairs of columns */
     bool async;                /* wgmma fits: four warps to 64 rows */
     bool turned;               /* so it does, transposed (codegen/ops/mma_turned.c) */
+    bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
     uint32_t along_m, along_n; /* log2 of the warps that share M, N */
     const cg_val
         *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
@@ -74,6 +77,14 @@ bool cg_is_loaded_operand(const ct_value *v);
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
 /* Does wgmma multiply such elements of 8 bits, or tf32? */
 bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
+/* Would the instruction of the target keep less of the product's sums than their type does? */
+bool cg_cuts_sums(const cg_func *c, const ct_op *op);
+/* Of a product that adds up, of 2^step_bits instructions along K: how many of them come to one sum. */
+static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits)
+{
+    uint32_t most = CG_ADD_UP_K_BITS - p->atom.k_bits;
+    return (uint32_t)1 << (step_bits < most ? step_bits : most);
+}
 /* Of integers, one signed. */
 bool cg_is_mixed_product(const ct_op *op);
 

@@ -24,6 +24,8 @@ typedef struct cg_operand {
 
 /* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
 void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
+/* sum + part, in f32. */
+cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part);
 /* d += a * b by p->atom: four, two and four registers. */
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d);
 /* Four registers of A; twice as many when f8 is widened, and when blocks alternate; four times as many when f4 is. */
@@ -61,6 +63,8 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
 /* The descriptor of the first instruction's operand in a stage; across: its rows are what K counts. */
 cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps);
+/* Waits for what was started, `count` sums in `parts`, and adds them to acc (p->adds_up). */
+void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc);
 /* The registers that it adds to, from those of the accumulator; *out_from_zero: the first products are to write them.
    NULL: no memory. */
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero);

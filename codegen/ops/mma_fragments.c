@@ -157,6 +157,15 @@ void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_
         widen(c, p->atom.widened, out);
 }
 
+cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part)
+{
+    if (sum.known && !sum.bits) /* the sum of products that starts at +0 is no -0 */
+        return part;
+    cg_val out = cg_new(c, CG_B32);
+    cg_ins(c, "add.rn.f32 %v, %v, %v", out, cg_reg(c, sum), part);
+    return out;
+}
+
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
 {
     cg_val out[4];
@@ -176,10 +185,14 @@ void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, con
         }
         return;
     }
-    for (int i = 0; i < 4; i++)
+    cg_val in[4];
+    bool adds_up = p->adds_up && !p->atom.widened;
+    for (int i = 0; i < 4; i++) {
         out[i] = cg_new(c, CG_B32);
+        in[i] = cg_reg(c, adds_up ? cg_const(CG_B32, 0) : d[i]);
+    }
     cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}", p->atom.text,
-           out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]), cg_reg(c, d[1]),
-           cg_reg(c, d[2]), cg_reg(c, d[3]));
-    memcpy(d, out, sizeof out);
+           out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], in[0], in[1], in[2], in[3]);
+    for (int i = 0; i < 4; i++)
+        d[i] = adds_up ? cg_add_up(c, d[i], out[i]) : out[i];
 }

@@ -145,7 +145,13 @@ void cg_turned_begin(cg_func *c, cg_ring *ring)
 
 /* ---- the product ---- */
 
-/* A in its slot: registers are steps along K. */
+/* log2 of the columns of an instruction, which are rows of C. */
+static uint32_t width_of(const cg_turned *t)
+{
+    return t->p->adds_up && t->rows > CG_ADD_UP_N_BITS ? CG_ADD_UP_N_BITS : t->rows;
+}
+
+/* A in its slot: registers are steps along K, then instructions along M. */
 static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_stage *stage)
 {
     const cg_product *p = t->p;
@@ -153,6 +159,8 @@ static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_stage
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k), .warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = p->atom.k_bits; i < p->k; i++)
         l.reg[l.reg_bits++] = one << i;
+    for (uint32_t i = width_of(t); i < t->rows; i++)
+        l.reg[l.reg_bits++] = one << (p->k + i);
     for (uint32_t i = 0; i < t->along_m; i++)
         l.warp[CG_WARPGROUP_BITS + t->along_n + i] = one << (p->k + t->rows + i);
     l = cg_source_layout(p->lhs, &l);
@@ -178,63 +186,106 @@ static cg_val descriptor_at(cg_func *c, const work *w, uint32_t step)
     return d;
 }
 
+static void multiply_one(cg_func *c, const work *w, const cg_val *to, const cg_val *fragments, uint32_t step,
+                         bool writes)
+{
+    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", w->name, to, (uint32_t)1 << (width_of(w->t) - 1),
+           fragments, (uint32_t)FRAGMENT, descriptor_at(c, w, step), writes ? w->never : w->always,
+           w->t->p->acc == BC_F32 ? ", 1, 1" : "");
+}
+
 static void multiply_piece(cg_func *c, const work *w, uint32_t piece, const cg_val *fragments)
 {
     const cg_turned *t = w->t;
     uint32_t sums = (uint32_t)1 << (t->rows - 1);
-    const char *scales = t->p->acc == BC_F32 ? ", 1, 1" : "";
     cg_ins(c, "wgmma.fence.sync.aligned");
     for (uint32_t i = 0; i < 1u << t->piece; i++)
         for (uint32_t strip = 0; strip < 1u << t->strips; strip++) {
             uint32_t step = piece << t->piece | i;
-            cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", w->name, w->sums + (size_t)sums * strip, sums,
-                   fragments + (size_t)FRAGMENT * (i << t->strips | strip), (uint32_t)FRAGMENT,
-                   descriptor_at(c, w, step), w->from_zero && !step ? w->never : w->always, scales);
+            multiply_one(c, w, w->sums + (size_t)sums * strip, fragments + (size_t)FRAGMENT * (i << t->strips | strip),
+                         step, w->from_zero && !step);
         }
     cg_ins(c, "wgmma.commit_group.sync.aligned");
 }
 
-static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, const cg_val *acc, work *w)
+static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, work *w)
 {
     const cg_product *p = t->p;
     cg_stage left = load_of(p->lhs)->stage;
-    uint32_t count = (uint32_t)1 << (p->m + p->n - CG_LANE_BITS - c->warp_bits);
     *w = (work){.t = t,
                 .steps = left_steps(c, t, &left),
                 .always = cg_reg(c, cg_const(CG_PRED, 1)),
                 .never = cg_reg(c, cg_const(CG_PRED, 0))};
     w->descriptor = cg_wgmma_descriptor(c, &left, false, &w->steps);
-    w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
-    w->name = cg_wgmma_name(c, op, p, t->rows, true);
+    w->name = cg_wgmma_name(c, op, p, width_of(t), true);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "wgmma.{Instruction=%s}, transposed, the right operand from {From=%s}", w->name, "registers");
-    return w->sums && w->name;
+    return w->name;
 }
 
-void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
+static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right *b, cg_val *acc)
 {
-    cg_turned t = cg_turned_of(p, c->warp_bits);
-    cg_ring *ring = cg_ring_of(cg_stage_source(p->rhs)->op, cg_stage_source(p->rhs)->op->from->operand_count);
-    right b = right_of(c, &t, load_of(p->rhs)->stage.base);
-    cg_val *buffers[2] = {op->in_flight ? ring->ahead : new_buffer(c, &t), new_buffer(c, &t)};
-    work w;
-    if (!buffers[0] || !buffers[1] || !begin_work(c, op, &t, acc, &w)) {
+    const cg_turned *t = w->t;
+    uint32_t count = (uint32_t)1 << (t->p->m + t->p->n - CG_LANE_BITS - c->warp_bits);
+    cg_ring *ring = cg_ring_of(cg_stage_source(t->p->rhs)->op, cg_stage_source(t->p->rhs)->op->from->operand_count);
+    cg_val *buffers[2] = {op->in_flight ? ring->ahead : new_buffer(c, t), new_buffer(c, t)};
+    w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
+    if (!buffers[0] || !buffers[1] || !w->sums) {
         cg_no_memory(c);
         return;
     }
     if (!op->in_flight)
-        load_piece(c, &b, 0, buffers[0]);
-    for (uint32_t i = 0; i < 1u << (t.steps - t.piece); i++) {
-        bool is_last = i + 1 == 1u << (t.steps - t.piece);
-        multiply_piece(c, &w, i, buffers[i & 1]);
+        load_piece(c, b, 0, buffers[0]);
+    for (uint32_t i = 0; i < 1u << (t->steps - t->piece); i++) {
+        bool is_last = i + 1 == 1u << (t->steps - t->piece);
+        multiply_piece(c, w, i, buffers[i & 1]);
         if (i || op->in_flight)
             cg_ins(c, "wgmma.wait_group.sync.aligned 1");
         if (!i && op->in_flight)
             cg_groups_free_last(c, ring);
         if (!is_last)
-            load_piece(c, &b, i + 1, buffers[(i + 1) & 1]);
+            load_piece(c, b, i + 1, buffers[(i + 1) & 1]);
     }
     if (!op->in_flight)
         cg_ins(c, "wgmma.wait_group.sync.aligned 0");
-    memcpy(acc, w.sums, sizeof *acc << (p->m + p->n - CG_LANE_BITS - c->warp_bits));
+    memcpy(acc, w->sums, sizeof *acc * count);
+}
+
+/* What the instruction sums up goes to registers of its own, of one strip and few rows at a time. While a group adds
+   them up the other one multiplies. */
+static void multiply_adding_up(cg_func *c, const work *w, const right *b, cg_val *acc)
+{
+    enum { MOST_STEPS = 4 };
+    const cg_turned *t = w->t;
+    uint32_t run = cg_steps_added_up(t->p, t->steps), parts = (uint32_t)1 << (t->rows - width_of(t)),
+             count = (uint32_t)1 << (width_of(t) - 1);
+    cg_val fragments[MOST_STEPS * FRAGMENT], *to = cg_vals(c, count);
+    for (uint32_t i = 0; i < MOST_STEPS * FRAGMENT; i++)
+        fragments[i] = cg_new(c, CG_B32);
+    for (uint32_t i = 0; to && i < (uint32_t)1 << (t->steps + t->strips); i += run) {
+        uint32_t strip = i >> t->steps, first = i & (((uint32_t)1 << t->steps) - 1);
+        for (uint32_t k = 0; k < run; k++)
+            load_matrices(c, b, first + k, strip, fragments + (size_t)FRAGMENT * k);
+        for (uint32_t part = 0; part < parts; part++) {
+            for (uint32_t r = 0; r < count; r++)
+                to[r] = cg_new(c, CG_B32);
+            cg_ins(c, "wgmma.fence.sync.aligned");
+            for (uint32_t k = 0; k < run; k++)
+                multiply_one(c, w, to, fragments + (size_t)FRAGMENT * k, (first + k) | part << t->steps, !k);
+            cg_wgmma_add_up(c, to, count, acc + (size_t)count * (part + parts * strip));
+        }
+    }
+}
+
+void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
+{
+    cg_turned t = cg_turned_of(p, c->warp_bits);
+    right b = right_of(c, &t, load_of(p->rhs)->stage.base);
+    work w;
+    if (!begin_work(c, op, &t, &w))
+        cg_no_memory(c);
+    else if (p->adds_up)
+        multiply_adding_up(c, &w, &b, acc);
+    else
+        multiply_in_place(c, op, &w, &b, acc);
 }

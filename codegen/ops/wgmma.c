@@ -63,8 +63,8 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
 /* Along M or N of an instruction, as bits. */
 static uint32_t width_of(const cg_product *p, bool left)
 {
-    uint32_t columns = p->n - p->along_n;
-    return left ? M_BITS : columns < MOST_N_BITS ? columns : MOST_N_BITS;
+    uint32_t columns = p->n - p->along_n, most = p->adds_up ? CG_ADD_UP_N_BITS : MOST_N_BITS;
+    return left ? M_BITS : columns < most ? columns : most;
 }
 
 /* 16-byte units of the address, which in clusters has the block's rank above its low 24 bits, of the distance between
@@ -140,46 +140,112 @@ cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t c
     return d;
 }
 
-void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+/* ---- the product ---- */
+
+/* What the instructions of a product share; how many there are along K, M, N, in bits. */
+typedef struct work {
+    const ct_op *op;
+    const cg_product *p;
+    cut a, b;
+    uint32_t k_bits, m_bits, n_bits;
+    const char *name;
+    char flags[32];       /* signs of the operands, and whether they are transposed */
+    const cg_val *left;   /* fragments of A, unless it lies in shared memory */
+    cg_val always, never; /* predicates: add to the sums, write them */
+} work;
+
+static void set_flags(work *w)
 {
-    uint32_t k_bits = p->k - p->atom.k_bits, m_bits = p->m - 4 - p->along_m,
-             n_bits = p->n - p->along_n - width_of(p, false);
-    uint32_t in_one = (uint32_t)1 << (width_of(p, false) - 1), count = in_one << (m_bits + n_bits);
-    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
+    int a = (int)w->a.o->across, b = (int)w->b.o->across;
+    if (w->p->atom.element_bits == 1)
+        snprintf(w->flags, sizeof w->flags, w->left ? ", 1, 1, %d" : ", 1, 1, %d, %d", w->left ? b : a, b);
+    else if (w->p->acc == BC_F32)
+        snprintf(w->flags, sizeof w->flags, ", 1, 1");
+}
+
+/* A step along K of an instruction's rows and columns. */
+static void multiply_step(cg_func *c, const work *w, uint32_t k, uint32_t m, uint32_t n, const cg_val *to, bool writes)
+{
+    uint32_t in_one = (uint32_t)1 << (width_of(w->p, false) - 1);
+    cg_val right = step_of(c, w->p, &w->b, k | n << w->k_bits), adds = writes ? w->never : w->always;
+    if (w->left)
+        cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", w->name, to, in_one,
+               w->left + 4 * (k | m << w->k_bits), 4u, right, adds, w->flags);
+    else
+        cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v%s", w->name, to, in_one,
+               step_of(c, w->p, &w->a, k | m << w->k_bits), right, adds, w->flags);
+}
+
+static void multiply_in_place(cg_func *c, const work *w, cg_val *acc)
+{
+    uint32_t in_one = (uint32_t)1 << (width_of(w->p, false) - 1), count = in_one << (w->m_bits + w->n_bits);
     bool from_zero;
-    cg_val *d = cg_wgmma_sums(c, op, acc, count, &from_zero), *left = cg_vals(c, (size_t)4 << (k_bits + m_bits)),
-           always = cg_reg(c, cg_const(CG_PRED, 1)), never = cg_reg(c, cg_const(CG_PRED, 0));
-    for (uint32_t i = 0; left && a.o->fragments && i < (uint32_t)1 << (k_bits + m_bits); i++)
-        cg_pack_fragments(c, a.o, i, left + 4 * i);
-    if (c->failed)
+    cg_val *d = cg_wgmma_sums(c, w->op, acc, count, &from_zero);
+    if (!d)
         return;
-    const char *name = cg_wgmma_name(c, op, p, width_of(p, false), false);
-    char flags[32] = ""; /* signs of the operands, and whether they are transposed */
-    if (p->atom.element_bits == 1)
-        snprintf(flags, sizeof flags, a.o->fragments ? ", 1, 1, %d" : ", 1, 1, %d, %d",
-                 (int)(a.o->fragments ? b.o->across : a.o->across), (int)b.o->across);
-    else if (p->acc == BC_F32)
-        snprintf(flags, sizeof flags, ", 1, 1");
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
-              "wgmma.{Instruction=%s}, the left operand from {From=%s}", name,
-              a.o->fragments ? "registers" : "shared memory");
     cg_ins(c, "wgmma.fence.sync.aligned");
-    for (uint32_t k = 0; k < (uint32_t)1 << k_bits; k++)
-        for (uint32_t m = 0; m < (uint32_t)1 << m_bits; m++)
-            for (uint32_t n = 0; n < (uint32_t)1 << n_bits; n++) {
-                const cg_val *to = d + (m << n_bits | n) * in_one;
-                cg_val right = step_of(c, p, &b, k | n << k_bits), adds = from_zero && !k ? never : always;
-                if (a.o->fragments)
-                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", name, to, in_one,
-                           left + 4 * (k | m << k_bits), 4u, right, adds, flags);
-                else
-                    cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %v, %v, %v%s", name, to, in_one,
-                           step_of(c, p, &a, k | m << k_bits), right, adds, flags);
-            }
+    for (uint32_t k = 0; k < (uint32_t)1 << w->k_bits; k++)
+        for (uint32_t m = 0; m < (uint32_t)1 << w->m_bits; m++)
+            for (uint32_t n = 0; n < (uint32_t)1 << w->n_bits; n++)
+                multiply_step(c, w, k, m, n, d + (m << w->n_bits | n) * in_one, from_zero && !k);
     cg_ins(c, "wgmma.commit_group.sync.aligned");
-    if (!op->in_flight)
+    if (!w->op->in_flight)
         cg_ins(c, "wgmma.wait_group.sync.aligned 0");
     memcpy(acc, d, count * sizeof *acc);
+}
+
+void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc)
+{
+    cg_ins(c, "wgmma.commit_group.sync.aligned");
+    cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    for (uint32_t i = 0; i < count; i++)
+        acc[i] = cg_add_up(c, acc[i], parts[i]);
+}
+
+/* What the instruction sums up goes to registers of its own, of few columns at a time. */
+static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
+{
+    uint32_t in_one = (uint32_t)1 << (width_of(w->p, false) - 1), run = cg_steps_added_up(w->p, w->k_bits);
+    for (uint32_t k = 0; k < (uint32_t)1 << w->k_bits; k += run)
+        for (uint32_t part = 0; part < (uint32_t)1 << (w->m_bits + w->n_bits); part++) {
+            cg_val *to = cg_vals(c, in_one);
+            for (uint32_t i = 0; to && i < in_one; i++)
+                to[i] = cg_new(c, CG_B32);
+            if (!to)
+                return;
+            cg_ins(c, "wgmma.fence.sync.aligned");
+            for (uint32_t i = 0; i < run; i++)
+                multiply_step(c, w, k + i, part >> w->n_bits, part & (((uint32_t)1 << w->n_bits) - 1), to, !i);
+            cg_wgmma_add_up(c, to, in_one, acc + (size_t)part * in_one);
+        }
+}
+
+void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
+{
+    work w = {.op = op,
+              .p = p,
+              .a = cut_of(c, p, &operands[0]),
+              .b = cut_of(c, p, &operands[1]),
+              .k_bits = p->k - p->atom.k_bits,
+              .m_bits = p->m - 4 - p->along_m,
+              .n_bits = p->n - p->along_n - width_of(p, false),
+              .name = cg_wgmma_name(c, op, p, width_of(p, false), false),
+              .always = cg_reg(c, cg_const(CG_PRED, 1)),
+              .never = cg_reg(c, cg_const(CG_PRED, 0))};
+    uint32_t fragments = (uint32_t)1 << (w.k_bits + w.m_bits);
+    cg_val *left = operands[0].fragments ? cg_vals(c, (size_t)4 * fragments) : NULL;
+    for (uint32_t i = 0; left && i < fragments; i++)
+        cg_pack_fragments(c, &operands[0], i, left + 4 * i);
+    w.left = left;
+    set_flags(&w);
+    if (c->failed)
+        return;
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+              "wgmma.{Instruction=%s}, the left operand from {From=%s}", w.name, left ? "registers" : "shared memory");
+    if (p->adds_up)
+        multiply_adding_up(c, &w, acc);
+    else
+        multiply_in_place(c, &w, acc);
 }
 
 /* ---- products in flight ---- */

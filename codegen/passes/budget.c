@@ -27,6 +27,7 @@ typedef struct tiles {
     uint32_t product;   /* of the largest product */
     uint32_t held;      /* of the sums that products of one block hold at a time, rounded up */
     bool has_products;  /* also scaled ones */
+    bool adds_up;       /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
 } tiles;
 
@@ -40,7 +41,7 @@ static uint64_t sums_of(const ct_block *block)
     return sum;
 }
 
-static void look_at(tiles *t, const ct_op *op)
+static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
     t->reduces = t->reduces || op->opcode == OP_reduce;
     t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
@@ -54,16 +55,17 @@ static void look_at(tiles *t, const ct_op *op)
         uint32_t bits = cg_shape_of(op->results[i].type).tile_bits;
         t->most = bits > t->most ? bits : t->most;
         t->has_products = t->has_products || cg_is_product(op);
+        t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product)
             t->product = bits;
     }
 }
 
-static tiles tiles_of(const ct_func *f)
+static tiles tiles_of(const cg_func *c)
 {
     tiles t = {.once = true};
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
-        look_at(&t, op);
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        look_at(&t, c, op);
     return t;
 }
 
@@ -73,7 +75,7 @@ static tiles tiles_of(const ct_func *f)
 static uint32_t warps_that_suit(const tiles *t)
 {
     if (t->product >= 13 && t->product == t->most)
-        return t->product >= 15 || t->held >= 15 ? 3 : 2;
+        return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
     return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
 }
 
@@ -95,7 +97,7 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
 static warps choose_warps(const cg_func *c)
 {
     enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
-    tiles t = tiles_of(c->ir);
+    tiles t = tiles_of(c);
     if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
         uint32_t strips = t.most - STRIP_ELEMENTS;
         return (warps){.bits = strips + STRIP_WARPS, .strip_bits = strips};
@@ -119,7 +121,7 @@ void cg_set_warps(cg_func *c)
 uint32_t cg_least_blocks(const cg_func *c)
 {
     enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
-    tiles t = tiles_of(c->ir);
+    tiles t = tiles_of(c);
     uint32_t sums = t.held > t.product ? t.held : t.product;
     return sums > MOST_SUMS ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
 }

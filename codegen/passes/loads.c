@@ -362,7 +362,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
         return;
     ct_op *product = first_async(c, p.body);
     p.ring->async = product;
-    p.ring->behind = product && cg_is_straight(p.body) ? product : NULL;
+    p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
     take_parts(&p);
     if (choose_slots(&p, others, is_inner))

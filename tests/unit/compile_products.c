@@ -80,7 +80,11 @@ static const example examples[] = {
     {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_89", "e4m3.e4m3", "ld.global", NULL, 0},
     {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_80", "mul.rn.f16x2", "ld.global", NULL, 0},
     {&e4m3, 64, 64, 64, AS_IS, PERMUTED, "sm_90a", "m64n64k32.f32.e4m3.e4m3", "ld.global", NULL, 0},
-    {&e5m2, 128, 256, 128, AS_IS, BY_VIEW, "sm_90a", "m64n256k32.f32.e5m2.e5m2", "mma.sync", NULL, 0},
+    {&e5m2, 128, 256, 128, AS_IS, BY_VIEW, "sm_90a", "m64n128k32.f32.e5m2.e5m2", "mma.sync", NULL, 0},
+    {&e4m3, 64, 64, 256, AS_IS, PERMUTED, "sm_90a", "add.rn.f32", "mma.sync", NULL, 0}, /* sums of 128 are added up */
+    {&e4m3, 128, 128, 256, AS_IS, AS_IS, "sm_90a", "add.rn.f32", "mma.sync", NULL, 0},
+    {&e4m3, 32, 32, 64, AS_IS, AS_IS, "sm_89", "add.rn.f32", "cvt.rn.f16x2", NULL, 0},
+    {&e4m3, 32, 32, 64, AS_IS, AS_IS, "sm_120a", "e4m3.e4m3", "add.rn.f32", NULL, 0},
     {&i8, 128, 32, 64, AS_IS, PERMUTED, "sm_90a", "m64n32k32.s32.s8.s8", "mma.sync", NULL, 0},
     {&i8, 64, 64, 32, AS_IS, AS_IS, "sm_90a", "mma.sync", "wgmma", NULL, 0}, /* one step along K */
     {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_90a", "m64n64k8.f32.tf32.tf32", "mma.sync", NULL, 0},
