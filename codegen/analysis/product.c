@@ -127,7 +127,7 @@ bool cg_cuts_sums(const cg_func *c, const ct_op *op)
 {
     bc_kind in = bc_elem_kind(op->operands[0]->type), sums = bc_elem_kind(op->results[0].type);
     return c->target->features & CG_CUTS_F8_SUMS && op->opcode == OP_mmaf && sums == BC_F32
-           && (in == BC_F8E4M3FN || in == BC_F8E5M2);
+           && (in == BC_F8E4M3FN || in == BC_F8E5M2) && !ct_attr_u(op, F_mmaf_fast_acc);
 }
 
 cg_product cg_product_of(const cg_func *c, const ct_op *op)

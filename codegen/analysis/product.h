@@ -77,7 +77,8 @@ bool cg_is_loaded_operand(const ct_value *v);
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
 /* Does wgmma multiply such elements of 8 bits, or tf32? */
 bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
-/* Would the instruction of the target keep less of the product's sums than their type does? */
+/* Would the instruction of the target keep less of the product's sums than their type does, and may it not? Source:
+   memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);
 /* Of a product that adds up, of 2^step_bits instructions along K: how many of them come to one sum. */
 static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits)

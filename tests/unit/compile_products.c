@@ -32,6 +32,8 @@ static const number_type f32 = {"f32", "f32",
                                 4,     {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000},
                                 whole, NULL};
 static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}, whole, NULL};
+static const number_type e4m3_fast = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44},
+                                      whole,      NULL}; /* with fast_acc */
 static const number_type e5m2 = {"f8E5M2", "f32", 1, {0xC2, 0xC0, 0xBC, 0, 0x3C, 0x40, 0x42}, whole, NULL};
 static const number_type e8m0 = {"f8E8M0FNU", "f32", 1, {124, 125, 126, 127, 128, 129, 130}, powers, NULL};
 static const number_type ue4m3 = {"f8E4M3FN",      "f32", 1, {0x80, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50},
@@ -83,6 +85,7 @@ static const example examples[] = {
     {&e5m2, 128, 256, 128, AS_IS, BY_VIEW, "sm_90a", "m64n128k32.f32.e5m2.e5m2", "mma.sync", NULL, 0},
     {&e4m3, 64, 64, 256, AS_IS, PERMUTED, "sm_90a", "add.rn.f32", "mma.sync", NULL, 0}, /* sums of 128 are added up */
     {&e4m3, 128, 128, 256, AS_IS, AS_IS, "sm_90a", "add.rn.f32", "mma.sync", NULL, 0},
+    {&e4m3_fast, 128, 128, 256, AS_IS, AS_IS, "sm_90a", "m64n128k32", "add.rn.f32", NULL, 0},
     {&e4m3, 32, 32, 64, AS_IS, AS_IS, "sm_89", "add.rn.f32", "cvt.rn.f16x2", NULL, 0},
     {&e4m3, 32, 32, 64, AS_IS, AS_IS, "sm_120a", "e4m3.e4m3", "add.rn.f32", NULL, 0},
     {&i8, 128, 32, 64, AS_IS, PERMUTED, "sm_90a", "m64n32k32.s32.s8.s8", "mma.sync", NULL, 0},
@@ -243,9 +246,10 @@ static void put_product(bc_text *out, const example *e, const operand *operands,
                    integer    ? "mmai"
                    : e->scale ? "mmaf_scaled"
                               : "mmaf",
-                   integer    ? " signed signed"
-                   : e->scale ? ", %s_x, %t_x"
-                              : "");
+                   integer                 ? " signed signed"
+                   : e->type == &e4m3_fast ? " fast_acc"
+                   : e->scale              ? ", %s_x, %t_x"
+                                           : "");
     for (uint32_t i = 0; i < count; i++) {
         if (i == 2)
             bc_text_printf(out, "%s, ", tile);
