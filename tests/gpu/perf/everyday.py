@@ -434,6 +434,26 @@ add(Job("add_rms_norm", "add_rms_norm",
 
 
 @ct.kernel
+def rms_norm(X, W, Y, eps, TN: CI):
+    """two passes over a row; squares written as powers"""
+    i = ct.bid(0)
+    n, squares = ct.num_tiles(X, axis=1, shape=(1, TN)), ct.zeros((1, TN), dtype=F32)
+    for j in range(n):
+        squares += ct.load(X, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32) ** 2
+    r = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / X.shape[1] + eps)
+    for j in range(n):
+        x = ct.load(X, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32)
+        w = ct.load(W, index=(j,), shape=(TN,), padding_mode=ZERO).astype(F32)[None, :]
+        ct.store(Y, index=(i, j), tile=(x * r * w).astype(Y.dtype))
+
+
+add(Job("rms_norm", "rms_norm",
+        lambda M, N: [array("X", "bf16", M, N), array("W", "bf16", N), out("Y", "bf16", M, N), number("eps", 1e-5)],
+        dict(M=32768, N=8192), dict(M=4, N=2048), 0.02),
+    Kernel("rms_norm_1024", "rms_norm", rms_norm, [1024], rows))
+
+
+@ct.kernel
 def softmax_online(X, Y, TN: CI):
     i = ct.bid(0)
     m, l = ct.full((1, 1), k.LOW, dtype=F32), ct.zeros((1, 1), dtype=F32)

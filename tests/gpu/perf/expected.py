@@ -118,6 +118,10 @@ def add_rms_norm(xp, X, R, W, Y, eps):
     return {"R": s, "Y": s / xp.sqrt((s * s).sum(axis=1) / X.shape[1] + eps)[:, None] * W}
 
 
+def rms_norm(xp, X, W, Y, eps):
+    return {"Y": X / xp.sqrt((X * X).sum(axis=1) / X.shape[1] + eps)[:, None] * W}
+
+
 def softmax_rows(xp, X, Y):
     return {"Y": softmax(xp, X)}
 
