@@ -2,6 +2,7 @@
    section 3). */
 #include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
+#include "codegen/ops/bins.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/values/effects.h"
 
@@ -33,7 +34,11 @@ void cg_effects_access(cg_func *c, ct_op *op)
     }
     if (write && releases(order))
         cg_add_effect(c, op, CG_MEETS);
-    cg_add_access(c, op, op, memory, write, l);
+    cg_bins bins;
+    bool few = cg_find_bins(c, op, &bins);
+    if (few)
+        cg_add_scratch(c, op, cg_bins_bytes(&bins));
+    cg_add_access(c, op, op, memory, write, few ? NULL : l);
     bool shared = reads && hands_round(op, order, write)
                   && cg_add_share(c, op, bc_elem_kind(cg_result(op, 0)->type), l);
     if (reads && acquires(order) && !shared)

@@ -4,6 +4,7 @@
 
 #include "codegen/access/pointers.h"
 #include "codegen/access/view_parts.h"
+#include "codegen/ops/bins.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -159,6 +160,9 @@ static void assign_atomic(cg_func *c, const ct_op *op)
     cg_layout l = cg_pointer_layout(c, &p);
     cg_set_home(c, cg_result(op, 0), &l, p.pointers->type->rank ? CG_WEIGHT_MEMORY : 0);
     cg_want_pointers(c, &p, &l);
+    cg_bins bins;
+    if (cg_find_bins(c, op, &bins))
+        cg_want_bins(c, &bins, &l);
 }
 
 static void emit_part(cg_func *c, void *user, const cg_pointer_part *part)
@@ -180,10 +184,16 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
         return;
     if (is_release(p.order))
         cg_take_effect(c, op, CG_MEETS);
+    cg_bins bins;
+    bool few = cg_find_bins(c, op, &bins);
+    cg_val memory = few ? cg_fill_bins(c, op, &bins, l) : cg_const(CG_B32, 0);
     cg_take_access(c, op);
     if (fences && is_release(p.order))
         fence(c, p.scope);
-    cg_pointer_parts(c, &p, l, true, a, emit_part);
+    if (few)
+        cg_empty_bins(c, &bins, memory, p.scope);
+    else
+        cg_pointer_parts(c, &p, l, true, a, emit_part);
     if (fences && is_acquire(p.order))
         fence(c, p.scope);
     bool shared = used && cg_share(c, op, a->kind, l, a->result);

@@ -121,6 +121,33 @@ static ct_value *constant_for(cg_func *c, ct_op *op, uint32_t i)
     return give_fact(c, made) ? &made->results[0] : NULL;
 }
 
+/* ---- powers ---- */
+
+static ct_value *put_product(cg_func *c, ct_op *place, ct_value *a, ct_value *b)
+{
+    ct_op *op = ct_made_new(c->ir, OP_mulf, place, place->results[0].type, (ct_value *const[]){a, b}, 2);
+    if (!op || !give_fact(c, op)) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    bc_attr_of(op->from, F_mulf_rounding_mode)->u = BC_RoundingMode_nearest_even;
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+/* Squares and cubes are products: a square is the power itself rounded once, a cube of f32 or f64 within 1.5 units of
+   it (docs/numerics.md). NULL: the exponent is another one, or not known. */
+static ct_value *power_of(cg_func *c, ct_op *op)
+{
+    bc_kind kind = bc_elem_kind(op->results[0].type);
+    ct_value *x = op->operands[0];
+    bool cube = is_constant(op->operands[1], 3) && (kind == BC_F32 || kind == BC_F64);
+    if (!cube && !is_constant(op->operands[1], 2))
+        return NULL;
+    ct_value *square = put_product(c, op, x, x);
+    return square && cube ? put_product(c, op, square, x) : square;
+}
+
 static bool is_known(const ct_op *op, uint32_t i)
 {
     const ct_value *v = &op->results[i];
@@ -137,7 +164,10 @@ static void simplify(cg_func *c, ct_op *op)
         if (!op->results[i].uses)
             continue;
         bool known = is_known(op, i);
-        ct_value *v = known ? constant_for(c, op, i) : i == 0 ? operand_given(op) : NULL;
+        ct_value *v = known                    ? constant_for(c, op, i)
+                      : op->opcode == OP_fpowi ? power_of(c, op)
+                      : i == 0                 ? operand_given(op)
+                                               : NULL;
         if (known && !v)
             cg_no_memory(c);
         else if (v && v->type == op->results[i].type)

@@ -39,24 +39,27 @@ products("mm_skinny", 64, 8192, 8192, (64, 128, 64), (64, 64, 128))
 def split_k(A, B, C, TM: CI, TN: CI, TK: CI, SPLIT: CI):
     """parts of the sums go into C by atomic additions"""
     i, j, part = ct.bid(0), ct.bid(1), ct.bid(2)
+    dtype = ct.tfloat32 if A.dtype == F32 else A.dtype
     each = ct.num_tiles(A, axis=1, shape=(TM, TK)) // SPLIT
     acc = ct.zeros((TM, TN), dtype=F32)
     for step in range(part * each, (part + 1) * each):
-        acc = ct.mma(ct.load(A, index=(i, step), shape=(TM, TK)), ct.load(B, index=(step, j), shape=(TK, TN)), acc)
+        a, b = ct.load(A, index=(i, step), shape=(TM, TK)), ct.load(B, index=(step, j), shape=(TK, TN))
+        acc = ct.mma(a.astype(dtype), b.astype(dtype), acc)
     row = i * TM + ct.arange(TM, dtype=I32)[:, None]
     column = j * TN + ct.arange(TN, dtype=I32)[None, :]
     ct.atomic_add(C, (row, column), acc)
 
 
-def split_arguments(M, N, K):
-    return [array("A", "f16", M, K), array("B", "f16", K, N), array("C", "f32", M, N, init="fill 0", role="inout")]
+def split_case(name, dtype, *tiles):
+    def arguments(M, N, K):
+        return [array("A", dtype, M, K), array("B", dtype, K, N), array("C", "f32", M, N, init="fill 0", role="inout")]
+    add(Job(name, "product", arguments, dict(M=128, N=128, K=8192), dict(M=128, N=128, K=1024), 0.01, lambda M, N, K: 2 * M * N * K),
+        *(Kernel("%s_%dx%dx%d_by%d" % (name, *t, split), name, split_k, [*t, split],
+                 lambda M, N, K, t=t, split=split: (parts(M, t[0]), parts(N, t[1]), split)) for t, split in tiles))
 
 
-add(Job("split_k", "product", split_arguments, dict(M=128, N=128, K=8192), dict(M=128, N=128, K=1024), 0.01,
-        lambda M, N, K: 2 * M * N * K),
-    *(Kernel("split_k_%dx%dx%d_by%d" % (*t, split), "split_k", split_k, [*t, split],
-             lambda M, N, K, t=t, split=split: (parts(M, t[0]), parts(N, t[1]), split))
-      for t, split in [((128, 128, 64), 16), ((64, 64, 64), 8), ((32, 32, 64), 4)]))
+split_case("split_k", "f16", ((128, 128, 64), 16), ((64, 64, 64), 8), ((32, 32, 64), 4))
+split_case("split_k_tf32", "f32", ((32, 64, 128), 8), ((64, 64, 64), 8))
 
 
 @ct.kernel
@@ -272,6 +275,21 @@ add(Job("decode", "decode", lambda H, S, D: [array("Q", "f16", H, D), array("K",
     Kernel("decode_128", "decode", decode, [128, 128], lambda H, S, D: (H, 1, 1)))
 
 
+def padded_decode(B):
+    """one query a head as a tile of 64 rows, of which 63 lie outside: products as of attention, one block a head"""
+    def arguments(B, H, S):
+        return [array("Q", "f16", B, H, 1, 128), array("K", "f16", B, H, S, 128), array("V", "f16", B, H, S, 128),
+                out("O", "f16", B, H, 1, 128), number("scale_log2", 1.4426950408889634 * 128 ** -0.5)]
+    name = "decode_padded_%d" % B
+    add(Job(name, "attention_full", arguments, dict(B=B, H=32, S=1024), dict(B=1, H=2, S=256), 0.01),
+        *(Kernel(name_of(name, 64, tn), name, k.attention, [128, 64, tn, False], lambda B, H, S: (1, H, B), occupancy=occupancy)
+          for tn, occupancy in [(128, 1), (64, 2)]))
+
+
+padded_decode(1)
+padded_decode(8)
+
+
 # Rows: norms, softmax, losses
 
 @ct.kernel
@@ -330,6 +348,50 @@ def layer_norm_back_weights(X, DY, mean, rstd, DW, DB, TM: CI, TN: CI):
     ct.store(DB, index=(j,), tile=ct.sum(db, axis=0).astype(DB.dtype))
 
 
+@ct.kernel
+def layer_norm_back_locked(X, W, DY, mean, rstd, DX, DW, DB, locks, TN: CI):
+    """the gradients of weights as well: rows of a group add theirs up one after the other, a tile at a time"""
+    i = ct.bid(0)
+    n, length, group = ct.num_tiles(X, axis=1, shape=(1, TN)), X.shape[1], i % locks.shape[0]
+    mu, r = ct.load(mean, index=(i,), shape=(1,)), ct.load(rstd, index=(i,), shape=(1,))
+    along, total = ct.zeros((1, TN), dtype=F32), ct.zeros((1, TN), dtype=F32)
+    for j in range(n):
+        x = (ct.load(X, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32) - mu) * r
+        g = ct.load(DY, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32) * ct.load(W, index=(j,), shape=(TN,), padding_mode=ZERO).astype(F32)
+        along += x * g
+        total += g
+    a, b = ct.sum(along, axis=1) / length, ct.sum(total, axis=1) / length
+    for j in range(n):
+        x = (ct.load(X, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32) - mu) * r
+        dy = ct.load(DY, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32)
+        g = dy * ct.load(W, index=(j,), shape=(TN,), padding_mode=ZERO).astype(F32)
+        ct.store(DX, index=(i, j), tile=((g - x * a - b) * r).astype(DX.dtype))
+        dw, db = dy * x, dy
+        while ct.atomic_cas(locks, group, 0, 1, memory_order=ct.MemoryOrder.ACQUIRE) != 0:
+            pass
+        ct.store(DW, index=(group, j), tile=ct.load(DW, index=(group, j), shape=(1, TN)) + dw)
+        ct.store(DB, index=(group, j), tile=ct.load(DB, index=(group, j), shape=(1, TN)) + db)
+        ct.atomic_xchg(locks, group, 0, memory_order=ct.MemoryOrder.RELEASE)
+
+
+def norm_of_size(dtype, tolerance, M, N):
+    name = "layer_norm_%s_%dx%d" % (dtype, M, N)
+    add(Job(name, "layer_norm",
+            lambda M, N: [array("X", dtype, M, N), array("W", dtype, N), array("B", dtype, N), out("Y", dtype, M, N), out("mean", "f32", M),
+                          out("rstd", "f32", M), number("eps", 1e-5)], dict(M=M, N=N), dict(M=8, N=N), tolerance),
+        Kernel(name + "_1024", name, layer_norm, [1024], rows))
+
+
+def locked_norm(dtype, tolerance):
+    def arguments(M, N):
+        return [array("X", dtype, M, N), array("W", dtype, N), array("DY", dtype, M, N), array("mean", "f32", M, init="normal 0.1"),
+                array("rstd", "f32", M, init="fill 1"), out("DX", dtype, M, N), array("DW", "f32", 64, N, init="fill 0", role="inout"),
+                array("DB", "f32", 64, N, init="fill 0", role="inout"), array("locks", "i32", 64, init="fill 0", role="inout")]
+    name = "layer_norm_%s_back_locked" % dtype
+    add(Job(name, "layer_norm_back_locked", arguments, dict(M=16384, N=16384), dict(M=128, N=2048), tolerance),
+        Kernel(name + "_1024", name, layer_norm_back_locked, [1024], rows))
+
+
 def norm_cases(dtype, tolerance):
     big, small = dict(M=65536, N=16384), dict(M=16, N=2048)
     name = "layer_norm_" + dtype
@@ -349,6 +411,10 @@ def norm_cases(dtype, tolerance):
 
 norm_cases("bf16", 0.02)
 norm_cases("f32", 0.001)
+for M, N in [(2048, 8192), (100, 250), (128, 512)]:
+    norm_of_size("bf16", 0.02, M, N)
+    norm_of_size("f32", 0.001, M, N)
+locked_norm("bf16", 0.02)
 
 
 @ct.kernel
@@ -365,6 +431,26 @@ add(Job("add_rms_norm", "add_rms_norm",
         lambda M, N: [array("X", "bf16", M, N), array("R", "bf16", M, N, role="inout"), array("W", "bf16", N), out("Y", "bf16", M, N),
                       number("eps", 1e-5)], dict(M=32768, N=8192), dict(M=4, N=8192), 0.02),
     Kernel("add_rms_norm_8192", "add_rms_norm", add_rms_norm, [8192], rows))
+
+
+@ct.kernel
+def rms_norm(X, W, Y, eps, TN: CI):
+    """two passes over a row; squares written as powers"""
+    i = ct.bid(0)
+    n, squares = ct.num_tiles(X, axis=1, shape=(1, TN)), ct.zeros((1, TN), dtype=F32)
+    for j in range(n):
+        squares += ct.load(X, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32) ** 2
+    r = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / X.shape[1] + eps)
+    for j in range(n):
+        x = ct.load(X, index=(i, j), shape=(1, TN), padding_mode=ZERO).astype(F32)
+        w = ct.load(W, index=(j,), shape=(TN,), padding_mode=ZERO).astype(F32)[None, :]
+        ct.store(Y, index=(i, j), tile=(x * r * w).astype(Y.dtype))
+
+
+add(Job("rms_norm", "rms_norm",
+        lambda M, N: [array("X", "bf16", M, N), array("W", "bf16", N), out("Y", "bf16", M, N), number("eps", 1e-5)],
+        dict(M=32768, N=8192), dict(M=4, N=2048), 0.02),
+    Kernel("rms_norm_1024", "rms_norm", rms_norm, [1024], rows))
 
 
 @ct.kernel

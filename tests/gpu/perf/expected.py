@@ -103,6 +103,12 @@ def layer_norm_back(xp, X, W, DY, mean, rstd, DX):
     return {"DX": (g - x * ((x * g).sum(axis=1) / n)[:, None] - (g.sum(axis=1) / n)[:, None]) * rstd[:, None]}
 
 
+def layer_norm_back_locked(xp, X, W, DY, mean, rstd, DX, DW, DB, locks):
+    shape = (-1, locks.shape[0], X.shape[1])
+    dw = (X - mean[:, None]) * rstd[:, None] * DY
+    return {**layer_norm_back(xp, X, W, DY, mean, rstd, DX), "DW": dw.reshape(shape).sum(axis=0), "DB": DY.reshape(shape).sum(axis=0)}
+
+
 def layer_norm_back_weights(xp, X, DY, mean, rstd, DW, DB):
     return {"DW": ((X - mean[:, None]) * rstd[:, None] * DY).sum(axis=0), "DB": DY.sum(axis=0)}
 
@@ -110,6 +116,10 @@ def layer_norm_back_weights(xp, X, DY, mean, rstd, DW, DB):
 def add_rms_norm(xp, X, R, W, Y, eps):
     s = X + R
     return {"R": s, "Y": s / xp.sqrt((s * s).sum(axis=1) / X.shape[1] + eps)[:, None] * W}
+
+
+def rms_norm(xp, X, W, Y, eps):
+    return {"Y": X / xp.sqrt((X * X).sum(axis=1) / X.shape[1] + eps)[:, None] * W}
 
 
 def softmax_rows(xp, X, Y):
