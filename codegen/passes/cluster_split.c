@@ -42,16 +42,11 @@ static const bc_type *part_type(splitting *s, const bc_type *whole, uint32_t axi
         if (p->whole == whole && p->axis == axis)
             return p->part;
     parted *made = bc_new(s->f->arena, parted, 1);
-    bc_type *type = bc_new(s->f->arena, bc_type, 1);
-    int64_t *shape = bc_new(s->f->arena, int64_t, whole->rank + 1u);
-    if (!made || !type || !shape) {
+    const bc_type *type = ct_part_type(s->f, whole, axis, s->x->blocks);
+    if (!made || !type) {
         fail(s);
         return whole;
     }
-    memcpy(shape, whole->shape, whole->rank * sizeof *shape);
-    shape[axis] /= s->x->blocks;
-    *type = *whole;
-    type->shape = shape;
     *made = (parted){.whole = whole, .part = type, .axis = axis, .next = s->types};
     s->types = made;
     return type;
@@ -65,28 +60,17 @@ static void make_part(splitting *s, ct_value *v, uint32_t axis)
 /* A tile of such elements. */
 static const bc_type *tile_of(splitting *s, const bc_type *elem, uint32_t rank, int64_t size)
 {
-    bc_type *type = bc_new(s->f->arena, bc_type, 1);
-    int64_t *shape = bc_new(s->f->arena, int64_t, 1);
-    if (!type || !shape) {
-        fail(s);
-        return &ct_own_type;
-    }
-    *shape = size;
-    *type = (bc_type){.kind = BC_TILE, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .depth = 1};
-    type->parts = 2;
-    type->rank = rank;
-    type->elem = elem;
-    type->shape = shape;
-    return type;
+    const bc_type *type = ct_tile_type(s->f, elem, rank, size);
+    if (type)
+        return type;
+    fail(s);
+    return &ct_own_type;
 }
 
 static const bc_type *scalar_of(splitting *s, bc_kind kind)
 {
-    bc_type *elem = bc_new(s->f->arena, bc_type, 1);
-    if (!elem)
-        return fail(s);
-    *elem = (bc_type){.kind = (uint8_t)kind, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .parts = 1};
-    return tile_of(s, elem, 0, 1);
+    const bc_type *type = ct_scalar_type(s->f, kind);
+    return type ? type : fail(s);
 }
 
 /* ---- ops of the bytecode that it had not ---- */
@@ -188,25 +172,6 @@ static void split_view_access(splitting *s, ct_op *op, uint32_t axis)
     ct_set_operand(op, index, finer_index(s, op->operands[index]));
 }
 
-/* What copies and cursors ask of the load that they are from: its type. */
-static void split_loaded(splitting *s, ct_op *op)
-{
-    const bc_op *old = op->from;
-    bc_op *from = bc_op_new_in(s->f->arena, (bc_opcode)old->opcode, old->result_count, old->operand_count);
-    if (!from) {
-        fail(s);
-        return;
-    }
-    from->block = old->block;
-    from->offset = old->offset;
-    from->loc = old->loc;
-    memcpy(bc_results(from), bc_results(old), old->result_count * sizeof(bc_value));
-    memcpy(bc_attrs(from), bc_attrs(old), old->attr_slots * sizeof(bc_attr));
-    memcpy(bc_operands(from), bc_operands(old), old->operand_count * sizeof(bc_value *));
-    bc_results(from)[0].type = op->results[0].type;
-    op->from = from;
-}
-
 /* A shorter iota starts where the ones of the blocks before it end. */
 static ct_value *split_iota(splitting *s, ct_op *op)
 {
@@ -255,8 +220,8 @@ static void split_op(splitting *s, ct_op *original)
         }
     if (op->opcode == OP_load_view_tko)
         split_view_access(s, op, share.axis);
-    if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
-        split_loaded(s, op);
+    if (bc_op_in(op->opcode, BC_OPS(ACCESS)) && !ct_renew_from(s->f, op))
+        fail(s);
     if (op->opcode == OP_iota)
         s->part[original->results[0].id] = split_iota(s, op);
 }

@@ -99,6 +99,13 @@ ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_typ
                    uint32_t count);
 /* A constant of integers, all `value`, for the sake of an op. */
 ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value);
+/* Types of tiles: of such elements, which has one dimension of that size or none; of one number; and of a tile or view
+   that has as many parts of another one along a dimension. */
+const bc_type *ct_tile_type(ct_func *f, const bc_type *elem, uint32_t rank, int64_t size);
+const bc_type *ct_scalar_type(ct_func *f, bc_kind kind);
+const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts);
+/* The op's first result has another type now, which copies and cursors ask of what the op is from. */
+bool ct_renew_from(ct_func *f, ct_op *op);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */

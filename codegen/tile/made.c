@@ -1,6 +1,66 @@
 /* Ops of the bytecode's that passes make, so that all who know those know them: each is made from one that stands in no
    function, at the place in the source of the op that it is for. */
+#include <string.h>
+
 #include "codegen/tile/ir.h"
+
+/* ---- types ---- */
+
+const bc_type *ct_tile_type(ct_func *f, const bc_type *elem, uint32_t rank, int64_t size)
+{
+    bc_type *type = bc_new(f->arena, bc_type, 1);
+    int64_t *shape = bc_new(f->arena, int64_t, 1);
+    if (!type || !shape)
+        return NULL;
+    *shape = size;
+    *type = (bc_type){.kind = BC_TILE, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .depth = 1};
+    type->parts = 2;
+    type->rank = rank;
+    type->elem = elem;
+    type->shape = shape;
+    return type;
+}
+
+const bc_type *ct_scalar_type(ct_func *f, bc_kind kind)
+{
+    bc_type *elem = bc_new(f->arena, bc_type, 1);
+    if (!elem)
+        return NULL;
+    *elem = (bc_type){.kind = (uint8_t)kind, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .parts = 1};
+    return ct_tile_type(f, elem, 0, 1);
+}
+
+const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts)
+{
+    bc_type *type = bc_new(f->arena, bc_type, 1);
+    int64_t *shape = bc_new(f->arena, int64_t, whole->rank + 1u);
+    if (!type || !shape)
+        return NULL;
+    memcpy(shape, whole->shape, whole->rank * sizeof *shape);
+    shape[axis] /= parts;
+    *type = *whole;
+    type->shape = shape;
+    return type;
+}
+
+/* ---- ops ---- */
+
+bool ct_renew_from(ct_func *f, ct_op *op)
+{
+    const bc_op *old = op->from;
+    bc_op *from = bc_op_new_in(f->arena, (bc_opcode)old->opcode, old->result_count, old->operand_count);
+    if (!from)
+        return false;
+    from->block = old->block;
+    from->offset = old->offset;
+    from->loc = old->loc;
+    memcpy(bc_results(from), bc_results(old), old->result_count * sizeof(bc_value));
+    memcpy(bc_attrs(from), bc_attrs(old), old->attr_slots * sizeof(bc_attr));
+    memcpy(bc_operands(from), bc_operands(old), old->operand_count * sizeof(bc_value *));
+    bc_results(from)[0].type = op->results[0].type;
+    op->from = from;
+    return true;
+}
 
 static bc_op *new_from(ct_func *f, bc_opcode opcode, const bc_op *like, const bc_type *type, ct_value *const *operands,
                        uint32_t count)

@@ -1,0 +1,254 @@
+/* The cut pass: a loop whose product takes its operands in tiles of which three do not fit shared memory takes them in
+   parts of K, in a loop around the product. Its loads can run ahead then as in any loop in a loop, from the views cut
+   finer; the sums go on in the same order.
+
+       for k = first to end step by, c = 0 {             for k = first to end step by, c = 0 {
+           mmaf load A[i, k], load B[k, j], c                for h = 0 to parts, c {
+       }                                                         mmaf load A'[i, parts k + h], load B'[parts k + h, j],
+   c
+
+   Products of f32 that is rounded to tf32 alone, which only groups of warps bring from a ring (docs/codegen.md,
+   transposed products): others have rings for parts of a tile. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/turned.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/pass.h"
+
+enum {
+    SLOTS = 3,         /* that groups need at least, */
+    GOOD_SLOTS = 4,    /* and that make up for the loop */
+    LEAST_OF_K = 32,   /* f32 of a row of shared memory */
+    OTHERS = 16 << 10, /* bytes of shared memory that the rest of the kernel gets */
+    ROUNDS = 4         /* ops between a load and the product */
+};
+
+typedef struct cutting {
+    cg_func *c;
+    ct_op *loop, *product;
+    ct_op *loads[2];
+    uint32_t parts;
+} cutting;
+
+/* ---- which loops ---- */
+
+static uint32_t bytes_of(const ct_op *load)
+{
+    const bc_type *type = load->results[0].type;
+    return cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
+}
+
+/* The dimension of an operand that is K. */
+static uint32_t k_of(uint32_t operand)
+{
+    return operand ? 0 : 1;
+}
+
+/* The load of the body that alone makes the operand, which nobody else reads; NULL: there is none. */
+static ct_op *load_of(const cutting *x, const ct_value *v)
+{
+    for (uint32_t i = 0; i < ROUNDS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next; i++) {
+        if (v->op->opcode == OP_load_view_tko)
+            return v->op;
+        if (v->op->opcode != OP_ftof)
+            return NULL;
+        v = v->op->operands[0];
+    }
+    return NULL;
+}
+
+/* Is what the load reads a tile of two dimensions of a view of tiles side by side, in that order, with the loop's
+   counter as index along K? */
+static bool is_even(const cutting *x, const ct_op *load, uint32_t k)
+{
+    const ct_value *view = ct_operand(load, ct_info(load)->address);
+    const bc_type *type = view->type;
+    uint32_t first = ct_operand_range(load, F_load_view_tko_index).first;
+    return type->kind == BC_PARTITION_VIEW && type->rank == 2 && type->dim_map[0] == 0 && type->dim_map[1] == 1
+           && view->op && view->op->opcode == OP_make_partition_view
+           && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load)
+           && load->operands[first + k] == &x->loop->regions[0]->args[0];
+}
+
+/* Can the op be done again in each part? It is one of those that make the product, or gives scalars or tokens alone. */
+static bool may_repeat(const cutting *x, const ct_op *op)
+{
+    if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof
+        || op->opcode == OP_continue)
+        return true;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
+            return false;
+    return ct_is_pure(op);
+}
+
+/* The sums, and tokens: nothing that counts trips. */
+static bool carries_sums(const cutting *x)
+{
+    const ct_block *body = x->loop->regions[0];
+    const ct_op *end = body->last;
+    bool sums = false;
+    for (uint32_t i = 1; i < body->arg_count; i++) {
+        const ct_value *arg = &body->args[i];
+        bool is_sum = x->product->operands[2] == arg && end->operands[i - 1] == &x->product->results[0];
+        sums = sums || is_sum;
+        if (!is_sum && arg->type->kind != BC_TOKEN)
+            return false;
+    }
+    return sums;
+}
+
+static bool find_product(cutting *x)
+{
+    const ct_block *body = x->loop->regions[0];
+    for (ct_op *op = body->first; op; op = op->next) {
+        if (cg_is_product(op) && x->product)
+            return false;
+        x->product = cg_is_product(op) ? op : x->product;
+    }
+    for (uint32_t i = 0; x->product && i < 2; i++) {
+        x->loads[i] = load_of(x, x->product->operands[i]);
+        if (!x->loads[i] || !is_even(x, x->loads[i], k_of(i)))
+            return false;
+    }
+    for (const ct_op *op = body->first; x->product && op; op = op->next)
+        if (!may_repeat(x, op))
+            return false;
+    return x->product && body->last->opcode == OP_continue && carries_sums(x);
+}
+
+/* As few as leave room for enough slots; 0: none are wanted, or they would be too short. */
+static uint32_t parts_of(const cutting *x)
+{
+    uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
+    room = room > OTHERS ? room - OTHERS : 0;
+    if (SLOTS * slot <= room)
+        return 0;
+    while (GOOD_SLOTS * (slot / parts) > room)
+        parts *= 2;
+    return x->product->operands[0]->type->shape[1] / parts >= LEAST_OF_K ? parts : 0;
+}
+
+static bool is_wanted(cutting *x)
+{
+    if (x->loop->opcode != OP_for || !find_product(x) || bc_elem_kind(x->product->operands[0]->type) != BC_TF32)
+        return false;
+    cg_product p = cg_product_of(x->c, x->product);
+    x->parts = cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p) ? parts_of(x) : 0;
+    return x->parts;
+}
+
+/* ---- the inner loop ---- */
+
+static ct_value *put(const cutting *x, bc_opcode opcode, const bc_type *type, ct_value *a, ct_value *b, ct_op *place)
+{
+    ct_op *op = ct_made_new(x->c->ir, opcode, place, type, (ct_value *const[]){a, b}, b ? 2 : 1);
+    if (!op)
+        return NULL;
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+static ct_value *put_number(const cutting *x, const bc_type *type, int64_t number)
+{
+    ct_op *op = ct_constant_new(x->c->ir, x->loop, type, number);
+    if (!op)
+        return NULL;
+    ct_insert_before(op, x->loop);
+    return &op->results[0];
+}
+
+/* The body becomes that of a loop in the loop, which carries the same. NULL: no memory. */
+static ct_op *put_loop(const cutting *x, const bc_type *counter)
+{
+    ct_func *f = x->c->ir;
+    ct_block *body = x->loop->regions[0], *block = ct_block_new(f, body->arg_count);
+    uint32_t carried = body->arg_count - 1;
+    ct_op *loop = ct_op_like(f, OP_for, x->loop, 3 + carried, carried, 1),
+          *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
+    ct_value *bounds[3] = {put_number(x, counter, 0), put_number(x, counter, x->parts), put_number(x, counter, 1)};
+    if (!block || !loop || !end || !bounds[0] || !bounds[1] || !bounds[2])
+        return NULL;
+    loop->regions[0] = block;
+    ct_move_all(body, block, loop);
+    block->args[0].type = counter;
+    for (uint32_t i = 0; i < carried; i++) {
+        block->args[i + 1].type = loop->results[i].type = body->args[i + 1].type;
+        ct_replace_uses(&body->args[i + 1], &block->args[i + 1]);
+    }
+    ct_append(body, loop);
+    ct_append(body, end);
+    for (uint32_t i = 0; i < 3; i++)
+        ct_set_operand(loop, i, bounds[i]);
+    for (uint32_t i = 0; i < carried; i++) {
+        ct_set_operand(loop, 3 + i, &body->args[i + 1]);
+        ct_set_operand(end, i, &loop->results[i]);
+    }
+    return loop;
+}
+
+/* parts k + h, in 64 bits: an index outside stays outside. NULL: no memory. */
+static ct_value *put_index(const cutting *x, ct_op *inner, const bc_type *type)
+{
+    ct_value *k = &x->loop->regions[0]->args[0], *parts = inner->operands[1];
+    ct_value *wide = bc_elem_kind(k->type) == BC_I64 ? k : put(x, OP_exti, type, k, NULL, inner);
+    if (wide && wide != k)
+        bc_attr_of(wide->op->from, F_exti_signedness)->u =
+            ct_attr_u(x->loop, F_for_unsigned_cmp) ? BC_Signedness_unsigned : BC_Signedness_signed;
+    ct_value *first = wide ? put(x, OP_muli, type, wide, parts, inner) : NULL;
+    return first ? put(x, OP_addi, type, first, &inner->regions[0]->args[0], inner->regions[0]->first) : NULL;
+}
+
+/* The load takes a tile of the finer view, and all up to the product are such tiles. */
+static bool cut_load(const cutting *x, uint32_t i, ct_value *index)
+{
+    ct_func *f = x->c->ir;
+    ct_op *load = x->loads[i], *maker = ct_operand(load, ct_info(load)->address)->op;
+    ct_op *view = ct_op_like(f, OP_make_partition_view, maker, 1, 1, 0);
+    uint32_t first = ct_operand_range(load, F_load_view_tko_index).first;
+    if (!view || !(view->results[0].type = ct_part_type(f, maker->results[0].type, k_of(i), x->parts)))
+        return false;
+    ct_set_operand(view, 0, maker->operands[0]);
+    ct_insert_after(view, maker);
+    ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, &view->results[0]);
+    ct_set_operand(load, first + k_of(i), index);
+    for (ct_value *v = &load->results[0];; v = &v->uses->op->results[0]) {
+        if (!(v->type = ct_part_type(f, v->type, k_of(i), x->parts)))
+            return false;
+        if (v->uses->op == x->product)
+            return ct_renew_from(f, load);
+    }
+}
+
+static void cut(const cutting *x)
+{
+    const bc_type *counter = ct_scalar_type(x->c->ir, BC_I64);
+    ct_op *inner = counter ? put_loop(x, counter) : NULL;
+    ct_value *index = inner ? put_index(x, inner, counter) : NULL;
+    if (!index || !cut_load(x, 0, index) || !cut_load(x, 1, index))
+        cg_no_memory(x->c);
+}
+
+/* ---- the pass ---- */
+
+void cg_pass_cut(cg_func *c)
+{
+    bool any = false;
+    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_WGMMA))
+        return;
+    for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
+        cutting x = {.c = c, .loop = op};
+        next = ct_next_op(op, c->ir->body);
+        if (!is_wanted(&x))
+            continue;
+        cut(&x);
+        any = true;
+    }
+    if (any && !c->failed)
+        cg_set_warps(c);
+}
+
+void cg_dump_cut(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
