@@ -626,6 +626,10 @@ bench-preload: tests ## how much slower programs without Tile IR start under lib
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, starting a service (BENCH_EMIT=ptx: without cubins; TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python)
 	$(Q)PYTHON="$(PYTHON)" bash tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
 
+.PHONY: bench-cutile
+bench-cutile: all ## cuTile Python on the virtual machine: beside Triton's interpreter, and a first vector addition (PYTHON: one with numpy, cuda-tile, triton)
+	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(OUT)/libtilevm.so $(PYTHON) tools/bench_cutile.py
+
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
