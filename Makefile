@@ -47,17 +47,18 @@ endif
 # ---- flags ----
 comma := ,
 X86 := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
-WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wcast-qual -Wvla
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wcast-qual -Wvla -Wdate-time
 ifneq ($(WERROR),0)
   WARN += -Werror
 endif
 OPT_release := -O2 -g
 # Builds that look for defects check the code generator's IR after every pass.
 OPT_debug   := -O0 -g3 -DTV_VERIFY_EACH
-OPT_asan    := -O1 -g -DTV_VERIFY_EACH -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-OPT_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+# Lines in reports need no more than -g1, which compiles a sixth faster.
+OPT_asan    := -O1 -g1 -DTV_VERIFY_EACH -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_tsan    := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer
 OPT_coverage := -O1 -g -fprofile-instr-generate -fcoverage-mapping
-OPT_fuzz    := -O1 -g -DTV_VERIFY_EACH -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_fuzz    := -O1 -g1 -DTV_VERIFY_EACH -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc warns about the code that its own sanitizer puts around shifts.
 WARN_asan   := -Wno-conversion -Wno-sign-conversion
 # Against what a file could do with a mistake of ours. Sanitizers have checks of their own, which FORTIFY_SOURCE hides.
@@ -264,7 +265,7 @@ run: all $(BUILD)/corpus/unpacked ## build, and run kernels of the corpus on the
 	$(Q)sh tools/run_examples.sh $(OUT)/tilevm $(BUILD)/corpus
 
 # ---- tests: each target ends with a line `name: N passed, N failed` ----
-check: ## every test, also with sanitizers and with clang; ends with one line of counts
+check: ## every test, also with sanitizers and with clang; ends with one line of counts (FULL=1: all seeds and allocations, longer fuzzing)
 	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/check.sh
 
 unit check-unit: $(UNIT_BIN) ## the unit tests (SAN=1: with sanitizers)
@@ -473,9 +474,9 @@ check-gpu-deploy: all $(GPU_DEPLOY) $(BUILD)/corpus/unpacked ## on one or severa
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
 	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
 
-PROPERTY_SEEDS ?= $(if $(filter release,$(CONFIG)),200,40)
+PROPERTY_SEEDS ?= $(if $(FULL),$(if $(filter release,$(CONFIG)),200,40),$(if $(filter release,$(CONFIG)),80,20))
 PROPERTY_TARGETS ?= sm_80 sm_90a sm_100
-check-property: $(OUT)/property $(OUT)/random_ptx ## what holds of every module, on random ones: PROPERTY_SEEDS seeds in every version, and as PTX in the simulator
+check-property: $(OUT)/property $(OUT)/random_ptx ## what holds of every module, on random ones: PROPERTY_SEEDS seeds (80; FULL=1: 200) in every version, and as PTX in the simulator
 	$(Q)$< $(PROPERTY_SEEDS)
 	$(Q)status=0; first=1; for t in $(PROPERTY_TARGETS); do $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
 	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
@@ -507,8 +508,9 @@ check-hardening: all ## what programs and libraries were linked with: PIE, RELRO
 check-python: wheel-files $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## the Python package, its wheel, cuTile without a GPU (PYTHON: one with numpy, cuda-tile, torch, pytest; what it lacks is skipped)
 	$(Q)CC="$(CC)" sh tests/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python
 
-check-reproducible: all ## the same bytes from a copy of the sources in another folder
-	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible
+REPRODUCIBLE_SHARE ?= $(if $(FULL),1,6)
+check-reproducible: all ## the same bytes from a copy of the sources in another folder (every REPRODUCIBLE_SHAREth file, 6, is compiled again; FULL=1: all)
+	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible $(REPRODUCIBLE_SHARE)
 
 check-format: ## lines within 120 columns, laid out as clang-format 14 does
 	$(Q)sh tools/check_format.sh
@@ -550,7 +552,7 @@ FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a
 FUZZ_SEEDS := $(OUT)/fuzz-seeds
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= $(if $(FULL),60,8)
 FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),,$(error fuzzing needs clang: make CONFIG=fuzz CC=clang $(firstword $(GOALS))$(if \
     $(shell command -v clang),,. On Debian: sudo apt-get install -y $(patsubst gcc,clang,$(DEBIAN_PACKAGES)) llvm)))
 # What a target reads: seeds, crashes that were found, and (in FUZZ_CORPUS/<target>) what a long run has gathered.
@@ -572,7 +574,7 @@ check-fuzz-replay: $(FUZZ_NAMES:%=replayed_%) ## the seeds and every crash ever 
 replayed_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
 	$(Q)$< $(FUZZ_INPUTS)
 
-fuzz-smoke: $(FUZZ_NAMES:%=smoked_%) ## fuzz each target for FUZZ_SECONDS, 20 by default (CONFIG=fuzz CC=clang)
+fuzz-smoke: $(FUZZ_NAMES:%=smoked_%) ## fuzz each target for FUZZ_SECONDS, 8 by default, 60 with FULL=1 (CONFIG=fuzz CC=clang)
 smoked_%: $(OUT)/fuzz_% $(FUZZ_SEEDS)/made
 	$(Q)sh tests/fuzz/smoke.sh $< $(FUZZ_SECONDS) $(OUT)/smoke/$* $(FUZZ_INPUTS)
 
@@ -623,6 +625,10 @@ bench-preload: tests ## how much slower programs without Tile IR start under lib
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## bundles: building, size, starting a service (BENCH_EMIT=ptx: without cubins; TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python)
 	$(Q)PYTHON="$(PYTHON)" bash tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
+
+.PHONY: bench-cutile
+bench-cutile: all ## cuTile Python on the virtual machine: beside Triton's interpreter, and a first vector addition (PYTHON: one with numpy, cuda-tile, triton)
+	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(OUT)/libtilevm.so $(PYTHON) tools/bench_cutile.py
 
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@

@@ -25,14 +25,21 @@ add_up() {
     [ "$1" -ne 0 ] && [ "$f" -eq 0 ] && f=1
 }
 
-# begin NAME COMMAND...: runs it beside what goes on; its status and seconds come to NAME.end.
+# processor_seconds FILE: of the programs that a shell has run, by what its `times` printed.
+processor_seconds() {
+    awk 'NR == 2 { for (i = 1; i <= NF; i++) { split($i, t, "[ms]"); n += 60 * t[1] + t[2] } printf "%.0f", n }' "$1"
+}
+
+# begin NAME COMMAND...: runs it beside what goes on; its status, seconds and those of a processor come to NAME.end.
 begin() {
     name=$1
     shift
     (
         start=$(date +%s)
         "$@" > "$logs/$name.log" 2>&1
-        echo "$? $(($(date +%s) - start))" > "$logs/$name.new"
+        status=$?
+        times > "$logs/$name.times"
+        echo "$status $(($(date +%s) - start)) $(processor_seconds "$logs/$name.times")" > "$logs/$name.new"
         mv "$logs/$name.new" "$logs/$name.end"
     ) &
 }
@@ -40,7 +47,7 @@ begin() {
 # report MUST_COUNT NAME: adds up the counts that a step printed, once it has ended.
 report() {
     log=$logs/$2.log
-    read -r status seconds < "$logs/$2.end"
+    read -r status seconds processor < "$logs/$2.end"
     add_up "$status" "$log"
     if [ "$1" = yes ] && [ $((p + f + s)) -eq 0 ]; then
         echo "$2: ran nothing" >> "$log"
@@ -49,7 +56,7 @@ report() {
     passed=$((passed + p))
     failed=$((failed + f))
     skipped=$((skipped + s))
-    printf '%-18s %6d passed %4d failed %2d skipped %5d s\n' "$2" "$p" "$f" "$s" "$seconds"
+    printf '%-18s %6d passed %4d failed %2d skipped %5d s %5d s of a processor\n' "$2" "$p" "$f" "$s" "$seconds" "$processor"
     sed -n 's/^[^ ].*: skipped, /    skipped: /p' "$log"
     if [ "$f" -ne 0 ]; then
         broken="$broken $2"
@@ -135,10 +142,12 @@ if build build tests corpus; then
     run stop check-stop
     run examples run
 fi
-# The unit tests have ptxas look at PTX, which is what most of their time goes to: once is enough for the same text.
+# The unit tests have ptxas look at PTX, which is what most of their time goes to: once is enough for the same text. So it
+# is for most launches on the simulator; their number is no multiple of the share's, so each kind has its turn.
+once="PTXAS= UNIT_SHARE=$([ -n "${FULL:-}" ] && echo 1 || echo 7)"
 if build build-sanitized CONFIG=asan tests; then
     run fixtures-sanitized CONFIG=asan check-fixtures
-    run unit-sanitized CONFIG=asan check-unit PTXAS=
+    run unit-sanitized CONFIG=asan check-unit $once
     run property-sanitized CONFIG=asan check-property
     run fuzz-replay CONFIG=asan check-fuzz-replay
     run matrix-sanitized CONFIG=asan check-matrix
@@ -153,7 +162,7 @@ if build build-sanitized CONFIG=asan tests; then
 fi
 build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 if command -v clang > /dev/null; then
-    build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit PTXAS=
+    build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit $once
     if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
         build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
     else

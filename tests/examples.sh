@@ -71,6 +71,32 @@ if python3 -c 'import yaml' 2> /dev/null; then
 else
     echo "examples-yaml: skipped, python3 has no yaml"
 fi
+# What others know of these forms, where it is installed.
+linted() {
+    if command -v "$1" > /dev/null; then
+        run 0 "$@"
+    else
+        echo "examples-$1: skipped, $1 is not installed"
+    fi
+}
+linted hadolint "$top/examples/container/Dockerfile"
+linted actionlint "$top"/.github/workflows/*.yml
+linted check-jsonschema -q --builtin-schema vendor.github-workflows "$top"/.github/workflows/*.yml
+linted check-jsonschema -q --builtin-schema vendor.gitlab-ci "$top"/examples/ci/gitlab*.yml
+linted kubernetes-validate --strict "$top"/examples/kubernetes/*.yaml
+# The hooks as a repository of kernels has them, from this one.
+if command -v pre-commit > /dev/null && git -C "$top" rev-parse HEAD > /dev/null 2>&1; then
+    git init -q hooked && cp good/* hooked && git -C hooked add -A || exit 2
+    run 0 pre-commit validate-manifest "$top/.pre-commit-hooks.yaml"
+    run 0 sh -c 'cd hooked && pre-commit try-repo "$1" --all-files' sh "$top"
+    says 'check Tile IR bytecode against every rule'
+    cp bad/cut.tbc hooked && git -C hooked add -A
+    run 1 sh -c 'cd hooked && pre-commit try-repo "$1" tilevm-verify --all-files' sh "$top"
+    says 'cut.tbc:0x'
+else
+    echo "examples-pre-commit: skipped, pre-commit is not installed, or this is no checkout of git"
+fi
+
 # ---- CUDA Tile C++ ----
 # nvcc with tiles, from CUDA_HOME or PATH: the toolkit's folder, or nothing.
 find_cuda() {

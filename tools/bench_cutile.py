@@ -3,6 +3,7 @@
 one process, through each client's own launch; the best of some rounds. Then what the first vector addition costs from the
 command line.
 
+    make bench-cutile PYTHON=python3
     PYTHONPATH=tools/python TILEVM_LIBRARY=build/release/libtilevm.so python tools/bench_cutile.py [--threads N] [--rounds N]
 
 Needs numpy, cuda-tile and triton; without triton only our side is timed.

@@ -2,7 +2,9 @@
 #ifndef TILEVM_TESTS_UNIT_TEST_H
 #define TILEVM_TESTS_UNIT_TEST_H
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int test_passed, test_failed;
 
@@ -28,6 +30,15 @@ static int test_passed, test_failed;
             fputc('\n', stderr);                                                    \
         }                                                                           \
     } while (0)
+
+/* True for every UNIT_SHAREth of the things that take long, for all by default: slow builds need not repeat each. */
+static inline bool test_turn(void)
+{
+    static unsigned long turn;
+    const char *share = getenv("UNIT_SHARE");
+    unsigned long every = share ? strtoul(share, NULL, 10) : 1;
+    return every < 2 || turn++ % every == 0;
+}
 
 #define TEST_END(name) (printf("%s: %d passed, %d failed\n", (name), test_passed, test_failed), test_failed != 0)
 

@@ -8,12 +8,10 @@
 #include "tools/tilevm/bundle/build.h"
 #include "tools/tilevm/cli/deflate.h"
 
-enum { DEFLATE_LEVEL = 9 };
-
 void bundle_blob_fill(bundle_blob *blob, tv_str bytes)
 {
     bc_text_init(&blob->packed, NULL);
-    if (!deflate_bytes(bytes, DEFLATE_LEVEL, &blob->packed)) {
+    if (!deflate_bytes(bytes, BUNDLE_DEFLATE, &blob->packed)) {
         bc_text_clear(&blob->packed);
         bc_text_str(&blob->packed, bytes);
     }

@@ -9,8 +9,6 @@
 #include "tools/tilevm/bundle/build.h"
 #include "tools/tilevm/cli/deflate.h"
 
-enum { DEFLATE_LEVEL = 9 };
-
 /* An artifact of a module, and the blob that it is. */
 typedef struct row {
     ld_artifact artifact;
@@ -204,7 +202,7 @@ static bool write_manifest(writing *w, ld_seal *seal)
     tv_str manifest = bc_text_get(&w->manifest);
     ld_sha256_of(manifest.ptr, manifest.len, seal->manifest);
     seal->manifest_size = manifest.len;
-    if (!deflate_bytes(manifest, DEFLATE_LEVEL, &w->manifest_packed)) {
+    if (!deflate_bytes(manifest, BUNDLE_DEFLATE, &w->manifest_packed)) {
         bc_text_clear(&w->manifest_packed);
         bc_text_str(&w->manifest_packed, manifest);
     }
