@@ -216,13 +216,16 @@ typedef struct tv_compile_options {
     unsigned opt_level;     /* TV_OPT_DEFAULT, 1 to 3 or TV_OPT_NONE */
     bool line_info;         /* .loc lines from the debug information */
     unsigned ptx_version;   /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
-    const char *dump_after; /* names of passes, comma separated, or "all", and if only one kernel is meant @ and its
-                               symbol or function name: what they found goes to dump as text; NULL: nothing does */
+    const char *dump_after; /* names of passes with commas between, or "all", then for one kernel @ and its name: what
+                               they found goes to dump as text; NULL: nothing does */
     tv_writer dump;
-    tv_remark_sink remarks; /* zero: remarks are not even made */
-    const char *stop_after; /* name of the pass that is the last to run, and nothing is written; NULL: all run */
-    bool verify_each;       /* check after every pass that what it leaves makes sense */
-    bool time_passes;       /* a line to dump for each pass and kernel: how long it took */
+    tv_remark_sink remarks;   /* zero: remarks are not even made */
+    const char *stop_after;   /* name of the pass that is the last to run, and nothing is written; NULL: all run */
+    bool verify_each;         /* check after every pass that what it leaves makes sense */
+    bool time_passes;         /* a line to dump for each pass and kernel: how long it took */
+    const int64_t *arguments; /* of a launch, for the time in remarks: integers by the position of their parameters, */
+    size_t argument_count;    /* of as many (0: none are known); and its tile blocks (0: not known) */
+    uint32_t grid[3];
 } tv_compile_options;
 
 /* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name
