@@ -5,6 +5,7 @@
    consumers are walked through, each four warps on their own; copies count where they are awaited. */
 #include "codegen/cost/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bytecode/verify/hints.h"
@@ -159,6 +160,7 @@ static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_a
 /* Of a `for`; below 0: not known. *out_middle: what its counter is halfway. */
 static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middle)
 {
+    static const double MOST_COUNTER = 4e18; /* fits 64 bits */
     int64_t bounds[3];
     *out_middle = 0;
     for (uint32_t i = 0; i < TV_COUNT(bounds); i++)
@@ -166,11 +168,11 @@ static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middl
             return -1;
     if (bounds[2] <= 0)
         return -1;
-    double count = ((double)bounds[1] - (double)bounds[0]) / (double)bounds[2];
+    double step_by = (double)bounds[2], count = ceil(((double)bounds[1] - (double)bounds[0]) / step_by);
     count = count > 0 ? count : 0;
-    double whole = (double)(uint64_t)count;
-    *out_middle = bounds[0] + (int64_t)(whole / 2) * bounds[2];
-    return whole < count ? whole + 1 : whole;
+    double middle = (double)bounds[0] + floor(count / 2) * step_by;
+    *out_middle = fabs(middle) < MOST_COUNTER ? (int64_t)middle : 0;
+    return count;
 }
 
 /* What the loop's ops end an iteration with is what they begin the next one with. */
@@ -404,13 +406,10 @@ static void predict_launch(walk *x, const cg_launch *launch)
     cg_kernel_cost *k = x->k;
     uint32_t which, parts = x->c->cluster ? x->c->cluster : 1;
     double blocks = (double)launch->grid[0] * (double)launch->grid[1] * (double)launch->grid[2];
-    uint64_t on_one = (uint64_t)(blocks * parts / m->multiprocessors);
-    on_one += (double)on_one * m->multiprocessors < blocks * parts;
-    uint64_t rounds = on_one / k->blocks, rest = on_one % k->blocks;
-    sample s = look_at_blocks(x, launch, blocks, (double)rest);
-    double cycles = (double)rounds * s.full + s.rest;
-    if (rounds + (rest > 0) == 1)
-        cycles = s.longest;
+    double on_one = ceil(blocks * parts / m->multiprocessors), rounds = floor(on_one / k->blocks);
+    double rest = on_one - rounds * k->blocks;
+    sample s = look_at_blocks(x, launch, blocks, rest);
+    double cycles = on_one > k->blocks ? rounds * s.full + s.rest : s.longest;
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         s.cycles[r] *= blocks * parts / m->multiprocessors;
     double least = most_of(s.cycles, true, &which);

@@ -15,19 +15,9 @@ static uint32_t shared_bytes(const cg_func *c)
     return rings > s->scratch_bytes ? rings : s->scratch_bytes;
 }
 
-static cg_launch launch_of(const cg_func *c)
-{
-    const tv_compile_options *o = c->options;
-    cg_launch launch = {.params = o ? o->arguments : NULL, .param_count = o ? o->argument_count : 0};
-    for (uint32_t d = 0; o && d < 3; d++)
-        launch.grid[d] = o->grid[d];
-    return launch;
-}
-
 static const cg_kernel_cost *predict(cg_func *c)
 {
-    cg_launch launch = launch_of(c);
-    const cg_kernel_cost *cost = cg_predict(c, &launch, shared_bytes(c));
+    const cg_kernel_cost *cost = cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, shared_bytes(c));
     if (!cost)
         cg_no_memory(c);
     return cost;

@@ -203,9 +203,10 @@ typedef struct tv_remark_sink {
     void (*report)(void *user, const tv_remark *remark);
 } tv_remark_sink;
 
-/* How much to optimise: 0 is the default, which is 3; 1 to 3 are the levels of tileiras, whose 0 is TV_OPT_NONE (code
-   without options is not slow). Others count as 3. These stay. TV_OPT_LEVEL(n): of level n, 0 to 3, as users write. */
+/* How much to optimise: 0 is the default, which is 3; 1 to 3 are the levels of tileiras, whose 0 is TV_OPT_NONE, as
+   options that say nothing should not mean slow code. Other numbers count as 3. These values stay. */
 enum { TV_OPT_DEFAULT = 0, TV_OPT_NONE = 100 };
+/* The option for level n, 0 to 3, as users write it. */
 #define TV_OPT_LEVEL(n) ((n) ? (n) : (unsigned)TV_OPT_NONE)
 
 /* All zero, or NULL in their place: sm_80, the default level, no line numbers, any PTX version, no dumps, no remarks,
@@ -215,15 +216,13 @@ typedef struct tv_compile_options {
     unsigned opt_level;     /* TV_OPT_DEFAULT, 1 to 3 or TV_OPT_NONE */
     bool line_info;         /* .loc lines from the debug information */
     unsigned ptx_version;   /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
-    const char *dump_after; /* "all" or passes with commas between, @ and a kernel or none: their text goes to dump */
+    const char *dump_after; /* names of passes, comma separated, or "all", and if only one kernel is meant @ and its
+                               symbol or function name: what they found goes to dump as text; NULL: nothing does */
     tv_writer dump;
-    tv_remark_sink remarks;   /* zero: remarks are not even made */
-    const char *stop_after;   /* the last pass to run, and nothing is written; NULL: all run */
-    bool verify_each;         /* check after every pass that what it leaves makes sense */
-    bool time_passes;         /* a line to dump for each pass and kernel: how long it took */
-    const int64_t *arguments; /* of a launch, for the time in remarks: integers by the position of their parameters, */
-    size_t argument_count;    /* of as many (0: none are known) */
-    uint32_t grid[3];         /* its tile blocks; 0: not known */
+    tv_remark_sink remarks; /* zero: remarks are not even made */
+    const char *stop_after; /* name of the pass that is the last to run, and nothing is written; NULL: all run */
+    bool verify_each;       /* check after every pass that what it leaves makes sense */
+    bool time_passes;       /* a line to dump for each pass and kernel: how long it took */
 } tv_compile_options;
 
 /* The target whose code runs on that very architecture only, and may use all it has: "sm_90a" for "sm_90". The name
@@ -238,7 +237,8 @@ const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version);
 /* Writes the kernels of a verified module as PTX text, without a zero byte at its end. Same module and options, same
    bytes. options may be NULL.
    TV_USAGE: not verified, or an option makes no sense; TV_UNSUPPORTED: the target cannot do it, or this build not yet;
-   the sink names the op. TV_IO: the writer refused. TV_INVALID: verify_each has found a defect of ours. */
+   the sink names the op. TV_IO: the writer refused. TV_INVALID: verify_each has found a defect of ours, which the sink
+   describes. */
 tv_status tv_compile_ptx(const tv_module *module, const tv_compile_options *options, tv_sink sink, tv_writer out);
 
 /* ---- signatures --------------------------------------------------------------------------------------------- */

@@ -62,7 +62,6 @@ class CompileOptions(Structure):
         ("target", c_char_p), ("opt_level", c_uint), ("line_info", c_bool), ("ptx_version", c_uint),
         ("dump_after", c_char_p), ("dump", Writer), ("remarks", RemarkSink),
         ("stop_after", c_char_p), ("verify_each", c_bool), ("time_passes", c_bool),
-        ("arguments", c_void_p), ("argument_count", c_size_t), ("grid", c_uint32 * 3),
     ]
 
 

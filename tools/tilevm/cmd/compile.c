@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
+#include "codegen/compile.h"
 #include "tools/tilevm/compile/assemble.h"
 #include "tools/tilevm/args/args.h"
 #include "tools/tilevm/compile/remarks.h"
@@ -96,6 +97,7 @@ typedef struct compile_job {
     bool chosen;              /* the targets were given; else a program's images say theirs */
     unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
+    cg_launch launch; /* that is predicted */
     int64_t arguments[MOST_ARGUMENTS];
     tv_module *module;
     tv_sink sink;
@@ -138,10 +140,14 @@ static bool take_remarks(compile_job *job, const char *list)
 static bool take_grid(compile_job *job, const char *text)
 {
     io_error error = {0};
-    if (arg_parse_grid(bc_str(text), job->compile.grid, &error))
-        return true;
-    cli_usage(job->args, "--grid: %s", error.text);
-    return false;
+    uint32_t grid[3];
+    if (!arg_parse_grid(bc_str(text), grid, &error)) {
+        cli_usage(job->args, "--grid: %s", error.text);
+        return false;
+    }
+    for (unsigned d = 0; d < 3; d++)
+        job->launch.grid[d] = grid[d];
+    return true;
 }
 
 /* "1=8192,2=-4": the numbers between are 0. */
@@ -161,9 +167,9 @@ static bool take_arguments(compile_job *job, const char *list)
                       p, MOST_ARGUMENTS);
             return false;
         }
-        job->compile.argument_count = at < job->compile.argument_count ? job->compile.argument_count : at + 1;
+        job->launch.param_count = at < job->launch.param_count ? job->launch.param_count : at + 1;
     }
-    job->compile.arguments = job->arguments;
+    job->launch.params = job->arguments;
     return true;
 }
 
@@ -311,6 +317,13 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
     return fine ? CLI_OK : CLI_FAILED;
 }
 
+static tv_status compile_ptx(const compile_job *job, tv_writer out)
+{
+    bool predicts = job->launch.grid[0] || job->launch.params;
+    return predicts ? cg_compile_for(job->module, &job->compile, &job->launch, job->sink, out)
+                    : tv_compile_ptx(job->module, &job->compile, job->sink, out);
+}
+
 static int compile_for(compile_job *job, const char *target)
 {
     bc_text ptx, cubin;
@@ -321,9 +334,7 @@ static int compile_for(compile_job *job, const char *target)
     tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->name);
     if (code == CLI_OK)
-        code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink,
-                                          (tv_writer){.user = &ptx, .write = bc_text_append}),
-                           job->name);
+        code = cli_exit_of(compile_ptx(job, (tv_writer){.user = &ptx, .write = bc_text_append}), job->name);
     bool writes = !job->compile.stop_after;
     if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
