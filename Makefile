@@ -613,6 +613,13 @@ BENCH_SHARE ?= 8
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## how long compiling takes (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
+.PHONY: bench-model check-model
+bench-model: all $(BUILD)/sweep-cases/unpacked ## what the cost model predicts beside what was measured (tests/gpu/sweep_h200.csv)
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv --filter '$(SWEEP_FILTER)'
+check-model: all $(BUILD)/sweep-cases/unpacked ## its ranks of kernels within a family are those that were measured
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv --check > $(BUILD)/bench-model.txt || { tail -12 $(BUILD)/bench-model.txt; exit 1; }
+	$(Q)tail -1 $(BUILD)/bench-model.txt
+
 .PHONY: bench-programs
 bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked ## how long verify takes for a program of 100 MB with 50 images
 	$(Q)ls $(BUILD)/corpus/bytecode/13.5/*.tbc | head -n 50 | xargs $(OUT)/program elf zstd 102400 > $(BUILD)/bench-program

@@ -1,4 +1,6 @@
 /* Bytecode to PTX: one .entry per kernel of the module. */
+#include "codegen/compile.h"
+
 #include <stdio.h>
 
 #include "codegen/module/call.h"
@@ -125,7 +127,8 @@ static const char target_names[] = ""
 #include "codegen/kernel/targets.def"
     ;
 
-static tv_status compile_module(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
+static tv_status compile_module(const tv_module *m, const tv_compile_options *options, const cg_launch *launch,
+                                tv_sink sink, tv_writer out)
 {
     const char *name = options && options->target ? options->target : "sm_80";
     const cg_target *target = cg_target_find(bc_str(name));
@@ -149,8 +152,13 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
     bc_text_init(&text, &m->arena.allocator);
     cg_put_module(m, &written.text);
     for (size_t i = 0; i < m->function_count && status == TV_OK; i++) {
-        cg_func c = {
-            .m = m, .f = &m->functions[i], .target = target, .options = options, .sink = sink, .written = &written};
+        cg_func c = {.m = m,
+                     .f = &m->functions[i],
+                     .target = target,
+                     .options = options,
+                     .launch = launch,
+                     .sink = sink,
+                     .written = &written};
         if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
             status = compile_kernel(&c, &watch);
     }
@@ -179,7 +187,8 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
     return status;
 }
 
-tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
+tv_status cg_compile_for(const tv_module *m, const tv_compile_options *options, const cg_launch *launch, tv_sink sink,
+                         tv_writer out)
 {
-    TV_RETURN_COMPUTED(compile_module(m, options, sink, out));
+    TV_RETURN_COMPUTED(compile_module(m, options, launch, sink, out));
 }

@@ -139,6 +139,7 @@ if build build tests corpus; then
     run made-up check-made-up
     run ptx-sums check-ptx-sums
     run aarch64 check-aarch64-sample
+    if command -v python3 >/dev/null; then run model check-model; else skip model "no python3"; fi
     run stop check-stop
     run examples run
 fi

@@ -73,23 +73,32 @@ static bool evaluate(const ct_op *op, unsigned from, unsigned bits, const int64_
     }
 }
 
-bool cg_evaluate(const ct_op *op, int64_t *out_value)
+enum { MOST_OPERANDS = 3 };
+
+bool cg_evaluate_with(const ct_op *op, const int64_t *operands, int64_t *out_value)
 {
-    enum { MOST_OPERANDS = 3 };
     int64_t x[MOST_OPERANDS] = {0};
     if (!op->operand_count || op->operand_count > MOST_OPERANDS || op->result_count != 1)
         return false;
     bc_kind from = bc_elem_kind(op->operands[0]->type), to = bc_elem_kind(op->results[0].type);
     if (!bc_kind_in(from, BC_SET_INT) || !bc_kind_in(to, BC_SET_INT))
         return false;
-    for (uint32_t i = 0; i < op->operand_count; i++) {
-        if (!op->operands[i]->fact->constant)
-            return false;
-        x[i] = op->operands[i]->fact->value;
-    }
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        x[i] = operands[i];
     uint64_t value;
     if (!evaluate(op, bc_kind_bits(from), bc_kind_bits(to), x, &value))
         return false;
     *out_value = wrapped(value, bc_kind_bits(to));
     return true;
+}
+
+bool cg_evaluate(const ct_op *op, int64_t *out_value)
+{
+    int64_t x[MOST_OPERANDS];
+    for (uint32_t i = 0; i < op->operand_count && i < MOST_OPERANDS; i++) {
+        if (!op->operands[i]->fact->constant)
+            return false;
+        x[i] = op->operands[i]->fact->value;
+    }
+    return cg_evaluate_with(op, x, out_value);
 }

@@ -61,6 +61,8 @@ bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range)
 /* The op's result as an integer, where all operands are constant and the op is one of those that
    codegen/facts/evaluate.c computes. */
 bool cg_evaluate(const ct_op *op, int64_t *out_value);
+/* The same where the operands, as many as the op has, are these. */
+bool cg_evaluate_with(const ct_op *op, const int64_t *operands, int64_t *out_value);
 /* The first loop, in no other one, that has more iterations the higher the number of its block along x is; NULL: none
    is known to (codegen/facts/growth.c). False: out of memory. */
 bool cg_find_growing_loop(const ct_func *f, bc_arena *scratch, const ct_op **out_loop);

@@ -14,6 +14,7 @@ typedef struct cg_func {
     const bc_function *f;
     const cg_target *target;
     const tv_compile_options *options; /* NULL: the usual ones */
+    const struct cg_launch *launch;    /* that remarks predict: codegen/cost/cost.h; NULL: of none */
     tv_sink sink;
     bool params_apart; /* pointers of different parameters never overlap */
 

@@ -181,7 +181,7 @@ static void check_generator(void)
     CHECK(tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
     seen s = new_seen();
     tv_compile_options options = {.remarks = {&s, see}};
-    CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) == TV_OK && s.count == 2 && s.adds_up);
+    CHECK(tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) == TV_OK && s.count == 3 && s.adds_up);
     CHECK(s.messages.ptr
           && strstr(s.messages.ptr,
                     "k 1 tile<ptr<i32>>: 1 x 4 bytes a thread, not masked; limited by a single element\n"));

@@ -21,10 +21,11 @@ from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSign
 
 import everyday
 import sweep
+import wider
 
 TYPES = {"f16": ct.float16, "bf16": ct.bfloat16, "f32": ct.float32, "f8e4m3fn": ct.float8_e4m3fn, "i32": ct.int32, "u8": ct.uint8}
-JOBS = [*sweep.JOBS, *everyday.JOBS]
-KERNELS = [*sweep.KERNELS, *everyday.KERNELS]
+JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS]
+KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS]
 
 
 def divisors(lengths):

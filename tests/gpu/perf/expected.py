@@ -162,3 +162,96 @@ def column_sum(xp, X, Y):
 
 def cumulative(xp, X, Y):
     return {"Y": xp.cumsum(X, 1)}
+
+
+def product_either_way(A, B, turn_a, turn_b):
+    return (A.T if turn_a else A) @ (B.T if turn_b else B)
+
+
+def product_residual(xp, A, B, R, C, turn_a, turn_b):
+    return {"C": product_either_way(A, B, turn_a, turn_b) + R}
+
+
+def product_bias_relu(xp, A, B, bias, C, turn_a, turn_b):
+    x = product_either_way(A, B, turn_a, turn_b) + bias
+    return {"C": (x + xp.abs(x)) / 2}
+
+
+def product_row_column(xp, A, B, rows, columns, C, turn_a, turn_b):
+    return {"C": product_either_way(A, B, turn_a, turn_b) * rows[:, None] * columns}
+
+
+def product_block_scaled(xp, A, SA, B, SB, C):
+    sums = xp.zeros_like(C)
+    for k in range(SA.shape[1]):
+        part = slice(128 * k, 128 * (k + 1))
+        product = (A[:, part] @ B[:, part].T).reshape(A.shape[0], -1, 128)
+        sums += (product * SA[:, k][:, None, None] * SB[:, k][None, :, None]).reshape(C.shape)
+    return {"C": sums}
+
+
+def product_grouped(xp, A, B, expert, scale, C):
+    sums, rows = xp.empty_like(C), A.shape[0] // expert.shape[0]
+    for i in range(expert.shape[0]):
+        e, strip = int(expert[i]), slice(i * rows, (i + 1) * rows)
+        sums[strip] = A[strip] @ B[e].T * scale[e]
+    return {"C": sums}
+
+
+def attention_in_parts(xp, Q, K, V, O, scale_log2):
+    o = xp.empty_like(O)
+    for b in range(Q.shape[0]):
+        for h in range(Q.shape[1]):
+            s = Q[b, h] @ K[b, h].T * (scale_log2 / LOG2_E)
+            o[b, h] = softmax(xp, s + xp.triu(xp.full_like(s, -math.inf), 1)) @ V[b, h]
+    return {"O": o}
+
+
+def latent_decode(xp, Q, KV, O, scale_log2):
+    o = xp.empty_like(O)
+    for b in range(Q.shape[0]):
+        o[b] = softmax(xp, Q[b] @ KV[b].T * (scale_log2 / LOG2_E)) @ KV[b][:, :512]
+    return {"O": o}
+
+
+def decode_split(xp, Q, K, V, O, sums, scale_log2):
+    o, logs, split = xp.empty_like(O), xp.empty_like(sums), O.shape[1]
+    for h in range(Q.shape[0]):
+        for part in range(split):
+            keys = slice(K.shape[1] // split * part, K.shape[1] // split * (part + 1))
+            s = Q[h] @ K[h, keys].T * (scale_log2 / LOG2_E)
+            o[h, part] = softmax(xp, s) @ V[h, keys]
+            logs[h, part] = xp.log(xp.exp(s).sum(axis=-1)) * LOG2_E
+    return {"O": o, "sums": logs}
+
+
+def gated_delta(xp, Q, K, V, gate, beta, O):
+    o = xp.empty_like(O)
+    state = xp.zeros_like(K[:, :1, :, None] * V[:, :1, None, :])[:, 0]
+    for t in range(Q.shape[1]):
+        k = K[:, t]
+        state = state * xp.exp(gate[:, t])[:, None, None]
+        u = beta[:, t][:, None] * (V[:, t] - (state * k[:, :, None]).sum(axis=1))
+        state = state + k[:, :, None] * u[:, None, :]
+        o[:, t] = (state * Q[:, t][:, :, None]).sum(axis=1)
+    return {"O": o}
+
+
+def top_k(xp, X, Y, at):
+    x, y, where = X + 0, xp.empty_like(Y), xp.empty_like(at)
+    for n in range(Y.shape[1]):
+        high = xp.argmax(x, axis=1)
+        rows = whole(xp.cumsum(xp.full_like(X[:, 0], 1), 0)) - 1
+        y[:, n], where[:, n] = x[rows, high], high
+        x[rows, high] = -math.inf
+    return {"Y": y, "at": where}
+
+
+def fft_stages(xp, XR, XI, FR, FI, TR, TI, YR, YI):
+    R = FR.shape[0]
+    x, y = XR, XI
+    for stage in range(3):
+        x, y = FR @ x - FI @ y, FR @ y + FI @ x
+        x, y = x * TR[stage] - y * TI[stage], x * TI[stage] + y * TR[stage]
+        x, y = (xp.moveaxis(z.reshape(-1, R, R, R), 1, 3).reshape(-1, R, R * R) for z in (x, y))
+    return {"YR": x, "YI": y}

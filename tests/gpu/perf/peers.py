@@ -78,3 +78,32 @@ def column_sum(torch, X, Y):
 
 def cumulative(torch, X, Y):
     return lambda: torch.cumsum(X, 1)
+
+
+def either_way(A, B, turn_a, turn_b):
+    return A.T if turn_a else A, B.T if turn_b else B
+
+
+def product_residual(torch, A, B, R, C, turn_a, turn_b):
+    a, b = either_way(A, B, turn_a, turn_b)
+    return lambda: torch.addmm(R, a, b)
+
+
+def product_bias_relu(torch, A, B, bias, C, turn_a, turn_b):
+    a, b = either_way(A, B, turn_a, turn_b)
+    return lambda: torch.relu(torch.addmm(bias, a, b))
+
+
+def product_row_column(torch, A, B, rows, columns, C, turn_a, turn_b):
+    if A.element_size() == 1:
+        return None
+    a, b = either_way(A, B, turn_a, turn_b)
+    return lambda: a @ b * rows[:, None] * columns
+
+
+def attention_in_parts(torch, Q, K, V, **_):
+    return lambda: torch.nn.functional.scaled_dot_product_attention(Q, K, V, is_causal=True)
+
+
+def top_k(torch, X, Y, at):
+    return lambda: torch.topk(X, Y.shape[1])

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
+#include "codegen/compile.h"
 #include "tools/tilevm/compile/assemble.h"
+#include "tools/tilevm/args/args.h"
 #include "tools/tilevm/compile/remarks.h"
 #include "tools/tilevm/report/report.h"
 #include "tools/tilevm/cli/images.h"
@@ -25,9 +27,13 @@ enum {
     OPT_REMARK_FORMAT,
     OPT_REMARKS_OUTPUT,
     OPT_EXPLAIN,
+    OPT_GRID,
+    OPT_ARGUMENTS,
     OPT_JSON
 };
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
+
+enum { MOST_ARGUMENTS = 256 }; /* that --arguments can name */
 
 #define FORMS "ptx|cubin"
 #define REMARK_FORMS "text|yaml"
@@ -53,7 +59,11 @@ static const cli_option options[] = {
     {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
     {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
     {OPT_EXPLAIN, 0, "explain", NULL,
-     "print a summary of each kernel to standard error: what was vectorised, pipelined,\nconverted"},
+     "print a summary of each kernel to standard error: what was vectorised, pipelined,\nconverted, what bounds each "
+     "loop; with --json into the document"},
+    {OPT_GRID, 'G', "grid", "X[,Y[,Z]]", "tile blocks of a launch, for the time that --explain and --remarks predict"},
+    {OPT_ARGUMENTS, 'A', "arguments", "N=INT,...",
+     "integers of that launch by the position of their parameters, as sizes\nand strides of arrays, for the same"},
     {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
     {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
@@ -87,6 +97,8 @@ typedef struct compile_job {
     bool chosen;              /* the targets were given; else a program's images say theirs */
     unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
+    cg_launch launch; /* that is predicted */
+    int64_t arguments[MOST_ARGUMENTS];
     tv_module *module;
     tv_sink sink;
     const char *ptxas; /* while images are compiled */
@@ -96,7 +108,8 @@ typedef struct compile_job {
     bool json;
     report_file report; /* diagnostics, for --json */
     json_doc doc;
-    cJSON *target_list;
+    bool explain;
+    cJSON *target_list, *remark_list; /* remark_list: NULL without --explain */
 } compile_job;
 
 /* ---- options ---- */
@@ -124,6 +137,42 @@ static bool take_remarks(compile_job *job, const char *list)
     return false;
 }
 
+static bool take_grid(compile_job *job, const char *text)
+{
+    io_error error = {0};
+    uint32_t grid[3];
+    if (!arg_parse_grid(bc_str(text), grid, &error)) {
+        cli_usage(job->args, "--grid: %s", error.text);
+        return false;
+    }
+    for (unsigned d = 0; d < 3; d++)
+        job->launch.grid[d] = grid[d];
+    return true;
+}
+
+/* "1=8192,2=-4": the numbers between are 0. */
+static bool take_arguments(compile_job *job, const char *list)
+{
+    for (const char *p = list; p; p = strchr(p, ',')) {
+        char *end;
+        p += p != list;
+        unsigned long at = isdigit((unsigned char)*p) ? strtoul(p, &end, 10) : MOST_ARGUMENTS;
+        bool named = at < MOST_ARGUMENTS && *end == '=' && (end[1] == '-' || isdigit((unsigned char)end[1]));
+        if (named)
+            job->arguments[at] = strtoll(end + 1, &end, 10);
+        if (!named || (*end && *end != ',')) {
+            cli_usage(job->args,
+                      "--arguments: '%s' does not say which integer parameters have, like 1=4096,2=128; "
+                      "positions are those of `tilevm inspect`, below %d",
+                      p, MOST_ARGUMENTS);
+            return false;
+        }
+        job->launch.param_count = at < job->launch.param_count ? job->launch.param_count : at + 1;
+    }
+    job->launch.params = job->arguments;
+    return true;
+}
+
 /* False: job->args->exit_code is set. */
 static bool take_option(compile_job *job, int id, const char *value)
 {
@@ -140,7 +189,9 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_VERIFY_EACH: job->compile.verify_each = true; return true;
     case OPT_TIME_PASSES: job->compile.time_passes = true; return true;
     case OPT_JSON: job->json = true; return true;
-    case OPT_EXPLAIN: job->remarks.summary = &job->summary; return true;
+    case OPT_EXPLAIN: job->explain = true; return true;
+    case OPT_GRID: return take_grid(job, value);
+    case OPT_ARGUMENTS: return take_arguments(job, value);
     case OPT_REMARKS: return take_remarks(job, value);
     case OPT_REMARKS_OUTPUT: job->remarks_output = value; return true;
     case OPT_REMARK_FORMAT:
@@ -244,7 +295,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
     assemble_options how = {.opt_level = job->opt_level,
                             .line_info = job->compile.line_info,
                             .target = (unsigned)strtoul(target + 3, NULL, 10),
-                            .figures = remarks_wanted(&job->remarks)};
+                            .figures = job->compile.remarks.report != NULL};
     bool fine = job->ptxas ? assemble_with_ptxas(job->ptxas, ptx, &how, cubin, &log)
                            : assemble_with_driver(ptx, &how, cubin, &log);
     tv_str words = bc_text_get(&log);
@@ -261,9 +312,16 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
             "tilevm: note: %s: assembled for %s by the driver's linker; the code of a ptxas is faster (TILEVM_PTXAS)\n",
             cli_shown_path(job->name), target);
     else if (how.figures)
-        remarks_of_ptxas(bc_text_get(&log), remarks_sink(&job->remarks));
+        remarks_of_ptxas(bc_text_get(&log), job->compile.remarks);
     bc_text_release(&log);
     return fine ? CLI_OK : CLI_FAILED;
+}
+
+static tv_status compile_ptx(const compile_job *job, tv_writer out)
+{
+    bool predicts = job->launch.grid[0] || job->launch.params;
+    return predicts ? cg_compile_for(job->module, &job->compile, &job->launch, job->sink, out)
+                    : tv_compile_ptx(job->module, &job->compile, job->sink, out);
 }
 
 static int compile_for(compile_job *job, const char *target)
@@ -276,9 +334,7 @@ static int compile_for(compile_job *job, const char *target)
     tv_verify_options verify = {.target = (unsigned)strtoul(target + 3, NULL, 10)};
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->name);
     if (code == CLI_OK)
-        code = cli_exit_of(tv_compile_ptx(job->module, &job->compile, job->sink,
-                                          (tv_writer){.user = &ptx, .write = bc_text_append}),
-                           job->name);
+        code = cli_exit_of(compile_ptx(job, (tv_writer){.user = &ptx, .write = bc_text_append}), job->name);
     bool writes = !job->compile.stop_after;
     if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);
@@ -311,6 +367,35 @@ static void add_target(compile_job *job, const char *target, int code)
     if (written)
         json_str(&job->doc, item, "output", bc_text_get(&name));
     bc_text_release(&name);
+}
+
+/* For --explain: what is said elsewhere in lines, with its values by name. */
+static void add_remark(void *user, const tv_remark *remark)
+{
+    static const char *const kinds[TV_REMARK_KIND_COUNT] = {"passed", "missed", "analysis"};
+    compile_job *job = user;
+    json_doc *doc = &job->doc;
+    tv_remark_sink lines = remarks_sink(&job->remarks);
+    if (lines.report)
+        lines.report(lines.user, remark);
+    cJSON *item = json_object(doc, job->remark_list, NULL);
+    json_text(doc, item, "target", job->compile.target);
+    json_text(doc, item, "kind", kinds[remark->kind]);
+    json_text(doc, item, "category", remark->category);
+    json_text(doc, item, "name", remark->name);
+    json_str(doc, item, "kernel", remark->function);
+    if (remark->op.len)
+        json_str(doc, item, "op", remark->op);
+    if (remark->offset != TV_NO_OFFSET)
+        json_uint(doc, item, "offset", remark->offset);
+    cJSON *values = json_object(doc, item, "values");
+    for (size_t i = 0; i < remark->arg_count; i++)
+        if (remark->args[i].key.len) {
+            char key[64];
+            snprintf(key, sizeof key, "%.*s", (int)remark->args[i].key.len, remark->args[i].key.ptr);
+            json_str(doc, values, key, remark->args[i].value);
+        }
+    json_str(doc, item, "message", remark->message);
 }
 
 static int write_json(compile_job *job, int code)
@@ -347,7 +432,7 @@ static int compile_image(void *user, cli_module *m)
     job->remarks.path = cli_shown_path(m->name);
     job->name = m->name;
     job->sink = m->sink;
-    job->compile.remarks = remarks_sink(&job->remarks);
+    job->compile.remarks = job->remark_list ? (tv_remark_sink){job, add_remark} : remarks_sink(&job->remarks);
     choose_targets(job, &m->image->found.entry);
     /* One target that cannot be served does not keep the others from being written. */
     for (size_t i = 0; i < job->targets.count; i++) {
@@ -382,6 +467,9 @@ static int compile_all(compile_job *job)
         cJSON *root = json_document(&job->doc, "compile");
         json_text(&job->doc, root, "file", cli_shown_path(job->input));
         job->target_list = json_array(&job->doc, root, "targets");
+        job->remark_list = job->explain ? json_array(&job->doc, root, "remarks") : NULL;
+    } else if (job->explain) {
+        job->remarks.summary = &job->summary;
     }
     int code = CLI_ERROR;
     if (cli_images_open(job->input, &images, &job->report.problem)) {

@@ -1,0 +1,88 @@
+/* The cost model: what the ops of a compiled kernel take of a multiprocessor, and how long that is. It explains
+   (remarks LoopCost and KernelCost) and decides nothing. Figures: codegen/cost/cost.def; what it predicts beside what
+   was measured: `make bench-model`. */
+#ifndef TILEVM_CODEGEN_COST_COST_H
+#define TILEVM_CODEGEN_COST_COST_H
+
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/kernel.h"
+
+/* What a multiprocessor has to share. */
+typedef enum cg_resource {
+    CG_TENSOR_CORES,
+    CG_SHARED_MEMORY,
+    CG_ISSUE,   /* of instructions */
+    CG_HALF,    /* those that run at half the rate */
+    CG_SPECIAL, /* functions */
+    CG_L2,
+    CG_DRAM,
+    CG_ATOMICS,
+    CG_RESOURCES
+} cg_resource;
+
+/* The figures of a GPU. */
+typedef struct cg_machine {
+    const char *name;
+#define FIGURE(name, sm_80, sm_90, source) double name;
+#include "codegen/cost/cost.def"
+} cg_machine;
+
+const cg_machine *cg_machine_of(const cg_target *target);
+
+/* What an op takes of a thread block, and how long after it has begun its result is there besides. */
+typedef struct cg_work {
+    double cycles[CG_RESOURCES];
+    double latency;
+} cg_work;
+
+/* Of ops without regions. Copies count where their tile is read (`staged`). */
+cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
+/* Bytes of global memory that the op moves; 0: none. *out_memory: where, a view or pointers. */
+double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
+/* 32-bit registers of a thread that hold tiles where most of them are needed. False: out of memory. */
+bool cg_registers_held(cg_func *c, uint32_t *out_registers);
+
+/* What is known of a launch. */
+typedef struct cg_launch {
+    const int64_t *params; /* integers by position, */
+    size_t param_count;    /* of as many; others are not known */
+    int64_t grid[3];       /* tile blocks; 0: not known */
+    int64_t block[3];      /* the one that is looked at */
+} cg_launch;
+
+/* A loop around what is looked at, and what its counter is taken to be. */
+typedef struct cg_trip {
+    const struct cg_trip *outer;
+    const ct_op *loop;
+    int64_t counter;
+} cg_trip;
+
+/* The integer that a scalar has in that block (codegen/cost/known.c). */
+bool cg_known(const cg_launch *launch, const cg_trip *trip, const ct_value *v, int64_t *out);
+/* Bytes of the tensor or array behind the memory of an access. */
+bool cg_known_bytes(const cg_launch *launch, const ct_value *memory, double *out);
+
+/* What is predicted of a loop. */
+typedef struct cg_loop_cost {
+    const ct_op *loop;
+    uint32_t stages, in_flight;  /* of its rings: the most slots, bytes that are on their way */
+    double cycles[CG_RESOURCES]; /* of an iteration of a thread block */
+    double alone;                /* how long one takes in a block that has the multiprocessor for itself */
+    double iterations;           /* of a block on the average; below 0: not known */
+    double taken;                /* cycles of an iteration of all blocks of the multiprocessor */
+    const char *bound;
+} cg_loop_cost;
+
+typedef struct cg_kernel_cost {
+    const cg_machine *machine;
+    uint32_t threads, registers, shared, blocks; /* of a thread, at most; of a block; on a multiprocessor */
+    cg_loop_cost *loops;
+    uint32_t loop_count;
+    double us; /* of a launch; below 0: the grid or the iterations of a loop are not known */
+    const char *bound;
+} cg_kernel_cost;
+
+/* shared_bytes: of a block. NULL: out of memory, or nothing is known of the target. */
+cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes);
+
+#endif

@@ -1,0 +1,460 @@
+/* How long a kernel takes. A thread block is walked through in the order of its program: an op begins when the one
+   before has been issued and what it reads is there; products that are in flight run beside the ops behind them. That
+   gives how long an iteration takes a block that has the multiprocessor for itself; what all blocks there take of each
+   resource gives how long it takes at least. The longer one counts, and has the bound's name. Of warps in groups,
+   consumers are walked through, each four warps on their own; copies count where they are awaited. */
+#include "codegen/cost/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/ring.h"
+#include "codegen/kernel/groups.h"
+
+enum { SCHEDULERS = 4, TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */ };
+
+static const char *const names[CG_RESOURCES] = {
+    "tensor cores", "shared memory", "instructions", "instructions at half rate", "special functions",
+    "L2",           "DRAM",          "atomics"};
+
+/* Memory that is moved by the access ops of the kernel: counted once for all that have the same origin. */
+typedef struct traffic {
+    const ct_value *origin, *memory;
+    const ct_op *first; /* that moves some */
+    double bytes, part; /* of blocks that were counted; how much of it comes from DRAM, */
+    bool known;         /* if that is known */
+} traffic;
+enum { MOST_TRAFFIC = 16 };
+
+typedef struct walk {
+    cg_func *c;
+    cg_kernel_cost *k;
+    const cg_machine *m;
+    const cg_launch *launch;
+    const cg_trip *trip;
+    double *ready; /* by value id */
+    double now, tensor_free;
+    double cycles[CG_RESOURCES]; /* of the region that is walked through */
+    double blocks, streams, warps, times;
+    traffic moved[MOST_TRAFFIC];
+    uint32_t moved_count, depth;
+    bool multiplies, fills, counts, known;
+} walk;
+
+static double most_of(const double *cycles, bool multiplies, uint32_t *out_which)
+{
+    double most = 0;
+    *out_which = 0;
+    for (uint32_t r = 0; r < CG_RESOURCES; r++)
+        if (cycles[r] > most && !(r == CG_DRAM && multiplies)) { /* operands of products are shared through L2 */
+            most = cycles[r];
+            *out_which = r;
+        }
+    return most;
+}
+
+/* ---- an op ---- */
+
+/* Which part of what the op moves comes from DRAM: as counted, or all of what no other op of the kernel has moved. */
+static double part_from_dram(walk *x, const ct_op *op)
+{
+    const ct_value *memory;
+    double bytes = cg_bytes_moved(op, &memory) * x->times;
+    const ct_value *origin = memory ? cg_origin_of(memory) : NULL;
+    uint32_t i = 0;
+    while (i < x->moved_count && x->moved[i].origin != origin)
+        i++;
+    if (!origin || i == MOST_TRAFFIC)
+        return 1;
+    if (i == x->moved_count)
+        x->moved[x->moved_count++] = (traffic){.origin = origin, .memory = memory, .first = op};
+    x->moved[i].bytes += x->counts ? bytes : 0;
+    return x->moved[i].known ? x->moved[i].part : x->moved[i].first == op;
+}
+
+/* How long four warps, or all of a block without groups, are at it when nobody else is there. */
+static double busy_with(const walk *x, const cg_work *w)
+{
+    double warps = x->warps / x->streams, schedulers = warps < SCHEDULERS ? warps : SCHEDULERS;
+    double rate = warps * x->m->issue_of_a_warp < schedulers ? warps * x->m->issue_of_a_warp : schedulers;
+    double busy = w->cycles[CG_ISSUE] * SCHEDULERS / rate,
+           others[] = {w->cycles[CG_HALF] * SCHEDULERS / schedulers, w->cycles[CG_SPECIAL] * SCHEDULERS / schedulers,
+                       w->cycles[CG_SHARED_MEMORY], w->cycles[CG_ATOMICS]};
+    for (uint32_t i = 0; i < TV_COUNT(others); i++)
+        busy = others[i] > busy ? others[i] : busy;
+    return busy / x->streams;
+}
+
+static double start_of(const walk *x, const ct_op *op)
+{
+    double start = x->now;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        bool adds_on = i == 2 && op->in_flight; /* to registers that the product before it has */
+        double ready = x->ready[op->operands[i]->id];
+        start = ready > start && !adds_on ? ready : start;
+    }
+    return start;
+}
+
+static void give(walk *x, const ct_op *op, double ready)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        x->ready[op->results[i].id] = ready;
+}
+
+static void multiply(walk *x, const ct_op *op, const cg_work *w, double start)
+{
+    double busy = w->cycles[CG_TENSOR_CORES], shared = w->cycles[CG_SHARED_MEMORY];
+    busy = (shared > busy ? shared : busy) / x->streams;
+    start = x->tensor_free > start ? x->tensor_free : start;
+    x->tensor_free = start + busy;
+    if (!op->in_flight)
+        x->now = x->tensor_free + w->latency;
+    give(x, op, x->tensor_free + w->latency);
+}
+
+static void step(walk *x, const ct_op *op)
+{
+    cg_work w = cg_work_of(x->c, x->m, op);
+    double start = start_of(x, op);
+    w.cycles[CG_DRAM] *= part_from_dram(x, op);
+    for (uint32_t r = 0; r < CG_RESOURCES; r++)
+        x->cycles[r] += w.cycles[r];
+    x->fills = x->fills || op->opcode == CT_ring;
+    if (op->opcode == CT_await && x->fills) {
+        start += x->m->dram_latency;
+        x->fills = false;
+    }
+    if (cg_is_product(op) && w.cycles[CG_TENSOR_CORES] > 0) {
+        multiply(x, op, &w, start);
+        return;
+    }
+    bool arrives = op->opcode == CT_staged;
+    x->now = start + (arrives ? 0 : busy_with(x, &w));
+    give(x, op, x->now + w.latency);
+    if (op->opcode == CT_await)
+        x->now += w.latency;
+}
+
+/* ---- loops ---- */
+
+static void walk_block(walk *x, const ct_block *block);
+
+/* The rings that the loop's body reads. */
+static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead)
+{
+    *out_ahead = 0;
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next) {
+        const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
+        if (!ring || ring->slots < 2)
+            continue;
+        uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : ring->slots - 1;
+        cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
+        cost->in_flight += ahead * ring->slot_bytes;
+        *out_ahead = !*out_ahead || ahead < *out_ahead ? ahead : *out_ahead;
+    }
+}
+
+/* Of a `for`; below 0: not known. *out_middle: what its counter is halfway. */
+static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middle)
+{
+    static const double MOST_COUNTER = 4e18; /* fits 64 bits */
+    int64_t bounds[3];
+    *out_middle = 0;
+    for (uint32_t i = 0; i < TV_COUNT(bounds); i++)
+        if (loop->opcode != OP_for || !cg_known(x->launch, x->trip, loop->operands[i], &bounds[i]))
+            return -1;
+    if (bounds[2] <= 0)
+        return -1;
+    double step_by = (double)bounds[2], count = ceil(((double)bounds[1] - (double)bounds[0]) / step_by);
+    count = count > 0 ? count : 0;
+    double middle = (double)bounds[0] + floor(count / 2) * step_by;
+    *out_middle = fabs(middle) < MOST_COUNTER ? (int64_t)middle : 0;
+    return count;
+}
+
+/* What the loop's ops end an iteration with is what they begin the next one with. */
+static void carry(walk *x, const ct_op *loop)
+{
+    const ct_op *end = loop->regions[0]->last;
+    uint32_t count = loop->regions[0]->arg_count, first = count - (end ? end->operand_count : 0);
+    for (uint32_t i = first; end && end->operand_count <= count && i < count; i++)
+        x->ready[loop->regions[0]->args[i].id] = x->ready[end->operands[i - first]->id];
+}
+
+/* How long an iteration takes when no other block is there: the second one, that the first one leads to. */
+static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOURCES])
+{
+    const ct_block *body = loop->regions[0];
+    bool twice = x->depth < TWICE_BELOW, counts = x->counts;
+    double begun = x->now;
+    memcpy(outer, x->cycles, sizeof x->cycles);
+    for (uint32_t i = 0; i < body->arg_count; i++)
+        x->ready[body->args[i].id] = x->now;
+    x->depth++;
+    for (uint32_t pass = 0; pass <= twice; pass++) {
+        memset(x->cycles, 0, sizeof x->cycles);
+        x->counts = counts && pass == twice;
+        begun = x->now;
+        walk_block(x, body);
+        carry(x, loop);
+    }
+    x->depth--;
+    x->counts = counts;
+    return x->now - begun;
+}
+
+static cg_loop_cost *cost_of(cg_kernel_cost *k, const ct_op *loop)
+{
+    for (uint32_t i = 0; i < k->loop_count; i++)
+        if (k->loops[i].loop == loop)
+            return &k->loops[i];
+    k->loops[k->loop_count] = (cg_loop_cost){.loop = loop};
+    return &k->loops[k->loop_count++];
+}
+
+static void walk_loop(walk *x, const ct_op *loop)
+{
+    double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop);
+    int64_t middle;
+    uint32_t ahead, which;
+    double count = iterations_of(x, loop, &middle), real = count < 0 ? 1 : count;
+    cg_trip trip = {x->trip, loop, middle};
+    cg_loop_cost cost = {.loop = loop, .iterations = count};
+    x->now = begun;
+    x->known = x->known && count >= 0;
+    look_at_rings(loop, &cost, &ahead);
+    x->trip = &trip;
+    x->times *= real;
+    cost.alone = walk_iterations(x, loop, outer);
+    x->times = times;
+    x->trip = trip.outer;
+    double arrival = ahead ? (x->multiplies ? x->m->l2_latency : x->m->dram_latency) / ahead : 0;
+    cost.alone = arrival > cost.alone ? arrival : cost.alone;
+    memcpy(cost.cycles, x->cycles, sizeof cost.cycles);
+    double all = x->blocks * most_of(cost.cycles, x->multiplies, &which);
+    cost.bound = all > cost.alone ? names[which] : "latency";
+    cost.taken = all > cost.alone ? all : cost.alone;
+    x->now = begun + real * cost.taken;
+    x->tensor_free = x->now;
+    for (uint32_t r = 0; r < CG_RESOURCES; r++)
+        x->cycles[r] = outer[r] + real * cost.cycles[r];
+    give(x, loop, x->now);
+    cg_loop_cost *kept = cost_of(x->k, loop);
+    if (kept->taken <= cost.taken || count > kept->iterations)
+        *kept = cost;
+}
+
+/* ---- branches ---- */
+
+static void walk_region(walk *x, const ct_op *op, uint32_t region)
+{
+    if (region < op->region_count && op->regions[region])
+        walk_block(x, op->regions[region]);
+}
+
+/* The longer way where it is not known which is gone. */
+static void walk_branch(walk *x, const ct_op *op)
+{
+    int64_t condition;
+    double cycles[2][CG_RESOURCES], ends[2], begun = x->now = start_of(x, op);
+    if (cg_known(x->launch, x->trip, op->operands[0], &condition)) {
+        walk_region(x, op, !condition);
+        give(x, op, x->now);
+        return;
+    }
+    double before[CG_RESOURCES];
+    memcpy(before, x->cycles, sizeof before);
+    for (uint32_t way = 0; way < 2; way++) {
+        x->now = begun;
+        memcpy(x->cycles, before, sizeof before);
+        walk_region(x, op, way);
+        ends[way] = x->now;
+        memcpy(cycles[way], x->cycles, sizeof before);
+    }
+    uint32_t longer = ends[1] > ends[0];
+    x->now = ends[longer];
+    memcpy(x->cycles, cycles[longer], sizeof before);
+    give(x, op, x->now);
+}
+
+static void walk_block(walk *x, const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (ct_is_loop(op) && op->regions[0])
+            walk_loop(x, op);
+        else if (op->opcode == OP_if)
+            walk_branch(x, op);
+        else if (op->opcode == CT_groups)
+            walk_region(x, op, 0);
+        else
+            step(x, op);
+}
+
+/* ---- a block ---- */
+
+/* How long a block takes beside so many others; *x has what it takes of the multiprocessor. */
+static double walk_kernel(walk *x, double blocks)
+{
+    uint32_t which;
+    memset(x->ready, 0, sizeof *x->ready * (x->c->ir->value_count + 1u));
+    memset(x->cycles, 0, sizeof x->cycles);
+    x->now = x->tensor_free = 0;
+    x->blocks = blocks;
+    walk_block(x, x->c->ir->body);
+    double all = blocks * most_of(x->cycles, true, &which);
+    return all > x->now ? all : x->now;
+}
+
+/* ---- what shares a multiprocessor ---- */
+
+static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t held)
+{
+    enum { BESIDES = 48, MOST = 255 };
+    double registers = held + BESIDES < MOST ? held + BESIDES : MOST, threads = cg_all_threads(c);
+    int64_t occupancy = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    if (c->groups)
+        registers = c->groups->launched ? c->groups->launched : MOST;
+    else if (occupancy > 0 && m->registers / threads / (double)occupancy < registers)
+        registers = m->registers / threads / (double)occupancy;
+    return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
+}
+
+static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
+{
+    const cg_machine *m = k->machine;
+    k->threads = cg_all_threads(c);
+    k->registers = registers_of(c, m, held);
+    double room[] = {m->shared_kib / (k->shared / 1024.0 + 1), m->registers / k->registers / k->threads,
+                     (double)c->target->threads / k->threads, m->most_blocks};
+    double least = m->most_blocks;
+    for (uint32_t i = 0; i < TV_COUNT(room); i++)
+        least = room[i] < least ? room[i] : least;
+    k->blocks = least < 1 ? 1 : (uint32_t)least;
+}
+
+/* ---- a launch ---- */
+
+/* What blocks take that were looked at, on the average. */
+typedef struct sample {
+    double full, rest, longest; /* a block among as many as fit; among those of the last round; the longest */
+    double cycles[CG_RESOURCES], dram;
+} sample;
+
+/* Each byte of a tensor comes from memory once: that part of all accesses to it. The bytes of all. */
+static double share_traffic(walk *x, double blocks)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < x->moved_count; i++) {
+        traffic *t = &x->moved[i];
+        double bytes = t->bytes * blocks, size;
+        t->known = bytes > 0 && cg_known_bytes(x->launch, t->memory, &size);
+        t->part = t->known && size < bytes ? size / bytes : 1;
+        all += bytes * t->part;
+    }
+    return all;
+}
+
+/* The one at that part of the way from the first to the last, along each dimension. */
+static void choose_block(cg_launch *one, double part)
+{
+    for (uint32_t d = 0; d < 3; d++)
+        one->block[d] = (int64_t)(part * (double)one->grid[d]);
+}
+
+static sample look_at_blocks(walk *x, const cg_launch *launch, double blocks, double rest)
+{
+    enum { SAMPLES = 8 };
+    cg_launch one = *launch;
+    sample s = {.longest = 0};
+    double count = blocks < SAMPLES ? blocks : SAMPLES;
+    x->launch = &one;
+    x->counts = true;
+    for (double i = 0; i < count; i++) {
+        choose_block(&one, (2 * i + 1) / (2 * count));
+        walk_kernel(x, 1);
+    }
+    x->counts = false;
+    s.dram = share_traffic(x, blocks / count);
+    for (double i = 0; i < count; i++) {
+        choose_block(&one, (2 * i + 1) / (2 * count));
+        double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->blocks);
+        s.full += full / count;
+        s.rest += last / count;
+        double longest = rest > 0 ? last : full; /* counts where there is one round */
+        s.longest = longest > s.longest ? longest : s.longest;
+        for (uint32_t r = 0; r < CG_RESOURCES; r++)
+            s.cycles[r] += x->cycles[r] / count;
+    }
+    return s;
+}
+
+static const char *bound_of_kernel(const cg_kernel_cost *k)
+{
+    const cg_loop_cost *most = NULL;
+    for (uint32_t i = 0; i < k->loop_count; i++)
+        if (!most || k->loops[i].iterations * k->loops[i].taken >= most->iterations * most->taken)
+            most = &k->loops[i];
+    return most ? most->bound : "latency";
+}
+
+static void predict_launch(walk *x, const cg_launch *launch)
+{
+    const cg_machine *m = x->m;
+    cg_kernel_cost *k = x->k;
+    uint32_t which, parts = x->c->cluster ? x->c->cluster : 1;
+    double blocks = (double)launch->grid[0] * (double)launch->grid[1] * (double)launch->grid[2];
+    double on_one = ceil(blocks * parts / m->multiprocessors), rounds = floor(on_one / k->blocks);
+    double rest = on_one - rounds * k->blocks;
+    sample s = look_at_blocks(x, launch, blocks, rest);
+    double cycles = on_one > k->blocks ? rounds * s.full + s.rest : s.longest;
+    for (uint32_t r = 0; r < CG_RESOURCES; r++)
+        s.cycles[r] *= blocks * parts / m->multiprocessors;
+    double least = most_of(s.cycles, true, &which);
+    k->bound = bound_of_kernel(k);
+    if (least > cycles)
+        k->bound = names[which];
+    cycles = least > cycles ? least : cycles;
+    double rests = cycles > 0 ? s.cycles[CG_TENSOR_CORES] / cycles : 0;
+    double ghz = m->clock_ghz / (1 + rests * (m->clock_ghz / m->tensor_ghz - 1)), us = cycles / ghz / 1e3;
+    double from_memory = s.dram * parts / m->dram_tb / 1e6;
+    if (from_memory > us)
+        k->bound = names[CG_DRAM];
+    k->us = x->known ? m->launch_us + (from_memory > us ? from_memory : us) : -1;
+}
+
+/* ---- a kernel ---- */
+
+static uint32_t count_loops(const cg_func *c, bool *out_multiplies)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        count += ct_is_loop(op);
+        *out_multiplies = *out_multiplies || cg_is_product(op);
+    }
+    return count;
+}
+
+cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes)
+{
+    uint32_t held;
+    walk x = {.c = c, .m = cg_machine_of(c->target), .launch = launch, .known = true, .times = 1};
+    uint32_t loops = count_loops(c, &x.multiplies);
+    cg_kernel_cost *k = x.k = bc_new(&c->arena, cg_kernel_cost, 1);
+    x.ready = bc_new(&c->arena, double, c->ir->value_count + 1u);
+    if (!k || !x.ready || !(k->loops = bc_new(&c->arena, cg_loop_cost, loops + 1u)) || !cg_registers_held(c, &held))
+        return NULL;
+    k->machine = x.m;
+    k->shared = shared_bytes;
+    k->us = -1;
+    fit(c, k, held);
+    x.warps = (double)(1u << cg_real_warp_bits(c));
+    x.streams = c->groups && x.warps > SCHEDULERS ? x.warps / SCHEDULERS : 1;
+    if (launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0)
+        predict_launch(&x, launch);
+    else
+        walk_kernel(&x, k->blocks);
+    return k;
+}

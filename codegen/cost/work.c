@@ -1,0 +1,282 @@
+/* What an op takes of a thread block: instructions by class, what goes through shared memory and comes from global
+   memory, what the tensor cores do; see the header. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/ring.h"
+#include "codegen/cost/cost.h"
+#include "codegen/values/values.h"
+
+static const cg_machine machines[] = {
+    {
+        .name = "sm_80",
+#define FIGURE(name, sm_80, sm_90, source) .name = sm_80,
+#include "codegen/cost/cost.def"
+    },
+    {
+        .name = "sm_90",
+#define FIGURE(name, sm_80, sm_90, source) .name = sm_90,
+#include "codegen/cost/cost.def"
+    },
+};
+
+const cg_machine *cg_machine_of(const cg_target *target)
+{
+    enum { FIRST_OF_THE_LAST = 90 };
+    return &machines[target->sm >= FIRST_OF_THE_LAST];
+}
+
+static bool is_first(const cg_machine *machine)
+{
+    return machine == machines;
+}
+
+/* The bytes of a tile as memory has them. */
+static double bytes_of(const bc_type *tile)
+{
+    bc_kind kind = bc_elem_kind(tile);
+    uint32_t bytes = bc_kind_memory_bytes(kind);
+    double elements = (double)((uint64_t)1 << cg_shape_of(tile).tile_bits);
+    return bytes ? elements * bytes : elements / 2;
+}
+
+static bool is_tile(const ct_value *v)
+{
+    return bc_is_tile(v->type) && v->type->rank;
+}
+
+/* Elements that all threads hold of a tile, replicas included, for a warp at a time. */
+static double held_by_warps(cg_func *c, const ct_value *v)
+{
+    const cg_value *x = cg_value_of(c, v);
+    uint32_t bits = cg_shape_of(v->type).tile_bits;
+    if (x->form == CG_TILE)
+        return (double)((uint64_t)1 << (x->home->reg_bits + c->warp_bits));
+    return bits > CG_LANE_BITS ? (double)((uint64_t)1 << (bits - CG_LANE_BITS)) : 1;
+}
+
+/* ---- global memory ---- */
+
+static const bc_type *moved_tile(const ct_op *op)
+{
+    switch ((int)op->opcode) {
+    case CT_staged:
+    case OP_load_view_tko:
+    case OP_load_ptr_tko:
+    case OP_atomic_rmw_tko:
+    case OP_atomic_cas_tko: return op->results[0].type;
+    case OP_store_ptr_tko: return ct_operand(op, F_store_ptr_tko_value)->type;
+    case OP_store_view_tko: return ct_operand(op, F_store_view_tko_tile)->type;
+    case OP_atomic_red_view_tko: return ct_operand(op, F_atomic_red_view_tko_value)->type;
+    default: return NULL;
+    }
+}
+
+double cg_bytes_moved(const ct_op *op, const ct_value **out_memory)
+{
+    const bc_type *tile = moved_tile(op);
+    bool write;
+    *out_memory = tile ? cg_memory_of(op, &write) : NULL;
+    if (op->opcode == CT_staged)
+        return cg_ring_load_bytes(op->detail);
+    return tile ? bytes_of(tile) : 0;
+}
+
+static bool is_atomic(const ct_op *op)
+{
+    return op->opcode == OP_atomic_rmw_tko || op->opcode == OP_atomic_cas_tko || op->opcode == OP_atomic_red_view_tko;
+}
+
+/* Accesses of 16 bytes, each with an address or a predicate beside it. What is copied goes by shared memory. */
+static void add_access(const cg_machine *m, const ct_op *op, cg_work *w)
+{
+    enum { ACCESS = 16, OF_A_WARP = ACCESS << CG_LANE_BITS, INSTRUCTIONS = 3 };
+    const ct_value *memory;
+    double bytes = cg_bytes_moved(op, &memory);
+    w->cycles[CG_L2] += bytes / m->l2_bytes;
+    w->cycles[CG_DRAM] += bytes / (m->dram_tb * 1e3 / m->clock_ghz / m->multiprocessors);
+    w->cycles[CG_ISSUE] += bytes / OF_A_WARP * INSTRUCTIONS / m->issue;
+    if (op->opcode == CT_staged)
+        w->cycles[CG_SHARED_MEMORY] += bytes / m->shared_bytes;
+    else if (op->result_count && bc_is_tile(op->results[0].type))
+        w->latency = m->dram_latency;
+    if (is_atomic(op))
+        w->cycles[CG_ATOMICS] += bytes / ACCESS / m->atomics;
+}
+
+/* ---- products ---- */
+
+static double tensor_rate(const cg_machine *m, const cg_product *p, bool by_wgmma)
+{
+    static const struct {
+        bc_kind kind;
+        double rates[3];
+    } rows[] = {
+#define TENSOR(kind, sm_80, sm_90, sm_90_mma) {BC_##kind, {sm_80, sm_90, sm_90_mma}},
+#include "codegen/cost/cost.def"
+    };
+    for (size_t i = 0; i < TV_COUNT(rows); i++)
+        if (rows[i].kind == p->in)
+            return rows[i].rates[is_first(m) ? 0 : by_wgmma ? 1 : 2];
+    return rows[0].rates[is_first(m) ? 0 : 2];
+}
+
+/* What is read of shared memory: by wgmma, the right operand for each 64 rows and the left one, unless registers have
+   it; by mma.sync, each warp its parts of both. */
+static double operand_bytes(const cg_product *p, bool by_wgmma, double left, double right)
+{
+    enum { ROWS = 6 };
+    double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
+    if (p->turned) /* strips of 64 columns read all of the left operand */
+        return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
+    if (by_wgmma)
+        return right * strips + (p->chained ? 0 : left);
+    return left * (double)(1u << p->along_n) + right * (double)(1u << p->along_m);
+}
+
+/* Accumulators that leave a thread no registers go to local memory and back for each instruction along K. */
+static double spilled_cycles(cg_func *c, const cg_machine *m, const ct_op *op, const cg_product *p, uint32_t parts)
+{
+    enum { MOST = 224, BYTES = 4 }; /* registers, the rest is for operands and addresses */
+    const cg_value *sums = cg_value_of(c, cg_result(op, 0));
+    double of_a_thread = sums->form == CG_TILE ? (double)cg_layout_regs(sums->home) : 0;
+    double steps = (double)(1u << (p->k > p->atom.k_bits + parts ? p->k - p->atom.k_bits - parts : 0));
+    return of_a_thread > MOST ? 2 * steps * of_a_thread * cg_threads(c) * BYTES / m->local_bytes : 0;
+}
+
+static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
+{
+    enum { OF_AN_MMA = 2048, PLAIN = 2 /* instructions for each multiplication without an atom */ };
+    const cg_product *settled = cg_value_of(c, cg_result(op, 0))->product;
+    cg_product p = settled ? *settled : cg_product_of(c, op);
+    uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
+    bool by_wgmma = cg_mma_is_async(c, op);
+    double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
+    double left = bytes_of(op->operands[0]->type) / (1u << parts),
+           right = bytes_of(op->operands[1]->type) / (1u << parts);
+    if (!p.has_atom) {
+        w->cycles[CG_ISSUE] += all / (1 << CG_LANE_BITS) * PLAIN / m->issue;
+        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS);
+        return;
+    }
+    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, &p, by_wgmma);
+    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, by_wgmma, left, right) / m->shared_bytes;
+    w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
+    w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / OF_AN_MMA * 1.5 / m->issue; /* half a load of fragments each */
+    w->latency = m->product_latency;
+}
+
+/* ---- in registers ---- */
+
+static void add_instructions(const cg_machine *m, double issue, double half, double special, cg_work *w)
+{
+    w->cycles[CG_ISSUE] += issue / m->issue;
+    w->cycles[CG_HALF] += half / m->half_rate;
+    w->cycles[CG_SPECIAL] += special / m->special_rate;
+}
+
+typedef struct instructions {
+    uint8_t issue, half, special;
+} instructions;
+
+/* May the op be an instruction of the special function unit alone? */
+static bool is_approximate(const ct_op *op)
+{
+    switch ((int)op->opcode) {
+    case OP_exp2: return ct_attr_u(op, F_exp2_flush_to_zero);
+    case OP_divf: return ct_attr_u(op, F_divf_rounding_mode) == BC_RoundingMode_approx;
+    case OP_sqrt: return ct_attr_u(op, F_sqrt_rounding_mode) == BC_RoundingMode_approx;
+    case OP_tanh: return ct_attr_u(op, F_tanh_rounding_mode) == BC_RoundingMode_approx;
+    default: return false;
+    }
+}
+
+static instructions instructions_of(const ct_op *op, bc_kind kind)
+{
+    static const instructions rows[OP_LIMIT] = {
+#define OPERATION(opcode, issue, half, special) [OP_##opcode] = {issue, half, special},
+#include "codegen/cost/cost.def"
+    };
+    if (is_approximate(op))
+        return (instructions){2, 0, 1};
+    if (rows[op->opcode].issue)
+        return rows[op->opcode];
+    return (instructions){1, bc_kind_in(kind, BC_SET_INT), 0};
+}
+
+/* So many elements of each lane of a warp; of two bytes, two are in a register if the op is one instruction. */
+static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work *w)
+{
+    bc_kind kind = bc_elem_kind(op->results[0].type);
+    instructions n = instructions_of(op, kind);
+    double each = warps;
+    if (n.issue == 1 && !n.half && bc_kind_memory_bytes(kind) == 2)
+        each = warps / 2;
+    if (kind == BC_F64)
+        each = warps * m->issue / m->f64_rate;
+    add_instructions(m, each * n.issue, each * n.half, each * n.special, w);
+}
+
+/* Each element once, then lanes by shuffles and warps by shared memory, of which the latter are few. */
+static void add_fold(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
+{
+    const cg_value *x = cg_value_of(c, cg_result(op, 0));
+    double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each = 0, warps = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        each += held_by_warps(c, op->operands[i]);
+    bool known = x->source && x->form == CG_TILE; /* bits whose images the result has not got are folded */
+    for (uint32_t i = 0; known && i < CG_LANE_BITS; i++)
+        lanes += x->source->lane[i] && !x->home->lane[i];
+    for (uint32_t i = 0; known && i < x->source->warp_bits; i++)
+        warps += x->source->warp[i] && !x->home->warp[i];
+    const ct_block *body = op->region_count ? op->regions[0] : NULL;
+    for (const ct_op *in = body ? body->first : NULL; in; in = in->next)
+        if (in->result_count && bc_is_tile(in->results[0].type))
+            add_map(m, in, each + lanes * left, w);
+    add_instructions(m, lanes * left, lanes * left, 0, w);
+    w->latency = lanes * m->shuffle_latency + (warps > 0 ? 3 : 1) * m->barrier;
+}
+
+static void add_conversion(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
+{
+    enum { OF_A_WARP = 16 << CG_LANE_BITS };
+    const ct_value *from = op->operands[0];
+    cg_conversion how = cg_conversion_of(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                                         cg_value_of(c, cg_result(op, 0))->home);
+    double warps = (double)(1u << c->warp_bits);
+    if (how.way == CG_BY_SHUFFLES)
+        add_instructions(m, how.shuffles * warps, how.shuffles * warps, 0, w);
+    if (how.way == CG_BY_NAMES || how.way == CG_BY_SHUFFLES)
+        return;
+    w->cycles[CG_SHARED_MEMORY] += 2 * (double)how.bytes / m->shared_bytes;
+    add_instructions(m, 2 * (double)how.bytes / OF_A_WARP, 0, 0, w);
+    w->latency = 2 * m->barrier;
+}
+
+/* ---- an op ---- */
+
+static void add_elements(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
+{
+    if (!op->result_count || !is_tile(&op->results[0]))
+        return; /* scalars are few */
+    if (ct_is_map(op) && op->opcode != OP_constant)
+        add_map(m, op, held_by_warps(c, cg_result(op, 0)), w);
+    else if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(PART)))
+        add_instructions(m, held_by_warps(c, cg_result(op, 0)), 0, 0, w);
+}
+
+cg_work cg_work_of(cg_func *c, const cg_machine *m, const ct_op *op)
+{
+    cg_work w = {.latency = 0};
+    if (cg_is_product(op))
+        add_product(c, m, op, &w);
+    else if (op->opcode == CT_convert)
+        add_conversion(c, m, op, &w);
+    else if (op->opcode == CT_await)
+        w.latency = m->barrier;
+    else if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
+        add_fold(c, m, op, &w);
+    else if (moved_tile(op))
+        add_access(m, op, &w);
+    else
+        add_elements(c, m, op, &w);
+    return w;
+}

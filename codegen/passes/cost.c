@@ -1,0 +1,81 @@
+/* The cost pass: what loops take of a multiprocessor and how long the kernel is going to take, for who listens to
+   remarks or looks at dumps. It comes behind `sync`, where all is decided, and changes nothing. */
+#include "codegen/cost/cost.h"
+
+#include <stdio.h>
+
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/pass.h"
+#include "codegen/values/effects.h"
+
+static uint32_t shared_bytes(const cg_func *c)
+{
+    const cg_sharing *s = c->sharing;
+    uint32_t rings = s->ring_bytes ? s->rings_at + s->ring_bytes : 0;
+    return rings > s->scratch_bytes ? rings : s->scratch_bytes;
+}
+
+static const cg_kernel_cost *predict(cg_func *c)
+{
+    const cg_kernel_cost *cost = cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, shared_bytes(c));
+    if (!cost)
+        cg_no_memory(c);
+    return cost;
+}
+
+static void say_loop(const cg_func *c, const cg_kernel_cost *k, const cg_loop_cost *loop)
+{
+    const double *cycles = loop->cycles, blocks = k->blocks;
+    char often[64] = "";
+    if (loop->iterations >= 0)
+        snprintf(often, sizeof often, "{Iterations=%.0f} iterations; ", loop->iterations);
+    cg_remark(c, loop->loop, CG_REMARK_LoopCost, TV_REMARK_ANALYSIS,
+              "%s{Stages=%u} stages, {InFlight=%u} bytes in flight; {Cycles=%.0f} cycles for an iteration, bound by "
+              "{Bound=%s}: {Alone=%.0f} for a block alone; of all {Blocks=%u} on a multiprocessor {Tensor=%.0f} of "
+              "tensor cores, {SharedMemory=%.0f} of shared memory, {Issue=%.0f} of instructions, {HalfRate=%.0f} at "
+              "half rate, {Special=%.0f} of special functions, {L2=%.0f} of L2, {DRAM=%.0f} of DRAM",
+              often, loop->stages, loop->in_flight, loop->taken, loop->bound, loop->alone, k->blocks,
+              cycles[CG_TENSOR_CORES] * blocks, cycles[CG_SHARED_MEMORY] * blocks, cycles[CG_ISSUE] * blocks,
+              cycles[CG_HALF] * blocks, cycles[CG_SPECIAL] * blocks, cycles[CG_L2] * blocks, cycles[CG_DRAM] * blocks);
+}
+
+static void say_kernel(const cg_func *c, const cg_kernel_cost *k)
+{
+    char time[96] = "";
+    if (k->us >= 0)
+        snprintf(time, sizeof time, "; {Microseconds=%.1f} us, bound by {Bound=%s}", k->us, k->bound);
+    cg_remark(c, NULL, CG_REMARK_KernelCost, TV_REMARK_ANALYSIS,
+              "{Blocks=%u} blocks on a multiprocessor, each {Threads=%u} threads, about {Registers=%u} registers a "
+              "thread, {Shared=%u} bytes of shared memory; figures of {Machine=%s}%s",
+              k->blocks, k->threads, k->registers, k->shared, k->machine->name, time);
+}
+
+void cg_pass_cost(cg_func *c)
+{
+    const cg_kernel_cost *cost = cg_remarks_wanted(c) ? predict(c) : NULL;
+    for (uint32_t i = 0; cost && i < cost->loop_count; i++)
+        say_loop(c, cost, &cost->loops[i]);
+    if (cost)
+        say_kernel(c, cost);
+}
+
+static void dump_loop(const cg_loop_cost *loop, bc_text *out)
+{
+    static const char *const names[CG_RESOURCES] = {"tensor",  "shared", "issue", "half",
+                                                    "special", "l2",     "dram",  "atomics"};
+    bc_text_printf(out, "// %s @0x%llx: %.0f cycles, bound by %s; alone %.0f; of a block", ct_op_name(loop->loop),
+                   (unsigned long long)loop->loop->from->offset, loop->taken, loop->bound, loop->alone);
+    for (uint32_t r = 0; r < CG_RESOURCES; r++)
+        bc_text_printf(out, "%s %s %.1f", r ? "," : "", names[r], loop->cycles[r]);
+    bc_text_printf(out, "; iterations %.0f\n", loop->iterations);
+}
+
+void cg_dump_cost(cg_func *c, bc_text *out)
+{
+    const cg_kernel_cost *cost = predict(c);
+    for (uint32_t i = 0; cost && i < cost->loop_count; i++)
+        dump_loop(&cost->loops[i], out);
+    if (cost)
+        bc_text_printf(out, "// %u blocks, %u threads, %u registers, %u bytes, %.1f us\n", cost->blocks, cost->threads,
+                       cost->registers, cost->shared, cost->us);
+}
