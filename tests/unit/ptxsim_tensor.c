@@ -18,17 +18,15 @@ enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 *
     "@%p0 mbarrier.init.shared::cta.b64 [%r1+2176], 1; fence.mbarrier_init.release.cluster; shl.b32 %r2, %r0, 2;\n"   \
     "add.u32 %r2, %r2, %r1; st.shared.b32 [%r2+2048], 0; add.u32 %r3, %r1, 2048; mov.u64 %st, 144; bar.warp.sync "    \
     "-1;\n"
-#define FIELD(name, rest) "@%p0 tensormap.replace.tile." name ".shared::cta.b1024." rest ";\n"
-#define FIELDS                                                                                \
-    FIELD("global_address", "b64 [%r3], %b")                                                  \
-    FIELD("rank", "b32 [%r3], 1")                                                             \
-    FIELD("box_dim", "b32 [%r3], 0, 64")                                                      \
-    FIELD("box_dim", "b32 [%r3], 1, 16")                                                      \
-    FIELD("global_dim", "b32 [%r3], 0, 72")                                                   \
-    FIELD("global_dim", "b32 [%r3], 1, 20") FIELD("global_stride", "b64 [%r3], 0, %st")       \
-        FIELD("element_stride", "b32 [%r3], 0, 1") FIELD("element_stride", "b32 [%r3], 1, 1") \
-            FIELD("elemtype", "b32 [%r3], 1") FIELD("interleave_layout", "b32 [%r3], 0")      \
-                FIELD("fill_mode", "b32 [%r3], 0")
+#define REPLACE "@%p0 tensormap.replace.tile."
+#define MAP ".shared::cta.b1024."
+#define FIELDS                                                                                                    \
+    REPLACE "global_address" MAP "b64 [%r3], %b;\n" REPLACE "rank" MAP "b32 [%r3], 1;\n" REPLACE "box_dim" MAP    \
+            "b32 [%r3], 0, 64;\n" REPLACE "box_dim" MAP "b32 [%r3], 1, 16;\n" REPLACE "global_dim" MAP            \
+            "b32 [%r3], 0, 72;\n" REPLACE "global_dim" MAP "b32 [%r3], 1, 20;\n" REPLACE "global_stride" MAP      \
+            "b64 [%r3], 0, %st;\n" REPLACE "element_stride" MAP "b32 [%r3], 0, 1;\n" REPLACE "element_stride" MAP \
+            "b32 [%r3], 1, 1;\n" REPLACE "elemtype" MAP "b32 [%r3], 1;\n" REPLACE "interleave_layout" MAP         \
+            "b32 [%r3], 0;\n" REPLACE "fill_mode" MAP "b32 [%r3], 0;\n"
 #define PUBLISH                                                                                                       \
     "bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%g], " \
     "[%r3], 128;\n"
@@ -51,7 +49,7 @@ enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 *
     "[%g, {%r4, %r5}], [%r1+2176], %h;\n"
 
 #define END "ret;\n}\n"
-#define SWIZZLED FIELD("swizzle_mode", "b32 [%r3], 3")
+#define SWIZZLED REPLACE "swizzle_mode" MAP "b32 [%r3], 3;\n"
 #define PAIR " .reqnctapercluster 2"
 static const struct kernel {
     const char *text;
@@ -59,10 +57,11 @@ static const struct kernel {
     bool swizzled;
     int fault; /* ptxsim_check; -1: none */
 } kernels[] = {
-    {HEAD ENTRY("k", "") FIELDS FIELD("swizzle_mode", "b32 [%r3], 0") PUBLISH ACQUIRE COPY OUT END, 1, false, -1},
+    {HEAD ENTRY("k", "") FIELDS REPLACE "swizzle_mode" MAP "b32 [%r3], 0;\n" PUBLISH ACQUIRE COPY OUT END, 1, false,
+     -1},
     {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY OUT END, 1, true, -1},
-    {HEAD ENTRY("k", PAIR) FIELDS FIELD("box_dim", "b32 [%r3], 1, 8") SWIZZLED PUBLISH ACQUIRE SHARED_OUT OUT
-     "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" END,
+    {HEAD ENTRY("k", PAIR) FIELDS REPLACE "box_dim" MAP "b32 [%r3], 1, 8;\n" SWIZZLED PUBLISH ACQUIRE SHARED_OUT OUT
+                                          "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" END,
      2, true, -1},
     {HEAD ENTRY("k", "") FIELDS PUBLISH ACQUIRE COPY OUT END, 1, true, PTXSIM_TENSOR_MAP},  /* no swizzle was set */
     {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH COPY OUT END, 1, true, PTXSIM_TENSOR_MAP}, /* not acquired */
