@@ -126,30 +126,44 @@ static void check_hints(bc_verifier *v, const hint_place *at, const bc_dict *hin
     }
 }
 
-/* The value of a target's hints; 0: they have none that counts. */
-static int64_t value_among(const bc_tagged *of_target, const hint_name *name)
+/* Among a target's hints; NULL: they have none of that name that counts. */
+static const bc_tagged *value_among(const bc_tagged *of_target, const hint_name *name)
 {
     const bc_dict *dict = &of_target->u.dict;
     for (uint32_t i = 0; of_target->tag == BC_TAG_DICTIONARY && i < dict->count; i++)
         if (bc_str_is(dict->entries[i].key->s, name->name) && is_in_range(name, &dict->entries[i].value))
-            return integer_value(&dict->entries[i].value);
-    return 0;
+            return &dict->entries[i].value;
+    return NULL;
 }
 
-int64_t bc_entry_hint(const bc_function *f, unsigned sm, const char *name)
+/* For the target, else for all; NULL: neither. */
+static const bc_tagged *value_for(const bc_tagged *hints, unsigned sm, const hint_name *name)
 {
-    const hint_name *known = find_name(bc_str(name), ON_ENTRY);
-    int64_t otherwise = 0;
-    for (uint32_t i = 0; f->hints && known && i < f->hints->u.dict.count; i++) {
-        const bc_entry *target = &f->hints->u.dict.entries[i];
+    const bc_tagged *otherwise = NULL;
+    for (uint32_t i = 0; hints && i < hints->u.dict.count; i++) {
+        const bc_entry *target = &hints->u.dict.entries[i];
         int of = parse_target(target->key->s);
-        int64_t value = value_among(&target->value, known);
+        const bc_tagged *value = value_among(&target->value, name);
         if (value && of == (int)sm)
             return value;
         if (value && of == 0)
             otherwise = value;
     }
     return otherwise;
+}
+
+int64_t bc_entry_hint(const bc_function *f, unsigned sm, const char *name)
+{
+    const hint_name *known = find_name(bc_str(name), ON_ENTRY);
+    const bc_tagged *value = known ? value_for(f->hints, sm, known) : NULL;
+    return value ? integer_value(value) : 0;
+}
+
+bool bc_forbids_tma(const bc_op *load, unsigned sm)
+{
+    const bc_tagged *hints = bc_attr_of(load, F_load_view_tko_optimization_hints)->tagged;
+    const bc_tagged *value = value_for(hints, sm, find_name(bc_str("allow_tma"), ON_VIEW));
+    return value && !value->u.bits;
 }
 
 void bc_check_op_hints(bc_verifier *v, const bc_op *op, int row)

@@ -21,6 +21,7 @@ typedef struct cg_ring_load {
     cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
     uint32_t own_bytes;                   /* which take so many bytes */
     uint32_t offset;                      /* in a slot, bytes */
+    bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
     bool is_put;                          /* between groups: through registers, which round it; copies do not */
 } cg_ring_load;
 
@@ -37,13 +38,15 @@ typedef struct cg_ring {
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
     bool puts;      /* one of the loads is put */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
+    bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
+    bool to_all;    /* some of them come to all blocks of the cluster: a slot is free when it is in all */
     bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
     uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
     cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
-    cg_val first_lane;         /* whether the thread is the first of its warp, */
+    cg_val empty, arrives;     /* where consumers say that slots are free, and which threads do, */
     cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
     cg_val *fetched;           /* and of the load that is put the tile that is on its way, */
     cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none */
@@ -66,7 +69,8 @@ typedef struct cg_ring_cursor {
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;
-    cg_ring_cursor *cursor; /* that says where to copy from; NULL: the index does */
+    cg_ring_cursor *cursor;    /* that says where to copy from; NULL: the index does */
+    struct cg_tensor_map *map; /* by which the copy engine brings it; NULL: threads do (codegen/analysis/boxes.h) */
 } cg_ring_copy;
 
 /* The detail of a `later`: so many iterations. */

@@ -7,6 +7,7 @@ cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t 
      */
     static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2},
                                         [CG_FEED_PAIRS] = {0, 2, 3},
+                                        [CG_FEED_MIXED] = {0, 1, 2},
                                         [CG_FEED_WORDS] = {CG_NO_ROW_BIT, 0, 1},
                                         [CG_FEED_SECONDS] = {1, 2, 3}};
     cg_stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};

@@ -34,7 +34,7 @@ cg_feed cg_turned_feed(const cg_product *p, bool along_k)
 {
     if (p->in == BC_TF32)
         return along_k ? CG_FEED_SECONDS : CG_FEED_WORDS;
-    return along_k ? CG_NO_FEED : CG_FEED_PAIRS;
+    return along_k ? CG_NO_FEED : CG_FEED_MIXED;
 }
 
 void cg_turned_columns(const cg_turned *t, uint32_t *regs, cg_layout *l)

@@ -58,6 +58,9 @@ cg_range cg_range_of(const ct_value *v);
    False: it may lie above INT64_MAX. */
 bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range);
 
+/* Iterations of a `for` whose bounds are constant; UINT32_MAX: they are not. */
+uint32_t cg_iterations_of(const ct_op *loop);
+
 /* The op's result as an integer, where all operands are constant and the op is one of those that
    codegen/facts/evaluate.c computes. */
 bool cg_evaluate(const ct_op *op, int64_t *out_value);

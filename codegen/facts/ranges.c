@@ -318,3 +318,14 @@ void cg_find_ranges(const ct_op *op)
         f->range = r;
     }
 }
+
+uint32_t cg_iterations_of(const ct_op *loop)
+{
+    const cg_fact *low = loop->operands[0]->fact, *high = loop->operands[1]->fact, *step = loop->operands[2]->fact;
+    if (!low->constant || !high->constant || !step->constant || step->value <= 0)
+        return UINT32_MAX;
+    if (high->value <= low->value)
+        return 0;
+    uint64_t count = ((uint64_t)high->value - (uint64_t)low->value - 1) / (uint64_t)step->value + 1;
+    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}

@@ -12,6 +12,9 @@ typedef struct cg_groups {
     uint32_t shared;     /* bytes that the block may have */
     uint32_t ring_bytes; /* of all rings, with their barriers */
     uint32_t launched, consumers, producers;
+    bool by_maps;     /* the first warp of the producers makes tensor maps, and one thread of it works on */
+    bool to_all;      /* blocks of the cluster write to each other's rings */
+    uint32_t maps_at; /* where maps are put together in the memory of rings */
 } cg_groups;
 
 /* Threads of the block, with producers. */

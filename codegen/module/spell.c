@@ -47,7 +47,7 @@ static bool is_taken(tv_str name)
 bool cg_is_kernel_name(tv_str name)
 {
     static const char *const ours[] = {
-        "tv_constant_", "tv_global_", "tv_print_lock", "tv_text_", "tv_two_over_pi",
+        "tv_constant_", "tv_global_", "tv_maps_", "tv_print_lock", "tv_text_", "tv_two_over_pi",
 #define FUNCTION(op, f32, f64, operands, form) "tv_" #op "_f32", "tv_" #op "_f64",
 #include "codegen/math/math.def"
     };

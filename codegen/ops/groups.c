@@ -29,13 +29,34 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
         cg_ins(c, "setmaxnreg.%s.sync.aligned.u32 %u", way, count);
 }
 
+/* The barriers of all rings are there: for the copy engine, too, and for all blocks that copies or consumers reach. */
+static void meet(cg_func *c, const cg_groups *groups)
+{
+    if (groups->by_maps)
+        cg_ins(c, "fence.mbarrier_init.release.cluster");
+    if (!groups->to_all) {
+        cg_ins(c, "bar.sync 0");
+        return;
+    }
+    cg_ins(c, "barrier.cluster.arrive.release.aligned");
+    cg_ins(c, "barrier.cluster.wait.acquire.aligned");
+}
+
+/* The first warp alone goes on. */
+static void leave_others(cg_func *c, cg_val thread)
+{
+    cg_val other = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", other, thread, 1u << CG_LANE_BITS);
+    cg_ins(c, "@%v exit", other);
+}
+
 void cg_lower_groups(cg_func *c, const ct_op *op)
 {
     const cg_groups *groups = op->detail;
     uint32_t producers = cg_label(c);
     cg_val is_producer = cg_new(c, CG_PRED), own = cg_new(c, CG_B32);
     cg_ins(c, "setp.ge.u32 %v, %v, %u", is_producer, cg_tid(c), cg_threads(c));
-    cg_ins(c, "bar.sync 0");
+    meet(c, groups);
     cg_ins(c, "@%v bra.uni %l", is_producer, producers);
     set_registers(c, "inc", groups->consumers);
     cg_block(c, op->regions[0]);
@@ -46,6 +67,8 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     uint32_t warp_bits = c->warp_bits;
     c->warp_bits = CG_PRODUCER_WARP_BITS;
     cg_thread_begin(c, own);
+    if (groups->by_maps)
+        leave_others(c, own);
     cg_shared_group(c, 1);
     cg_block(c, op->regions[1]);
     cg_shared_group(c, 0);
@@ -62,6 +85,33 @@ static cg_val register_of(cg_func *c, uint32_t value)
     return r;
 }
 
+/* Of a consumer warp the first lane says that a slot is free; where blocks write to each other's slots, as many lanes
+   as there are blocks, each to one of them. */
+static void find_arrivals(cg_func *c, cg_ring *ring, cg_val lane)
+{
+    ring->empty = ring->full;
+    if (!ring->to_all) {
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->arrives, lane);
+        return;
+    }
+    cg_val block = cg_new(c, CG_B32);
+    ring->empty = cg_new(c, CG_B32);
+    cg_ins(c, "setp.lt.u32 %v, %v, %u", ring->arrives, lane, c->cluster);
+    cg_ins(c, "min.u32 %v, %v, %u", block, lane, c->cluster - 1);
+    cg_ins(c, "mapa.shared::cluster.u32 %v, %v, %v", ring->empty, ring->full, block);
+}
+
+static void init_barriers(cg_func *c, const cg_ring *ring, cg_val is_first)
+{
+    /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
+    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
+    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
+    for (uint32_t i = 0; i < ring->slots; i++) {
+        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * i, full);
+        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * (ring->slots + i), empty);
+    }
+}
+
 void cg_groups_ring(cg_func *c, cg_ring *ring)
 {
     ring->base = cg_new(c, CG_B32);
@@ -76,17 +126,11 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     if (ring->puts)
         ring->put_full = register_of(c, 0);
     cg_val is_first = cg_new(c, CG_PRED), lane = cg_new(c, CG_B32);
-    ring->first_lane = cg_new(c, CG_PRED);
+    ring->arrives = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->first_lane, lane);
+    find_arrivals(c, ring, lane);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", is_first, cg_tid(c));
-    uint32_t arrivals = ring->puts ? 2 : 1; /* of a thread: when its copies are there, and when it has put the rest */
-    for (uint32_t i = 0; i < ring->slots; i++) {
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * i,
-               CG_PRODUCER_THREADS * arrivals);
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * (ring->slots + i),
-               cg_threads(c) >> CG_LANE_BITS);
-    }
+    init_barriers(c, ring, is_first);
 }
 
 static void wait(cg_func *c, cg_val barrier, cg_val phase)
@@ -114,24 +158,29 @@ void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more)
     if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, cg_groups_barrier(c, ring, ring->read, 0), ring->read_phase);
-    cg_ins(c, "fence.proxy.async.shared::cta");
+    if (!ring->by_maps)
+        cg_ins(c, "fence.proxy.async.shared::cta");
     if (ring->in_flight && ring->product)
         cg_turned_begin(c, ring);
     if (!more.known)
         cg_place_label(c, behind);
 }
 
-static void arrive(cg_func *c, const cg_ring *ring, cg_val barrier)
+/* Where consumers say that the slot that is read is free. */
+static cg_val empty_barrier(cg_func *c, const cg_ring *ring)
 {
-    cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", ring->first_lane, barrier);
+    cg_val address = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
+    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, ring->read, ring->empty);
+    cg_ins(c, "add.u32 %v, %v, %u", address, at, 8 * ring->slots);
+    return address;
 }
 
 void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more)
 {
-    cg_val empty = cg_groups_barrier(c, ring, ring->read, 8 * ring->slots);
+    cg_val empty = empty_barrier(c, ring);
     advance(c, ring, ring->read, ring->read_phase);
     if (!ring->in_flight) {
-        arrive(c, ring, empty);
+        cg_groups_arrive(c, ring, ring->arrives, empty);
         return;
     }
     cg_groups_await(c, ring, more); /* while this product runs */
@@ -148,6 +197,12 @@ void cg_groups_drain(cg_func *c, cg_ring *ring)
     cg_ins(c, "mov.u32 %v, 0", ring->freed);
 }
 
+/* The slot that is written. */
+static void await_free(cg_func *c, const cg_ring *ring)
+{
+    wait(c, cg_groups_barrier(c, ring, ring->write, 8 * ring->slots), ring->write_phase);
+}
+
 void cg_assign_acquire(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
@@ -156,12 +211,31 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
-    wait(c, cg_groups_barrier(c, ring, ring->write, 8 * ring->slots), ring->write_phase);
+    await_free(c, ring);
+    if (!ring->by_maps)
+        return;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        bytes += cg_ring_load_bytes(&ring->loads[i]);
+    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", cg_groups_barrier(c, ring, ring->write, 0),
+           bytes);
+}
+
+void cg_groups_empty(cg_func *c, cg_ring *ring)
+{
+    uint32_t again = cg_label(c);
+    cg_val left = register_of(c, ring->slots), more = cg_new(c, CG_PRED);
+    cg_place_label(c, again);
+    await_free(c, ring);
+    advance(c, ring, ring->write, ring->write_phase);
+    cg_ins(c, "sub.u32 %v, %v, 1", left, left);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", more, left);
+    cg_ins(c, "@%v bra %l", more, again);
 }
 
 void cg_groups_commit(cg_func *c, cg_ring *ring)
 {
-    cg_val full = cg_groups_barrier(c, ring, ring->write, 0);
-    cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", full);
+    if (!ring->by_maps)
+        cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", cg_groups_barrier(c, ring, ring->write, 0));
     advance(c, ring, ring->write, ring->write_phase);
 }

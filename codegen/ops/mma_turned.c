@@ -16,6 +16,7 @@
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/values.h"
 
 enum { FRAGMENT = 4 };
 
@@ -23,12 +24,13 @@ enum { FRAGMENT = 4 };
 
 /* Where lanes read B, as its index; then registers: the steps along K, then strips.
      words     k and, in the lowest register bit, k + 4
-     pairs     the rows of the matrices of an ldmatrix.x4.trans, which moves bytes by twos: two matrices have the k of
-               four bytes in turn, two more 16 more
+     mixed     the rows of the matrices of an ldmatrix.x4.trans, which moves bytes by twos: two matrices have the k of
+               four bytes in turn, two more 16 more; of its rows 4 to 7 one has what the other has of rows 0 to 3, so
+               that all eight lie in different banks where the copy engine has swizzled them
      seconds   those of an ldmatrix.x4 of 4-byte elements: columns 2 i, then 2 i + 1, then both at k + 4 */
 static cg_layout fragment_lanes(const cg_func *c, const cg_turned *t)
 {
-    static const uint8_t of_pairs[CG_LANE_BITS] = {0, 2, 3, 1, 4};
+    static const uint8_t rows[CG_LANE_BITS] = {1 << 0, 1 << 2, 1 << 3 | 1 << 1, 1 << 1, 1 << 4};
     const cg_product *p = t->p;
     cg_layout l = {.tile_bits = (uint8_t)(p->k + p->n), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, regs = 0;
@@ -44,8 +46,8 @@ static cg_layout fragment_lanes(const cg_func *c, const cg_turned *t)
         l.lane[0] = one << p->n;
         l.lane[1] = one << (p->n + 1);
     }
-    for (uint32_t i = 0; t->feed == CG_FEED_PAIRS && i < CG_LANE_BITS; i++)
-        l.lane[i] = one << (p->n + of_pairs[i]);
+    for (uint32_t i = 0; t->feed == CG_FEED_MIXED && i < CG_LANE_BITS; i++)
+        l.lane[i] = (uint32_t)rows[i] << p->n;
     l.reg_bits = (uint8_t)regs;
     return l;
 }
@@ -57,7 +59,8 @@ typedef struct right {
     const cg_turned *t;
     cg_layout places;
     cg_val base;
-    bool rounds; /* f32, to be rounded to tf32 */
+    bool rounds;      /* f32, to be rounded to tf32 */
+    cg_val low, high; /* of mixed pairs: which bytes of two words are one column's, and the next one's */
 } right;
 
 static const cg_ring_load *load_of(const ct_value *operand)
@@ -65,14 +68,29 @@ static const cg_ring_load *load_of(const ct_value *operand)
     return cg_stage_source(operand)->op->detail;
 }
 
+/* The first word has the lower k in lanes with rows 0 to 3, else the second one. */
+static void find_bytes(cg_func *c, right *b)
+{
+    cg_val part = cg_new(c, CG_B32), later = cg_new(c, CG_PRED);
+    b->low = cg_new(c, CG_B32);
+    b->high = cg_new(c, CG_B32);
+    cg_ins_first(c, "and.b32 %v, %v, 2", part, cg_tid(c));
+    cg_ins_first(c, "setp.ne.u32 %v, %v, 0", later, part);
+    cg_ins_first(c, "selp.b32 %v, 0x2064, 0x6420, %v", b->low, later);
+    cg_ins_first(c, "selp.b32 %v, 0x3175, 0x7531, %v", b->high, later);
+}
+
 static right right_of(cg_func *c, const cg_turned *t, cg_val base)
 {
     const ct_value *v = t->p->rhs;
     cg_layout lanes = fragment_lanes(c, t), at = cg_source_layout(v, &lanes);
-    return (right){.t = t,
-                   .places = cg_stage_layout(&load_of(v)->stage, &at),
-                   .base = base,
-                   .rounds = bc_elem_kind(cg_stage_source(v)->type) == BC_F32};
+    right b = {.t = t,
+               .places = cg_stage_layout(&load_of(v)->stage, &at),
+               .base = base,
+               .rounds = bc_elem_kind(cg_stage_source(v)->type) == BC_F32};
+    if (t->feed == CG_FEED_MIXED)
+        find_bytes(c, &b);
+    return b;
 }
 
 /* A fragment of each of two strips, or one. */
@@ -94,7 +112,7 @@ static void load_words(cg_func *c, const right *b, uint32_t step, uint32_t strip
 
 static void load_matrices(cg_func *c, const right *b, uint32_t step, uint32_t strip, const cg_val *out)
 {
-    bool pairs = b->t->feed == CG_FEED_PAIRS;
+    bool pairs = b->t->feed == CG_FEED_MIXED;
     cg_val x[FRAGMENT];
     cg_place at = cg_flat_place(c, b->base, cg_memory_bytes(b->t->p->in), &b->places, step | strip << b->t->steps);
     for (uint32_t i = 0; i < FRAGMENT; i++)
@@ -103,7 +121,7 @@ static void load_matrices(cg_func *c, const right *b, uint32_t step, uint32_t st
            at.address, (int)at.offset);
     for (uint32_t i = 0; i < FRAGMENT; i++)
         if (pairs)
-            cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[i & 2], x[(i & 2) + 1], i & 1 ? "0x7531" : "0x6420");
+            cg_ins(c, "prmt.b32 %v, %v, %v, %v", out[i], x[i & 2], x[(i & 2) + 1], i & 1 ? b->high : b->low);
         else if (b->rounds)
             cg_ins(c, "cvt.rn.tf32.f32 %v, %v", out[i], x[i]);
 }

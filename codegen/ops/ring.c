@@ -7,6 +7,7 @@
 #include "codegen/access/view_parts.h"
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/maps.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -267,6 +268,10 @@ static void copy_tile(cg_func *c, const ct_op *op, copying *k)
 void cg_lower_copy(cg_func *c, const ct_op *op)
 {
     const cg_ring_copy *copy = op->detail;
+    if (copy->map) {
+        cg_copy_boxes(c, op);
+        return;
+    }
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     const cg_ring_load *load = copy->load;
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);

@@ -24,6 +24,11 @@ void cg_groups_free_last(cg_func *c, const cg_ring *ring)
 {
     cg_val some = cg_new(c, CG_PRED), arrives = cg_new(c, CG_PRED);
     cg_ins(c, "setp.ne.u32 %v, %v, 0", some, ring->freed);
-    cg_ins(c, "and.pred %v, %v, %v", arrives, some, ring->first_lane);
-    cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", arrives, ring->freed);
+    cg_ins(c, "and.pred %v, %v, %v", arrives, some, ring->arrives);
+    cg_groups_arrive(c, ring, arrives, ring->freed);
+}
+
+void cg_groups_arrive(cg_func *c, const cg_ring *ring, cg_val arrives, cg_val barrier)
+{
+    cg_ins(c, "@%v mbarrier.arrive.%s.b64 _, [%v]", arrives, ring->to_all ? "shared::cluster" : "shared::cta", barrier);
 }

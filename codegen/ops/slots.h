@@ -14,10 +14,14 @@ void cg_groups_free_last(cg_func *c, const cg_ring *ring);
 void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more);
 void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more);
 void cg_groups_commit(cg_func *c, cg_ring *ring);
+/* Of producers: waits until all slots are free. */
+void cg_groups_empty(cg_func *c, cg_ring *ring);
 void cg_groups_drain(cg_func *c, cg_ring *ring);
 /* The address of the slot that copies go to, or that is read. */
 cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number);
 /* The barrier of a slot: `full`, or the one that lies `offset` behind it. */
 cg_val cg_groups_barrier(cg_func *c, const cg_ring *ring, cg_val number, uint32_t offset);
+/* Consumers have read a slot. */
+void cg_groups_arrive(cg_func *c, const cg_ring *ring, cg_val arrives, cg_val barrier);
 
 #endif

@@ -10,19 +10,25 @@
 
 /* ---- making views ---- */
 
-static cg_val dimension(cg_func *c, int64_t fixed, const ct_value *dynamic)
+/* What the type says, or the next of the operands that say it otherwise. */
+static cg_val dimension(cg_func *c, const ct_op *op, int64_t fixed, uint32_t *next)
 {
-    return dynamic ? cg_to_b64(c, bc_elem_kind(dynamic->type), false, cg_scalar(c, dynamic))
-                   : cg_const(CG_B64, (uint64_t)fixed);
+    if (fixed != BC_DYNAMIC)
+        return cg_const(CG_B64, (uint64_t)fixed);
+    const ct_value *dynamic = ct_operands(op)[(*next)++];
+    return cg_to_b64(c, bc_elem_kind(dynamic->type), false, cg_scalar(c, dynamic));
 }
 
+/* The view is the same in the programs of all groups of warps; each has registers of its own for it. */
 void cg_lower_make_tensor_view(cg_func *c, const ct_op *op)
 {
     cg_view *view = cg_result(op, 0)->view;
-    view->address = cg_scalar(c, view->base);
+    uint32_t extent = ct_operand_range(op, F_make_tensor_view_dynamic_shape).first,
+             stride = ct_operand_range(op, F_make_tensor_view_dynamic_strides).first;
+    view->address = cg_scalar(c, ct_operand(op, F_make_tensor_view_base));
     for (uint32_t d = 0; d < view->tensor->rank; d++) {
-        view->extent[d] = dimension(c, view->tensor->shape[d], view->extents[d]);
-        view->stride[d] = dimension(c, view->tensor->strides[d], view->strides[d]);
+        view->extent[d] = dimension(c, op, view->tensor->shape[d], &extent);
+        view->stride[d] = dimension(c, op, view->tensor->strides[d], &stride);
     }
 }
 

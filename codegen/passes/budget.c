@@ -135,7 +135,7 @@ uint32_t cg_least_blocks(const cg_func *c)
 
 /* ---- groups ---- */
 
-typedef enum where { ANY, YES, NO } where;
+typedef enum where { NO, YES, ANY } where;
 
 typedef struct row {
     cg_group_budget budget;
@@ -146,16 +146,16 @@ typedef struct row {
 } row;
 
 /* What consumers take, producers have to give: else a block waits for ever. */
-#define GROUPS(consumers, kind, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
-    static_assert(!(launched)                                                                               \
-                      || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                               \
-                             <= ((consumers) + CG_PRODUCER_THREADS) * (launched),                           \
+#define GROUPS(consumers, kind, rows, columns, most, persistent, maps, blocks, slots, launched, own, others, why) \
+    static_assert(!(launched)                                                                                     \
+                      || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                                     \
+                             <= ((consumers) + CG_PRODUCER_THREADS) * (launched),                                 \
                   "more registers than the block was launched with");
 #include "codegen/passes/budget.def"
 
 static const row group_rows[] = {
-#define GROUPS(consumers, kind, rows, columns, most, persistent, blocks, slots, launched, own, others, why) \
-    {{blocks, slots, launched, own, others, why}, consumers, CG_##kind, rows, columns, most, persistent},
+#define GROUPS(consumers, kind, rows, columns, most, persistent, maps, blocks, slots, launched, own, others, why) \
+    {{blocks, slots, launched, own, others, maps, why}, consumers, CG_##kind, rows, columns, most, persistent},
 #include "codegen/passes/budget.def"
 };
 
@@ -163,6 +163,7 @@ static bool fits(const row *r, const cg_group_work *w)
 {
     return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
            && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
+           && (!r->budget.maps || w->maps)
            && (r->kind != CG_CHAIN || 2 * w->rows <= w->consumers); /* each row in one warp */
 }
 

@@ -24,12 +24,14 @@ typedef struct cg_group_work {
     cg_group_kind kind;
     int64_t rows, columns; /* of the first product; of the widest one */
     bool is_persistent;    /* the loops stand in another one */
+    bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/passes/maps.h) */
 } cg_group_work;
 
 /* A row of codegen/passes/budget.def. */
 typedef struct cg_group_budget {
     uint32_t blocks, slots;                  /* of a multiprocessor; of the longest ring, at least */
     uint32_t launched, consumers, producers; /* registers of a thread; launched 0: 255 throughout */
+    bool maps;                               /* tiles come by tensor maps */
     const char *why;
 } cg_group_budget;
 

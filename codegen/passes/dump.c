@@ -1,6 +1,6 @@
 /* What the printers of passes share, and the printer of the last pass. */
+#include "codegen/analysis/boxes.h"
 #include "codegen/analysis/product.h"
-#include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
@@ -22,6 +22,8 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
     bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->by_groups ? ", between groups" : "");
+    bc_text_puts(out, ring->by_maps ? ", by tensor maps" : "");
+    bc_text_puts(out, ring->to_all ? ", for all blocks" : "");
 }
 
 /* Of a loop, which has got what is in it or is about to. */
@@ -41,6 +43,20 @@ static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)
     say_load(copy->load, out);
     if (cg_ring_of(op, op->from->operand_count)->parts)
         bc_text_printf(out, ", part %u", copy->part);
+}
+
+static void say_maps(const cg_tensor_maps *maps, bc_text *out)
+{
+    for (uint32_t i = 0; i < maps->count; i++) {
+        const cg_boxes *b = &maps->maps[i].boxes;
+        bc_text_puts(out, i ? "; " : "");
+        for (uint32_t d = b->rank; d-- > 0;)
+            bc_text_printf(out, "%u%s", b->size[d], d ? "x" : "");
+        if (b->panels > 1)
+            bc_text_printf(out, ", %u boxes", b->panels);
+        if (b->blocks > 1)
+            bc_text_printf(out, ", the share of one of %u blocks", b->blocks);
+    }
 }
 
 static void say_groups(const cg_groups *groups, bc_text *out)
@@ -88,6 +104,7 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
     case CT_fetch: say_copy(op, op->detail, out); break;
     case CT_staged: say_load(op->detail, out); break;
     case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->others); break;
+    case CT_maps: say_maps(op->detail, out); break;
     case CT_groups: say_groups(op->detail, out); break;
     default: break;
     }

@@ -8,6 +8,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/groups_find.h"
+#include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
 
@@ -111,8 +112,11 @@ static ct_block *make_producers(cg_splitting *x)
         copy_loads(x, &x->places[i]);
     for (uint32_t i = 0; i < x->kept_count; i++)
         copy_kept(x, &x->kept[i]);
-    if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block))
+    if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block)) {
+        if (x->budget->maps)
+            cg_put_maps(x, block);
         return block;
+    }
     discard(block);
     return NULL;
 }
@@ -123,7 +127,7 @@ static void put_cursors(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         ct_op *loop = x->places[i].copy;
         for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if ((op->opcode == CT_copy || op->opcode == CT_fetch)
+            if ((op->opcode == CT_copy || op->opcode == CT_fetch) && !((cg_ring_copy *)op->detail)->map
                 && op->operands[op->from->operand_count] == x->places[i].value) {
                 cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
                 cg_ring_put_addresses(x->c, op, loop);
@@ -274,8 +278,8 @@ static void spread_copies(cg_ring *ring)
         ring->loads[i].layout = copy_layout(&ring->loads[i]);
 }
 
-/* Where everything lies: the slots of all rings, then their barriers. Gives the bytes. */
-static uint32_t place_rings(const cg_splitting *x)
+/* Where everything lies: the slots of all rings, then their barriers, then tensor maps. */
+static void place_rings(const cg_splitting *x, cg_groups *detail)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < x->ring_count; i++) {
@@ -287,8 +291,14 @@ static uint32_t place_rings(const cg_splitting *x)
         cg_ring *ring = x->rings[i]->detail;
         ring->barriers = at;
         at += ring->slots * CG_RING_BARRIER_BYTES;
+        detail->to_all = detail->to_all || ring->to_all;
     }
-    return at;
+    detail->by_maps = x->budget->maps;
+    if (detail->by_maps) {
+        detail->maps_at = (at + CG_MAP_BYTES - 1) / CG_MAP_BYTES * CG_MAP_BYTES;
+        at = detail->maps_at + x->maps->count * CG_MAP_BYTES;
+    }
+    detail->ring_bytes = at;
 }
 
 /* The value of a ring, which is in no block yet; NULL: no memory. */
@@ -329,7 +339,7 @@ static void wrap(cg_splitting *x, ct_block *producers)
     *detail = (cg_groups){.launched = x->budget->launched,
                           .consumers = x->budget->consumers,
                           .producers = x->budget->producers};
-    detail->ring_bytes = place_rings(x);
+    place_rings(x, detail);
     detail->shared = cg_groups_shared(x);
     groups->detail = detail;
     groups->region_count = 2;

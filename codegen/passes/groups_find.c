@@ -3,6 +3,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/passes/maps.h"
 #include "codegen/passes/ring.h"
 
 /* The product that takes a load, also through views of it; NULL: several do. */
@@ -201,10 +202,19 @@ static uint32_t room_for_rings(const cg_splitting *x)
     return least < all ? all - least : 0;
 }
 
+/* What lies behind the slots: barriers of the most that there can be, and tensor maps. */
+static uint32_t bytes_behind(const cg_splitting *x)
+{
+    uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
+    for (uint32_t i = 0; i < x->count; i++)
+        slots += x->places[i].is_first ? CG_MOST_SLOTS : 0;
+    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES;
+}
+
 /* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
 static bool choose_slots(const cg_splitting *x)
 {
-    uint32_t room = room_for_rings(x), used = (x->count * CG_MOST_SLOTS + CG_MOST_KEPT) * CG_RING_BARRIER_BYTES;
+    uint32_t room = room_for_rings(x), used = bytes_behind(x);
     for (uint32_t i = 0; i < x->kept_count; i++)
         used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)
@@ -225,20 +235,35 @@ static bool choose_slots(const cg_splitting *x)
     return false;
 }
 
-/* Is there room with at most so many blocks of a multiprocessor, and with operands kept in shared memory or not? */
-static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps)
+/* Is there room with at most so many blocks of a multiprocessor, with operands kept in shared memory or not, and with
+   tensor maps or not? *why: what was against maps. */
+static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps, const char **why)
 {
     cg_group_work work = work_of(x);
+    work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);
     x->kept_count = 0;
-    if (x->budget && keeps)
+    if (!x->budget || x->budget->maps != maps)
+        return false;
+    if (keeps)
         find_kept(x);
-    return x->budget && choose_slots(x);
+    return !(maps && (*why = cg_maps_obstacle(x))) && choose_slots(x);
 }
 
 bool cg_groups_find(cg_splitting *x)
 {
-    return find_loops(x)
-           && (is_room(x, UINT32_MAX, true) || is_room(x, UINT32_MAX, false) || is_room(x, 1, true)
-               || is_room(x, 1, false));
+    static const struct way {
+        uint32_t blocks;
+        bool keeps;
+    } ways[] = {{UINT32_MAX, true}, {UINT32_MAX, false}, {1, true}, {1, false}};
+    if (!find_loops(x))
+        return false;
+    const char *waste = cg_maps_waste(x), *why = waste ? waste : "such products do without";
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        for (uint32_t maps = !waste + 1u; maps-- > 0;)
+            if (is_room(x, ways[i].blocks, ways[i].keeps, maps, &why) && !(maps && (why = cg_maps_settle(x)))) {
+                cg_remark_maps(x, maps ? NULL : why ? why : "there is too little shared memory");
+                return true;
+            }
+    return false;
 }

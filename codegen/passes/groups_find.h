@@ -3,7 +3,7 @@
 #ifndef TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
 #define TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
 
-#include "codegen/analysis/ring.h"
+#include "codegen/analysis/boxes.h"
 #include "codegen/passes/budget.h"
 
 enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4, CG_MOST_SLOTS = 8 };
@@ -32,6 +32,8 @@ typedef struct cg_splitting {
     ct_op *rings[CG_MOST_RINGS + CG_MOST_KEPT];
     uint32_t count, kept_count, ring_count;
     const cg_group_budget *budget;
+    bool apart;           /* each block of a cluster loads for itself */
+    cg_tensor_maps *maps; /* of all tiles, if they come by maps, as the budget says (codegen/passes/maps.c) */
 } cg_splitting;
 
 /* Finds all of it. False: the kernel is better off without groups, or cannot have them. */

@@ -127,18 +127,6 @@ static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
 
 /* ---- how many slots ---- */
 
-/* Of a loop whose bounds are known; UINT32_MAX: they are not. */
-static uint32_t iterations_of(const ct_op *loop)
-{
-    const cg_fact *low = loop->operands[0]->fact, *high = loop->operands[1]->fact, *step = loop->operands[2]->fact;
-    if (!low->constant || !high->constant || !step->constant || step->value <= 0)
-        return UINT32_MAX;
-    if (high->value <= low->value)
-        return 0;
-    uint64_t count = ((uint64_t)high->value - (uint64_t)low->value - 1) / (uint64_t)step->value + 1;
-    return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-}
-
 /* Bytes that a block may take so that blocks with so many threads run beside each other. */
 static uint32_t room_beside(const stream *x, uint32_t threads)
 {
@@ -156,7 +144,7 @@ static uint32_t choose_slots(const stream *x)
 {
     const cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    uint32_t room = room_beside(x, MANY_THREADS), iterations = iterations_of(x->loop);
+    uint32_t room = room_beside(x, MANY_THREADS), iterations = cg_iterations_of(x->loop);
     if (room / ring->slot_bytes < ENOUGH_SLOTS)
         room = room_beside(x, FEW_THREADS);
     uint32_t slots = room / ring->slot_bytes;

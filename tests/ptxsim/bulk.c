@@ -2,19 +2,9 @@
    they have. Multiples of 16 bytes, between global memory and shared memory of the cluster. */
 #include <string.h>
 
-#include "tests/ptxsim/decode.h"
+#include "tests/ptxsim/bulk.h"
 
 enum { TO_SHARED_FROM_GLOBAL, TO_GLOBAL_FROM_SHARED, TO_SHARED_FROM_SHARED };
-
-typedef struct ps_transfer {
-    const ps_insn *in;
-    ps_warp *w;
-    unsigned lane;
-    uint64_t to, from; /* global address, or offset in a block's shared memory */
-    ps_block *to_block, *from_block, *mbarrier_block;
-    uint32_t bytes, mbarrier;
-    uint32_t group; /* of the thread, for copies to global memory */
-} ps_transfer;
 
 /* cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [from], bytes, [mbarrier]
    cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes */
@@ -80,10 +70,18 @@ static bool resolve(ps_transfer *t, uint64_t to, uint64_t from, uint64_t mbarrie
 
 /* ---- starting and finishing ---- */
 
+void ps_transfer_start(const ps_transfer *t)
+{
+    ps_cluster *c = t->w->block->cluster;
+    if (t->to_block)
+        ps_shadow_begin(t->w, t->in, t->lane, t->to_block, (uint32_t)t->to, t->bytes);
+    c->transfers = ps_grow(c->transfers, c->transfer_count, &c->transfer_size, sizeof *c->transfers);
+    c->transfers[c->transfer_count++] = *t;
+}
+
 ps_flow ps_exec_cp_bulk(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     uint64_t to[PS_LANES], from[PS_LANES], mbarrier[PS_LANES] = {0}, scratch[PS_LANES];
-    ps_cluster *c = w->block->cluster;
     ps_addresses(w, in, &in->operands[0], active, to);
     ps_addresses(w, in, &in->operands[1], active, from);
     const uint64_t *bytes = ps_source(w, in, &in->operands[2], active, scratch);
@@ -96,15 +94,12 @@ ps_flow ps_exec_cp_bulk(ps_warp *w, const ps_insn *in, uint32_t active)
             ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' copies %u bytes, not a multiple of 16", in->opcode,
                       (unsigned)t.bytes);
         else if (resolve(&t, to[l], from[l], mbarrier[l])) {
-            if (t.to_block)
-                ps_shadow_begin(w, in, l, t.to_block, (uint32_t)t.to, t.bytes);
             if (t.from_block) {
                 ps_shadow_touch(w, in, l, t.from_block, (uint32_t)t.from, t.bytes, PS_LOADS);
                 if (t.from_block == w->block)
                     ps_proxy_read(w, in, (uint32_t)t.from, t.bytes);
             }
-            c->transfers = ps_grow(c->transfers, c->transfer_count, &c->transfer_size, sizeof *c->transfers);
-            c->transfers[c->transfer_count++] = t;
+            ps_transfer_start(&t);
         }
     }
     return PS_NEXT;
@@ -116,9 +111,12 @@ static void finish(ps_cluster *c, size_t index)
     c->transfers[index] = c->transfers[--c->transfer_count];
     uint8_t *to = t.to_block ? t.to_block->shared + t.to
                              : ps_place(t.w, t.in, t.lane, PS_GLOBAL, t.to, t.bytes, 16, PS_STORES);
-    const uint8_t *from = t.from_block ? t.from_block->shared + t.from
-                                       : ps_place(t.w, t.in, t.lane, PS_GLOBAL, t.from, t.bytes, 16, PS_LOADS);
-    if (to && from)
+    const uint8_t *from = t.is_box       ? NULL
+                          : t.from_block ? t.from_block->shared + t.from
+                                         : ps_place(t.w, t.in, t.lane, PS_GLOBAL, t.from, t.bytes, 16, PS_LOADS);
+    if (t.is_box)
+        ps_tensor_move(&t, to);
+    else if (to && from)
         memmove(to, from, t.bytes);
     if (t.from_block)
         ps_shadow_touch(t.w, t.in, t.lane, t.from_block, (uint32_t)t.from, t.bytes, PS_LOADS);

@@ -600,9 +600,13 @@ static const ps_opcode opcodes[] = {
     {"cp.async.mbarrier.arrive", ps_decode_cp_mbarrier, NULL, NULL, NULL, NULL, 0},
     {"mbarrier", ps_decode_mbarrier, NULL, NULL, NULL, NULL, 0},
     {"cp.async.bulk", ps_decode_cp_bulk, NULL, NULL, NULL, NULL, 0},
+    {"cp.async.bulk.tensor", ps_decode_cp_tensor, NULL, NULL, NULL, NULL, 0},
     {"cp.async.bulk.commit_group", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_bulk_commit, 0},
     {"cp.async.bulk.wait_group", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_bulk_wait, 1},
     {"cp.async.bulk.prefetch", ps_decode_prefetch, NULL, NULL, NULL, NULL, 0},
+    {"tensormap.replace", ps_decode_map_replace, NULL, NULL, NULL, NULL, 0},
+    {"tensormap.cp_fenceproxy", ps_decode_map_publish, NULL, NULL, NULL, NULL, 0},
+    {"fence.proxy.tensormap::generic", ps_decode_map_acquire, NULL, NULL, NULL, NULL, 0},
 
     {"wgmma.mma_async", ps_decode_wgmma, NULL, NULL, NULL, NULL, 0},
     {"wgmma.fence", ps_decode_wgmma_sync, NULL, NULL, NULL, ps_exec_wgmma_fence, 0},

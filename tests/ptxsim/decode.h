@@ -57,7 +57,8 @@ void ps_note_access(ps_decoder *d, ps_space space, unsigned bytes);
 /* decode_memory.c, decode_sync.c, decode_mma.c: the families. */
 ps_decode_fn ps_decode_ld, ps_decode_st, ps_decode_atom, ps_decode_red, ps_decode_cvta, ps_decode_isspacep,
     ps_decode_prefetch, ps_decode_cp_async, ps_decode_cp_group, ps_decode_cp_mbarrier, ps_decode_cp_bulk,
-    ps_decode_mapa, ps_decode_getctarank;
+    ps_decode_mapa, ps_decode_getctarank, ps_decode_map_replace, ps_decode_map_publish, ps_decode_map_acquire,
+    ps_decode_cp_tensor;
 ps_decode_fn ps_decode_bra, ps_decode_brx, ps_decode_call, ps_decode_ret, ps_decode_bar, ps_decode_warp_bar,
     ps_decode_cluster_bar, ps_decode_fence, ps_decode_shfl, ps_decode_vote, ps_decode_match, ps_decode_activemask,
     ps_decode_redux, ps_decode_elect, ps_decode_mbarrier, ps_decode_ignored;

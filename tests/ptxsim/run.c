@@ -299,6 +299,7 @@ static void free_cluster(ps_cluster *c)
             free(w->local);
             free(w->times);
             free(w->copies);
+            free(w->acquired);
             free(w->row_epoch);
             ps_wgmma_free(w);
         }
@@ -385,7 +386,7 @@ static void start_warp(ps_warp *w)
     w->group_count = 1;
     w->current = w->carry = w->since_switch = w->cluster_phase = 0;
     w->has_seen = w->yielded = w->forced = w->moved = false;
-    w->copy_count = 0;
+    w->copy_count = w->acquired_count = 0;
     memset(w->copy_group, 0, sizeof w->copy_group);
     memset(w->bulk_group, 0, sizeof w->bulk_group);
 }
@@ -653,6 +654,7 @@ void ptxsim_free(ptxsim *sim)
     free(sim->module.variables);
     free_heap(sim);
     free(sim->buffers);
+    free(sim->published);
     free(sim->reports);
     free(sim);
 }

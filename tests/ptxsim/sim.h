@@ -270,6 +270,12 @@ typedef struct ps_copy {
     uint32_t group;
 } ps_copy;
 
+/* A tensor map in global memory: how often it was published, or how often that was when a warp acquired it. */
+typedef struct ps_publication {
+    uint64_t address;
+    uint32_t times;
+} ps_publication;
+
 struct ps_warp {
     ptxsim *sim;
     ps_block *block;
@@ -294,7 +300,9 @@ struct ps_warp {
     size_t copy_count, copy_size;
     uint32_t copy_group[PS_LANES]; /* groups committed: cp.async, cp.async.bulk */
     uint32_t bulk_group[PS_LANES];
-    struct ps_wgmma *wgmma; /* wgmma.c */
+    struct ps_wgmma *wgmma;   /* wgmma.c */
+    ps_publication *acquired; /* tensor maps (tensor.c) */
+    size_t acquired_count, acquired_size;
     uint32_t cluster_phase; /* of barrier.cluster: the last this warp has arrived for */
     bool yielded;           /* has found that it must wait */
     bool forced;            /* lanes that were waited for will not come */
@@ -356,6 +364,8 @@ struct ptxsim {
     ps_module module;
     ps_buffer *buffers; /* by address; the module's variables first */
     size_t buffer_count, buffer_size, last_buffer;
+    ps_publication *published; /* tensor maps (tensor.c) */
+    size_t published_count, published_size;
     uint64_t next_address, heap_bytes;
     ptxsim_report *reports;
     size_t report_count, report_size, report_limit;
@@ -501,6 +511,7 @@ ps_exec ps_exec_shfl, ps_exec_vote, ps_exec_match, ps_exec_activemask, ps_exec_r
 ps_exec ps_exec_ldmatrix, ps_exec_stmatrix, ps_exec_movmatrix, ps_exec_mma;
 ps_exec ps_exec_cp_async, ps_exec_cp_commit, ps_exec_cp_wait, ps_exec_cp_mbarrier, ps_exec_cp_bulk, ps_exec_bulk_commit,
     ps_exec_bulk_wait;
+ps_exec ps_exec_map_replace, ps_exec_map_publish, ps_exec_map_acquire, ps_exec_cp_tensor;
 ps_exec ps_exec_mbarrier_init, ps_exec_mbarrier_arrive, ps_exec_mbarrier_tx, ps_exec_mbarrier_wait;
 ps_exec ps_exec_wgmma, ps_exec_wgmma_fence, ps_exec_wgmma_commit, ps_exec_wgmma_wait;
 

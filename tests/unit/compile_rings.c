@@ -31,6 +31,7 @@ static const char *const product_words[] = {
     "c", "partition_view<tile=($Mx$N), tensor_view<$Rx$Cx$s, strides=[$C,1]>>",
     "u", "tensor_view<1x$Rx$Dx$e, strides=[$D,$D,1]>",
     "v", "tensor_view<1x$Dx$Cx$e, strides=[$C,$C,1]>",
+    "d", "partition_view<tile=($Mx$K), padding_value = zero, tensor_view<?x$Dx$e, strides=[$D,1]>>",
     "f", "partition_view<tile=(1x$Mx$K), padding_value = zero, $u>",
     "g", "partition_view<tile=(1x$Kx$N), padding_value = zero, $v>",
     NULL};
@@ -145,6 +146,18 @@ static const form forms[] = {
            "%p, %t1 = load_view_tko weak %av[%x, %i] token = %0 : $a, $i -> $l, token\n"
            "$m"
            "continue %d : $t\n}\n" STORE("%s", "%x") END},
+    {"of a size that the launch tells, or none",
+     BEGIN "%rows1 = constant <i32: 24> : $i\n%rows2 = muli %when, %rows1 : $i\n"
+           "%rows = assume bounded<0, ?>, %rows2 : $i\n%a2 = make_tensor_view %a0, shape = [%rows, $D], "
+           "strides = [$D, 1] : $i -> tensor_view<?x$Dx$e, strides=[$D,1]>\n%aw = make_partition_view %a2 : $d\n"
+           "for %row in (%x to %tiles, step %gx) : $i {\n"
+           "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
+           "%p, %t1 = load_view_tko weak %aw[%row, %i] token = %0 : $d, $i -> $l, token\n"
+           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"
+           "$mcontinue %d : $t\n}\n" STORE("%s", "%row") "continue\n}\n" END},
+    {"far outside",
+     BEGIN "%far = constant <i32: 33554432> : $i\nfor %row in (%x to %tiles, step %gx) : $i {\n"
+           "%out = muli %row, %far : $i\n" PLAIN("%s", "%start", "%out") STORE("%s", "%row") "continue\n}\n" END},
 };
 
 /* A through pointers, whose rows come by a detour; a mask leaves out the last columns. */
@@ -476,7 +489,8 @@ static const size sizes[] = {
     {"sm_90", "cp.async", 32, 64, 32, ALL, &f16},
     {"sm_90a", "wgmma", 64, 64, 32, ALL, &f16},
     {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3 | 1 << 10 | 1 << 11, &f16},
-    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 2 | 1 << 3 | 1 << 10 | 1 << 11, &f16},
+    {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 3 | 1 << 10, &f16},
+    {"sm_90a", "cp.async.bulk.tensor", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 14, &f16},
     {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
     {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
     {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 192", 128, 128, 32, 1 << 0 | 1 << 5 | 1 << 12, &tf32},
@@ -533,9 +547,9 @@ static const attention_size attention_sizes[] = {
     {"sm_80", "cp.async", 64, 64, 32},
     {"sm_90a", "wgmma", 64, 64, 64},
     {"sm_90a", "wgmma", 128, 64, 64},
-    {"sm_90a", "mbarrier.try_wait", 64, 128, 128},
-    {"sm_90a", "mbarrier.try_wait", 128, 128, 64},
-    {"sm_90a", "mbarrier.try_wait", 128, 128, 128}, /* the left operand lies in a slot of its own */
+    {"sm_90a", "cp.async.bulk.tensor", 64, 128, 128},
+    {"sm_90a", "cp.async.bulk.tensor", 128, 128, 64},
+    {"sm_90a", "cp.async.bulk.tensor", 128, 128, 128}, /* the left operand lies in a slot of its own */
 };
 
 static void check_attention(const attention_size *s, const form *f, uint32_t blocks)
@@ -638,11 +652,12 @@ static const form in_parts[] = {
 static void check_clusters(void)
 {
     static const char clusters[] = ".blocksareclusters";
-    static const size rows[] = {{"sm_90a", clusters, 256, 128, 64, 1 << 2, &f16},
+    static const size rows[] = {{"sm_90a", "multicast::cluster", 256, 128, 64, 1 << 2 | 1 << 13, &f16},
                                 {"sm_90a", clusters, 128, 64, 32, ALL, &f16},
                                 {"sm_90", clusters, 32, 32, 32, 1 << 6 | 1 << 9, &f16},
                                 {"sm_90a", clusters, 256, 128, 128, 1 << 2 | 1 << 9, &e4m3}},
                       columns[] = {{"sm_90a", clusters, 128, 256, 64, 1 << 0 | 1 << 2 | 1 << 8, &f16},
+                                   {"sm_90a", "multicast::cluster", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 14, &f16},
                                    {"sm_90a", clusters, 64, 128, 64, 1 << 0 | 1 << 2, &turned_tf32},
                                    {"sm_120", clusters, 64, 128, 64, 1 << 5 | 1 << 7, &s8}};
     static const attention_size attention = {"sm_90a", clusters, 128, 64, 64};

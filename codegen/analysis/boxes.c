@@ -1,0 +1,103 @@
+/* Which tiles the copy engine can bring, and in which boxes; see the header. */
+#include "codegen/analysis/boxes.h"
+
+#include <string.h>
+
+enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* elements of 16 bytes: a map has 40 bits of bytes */ };
+
+/* Is the stage's swizzle one of the copy engine's: the number of a chunk XORed with as many bits of that of the 128
+   bytes in which it lies? */
+static bool is_swizzled_alike(const cg_stage *s)
+{
+    enum { LINE = 3 /* log2 of its chunks */ };
+    uint32_t chunks = s->panel - s->chunk;
+    if (s->panel < s->chunk || s->swizzle != chunks)
+        return false;
+    for (uint32_t i = 0; i < chunks; i++)
+        if (s->row_bit[i] != LINE - chunks + i)
+            return false;
+    return true;
+}
+
+/* Are all extents and strides of the tensor what a map takes? Coordinates have 32 bits, with a sign. */
+static bool is_in_reach(const cg_view *v)
+{
+    cg_range range;
+    for (uint32_t d = 0; d < v->tensor->rank; d++)
+        if (!cg_size_range(v->tensor->shape[d], v->extents[d], &range) || range.high > INT32_MAX
+            || !cg_size_range(v->tensor->strides[d], v->strides[d], &range)
+            || range.high >= (int64_t)1 << MOST_STRIDE_BITS)
+            return false;
+    return true;
+}
+
+/* The contiguous dimension, then the others from the last one on: as rows follow each other in a stage. */
+static bool order_dims(const bc_type *tile, const cg_stage *stage, uint32_t fast, cg_boxes *out)
+{
+    out->rank = 1;
+    out->dims[0] = fast;
+    out->size[0] = (uint32_t)1 << stage->panel;
+    out->panels = (uint32_t)1 << (stage->columns - stage->panel);
+    for (uint32_t t = tile->rank; t-- > 0;) {
+        if (t == fast)
+            continue;
+        if (tile->shape[t] > MOST_OF_A_SIDE)
+            return false;
+        out->dims[out->rank] = t;
+        out->size[out->rank++] = (uint32_t)tile->shape[t];
+    }
+    return true;
+}
+
+const char *cg_boxes_obstacle(const ct_op *load, const cg_stage *stage, uint32_t fast, cg_boxes *out)
+{
+    if (load->from->opcode != OP_load_view_tko)
+        return "a tile is loaded through pointers";
+    cg_view_op v = cg_view_op_of(load);
+    const bc_type *tile = v.tile_type;
+    *out = (cg_boxes){.element = stage->bytes, .swizzle = stage->panel - stage->chunk, .blocks = 1};
+    if (tile->rank > CG_MAP_DIMS || v.view->view->tensor->rank != tile->rank)
+        return "a tensor has more dimensions than a tensor map";
+    if (cg_view_is_half(&v) || stage->left_out || stage->batch || !is_swizzled_alike(stage))
+        return "a tile lies otherwise in shared memory than the copy engine would put it";
+    if (!is_in_reach(v.view->view))
+        return "extents and strides of a tensor are not known to be what a tensor map takes";
+    if (!order_dims(tile, stage, fast, out))
+        return "a tile has more than 256 rows";
+    for (uint32_t i = 0; i < out->rank; i++)
+        out->of_tensor[i] = cg_view_dim(v.view->type, out->dims[i]);
+    return NULL;
+}
+
+uint32_t cg_box_bytes(const cg_boxes *b)
+{
+    uint32_t bytes = b->element;
+    for (uint32_t i = 0; i < b->rank; i++)
+        bytes *= b->size[i];
+    return bytes;
+}
+
+bool cg_boxes_share(cg_boxes *b, uint32_t blocks)
+{
+    uint32_t outer = b->rank - 1;
+    while (outer && b->size[outer] == 1)
+        outer--;
+    if (b->panels >= blocks) {
+        b->panels /= blocks;
+    } else if (outer && b->size[outer] >= blocks && cg_box_bytes(b) / blocks % CG_STAGE_ALIGN == 0) {
+        b->size[outer] /= blocks;
+        b->cut = outer;
+    } else {
+        return false;
+    }
+    b->blocks = blocks;
+    return true;
+}
+
+bool cg_boxes_equal(const cg_boxes *a, const cg_boxes *b)
+{
+    return a->rank == b->rank && a->panels == b->panels && a->element == b->element && a->swizzle == b->swizzle
+           && a->blocks == b->blocks && a->cut == b->cut && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0
+           && memcmp(a->of_tensor, b->of_tensor, a->rank * sizeof *a->of_tensor) == 0
+           && memcmp(a->size, b->size, a->rank * sizeof *a->size) == 0;
+}

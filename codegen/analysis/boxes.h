@@ -1,0 +1,50 @@
+/* Tiles that the copy engine brings to shared memory: in boxes of a tensor map, which says where a tensor lies, how far
+   it goes and how large a box is (PTX ISA, "Tensors"). A box lies in a stage (codegen/analysis/stage.h) as one panel of
+   it, since its swizzle is the stage's. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_BOXES_H
+#define TILEVM_CODEGEN_ANALYSIS_BOXES_H
+
+#include "codegen/analysis/ring.h"
+
+enum { CG_MAP_DIMS = 5, CG_MAP_BYTES = 128, CG_MOST_MAPS = 4 };
+/* tensormap.replace came with PTX 8.3, but what takes strides for units of 16 bytes was in use until CUDA 12.4. */
+enum { CG_PTX_OF_MAPS = 85 };
+
+typedef struct cg_boxes {
+    uint32_t rank;
+    uint32_t dims[CG_MAP_DIMS];      /* the map's dimensions as the tile's, the contiguous one first, */
+    uint32_t of_tensor[CG_MAP_DIMS]; /* and as the tensor's */
+    uint32_t size[CG_MAP_DIMS];      /* of a box, elements */
+    uint32_t panels;                 /* boxes beside each other along the first one */
+    uint32_t element, swizzle;       /* bytes of an element; the map's field */
+    uint32_t blocks;                 /* of the cluster, each of which brings its share to all; 1: for itself alone */
+    uint32_t cut;                    /* the map's dimension of whose elements each has its share; 0: of the panels */
+} cg_boxes;
+
+/* The tensor map of a view and of the boxes of its tiles. */
+typedef struct cg_tensor_map {
+    cg_boxes boxes;
+    const cg_view *view;
+    /* As lowered: where it lies; of boxes that blocks share the first one's coordinate along `cut`, and its place. */
+    cg_val address, first, at;
+} cg_tensor_map;
+
+/* The detail of a `maps`, all of the kernel's, and of the `unmap` behind it. */
+typedef struct cg_tensor_maps {
+    cg_tensor_map maps[CG_MOST_MAPS];
+    uint32_t count;
+    cg_ring **rings; /* that they fill */
+    uint32_t ring_count;
+    cg_val taken; /* as lowered: the word that says that the memory of the maps is */
+} cg_tensor_maps;
+
+/* Why the copy engine cannot bring the tile of a load to its stage: a text for users. NULL: it can, and *out is how. */
+const char *cg_boxes_obstacle(const ct_op *load, const cg_stage *stage, uint32_t fast, cg_boxes *out);
+/* Each block of a cluster is to bring its share of the tile to all of them. False: it does not go in such shares. */
+bool cg_boxes_share(cg_boxes *b, uint32_t blocks);
+/* Bytes of a box. */
+uint32_t cg_box_bytes(const cg_boxes *b);
+/* Would one map do for both? */
+bool cg_boxes_equal(const cg_boxes *a, const cg_boxes *b);
+
+#endif

@@ -1,0 +1,364 @@
+/* Tensor maps that a block makes, and copies by them. The first warp of the producers puts the maps together in shared
+   memory and publishes them in a piece of global memory that no other block has: the kernel has as many pieces as
+   blocks can run at once, each with a word that says whether it is taken. A block tries those of its multiprocessor
+   first, then the ones behind it, and gives its piece back when all copies have been read. Then one thread works on.
+
+   The word is taken and given back by relaxed atomics: what it guards is read by the copy engine, which has read it
+   when copies have landed, and the next owner writes to an address that it has from the atomic's result. Source: PTX
+   ISA, "tensormap.replace", "tensormap.cp_fenceproxy", "cp.async.bulk.tensor". */
+#include "codegen/ops/maps.h"
+
+#include "codegen/kernel/groups.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/slots.h"
+#include "codegen/ptx/emit.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+/* ---- memory for maps ---- */
+
+enum { MULTIPROCESSORS = 256 /* at most; a power of two */ };
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Blocks of the kernel that a multiprocessor can run at once, at most: by threads, by registers, where their number is
+   set, and by shared memory, of which each takes 1 KiB besides. */
+static uint32_t blocks_at_once(const cg_func *c)
+{
+    enum { REGISTERS = 1 << 16, KIB_BITS = 10 };
+    uint32_t most = c->target->threads / cg_all_threads(c), launched = c->groups->launched;
+    if (launched)
+        most = least(most, REGISTERS / (launched * cg_all_threads(c)));
+    uint32_t shared = (c->target->shared_kib + 1u) << KIB_BITS, own = cg_shared_bytes(c) + (1u << KIB_BITS);
+    return least(most, shared / own);
+}
+
+static uint32_t kernel_number(const cg_func *c)
+{
+    return (uint32_t)(c->f - c->m->functions);
+}
+
+/* The pieces, their words, and zeros, which stand for tensors without elements. */
+static void put_memory(cg_func *c, const cg_tensor_maps *maps)
+{
+    uint32_t pieces = MULTIPROCESSORS * blocks_at_once(c), n = kernel_number(c);
+    bc_text_printf(&c->emit->module_text,
+                   ".global .align %u .b8 tv_maps_%u[%u];\n.global .align 4 .b32 tv_maps_taken_%u[%u];\n"
+                   ".global .align 16 .b32 tv_maps_zero_%u[4];\n",
+                   CG_MAP_BYTES, n, pieces * maps->count * CG_MAP_BYTES, n, pieces, n);
+}
+
+static cg_val address_of(cg_func *c, const char *name)
+{
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "mov.u64 %v, tv_maps_%s%u", r, name, kernel_number(c));
+    return r;
+}
+
+/* The number of the piece to try first: blocks that share a multiprocessor are likely to begin with different ones. */
+static cg_val first_piece(cg_func *c)
+{
+    enum { NEIGHBOURS = 2 /* log2 of the blocks that follow each other and begin alike */ };
+    uint32_t at_once = blocks_at_once(c);
+    cg_val sm = cg_new(c, CG_B32), block = cg_new(c, CG_B32), low = cg_new(c, CG_B32), piece = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%smid", sm);
+    cg_ins(c, "and.b32 %v, %v, %u", low, sm, MULTIPROCESSORS - 1);
+    if (at_once == 1)
+        return low;
+    cg_ins(c, "mov.u32 %v, %%ctaid.x", block);
+    cg_ins(c, "shr.u32 %v, %v, %u", block, block, NEIGHBOURS);
+    cg_ins(c, "rem.u32 %v, %v, %u", block, block, at_once);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", piece, low, at_once, block);
+    return piece;
+}
+
+static cg_val word_of(cg_func *c, cg_val piece)
+{
+    cg_val word = cg_new(c, CG_B64);
+    cg_ins(c, "mad.wide.u32 %v, %v, 4, %v", word, piece, address_of(c, "taken_"));
+    return word;
+}
+
+/* What the word of the piece was; now it says that it is taken. */
+static cg_val try_piece(cg_func *c, cg_val piece)
+{
+    cg_val was = cg_new(c, CG_B32);
+    cg_ins(c, "atom.relaxed.gpu.global.exch.b32 %v, [%v], 1", was, word_of(c, piece));
+    return was;
+}
+
+/* One after the other until one was free. There are as many as blocks can run, so one is. */
+static void find_piece(cg_func *c, cg_val piece, cg_val was)
+{
+    uint32_t again = cg_label(c), found = cg_label(c);
+    cg_val free = cg_new(c, CG_PRED), last = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
+    cg_place_label(c, again);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", free, was);
+    cg_ins(c, "@%v bra %l", free, found);
+    cg_ins(c, "add.u32 %v, %v, 1", next, piece);
+    cg_ins(c, "setp.eq.u32 %v, %v, %u", last, next, MULTIPROCESSORS * blocks_at_once(c));
+    cg_ins(c, "selp.b32 %v, 0, %v, %v", piece, next, last);
+    cg_ins(c, "mov.b32 %v, %v", was, try_piece(c, piece));
+    cg_ins(c, "bra %l", again);
+    cg_place_label(c, found);
+}
+
+/* ---- making maps ---- */
+
+/* Is the tensor without elements? */
+static cg_val is_empty(cg_func *c, const cg_view *v)
+{
+    cg_val any = cg_const(CG_PRED, 0);
+    for (uint32_t d = 0; d < v->tensor->rank; d++) {
+        cg_val zero = cg_const(CG_PRED, v->extent[d].bits == 0), either = cg_new(c, CG_PRED);
+        if (!v->extent[d].known) {
+            zero = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.eq.u64 %v, %v, 0", zero, v->extent[d]);
+        }
+        if (zero.known && !zero.bits)
+            continue;
+        cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, any), cg_reg(c, zero));
+        any = either;
+    }
+    return any;
+}
+
+static void set_number(cg_func *c, cg_val at, const char *field, cg_val value)
+{
+    cg_ins(c, "tensormap.replace.tile.%s.shared::cta.b1024.b32 [%v], %v", field, at, value);
+}
+
+static void set_of_dim(cg_func *c, cg_val at, const char *field, uint32_t dim, cg_val value)
+{
+    cg_ins(c, "tensormap.replace.tile.%s.shared::cta.b1024.b%u [%v], %u, %v", field, cg_class_bits((cg_class)value.cls),
+           at, dim, value);
+}
+
+static cg_val low_half(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B32, (uint32_t)x.bits);
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.u32.u64 %v, %v", r, x);
+    return r;
+}
+
+/* A map has no dimension of 0 elements: of a tensor without any all have one, which is 0. */
+static void set_extents(cg_func *c, cg_val at, const cg_tensor_map *map, cg_val empty)
+{
+    for (uint32_t i = 0; i < map->boxes.rank; i++) {
+        cg_val extent = low_half(c, map->view->extent[map->boxes.of_tensor[i]]);
+        extent = cg_select(c, empty, cg_const(CG_B32, 1), extent);
+        set_of_dim(c, at, "global_dim", i, extent);
+        set_of_dim(c, at, "box_dim", i, cg_const(CG_B32, map->boxes.size[i]));
+        set_of_dim(c, at, "element_stride", i, cg_const(CG_B32, 1));
+    }
+}
+
+static void set_strides(cg_func *c, cg_val at, const cg_tensor_map *map)
+{
+    uint32_t element = map->boxes.element;
+    for (uint32_t i = 1; i < map->boxes.rank; i++) {
+        cg_val stride = map->view->stride[map->boxes.of_tensor[i]], bytes = cg_new(c, CG_B64);
+        if (stride.known)
+            bytes = cg_reg(c, cg_const(CG_B64, stride.bits * element));
+        else
+            cg_ins(c, "mul.lo.s64 %v, %v, %u", bytes, stride, element);
+        set_of_dim(c, at, "global_stride", i - 1, bytes);
+    }
+}
+
+/* The elements' type is that of integers of their size: they are not looked into. */
+static void set_fields(cg_func *c, cg_val at, const cg_tensor_map *map)
+{
+    const cg_boxes *b = &map->boxes;
+    cg_val empty = is_empty(c, map->view), address = map->view->address;
+    if (!empty.known)
+        address = cg_select(c, empty, address_of(c, "zero_"), cg_reg(c, address));
+    cg_ins(c, "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%v], %v", at, cg_reg(c, address));
+    set_number(c, at, "rank", cg_const(CG_B32, b->rank - 1));
+    set_number(c, at, "elemtype", cg_const(CG_B32, tv_trailing_zeros(b->element)));
+    set_number(c, at, "interleave_layout", cg_const(CG_B32, 0));
+    set_number(c, at, "swizzle_mode", cg_const(CG_B32, b->swizzle));
+    set_number(c, at, "fill_mode", cg_const(CG_B32, 0));
+    set_extents(c, at, map, empty);
+    set_strides(c, at, map);
+}
+
+static cg_val map_in_shared(cg_func *c, uint32_t i)
+{
+    cg_val at = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", at, cg_ring_memory(c), c->groups->maps_at + i * CG_MAP_BYTES);
+    return at;
+}
+
+/* By all lanes of the warp. */
+static void clear_maps(cg_func *c, uint32_t count)
+{
+    cg_val at = cg_new(c, CG_B32);
+    cg_ins(c, "mad.lo.u32 %v, %v, 4, %v", at, cg_tid(c), map_in_shared(c, 0));
+    for (uint32_t i = 0; i < count; i++)
+        cg_ins(c, "st.shared.b32 [%v+%u], 0", at, i * CG_MAP_BYTES);
+}
+
+/* The share of this block: the first coordinate that it differs in, and the place in the tile. */
+static void find_share(cg_func *c, cg_tensor_map *map)
+{
+    const cg_boxes *b = &map->boxes;
+    if (b->blocks == 1)
+        return;
+    cg_val rank = cg_new(c, CG_B32);
+    map->first = cg_new(c, CG_B32);
+    map->at = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", map->first, rank, b->cut ? b->size[b->cut] : b->panels * b->size[0]);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", map->at, rank, cg_box_bytes(b) * (b->cut ? 1 : b->panels));
+}
+
+/* From where the warp has its piece on. */
+static void publish(cg_func *c, cg_tensor_maps *maps, cg_val piece)
+{
+    cg_val base = cg_new(c, CG_B64), rest = cg_new(c, CG_B32), leads = cg_new(c, CG_PRED);
+    cg_ins(c, "shfl.sync.idx.b32 %v, %v, 0, 31, 0xffffffff", piece, piece);
+    cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", base, piece, maps->count * CG_MAP_BYTES, address_of(c, ""));
+    maps->taken = word_of(c, piece);
+    for (uint32_t i = 0; i < maps->count; i++) {
+        maps->maps[i].address = cg_new(c, CG_B64);
+        cg_ins(c, "add.s64 %v, %v, %u", maps->maps[i].address, base, i * CG_MAP_BYTES);
+        cg_ins(c,
+               "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%v], [%v], %u",
+               maps->maps[i].address, map_in_shared(c, i), CG_MAP_BYTES);
+    }
+    cg_ins(c, "elect.sync %v|%v, 0xffffffff", rest, leads);
+    cg_ins(c, "@!%v exit", leads);
+    for (uint32_t i = 0; i < maps->count; i++)
+        cg_ins(c, "fence.proxy.tensormap::generic.acquire.gpu [%v], %u", maps->maps[i].address, CG_MAP_BYTES);
+}
+
+void cg_assign_maps(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_maps(cg_func *c, const ct_op *op)
+{
+    cg_tensor_maps *maps = op->detail;
+    uint32_t others = cg_label(c);
+    cg_val is_first = cg_new(c, CG_PRED), piece = cg_new(c, CG_B32), was = cg_new(c, CG_B32);
+    cg_need_ptx(c, CG_PTX_OF_MAPS);
+    put_memory(c, maps);
+    clear_maps(c, maps->count);
+    cg_ins(c, "mov.b32 %v, %v", piece, first_piece(c));
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", is_first, cg_tid(c));
+    cg_ins(c, "bar.warp.sync 0xffffffff");
+    cg_ins(c, "@!%v bra %l", is_first, others);
+    cg_ins(c, "mov.b32 %v, %v", was, try_piece(c, piece));
+    for (uint32_t i = 0; i < maps->count; i++)
+        set_fields(c, map_in_shared(c, i), &maps->maps[i]);
+    find_piece(c, piece, was);
+    cg_place_label(c, others);
+    cg_ins(c, "bar.warp.sync 0xffffffff");
+    for (uint32_t i = 0; i < maps->count; i++)
+        find_share(c, &maps->maps[i]);
+    publish(c, maps, piece);
+}
+
+void cg_assign_unmap(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_unmap(cg_func *c, const ct_op *op)
+{
+    const cg_tensor_maps *maps = op->detail;
+    for (uint32_t i = 0; i < maps->ring_count; i++)
+        cg_groups_empty(c, maps->rings[i]);
+    cg_ins(c, "st.relaxed.gpu.global.b32 [%v], 0", maps->taken);
+}
+
+/* ---- copies ---- */
+
+/* The first coordinate of the tile along tile dimension t: 32 bits, read as signed. One that lies beyond them becomes
+   one that is outside of every tensor. */
+static cg_val coordinate(cg_func *c, const cg_view_op *v, uint32_t t)
+{
+    const ct_value *index = v->index[t];
+    bc_kind kind = bc_elem_kind(index->type);
+    uint32_t step = (uint32_t)cg_view_step(v->view->type, t);
+    int64_t most = (UINT32_MAX - v->tile_type->shape[t]) / step;
+    cg_val i = cg_scalar(c, index), r = cg_new(c, CG_B32);
+    cg_range range;
+    bool fits = cg_view_start(v, t, &range);
+    if (kind == BC_I64) {
+        cg_val cut = cg_new(c, CG_B64);
+        if (!fits)
+            cg_ins(c, "min.u64 %v, %v, %q", cut, cg_reg(c, i), (uint64_t)most);
+        i = low_half(c, fits ? i : cut);
+    } else {
+        i = cg_to_b32(c, kind, false, i);
+        cg_val cut = cg_new(c, CG_B32);
+        if (!fits)
+            cg_ins(c, "min.u32 %v, %v, %u", cut, cg_reg(c, i), (uint32_t)most);
+        i = fits ? i : cut;
+    }
+    if (i.known)
+        return cg_const(CG_B32, (uint32_t)i.bits * step);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", r, i, step);
+    return step == 1 ? i : r;
+}
+
+static cg_val plus(cg_func *c, cg_val a, cg_val b)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", r, cg_reg(c, a), b);
+    return r;
+}
+
+static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full)
+{
+    const cg_boxes *b = &map->boxes;
+    if (b->blocks == 1) {
+        cg_ins(c,
+               "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%v], [%v, %V], [%v]",
+               b->rank, to, map->address, at, b->rank, full);
+        return;
+    }
+    cg_val mask = cg_new(c, CG_B16);
+    cg_ins(c, "mov.b16 %v, %u", mask, (1u << b->blocks) - 1);
+    cg_ins(c,
+           "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%v], "
+           "[%v, %V], [%v], %v",
+           b->rank, to, map->address, at, b->rank, full, mask);
+}
+
+void cg_copy_boxes(cg_func *c, const ct_op *op)
+{
+    const cg_ring_copy *copy = op->detail;
+    const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
+    const cg_tensor_map *map = copy->map;
+    const cg_boxes *b = &map->boxes;
+    cg_view_op v = cg_view_op_of(op);
+    cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->write, 0);
+    cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->write), copy->load->offset);
+    for (uint32_t i = 0; i < b->rank; i++)
+        at[i] = coordinate(c, &v, b->dims[i]);
+    if (b->blocks > 1) {
+        at[b->cut] = plus(c, at[b->cut], map->first);
+        to = plus(c, to, map->at);
+    }
+    uint32_t panel = cg_box_bytes(b) * (b->cut ? b->blocks : 1);
+    cg_val first = at[0], place = to;
+    for (uint32_t p = 0; p < b->panels; p++) {
+        if (p) {
+            at[0] = plus(c, first, cg_const(CG_B32, p * b->size[0]));
+            place = plus(c, to, cg_const(CG_B32, p * panel));
+        }
+        for (uint32_t i = 0; i < b->rank; i++)
+            at[i] = cg_reg(c, at[i]);
+        put_box(c, map, place, at, full);
+    }
+}

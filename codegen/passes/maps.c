@@ -1,0 +1,320 @@
+/* Tiles by tensor maps, between groups of warps: where all of a kernel's tiles can come so, one thread of the producers
+   has the copy engine bring them, by maps that its warp makes at the start (codegen/ops/maps.c). What all thread blocks
+   of a cluster read comes to all of them at once: each brings its share. */
+#include "codegen/passes/maps.h"
+
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/ring.h"
+
+/* ---- whether ---- */
+
+/* Does the loop take so long that copies by threads would be in the way of its products? Attention, elements of 8 bits.
+ */
+static bool is_long(const cg_ring_place *p)
+{
+    return cg_product_before(p->product) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
+}
+
+const char *cg_maps_waste(const cg_splitting *x)
+{
+    /* Measured on an H200, one tile of f16 a block: 16 iterations are faster without, 40 with (docs/performance.md). */
+    enum { FEW = 16, MANY = 32 };
+    uint32_t least = UINT32_MAX;
+    bool is_known = true, is_persistent = true, any_long = false;
+    for (uint32_t i = 0; i < x->count; i++) {
+        uint32_t iterations = cg_iterations_of(x->places[i].loop);
+        is_known = is_known && iterations != UINT32_MAX;
+        least = iterations < least ? iterations : least;
+        any_long = any_long || is_long(&x->places[i]);
+        is_persistent = is_persistent && ct_loop_around(x->places[i].loop);
+    }
+    if (!cg_may_use_ptx(x->c, CG_PTX_OF_MAPS))
+        return "they need PTX 8.5";
+    if (is_persistent || x->c->cluster || (any_long && !is_known))
+        return NULL;
+    if (!is_known)
+        return "a loop may have few iterations, and each block would make maps";
+    return least < (any_long ? FEW : MANY) ? "a loop has too few iterations" : NULL;
+}
+
+/* ---- which ---- */
+
+/* The make_tensor_view behind a load's view. */
+static ct_op *maker_of(const ct_op *load)
+{
+    ct_op *op = cg_view_op_of(load).view->op;
+    while (op && op->opcode != OP_make_tensor_view)
+        op = op->operand_count ? op->operands[0]->op : NULL;
+    return op;
+}
+
+/* The op of the block that `op` is, or is in. */
+static ct_op *in_block(ct_op *op, const ct_block *block)
+{
+    while (op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
+static bool is_before(const ct_op *op, const ct_op *other)
+{
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
+/* The op of the body at which the first tile is loaded. */
+static const ct_op *first_load(const cg_splitting *x)
+{
+    const ct_op *first = in_block(x->places[0].loop, x->f->body);
+    for (uint32_t i = 0; i < x->kept_count; i++) {
+        const ct_op *op = in_block(x->kept[i].load, x->f->body);
+        first = is_before(op, first) ? op : first;
+    }
+    return first;
+}
+
+static cg_tensor_map *map_for(cg_tensor_maps *all, const cg_view *view, const cg_boxes *boxes)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->maps[i].view == view && cg_boxes_equal(&all->maps[i].boxes, boxes))
+            return &all->maps[i];
+    if (all->count == CG_MOST_MAPS)
+        return NULL;
+    all->maps[all->count] = (cg_tensor_map){.boxes = *boxes, .view = view};
+    return &all->maps[all->count++];
+}
+
+/* The boxes of a load or copy; why not. */
+static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_ring_load *load, cg_boxes *out)
+{
+    const char *why = cg_boxes_obstacle(op, &load->stage, load->fast, out);
+    if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
+        why = "a tile does not go in shares";
+    return why;
+}
+
+/* ---- clusters: what differs between thread blocks ---- */
+
+typedef struct differing {
+    bool *is; /* by value id: comes from the block's rank */
+    bool has_changed;
+} differing;
+
+static void differs(differing *d, const ct_value *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        d->has_changed = d->has_changed || !d->is[values[i].id];
+        d->is[values[i].id] = true;
+    }
+}
+
+/* Operand i of a loop or terminator goes on as the i-th of the values behind it. */
+static void hand_on(differing *d, const ct_op *op, uint32_t i)
+{
+    uint32_t count, first = ct_is_loop(op) ? ct_first_carried(op) : 0;
+    const ct_value *targets = ct_targets(op, &count);
+    const ct_op *loop = ct_is_loop(op) ? op : op->opcode == OP_continue ? ct_loop_around(op) : NULL;
+    if (targets)
+        differs(d, &targets[i], 1);
+    if (ct_is_loop(op))
+        differs(d, &op->regions[0]->args[i - first + (op->opcode == OP_for)], 1);
+    if (loop && loop->opcode == OP_for)
+        differs(d, &loop->results[i - first], 1);
+}
+
+/* False: the blocks may go different ways. */
+static bool follow(differing *d, const ct_op *op)
+{
+    uint32_t count, handed = ct_is_loop(op) ? ct_first_carried(op) : ct_targets(op, &count) ? 0 : op->operand_count;
+    bool any = op->opcode == CT_rank;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        if (!d->is[op->operands[i]->id])
+            continue;
+        any = any || i < handed;
+        if (i >= handed)
+            hand_on(d, op, i);
+    }
+    if (any)
+        differs(d, op->results, op->result_count);
+    return !any || !op->region_count || !(ct_is_loop(op) || op->opcode == OP_if);
+}
+
+/* False: blocks of the cluster may go different ways, or there is no memory. */
+static bool find_differing(const cg_splitting *x, differing *d)
+{
+    *d = (differing){.is = bc_new(&x->c->arena, bool, x->f->value_count + 1u), .has_changed = true};
+    bool together = d->is;
+    while (together && d->has_changed) {
+        d->has_changed = false;
+        for (const ct_op *op = x->f->body->first; op && together; op = ct_next_op(op, x->f->body))
+            together = follow(d, op);
+    }
+    return together;
+}
+
+static bool is_whole(const differing *d, const ct_op *load)
+{
+    for (uint32_t i = 0; i < load->operand_count; i++)
+        if (d->is[load->operands[i]->id] && load->operands[i]->type->kind != BC_TOKEN)
+            return false;
+    return true;
+}
+
+/* Which tiles come to all blocks, by shares: those that all of them read at the same time. */
+static void find_whole(const cg_splitting *x)
+{
+    differing d;
+    bool together = x->c->cluster && !x->apart && find_differing(x, &d);
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < x->places[i].ring->load_count; k++) {
+            cg_ring_load *load = &x->places[i].ring->loads[k];
+            cg_boxes boxes;
+            bool whole = together && is_whole(&d, x->places[i].loads[k])
+                         && !cg_boxes_obstacle(x->places[i].loads[k], &load->stage, load->fast, &boxes)
+                         && cg_boxes_share(&boxes, x->c->cluster);
+            load->to_all = whole && (x->places[i].is_first || load->to_all);
+        }
+}
+
+/* ---- all of it ---- */
+
+static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op *load, const cg_ring_load *how)
+{
+    cg_boxes boxes;
+    const char *why = boxes_of(x, load, how, &boxes);
+    if (why)
+        return why;
+    if (how->is_put)
+        return "a tile is rounded on its way";
+    if (bc_forbids_tma(load->from, x->c->target->sm))
+        return "a hint forbids it";
+    const ct_op *maker = maker_of(load);
+    if (!maker || maker->block != x->f->body || !is_before(maker, first_load(x)))
+        return "a view is made behind the first load";
+    return map_for(all, cg_view_op_of(load).view->view, &boxes) ? NULL : "there are more tensors than maps";
+}
+
+const char *cg_maps_obstacle(cg_splitting *x)
+{
+    cg_tensor_maps *all = bc_new(&x->c->arena, cg_tensor_maps, 1);
+    const char *why = all ? NULL : "there is no memory";
+    find_whole(x);
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < x->places[i].ring->load_count && !why; k++)
+            why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
+    for (uint32_t i = 0; i < x->kept_count && !why; i++)
+        why = obstacle_of(x, all, x->kept[i].load, &x->kept[i].ring->loads[0]);
+    x->maps = all;
+    return why;
+}
+
+/* Cycles that wgmma takes for an iteration's product. */
+static int64_t cycles_of(const cg_ring_place *p)
+{
+    enum { PER_CYCLE = 2048 /* products of elements of two bytes: 64 x 256 x 16 in 128 cycles */ };
+    const bc_type *left = p->product->operands[0]->type;
+    int64_t count = (int64_t)1 << cg_shape_of(p->product->results[0].type).tile_bits;
+    return count * left->shape[left->rank - 1] * cg_memory_bytes(bc_elem_kind(left)) / 2 / PER_CYCLE;
+}
+
+const char *cg_maps_settle(cg_splitting *x)
+{
+    /* A slot comes back from all blocks later than from one. Measured on an H200: 1,024 cycles of products in the slots
+       that are on their way are too few (0.91 of loading apart), 1,536 are enough (1.05 to 1.09). */
+    enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
+    for (uint32_t i = 0; i < x->count; i++)
+        x->apart = x->apart
+                   || ((int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY) * cycles_of(&x->places[i]) < LEAST_CYCLES;
+    return x->c->cluster && x->apart ? cg_maps_obstacle(x) : NULL;
+}
+
+void cg_remark_maps(const cg_splitting *x, const char *why)
+{
+    const ct_op *loop = x->places[0].loop;
+    uint32_t shared = 0;
+    for (uint32_t i = 0; !why && i < x->maps->count; i++)
+        shared += x->maps->maps[i].boxes.blocks > 1;
+    if (why)
+        cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_MISSED, "tiles do not come by tensor maps: {Why=%s}",
+                  why);
+    else
+        cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
+                  shared ? "tiles come by {Maps=%u} tensor maps, which each block makes; by {Shared=%u} of them to all "
+                           "blocks of the cluster"
+                         : "tiles come by {Maps=%u} tensor maps, which each block makes",
+                  x->maps->count, shared);
+}
+
+/* ---- the ops ---- */
+
+static ct_op *first_copy(ct_block *producers)
+{
+    for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
+        if (op->opcode == CT_acquire)
+            return in_block(op, producers);
+    return NULL;
+}
+
+/* The copy goes by its map, whose tensor is an operand of `maps`. */
+static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
+{
+    cg_ring_copy *detail = copy->detail;
+    cg_boxes boxes;
+    if (boxes_of(x, copy, detail->load, &boxes))
+        return; /* it was asked before */
+    detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
+    tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
+}
+
+/* Behind everything on the ways from `place` to the kernel's end. */
+static void put_unmaps(cg_splitting *x, ct_value *maps, ct_op *place, const ct_block *producers)
+{
+    for (ct_op *op = place; op; op = ct_next_op(op, producers)) {
+        if (op->opcode != OP_return)
+            continue;
+        ct_op *unmap = ct_op_new(x->f, CT_unmap, op, 1, 0);
+        if (!unmap) {
+            cg_no_memory(x->c);
+            return;
+        }
+        ct_set_operand(unmap, 0, maps);
+        unmap->detail = x->maps;
+        ct_insert_before(unmap, op);
+    }
+}
+
+static bool list_rings(cg_splitting *x)
+{
+    cg_tensor_maps *maps = x->maps;
+    if (!(maps->rings = bc_new(&x->c->arena, cg_ring *, x->ring_count)))
+        return false;
+    for (uint32_t i = 0; i < x->ring_count; i++) {
+        cg_ring *ring = maps->rings[maps->ring_count++] = x->rings[i]->detail;
+        ring->by_maps = true;
+        for (uint32_t k = 0; k < ring->load_count; k++)
+            ring->to_all = ring->to_all || ring->loads[k].to_all;
+    }
+    return true;
+}
+
+void cg_put_maps(cg_splitting *x, ct_block *producers)
+{
+    ct_value *tensors[CG_MOST_MAPS] = {0};
+    for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
+        if (op->opcode == CT_copy)
+            put_map(x, op, tensors);
+    ct_op *place = first_copy(producers), *op = ct_op_new(x->f, CT_maps, place, x->maps->count, 1);
+    if (!op || !list_rings(x)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    for (uint32_t i = 0; i < x->maps->count; i++)
+        ct_set_operand(op, i, tensors[i]);
+    op->results[0].type = &ct_own_type;
+    op->detail = x->maps;
+    ct_insert_before(op, place);
+    put_unmaps(x, &op->results[0], place, producers);
+}

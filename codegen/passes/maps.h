@@ -1,0 +1,20 @@
+/* Whether the copy engine brings the tiles of a kernel with groups of warps, and the ops for that
+   (codegen/passes/maps.c). */
+#ifndef TILEVM_CODEGEN_PASSES_MAPS_H
+#define TILEVM_CODEGEN_PASSES_MAPS_H
+
+#include "codegen/passes/groups_find.h"
+
+/* Do tensor maps pay for what they cost at the start of a block? NULL: they do; else why not, a text for users. */
+const char *cg_maps_waste(const cg_splitting *x);
+/* Can all tiles of the rings come by tensor maps? NULL: they can, and the rings' loads say which come to all blocks of
+   a cluster; else why not. */
+const char *cg_maps_obstacle(cg_splitting *x);
+/* When there are slots: whether blocks of a cluster bring tiles to each other. NULL, or why maps cannot be had then. */
+const char *cg_maps_settle(cg_splitting *x);
+/* The copies in the producers' program go by tensor maps, which it makes before the first of them. */
+void cg_put_maps(cg_splitting *x, ct_block *producers);
+/* What was decided; why: against it. */
+void cg_remark_maps(const cg_splitting *x, const char *why);
+
+#endif

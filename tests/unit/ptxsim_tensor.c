@@ -1,0 +1,120 @@
+/* Tensor maps made by a kernel, and bulk copies of boxes with them: swizzles, ends of the tensor, clusters. The swizzle
+   is that of the PTX ISA ("Swizzling modes"): a chunk of 16 bytes has its number in the row XORed with that of the row.
+   */
+#include <string.h>
+
+#include "tests/ptxsim/harness.h"
+#include "tests/unit/test.h"
+
+enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 * BOX_ROWS * BOX_COLUMNS };
+
+#define HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n.global .align 128 .b8 slot[256];\n"
+#define ENTRY(name, of)                                                                                               \
+    ".visible .entry " name "(.param .u64 p, .param .u64 q) .reqntid 32" of "\n{\n.reg .b64 %b, %o, %g, %st; "        \
+    ".reg .b32 %r<16>; .reg .b16 %h; .reg .pred %p<4>;\n.shared .align 1024 .b8 sm[4096];\n"                          \
+    "ld.param.u64 %b, [p]; ld.param.u64 %o, [q]; mov.u32 %r0, %tid.x; mov.u32 %r1, sm; setp.eq.u32 %p0, %r0, 0;\n"    \
+    "mov.u64 %g, slot; mov.u32 %r7, %cluster_ctarank; mul.wide.u32 %st, %r7, 128; add.u64 %g, %g, %st; mul.wide.u32 " \
+    "%st, %r7, 2048; add.u64 %o, %o, %st;\n"                                                                          \
+    "@%p0 mbarrier.init.shared::cta.b64 [%r1+2176], 1; fence.mbarrier_init.release.cluster; shl.b32 %r2, %r0, 2;\n"   \
+    "add.u32 %r2, %r2, %r1; st.shared.b32 [%r2+2048], 0; add.u32 %r3, %r1, 2048; mov.u64 %st, 144; bar.warp.sync "    \
+    "-1;\n"
+#define REPLACE "@%p0 tensormap.replace.tile."
+#define MAP ".shared::cta.b1024."
+#define FIELDS                                                                                                    \
+    REPLACE "global_address" MAP "b64 [%r3], %b;\n" REPLACE "rank" MAP "b32 [%r3], 1;\n" REPLACE "box_dim" MAP    \
+            "b32 [%r3], 0, 64;\n" REPLACE "box_dim" MAP "b32 [%r3], 1, 16;\n" REPLACE "global_dim" MAP            \
+            "b32 [%r3], 0, 72;\n" REPLACE "global_dim" MAP "b32 [%r3], 1, 20;\n" REPLACE "global_stride" MAP      \
+            "b64 [%r3], 0, %st;\n" REPLACE "element_stride" MAP "b32 [%r3], 0, 1;\n" REPLACE "element_stride" MAP \
+            "b32 [%r3], 1, 1;\n" REPLACE "elemtype" MAP "b32 [%r3], 1;\n" REPLACE "interleave_layout" MAP         \
+            "b32 [%r3], 0;\n" REPLACE "fill_mode" MAP "b32 [%r3], 0;\n"
+#define PUBLISH                                                                                                       \
+    "bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%g], " \
+    "[%r3], 128;\n"
+#define ACQUIRE "fence.proxy.tensormap::generic.acquire.gpu [%g], 128;\n"
+#define COPY                                                                                                          \
+    "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1+2176], 2048; mov.u32 %r4, 8; mov.u32 %r5, -2;\n"          \
+    "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%g, {%r4, %r5}], " \
+    "[%r1+2176];\n"
+#define OUT                                                                                                         \
+    "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1+2176], 0; @!%p1 bra W;\nmov.u32 %r4, 0;\n"               \
+    "L: add.u32 %r6, %r2, %r4; ld.shared.u32 %r5, [%r6]; mad.wide.u32 %st, %r0, 4, %o; st.global.u32 [%st], %r5;\n" \
+    "add.u64 %o, %o, 128; add.u32 %r4, %r4, 128; setp.lt.u32 %p1, %r4, 2048; @%p1 bra L;\n"
+
+/* each block of a pair brings eight rows of the box to both */
+#define SHARED_OUT                                                                                                     \
+    "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"                                                  \
+    "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1+2176], 2048; mov.u32 %r4, 8; mov.b16 %h, 3;\n"             \
+    "mad.lo.u32 %r5, %r7, 8, -2; mad.lo.u32 %r6, %r7, 1024, %r1;\n"                                                    \
+    "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r6], " \
+    "[%g, {%r4, %r5}], [%r1+2176], %h;\n"
+
+#define END "ret;\n}\n"
+#define SWIZZLED REPLACE "swizzle_mode" MAP "b32 [%r3], 3;\n"
+#define PAIR " .reqnctapercluster 2"
+static const struct kernel {
+    const char *text;
+    uint32_t blocks;
+    bool swizzled;
+    int fault; /* ptxsim_check; -1: none */
+} kernels[] = {
+    {HEAD ENTRY("k", "") FIELDS REPLACE "swizzle_mode" MAP "b32 [%r3], 0;\n" PUBLISH ACQUIRE COPY OUT END, 1, false,
+     -1},
+    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY OUT END, 1, true, -1},
+    {HEAD ENTRY("k", PAIR) FIELDS REPLACE "box_dim" MAP "b32 [%r3], 1, 8;\n" SWIZZLED PUBLISH ACQUIRE SHARED_OUT OUT
+                                          "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" END,
+     2, true, -1},
+    {HEAD ENTRY("k", "") FIELDS PUBLISH ACQUIRE COPY OUT END, 1, true, PTXSIM_TENSOR_MAP},  /* no swizzle was set */
+    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH COPY OUT END, 1, true, PTXSIM_TENSOR_MAP}, /* not acquired */
+    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY "ld.shared.u32 %r5, [%r1]; st.global.u32 [%o], %r5;" END,
+     1, true, PTXSIM_ASYNC}, /* not awaited */
+    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY PUBLISH OUT END, 1, true,
+     PTXSIM_TENSOR_MAP}, /* made anew while a copy may read it */
+};
+
+static bool run(ptxsim *sim, uint32_t blocks, uint16_t *out)
+{
+    uint16_t tensor[ROWS * COLUMNS];
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++)
+        tensor[i] = (uint16_t)(i + 1);
+    uint64_t from = ptxsim_buffer_add(sim, tensor, sizeof tensor, "p"),
+             to = ptxsim_buffer_add(sim, out, (size_t)blocks * BOX_BYTES, "q");
+    ptxsim_launch launch = {.entry = "k", .grid = {blocks, 1, 1}, .params = (const void *const[]){&from, &to}};
+    return ptxsim_run(sim, &launch);
+}
+
+/* The box from row -2 and column 8 on. */
+static void check_box(const uint16_t *box, bool swizzled, size_t kernel)
+{
+    for (int r = 0; r < BOX_ROWS; r++)
+        for (int c = 0; c < BOX_COLUMNS; c++) {
+            int row = r - 2, column = c + 8, at = swizzled ? (c / 8 ^ r % 8) * 8 + c % 8 : c;
+            uint16_t wanted = row >= 0 && row < ROWS && column < COLUMNS ? (uint16_t)(row * COLUMNS + column + 1) : 0;
+            CHECK_MSG(box[r * BOX_COLUMNS + at] == wanted, "%zu: row %d, column %d: %u", kernel, r, c,
+                      (unsigned)box[r * BOX_COLUMNS + at]);
+        }
+}
+
+static void check_kernel(size_t number)
+{
+    const struct kernel *k = &kernels[number];
+    char error[200];
+    uint16_t out[BOX_BYTES] = {0};
+    ptxsim *sim = ptxsim_load(k->text, strlen(k->text), error, sizeof error);
+    CHECK_MSG(sim, "%zu: %s", number, error);
+    if (!sim)
+        return;
+    bool right = run(sim, k->blocks, out);
+    CHECK_MSG(right == (k->fault < 0), "%zu: %s", number, ptxsim_report_text(sim));
+    for (uint32_t b = 0; right && b < k->blocks; b++)
+        check_box(out + b * BOX_BYTES / 2, k->swizzled, number);
+    CHECK_MSG(right || (int)ptxsim_report_at(sim, 0)->check == k->fault, "%zu: %s", number, ptxsim_report_text(sim));
+    CHECK(harness_ptxas(k->text, strlen(k->text), "sm_90a"));
+    ptxsim_free(sim);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        check_kernel(i);
+    return TEST_END("ptxsim_tensor");
+}
