@@ -402,7 +402,7 @@ check-aarch64-sample: ## a part of that for every time
 # Needs a network.
 from-debian: ## what builds for aarch64 and static ones need beyond what is installed: build/from-debian
 	$(Q)sh tools/from_debian.sh libraries arm64 $(BUILD)/from-debian/arm64 zlib1g zlib1g-dev libcjson1 libcjson-dev \
-	    libzstd1 libzstd-dev liblz4-1 liblz4-dev
+	    libzstd1 libzstd-dev liblz4-1 liblz4-dev libssl3
 	$(Q)sh tools/from_debian.sh source $(BUILD)/from-debian/cjson cjson
 
 # OOM_MOST: allocations of each command; FULL=1: all of them, and of more commands.
