@@ -5,6 +5,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/values/effects.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 void cg_assign_convert(cg_func *c, const ct_op *op)
@@ -24,7 +25,7 @@ static void remark_conversion(cg_func *c, const ct_op *op)
     const ct_value *v = op->operands[0];
     cg_conversion how =
         cg_conversion_of(c, op, bc_elem_kind(v->type), cg_value_of(c, v)->home, cg_value_of(c, cg_result(op, 0))->home);
-    bool shared = how.way == CG_BY_SHARED || how.way == CG_BY_HALVES;
+    bool shared = how.way != CG_BY_NAMES && how.way != CG_BY_SHUFFLES;
     char shuffles[48] = "";
     if (how.way == CG_BY_SHUFFLES)
         snprintf(shuffles, sizeof shuffles, ", {Shuffles=%u} a thread", how.shuffles);
@@ -41,7 +42,11 @@ void cg_lower_convert(cg_func *c, const ct_op *op)
 {
     const ct_value *from = op->operands[0], *to = cg_result(op, 0);
     const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, to)->home;
-    cg_set(c, to, cg_convert(c, op, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
+    bc_kind kind = bc_elem_kind(from->type);
+    if (cg_conversion_of(c, op, kind, have, wanted).way == CG_BY_PIECES)
+        cg_strip_transfer(c, op, from, have, NULL);
+    else
+        cg_set(c, to, cg_convert(c, op, kind, have, cg_get(c, from, have), wanted));
     if (cg_remarks_wanted(c))
         remark_conversion(c, op);
 }

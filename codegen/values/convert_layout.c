@@ -7,6 +7,7 @@
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 /* ---- where an element is ---- */
@@ -480,6 +481,8 @@ static void make_plan(const cg_func *c, const ct_op *op, bc_kind kind, const cg_
         if (p->how.shuffles <= cost + BARRIERS_COST)
             p->how.way = CG_BY_SHUFFLES;
     }
+    if (p->how.way != CG_BY_SHUFFLES && (cg_strip_varies(c, from) || cg_strip_varies(c, to)))
+        p->how.way = CG_BY_PIECES;
 }
 
 cg_conversion cg_conversion_of(const cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from,
@@ -503,6 +506,8 @@ void cg_add_conversion(cg_func *c, ct_op *op, bc_kind kind, const cg_layout *fro
         cg_layout a = without_bit(from, bit, &kept), b = without_bit(to, bit, &kept);
         for (int i = 0; i < 2; i++)
             cg_add_conversion(c, op, kind, &a, &b);
+    } else if (p.how.way == CG_BY_PIECES) {
+        cg_add_pieces(c, op, kind, from->tile_bits);
     }
 }
 
@@ -528,6 +533,7 @@ cg_val *cg_convert(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *f
             convert_halves(c, op, kind, from, regs, to, bit, out);
         break;
     }
+    case CG_BY_PIECES: break; /* not here: cg_strip_transfer */
     }
     return out;
 }
