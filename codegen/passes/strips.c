@@ -50,7 +50,7 @@ static place place_of_fold(cg_func *c, const ct_op *op)
     uint32_t others, along = cg_fold_strips(c, op, &others), all = cg_all_strips(c);
     if (!along && !others)
         return LEAVES;
-    return (op->opcode == OP_reduce && along == all) || others == all ? ENTERS : OWNS;
+    return (op->opcode == OP_reduce ? along | others : others) == all ? ENTERS : OWNS;
 }
 
 static place place_of_conversion(cg_func *c, const ct_op *op)
@@ -148,12 +148,19 @@ static bool may_go_ahead(const cg_forming *x, const ct_op *op)
 
 /* ---- loops ---- */
 
+/* op in a loop over these strips; none: as it is. */
+static ct_op *wrap(cg_forming *x, ct_op *op, uint32_t mask)
+{
+    return op && mask ? cg_strips_enclose(x, &op, 1, (cg_trips){.mask = mask}) : op;
+}
+
+/* For each strip of the others all along the dimension. */
 static void end_loop(cg_forming *x)
 {
-    uint32_t count = x->count;
-    x->count = 0;
+    uint32_t count = x->count, all = cg_all_strips(x->c), along = x->along ? x->along : all;
+    x->count = x->along = 0;
     if (count)
-        cg_strips_enclose(x, x->members, count, (cg_trips){.mask = cg_all_strips(x->c)});
+        wrap(x, cg_strips_enclose(x, x->members, count, (cg_trips){.mask = along}), all & ~along);
 }
 
 static void note(uint32_t *where, uint32_t loop, const ct_op *op)
@@ -172,11 +179,13 @@ static void add_member(cg_forming *x, ct_op *op)
 
 static void enter(cg_forming *x, ct_op *op)
 {
+    uint32_t others, along = op->opcode == OP_reduce ? cg_fold_strips(x->c, op, &others) : 0;
     if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
         cg_find_effects(x->c, op, false);
-    if (need_of(x, op) == THE_LOOP || waits(x, op))
+    if (need_of(x, op) == THE_LOOP || waits(x, op) || (along && x->along && along != x->along))
         end_loop(x);
     add_member(x, op);
+    x->along = along ? along : x->along;
 }
 
 static void stay(cg_forming *x, ct_op *op)
@@ -190,23 +199,19 @@ static void stay(cg_forming *x, ct_op *op)
     }
 }
 
-/* A fold: for each strip of those not along its dimension all that are. Else the strips of its tile. */
+/* The strips of its tile. A fold: for each of the others all along its dimension. */
 static void own(cg_forming *x, ct_op *op)
 {
     cg_func *c = x->c;
     uint32_t others = 0, along = cg_strip_mask(c, cg_value_of(c, cg_result(op, 0))->home);
+    bool scans = op->opcode == OP_scan;
     end_loop(x);
-    if (bc_op_in(op->opcode, BC_OPS(FOLD))) {
+    if (bc_op_in(op->opcode, BC_OPS(FOLD)))
         along = cg_fold_strips(c, op, &others);
-        bool scans = op->opcode == OP_scan;
-        if (along)
-            op = cg_strips_enclose(x, &op, 1,
-                                   (cg_trips){along, .descending = scans && ct_attr_u(op, F_scan_reverse),
-                                              .apart = scans});
-        along = others;
-    }
-    if (op && along)
-        cg_strips_enclose(x, &op, 1, (cg_trips){.mask = along});
+    if (along)
+        op = cg_strips_enclose(
+            x, &op, 1, (cg_trips){.mask = along, .descending = scans && ct_attr_u(op, F_scan_reverse), .apart = scans});
+    wrap(x, op, others);
 }
 
 static void form_in(cg_forming *x, const ct_block *block);

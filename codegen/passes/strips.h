@@ -9,6 +9,7 @@ typedef struct cg_forming {
     cg_func *c;
     ct_op **members; /* of the loop that is open, in their order */
     uint32_t count;
+    uint32_t along;            /* strips that it reduces over, in a loop within the one over the others; 0: none yet */
     uint32_t loops;            /* so far, the open one too */
     uint32_t *inside, *behind; /* by value id: the loop that it is made in, or that has to end before it is */
     ct_map copies;             /* of lazy values */

@@ -68,10 +68,15 @@ static void add_of_op(placing *x, uint32_t number)
 
 /* ---- the same place for several ---- */
 
+/* Elements of one size lie in the same way, by strip and register, as they have the same home. */
+static bool lie_alike(cg_func *c, const tile *a, const tile *b)
+{
+    return cg_value_of(c, a->v)->home == cg_value_of(c, b->v)->home
+           && cg_memory_bytes(bc_elem_kind(a->v->type)) == cg_memory_bytes(bc_elem_kind(b->v->type));
+}
+
 static bool may_share(const tile *a, const tile *b)
 {
-    if (a->bytes != b->bytes)
-        return false;
     for (const tile *s = a->place; s; s = s->next)
         for (const tile *t = b->place; t; t = t->next)
             if (s->from <= t->to && t->from <= s->to)
@@ -96,8 +101,7 @@ static void share_all(placing *x, ct_value *const *values, const ct_value *targe
 {
     for (uint32_t i = 0; i < count; i++) {
         tile *a = x->of[targets[i].id], *b = x->of[values[i]->id];
-        if (a && b && a->place != b->place && cg_value_of(x->c, a->v)->home == cg_value_of(x->c, b->v)->home
-            && may_share(a, b))
+        if (a && b && a->place != b->place && lie_alike(x->c, a, b) && may_share(a, b))
             share(a, b);
     }
 }
@@ -112,9 +116,20 @@ static void share_results(placing *x, const ct_op *op)
     }
 }
 
+/* What a loop over strips keeps, with what it reads for the last time. */
+static void share_in_loop(placing *x, const ct_op *loop)
+{
+    for (const ct_op *op = loop->regions[0]->first; op->opcode != CT_keep; op = op->next)
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            for (uint32_t k = 0; x->of[op->operands[i]->id] && k < loop->result_count; k++)
+                share_all(x, &(ct_value *){&loop->results[k]}, op->operands[i], 1);
+}
+
 static void share_of_op(placing *x, const ct_op *op)
 {
     uint32_t count;
+    if (op->opcode == CT_strips)
+        share_in_loop(x, op);
     const ct_value *targets = op->opcode == CT_keep ? NULL : ct_targets(op, &count);
     if (targets)
         share_all(x, op->operands, targets, count);
