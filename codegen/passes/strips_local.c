@@ -48,6 +48,13 @@ static void add_all(placing *x, const ct_value *values, uint32_t count, uint32_t
             add(x, &values[i], from, number, x->lives.end[number]);
 }
 
+/* When a loop over strips writes its result. A tile that is the same in some of them is written in each, and what lies
+   in its place must not be read in the loop. */
+static uint32_t time_of_keep(cg_func *c, const ct_value *result, uint32_t end)
+{
+    return 2 * end + (cg_strip_mask(c, cg_value_of(c, result)->home) == cg_all_strips(c));
+}
+
 /* At the end of the trips of a loop over strips; by an op outside of them, which may read and write in turns; before
    the first iteration of a loop and behind the last one. */
 static void add_of_op(placing *x, uint32_t number)
@@ -57,7 +64,7 @@ static void add_of_op(placing *x, uint32_t number)
     if (op->opcode == CT_strips) {
         for (uint32_t i = 0; i < op->result_count; i++)
             if (cg_strips_keep(x->c, &op->results[i]))
-                add(x, &op->results[i], 2 * end + 1, end, end);
+                add(x, &op->results[i], time_of_keep(x->c, &op->results[i], end), end, end);
     } else if (ct_is_loop(op)) {
         add_all(x, op->regions[0]->args, op->regions[0]->arg_count, 2 * number + 1, number);
         add_all(x, op->results, op->result_count, 2 * end + 1, number);

@@ -82,13 +82,18 @@ static uint32_t vector_of(const ct_value *v, const cg_layout *l)
     return most < regs ? most : regs;
 }
 
-void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs)
+static void save_if(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate)
 {
     uint32_t step = vector_of(v, copy->layout);
     for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
-        cg_access a = cg_strip_access(c, v, copy, r, cg_const(CG_PRED, 1));
+        cg_access a = cg_strip_access(c, v, copy, r, predicate);
         cg_store_vector(c, &a, step, regs + r);
     }
+}
+
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs)
+{
+    save_if(c, v, copy, regs, cg_const(CG_PRED, 1));
 }
 
 static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
@@ -151,8 +156,10 @@ void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, u
         from[i] = cg_get(c, values[i], cg_value_of(c, &homes[i])->home);
     }
     for (uint32_t i = 0; i < count && !c->failed; i++)
-        if (from[i])
-            cg_strip_save(c, &homes[i], cg_strip_home(c, &homes[i]), from[i]);
+        if (from[i]) { /* once: in a later strip that is the same, others may have been moved to where it came from */
+            const cg_copy *home = cg_strip_home(c, &homes[i]);
+            save_if(c, &homes[i], home, from[i], cg_strip_owner(c, home->layout, cg_const(CG_PRED, 1)));
+        }
     if (any)
         cg_strip_close(c);
 }
