@@ -13,11 +13,23 @@ void cg_assign_convert(cg_func *c, const ct_op *op)
     (void)c, (void)op; /* made behind that pass (codegen/passes/convert.c) */
 }
 
+static bool goes_from_strip_to_strip(cg_func *c, const ct_op *op)
+{
+    const ct_value *from = op->operands[0];
+    return cg_conversion_of(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                            cg_value_of(c, cg_result(op, 0))->home)
+               .way
+           == CG_BY_PIECES;
+}
+
 void cg_effects_convert(cg_func *c, ct_op *op)
 {
     const ct_value *from = op->operands[0];
-    cg_add_conversion(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
-                      cg_value_of(c, cg_result(op, 0))->home);
+    const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, cg_result(op, 0))->home;
+    if (goes_from_strip_to_strip(c, op))
+        cg_add_pieces(c, op, bc_elem_kind(from->type), have->tile_bits);
+    else
+        cg_add_conversion(c, op, bc_elem_kind(from->type), have, wanted);
 }
 
 static void remark_conversion(cg_func *c, const ct_op *op)
@@ -42,11 +54,10 @@ void cg_lower_convert(cg_func *c, const ct_op *op)
 {
     const ct_value *from = op->operands[0], *to = cg_result(op, 0);
     const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, to)->home;
-    bc_kind kind = bc_elem_kind(from->type);
-    if (cg_conversion_of(c, op, kind, have, wanted).way == CG_BY_PIECES)
+    if (goes_from_strip_to_strip(c, op))
         cg_strip_transfer(c, op, from, have, NULL);
     else
-        cg_set(c, to, cg_convert(c, op, kind, have, cg_get(c, from, have), wanted));
+        cg_set(c, to, cg_convert(c, op, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
     if (cg_remarks_wanted(c))
         remark_conversion(c, op);
 }

@@ -17,8 +17,12 @@ void cg_assign_keep(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-static bool has_accesses(const ct_block *block)
+/* Are there any that have to be begun, which a loop around this one has not done? */
+static bool begins_accesses(const ct_op *loop)
 {
+    const ct_block *block = loop->regions[0];
+    if (loop->block->parent && loop->block->parent->opcode == CT_strips)
+        return false;
     for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
         for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
             if (e->kind == CG_ACCESSES)
@@ -30,7 +34,7 @@ static bool has_accesses(const ct_block *block)
 void cg_effects_strips(cg_func *c, ct_op *op)
 {
     const ct_block *body = op->regions[0];
-    if (has_accesses(body))
+    if (begins_accesses(op))
         cg_add_effect(c, op, CG_BEGINS);
     for (const ct_op *inner = body->first; inner && !c->failed; inner = inner->next)
         if (cg_reduces_strips(c, inner))
@@ -40,7 +44,7 @@ void cg_effects_strips(cg_func *c, ct_op *op)
 void cg_lower_strips(cg_func *c, const ct_op *op)
 {
     const ct_block *body = op->regions[0];
-    if (has_accesses(body))
+    if (begins_accesses(op))
         cg_take_effect(c, op, CG_BEGINS);
     cg_strip_open(c, *(const cg_trips *)op->detail);
     for (const ct_op *inner = body->first; inner && !c->failed; inner = inner->next)
@@ -65,6 +69,7 @@ void cg_lower_keep(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
         const ct_value *v = op->operands[i], *result = cg_result(loop, i);
         if (cg_strips_keep(c, result))
-            cg_strip_save(c, result, cg_strip_home(c, result), cg_get(c, v, cg_value_of(c, v)->home));
+            cg_strip_save(c, result, cg_strip_home(c, result), cg_get(c, v, cg_value_of(c, v)->home),
+                          cg_const(CG_PRED, 1));
     }
 }

@@ -506,8 +506,6 @@ void cg_add_conversion(cg_func *c, ct_op *op, bc_kind kind, const cg_layout *fro
         cg_layout a = without_bit(from, bit, &kept), b = without_bit(to, bit, &kept);
         for (int i = 0; i < 2; i++)
             cg_add_conversion(c, op, kind, &a, &b);
-    } else if (p.how.way == CG_BY_PIECES) {
-        cg_add_pieces(c, op, kind, from->tile_bits);
     }
 }
 

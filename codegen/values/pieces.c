@@ -105,7 +105,7 @@ static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy
         if (all)
             cg_flat_load(c, kind, p->base, places, all);
         if (!regs && !c->failed)
-            cg_strip_save(c, v, copy, all);
+            cg_strip_save(c, v, copy, all, cg_const(CG_PRED, 1));
     }
     for (uint32_t r = 0; !p->whole && r < cg_layout_regs(places) && !c->failed; r++) {
         if (r & vectors.mask)

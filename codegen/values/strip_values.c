@@ -82,18 +82,13 @@ static uint32_t vector_of(const ct_value *v, const cg_layout *l)
     return most < regs ? most : regs;
 }
 
-static void save_if(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate)
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate)
 {
     uint32_t step = vector_of(v, copy->layout);
     for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
         cg_access a = cg_strip_access(c, v, copy, r, predicate);
         cg_store_vector(c, &a, step, regs + r);
     }
-}
-
-void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs)
-{
-    save_if(c, v, copy, regs, cg_const(CG_PRED, 1));
 }
 
 static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
@@ -127,39 +122,4 @@ cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
     copy->regs = lazy ? c->strips->remake(c, v->op, copy->layout) : restore(c, v, copy);
     copy->strip = s ? s->number : 0;
     return copy->regs;
-}
-
-/* ---- to the homes of others ---- */
-
-static bool is_moved(cg_func *c, const ct_value *from, const ct_value *to)
-{
-    if (!cg_strip_is_kept(c, to))
-        return false;
-    const cg_copy *have = cg_find_copy(cg_value_of(c, from), cg_value_of(c, to)->home);
-    return !have || !have->local || have->local != cg_strip_home(c, to)->local;
-}
-
-void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, uint32_t count)
-{
-    cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
-    bool any = false;
-    if (!from) {
-        cg_no_memory(c);
-        return;
-    }
-    for (uint32_t i = 0; i < count && !c->failed; i++) {
-        if (!is_moved(c, values[i], &homes[i]))
-            continue;
-        if (!any)
-            cg_strip_open(c, (cg_trips){.mask = cg_all_strips(c)});
-        any = true;
-        from[i] = cg_get(c, values[i], cg_value_of(c, &homes[i])->home);
-    }
-    for (uint32_t i = 0; i < count && !c->failed; i++)
-        if (from[i]) { /* once: in a later strip that is the same, others may have been moved to where it came from */
-            const cg_copy *home = cg_strip_home(c, &homes[i]);
-            save_if(c, &homes[i], home, from[i], cg_strip_owner(c, home->layout, cg_const(CG_PRED, 1)));
-        }
-    if (any)
-        cg_strip_close(c);
 }

@@ -81,9 +81,10 @@ void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, u
 
 /* The copy in v's home. */
 cg_copy *cg_strip_home(cg_func *c, const ct_value *v);
-/* Access to a copy's registers from r on in the strip at hand; all of them to local memory. */
+/* Access to a copy's registers from r on in the strip at hand; all of them to local memory where the predicate holds.
+ */
 cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate);
-void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs);
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate);
 
 /* ---- from strip to strip ---- */
 
