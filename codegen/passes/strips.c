@@ -148,6 +148,9 @@ static bool may_go_ahead(const cg_forming *x, const ct_op *op)
 
 /* ---- loops ---- */
 
+/* So that what a loop gives can be counted. */
+enum { MOST_MEMBERS = 1024 };
+
 /* op in a loop over these strips; none: as it is. */
 static ct_op *wrap(cg_forming *x, ct_op *op, uint32_t mask)
 {
@@ -182,7 +185,8 @@ static void enter(cg_forming *x, ct_op *op)
     uint32_t others, along = op->opcode == OP_reduce ? cg_fold_strips(x->c, op, &others) : 0;
     if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
         cg_find_effects(x->c, op, false);
-    if (need_of(x, op) == THE_LOOP || waits(x, op) || (along && x->along && along != x->along))
+    if (x->count >= MOST_MEMBERS || need_of(x, op) == THE_LOOP || waits(x, op)
+        || (along && x->along && along != x->along))
         end_loop(x);
     add_member(x, op);
     x->along = along ? along : x->along;
@@ -190,6 +194,8 @@ static void enter(cg_forming *x, ct_op *op)
 
 static void stay(cg_forming *x, ct_op *op)
 {
+    if (x->count >= MOST_MEMBERS)
+        end_loop(x);
     if (!x->count)
         return;
     switch (need_of(x, op)) {
