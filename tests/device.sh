@@ -40,6 +40,13 @@ run 0 "$tilevm" asm "$data/attention.tileir" -o attention.tbc
 run 0 "$tilevm" run attention.tbc --grid 1 --names q,k,v,o --against cpu 'q=uniform(f16,[128,64],-1,1,seed=1)' \
     'k=uniform(f16,[256,64],-1,1,seed=2)' 'v=uniform(f16,[256,64],-1,1,seed=3)' 'o=empty(f32,[128,64])'
 says 'o: as on the CPU (rtol'
+# Tiles of 65536 elements, in strips.
+run 0 "$tilevm" asm "$data/strips.tileir" -o strips.tbc
+for kernel in softmax norm turn scan scan0 sumall loop mixed order swap; do
+    run 0 "$tilevm" run strips.tbc --entry $kernel --grid 1 --names p,q,o --against cpu --rtol 1e-3 \
+        'p=randint(f32,[256,1024],-8,9,seed=1,den=8)' 'q=randint(f32,[256,1024],-8,9,seed=2,den=8)' 'o=empty(f32,[256,1024])'
+    says 'o: as on the CPU (rtol'
+done
 run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --device cuda \
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"

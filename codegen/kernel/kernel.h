@@ -31,6 +31,7 @@ typedef struct cg_func {
     uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
+    uint32_t local_bytes;           /* `strips`: local memory of a thread for what is kept from loop to loop */
     struct cg_sharing *sharing;     /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
 
     /* What one part has; NULL until it begins. Only files that include the header named can look into it. */

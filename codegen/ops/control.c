@@ -264,11 +264,8 @@ static cg_val **new_slots(cg_func *c, const ct_value *values, uint32_t count)
     cg_val **slots = bc_new(&c->arena, cg_val *, count + 1u);
     if (!slots)
         cg_no_memory(c);
-    for (uint32_t i = 0; slots && i < count; i++) {
+    for (uint32_t i = 0; slots && i < count; i++)
         slots[i] = slots_for(c, &values[i]);
-        if (!slots[i] && bc_is_tile(values[i].type))
-            cg_strip_keep(c, &values[i]);
-    }
     return slots;
 }
 
@@ -295,18 +292,11 @@ static void share_slots(cg_func *c, const ct_op *op, cg_val **slots)
     }
 }
 
-/* like: the values that the slots were made for. */
-static void set_all(cg_func *c, const ct_value *values, const ct_value *like, cg_val *const *slots, uint32_t count)
+static void set_all(cg_func *c, const ct_value *values, cg_val *const *slots, uint32_t count)
 {
     for (uint32_t i = 0; i < count && !c->failed; i++)
         if (slots[i])
             cg_set(c, &values[i], from_slots(c, &values[i], slots[i]));
-        else if (bc_is_tile(values[i].type))
-            cg_strip_adopt(c, &values[i], &like[i]);
-    if (c->strips && !c->failed) {
-        cg_strip_flush(c);
-        cg_strip_close(c);
-    }
 }
 
 /* ---- loops ---- */
@@ -348,7 +338,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     compare_counter(c, op, "ge", i, high, loop.end_label);
     cg_place_label(c, head);
     set_counter(c, body, i);
-    set_all(c, body->args + 1, body->args + 1, loop.carried, inits.count);
+    set_all(c, body->args + 1, loop.carried, inits.count);
     c->lowering->loop = &loop;
     cg_block(c, body);
     c->lowering->loop = loop.outer;
@@ -358,7 +348,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_place_label(c, loop.end_label);
     if (op->detail)
         cg_ring_end(c, op);
-    set_all(c, ct_results(op), body->args + 1, loop.carried, inits.count);
+    set_all(c, ct_results(op), loop.carried, inits.count);
 }
 
 void cg_lower_loop(cg_func *c, const ct_op *op)
@@ -371,12 +361,12 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
         return;
     move_carried(c, ct_operands(op), body->args, loop.carried, op->operand_count);
     cg_place_label(c, loop.next_label);
-    set_all(c, body->args, body->args, loop.carried, op->operand_count);
+    set_all(c, body->args, loop.carried, op->operand_count);
     c->lowering->loop = &loop;
     cg_block(c, body);
     c->lowering->loop = loop.outer;
     cg_place_label(c, loop.end_label);
-    set_all(c, ct_results(op), ct_results(op), loop.results, op->result_count);
+    set_all(c, ct_results(op), loop.results, op->result_count);
 }
 
 void cg_lower_continue(cg_func *c, const ct_op *op)
@@ -425,7 +415,7 @@ void cg_lower_if(cg_func *c, const ct_op *op)
             cg_ins(c, "bra.uni %l", end_label);
     }
     cg_place_label(c, end_label);
-    set_all(c, ct_results(op), ct_results(op), slots, op->result_count);
+    set_all(c, ct_results(op), slots, op->result_count);
 }
 
 void cg_lower_yield(cg_func *c, const ct_op *op)

@@ -5,6 +5,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/values/effects.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 void cg_assign_convert(cg_func *c, const ct_op *op)
@@ -12,11 +13,23 @@ void cg_assign_convert(cg_func *c, const ct_op *op)
     (void)c, (void)op; /* made behind that pass (codegen/passes/convert.c) */
 }
 
+static bool goes_from_strip_to_strip(cg_func *c, const ct_op *op)
+{
+    const ct_value *from = op->operands[0];
+    return cg_conversion_of(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                            cg_value_of(c, cg_result(op, 0))->home)
+               .way
+           == CG_BY_PIECES;
+}
+
 void cg_effects_convert(cg_func *c, ct_op *op)
 {
     const ct_value *from = op->operands[0];
-    cg_add_conversion(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
-                      cg_value_of(c, cg_result(op, 0))->home);
+    const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, cg_result(op, 0))->home;
+    if (goes_from_strip_to_strip(c, op))
+        cg_add_pieces(c, op, bc_elem_kind(from->type), have->tile_bits);
+    else
+        cg_add_conversion(c, op, bc_elem_kind(from->type), have, wanted);
 }
 
 static void remark_conversion(cg_func *c, const ct_op *op)
@@ -24,7 +37,7 @@ static void remark_conversion(cg_func *c, const ct_op *op)
     const ct_value *v = op->operands[0];
     cg_conversion how =
         cg_conversion_of(c, op, bc_elem_kind(v->type), cg_value_of(c, v)->home, cg_value_of(c, cg_result(op, 0))->home);
-    bool shared = how.way == CG_BY_SHARED || how.way == CG_BY_HALVES;
+    bool shared = how.way != CG_BY_NAMES && how.way != CG_BY_SHUFFLES;
     char shuffles[48] = "";
     if (how.way == CG_BY_SHUFFLES)
         snprintf(shuffles, sizeof shuffles, ", {Shuffles=%u} a thread", how.shuffles);
@@ -41,7 +54,10 @@ void cg_lower_convert(cg_func *c, const ct_op *op)
 {
     const ct_value *from = op->operands[0], *to = cg_result(op, 0);
     const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, to)->home;
-    cg_set(c, to, cg_convert(c, op, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
+    if (goes_from_strip_to_strip(c, op))
+        cg_strip_transfer(c, op, from, have, NULL);
+    else
+        cg_set(c, to, cg_convert(c, op, bc_elem_kind(from->type), have, cg_get(c, from, have), wanted));
     if (cg_remarks_wanted(c))
         remark_conversion(c, op);
 }

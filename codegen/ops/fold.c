@@ -107,9 +107,9 @@ static uint32_t bytes_of(const ct_op *op, uint32_t tile_bits)
     return bytes;
 }
 
-void cg_fold_add_exchange(cg_func *c, ct_op *op, const cg_layout *result, uint32_t warps)
+void cg_fold_add_exchange(cg_func *c, ct_op *place, const ct_op *op, const cg_layout *result, uint32_t warps)
 {
-    cg_effect *e = warps ? cg_add_scratch(c, op, bytes_of(op, result->tile_bits + warps)) : NULL;
+    cg_effect *e = warps ? cg_add_scratch(c, place, bytes_of(op, result->tile_bits + warps)) : NULL;
     if (e)
         e->small = true;
 }
@@ -123,7 +123,8 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, cons
         all.reg[all.reg_bits++] = (uint32_t)1 << (result->tile_bits + b);
     all.tile_bits = slots->tile_bits;
     cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, count);
-    cg_val base = cg_scratch(c, op, bytes_of(op, slots->tile_bits));
+    const ct_op *place = cg_reduces_strips(c, op) ? op->block->parent : op;
+    cg_val base = cg_scratch(c, place, bytes_of(op, slots->tile_bits));
     for (uint32_t i = 0; i < op->operand_count && regs; i++) {
         bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
         addresses[i] = base;
@@ -163,9 +164,20 @@ void cg_fold_set_results(cg_func *c, const ct_op *op, uint32_t count, cg_fold_ro
     }
 }
 
-uint32_t cg_fold_strips(const cg_func *c, const cg_layout *source, uint32_t mask, uint32_t *out_others)
+/* ---- in strips ---- */
+
+uint32_t cg_fold_strips(cg_func *c, const ct_op *op, uint32_t *out_others)
 {
-    cg_layout others = cg_layout_clear(source, mask);
+    bool reduces = op->opcode == OP_reduce;
+    const cg_value *x = cg_value_of(c, cg_result(op, 0));
+    const cg_layout *source = reduces ? x->source : x->home;
+    cg_layout others = cg_layout_clear(source, cg_fold_mask(op, reduces ? F_reduce_dim : F_scan_dim));
     *out_others = cg_strip_mask(c, &others);
     return cg_strip_mask(c, source) & ~*out_others;
+}
+
+bool cg_reduces_strips(cg_func *c, const ct_op *op)
+{
+    uint32_t others;
+    return c->strip_bits && op->opcode == OP_reduce && cg_fold_strips(c, op, &others);
 }

@@ -25,8 +25,8 @@ void cg_shuffled_pair(cg_func *c, bc_kind kind, const char *how, const cg_val *x
 
 /* What is left of a layout when the dimension is gone, and which register bits stay. */
 cg_layout cg_fold_layout(const cg_layout *source, uint32_t mask, uint32_t *out_kept);
-/* The effect of that: the scratch of so many bits of warps. */
-void cg_fold_add_exchange(cg_func *c, ct_op *op, const cg_layout *result, uint32_t warps);
+/* The effect of cg_fold_exchange, on an op: the scratch of so many bits of warps. */
+void cg_fold_add_exchange(cg_func *c, ct_op *place, const ct_op *op, const cg_layout *result, uint32_t warps);
 /* The partial results of all warps along the dimension, through shared memory. A partial result is an element of a
    tile: the index of the result, and above it the number of the warp, `warps` bits of it. parts[i]: of operand i,
    register k of warp n at k | n << register bits of the result. */
@@ -36,7 +36,9 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, cons
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count);
 /* Row k to register k of the results, `count` of them. */
 void cg_fold_set_results(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row *values);
-/* Strip bits along the dimension, and others that select elements. */
-uint32_t cg_fold_strips(const cg_func *c, const cg_layout *source, uint32_t mask, uint32_t *out_others);
+/* ---- in strips ---- */
+
+/* The effects of what a reduce does when the loop over strips has ended (cg_reduce_behind), on that. */
+void cg_add_reduce(cg_func *c, ct_op *place, const ct_op *op);
 
 #endif

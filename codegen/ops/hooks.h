@@ -22,8 +22,16 @@ void cg_assign_view_write(cg_func *c, const ct_op *op);
 
 /* Does the extract choose among the registers that each thread has (codegen/ops/shape.c)? */
 bool cg_extract_in_registers(cg_func *c, const ct_op *op);
-/* Are the operands of the reduce read in a loop over all strips (codegen/ops/reduce.c)? */
-bool cg_reduce_in_one_loop(cg_func *c, const ct_op *op);
+/* Of a reduce or scan: strip bits along its dimension, and others that select elements (codegen/ops/fold.c). */
+uint32_t cg_fold_strips(cg_func *c, const ct_op *op, uint32_t *out_others);
+/* Is it a reduce over the trips of the loop that it stands in, whose results are there behind that? */
+bool cg_reduces_strips(cg_func *c, const ct_op *op);
+/* What makes them of what the threads have then. */
+void cg_reduce_behind(cg_func *c, const ct_op *op);
+
+/* Is the result of the loop over strips, at the end of its trips, written to local memory? Else it lies in registers,
+   or a loop in it has kept it (codegen/ops/strips.c). */
+bool cg_strips_keep(cg_func *c, const ct_value *result);
 
 /* ---- regions (codegen/ops/regions.c) ---- */
 

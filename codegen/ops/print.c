@@ -135,7 +135,7 @@ static cg_val holds_here(cg_func *c, const ct_value *condition, const cg_layout 
     bool strips = cg_strip_varies(c, l);
     cg_val fails = cg_const(CG_PRED, 0), all = cg_const(CG_PRED, 1);
     if (strips) {
-        cg_strip_open(c, cg_strip_mask(c, l), false);
+        cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, l)});
         fails = cg_strip_carried(c, CG_PRED);
     }
     const cg_val *regs = cg_get(c, condition, l);

@@ -166,12 +166,18 @@ static uint32_t number_warps(const cg_func *c, const cg_layout *source, const cg
     return warps;
 }
 
-void cg_effects_reduce(cg_func *c, ct_op *op)
+void cg_add_reduce(cg_func *c, ct_op *place, const ct_op *op)
 {
     uint32_t mask = cg_fold_mask(op, F_reduce_dim);
     const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
     cg_layout result = cg_fold_layout(source, mask, NULL), slots;
-    cg_fold_add_exchange(c, op, &result, number_warps(c, source, &result, mask, &slots));
+    cg_fold_add_exchange(c, place, op, &result, number_warps(c, source, &result, mask, &slots));
+}
+
+void cg_effects_reduce(cg_func *c, ct_op *op)
+{
+    if (!cg_reduces_strips(c, op))
+        cg_add_reduce(c, op, op);
 }
 
 static void reduce_warps(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
@@ -210,74 +216,61 @@ static void remark_reduce(cg_func *c, const ct_op *op, const cg_layout *source, 
               warps, warps > 1 ? " through shared memory" : "");
 }
 
-bool cg_reduce_in_one_loop(cg_func *c, const ct_op *op)
+/* Values of the trip become those of all trips so far. */
+static void add_to_sums(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row *values)
 {
-    uint32_t others, all = ((uint32_t)1 << c->strip_bits) - 1;
-    uint32_t along =
-        cg_fold_strips(c, cg_value_of(c, cg_result(op, 0))->source, cg_fold_mask(op, F_reduce_dim), &others);
-    return along == all || others == all;
-}
-
-/* The registers of every strip along the dimension: values become their sums. The loop is the open one, if that has all
-   strips; it ends. */
-static void reduce_along(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, uint32_t along,
-                         uint32_t count, cg_fold_row *values)
-{
-    if (!cg_strip_now(c) || cg_strip_now(c)->mask != along)
-        cg_strip_open(c, along, false);
-    cg_val(*sums)[CG_FOLD_OPERANDS] = cg_fold_rows(c, count), first = cg_new(c, CG_PRED);
-    if (!sums || c->failed)
-        return;
-    reduce_registers(c, op, source, kept, values);
+    cg_val first = cg_new(c, CG_PRED);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", first, cg_strip_now(c)->counter);
     for (uint32_t k = 0; k < count && !c->failed; k++) {
+        cg_val sums[CG_FOLD_OPERANDS], next[CG_FOLD_OPERANDS];
         for (uint32_t i = 0; i < op->operand_count; i++)
-            sums[k][i] = cg_strip_carried(c, cg_elem_class(ct_operands(op)[i]->type));
-        cg_val next[CG_FOLD_OPERANDS];
-        cg_fold_combine(c, op, sums[k], values[k], next);
-        for (uint32_t i = 0; i < op->operand_count && !c->failed; i++) {
-            cg_val x = cg_select(c, first, values[k][i], next[i]);
-            cg_move(c, sums[k][i], x);
-        }
-        memcpy(values[k], sums[k], op->operand_count * sizeof **values);
+            sums[i] = cg_strip_carried(c, cg_elem_class(ct_operands(op)[i]->type));
+        cg_fold_combine(c, op, sums, values[k], next);
+        for (uint32_t i = 0; i < op->operand_count && !c->failed; i++)
+            cg_move(c, sums[i], cg_select(c, first, values[k][i], next[i]));
+        memcpy(values[k], sums, op->operand_count * sizeof *sums);
     }
-    cg_strip_close(c);
 }
 
-static void reduce_in_strips(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result,
-                             uint32_t mask, uint32_t kept, cg_fold_row *values)
+/* What each thread has becomes the results. */
+static void add_threads(cg_func *c, const ct_op *op, cg_fold_row *values)
 {
-    uint32_t others, along = cg_fold_strips(c, source, mask, &others), count = cg_layout_regs(result);
-    bool fused = cg_strip_now(c) != NULL; /* it is a loop over all strips, which are `along` or `others` */
-    if (others && !fused)
-        cg_strip_open(c, others, false);
-    if (along)
-        reduce_along(c, op, source, kept, along, count, values);
-    else
-        reduce_registers(c, op, source, kept, values);
-    reduce_lanes(c, op, source, mask, count, values);
-    reduce_warps(c, op, source, result, mask, values);
-    cg_fold_set_results(c, op, count, values);
-    if (others && !fused)
-        cg_strip_close(c);
+    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
+    const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
+    cg_layout result = cg_fold_layout(source, mask, NULL);
+    reduce_lanes(c, op, source, mask, cg_layout_regs(&result), values);
+    reduce_warps(c, op, source, &result, mask, values);
+    cg_fold_set_results(c, op, cg_layout_regs(&result), values);
 }
 
 void cg_lower_reduce(cg_func *c, const ct_op *op)
 {
     uint32_t mask = cg_fold_mask(op, F_reduce_dim), kept;
-    const cg_layout source = *cg_value_of(c, cg_result(op, 0))->source;
-    cg_layout result = cg_fold_layout(&source, mask, &kept);
-    cg_val(*values)[CG_FOLD_OPERANDS] = cg_fold_rows(c, cg_layout_regs(&result));
+    const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
+    cg_layout result = cg_fold_layout(source, mask, &kept);
+    uint32_t count = cg_layout_regs(&result);
+    cg_val(*values)[CG_FOLD_OPERANDS] = cg_fold_rows(c, count);
     if (!values)
         return;
     if (cg_remarks_wanted(c))
-        remark_reduce(c, op, &source, mask);
-    if (cg_strip_varies(c, &source)) {
-        reduce_in_strips(c, op, &source, &result, mask, kept, values);
+        remark_reduce(c, op, source, mask);
+    reduce_registers(c, op, source, kept, values);
+    if (!cg_reduces_strips(c, op)) {
+        add_threads(c, op, values);
         return;
     }
-    reduce_registers(c, op, &source, kept, values);
-    reduce_lanes(c, op, &source, mask, cg_layout_regs(&result), values);
-    reduce_warps(c, op, &source, &result, mask, values);
-    cg_fold_set_results(c, op, cg_layout_regs(&result), values);
+    add_to_sums(c, op, count, values);
+    cg_fold_set_results(c, op, count, values);
+}
+
+void cg_reduce_behind(cg_func *c, const ct_op *op)
+{
+    uint32_t count = cg_layout_regs(cg_value_of(c, cg_result(op, 0))->home);
+    cg_val(*values)[CG_FOLD_OPERANDS] = cg_fold_rows(c, count);
+    if (!values)
+        return;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        for (uint32_t k = 0; k < count; k++)
+            values[k][i] = cg_strip_home(c, cg_result(op, i))->regs[k];
+    add_threads(c, op, values);
 }

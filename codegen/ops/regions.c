@@ -3,7 +3,6 @@
 #include "codegen/ops/lowering.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
-#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 void cg_assign_block(cg_func *c, const ct_block *block)
@@ -15,11 +14,8 @@ void cg_assign_block(cg_func *c, const ct_block *block)
 void cg_block(cg_func *c, const ct_block *block)
 {
     for (const ct_op *op = block->first; op && !c->failed; op = op->next) {
-        if (!op->next) {
-            if (c->lowering->allocas)
-                cg_strip_close(c);
+        if (!op->next)
             cg_leave_block(c, op);
-        }
         c->lowering->visit(c, op);
     }
 }
@@ -33,10 +29,8 @@ void cg_inline_region(cg_func *c, const ct_block *block, const cg_val *args, cg_
         regs[0] = args[i];
         cg_set(c, &block->args[i], regs);
     }
-    cg_strip_inline(c, true);
     for (const ct_op *op = block->first; op && op != block->last && !c->failed; op = op->next)
         c->lowering->visit(c, op);
-    cg_strip_inline(c, false);
     for (uint32_t i = 0; i < block->last->operand_count && !c->failed; i++)
         out_results[i] = cg_scalar(c, ct_operands(block->last)[i]);
 }

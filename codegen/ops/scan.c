@@ -54,7 +54,7 @@ void cg_effects_scan(cg_func *c, ct_op *op)
 {
     scan_shape scan = scan_shape_of(c, op);
     cg_layout line = cg_fold_layout(&scan.layout, cg_fold_mask(op, F_scan_dim), NULL);
-    cg_fold_add_exchange(c, op, &line, scan.warps);
+    cg_fold_add_exchange(c, op, op, &line, scan.warps);
 }
 
 typedef struct scanner {
@@ -247,18 +247,5 @@ static void scan_lines(const scanner *s)
 void cg_lower_scan(cg_func *c, const ct_op *op)
 {
     scanner s = {.c = c, .op = op, .shape = scan_shape_of(c, op), .reverse = ct_attr_u(op, F_scan_reverse) != 0};
-    uint32_t others = 0, along = 0;
-    if (cg_strip_varies(c, &s.shape.layout))
-        along = cg_fold_strips(c, &s.shape.layout, cg_fold_mask(op, F_scan_dim), &others);
-    if (others)
-        cg_strip_open(c, others, false);
-    cg_strip *trips = along ? cg_strip_open(c, along, s.reverse) : NULL;
-    if (trips)
-        trips->apart = true; /* sums of the strip */
-    if (!c->failed)
-        scan_lines(&s);
-    if (along)
-        cg_strip_close(c);
-    if (others)
-        cg_strip_close(c);
+    scan_lines(&s);
 }

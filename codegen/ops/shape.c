@@ -138,8 +138,11 @@ void cg_assign_extract(cg_func *c, const ct_op *op)
 void cg_effects_extract(cg_func *c, ct_op *op)
 {
     extract_plan p = plan_extract(c, op);
-    if (!p.in_registers && !p.in_strips)
-        cg_add_scratch(c, op, cg_memory_bytes(bc_elem_kind(cg_result(op, 0)->type)) << p.large.tile_bits);
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    if (p.in_strips)
+        cg_add_pieces(c, op, kind, p.small.tile_bits);
+    else if (!p.in_registers)
+        cg_add_scratch(c, op, cg_memory_bytes(kind) << p.large.tile_bits);
 }
 
 /* Register of the source for register r of the result in the slice that `chosen` of the slice registers name. */
@@ -173,7 +176,7 @@ void cg_lower_extract(cg_func *c, const ct_op *op)
     bc_kind kind = bc_elem_kind(result->type);
     cg_val slice = slice_index(c, op, ct_operand_range(op, F_extract_indices), &p.small, &p.large);
     if (p.in_strips) {
-        cg_strip_extract(c, source, &p.source, &(cg_slice){p.mask, cg_reg(c, slice)}, result);
+        cg_strip_transfer(c, op, source, &p.source, &(cg_slice){p.mask, cg_reg(c, slice)});
         return;
     }
     cg_val *regs = cg_get(c, source, &p.source), *out;

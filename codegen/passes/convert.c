@@ -9,7 +9,7 @@
    nothing any more. A conversion stands right behind the op that makes the tile, or at the head of the block that takes
    it. An op that reads a tile in several layouts keeps it as operand; what looks a value up in a layout finds all of
    them by way of any of them, since they share the list of copies. Tiles that products read from a ring lie there and
-   are not converted; kernels in strips convert in loops of their own (codegen/values/strip_values.c). */
+   are not converted. */
 #include <string.h>
 
 #include "codegen/analysis/ring.h"
@@ -75,8 +75,10 @@ static void hand_out(ct_value *v, uint32_t place, ct_value *converted)
 {
     for (ct_use *use = v->uses, *next; use; use = next) {
         next = use->next;
-        if (use->read == place)
-            ct_set_operand(use->op, use->index, converted);
+        if (use->read != place)
+            continue;
+        ct_set_operand(use->op, use->index, converted);
+        use->read = (uint16_t)place;
     }
 }
 
@@ -119,8 +121,6 @@ static bool make_room(cg_func *c, uint32_t more)
 
 void cg_pass_convert(cg_func *c)
 {
-    if (c->strip_bits)
-        return;
     conversions x = {.c = c, .from = bc_new(&c->arena, ct_value *, c->ir->value_count + 1u)};
     if (x.from)
         find_all(&x);

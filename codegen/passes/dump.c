@@ -4,6 +4,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 typedef struct dumping {
@@ -88,6 +89,15 @@ static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)
     cg_conversion_text(out, &conversion);
 }
 
+static void say_trips(const cg_func *c, const cg_trips *trips, bc_text *out)
+{
+    bc_text_printf(out, "%u strips", 1u << cg_count_bits(trips->mask));
+    if (trips->mask != cg_all_strips(c))
+        bc_text_printf(out, ", by bits 0x%x of their number", trips->mask);
+    bc_text_puts(out, trips->descending ? ", from the last one on" : "");
+    bc_text_puts(out, trips->apart ? ", each with sums of its own" : "");
+}
+
 static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
 {
     if (cg_is_product(op))
@@ -106,6 +116,7 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
     case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->others); break;
     case CT_maps: say_maps(op->detail, out); break;
     case CT_groups: say_groups(op->detail, out); break;
+    case CT_strips: say_trips(c, op->detail, out); break;
     default: break;
     }
 }

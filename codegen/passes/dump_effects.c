@@ -11,11 +11,9 @@ static void put_span(const cg_span *s, bc_text *out)
 
 static void put_effect(const cg_effect *e, bool synced, bc_text *out)
 {
-    static const char *const kinds[] = {[CG_USES_SCRATCH] = "scratch",
-                                        [CG_ACCESSES] = "",
-                                        [CG_MEETS] = "barrier",
-                                        [CG_FILLS_RING] = "fills rings,",
-                                        [CG_READS_RING] = "read rings,"};
+    static const char *const kinds[] = {[CG_USES_SCRATCH] = "scratch",    [CG_ACCESSES] = "",
+                                        [CG_MEETS] = "barrier",           [CG_BEGINS] = "accesses begin",
+                                        [CG_FILLS_RING] = "fills rings,", [CG_READS_RING] = "read rings,"};
     static const char *const before[] = {[CG_EACH_WARP] = "barrier of each warp; ", [CG_ALL_WARPS] = "barrier; "};
     bc_text_puts(out, synced && e->before ? before[e->before] : "");
     if (e->kind == CG_ACCESSES)
@@ -41,7 +39,7 @@ void cg_say_sharing(const cg_func *c, bc_text *out)
     bc_text_printf(out, "// shared memory: %u bytes of scratch", s->scratch_bytes);
     if (s->ring_bytes)
         bc_text_printf(out, ", %u of rings from %u on", s->ring_bytes, s->rings_at);
-    bc_text_puts(out, c->strip_bits ? ", and what strips ask for\n" : "\n");
+    bc_text_char(out, '\n');
     if (s->synced && c->groups)
         bc_text_printf(out, "// consumers meet at barrier %u, %u threads; producers at %u, %u threads\n",
                        s->barriers[0].number, s->barriers[0].threads, s->barriers[1].number, s->barriers[1].threads);

@@ -46,21 +46,9 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
         bc_text_puts(out, x->copies ? "made anew in" : "never wanted");
     else
         put_layout(&s, x->home, out);
-    if (!lazy && !c->strip_bits) /* conversions are ops */
-        return;
-    for (const cg_copy *copy = x->copies; copy; copy = copy->next) {
-        if (!lazy && copy->layout == x->home)
-            continue;
-        if (lazy) {
-            bc_text_puts(out, copy == x->copies ? " " : ", and in ");
-            put_layout(&s, copy->layout, out);
-            continue;
-        }
-        cg_conversion conversion = cg_conversion_of(c, NULL, bc_elem_kind(v->type), x->home, copy->layout);
-        bc_text_puts(out, "; wanted in ");
+    for (const cg_copy *copy = lazy ? x->copies : NULL; copy; copy = copy->next) { /* others are converted by ops */
+        bc_text_puts(out, copy == x->copies ? " " : ", and in ");
         put_layout(&s, copy->layout, out);
-        bc_text_puts(out, ": ");
-        cg_conversion_text(out, &conversion);
     }
 }
 

@@ -9,7 +9,6 @@
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
-#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 const char *cg_param_type(bc_kind kind)
@@ -74,8 +73,8 @@ static void put_signature(cg_func *c, bc_text *out)
     cg_put_registers(c, out);
     if (cg_shared_bytes(c))
         bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, cg_shared_bytes(c));
-    if (cg_strips_local(c))
-        bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", cg_strips_local(c));
+    if (c->local_bytes)
+        bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", c->local_bytes);
     if (c->emit->call_bytes)
         bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->emit->call_bytes);
 }

@@ -93,22 +93,10 @@ static void lower_op(cg_func *c, const ct_op *op)
         comment(c, op);
         cg_set(c, result, cg_lazy_regs(c, op, x->home));
     } else {
-        if (op->opcode != CT_convert) /* it belongs to what it converts */
+        if (op->opcode != CT_convert && op->opcode != CT_keep) /* they belong to what they convert or end */
             comment(c, op);
         hooks[op->opcode](c, op);
     }
-}
-
-static void visit(cg_func *c, const ct_op *op)
-{
-    if (!c->strips) {
-        lower_op(c, op);
-        return;
-    }
-    cg_strip_begin_op(c, op);
-    if (!c->failed)
-        lower_op(c, op);
-    cg_strip_end_op(c);
 }
 
 /* ---- the pass ---- */
@@ -138,7 +126,7 @@ static void load_params(cg_func *c, const ct_block *body)
 
 static void lower_kernel(cg_func *c)
 {
-    cg_lowering lowering = {.visit = visit};
+    cg_lowering lowering = {.visit = lower_op};
     c->lowering = &lowering;
     load_params(c, c->ir->body);
     cg_block(c, c->ir->body);

@@ -4,10 +4,6 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Around the lowering of an op: opens or ends the loop as the op needs it. */
-void cg_strip_begin_op(cg_func *c, const ct_op *op);
-void cg_strip_end_op(cg_func *c);
-
 /* ---- text around the ops (codegen/passes/kernel_text.c) ---- */
 
 /* The PTX type of a parameter: a byte for i1 and i4, whose upper bits mean nothing. */

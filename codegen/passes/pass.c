@@ -7,7 +7,7 @@
 #include "bytecode/print/print.h"
 #include "codegen/kernel/groups.h"
 
-enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, CONVERSIONS = 8, PLACES = 16, MEETINGS = 32, TEXT = 64 };
+enum { FACTS = 1, RINGS = 2, LAYOUTS = 4, CONVERSIONS = 8, STRIPS = 16, PLACES = 32, MEETINGS = 64, TEXT = 128 };
 
 static const struct {
     const char *name;

@@ -37,6 +37,10 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault);
    not as `sync` does. */
 bool cg_verify_sync(cg_func *c, ct_fault *out_fault);
 
+/* What the op does with memory that other threads see, to op->effects: once there are layouts
+   (codegen/passes/shared.c). */
+void cg_find_effects(cg_func *c, ct_op *op, bool beside_rings);
+
 /* Runs the passes until one fails, and prints what is wanted to c->options->dump. */
 void cg_run_passes(cg_func *c, const cg_watch *watch);
 

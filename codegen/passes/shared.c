@@ -19,6 +19,19 @@ static cg_effects_hook *const hooks[CT_LIMIT] = {
 
 /* ---- effects ---- */
 
+void cg_find_effects(cg_func *c, ct_op *op, bool beside_rings)
+{
+    if (!hooks[op->opcode])
+        return;
+    op->effects = bc_new(&c->arena, cg_effects, 1);
+    if (!op->effects) {
+        cg_no_memory(c);
+        return;
+    }
+    op->effects->beside_rings = beside_rings;
+    hooks[op->opcode](c, op);
+}
+
 typedef struct finding {
     cg_func *c;
     uint32_t rings; /* that have memory now */
@@ -43,15 +56,9 @@ static void number(finding *x, const cg_effects *all)
 
 static void find_of_op(finding *x, ct_op *op)
 {
-    cg_effects *all = bc_new(&x->c->arena, cg_effects, 1);
-    if (!all) {
-        cg_no_memory(x->c);
-        return;
-    }
-    all->beside_rings = x->rings != 0;
-    op->effects = all;
-    hooks[op->opcode](x->c, op);
-    number(x, all);
+    cg_find_effects(x->c, op, x->rings != 0);
+    if (op->effects)
+        number(x, op->effects);
 }
 
 static void find_in(finding *x, const ct_block *block);

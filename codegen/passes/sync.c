@@ -81,6 +81,17 @@ static void add(const walk *x, pending p, uint32_t how, uint32_t number)
         p.sets[how * x->words + number / WORD_BITS] |= (uint64_t)1 << number % WORD_BITS;
 }
 
+/* The same for a loop over strips: accesses of another trip are to other elements. */
+static bool join_next_strip(walk *x, pending into, pending from)
+{
+    pending shared = nothing(x);
+    uint32_t row = x->words * WORD_BITS;
+    for (uint32_t at = next_place(x, from, 0); at < WAYS * row; at = next_place(x, from, at + 1))
+        if (x->all->effects[at % row]->kind != CG_ACCESSES)
+            add(x, shared, at / row, at % row);
+    return join(x, into, shared);
+}
+
 /* `from` at the head of the loop's next trip, added to `into`; true: something is new there. */
 static bool join_next_trip(walk *x, pending into, pending from, const ct_block *body)
 {
@@ -107,6 +118,8 @@ static cg_meeting meeting_before(const walk *x, pending p, const cg_effect *e)
 
 static void visit_effect(walk *x, pending p, cg_effect *e)
 {
+    if (e->kind == CG_BEGINS)
+        return; /* visit_strips */
     cg_meeting before = meeting_before(x, p, e);
     e->before = before > e->before ? (uint8_t)before : e->before;
     if (e->leaves)
@@ -138,6 +151,26 @@ static void visit_loop(walk *x, const ct_op *op, pending p)
         join(x, p, here.next);
 }
 
+/* Before the loop for all accesses in it. Goes on with what the last trip leaves. */
+static void visit_strips(walk *x, const ct_op *op, pending p)
+{
+    cg_effect *begins = op->effects->first && op->effects->first->kind == CG_BEGINS ? op->effects->first : NULL;
+    const ct_block *body = op->regions[0];
+    for (const ct_op *inner = begins ? body->first : NULL; inner; inner = ct_next_op(inner, body))
+        for (const cg_effect *e = inner->effects ? inner->effects->first : NULL; e; e = e->next)
+            if (e->kind == CG_ACCESSES && meeting_before(x, p, e) == CG_ALL_WARPS)
+                begins->before = CG_ALL_WARPS;
+    if (begins && begins->before)
+        clear(x, p);
+    pending head = copy_of(x, p), trip;
+    do {
+        trip = copy_of(x, head);
+        visit_block(x, body, trip);
+    } while (!x->c->failed && join_next_strip(x, head, trip));
+    clear(x, p);
+    join(x, p, trip);
+}
+
 /* Also groups: what both may meet at is for the ops of rings. */
 static void visit_branch(walk *x, const ct_op *op, pending p)
 {
@@ -159,6 +192,7 @@ static void visit_op(walk *x, const ct_op *op, pending p)
     case OP_loop: visit_loop(x, op, p); break;
     case OP_if:
     case CT_groups: visit_branch(x, op, p); break;
+    case CT_strips: visit_strips(x, op, p); break;
     case OP_continue: join(x, x->loop->next, p); break;
     case OP_break: join(x, x->loop->behind, p); break;
     default: break;

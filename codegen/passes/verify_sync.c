@@ -8,6 +8,7 @@ typedef enum step_kind {
     GO,     /* on at the label */
     MAY_GO, /* there or here */
     TURN,   /* the loop with that body goes round */
+    TRIP,   /* there or here: on to the next strip of the loop with that body, whose elements are others */
     STOP
 } step_kind;
 
@@ -81,6 +82,18 @@ static void put_branch(program *p, const ct_op *op)
     place(p, end);
 }
 
+/* Its trips are one at least. */
+static void put_strips(program *p, const ct_op *op)
+{
+    const cg_effect *e = op->effects ? op->effects->first : NULL;
+    uint32_t head = new_label(p);
+    if (e && e->kind == CG_BEGINS)
+        put(p, (step){.kind = EFFECT, .effect = e});
+    place(p, head);
+    put_block(p, op->regions[0]);
+    put(p, (step){.kind = TRIP, .label = head, .body = op->regions[0]});
+}
+
 static void put_op(program *p, const ct_op *op)
 {
     switch ((int)op->opcode) {
@@ -88,10 +101,12 @@ static void put_op(program *p, const ct_op *op)
     case OP_loop: put_loop(p, op); break;
     case OP_if:
     case CT_groups: put_branch(p, op); break;
+    case CT_strips: put_strips(p, op); break;
     default: break;
     }
     for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
-        put(p, (step){.kind = EFFECT, .effect = e});
+        if (e->kind != CG_BEGINS)
+            put(p, (step){.kind = EFFECT, .effect = e});
     switch ((int)op->opcode) {
     case OP_continue: put(p, (step){.kind = GO, .label = p->loop->next}); break;
     case OP_break: put(p, (step){.kind = GO, .label = p->loop->behind}); break;
@@ -159,6 +174,11 @@ static bool pass_step(search *s, uint32_t at, cg_before how)
     case EFFECT: return pass_effect(s, at, how);
     case MAY_GO: go_on(s, at + 1, how); /* fall through */
     case GO: go_on(s, s->p->labels[now->label], how); break;
+    case TRIP:
+        go_on(s, at + 1, how);
+        if (s->from->kind != CG_ACCESSES || !ct_is_inside(s->from->op->block, now->body))
+            go_on(s, s->p->labels[now->label], how);
+        break;
     case TURN: go_on(s, at + 1, cg_before_next_trip(s->from, how, now->body)); break;
     case STOP: break;
     }

@@ -67,12 +67,27 @@ ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
     const ct_op *parent = op->block->parent;
     if (op->opcode == OP_yield)
         return parent && parent->opcode == OP_if ? results_of(parent, out_count) : NULL;
+    if (op->opcode == CT_keep)
+        return parent && parent->opcode == CT_strips ? results_of(parent, out_count) : NULL;
     if (op->opcode != OP_continue && op->opcode != OP_break)
         return NULL;
     parent = ct_loop_around(op);
     if (!parent)
         return NULL;
     return op->opcode == OP_break ? results_of(parent, out_count) : carried_arguments(parent, out_count);
+}
+
+const ct_value *ct_unconverted(const ct_value *v)
+{
+    for (;;) {
+        const ct_op *op = v->op;
+        if (op && op->opcode == CT_convert)
+            v = op->operands[0];
+        else if (op && op->opcode == CT_strips)
+            v = op->regions[0]->last->operands[v->number];
+        else
+            return v;
+    }
 }
 
 const bc_op_info *ct_info(const ct_op *op)
@@ -142,6 +157,18 @@ void ct_replace_uses(ct_value *v, ct_value *by)
 {
     while (v->uses)
         ct_set_operand(v->uses->op, v->uses->index, by);
+}
+
+void ct_replace_uses_outside(ct_value *v, ct_value *by, const ct_block *block)
+{
+    for (ct_use *use = v->uses, *next; use; use = next) {
+        uint16_t read = use->read;
+        next = use->next;
+        if (ct_is_inside(use->op->block, block))
+            continue;
+        ct_set_operand(use->op, use->index, by);
+        use->read = read;
+    }
 }
 
 /* ---- ops ---- */

@@ -123,6 +123,8 @@ void ct_set_operand(ct_op *op, uint32_t index, ct_value *v);
 bool ct_add_operands(ct_func *f, ct_op *op, ct_value *const *values, uint32_t count);
 /* All uses of v become uses of `by`. */
 void ct_replace_uses(ct_value *v, ct_value *by);
+/* Those that stand outside of the block, which read it in the layout that they did. */
+void ct_replace_uses_outside(ct_value *v, ct_value *by, const ct_block *block);
 
 /* What stands for a value in a copy, by id; values without an entry stand for themselves. */
 typedef struct ct_map {
@@ -162,6 +164,7 @@ bool ct_is_inside(const ct_block *block, const ct_block *outer);
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
 /* Of a loop: which operand is the first that it carries. Its arguments begin with the counter if it has one. */
 uint32_t ct_first_carried(const ct_op *loop);
+/* In the function's own terms; loops over strips are none. */
 static inline bool ct_is_loop(const ct_op *op)
 {
     return bc_is_loop(op->opcode);
@@ -186,11 +189,8 @@ static inline const ct_op *ct_maker_of(const ct_value *v)
 {
     return v->op ? v->op : v->block->parent;
 }
-/* What v is in another layout; v itself where it has not been converted. */
-static inline const ct_value *ct_unconverted(const ct_value *v)
-{
-    return v->op && v->op->opcode == CT_convert ? v->op->operands[0] : v;
-}
+/* What v is in another layout, or was in the loop over strips that gives it; v itself where it is neither. */
+const ct_value *ct_unconverted(const ct_value *v);
 /* Its name in texts. */
 const char *ct_op_name(const ct_op *op);
 /* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */

@@ -79,7 +79,7 @@ static bool read_operands(verifier *x, const ct_op *op)
 
 /* ---- ops ---- */
 
-enum { LOAD = -1, UNREAD = -2 };
+enum { LOAD = -1, UNREAD = -2, HANDED = -3 };
 
 typedef struct own_op {
     int operands, more, results;
@@ -109,18 +109,41 @@ static bool is_conversion(const ct_op *op)
     return op->operands[0] && op->operands[0]->type == type && bc_is_tile(type) && type->rank;
 }
 
+/* How many are handed on is checked with the terminator. */
+static bool has_operands(const ct_op *op, const own_op *row)
+{
+    uint32_t least = row->operands == LOAD ? op->from->operand_count + 1u : (uint32_t)row->operands;
+    return row->operands == HANDED || (op->operand_count >= least && op->operand_count <= least + (uint32_t)row->more);
+}
+
+static bool has_results(const ct_op *op, const own_op *row)
+{
+    switch (row->results) {
+    case HANDED: return true;
+    case UNREAD: return !is_read(op);
+    case LOAD: return op->result_count == op->from->result_count;
+    default: return op->result_count == row->results;
+    }
+}
+
+static bool ends_with_keep(const ct_op *strips)
+{
+    const ct_op *last = strips->region_count == 1 && strips->regions[0] ? strips->regions[0]->last : NULL;
+    return last && last->opcode == CT_keep;
+}
+
 /* Of an op of ops.def. */
 static bool check_own(verifier *x, const ct_op *op)
 {
     const own_op *row = own_op_of(op);
     if (!row)
         return ct_is_faulty(x->fault, op, "there is no such op");
-    uint32_t least = row->operands == LOAD ? op->from->operand_count + 1u : (uint32_t)row->operands;
-    if (op->operand_count < least || op->operand_count > least + (uint32_t)row->more)
+    if (!has_operands(op, row))
         return ct_is_faulty(x->fault, op, "it has another number of operands");
-    if (row->results == UNREAD ? is_read(op)
-                               : op->result_count != (row->results == LOAD ? op->from->result_count : row->results))
+    if (!has_results(op, row))
         return ct_is_faulty(x->fault, op, "it has other results");
+    if (op->opcode == CT_strips && !ends_with_keep(op))
+        return ct_is_faulty(x->fault, op, "it does not end with what it keeps");
     if (op->opcode == CT_convert && !is_conversion(op))
         return ct_is_faulty(x->fault, op, "it does not make of a tile one of the same type");
     const ct_value *ring = ct_ring_of(op);
@@ -131,7 +154,7 @@ static bool check_own(verifier *x, const ct_op *op)
 
 static bool ends_block(const ct_op *op)
 {
-    return op->opcode < OP_LIMIT && bc_ops[op->opcode].traits & BC_TERMINATOR;
+    return op->opcode == CT_keep || (op->opcode < OP_LIMIT && bc_ops[op->opcode].traits & BC_TERMINATOR);
 }
 
 static bool is_control(const ct_op *op)
@@ -168,7 +191,7 @@ static bool check_terminator(verifier *x, const ct_op *op)
 {
     uint32_t count;
     const ct_value *targets = ct_targets(op, &count);
-    if (!targets && (op->opcode == OP_continue || op->opcode == OP_break))
+    if (!targets && (op->opcode == OP_continue || op->opcode == OP_break || op->opcode == CT_keep))
         return ct_is_faulty(x->fault, op, "there is no loop around it");
     if (targets && (count != op->operand_count || !same_types(op->operands, targets, count)))
         return ct_is_faulty(x->fault, op, "what it hands on is not what is taken");

@@ -7,6 +7,7 @@
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 /* ---- where an element is ---- */
@@ -480,6 +481,8 @@ static void make_plan(const cg_func *c, const ct_op *op, bc_kind kind, const cg_
         if (p->how.shuffles <= cost + BARRIERS_COST)
             p->how.way = CG_BY_SHUFFLES;
     }
+    if (p->how.way != CG_BY_SHUFFLES && (cg_strip_varies(c, from) || cg_strip_varies(c, to)))
+        p->how.way = CG_BY_PIECES;
 }
 
 cg_conversion cg_conversion_of(const cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from,
@@ -528,6 +531,7 @@ cg_val *cg_convert(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *f
             convert_halves(c, op, kind, from, regs, to, bit, out);
         break;
     }
+    case CG_BY_PIECES: break; /* not here: cg_strip_transfer */
     }
     return out;
 }

@@ -35,8 +35,6 @@ cg_effect *cg_add_effect(cg_func *c, ct_op *op, cg_effect_kind kind)
 cg_effect *cg_add_scratch(cg_func *c, ct_op *op, uint32_t bytes)
 {
     uint32_t room = cg_scratch_room(c, op);
-    if (c->strip_bits)
-        return NULL;
     if (bytes > room)
         cg_unsupported(c, op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u here", ct_op_name(op),
                        bytes, c->target->name, room);
@@ -94,12 +92,5 @@ const cg_effect *cg_take_effect(cg_func *c, const ct_op *op, cg_effect_kind kind
 
 void cg_take_access(cg_func *c, const ct_op *op)
 {
-    const cg_effect *e = next_effect(c, op, CG_ACCESSES);
-    if (e && (!c->strips || !cg_strip_now(c)))
-        emit_before(c, e);
-}
-
-bool cg_effect_waits(const ct_op *op)
-{
-    return op->effects && op->effects->first && op->effects->first->before;
+    cg_take_effect(c, op, CG_ACCESSES);
 }

@@ -7,8 +7,8 @@
    Without an edge there is no order (memory reference, 3.4); accesses by way of the same parameter or allocation keep
    that of the program all the same, which forgives tokens that were left out by hand.
 
-   In kernels with strips, whose loops are made while ops are lowered, scratch is no effect: threads meet before and
-   after each use of it (cg_scratch). */
+   A loop over strips (CT_strips) goes through the elements of its ops: its trips are no iterations, and no access waits
+   for one of another trip. Threads meet once, when it begins, before the accesses in it. */
 #ifndef TILEVM_CODEGEN_VALUES_EFFECTS_H
 #define TILEVM_CODEGEN_VALUES_EFFECTS_H
 
@@ -18,6 +18,7 @@ typedef enum cg_effect_kind {
     CG_USES_SCRATCH, /* writes bytes of it, meets, reads them */
     CG_ACCESSES,     /* reads or writes global memory */
     CG_MEETS,        /* whatever was done before */
+    CG_BEGINS,       /* nothing yet: a loop over strips, in which accesses are */
     CG_FILLS_RING,   /* the memory of rings is written from here on */
     CG_READS_RING    /* and may still be read */
 } cg_effect_kind;
@@ -98,9 +99,7 @@ cg_meeting cg_meeting_within(const cg_effect *e);
 
 /* The op's next effect, of that kind, after the barrier that it needs. */
 const cg_effect *cg_take_effect(cg_func *c, const ct_op *op, cg_effect_kind kind);
-/* The same for an access; in strips the barrier has come before the loop if one is open. */
+/* The same for an access. */
 void cg_take_access(cg_func *c, const ct_op *op);
-/* Is there one before its first effect? */
-bool cg_effect_waits(const ct_op *op);
 
 #endif

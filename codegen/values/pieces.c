@@ -62,7 +62,7 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
 {
     bc_kind kind = bc_elem_kind(v->type);
     if (cg_strip_varies(c, l))
-        cg_strip_open(c, cg_strip_mask(c, l), false);
+        cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, l)});
     skip_strip(c, p, places);
     const cg_val *regs = cg_get(c, v, l);
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
@@ -98,14 +98,14 @@ static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
     cg_val loaded[CG_MAX_VECTOR];
     if (!regs)
-        cg_strip_open(c, cg_strip_mask(c, copy->layout), false);
+        cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, copy->layout)});
     skip_strip(c, p, places);
     if (p->whole) {
         cg_val *all = regs ? regs : cg_vals(c, cg_layout_regs(places));
         if (all)
             cg_flat_load(c, kind, p->base, places, all);
         if (!regs && !c->failed)
-            cg_strip_save(c, v, copy, all);
+            cg_strip_save(c, v, copy, all, cg_const(CG_PRED, 1));
     }
     for (uint32_t r = 0; !p->whole && r < cg_layout_regs(places) && !c->failed; r++) {
         if (r & vectors.mask)
@@ -179,10 +179,11 @@ void cg_end_pieces(cg_func *c, const cg_pieces *p)
     cg_ins(c, "@%v bra.uni %l", more, p->head);
 }
 
-void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
-                       const ct_value *result, cg_copy *copy)
+void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from, const cg_slice *slice)
 {
+    const ct_value *result = cg_result(op, 0);
     bc_kind kind = bc_elem_kind(v->type);
+    cg_copy *copy = cg_strip_home(c, result);
     cg_layout source = *from, stored, loaded;
     if (slice) {
         source = cg_layout_clear(from, slice->mask);
@@ -191,28 +192,13 @@ void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, con
     cg_shared_layouts(c, kind, &source, copy->layout, &stored, &loaded);
     bool varies = cg_strip_varies(c, copy->layout);
     cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(copy->layout));
-    if (varies && !copy->local)
-        cg_strip_give(c, result, copy);
-    cg_pieces p = cg_begin_pieces(c, cg_lowered(c), kind, source.tile_bits);
+    cg_pieces p = cg_begin_pieces(c, op, kind, source.tile_bits);
     put_piece(c, &p, v, from, &stored, slice);
     cg_barrier(c);
     get_piece(c, &p, result, copy, &loaded, regs);
     cg_end_pieces(c, &p);
-    copy->regs = regs;
-    copy->strip = 0;
-}
-
-void cg_strip_extract(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
-                      const ct_value *result)
-{
-    cg_copy *copy = cg_strip_home(c, result);
-    cg_strip_transfer(c, v, from, slice, result, copy);
-    if (c->failed)
-        return;
-    if (!cg_strip_varies(c, copy->layout))
-        cg_set(c, result, copy->regs);
-    else
-        cg_strip_adopt(c, result, result);
+    if (!varies)
+        cg_set(c, result, regs);
 }
 
 void cg_put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l)

@@ -1,5 +1,5 @@
 /* Scratch: shared memory that ops use for a while, and the rings behind it or in its place, where passes have put
-   them. In strips, which ask as they go, all from its first byte on, between two barriers. */
+   them. */
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/shared_state.h"
@@ -30,9 +30,8 @@ void cg_shared_end(cg_func *c)
 uint32_t cg_shared_bytes(const cg_func *c)
 {
     const cg_sharing *s = c->sharing;
-    uint32_t most = s->ring_bytes ? s->rings_at + s->ring_bytes : 0, strips = c->shared->strips_bytes;
-    most = s->scratch_bytes > most ? s->scratch_bytes : most;
-    return strips > most ? strips : most;
+    uint32_t rings = s->ring_bytes ? s->rings_at + s->ring_bytes : 0;
+    return s->scratch_bytes > rings ? s->scratch_bytes : rings;
 }
 
 cg_val cg_ring_memory(cg_func *c)
@@ -59,21 +58,10 @@ static cg_val scratch_at(cg_func *c, uint32_t from)
     return address;
 }
 
-static cg_val scratch_in_strips(cg_func *c, const ct_op *op, uint32_t bytes)
-{
-    if (bytes > cg_scratch_room(c, NULL))
-        cg_unsupported(c, op, "'%s' needs %u bytes of shared memory; a kernel for %s may have %u", ct_op_name(op),
-                       bytes, c->target->name, cg_scratch_room(c, NULL));
-    if (bytes > c->shared->strips_bytes)
-        c->shared->strips_bytes = bytes;
-    cg_barrier(c);
-    return scratch_at(c, 0);
-}
-
 cg_val cg_scratch(cg_func *c, const ct_op *op, uint32_t bytes)
 {
-    if (c->strip_bits)
-        return scratch_in_strips(c, op, bytes);
     const cg_effect *e = cg_take_effect(c, op, CG_USES_SCRATCH);
+    if (e && bytes > e->span.to - e->span.from)
+        cg_unsupported(c, op, "internal error: more scratch than what has a place");
     return scratch_at(c, e ? e->span.from : 0);
 }

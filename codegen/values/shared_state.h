@@ -6,7 +6,6 @@
 
 typedef struct cg_shared {
     cg_val scratch, rings; /* their addresses, once needed */
-    uint32_t strips_bytes; /* of scratch, that loops over strips have asked for so far */
     uint32_t barriers;     /* that were emitted */
     uint32_t group;        /* of warps, whose program is being lowered */
 } cg_shared;

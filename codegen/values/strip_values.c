@@ -1,11 +1,99 @@
-/* Values in loops over strips: what is made in a loop, what is kept for others, what is asked for later. */
+/* Tiles in loops over strips: in registers in the loop that makes them, in local memory for others. */
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strip_state.h"
 #include "codegen/values/values.h"
 
+/* ---- which, and how much ---- */
+
+bool cg_strip_is_kept(cg_func *c, const ct_value *v)
+{
+    const cg_value *x = cg_value_of(c, v);
+    return x->form == CG_TILE && bc_is_tile(v->type) && cg_strip_varies(c, x->home);
+}
+
+/* Bytes of a strip. */
+static uint32_t strip_bytes(const ct_value *v, const cg_layout *l)
+{
+    return cg_memory_bytes(bc_elem_kind(v->type)) << l->reg_bits;
+}
+
+uint32_t cg_strip_bytes(cg_func *c, const ct_value *v)
+{
+    enum { LEAST = 16 }; /* what accesses are aligned to */
+    const cg_layout *home = cg_value_of(c, v)->home;
+    uint32_t bytes = strip_bytes(v, home) << cg_count_bits(cg_strip_mask(c, home));
+    return bytes < LEAST ? LEAST : bytes;
+}
+
+cg_copy *cg_strip_home(cg_func *c, const ct_value *v)
+{
+    const cg_value *x = cg_value_of(c, v);
+    return cg_find_copy(x, x->home);
+}
+
+/* ---- local memory ---- */
+
+/* The address of what the strip at hand has of a value at the bottom of local memory. */
+static cg_val strip_address(cg_func *c, const ct_value *v, const cg_layout *l)
+{
+    cg_strips *all = c->strips;
+    uint32_t images[CG_MAX_WARP_BITS] = {0}, mask = cg_strip_mask(c, l), step = strip_bytes(v, l);
+    for (uint32_t i = 0; i < c->strip_bits; i++)
+        if (mask >> i & 1) {
+            images[i] = step;
+            step *= 2;
+        }
+    if (!all->base.id) {
+        all->base = cg_new(c, CG_B64);
+        cg_ins_first(c, "mov.u64 %v, tv_local", all->base);
+    }
+    cg_form_of_strip *f = cg_strip_form(c, cg_const(CG_B32, 0), images);
+    if (f && !f->address.id) {
+        cg_val wide = cg_new(c, CG_B64);
+        f->address = cg_new(c, CG_B64);
+        bc_text body = c->emit->body;
+        c->emit->body = all->open->head;
+        cg_ins(c, "cvt.u64.u32 %v, %v", wide, f->value);
+        cg_ins(c, "add.s64 %v, %v, %v", f->address, all->base, wide);
+        all->open->head = c->emit->body;
+        c->emit->body = body;
+    }
+    return f ? f->address : all->base;
+}
+
+cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    if (!copy->local)
+        cg_strip_fault(c, "a tile in strips is read that was not kept");
+    return (cg_access){.kind = kind,
+                       .space = "local",
+                       .order = "",
+                       .address = strip_address(c, v, copy->layout),
+                       .offset = (int64_t)copy->local - 1 + (int64_t)r * cg_memory_bytes(kind),
+                       .predicate = predicate};
+}
+
+/* Elements of one access. */
+static uint32_t vector_of(const ct_value *v, const cg_layout *l)
+{
+    uint32_t most = 16 / cg_memory_bytes(bc_elem_kind(v->type)), regs = cg_layout_regs(l);
+    return most < regs ? most : regs;
+}
+
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate)
+{
+    uint32_t step = vector_of(v, copy->layout);
+    for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
+        cg_access a = cg_strip_access(c, v, copy, r, predicate);
+        cg_store_vector(c, &a, step, regs + r);
+    }
+}
+
 static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
 {
-    uint32_t step = cg_strip_vector(v, copy->layout);
+    uint32_t step = vector_of(v, copy->layout);
     cg_val *regs = cg_vals(c, cg_layout_regs(copy->layout));
     for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
         cg_access a = cg_strip_access(c, v, copy, r, cg_const(CG_PRED, 1));
@@ -14,21 +102,15 @@ static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
     return regs;
 }
 
-void cg_strip_mark(cg_func *c, const ct_value *v, cg_copy *copy, cg_val *regs)
+/* ---- registers ---- */
+
+void cg_strip_set(cg_func *c, cg_copy *copy, cg_val *regs)
 {
-    cg_strip *s = c->strips->open;
-    cg_made *m = bc_new(&c->arena, cg_made, 1);
-    if (!s || !m) {
-        if (m)
-            cg_strip_fault(c, "a tile in strips is made outside of a loop");
-        else
-            cg_no_memory(c);
-        return;
-    }
+    const cg_strip *s = c->strips->open;
+    if (!s)
+        cg_strip_fault(c, "a tile in strips is made outside of a loop");
     copy->regs = regs;
-    copy->strip = s->number;
-    *m = (cg_made){s->made, v, copy};
-    s->made = m;
+    copy->strip = s ? s->number : 0;
 }
 
 cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
@@ -36,78 +118,8 @@ cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
     const cg_strip *s = c->strips->open;
     if (s && copy->strip == s->number)
         return copy->regs;
-    if (cg_value_of(c, v)->form == CG_LAZY)
-        copy->regs = c->strips->remake(c, v->op, copy->layout);
-    else if (copy->local)
-        copy->regs = restore(c, v, copy);
-    else
-        cg_strip_fault(c, "a tile in strips is read that was not kept");
+    bool lazy = cg_value_of(c, v)->form == CG_LAZY;
+    copy->regs = lazy ? c->strips->remake(c, v->op, copy->layout) : restore(c, v, copy);
     copy->strip = s ? s->number : 0;
     return copy->regs;
-}
-
-bool cg_strip_stays_in_warp(cg_func *c, bc_kind kind, const cg_layout *from, const cg_layout *to)
-{
-    cg_way way = cg_conversion_of(c, NULL, kind, from, to).way;
-    return way == CG_BY_NAMES || way == CG_BY_SHUFFLES;
-}
-
-static void want_later(cg_func *c, const ct_value *v, cg_copy *copy)
-{
-    cg_made *m = bc_new(&c->arena, cg_made, 1), **end = &c->strips->wanted;
-    if (!m) {
-        cg_no_memory(c);
-        return;
-    }
-    *m = (cg_made){NULL, v, copy};
-    while (*end)
-        end = &(*end)->next;
-    *end = m;
-}
-
-void cg_strip_set(cg_func *c, const ct_value *v, cg_val *regs)
-{
-    cg_value *x = cg_value_of(c, v);
-    bc_kind kind = bc_elem_kind(v->type);
-    bool varies = cg_strip_varies(c, x->home);
-    for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next) {
-        if (copy->layout == x->home) {
-            if (varies)
-                cg_strip_mark(c, v, copy, regs);
-            else
-                copy->regs = regs;
-        } else if (!varies && !cg_strip_varies(c, copy->layout)) {
-            copy->regs = cg_convert(c, cg_lowered(c), kind, x->home, regs, copy->layout);
-        } else if (varies && cg_strip_stays_in_warp(c, kind, x->home, copy->layout)) {
-            cg_strip_mark(c, v, copy, cg_convert(c, cg_lowered(c), kind, x->home, regs, copy->layout));
-        } else {
-            want_later(c, v, copy);
-        }
-    }
-}
-
-cg_copy *cg_strip_home(cg_func *c, const ct_value *v)
-{
-    cg_value *x = cg_value_of(c, v);
-    cg_copy *copy = x->copies;
-    while (copy && copy->layout != x->home)
-        copy = copy->next;
-    return copy;
-}
-
-void cg_strip_keep(cg_func *c, const ct_value *v)
-{
-    cg_copy *home = cg_strip_home(c, v);
-    if (!home->local)
-        cg_strip_give(c, v, home);
-}
-
-void cg_strip_adopt(cg_func *c, const ct_value *v, const ct_value *like)
-{
-    cg_copy *home = cg_strip_home(c, v);
-    home->strip = 0;
-    home->local = cg_strip_home(c, like)->local;
-    for (cg_copy *copy = cg_value_of(c, v)->copies; copy; copy = copy->next)
-        if (copy != home)
-            want_later(c, v, copy);
 }

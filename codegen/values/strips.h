@@ -1,10 +1,10 @@
 /* Strips: how kernels work on tiles with more elements than the registers of a block should hold.
 
    The layouts of such a kernel have more warp bits than the block has warps. The upper ones number strips: one real
-   warp does the work of several, one after the other, in a loop that is emitted once. Ops follow each other in one loop
-   as long as no thread needs what another one has; what is still wanted when a loop ends goes to local memory, by strip
-   and register, and comes back from there. What is the same in all strips, such as scalars and small tiles, lives in
-   registers as ever.
+   warp does the work of several, one after the other, in a loop that is emitted once. The strips pass says which ops
+   share one (CT_strips), and which tiles are read in others: those lie in local memory, by strip and register, from the
+   end of the trip that makes them. What is the same in all strips, such as scalars and small tiles, lives in registers
+   as ever.
 
    All functions may be called for kernels without strips, and do nothing then, unless they say otherwise. */
 #ifndef TILEVM_CODEGEN_VALUES_STRIPS_H
@@ -12,17 +12,22 @@
 
 #include "codegen/ptx/access.h"
 
+/* Of a CT_strips, its detail: which strip bits it counts through, and how. */
+typedef struct cg_trips {
+    uint32_t mask; /* other bits are those of the loop around it, or zero */
+    bool descending;
+    bool apart; /* what a trip puts into shared memory is its own, whatever the layout says */
+} cg_trips;
+
 /* An open loop over strips. */
 typedef struct cg_strip {
     struct cg_strip *outer;
-    uint32_t number, mask; /* the strip bits that it counts through; other bits are the outer loop's, or zero */
+    cg_trips trips;
+    uint32_t number;
     cg_val counter, index; /* the bits of mask in counting order; the number of the strip */
-    bool descending;
-    bool apart; /* what a trip puts into shared memory is its own, whatever the layout says */
     uint32_t head_label, next_label;
     bc_text before, head; /* text of the function up to here; what begins every trip */
     struct cg_form_of_strip *forms;
-    struct cg_made *made;
 } cg_strip;
 
 /* The registers of a value that is made anew in a layout, which it is in by being computed there. */
@@ -31,8 +36,6 @@ typedef cg_val *cg_remake(cg_func *c, const ct_op *op, const cg_layout *l);
 /* lower pass: around all of it. remake: of lazy values. */
 void cg_strips_begin(cg_func *c, cg_remake *remake);
 void cg_strips_end(cg_func *c);
-/* Bytes of local memory that a thread needs. */
-uint32_t cg_strips_local(const cg_func *c);
 
 /* The strip bits that select elements in the layout; those that select replicas are left out. l NULL:
    none. */
@@ -41,18 +44,26 @@ static inline bool cg_strip_varies(const cg_func *c, const cg_layout *l)
 {
     return c->strip_bits && cg_strip_mask(c, l) != 0;
 }
+/* All strip bits. */
+static inline uint32_t cg_all_strips(const cg_func *c)
+{
+    return ((uint32_t)1 << c->strip_bits) - 1;
+}
+/* Is v a tile that lies in local memory when it is read in another loop than the one that makes it? It must have a
+   home. */
+bool cg_strip_is_kept(cg_func *c, const ct_value *v);
+/* Bytes of local memory that it takes there, of each thread. */
+uint32_t cg_strip_bytes(cg_func *c, const ct_value *v);
 
 /* ---- loops; only in kernels with strips ---- */
 
-/* Opens a loop of its own within the one that is open, if any. */
-cg_strip *cg_strip_open(cg_func *c, uint32_t mask, bool descending);
+/* Opens a loop within the one that is open, if any. */
+cg_strip *cg_strip_open(cg_func *c, cg_trips trips);
 /* The innermost open loop. */
 cg_strip *cg_strip_now(const cg_func *c);
-/* Sees that a loop over all strips is open. */
-void cg_strip_enter(cg_func *c);
-/* Ends the innermost loop, if one is open. */
+/* Ends it. */
 void cg_strip_close(cg_func *c);
-/* A register that starts as zero before the innermost loop. */
+/* A register that starts as zero before it. */
 cg_val cg_strip_carried(cg_func *c, cg_class cls);
 
 /* thread ^ the images of the bits of the strip's number. */
@@ -62,29 +73,20 @@ cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner);
 
 /* ---- values; only in kernels with strips ---- */
 
+/* The registers of a copy that varies, in the loop that is open: made there, brought back or made anew. */
 cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy);
-void cg_strip_set(cg_func *c, const ct_value *v, cg_val *regs);
-/* Local memory for v in its home. */
-void cg_strip_keep(cg_func *c, const ct_value *v);
-/* v lies in its own local memory, or in that of `like`, which has the same home. */
-void cg_strip_adopt(cg_func *c, const ct_value *v, const ct_value *like);
-/* values[i] to the local memory of homes[i], where that lies in strips; closes the loop. */
+void cg_strip_set(cg_func *c, cg_copy *copy, cg_val *regs);
+/* values[i] to the local memory of homes[i], where that lies in strips, in a loop of its own. */
 void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, uint32_t count);
 
 /* The copy in v's home. */
 cg_copy *cg_strip_home(cg_func *c, const ct_value *v);
-/* Local memory for a copy; access to its registers from r on in the strip at hand; all of them to local memory. */
-void cg_strip_give(cg_func *c, const ct_value *v, cg_copy *copy);
-cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate);
-void cg_strip_save(cg_func *c, const ct_value *v, cg_copy *copy, const cg_val *regs);
-
-/* ---- ops ---- */
-
-/* Ops from here on, or up to here, are the body of a reduce or scan, which works on scalars: they leave the loop alone.
+/* Access to a copy's registers from r on in the strip at hand; all of them to local memory where the predicate holds.
  */
-void cg_strip_inline(cg_func *c, bool begins);
-/* Makes copies that were asked for in layouts that other threads or strips have the elements for. */
-void cg_strip_flush(cg_func *c);
+cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate);
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate);
+
+/* ---- from strip to strip ---- */
 
 /* Elements of a tile whose index, cut to mask, is slice (in a register); as a tile of their own, their indices lack the
    bits of mask. */
@@ -92,12 +94,9 @@ typedef struct cg_slice {
     uint32_t mask;
     cg_val slice;
 } cg_slice;
-/* v, read in `from`, to a copy of `result`: the same elements, or a slice of them (NULL: all). Outside of loops. */
-void cg_strip_transfer(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
-                       const ct_value *result, cg_copy *copy);
-/* The slice of v, which is read in layout `from`, through shared memory; sets the result. */
-void cg_strip_extract(cg_func *c, const ct_value *v, const cg_layout *from, const cg_slice *slice,
-                      const ct_value *result);
+/* v, which is read in `from`, through shared memory to its result: the same elements in another layout, or a slice of
+   them (NULL: all). Outside of loops. */
+void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from, const cg_slice *slice);
 
 /* ---- in pieces (codegen/values/pieces.c); in all kernels ---- */
 

@@ -33,7 +33,8 @@ const char *cg_way_text(cg_way way)
     static const char *const ways[] = {[CG_BY_NAMES] = "registers",
                                        [CG_BY_SHUFFLES] = "shuffles",
                                        [CG_BY_SHARED] = "shared memory",
-                                       [CG_BY_HALVES] = "shared memory in parts"};
+                                       [CG_BY_HALVES] = "shared memory in parts",
+                                       [CG_BY_PIECES] = "shared memory from strip to strip"};
     return ways[way];
 }
 
@@ -48,12 +49,10 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion)
 
 void cg_set(cg_func *c, const ct_value *v, cg_val *regs)
 {
-    if (c->strips) {
-        cg_strip_set(c, v, regs);
-        return;
-    }
-    cg_value *x = cg_value_of(c, v);
+    const cg_value *x = cg_value_of(c, v);
     cg_copy *home = cg_find_copy(x, x->home);
-    if (home)
+    if (home && cg_strip_varies(c, home->layout))
+        cg_strip_set(c, home, regs);
+    else if (home)
         home->regs = regs;
 }

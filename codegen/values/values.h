@@ -16,7 +16,7 @@ cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l);
 cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l);
 /* A rank-0 value. */
 cg_val cg_scalar(cg_func *c, const ct_value *v);
-/* The result of the op being lowered, in its home. In strips, further wanted layouts are made from it. */
+/* The result of the op being lowered, in its home. */
 void cg_set(cg_func *c, const ct_value *v, cg_val *regs);
 /* Another layout of the same elements, for the sake of the op (codegen/values/convert_layout.c). */
 cg_val *cg_convert(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from, const cg_val *regs,
@@ -27,7 +27,7 @@ void cg_shared_layouts(const cg_func *c, bc_kind kind, const cg_layout *from, co
                        cg_layout *out_stored, cg_layout *out_loaded);
 
 /* How that is done. */
-typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES } cg_way;
+typedef enum cg_way { CG_BY_NAMES, CG_BY_SHUFFLES, CG_BY_SHARED, CG_BY_HALVES, CG_BY_PIECES } cg_way;
 typedef struct cg_conversion {
     cg_way way;
     uint32_t shuffles; /* of a thread, CG_BY_SHUFFLES */

@@ -453,6 +453,47 @@ static void convert_never_awaited(sample *s)
         ct_set_operand(s->product, i, &op->results[0]);
 }
 
+/* The sum, twice, in a loop over strips. */
+static ct_op *enclose(sample *s)
+{
+    ct_block *region = ct_block_new(s->f, 0);
+    ct_op *strips = ct_op_new(s->f, CT_strips, s->twice, 0, 1), *keep = ct_op_new(s->f, CT_keep, s->twice, 1, 0);
+    ct_insert_before(strips, s->twice);
+    strips->region_count = 1;
+    strips->regions[0] = region;
+    strips->results[0].type = s->twice->results[0].type;
+    region->parent = strips;
+    ct_append(region, keep);
+    ct_move_before(s->twice, keep);
+    ct_replace_uses_outside(&s->twice->results[0], &strips->results[0], region);
+    ct_set_operand(keep, 0, &s->twice->results[0]);
+    return strips;
+}
+static void keep_nothing(sample *s)
+{
+    ct_remove(enclose(s)->regions[0]->last);
+}
+static void keep_another(sample *s)
+{
+    ct_set_operand(enclose(s)->regions[0]->last, 0, &s->one->results[0]);
+}
+static void keep_too_much(sample *s)
+{
+    enclose(s);
+    ct_value *more = &s->one->results[0];
+    ct_add_operands(s->f, find(s->f, CT_keep), &more, 1);
+}
+static void keep_in_no_loop(sample *s)
+{
+    ct_append(s->f->body, ct_op_new(s->f, CT_keep, s->end, 0, 0));
+    ct_remove(s->end);
+}
+static void read_what_is_not_kept(sample *s)
+{
+    enclose(s);
+    ct_set_operand(s->store, 0, &s->twice->results[0]);
+}
+
 static const struct broken {
     void (*break_it)(sample *s);
     const char *what;
@@ -492,6 +533,11 @@ static const struct broken {
     {convert_to_another_type, "it does not make of a tile one of the same type"},
     {convert_a_scalar, "it does not make of a tile one of the same type"},
     {convert_never_awaited, "it reads a tile of a ring that has not been awaited"},
+    {keep_nothing, "it does not end with what it keeps"},
+    {keep_another, "what it hands on is not what is taken"},
+    {keep_too_much, "what it hands on is not what is taken"},
+    {keep_in_no_loop, "there is no loop around it"},
+    {read_what_is_not_kept, "a value is read where it is not defined"},
 };
 
 static void check_broken(sample *s)
@@ -503,6 +549,15 @@ static void check_broken(sample *s)
         CHECK_MSG(found && strcmp(found, broken[i].what) == 0, "%zu: '%s', not '%s'", i, found ? found : "nothing",
                   broken[i].what);
     }
+}
+
+static void check_strips(sample *s)
+{
+    import(s);
+    const ct_op *strips = enclose(s);
+    CHECK(!fault_of(s));
+    CHECK(s->store->operands[0] == &strips->results[0]);
+    CHECK(ct_unconverted(s->store->operands[0]) == &s->twice->results[0]);
 }
 
 /* ---- layouts ---- */
@@ -604,9 +659,9 @@ static void check_looking(sample *s)
 
 int main(void)
 {
-    static void (*const checks[])(sample * s) = {check_import,  check_insert, check_uses,    check_clone,
-                                                 check_prune,   check_print,  check_async,   check_broken,
-                                                 check_layouts, check_intern, check_looking, check_runner};
+    static void (*const checks[])(sample * s) = {check_import,  check_insert, check_uses,   check_clone,   check_prune,
+                                                 check_print,   check_async,  check_broken, check_layouts, check_intern,
+                                                 check_looking, check_runner, check_strips};
     tv_module *m = NULL;
     CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
     CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);

@@ -1,0 +1,280 @@
+/* The strips pass: which ops of a kernel in strips share a loop over them.
+
+       %a = load ...             strips {8 trips} {
+       %n = divi %k, %m            %a = load ...
+       %b = mulf %a, %a            %b = mulf %a, %a
+       %s = reduce %b              %s = reduce %b
+       %d = subf %a, ..%s..        keep %a, %s
+                            =>   } gives %t0, %t1
+                                 strips {8 trips} {
+                                   %d = subf %t0, ..%t1..
+
+   It comes behind `convert`, when it is known how each tile lies and what brings it elsewhere, and before `shared` and
+   `sync`, to which a loop over strips is a loop. Ops go into the loop that is open as long as no thread needs what
+   another one has, or what is only there when all strips have been. What needs no loop does not end one: it goes in
+   front of it, or stays behind if it needs what the loop gives. */
+#include "codegen/passes/strips.h"
+
+#include "codegen/analysis/order.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/passes/pass.h"
+#include "codegen/values/effects.h"
+
+/* ---- what an op needs ---- */
+
+typedef enum place {
+    STAYS,  /* needs no loop, and may stand in one */
+    ENTERS, /* strip by strip, in the loop that is open, if any */
+    OWNS,   /* strip by strip, in loops of its own */
+    LEAVES  /* stands outside of loops, or opens its own when it is lowered */
+} place;
+
+static bool result_varies(cg_func *c, const ct_op *op)
+{
+    return op->result_count && cg_strip_varies(c, cg_value_of(c, cg_result(op, 0))->home);
+}
+
+/* Weak accesses of different threads have no order: they may stand among others. */
+static place place_of_access(cg_func *c, const ct_op *op)
+{
+    const bc_op_info *info = ct_info(op);
+    bool weak = ct_attr_u(op, bc_order_row(info)) == BC_MemoryOrderingSemantics_weak;
+    return !result_varies(c, op)                                               ? LEAVES
+           : weak && (info->effects == BC_READS || info->effects == BC_WRITES) ? ENTERS
+                                                                               : OWNS;
+}
+
+/* Those along the dimension are reduced when the loop over all of them ends; scanned, they need an order of theirs. */
+static place place_of_fold(cg_func *c, const ct_op *op)
+{
+    uint32_t others, along = cg_fold_strips(c, op, &others), all = cg_all_strips(c);
+    if (!along && !others)
+        return LEAVES;
+    return (op->opcode == OP_reduce ? along | others : others) == all ? ENTERS : OWNS;
+}
+
+static place place_of_conversion(cg_func *c, const ct_op *op)
+{
+    const ct_value *from = op->operands[0];
+    cg_conversion how = cg_conversion_of(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
+                                         cg_value_of(c, cg_result(op, 0))->home);
+    return result_varies(c, op) && how.way != CG_BY_PIECES ? ENTERS : LEAVES;
+}
+
+static place place_of(cg_func *c, const ct_op *op)
+{
+    const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
+    if (result && cg_value_of(c, result)->form == CG_LAZY)
+        return STAYS;
+    if (op->opcode >= OP_LIMIT)
+        return op->opcode == CT_convert ? place_of_conversion(c, op) : op->opcode == CT_rank ? STAYS : LEAVES;
+    switch ((bc_op_class)bc_op_class_of[op->opcode]) {
+    case BC_OP_SAME:
+    case BC_OP_VIEW:
+    case BC_OP_QUERY: return STAYS;
+    case BC_OP_TOKEN: return ct_info(op)->effects ? LEAVES : STAYS;
+    case BC_OP_ACCESS: return place_of_access(c, op);
+    case BC_OP_PART:
+        return result_varies(c, op) && (op->opcode != OP_extract || cg_extract_in_registers(c, op)) ? ENTERS : LEAVES;
+    case BC_OP_FOLD: return place_of_fold(c, op);
+    case BC_OP_GIVEN:
+    case BC_OP_MAP:
+    case BC_OP_CAST: return result_varies(c, op) ? ENTERS : result->type->rank ? LEAVES : STAYS;
+    default: return LEAVES;
+    }
+}
+
+/* ---- what it waits for ---- */
+
+typedef enum need { NOTHING, THE_TRIP, THE_LOOP } need;
+
+static need need_of_operands(const cg_forming *x, const ct_op *op)
+{
+    need most = NOTHING;
+    for (uint32_t i = 0; i < op->operand_count && x->count; i++) {
+        uint32_t id = op->operands[i]->id;
+        if (x->behind[id] == x->loops)
+            return THE_LOOP;
+        if (x->inside[id] == x->loops)
+            most = THE_TRIP;
+    }
+    return most;
+}
+
+/* Of the loop that is open: with the ops in its regions. */
+static need need_of(const cg_forming *x, const ct_op *op)
+{
+    need most = need_of_operands(x, op);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        for (const ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
+             inner = ct_next_op(inner, op->regions[r])) {
+            need one = need_of_operands(x, inner);
+            most = one > most ? one : most;
+        }
+    return most;
+}
+
+static bool conflict(const cg_effects *a, const cg_effects *b)
+{
+    for (const cg_effect *e = a ? a->first : NULL; e; e = e->next)
+        for (const cg_effect *f = b ? b->first : NULL; f; f = f->next)
+            if (e->kind == CG_ACCESSES && f->kind == CG_ACCESSES && cg_meeting_between(e, CG_SAME_TRIP, f))
+                return true;
+    return false;
+}
+
+/* Do threads have to meet between an access in the open loop and this op? */
+static bool waits(const cg_forming *x, const ct_op *op)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (conflict(x->members[i]->effects, op->effects))
+            return true;
+    return false;
+}
+
+/* May it be done before the open loop, of which it needs nothing? */
+static bool may_go_ahead(const cg_forming *x, const ct_op *op)
+{
+    if (ct_is_pure(op) || op->opcode == CT_convert || bc_op_in(op->opcode, BC_OPS(FOLD)))
+        return true;
+    if (op->opcode >= OP_LIMIT || ct_info(op)->effects != BC_READS || !cg_is_weak_access(op))
+        return false;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (!ct_is_pure(x->members[i]) && ct_info(x->members[i])->effects != BC_READS
+            && !bc_op_in(x->members[i]->opcode, BC_OPS(FOLD)))
+            return false;
+    return true;
+}
+
+/* ---- loops ---- */
+
+/* So that what a loop gives can be counted. */
+enum { MOST_MEMBERS = 1024 };
+
+/* op in a loop over these strips; none: as it is. */
+static ct_op *wrap(cg_forming *x, ct_op *op, uint32_t mask)
+{
+    return op && mask ? cg_strips_enclose(x, &op, 1, (cg_trips){.mask = mask}) : op;
+}
+
+/* For each strip of the others all along the dimension. */
+static void end_loop(cg_forming *x)
+{
+    uint32_t count = x->count, all = cg_all_strips(x->c), along = x->along ? x->along : all;
+    x->count = x->along = 0;
+    if (count)
+        wrap(x, cg_strips_enclose(x, x->members, count, (cg_trips){.mask = along}), all & ~along);
+}
+
+static void note(uint32_t *where, uint32_t loop, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        where[op->results[i].id] = loop;
+}
+
+static void add_member(cg_forming *x, ct_op *op)
+{
+    if (!x->count)
+        x->loops++;
+    x->members[x->count++] = op;
+    note(bc_op_in(op->opcode, BC_OPS(FOLD)) && cg_reduces_strips(x->c, op) ? x->behind : x->inside, x->loops, op);
+}
+
+static void enter(cg_forming *x, ct_op *op)
+{
+    uint32_t others, along = op->opcode == OP_reduce ? cg_fold_strips(x->c, op, &others) : 0;
+    if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
+        cg_find_effects(x->c, op, false);
+    if (x->count >= MOST_MEMBERS || need_of(x, op) == THE_LOOP || waits(x, op)
+        || (along && x->along && along != x->along))
+        end_loop(x);
+    add_member(x, op);
+    x->along = along ? along : x->along;
+}
+
+static void stay(cg_forming *x, ct_op *op)
+{
+    if (x->count >= MOST_MEMBERS)
+        end_loop(x);
+    if (!x->count)
+        return;
+    switch (need_of(x, op)) {
+    case NOTHING: ct_move_before(op, x->members[0]); break;
+    case THE_TRIP: add_member(x, op); break;
+    case THE_LOOP: note(x->behind, x->loops, op); break;
+    }
+}
+
+/* The strips of its tile. A fold: for each of the others all along its dimension. */
+static void own(cg_forming *x, ct_op *op)
+{
+    cg_func *c = x->c;
+    uint32_t others = 0, along = cg_strip_mask(c, cg_value_of(c, cg_result(op, 0))->home);
+    bool scans = op->opcode == OP_scan;
+    end_loop(x);
+    if (bc_op_in(op->opcode, BC_OPS(FOLD)))
+        along = cg_fold_strips(c, op, &others);
+    if (along)
+        op = cg_strips_enclose(
+            x, &op, 1, (cg_trips){.mask = along, .descending = scans && ct_attr_u(op, F_scan_reverse), .apart = scans});
+    wrap(x, op, others);
+}
+
+static void form_in(cg_forming *x, const ct_block *block);
+
+static void leave(cg_forming *x, ct_op *op)
+{
+    if (x->count && need_of(x, op) == NOTHING && may_go_ahead(x, op)) {
+        ct_move_before(op, x->members[0]);
+        return;
+    }
+    end_loop(x);
+    for (uint32_t r = 0; r < op->region_count && !bc_op_in(op->opcode, BC_OPS(FOLD)); r++)
+        if (op->regions[r])
+            form_in(x, op->regions[r]);
+}
+
+static void form_in(cg_forming *x, const ct_block *block)
+{
+    for (ct_op *op = block->first, *next; op && !x->c->failed; op = next) {
+        next = op->next;
+        switch (place_of(x->c, op)) {
+        case STAYS: stay(x, op); break;
+        case ENTERS: enter(x, op); break;
+        case OWNS: own(x, op); break;
+        case LEAVES: leave(x, op); break;
+        }
+    }
+}
+
+/* ---- the pass ---- */
+
+void cg_pass_strips(cg_func *c)
+{
+    if (!c->strip_bits)
+        return;
+    cg_forming x = {.c = c};
+    if (!cg_strips_room(&x)) {
+        cg_no_memory(c);
+        return;
+    }
+    form_in(&x, c->ir->body);
+    if (!c->failed)
+        cg_strips_place(c);
+}
+
+/* What is in registers as long as a trip lasts has the place of what is kept of it. */
+static void describe(cg_func *c, const ct_value *v, bc_text *out)
+{
+    const ct_op *around = v->block->parent;
+    const cg_copy *home = cg_strip_is_kept(c, v) ? cg_strip_home(c, v) : NULL;
+    if (home && home->local && !(around && around->opcode == CT_strips))
+        bc_text_printf(out, "local memory %u to %u", home->local - 1, home->local - 1 + cg_strip_bytes(c, v));
+}
+
+void cg_dump_strips(cg_func *c, bc_text *out)
+{
+    if (c->local_bytes)
+        bc_text_printf(out, "// local memory: %u bytes of a thread\n", c->local_bytes);
+    cg_dump_values(c, describe, out);
+}

@@ -1,0 +1,49 @@
+/* The parts of the strips pass. */
+#ifndef TILEVM_CODEGEN_PASSES_STRIPS_H
+#define TILEVM_CODEGEN_PASSES_STRIPS_H
+
+#include "codegen/values/strips.h"
+
+/* What becomes of the ops of a block (codegen/passes/strips.c). */
+typedef struct cg_forming {
+    cg_func *c;
+    ct_op **members; /* of the loop that is open, in their order */
+    uint32_t count;
+    uint32_t along;            /* strips that it reduces over, in a loop within the one over the others; 0: none yet */
+    uint32_t loops;            /* so far, the open one too */
+    uint32_t *inside, *behind; /* by value id: the loop that it is made in, or that has to end before it is */
+    ct_map copies;             /* of lazy values */
+} cg_forming;
+
+/* Room for the values that the pass makes: false without memory. */
+bool cg_strips_room(cg_forming *x);
+/* Does it look the tile up in whatever layouts it wants, by way of one of them? */
+static inline bool cg_reads_any_layout(const ct_use *use)
+{
+    return use->op->opcode < OP_LIMIT && (!use->read || use->read == CT_READ_IN_SEVERAL);
+}
+
+/* The members become the region of a loop, which gives what is read outside. Lazy ones of which that is true are made
+   behind it as well. NULL: no memory (codegen/passes/strips_enclose.c). */
+ct_op *cg_strips_enclose(cg_forming *x, ct_op *const *members, uint32_t count, cg_trips trips);
+
+/* ---- how long values are read (codegen/passes/strips_lives.c) ---- */
+
+/* Ops have numbers in pre-order. What is read in a loop but made outside of it is read up to the loop's end, and what
+   lazy values are made of as long as they are. */
+typedef struct cg_lives {
+    ct_op **ops;   /* by number, from 1 */
+    uint32_t *end; /* by number: the last op in it */
+    uint32_t count;
+    uint32_t *last; /* by value id: the op that reads it last; 0: none */
+    uint32_t *any;  /* by the id of what has been converted: the same for ops that look it up in several layouts */
+} cg_lives;
+/* false: no memory. */
+bool cg_lives_find(cg_func *c, cg_lives *out);
+
+/* ---- local memory ---- */
+
+/* Places in local memory for what is kept: c->local_bytes, cg_copy.local (codegen/passes/strips_local.c). */
+void cg_strips_place(cg_func *c);
+
+#endif
