@@ -261,7 +261,7 @@ bool cg_groups_find(cg_splitting *x)
     const char *waste = cg_maps_waste(x), *why = waste ? waste : "such products do without";
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t maps = !waste + 1u; maps-- > 0;)
-            if (is_room(x, ways[i].blocks, ways[i].keeps, maps, &why) && !(maps && (why = cg_maps_settle(x)))) {
+            if (is_room(x, ways[i].blocks, ways[i].keeps, maps, &why) && !(maps && (why = cg_maps_waste_slots(x)))) {
                 cg_remark_maps(x, maps ? NULL : why ? why : "there is too little shared memory");
                 return true;
             }

@@ -32,7 +32,6 @@ typedef struct cg_splitting {
     ct_op *rings[CG_MOST_RINGS + CG_MOST_KEPT];
     uint32_t count, kept_count, ring_count;
     const cg_group_budget *budget;
-    bool apart;           /* each block of a cluster loads for itself */
     cg_tensor_maps *maps; /* of all tiles, if they come by maps, as the budget says (codegen/passes/maps.c) */
 } cg_splitting;
 

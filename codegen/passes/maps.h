@@ -10,8 +10,8 @@ const char *cg_maps_waste(const cg_splitting *x);
 /* Can all tiles of the rings come by tensor maps? NULL: they can, and the rings' loads say which come to all blocks of
    a cluster; else why not. */
 const char *cg_maps_obstacle(cg_splitting *x);
-/* When there are slots: whether blocks of a cluster bring tiles to each other. NULL, or why maps cannot be had then. */
-const char *cg_maps_settle(cg_splitting *x);
+/* The same when there are slots. */
+const char *cg_maps_waste_slots(const cg_splitting *x);
 /* The copies in the producers' program go by tensor maps, which it makes before the first of them. */
 void cg_put_maps(cg_splitting *x, ct_block *producers);
 /* What was decided; why: against it. */
