@@ -5,9 +5,9 @@
 
 enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* elements of 16 bytes: a map has 40 bits of bytes */ };
 
-/* Is the stage's swizzle one of the copy engine's: the number of a chunk XORed with as many bits of that of the 128
+/* Is the encoding's swizzle one of the copy engine's: the number of a chunk XORed with as many bits of that of the 128
    bytes in which it lies? */
-static bool is_swizzled_alike(const cg_stage *s)
+static bool is_swizzled_alike(const cg_encoding *s)
 {
     enum { LINE = 3 /* log2 of its chunks */ };
     uint32_t chunks = s->panel - s->chunk;
@@ -31,13 +31,13 @@ static bool is_in_reach(const cg_view *v)
     return true;
 }
 
-/* The contiguous dimension, then the others from the last one on: as rows follow each other in a stage. */
-static bool order_dims(const bc_type *tile, const cg_stage *stage, uint32_t fast, cg_boxes *out)
+/* The contiguous dimension, then the others from the last one on: as rows follow each other in an encoding. */
+static bool order_dims(const bc_type *tile, const cg_encoding *encoding, uint32_t fast, cg_boxes *out)
 {
     out->rank = 1;
     out->dims[0] = fast;
-    out->size[0] = (uint32_t)1 << stage->panel;
-    out->panels = (uint32_t)1 << (stage->columns - stage->panel);
+    out->size[0] = (uint32_t)1 << encoding->panel;
+    out->panels = (uint32_t)1 << (encoding->columns - encoding->panel);
     for (uint32_t t = tile->rank; t-- > 0;) {
         if (t == fast)
             continue;
@@ -49,20 +49,20 @@ static bool order_dims(const bc_type *tile, const cg_stage *stage, uint32_t fast
     return true;
 }
 
-const char *cg_boxes_obstacle(const ct_op *load, const cg_stage *stage, uint32_t fast, cg_boxes *out)
+const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, uint32_t fast, cg_boxes *out)
 {
     if (load->from->opcode != OP_load_view_tko)
         return "a tile is loaded through pointers";
     cg_view_op v = cg_view_op_of(load);
     const bc_type *tile = v.tile_type;
-    *out = (cg_boxes){.element = stage->bytes, .swizzle = stage->panel - stage->chunk, .blocks = 1};
+    *out = (cg_boxes){.element = encoding->bytes, .swizzle = encoding->panel - encoding->chunk, .blocks = 1};
     if (tile->rank > CG_MAP_DIMS || v.view->view->tensor->rank != tile->rank)
         return "a tensor has more dimensions than a tensor map";
-    if (cg_view_is_half(&v) || stage->left_out || stage->batch || !is_swizzled_alike(stage))
+    if (cg_view_is_half(&v) || encoding->left_out || encoding->batch || !is_swizzled_alike(encoding))
         return "a tile lies otherwise in shared memory than the copy engine would put it";
     if (!is_in_reach(v.view->view))
         return "extents and strides of a tensor are not known to be what a tensor map takes";
-    if (!order_dims(tile, stage, fast, out))
+    if (!order_dims(tile, encoding, fast, out))
         return "a tile has more than 256 rows";
     for (uint32_t i = 0; i < out->rank; i++)
         out->of_tensor[i] = cg_view_dim(v.view->type, out->dims[i]);
@@ -84,7 +84,7 @@ bool cg_boxes_share(cg_boxes *b, uint32_t blocks)
         outer--;
     if (b->panels >= blocks) {
         b->panels /= blocks;
-    } else if (outer && b->size[outer] >= blocks && cg_box_bytes(b) / blocks % CG_STAGE_ALIGN == 0) {
+    } else if (outer && b->size[outer] >= blocks && cg_box_bytes(b) / blocks % CG_ENCODING_ALIGN == 0) {
         b->size[outer] /= blocks;
         b->cut = outer;
     } else {

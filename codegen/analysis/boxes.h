@@ -1,6 +1,6 @@
 /* Tiles that the copy engine brings to shared memory: in boxes of a tensor map, which says where a tensor lies, how far
-   it goes and how large a box is (PTX ISA, "Tensors"). A box lies in a stage (codegen/analysis/stage.h) as one panel of
-   it, since its swizzle is the stage's. */
+   it goes and how large a box is (PTX ISA, "Tensors"). A box lies in an encoding (codegen/analysis/encoding.h) as one
+   panel of it, since its swizzle is the encoding's. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_BOXES_H
 #define TILEVM_CODEGEN_ANALYSIS_BOXES_H
 
@@ -38,8 +38,9 @@ typedef struct cg_tensor_maps {
     cg_val taken; /* as lowered: the word that says that the memory of the maps is */
 } cg_tensor_maps;
 
-/* Why the copy engine cannot bring the tile of a load to its stage: a text for users. NULL: it can, and *out is how. */
-const char *cg_boxes_obstacle(const ct_op *load, const cg_stage *stage, uint32_t fast, cg_boxes *out);
+/* Why the copy engine cannot bring the tile of a load to its encoding: a text for users. NULL: it can, and *out is how.
+ */
+const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, uint32_t fast, cg_boxes *out);
 /* Each block of a cluster is to bring its share of the tile to all of them. False: it does not go in such shares. */
 bool cg_boxes_share(cg_boxes *b, uint32_t blocks);
 /* Bytes of a box. */

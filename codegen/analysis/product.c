@@ -60,12 +60,12 @@ bool cg_is_product(const ct_op *op)
 
 bool cg_is_loaded_operand(const ct_value *v)
 {
-    const ct_value *load = cg_stage_source(v);
+    const ct_value *load = cg_source_of(v);
     if (!load->op || load->op->opcode != OP_load_view_tko || !v->uses)
         return false;
     for (const ct_use *use = v->uses; use; use = use->next)
         if (!(cg_is_product(use->op) && use->index < 2)
-            && !(cg_stage_is_seen(use->op) && cg_is_loaded_operand(&use->op->results[0])))
+            && !(cg_is_seen(use->op) && cg_is_loaded_operand(&use->op->results[0])))
             return false;
     return true;
 }

@@ -3,7 +3,7 @@
 #ifndef TILEVM_CODEGEN_ANALYSIS_PRODUCT_H
 #define TILEVM_CODEGEN_ANALYSIS_PRODUCT_H
 
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of its warps; wgmma of integers of which one is signed */
 /* log2 of the elements along K and the columns that wgmma sums up where a product adds up */
@@ -106,17 +106,17 @@ bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out
 /* Is the op such a product? */
 bool cg_mma_is_async(const cg_func *c, const ct_op *op);
 
-/* How the op reads its operand `index` from a stage, when the registers of `run` are the elements of a 16-byte chunk
-   there. CG_NO_FEED: it does not. */
+/* How the op reads its operand `index` from an encoding, when the registers of `run` are the elements of a 16-byte
+   chunk there. CG_NO_FEED: it does not. */
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run);
 
 /* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has
    none. */
 uint32_t cg_mma_chain_warps(const ct_func *f);
-/* What the operand's stage would be if it were made for it alone. */
-cg_stage cg_regular_stage(const cg_product *p, bool left, bool across);
-/* Does wgmma read the operand where it lies so in the stage? across: rows are what K counts. NULL: in one that is made
-   for it. */
-bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_stage *stage);
+/* What the operand's encoding would be if it were made for it alone. */
+cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across);
+/* Does wgmma read the operand where it lies so in the encoding? across: rows are what K counts. NULL: in one that is
+   made for it. */
+bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding);
 
 #endif

@@ -170,25 +170,25 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
-cg_stage cg_regular_stage(const cg_product *p, bool left, bool across)
+cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)
 {
     uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;
     bool flipped = across == left;
-    cg_stage s =
-        cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
+    cg_encoding s =
+        cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
     s.flipped = flipped;
     return s;
 }
 
-bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_stage *stage)
+bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding)
 {
-    cg_stage regular = cg_regular_stage(p, left, across);
+    cg_encoding regular = cg_regular_encoding(p, left, across);
     cg_layout index = {.tile_bits = (uint8_t)(p->k + (left ? p->m : p->n))};
     if (index.tile_bits > CG_MAX_REG_BITS || regular.panel <= regular.chunk)
         return false;
     for (uint32_t b = 0; b < index.tile_bits; b++)
         index.reg[index.reg_bits++] = (uint32_t)1 << b;
-    cg_layout wanted = cg_stage_layout(&regular, &index), source = cg_source_layout(left ? p->lhs : p->rhs, &index);
-    cg_layout is = stage ? cg_stage_layout(stage, &source) : wanted;
+    cg_layout wanted = cg_encoding_layout(&regular, &index), source = cg_source_layout(left ? p->lhs : p->rhs, &index);
+    cg_layout is = encoding ? cg_encoding_layout(encoding, &source) : wanted;
     return memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) == 0;
 }

@@ -9,12 +9,12 @@ uint32_t cg_chunk_bits(const bc_type *tile)
 
 uint32_t cg_ring_load_bytes(const cg_ring_load *load)
 {
-    return load->own_bytes ? load->own_bytes : cg_stage_bytes(&load->stage);
+    return load->own_bytes ? load->own_bytes : cg_encoding_bytes(&load->encoding);
 }
 
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
-    uint32_t align = ring->by_threads ? 16 : CG_STAGE_ALIGN;
+    uint32_t align = ring->by_threads ? 16 : CG_ENCODING_ALIGN;
     ring->slot_bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         ring->loads[i].offset = ring->slot_bytes;
@@ -23,15 +23,15 @@ uint32_t cg_ring_place_loads(cg_ring *ring)
     return ring->slot_bytes;
 }
 
-const cg_stage *cg_stage_of(const ct_value *v)
+const cg_encoding *cg_encoding_of(const ct_value *v)
 {
-    const ct_op *op = cg_stage_source(v)->op;
+    const ct_op *op = cg_source_of(v)->op;
     const cg_ring_load *load = op && op->opcode == CT_staged ? op->detail : NULL;
-    return load && !load->own_bytes ? &load->stage : NULL;
+    return load && !load->own_bytes ? &load->encoding : NULL;
 }
 
-cg_layout cg_stage_layout_of(const ct_value *v, const cg_layout *l)
+cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l)
 {
     cg_layout at = cg_source_layout(v, l);
-    return cg_stage_layout(cg_stage_of(v), &at);
+    return cg_encoding_layout(cg_encoding_of(v), &at);
 }

@@ -5,7 +5,7 @@
 #ifndef TILEVM_CODEGEN_ANALYSIS_RING_H
 #define TILEVM_CODEGEN_ANALYSIS_RING_H
 
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 #include "codegen/analysis/view.h"
 
 enum { CG_RING_LOADS = 4, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
@@ -17,7 +17,7 @@ typedef struct cg_ring_load {
     cg_feed feed;
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
-    cg_stage stage;                       /* as lowered: base is of the slot that is read */
+    cg_encoding encoding;                 /* as lowered: base is of the slot that is read */
     cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
     uint32_t own_bytes;                   /* which take so many bytes */
     uint32_t offset;                      /* in a slot, bytes */
@@ -87,9 +87,9 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 }
 
 /* Where a load of a ring has put v, or what it is a view of; NULL: it is in registers. */
-const cg_stage *cg_stage_of(const ct_value *v);
-/* A layout of a v in a stage as one of places there. */
-cg_layout cg_stage_layout_of(const ct_value *v, const cg_layout *l);
+const cg_encoding *cg_encoding_of(const ct_value *v);
+/* A layout of a v in an encoding as one of places there. */
+cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 
 /* Bytes of a load in a slot. */
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);

@@ -34,9 +34,9 @@ static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *
     cg_product p = cg_product_of(c, op);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (i < 2 && !is_fed(ring, cg_stage_source(op->operands[i])->op))
+        if (i < 2 && !is_fed(ring, cg_source_of(op->operands[i])->op))
             bytes += (tile_bytes(op->operands[i]) >> (p.k - (p.has_atom ? p.atom.k_bits : 0)))
-                     + (p.async ? CG_STAGE_ALIGN : ALIGN);
+                     + (p.async ? CG_ENCODING_ALIGN : ALIGN);
         else if (i >= COLUMNS && !p.has_atom)
             bytes += tile_bytes(op->operands[i]) + ALIGN;
     return bytes;
@@ -96,7 +96,7 @@ static uint64_t conversion_bytes(const cg_func *c, const ct_op *op, const cg_rin
         converts = converts || (has_elements(&op->results[i]) && !anew[op->results[i].id]);
     for (uint32_t i = 0; i < op->operand_count; i++)
         converts = converts || (has_elements(op->operands[i]) && !anew[op->operands[i]->id]);
-    const ct_op *source = op->result_count ? cg_stage_source(&op->results[0])->op : NULL;
+    const ct_op *source = op->result_count ? cg_source_of(&op->results[0])->op : NULL;
     converts = converts && !ends && !cg_is_product(op) && !is_fed(ring, source);
     return converts ? (uint64_t)MOST_OF_AN_ELEMENT * cg_threads(c) : 0;
 }

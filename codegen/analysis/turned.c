@@ -5,7 +5,7 @@
 
 cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 {
-    const ct_op *source = cg_stage_source(p->rhs)->op;
+    const ct_op *source = cg_source_of(p->rhs)->op;
     cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits};
     if (source && source->opcode == CT_staged)
         t.feed = ((const cg_ring_load *)source->detail)->feed;

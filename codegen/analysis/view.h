@@ -62,7 +62,7 @@ cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 /* A remark on how the tile, in layout l, reaches memory by accesses of at most 2^most_bits elements. */
 void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
 
-/* ---- what codegen/access/view_parts.c asks codegen/analysis/view.c ---- */
+/* ---- what codegen/access/view_vectors.c asks codegen/analysis/view.c ---- */
 
 /* The tensor dimension that tile dimension t walks. */
 uint32_t cg_view_dim(const bc_type *view, uint32_t t);

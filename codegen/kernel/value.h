@@ -43,17 +43,17 @@ uint32_t cg_class_bits(cg_class cls);
 
 /* ---- values ---- */
 
-typedef struct cg_copy { /* a tile value in one layout */
+typedef struct cg_variant { /* a tile value in one layout */
     const cg_layout *layout;
     cg_val *regs;   /* 1 << layout->reg_bits of them */
     uint32_t strip; /* in strips (codegen/values/strips.h): the loop in which regs are valid; 0: none */
     uint32_t local; /* one more than the local memory in which it lies for other loops; 0: it has none */
-    struct cg_copy *next;
-} cg_copy;
+    struct cg_variant *next;
+} cg_variant;
 
 typedef enum cg_form {
     CG_NO_TILE, /* a token, a view */
-    CG_TILE,    /* home is chosen; copies */
+    CG_TILE,    /* home is chosen; variants */
     CG_LAZY     /* a tile made anew in every layout that is wanted; has no home */
 } cg_form;
 
@@ -61,7 +61,8 @@ typedef struct cg_value {
     uint8_t form;          /* cg_form */
     uint8_t weight;        /* how much its home should decide the layouts of what is computed from it; 0: not at all */
     const cg_layout *home; /* CG_TILE; CG_LAZY with weight: the layout it would like best; one for all that are equal */
-    cg_copy *copies; /* wanted layouts, the home's first, also of what it is converted to; regs: NULL until emitted */
+    cg_variant
+        *variants; /* wanted layouts, the home's first, also of what it is converted to; regs: NULL until emitted */
     /* What cg_assign_<op> leaves for cg_lower_<op>: */
     cg_layout *source; /* of a reduce's first result: the layout its operands are read in; of a product: those */
     const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */

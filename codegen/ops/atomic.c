@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "codegen/access/pointers.h"
-#include "codegen/access/view_parts.h"
+#include "codegen/access/view_vectors.h"
 #include "codegen/ops/bins.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
@@ -232,7 +232,7 @@ void cg_assign_atomic_red_view_tko(cg_func *c, const ct_op *op)
     cg_assign_view_write(c, op);
 }
 
-static void emit_tile_part(cg_func *c, void *user, const cg_tile_part *part)
+static void emit_tile_part(cg_func *c, void *user, const cg_tile_vector *part)
 {
     cg_access access = {.address = part->address, .offset = part->offset, .predicate = part->inside};
     emit(c, user, &access, part->count, part->reg);
@@ -251,5 +251,5 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const ct_op *op)
     if (c->failed || !has_bf16(c, op, a.kind, a.mode))
         return;
     cg_take_access(c, op);
-    cg_view_parts(c, &v, l, has_vectors(c, a.kind, a.mode) ? VECTOR_BITS : 0, NULL, &a, emit_tile_part);
+    cg_view_vectors(c, &v, l, has_vectors(c, a.kind, a.mode) ? VECTOR_BITS : 0, NULL, &a, emit_tile_part);
 }

@@ -34,12 +34,12 @@ static const map_row rows[] = {
 #include "codegen/ops/maps.def"
 };
 
-/* The template of the op, `variant` ("", "_floor") and type; NULL: none. */
-static const char *find_template(const char *name, const char *variant, map_type type)
+/* The template of the op, `ending` ("", "_floor") and type; NULL: none. */
+static const char *find_template(const char *name, const char *ending, map_type type)
 {
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].type == type && strncmp(rows[i].name, name, len) == 0 && strcmp(rows[i].name + len, variant) == 0)
+        if (rows[i].type == type && strncmp(rows[i].name, name, len) == 0 && strcmp(rows[i].name + len, ending) == 0)
             return rows[i].text;
     return NULL;
 }
@@ -109,7 +109,7 @@ static modifiers modifiers_of(const ct_op *op)
 }
 
 /* Which of an op's templates; "" is the ordinary one. */
-static const char *variant_of(const ct_op *op, map_type type)
+static const char *ending_of(const ct_op *op, map_type type)
 {
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
     switch ((int)op->opcode) {
@@ -228,7 +228,7 @@ static bool invert_power_of_two(map_type type, cg_val *x)
 static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifiers *m, const cg_val *operands,
                       cg_val *out_result)
 {
-    const char *name = ct_op_name(op), *variant = variant_of(op, type), *text = find_template(name, variant, type);
+    const char *name = ct_op_name(op), *ending = ending_of(op, type), *text = find_template(name, ending, type);
     modifiers modified = *m;
     cg_val x[4];
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
@@ -242,7 +242,7 @@ static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifier
     }
     if (!text)
         return (type == TYPE_F32 || type == TYPE_F64)
-               && cg_math_element(c, name, variant, type == TYPE_F64, x, out_result);
+               && cg_math_element(c, name, ending, type == TYPE_F64, x, out_result);
     *out_result = cg_new(c, type == TYPE_F64 ? CG_B64 : type == TYPE_F32 ? CG_B32 : CG_B16);
     cg_template(c, text, *out_result, x, modified.items);
     return true;
@@ -304,7 +304,7 @@ static cg_val map_element(cg_func *c, const ct_op *op, const cg_val *operands)
         return result;
     }
     if (type == TYPE_I32 || type == TYPE_I64) {
-        const char *text = find_template(name, variant_of(op, type), type);
+        const char *text = find_template(name, ending_of(op, type), type);
         if (text)
             return integer_map(c, op, kind, text, &m, operands);
     } else if (float_map(c, op, type, &m, operands, &result)) {
@@ -353,7 +353,7 @@ static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val
         return cg_convert_pair(c, op, x[0], out);
     if (one != TYPE_F16 && one != TYPE_BF16 && !(one == TYPE_F32 && c->target->features & CG_HAS_F32_PAIRS))
         return false;
-    const char *text = find_template(ct_op_name(op), variant_of(op, one), two);
+    const char *text = find_template(ct_op_name(op), ending_of(op, one), two);
     if (!text)
         return false;
     cg_val words[4], result = cg_new(c, one == TYPE_F32 ? CG_B64 : CG_B32);

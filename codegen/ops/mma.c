@@ -57,7 +57,7 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
-    const ct_op *from = cg_stage_source(p->lhs)->op;
+    const ct_op *from = cg_source_of(p->lhs)->op;
     if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = cg_fragment_layout(c, p);
@@ -162,14 +162,14 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
 {
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
     cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
-    const cg_stage *ring = cg_stage_of(o.v);
+    const cg_encoding *ring = cg_encoding_of(o.v);
     cg_layout fragments = cg_fragment_layout(c, p);
     if (ring) { /* across: neighbours along K do not lie side by side */
         cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
         probe = cg_from_bytes(p, left, &probe);
         o.in_ring = true;
-        o.stage = *ring;
-        o.across = cg_stage_layout_of(o.v, &probe).reg[0] != 1;
+        o.encoding = *ring;
+        o.across = cg_encoding_layout_of(o.v, &probe).reg[0] != 1;
     } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
         o.in_registers = true;
         return o;
@@ -181,20 +181,20 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.across = left ? p->atom.element_bits == 1 && !along_last
                         : p->pairs || (p->atom.element_bits == 1 && along_last);
         bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
-        o.stage = cg_stage_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in),
-                               !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
-        o.stage.flipped = flipped;
+        o.encoding = cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch,
+                                     cg_memory_bytes(p->in), !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
+        o.encoding.flipped = flipped;
     }
     cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
-    o.lanes = ring ? cg_stage_layout_of(o.v, &elements) : cg_stage_layout(&o.stage, &lanes);
+    o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
 }
 
 /* Bytes of scratch that it takes. */
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
-    uint32_t align = async ? CG_STAGE_ALIGN : 16;
-    return o->in_ring || o->in_registers ? 0 : (cg_stage_bytes(&o->stage) + align - 1) & ~(align - 1);
+    uint32_t align = async ? CG_ENCODING_ALIGN : 16;
+    return o->in_ring || o->in_registers ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
 }
 
 /* Where each begins, and behind them where both end. */
@@ -257,8 +257,8 @@ void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
 }
 
 /* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
-static void fill_stages(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, bool async,
-                        uint32_t parts, uint32_t part)
+static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, bool async,
+                            uint32_t parts, uint32_t part)
 {
     uint32_t at[2], all = place_operands(operands, async, at);
     uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
@@ -271,13 +271,13 @@ static void fill_stages(cg_func *c, const ct_op *op, const cg_product *p, cg_ope
             continue;
         const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
         cg_layout l = cg_as_bytes(p, o->left, o->read);
-        o->stage.base = scratch;
+        o->encoding.base = scratch;
         if (at[i]) {
-            o->stage.base = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", o->stage.base, scratch, at[i]);
+            o->encoding.base = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", o->encoding.base, scratch, at[i]);
         }
         if (regs)
-            cg_stage_fill(c, &o->stage, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
+            cg_encode(c, &o->encoding, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
     }
     if (async)
         cg_ins(c, "fence.proxy.async.shared::cta");
@@ -343,7 +343,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        fill_stages(c, op, p, operands, async, parts, part);
+        encode_operands(c, op, p, operands, async, parts, part);
         if (async)
             cg_multiply_async(c, op, p, operands, acc);
         else

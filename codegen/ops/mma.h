@@ -13,11 +13,11 @@ typedef struct cg_operand {
     const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
     bool in_registers;       /* as fragments, which are */
     const cg_val *fragments; /* as lowered; else */
-    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `stage` there */
-    cg_stage stage;          /* of a part of K, unless in_ring */
-    uint32_t k;              /* bits of K that the stage or the fragments have */
-    bool across;             /* rows of the stage are what K counts: by ldmatrix.trans */
-    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the stage */
+    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `encoding` there */
+    cg_encoding encoding;    /* of a part of K, unless in_ring */
+    uint32_t k;              /* bits of K that the encoding or the fragments have */
+    bool across;             /* rows of the encoding are what K counts: by ldmatrix.trans */
+    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the encoding */
 } cg_operand;
 
 /* ---- fragments (codegen/ops/mma_fragments.c) ---- */
@@ -61,8 +61,8 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands);
 void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc);
 /* Its shape, with 2^n columns, and types; turned: those of B come first. NULL: no memory. */
 const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
-/* The descriptor of the first instruction's operand in a stage; across: its rows are what K counts. */
-cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps);
+/* The descriptor of the first instruction's operand in an encoding; across: its rows are what K counts. */
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, bool across, const cg_layout *steps);
 /* Waits for what was started, `count` sums in `parts`, and adds them to acc (p->adds_up). */
 void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc);
 /* The registers that it adds to, from those of the accumulator; *out_from_zero: the first products are to write them.

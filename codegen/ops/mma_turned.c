@@ -65,7 +65,7 @@ typedef struct right {
 
 static const cg_ring_load *load_of(const ct_value *operand)
 {
-    return cg_stage_source(operand)->op->detail;
+    return cg_source_of(operand)->op->detail;
 }
 
 /* The first word has the lower k in lanes with rows 0 to 3, else the second one. */
@@ -85,9 +85,9 @@ static right right_of(cg_func *c, const cg_turned *t, cg_val base)
     const ct_value *v = t->p->rhs;
     cg_layout lanes = fragment_lanes(c, t), at = cg_source_layout(v, &lanes);
     right b = {.t = t,
-               .places = cg_stage_layout(&load_of(v)->stage, &at),
+               .places = cg_encoding_layout(&load_of(v)->encoding, &at),
                .base = base,
-               .rounds = bc_elem_kind(cg_stage_source(v)->type) == BC_F32};
+               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32};
     if (t->feed == CG_FEED_MIXED)
         find_bytes(c, &b);
     return b;
@@ -170,7 +170,7 @@ static uint32_t width_of(const cg_turned *t)
 }
 
 /* A in its slot: registers are steps along K, then instructions along M. */
-static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_stage *stage)
+static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_encoding *encoding)
 {
     const cg_product *p = t->p;
     uint32_t one = 1;
@@ -182,7 +182,7 @@ static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_stage
     for (uint32_t i = 0; i < t->along_m; i++)
         l.warp[CG_WARPGROUP_BITS + t->along_n + i] = one << (p->k + t->rows + i);
     l = cg_source_layout(p->lhs, &l);
-    return cg_stage_layout(stage, &l);
+    return cg_encoding_layout(encoding, &l);
 }
 
 typedef struct work {
@@ -229,7 +229,7 @@ static void multiply_piece(cg_func *c, const work *w, uint32_t piece, const cg_v
 static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, work *w)
 {
     const cg_product *p = t->p;
-    cg_stage left = load_of(p->lhs)->stage;
+    cg_encoding left = load_of(p->lhs)->encoding;
     *w = (work){.t = t,
                 .steps = left_steps(c, t, &left),
                 .always = cg_reg(c, cg_const(CG_PRED, 1)),
@@ -245,7 +245,7 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
 {
     const cg_turned *t = w->t;
     uint32_t count = (uint32_t)1 << (t->p->m + t->p->n - CG_LANE_BITS - c->warp_bits);
-    cg_ring *ring = cg_ring_of(cg_stage_source(t->p->rhs)->op, cg_stage_source(t->p->rhs)->op->from->operand_count);
+    cg_ring *ring = cg_ring_of(cg_source_of(t->p->rhs)->op, cg_source_of(t->p->rhs)->op->from->operand_count);
     cg_val *buffers[2] = {op->in_flight ? ring->ahead : new_buffer(c, t), new_buffer(c, t)};
     w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
     if (!buffers[0] || !buffers[1] || !w->sums) {
@@ -298,7 +298,7 @@ static void multiply_adding_up(cg_func *c, const work *w, const right *b, cg_val
 void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
 {
     cg_turned t = cg_turned_of(p, c->warp_bits);
-    right b = right_of(c, &t, load_of(p->rhs)->stage.base);
+    right b = right_of(c, &t, load_of(p->rhs)->encoding.base);
     work w;
     if (!begin_work(c, op, &t, &w))
         cg_no_memory(c);

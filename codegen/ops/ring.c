@@ -4,7 +4,7 @@
    */
 #include "bytecode/number/number.h"
 #include "codegen/access/pointers.h"
-#include "codegen/access/view_parts.h"
+#include "codegen/access/view_vectors.h"
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/maps.h"
@@ -169,7 +169,7 @@ static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside,
 static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
                         int64_t offset, cg_val inside)
 {
-    if ((cg_layout_reg(&k->load->layout, reg[0]) & k->load->stage.left_out) != k->part)
+    if ((cg_layout_reg(&k->load->layout, reg[0]) & k->load->encoding.left_out) != k->part)
         return;
     cg_place to = cg_flat_place(c, k->base, k->element, &k->places, reg[0]);
     uint32_t bytes_each = bc_kind_memory_bytes(k->kind), size = bytes_each ? bytes_each * count : count / 2;
@@ -189,7 +189,7 @@ static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint3
            bytes);
 }
 
-static void copy_part(cg_func *c, void *user, const cg_tile_part *part)
+static void copy_part(cg_func *c, void *user, const cg_tile_vector *part)
 {
     copy_vector(c, user, part->reg, part->count, part->address, part->offset, part->inside);
 }
@@ -260,7 +260,7 @@ static void copy_tile(cg_func *c, const ct_op *op, copying *k)
     cg_view_op v = cg_view_op_of(op);
     v.in_turn = cg_ring_of(op, op->from->operand_count)->by_groups || copy->cursor;
     v.cursor = copy->cursor ? &copy->cursor->at : NULL;
-    cg_view_parts(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
+    cg_view_vectors(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
     if (copy->cursor)
         cg_cursor_advance(c, &copy->cursor->at);
 }
@@ -277,10 +277,10 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
                  .kind = kind,
-                 .element = ring->by_threads ? cg_memory_bytes(kind) : load->stage.bytes,
+                 .element = ring->by_threads ? cg_memory_bytes(kind) : load->encoding.bytes,
                  .base = cg_new(c, CG_B32),
                  .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
-                 .places = ring->by_threads ? load->places : cg_stage_layout(&load->stage, &load->layout),
+                 .places = ring->by_threads ? load->places : cg_encoding_layout(&load->encoding, &load->layout),
                  .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
@@ -353,8 +353,8 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
-        load->stage.base = cg_new(c, CG_B32);
-        cg_ins(c, "add.u32 %v, %v, %u", load->stage.base, slot, load->offset);
+        load->encoding.base = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", load->encoding.base, slot, load->offset);
     }
 }
 
@@ -398,9 +398,9 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
     const ct_value *tile = cg_result(op, 0);
     cg_val *regs = load->own_bytes ? cg_vals(c, cg_layout_regs(&load->layout)) : NULL;
     if (!regs)
-        return; /* products read it where it lies (cg_stage_of) */
+        return; /* products read it where it lies (cg_encoding_of) */
     say_access(c, op, &load->layout);
-    cg_flat_load_some(c, bc_elem_kind(tile->type), load->stage.base, &load->places, regs);
+    cg_flat_load_some(c, bc_elem_kind(tile->type), load->encoding.base, &load->places, regs);
     cg_set(c, tile, regs);
 }
 

@@ -394,7 +394,7 @@ static cg_val join_elements(cg_func *c, const repack *p, const cg_val *x)
 static void lower_repack(cg_func *c, const ct_op *op)
 {
     const ct_value *source = ct_operands(op)[0], *result = cg_result(op, 0);
-    if (cg_stage_of(result))
+    if (cg_encoding_of(result))
         return;
     repack p = repack_of(op);
     const cg_layout *home = cg_value_of(c, result)->home;

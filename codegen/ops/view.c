@@ -1,6 +1,6 @@
 /* Views and the ops that move tiles through them. */
 #include "bytecode/number/number.h"
-#include "codegen/access/view_parts.h"
+#include "codegen/access/view_vectors.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -160,37 +160,37 @@ typedef struct move {
     cg_val padding;
 } move;
 
-static cg_access access_of(const move *m, const cg_tile_part *part)
+static cg_access access_of(const move *m, const cg_tile_vector *vector)
 {
     return (cg_access){.kind = m->kind,
                        .space = "global",
                        .packed = true,
                        .order = m->order,
-                       .address = part->address,
-                       .offset = part->offset,
-                       .predicate = part->inside};
+                       .address = vector->address,
+                       .offset = vector->offset,
+                       .predicate = vector->inside};
 }
 
-static void load_part(cg_func *c, void *user, const cg_tile_part *part)
+static void load_vector(cg_func *c, void *user, const cg_tile_vector *vector)
 {
     move *m = user;
-    cg_access access = access_of(m, part);
+    cg_access access = access_of(m, vector);
     cg_val loaded[CG_MAX_VECTOR], padding[CG_MAX_VECTOR];
-    for (uint32_t i = 0; i < part->count; i++)
+    for (uint32_t i = 0; i < vector->count; i++)
         padding[i] = m->padding;
-    cg_load_vector(c, &access, part->count, padding, loaded);
-    for (uint32_t i = 0; i < part->count; i++)
-        m->regs[part->reg[i]] = loaded[i];
+    cg_load_vector(c, &access, vector->count, padding, loaded);
+    for (uint32_t i = 0; i < vector->count; i++)
+        m->regs[vector->reg[i]] = loaded[i];
 }
 
-static void store_part(cg_func *c, void *user, const cg_tile_part *part)
+static void store_vector(cg_func *c, void *user, const cg_tile_vector *vector)
 {
     move *m = user;
-    cg_access access = access_of(m, part);
+    cg_access access = access_of(m, vector);
     cg_val stored[CG_MAX_VECTOR];
-    for (uint32_t i = 0; i < part->count; i++)
-        stored[i] = m->regs[part->reg[i]];
-    cg_store_vector(c, &access, part->count, stored);
+    for (uint32_t i = 0; i < vector->count; i++)
+        stored[i] = m->regs[vector->reg[i]];
+    cg_store_vector(c, &access, vector->count, stored);
 }
 
 void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
@@ -209,7 +209,7 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
     v.owned = !weak; /* another thread could see another value */
     cg_take_access(c, op);
     cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
-    cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_part);
+    cg_view_vectors(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_vector);
     bool shared = !weak && cg_share(c, op, kind, l, m.regs);
     if (order == BC_MemoryOrderingSemantics_acquire && !shared)
         cg_take_effect(c, op, CG_MEETS);
@@ -232,5 +232,5 @@ void cg_lower_store_view_tko(cg_func *c, const ct_op *op)
     bool weak = order == BC_MemoryOrderingSemantics_weak;
     cg_take_access(c, op);
     cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
-    cg_view_parts(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, NULL, &m, store_part);
+    cg_view_vectors(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, NULL, &m, store_vector);
 }

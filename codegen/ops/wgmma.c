@@ -1,7 +1,7 @@
 /* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by
    themselves, while the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16
-   rows below each other, and so do fragments of A in registers. The stages (codegen/analysis/stage.h) are swizzled as a
-   descriptor says it. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions". */
+   rows below each other, and so do fragments of A in registers. The encodings (codegen/analysis/encoding.h) are
+   swizzled as a descriptor says it. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions". */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ enum { M_BITS = 6, MOST_N_BITS = 8 };
 typedef struct cut {
     const cg_operand *o;
     cg_layout
-        steps; /* places in the stage: registers are steps along K, then along M or N; warps: the warpgroup's part */
+        steps; /* places in the encoding: registers are steps along K, then along M or N; warps: the warpgroup's part */
     cg_val descriptor; /* of the first */
 } cut;
 
@@ -54,7 +54,7 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
 {
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
-        if (!o->in_registers && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_stage_of(o->v) : NULL))
+        if (!o->in_registers && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_encoding_of(o->v) : NULL))
             return false;
     }
     return true;
@@ -69,7 +69,7 @@ static uint32_t width_of(const cg_product *p, bool left)
 
 /* 16-byte units of the address, which in clusters has the block's rank above its low 24 bits, of the distance between
    panels (where rows are what K counts), of that between groups of eight rows, and the swizzle. */
-cg_val cg_wgmma_descriptor(cg_func *c, const cg_stage *s, bool across, const cg_layout *steps)
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
     uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
@@ -96,9 +96,9 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
     for (uint32_t i = 0; !o->left && i < p->along_n; i++)
         l.warp[p->along_m + i] = one << (x0 + columns + i);
     if (!o->fragments) {
-        cg_stage regular = cg_regular_stage(p, o->left, o->across);
-        regular.base = o->stage.base;
-        k.steps = cg_stage_layout(&regular, &l);
+        cg_encoding regular = cg_regular_encoding(p, o->left, o->across);
+        regular.base = o->encoding.base;
+        k.steps = cg_encoding_layout(&regular, &l);
         k.descriptor = cg_wgmma_descriptor(c, &regular, o->across, &k.steps);
     }
     return k;

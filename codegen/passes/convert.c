@@ -8,7 +8,7 @@
    It comes behind `layouts`, which says which operand is read in which layout, and before `lower`, which decides
    nothing any more. A conversion stands right behind the op that makes the tile, or at the head of the block that takes
    it. An op that reads a tile in several layouts keeps it as operand; what looks a value up in a layout finds all of
-   them by way of any of them, since they share the list of copies. Tiles that products read from a ring lie there and
+   them by way of any of them, since they share the list of variants. Tiles that products read from a ring lie there and
    are not converted. */
 #include <string.h>
 
@@ -34,11 +34,11 @@ static void find_in(conversions *x, ct_value *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const cg_value *value = cg_value_of(x->c, &values[i]);
-        if (value->form != CG_TILE || !values[i].type->rank || !value->copies || !value->copies->next
+        if (value->form != CG_TILE || !values[i].type->rank || !value->variants || !value->variants->next
             || stays_in_ring(&values[i]))
             continue;
         x->from[x->from_count++] = &values[i];
-        for (const cg_copy *copy = value->copies->next; copy; copy = copy->next)
+        for (const cg_variant *variant = value->variants->next; variant; variant = variant->next)
             x->count++;
     }
 }
@@ -82,7 +82,7 @@ static void hand_out(ct_value *v, uint32_t place, ct_value *converted)
     }
 }
 
-static void convert(conversions *x, ct_value *v, const cg_copy *copy, uint32_t place)
+static void convert(conversions *x, ct_value *v, const cg_variant *variant, uint32_t place)
 {
     cg_func *c = x->c;
     ct_op *op = ct_op_new(c->ir, CT_convert, ct_maker_of(v), 1, 1);
@@ -95,7 +95,7 @@ static void convert(conversions *x, ct_value *v, const cg_copy *copy, uint32_t p
     to->type = v->type;
     to->fact = v->fact;
     *cg_value_of(c, to) =
-        (cg_value){.form = CG_TILE, .weight = from->weight, .home = copy->layout, .copies = from->copies};
+        (cg_value){.form = CG_TILE, .weight = from->weight, .home = variant->layout, .variants = from->variants};
     if (place < CT_READ_IN_SEVERAL)
         hand_out(v, place, to);
     ct_set_operand(op, 0, v);
@@ -106,8 +106,9 @@ static void convert_all(conversions *x, ct_value *v)
 {
     enum { BEHIND_HOME = 2 };
     uint32_t place = BEHIND_HOME;
-    for (const cg_copy *copy = cg_value_of(x->c, v)->copies->next; copy && !x->c->failed; copy = copy->next)
-        convert(x, v, copy, place++);
+    for (const cg_variant *variant = cg_value_of(x->c, v)->variants->next; variant && !x->c->failed;
+         variant = variant->next)
+        convert(x, v, variant, place++);
 }
 
 static bool make_room(cg_func *c, uint32_t more)

@@ -43,12 +43,13 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
     cg_shape s = cg_shape_of(v->type);
     bool lazy = x->form == CG_LAZY;
     if (lazy)
-        bc_text_puts(out, x->copies ? "made anew in" : "never wanted");
+        bc_text_puts(out, x->variants ? "made anew in" : "never wanted");
     else
         put_layout(&s, x->home, out);
-    for (const cg_copy *copy = lazy ? x->copies : NULL; copy; copy = copy->next) { /* others are converted by ops */
-        bc_text_puts(out, copy == x->copies ? " " : ", and in ");
-        put_layout(&s, copy->layout, out);
+    for (const cg_variant *variant = lazy ? x->variants : NULL; variant;
+         variant = variant->next) { /* others are converted by ops */
+        bc_text_puts(out, variant == x->variants ? " " : ", and in ");
+        put_layout(&s, variant->layout, out);
     }
 }
 
@@ -61,7 +62,7 @@ void cg_dump_layouts(cg_func *c, bc_text *out)
 static void describe_converted(cg_func *c, const ct_value *v, bc_text *out)
 {
     const cg_value *x = cg_value_of(c, v);
-    if (x->form == CG_TILE && x->copies && x->copies->next)
+    if (x->form == CG_TILE && x->variants && x->variants->next)
         describe(c, v, out);
 }
 

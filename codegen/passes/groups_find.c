@@ -96,7 +96,7 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
 static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 {
     enum { FOR_THE_REST = 36 }; /* registers: addresses, indices, statistics of rows */
-    ct_op *load = cg_stage_source(p->product->operands[i])->op;
+    ct_op *load = cg_source_of(p->product->operands[i])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
         || x->kept_count == CG_MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= FOR_THE_REST)
@@ -122,7 +122,7 @@ static void find_kept(cg_splitting *x)
 /* Does the product find both operands without the threads' help in each iteration? */
 static bool is_fed(const cg_ring_place *p)
 {
-    const ct_value *left = cg_stage_source(p->product->operands[0]), *right = cg_stage_source(p->product->operands[1]);
+    const ct_value *left = cg_source_of(p->product->operands[0]), *right = cg_source_of(p->product->operands[1]);
     bool has_left = false, has_right = false;
     for (uint32_t i = 0; i < p->ring->load_count; i++) {
         has_left = has_left || left == &p->loads[i]->results[0];

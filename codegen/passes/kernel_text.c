@@ -1,7 +1,7 @@
 /* The text of a kernel around its ops, and its figures. */
 #include "bytecode/print/print.h"
 #include "bytecode/verify/hints.h"
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
@@ -72,7 +72,7 @@ static void put_signature(cg_func *c, bc_text *out)
     bc_text_puts(out, "{\n");
     cg_put_registers(c, out);
     if (cg_shared_bytes(c))
-        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_STAGE_ALIGN, cg_shared_bytes(c));
+        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_ENCODING_ALIGN, cg_shared_bytes(c));
     if (c->local_bytes)
         bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", c->local_bytes);
     if (c->emit->call_bytes)

@@ -28,7 +28,7 @@ typedef struct candidate {
 
 /* ---- which loads ---- */
 
-/* How all uses of v, also seen through other ops, read it from a stage; `run`: registers that are the elements of a
+/* How all uses of v, also seen through other ops, read it from an encoding; `run`: registers that are the elements of a
    16-byte chunk of it. CG_NO_FEED: not all are operands of products that do, or, where there is a body, stand in it. */
 static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
 {
@@ -37,7 +37,7 @@ static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, cons
         const ct_op *op = use->op;
         if ((body && op->block != body) || depth == 0)
             return CG_NO_FEED;
-        bool is_seen = cg_stage_is_seen(op);
+        bool is_seen = cg_is_seen(op);
         cg_layout seen = is_seen ? cg_seen_layout(op, run) : *run;
         cg_feed here = is_seen ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1)
                                : cg_mma_feed(c, op, use->index, run);
@@ -54,19 +54,19 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
-/* The stage for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
+/* The encoding for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
    bits of left_out. */
-static cg_stage stage_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
+static cg_encoding encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
 {
     uint32_t last = s->rank - 1, bits[2],
              all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
     for (uint32_t i = 0; i < 2; i++)
         bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
     uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
-    cg_stage stage = cg_stage_new(rows, columns, all - rows - columns, bytes, feed);
-    stage.flipped = fast != last;
-    stage.left_out = left_out;
-    return stage;
+    cg_encoding encoding = cg_encoding_new(rows, columns, all - rows - columns, bytes, feed);
+    encoding.flipped = fast != last;
+    encoding.left_out = left_out;
+    return encoding;
 }
 
 /* Of a load whose tile comes in aligned pieces of 16 bytes along dimension `fast`. */
@@ -89,7 +89,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
-                          .stage = stage_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
+                          .encoding = encoding_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
     return NULL;
 }
 
@@ -180,7 +180,7 @@ static bool find_loads(candidate *p, bool tell)
 
 static const cg_ring_load *ring_load_of(const cg_ring *ring, const ct_value *operand)
 {
-    const ct_op *op = cg_stage_source(operand)->op;
+    const ct_op *op = cg_source_of(operand)->op;
     for (uint32_t i = 0; i < ring->load_count; i++)
         if (ring->loads[i].op == op && op->opcode == OP_load_view_tko)
             return &ring->loads[i];
@@ -192,8 +192,8 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
     const cg_ring_load *left = ring_load_of(p->ring, op->operands[0]), *right = ring_load_of(p->ring, op->operands[1]);
-    return left && right && cg_wgmma_reads(product, true, false, &left->stage)
-           && (op->turned || cg_wgmma_reads(product, false, false, &right->stage));
+    return left && right && cg_wgmma_reads(product, true, false, &left->encoding)
+           && (op->turned || cg_wgmma_reads(product, false, false, &right->encoding));
 }
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
@@ -278,7 +278,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
         return false;
     load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
-    load->stage = stage_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
+    load->encoding = encoding_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
     return true;
 }
 
@@ -286,7 +286,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
 static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t parts)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        const ct_value *operand = product->operands[i], *tile = cg_stage_source(operand);
+        const ct_value *operand = product->operands[i], *tile = cg_source_of(operand);
         uint32_t low = k - parts + (i ? cg_shape_of(operand->type).bits[operand->type->rank - 1] : 0);
         cg_ring_load *load = &p->ring->loads[p->ring->loads[0].op != tile->op];
         if (load->op != tile->op || !cut_load(p->c, load, operand, low, parts))

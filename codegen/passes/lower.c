@@ -82,13 +82,13 @@ static void lower_op(cg_func *c, const ct_op *op)
 {
     const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
     cg_value *x = result ? cg_value_of(c, result) : NULL;
-    if (x && x->form == CG_LAZY && cg_stage_of(result))
+    if (x && x->form == CG_LAZY && cg_encoding_of(result))
         return;
     c->emit->op = op;
     if (x && x->form == CG_LAZY) {
-        for (cg_copy *copy = x->copies; copy && !c->failed; copy = copy->next)
-            if (!cg_strip_varies(c, copy->layout)) /* else it is made where it is read */
-                copy->regs = cg_lazy_regs(c, op, copy->layout);
+        for (cg_variant *variant = x->variants; variant && !c->failed; variant = variant->next)
+            if (!cg_strip_varies(c, variant->layout)) /* else it is made where it is read */
+                variant->regs = cg_lazy_regs(c, op, variant->layout);
     } else if (ct_is_map(op)) {
         comment(c, op);
         cg_set(c, result, cg_lazy_regs(c, op, x->home));

@@ -90,7 +90,7 @@ static cg_tensor_map *map_for(cg_tensor_maps *all, const cg_view *view, const cg
 /* The boxes of a load or copy; why not. */
 static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_ring_load *load, cg_boxes *out)
 {
-    const char *why = cg_boxes_obstacle(op, &load->stage, load->fast, out);
+    const char *why = cg_boxes_obstacle(op, &load->encoding, load->fast, out);
     if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
         why = "a tile does not go in shares";
     return why;
@@ -173,7 +173,7 @@ static void find_whole(const cg_splitting *x)
             cg_ring_load *load = &x->places[i].ring->loads[k];
             cg_boxes boxes;
             bool whole = together && is_whole(&d, x->places[i].loads[k])
-                         && !cg_boxes_obstacle(x->places[i].loads[k], &load->stage, load->fast, &boxes)
+                         && !cg_boxes_obstacle(x->places[i].loads[k], &load->encoding, load->fast, &boxes)
                          && cg_boxes_share(&boxes, x->c->cluster);
             load->to_all = whole && (x->places[i].is_first || load->to_all);
         }

@@ -6,7 +6,7 @@
    reads that. Of groups of warps, consumers alone have scratch; rings live as long as the kernel runs. */
 #include "codegen/analysis/shared.h"
 
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
@@ -134,7 +134,7 @@ static void place_scratch(const cg_func *c, cg_sharing *s)
 
 static void place_rings(cg_sharing *s)
 {
-    s->rings_at = (s->rings_at + CG_STAGE_ALIGN - 1) & ~(uint32_t)(CG_STAGE_ALIGN - 1);
+    s->rings_at = (s->rings_at + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
     for (uint32_t i = 0; i < s->effect_count; i++)
         if (s->effects[i]->kind == CG_FILLS_RING || s->effects[i]->kind == CG_READS_RING)
             s->effects[i]->span = (cg_span){s->rings_at, s->rings_at + s->ring_bytes, 0};

@@ -137,7 +137,7 @@ static bool mark_right(skewing *x)
         x->second_only[v->id] = true;
         if (v->op->opcode == CT_staged)
             return true;
-        if (!cg_stage_is_seen(v->op))
+        if (!cg_is_seen(v->op))
             return false;
     }
 }

@@ -267,7 +267,7 @@ void cg_pass_strips(cg_func *c)
 static void describe(cg_func *c, const ct_value *v, bc_text *out)
 {
     const ct_op *around = v->block->parent;
-    const cg_copy *home = cg_strip_is_kept(c, v) ? cg_strip_home(c, v) : NULL;
+    const cg_variant *home = cg_strip_is_kept(c, v) ? cg_strip_home(c, v) : NULL;
     if (home && home->local && !(around && around->opcode == CT_strips))
         bc_text_printf(out, "local memory %u to %u", home->local - 1, home->local - 1 + cg_strip_bytes(c, v));
 }

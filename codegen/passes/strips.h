@@ -43,7 +43,7 @@ bool cg_lives_find(cg_func *c, cg_lives *out);
 
 /* ---- local memory ---- */
 
-/* Places in local memory for what is kept: c->local_bytes, cg_copy.local (codegen/passes/strips_local.c). */
+/* Places in local memory for what is kept: c->local_bytes, cg_variant.local (codegen/passes/strips_local.c). */
 void cg_strips_place(cg_func *c);
 
 #endif

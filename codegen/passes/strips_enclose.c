@@ -70,15 +70,15 @@ static bool sink(enclosing *e, ct_op *op)
         e->behind = op;
         return true;
     }
-    ct_op *copy = ct_clone(c->ir, op, &e->x->copies);
-    if (!copy)
+    ct_op *clone = ct_clone(c->ir, op, &e->x->copies);
+    if (!clone)
         return false;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        copy->uses[i].read = op->uses[i].read;
-    *cg_value_of(c, &copy->results[0]) = *cg_value_of(c, v);
-    ct_insert_before(copy, e->behind);
-    ct_replace_uses_outside(v, &copy->results[0], e->region);
-    e->behind = copy;
+        clone->uses[i].read = op->uses[i].read;
+    *cg_value_of(c, &clone->results[0]) = *cg_value_of(c, v);
+    ct_insert_before(clone, e->behind);
+    ct_replace_uses_outside(v, &clone->results[0], e->region);
+    e->behind = clone;
     return true;
 }
 

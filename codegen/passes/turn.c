@@ -16,8 +16,7 @@ void cg_set_turned(ct_op *product, bool turned)
 {
     product->turned = turned;
     for (uint32_t i = 0; i < 2; i++)
-        for (ct_op *op = product->operands[i]->op; op && (is_rounding(op) || cg_stage_is_seen(op));
-             op = op->operands[0]->op)
+        for (ct_op *op = product->operands[i]->op; op && (is_rounding(op) || cg_is_seen(op)); op = op->operands[0]->op)
             if (op->opcode == OP_ftof)
                 op->turned = turned;
 }
@@ -33,7 +32,7 @@ ct_op *cg_turned_product(const ct_block *body)
 void cg_take_roundings(ct_op *product)
 {
     for (uint32_t i = 0; i < 2; i++)
-        for (ct_op *op = product->operands[i]->op, *before; cg_stage_is_seen(op); op = before) {
+        for (ct_op *op = product->operands[i]->op, *before; cg_is_seen(op); op = before) {
             before = op->operands[0]->op;
             if (op->opcode != OP_ftof)
                 continue;
@@ -45,5 +44,5 @@ void cg_take_roundings(ct_op *product)
 bool cg_is_put(const ct_op *product, const ct_op *load)
 {
     const ct_value *tile = &load->results[0];
-    return product->turned && bc_elem_kind(tile->type) == BC_F32 && cg_stage_source(product->operands[0]) == tile;
+    return product->turned && bc_elem_kind(tile->type) == BC_F32 && cg_source_of(product->operands[0]) == tile;
 }

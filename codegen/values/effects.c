@@ -2,7 +2,7 @@
 #include "codegen/values/effects.h"
 
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strips.h"
@@ -13,7 +13,7 @@ uint32_t cg_scratch_room(const cg_func *c, const ct_op *op)
 {
     uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
     bool beside = op && op->effects && op->effects->beside_rings;
-    return beside ? (all - c->sharing->ring_bytes) & ~(uint32_t)(CG_STAGE_ALIGN - 1) : all;
+    return beside ? (all - c->sharing->ring_bytes) & ~(uint32_t)(CG_ENCODING_ALIGN - 1) : all;
 }
 
 cg_effect *cg_add_effect(cg_func *c, ct_op *op, cg_effect_kind kind)

@@ -13,36 +13,36 @@ const cg_layout *cg_intern(cg_func *c, const cg_layout *l)
     return found ? found : &none;
 }
 
-cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l)
+cg_variant *cg_find_copy(const cg_value *x, const cg_layout *l)
 {
-    for (cg_copy *copy = x->copies; copy; copy = copy->next)
-        if (copy->layout == l || cg_layout_equal(copy->layout, l))
-            return copy;
+    for (cg_variant *variant = x->variants; variant; variant = variant->next)
+        if (variant->layout == l || cg_layout_equal(variant->layout, l))
+            return variant;
     return NULL;
 }
 
 static void want_through(cg_func *c, const ct_value *v, const cg_layout *l);
 
-static cg_copy *add_copy(cg_func *c, cg_value *x, const cg_layout *l)
+static cg_variant *add_copy(cg_func *c, cg_value *x, const cg_layout *l)
 {
-    cg_copy *copy = bc_new(&c->arena, cg_copy, 1);
-    if (!copy) {
+    cg_variant *variant = bc_new(&c->arena, cg_variant, 1);
+    if (!variant) {
         cg_no_memory(c);
         return NULL;
     }
-    copy->layout = cg_intern(c, l);
-    cg_copy **end = &x->copies;
+    variant->layout = cg_intern(c, l);
+    cg_variant **end = &x->variants;
     while (*end)
         end = &(*end)->next;
-    return *end = copy;
+    return *end = variant;
 }
 
 /* The op that is visited reads v so: for the convert pass. */
-static void note_read(cg_func *c, const ct_value *v, const cg_copy *copy)
+static void note_read(cg_func *c, const ct_value *v, const cg_variant *variant)
 {
     const ct_op *reader = c->homes->reader;
     uint32_t place = 1;
-    for (const cg_copy *before = cg_value_of(c, v)->copies; before != copy; before = before->next)
+    for (const cg_variant *before = cg_value_of(c, v)->variants; before != variant; before = before->next)
         place++;
     for (uint32_t i = 0; reader && !c->homes->deciding && i < reader->operand_count; i++) {
         ct_use *use = &reader->uses[i];
@@ -58,10 +58,10 @@ void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
     cg_value *x = cg_value_of(c, v);
     if (v->type->kind != BC_TILE)
         return;
-    cg_copy *found = cg_find_copy(x, l), *copy = found ? found : add_copy(c, x, l);
-    if (!copy)
+    cg_variant *found = cg_find_copy(x, l), *variant = found ? found : add_copy(c, x, l);
+    if (!variant)
         return;
-    note_read(c, v, copy);
+    note_read(c, v, variant);
     if (!found && x->form == CG_LAZY)
         want_through(c, v, l);
 }
@@ -72,7 +72,7 @@ void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t wei
     x->form = CG_TILE;
     x->home = cg_intern(c, l);
     x->weight = (uint8_t)weight;
-    x->copies = NULL;
+    x->variants = NULL;
     add_copy(c, x, l);
 }
 

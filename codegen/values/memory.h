@@ -1,8 +1,8 @@
-/* Tiles that lie flat in memory, or as matrices of a stage. */
+/* Tiles that lie flat in memory, or as matrices of an encoding. */
 #ifndef TILEVM_CODEGEN_VALUES_MEMORY_H
 #define TILEVM_CODEGEN_VALUES_MEMORY_H
 
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 #include "codegen/ptx/access.h"
 
 /* An access to 8x8 matrices of 16-bit elements in shared memory (codegen/values/matrices.c). */
@@ -53,9 +53,9 @@ bool cg_is_register_replica(const cg_layout *l, uint32_t r);
    where there are no replicas; else a barrier is on the way, and true comes back. */
 bool cg_share(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l, cg_val *regs);
 
-/* To a stage (codegen/values/stage_fill.c): stores the elements of a tile whose index bits in `mask` have the value
+/* To an encoding (codegen/values/encode.c): stores the elements of a tile whose index bits in `mask` have the value
    `part` (as many bits as mask): at the places of their index without these bits. A mask of 0 stores all. */
-void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
-                   uint32_t part);
+void cg_encode(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
+               uint32_t part);
 
 #endif

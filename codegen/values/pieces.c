@@ -90,22 +90,22 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
         cg_strip_close(c);
 }
 
-/* What of the copy lies in the piece. regs: of a copy that is the same in all strips. */
-static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy *copy, const cg_layout *places,
+/* What of the variant lies in the piece. regs: of one that is the same in all strips. */
+static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_variant *variant, const cg_layout *places,
                       cg_val *regs)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
     cg_val loaded[CG_MAX_VECTOR];
     if (!regs)
-        cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, copy->layout)});
+        cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, variant->layout)});
     skip_strip(c, p, places);
     if (p->whole) {
         cg_val *all = regs ? regs : cg_vals(c, cg_layout_regs(places));
         if (all)
             cg_flat_load(c, kind, p->base, places, all);
         if (!regs && !c->failed)
-            cg_strip_save(c, v, copy, all, cg_const(CG_PRED, 1));
+            cg_strip_save(c, v, variant, all, cg_const(CG_PRED, 1));
     }
     for (uint32_t r = 0; !p->whole && r < cg_layout_regs(places) && !c->failed; r++) {
         if (r & vectors.mask)
@@ -117,7 +117,7 @@ static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_copy
             if (regs) {
                 cg_move(c, regs[at], cg_select(c, a.predicate, loaded[i], regs[at]));
             } else {
-                cg_access to = cg_strip_access(c, v, copy, at, a.predicate);
+                cg_access to = cg_strip_access(c, v, variant, at, a.predicate);
                 cg_store_vector(c, &to, 1, &loaded[i]);
             }
         }
@@ -183,19 +183,19 @@ void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_
 {
     const ct_value *result = cg_result(op, 0);
     bc_kind kind = bc_elem_kind(v->type);
-    cg_copy *copy = cg_strip_home(c, result);
+    cg_variant *variant = cg_strip_home(c, result);
     cg_layout source = *from, stored, loaded;
     if (slice) {
         source = cg_layout_clear(from, slice->mask);
         source = cg_layout_squeeze(&source, slice->mask);
     }
-    cg_shared_layouts(c, kind, &source, copy->layout, &stored, &loaded);
-    bool varies = cg_strip_varies(c, copy->layout);
-    cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(copy->layout));
+    cg_shared_layouts(c, kind, &source, variant->layout, &stored, &loaded);
+    bool varies = cg_strip_varies(c, variant->layout);
+    cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(variant->layout));
     cg_pieces p = cg_begin_pieces(c, op, kind, source.tile_bits);
     put_piece(c, &p, v, from, &stored, slice);
     cg_barrier(c);
-    get_piece(c, &p, result, copy, &loaded, regs);
+    get_piece(c, &p, result, variant, &loaded, regs);
     cg_end_pieces(c, &p);
     if (!varies)
         cg_set(c, result, regs);

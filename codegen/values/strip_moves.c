@@ -6,7 +6,7 @@ static bool is_moved(cg_func *c, const ct_value *from, const ct_value *to)
 {
     if (!cg_strip_is_kept(c, to))
         return false;
-    const cg_copy *have = cg_find_copy(cg_value_of(c, from), cg_value_of(c, to)->home);
+    const cg_variant *have = cg_find_copy(cg_value_of(c, from), cg_value_of(c, to)->home);
     return !have || !have->local || have->local != cg_strip_home(c, to)->local;
 }
 
@@ -28,7 +28,7 @@ void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, u
     }
     for (uint32_t i = 0; i < count && !c->failed; i++)
         if (from[i]) { /* once: in a later strip that is the same, others may have been moved to where it came from */
-            const cg_copy *home = cg_strip_home(c, &homes[i]);
+            const cg_variant *home = cg_strip_home(c, &homes[i]);
             cg_strip_save(c, &homes[i], home, from[i], cg_strip_owner(c, home->layout, cg_const(CG_PRED, 1)));
         }
     if (any)

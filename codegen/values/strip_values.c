@@ -26,7 +26,7 @@ uint32_t cg_strip_bytes(cg_func *c, const ct_value *v)
     return bytes < LEAST ? LEAST : bytes;
 }
 
-cg_copy *cg_strip_home(cg_func *c, const ct_value *v)
+cg_variant *cg_strip_home(cg_func *c, const ct_value *v)
 {
     const cg_value *x = cg_value_of(c, v);
     return cg_find_copy(x, x->home);
@@ -62,16 +62,16 @@ static cg_val strip_address(cg_func *c, const ct_value *v, const cg_layout *l)
     return f ? f->address : all->base;
 }
 
-cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate)
+cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_variant *variant, uint32_t r, cg_val predicate)
 {
     bc_kind kind = bc_elem_kind(v->type);
-    if (!copy->local)
+    if (!variant->local)
         cg_strip_fault(c, "a tile in strips is read that was not kept");
     return (cg_access){.kind = kind,
                        .space = "local",
                        .order = "",
-                       .address = strip_address(c, v, copy->layout),
-                       .offset = (int64_t)copy->local - 1 + (int64_t)r * cg_memory_bytes(kind),
+                       .address = strip_address(c, v, variant->layout),
+                       .offset = (int64_t)variant->local - 1 + (int64_t)r * cg_memory_bytes(kind),
                        .predicate = predicate};
 }
 
@@ -82,21 +82,21 @@ static uint32_t vector_of(const ct_value *v, const cg_layout *l)
     return most < regs ? most : regs;
 }
 
-void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate)
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_variant *variant, const cg_val *regs, cg_val predicate)
 {
-    uint32_t step = vector_of(v, copy->layout);
-    for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
-        cg_access a = cg_strip_access(c, v, copy, r, predicate);
+    uint32_t step = vector_of(v, variant->layout);
+    for (uint32_t r = 0; regs && r < cg_layout_regs(variant->layout) && !c->failed; r += step) {
+        cg_access a = cg_strip_access(c, v, variant, r, predicate);
         cg_store_vector(c, &a, step, regs + r);
     }
 }
 
-static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
+static cg_val *restore(cg_func *c, const ct_value *v, const cg_variant *variant)
 {
-    uint32_t step = vector_of(v, copy->layout);
-    cg_val *regs = cg_vals(c, cg_layout_regs(copy->layout));
-    for (uint32_t r = 0; regs && r < cg_layout_regs(copy->layout) && !c->failed; r += step) {
-        cg_access a = cg_strip_access(c, v, copy, r, cg_const(CG_PRED, 1));
+    uint32_t step = vector_of(v, variant->layout);
+    cg_val *regs = cg_vals(c, cg_layout_regs(variant->layout));
+    for (uint32_t r = 0; regs && r < cg_layout_regs(variant->layout) && !c->failed; r += step) {
+        cg_access a = cg_strip_access(c, v, variant, r, cg_const(CG_PRED, 1));
         cg_load_vector(c, &a, step, NULL, regs + r);
     }
     return regs;
@@ -104,22 +104,22 @@ static cg_val *restore(cg_func *c, const ct_value *v, const cg_copy *copy)
 
 /* ---- registers ---- */
 
-void cg_strip_set(cg_func *c, cg_copy *copy, cg_val *regs)
+void cg_strip_set(cg_func *c, cg_variant *variant, cg_val *regs)
 {
     const cg_strip *s = c->strips->open;
     if (!s)
         cg_strip_fault(c, "a tile in strips is made outside of a loop");
-    copy->regs = regs;
-    copy->strip = s ? s->number : 0;
+    variant->regs = regs;
+    variant->strip = s ? s->number : 0;
 }
 
-cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy)
+cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_variant *variant)
 {
     const cg_strip *s = c->strips->open;
-    if (s && copy->strip == s->number)
-        return copy->regs;
+    if (s && variant->strip == s->number)
+        return variant->regs;
     bool lazy = cg_value_of(c, v)->form == CG_LAZY;
-    copy->regs = lazy ? c->strips->remake(c, v->op, copy->layout) : restore(c, v, copy);
-    copy->strip = s ? s->number : 0;
-    return copy->regs;
+    variant->regs = lazy ? c->strips->remake(c, v->op, variant->layout) : restore(c, v, variant);
+    variant->strip = s ? s->number : 0;
+    return variant->regs;
 }

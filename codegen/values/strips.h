@@ -73,18 +73,20 @@ cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner);
 
 /* ---- values; only in kernels with strips ---- */
 
-/* The registers of a copy that varies, in the loop that is open: made there, brought back or made anew. */
-cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_copy *copy);
-void cg_strip_set(cg_func *c, cg_copy *copy, cg_val *regs);
+/* The registers of a variant that differs from strip to strip, in the loop that is open: made there, brought back or
+ * made anew. */
+cg_val *cg_strip_get(cg_func *c, const ct_value *v, cg_variant *variant);
+void cg_strip_set(cg_func *c, cg_variant *variant, cg_val *regs);
 /* values[i] to the local memory of homes[i], where that lies in strips, in a loop of its own. */
 void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, uint32_t count);
 
-/* The copy in v's home. */
-cg_copy *cg_strip_home(cg_func *c, const ct_value *v);
-/* Access to a copy's registers from r on in the strip at hand; all of them to local memory where the predicate holds.
+/* The variant in v's home. */
+cg_variant *cg_strip_home(cg_func *c, const ct_value *v);
+/* Access to a variant's registers from r on in the strip at hand; all of them to local memory where the predicate
+ * holds.
  */
-cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_copy *copy, uint32_t r, cg_val predicate);
-void cg_strip_save(cg_func *c, const ct_value *v, const cg_copy *copy, const cg_val *regs, cg_val predicate);
+cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_variant *variant, uint32_t r, cg_val predicate);
+void cg_strip_save(cg_func *c, const ct_value *v, const cg_variant *variant, const cg_val *regs, cg_val predicate);
 
 /* ---- from strip to strip ---- */
 

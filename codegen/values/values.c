@@ -6,11 +6,11 @@
 
 cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l)
 {
-    cg_copy *copy = cg_find_copy(cg_value_of(c, v), l);
-    if (copy && cg_strip_varies(c, l))
-        return cg_strip_get(c, v, copy);
-    if (copy && copy->regs)
-        return copy->regs;
+    cg_variant *variant = cg_find_copy(cg_value_of(c, v), l);
+    if (variant && cg_strip_varies(c, l))
+        return cg_strip_get(c, v, variant);
+    if (variant && variant->regs)
+        return variant->regs;
     cg_val *none = cg_vals(c, cg_layout_regs(l)); /* only after an error */
     if (!c->failed) {
         c->failed = true;
@@ -50,7 +50,7 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion)
 void cg_set(cg_func *c, const ct_value *v, cg_val *regs)
 {
     const cg_value *x = cg_value_of(c, v);
-    cg_copy *home = cg_find_copy(x, x->home);
+    cg_variant *home = cg_find_copy(x, x->home);
     if (home && cg_strip_varies(c, home->layout))
         cg_strip_set(c, home, regs);
     else if (home)

@@ -10,8 +10,8 @@ typedef struct cg_span {
     uint32_t of_warp; /* each warp reaches only its own so many of them, which follow each other; 0: any thread, any */
 } cg_span;
 
-/* The copy of a value in a layout, which it and its conversions share; NULL: none is wanted. */
-cg_copy *cg_find_copy(const cg_value *x, const cg_layout *l);
+/* The variant of a value in a layout, which it and its conversions share; NULL: none is wanted. */
+cg_variant *cg_find_copy(const cg_value *x, const cg_layout *l);
 /* lower pass: the registers of v in a layout that was wanted. Scalars: every layout is the same. */
 cg_val *cg_get(cg_func *c, const ct_value *v, const cg_layout *l);
 /* A rank-0 value. */

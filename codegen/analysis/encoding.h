@@ -1,12 +1,12 @@
 /* Matrices in shared memory as ldmatrix and wgmma want them: rows of 16-byte chunks, swizzled so that the eight rows of
-   an 8x8 matrix lie in different banks. A stage holds a tile; its rows and columns are dimensions of the tile's index,
-   or several together. */
-#ifndef TILEVM_CODEGEN_ANALYSIS_STAGE_H
-#define TILEVM_CODEGEN_ANALYSIS_STAGE_H
+   an 8x8 matrix lie in different banks. An encoding holds a tile; its rows and columns are dimensions of the tile's
+   index, or several together. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_ENCODING_H
+#define TILEVM_CODEGEN_ANALYSIS_ENCODING_H
 
 #include "codegen/kernel/kernel.h"
 
-/* How a product reads a stage. */
+/* How a product reads an encoding. */
 typedef enum cg_feed {
     CG_NO_FEED,
     CG_FEED_ROWS,   /* eight rows that follow each other at a time */
@@ -17,33 +17,33 @@ typedef enum cg_feed {
 } cg_feed;
 
 enum { CG_NO_ROW_BIT = 255 };
-enum { CG_STAGE_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's period */
+enum { CG_ENCODING_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's period */
 
-typedef struct cg_stage {
+typedef struct cg_encoding {
     cg_val base;                          /* 32-bit shared address */
     uint32_t rows, columns, batch, bytes; /* bits of each; bytes of an element */
-    uint32_t left_out;                    /* bits of the tile's index that say which part of it: the stage has one */
+    uint32_t left_out;                    /* bits of the tile's index that say which part of it: the encoding has one */
     bool flipped;                         /* the rows are the tile's last dimension, the columns the one before it */
     uint32_t
         panel; /* log2 of the elements that a row has side by side, at most 128 bytes; the next lie behind all rows */
     uint32_t chunk;     /* log2 of the elements of a chunk */
     uint32_t swizzle;   /* low bits of the chunk's number that are XORed with bits of the row's number */
     uint8_t row_bit[3]; /* which; CG_NO_ROW_BIT: none */
-} cg_stage;
+} cg_encoding;
 
 /* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
-cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
-uint32_t cg_stage_bytes(const cg_stage *s);
-/* A layout of the tile as one of places in the stage. */
-cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l);
+cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
+uint32_t cg_encoding_bytes(const cg_encoding *s);
+/* A layout of the tile as one of places in the encoding. */
+cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l);
 
 /* Does the op say only how its operand is to be seen: as a reshape, permute, bytes as two f4 each, or rounded by the
    product? And its operand's
    layout as the result's, in which the halves of a byte come first. */
-bool cg_stage_is_seen(const ct_op *op);
+bool cg_is_seen(const ct_op *op);
 cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l);
 /* What v is such a view of, through all of them; v itself, if it is none. */
-const ct_value *cg_stage_source(const ct_value *v);
+const ct_value *cg_source_of(const ct_value *v);
 /* A layout of v as one of what it is a view of. */
 cg_layout cg_source_layout(const ct_value *v, const cg_layout *l);
 

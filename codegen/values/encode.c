@@ -1,4 +1,4 @@
-/* Tiles from registers to stages, whole or in parts. */
+/* Tiles from registers to encodings, whole or in parts. */
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -30,7 +30,7 @@ static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
 }
 
 /* The place of an element is base + its index in `at`, whose bits from `low` on the threads must have as `top`. */
-static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *at, const cg_val *regs,
+static void fill_where(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *at, const cg_val *regs,
                        uint32_t low, uint32_t top)
 {
     uint32_t upper = (uint32_t)(((uint64_t)1 << at->tile_bits) - 1) >> low << low;
@@ -48,11 +48,11 @@ static void fill_where(cg_func *c, const cg_stage *s, bc_kind kind, const cg_lay
     cg_place_label(c, label);
 }
 
-void cg_stage_fill(cg_func *c, const cg_stage *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
-                   uint32_t part)
+void cg_encode(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
+               uint32_t part)
 {
     uint32_t low = l->tile_bits - cg_count_bits(mask);
-    cg_layout raised = with_on_top(l, mask), whole = cg_stage_layout(s, &raised), kept;
+    cg_layout raised = with_on_top(l, mask), whole = cg_encoding_layout(s, &raised), kept;
     whole.tile_bits = l->tile_bits;
     kept = whole;
     uint32_t upper = take_upper_bits(&kept, low), lower = cg_layout_regs(&whole) - 1u - upper;

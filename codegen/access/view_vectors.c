@@ -2,7 +2,7 @@
    thread's own part, and what a register adds: constants become offsets of the instruction. Bounds are compared in 32
    bits against how much of the tensor lies behind the tile's start. The start is computed in 32 bits where its range
    allows, else in 64. Source: memory reference, section 2. */
-#include "codegen/access/view_parts.h"
+#include "codegen/access/view_vectors.h"
 
 #include <string.h>
 
@@ -331,35 +331,35 @@ static cg_val address_in_turn(walk *w, uint32_t t, cg_val address, uint32_t delt
     return address;
 }
 
-static void fill_part(walk *w, uint32_t r, cg_tile_part *part)
+static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
 {
     cg_func *c = w->c;
     uint32_t element = cg_layout_reg(w->l, r);
-    part->address = w->base;
-    part->offset = 0;
-    part->inside = cg_const(CG_PRED, 1);
+    vector->address = w->base;
+    vector->offset = 0;
+    vector->inside = cg_const(CG_PRED, 1);
     for (uint32_t t = 0; t < w->shape.rank; t++) {
         uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t];
         uint32_t key = is_sparse(w, t) ? element & cg_dim_mask(&w->shape, t) : delta;
         if (delta || is_sparse(w, t) || w->mixed[t]) {
             const cg_val *bytes = step_bytes(w, t, w->unit[t] ? w->unit[t] : key, w->unit[t] ? w->unit[t] : delta, r);
             if (!bytes->known)
-                part->address = w->unit[t] ? address_in_turn(w, t, part->address, delta)
-                                           : sum_of(w, part->address, bytes->id, *bytes);
+                vector->address = w->unit[t] ? address_in_turn(w, t, vector->address, delta)
+                                             : sum_of(w, vector->address, bytes->id, *bytes);
             else
-                part->offset += (int64_t)(w->unit[t] ? bytes->bits * (delta / w->unit[t]) : bytes->bits);
+                vector->offset += (int64_t)(w->unit[t] ? bytes->bits * (delta / w->unit[t]) : bytes->bits);
         }
-        part->inside = cg_and(c, part->inside, inside_of(w, t, key, r));
+        vector->inside = cg_and(c, vector->inside, inside_of(w, t, key, r));
     }
-    if (part->offset > INT32_MAX || part->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
-        part->address = add(c, part->address, cg_const(CG_B64, (uint64_t)part->offset));
-        part->offset = 0;
+    if (vector->offset > INT32_MAX || vector->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
+        vector->address = add(c, vector->address, cg_const(CG_B64, (uint64_t)vector->offset));
+        vector->offset = 0;
     }
-    part->address = cg_reg(c, part->address);
+    vector->address = cg_reg(c, vector->address);
 }
 
 /* Every vector of 2^bits elements. */
-static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
+static void all_parts(walk *w, uint32_t bits, void *user, cg_vector_fn *found)
 {
     cg_func *c = w->c;
     const cg_layout *l = w->l;
@@ -373,12 +373,12 @@ static void all_parts(walk *w, uint32_t bits, void *user, cg_part_fn *found)
     for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
         if ((r & mask) || (w->op->owned && (r & replicas)))
             continue;
-        cg_tile_part part = {.count = (uint32_t)1 << bits};
-        for (uint32_t i = 0; i < part.count; i++)
-            part.reg[i] = r | cg_layout_member(reg_bit, bits, i);
-        fill_part(w, r, &part);
-        part.inside = cg_and(c, part.inside, owner);
-        found(c, user, &part);
+        cg_tile_vector vector = {.count = (uint32_t)1 << bits};
+        for (uint32_t i = 0; i < vector.count; i++)
+            vector.reg[i] = r | cg_layout_member(reg_bit, bits, i);
+        fill_vector(w, r, &vector);
+        vector.inside = cg_and(c, vector.inside, owner);
+        found(c, user, &vector);
     }
 }
 
@@ -414,7 +414,7 @@ static void settle(cg_func *c, const cg_layout *l, cg_val *regs, cg_val *both)
 
 /* A tile inside the tensor by long vectors, one at its end by those that never straddle it. */
 static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, cg_val *regs, void *user,
-                     cg_part_fn *found)
+                     cg_vector_fn *found)
 {
     cg_func *c = w->c;
     uint32_t edge = cg_label(c), end = cg_label(c);
@@ -458,8 +458,8 @@ static bool begin(cg_func *c, const cg_view_op *v, const cg_layout *l, const cg_
     return true;
 }
 
-void cg_view_parts(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
-                   cg_part_fn *found)
+void cg_view_vectors(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits, cg_val *regs, void *user,
+                     cg_vector_fn *found)
 {
     cg_view_lengths n = cg_view_lengths_of(c, v, l, most_bits);
     walk w;

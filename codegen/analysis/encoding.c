@@ -1,7 +1,7 @@
 /* Swizzled matrices in shared memory; see the header. */
-#include "codegen/analysis/stage.h"
+#include "codegen/analysis/encoding.h"
 
-cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed)
+cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed)
 {
     /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help.
      */
@@ -10,7 +10,7 @@ cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t 
                                         [CG_FEED_MIXED] = {0, 1, 2},
                                         [CG_FEED_WORDS] = {CG_NO_ROW_BIT, 0, 1},
                                         [CG_FEED_SECONDS] = {1, 2, 3}};
-    cg_stage s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
+    cg_encoding s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;
     while (s.panel < columns && bytes << (s.panel + 1) <= 128)
@@ -22,14 +22,14 @@ cg_stage cg_stage_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t 
     return s;
 }
 
-uint32_t cg_stage_bytes(const cg_stage *s)
+uint32_t cg_encoding_bytes(const cg_encoding *s)
 {
     return s->bytes << (s->rows + s->columns + s->batch);
 }
 
-static uint32_t place_of(const void *stage, uint32_t index)
+static uint32_t place_of(const void *encoding, uint32_t index)
 {
-    const cg_stage *s = stage;
+    const cg_encoding *s = encoding;
     if (s->left_out)
         index = cg_gather_bits(index, ~s->left_out);
     if (s->flipped) {
@@ -47,12 +47,12 @@ static uint32_t place_of(const void *stage, uint32_t index)
     return index;
 }
 
-cg_layout cg_stage_layout(const cg_stage *s, const cg_layout *l)
+cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l)
 {
     return cg_layout_map(l, s->rows + s->columns + s->batch, place_of, s);
 }
 
-bool cg_stage_is_seen(const ct_op *op)
+bool cg_is_seen(const ct_op *op)
 {
     return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->turned)
            || (op->opcode == OP_unpack && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
@@ -75,10 +75,10 @@ cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l)
 /* What v is another view of. */
 static const ct_value *seen_by(const ct_value *v)
 {
-    return v->op && cg_stage_is_seen(v->op) ? ct_operands(v->op)[0] : NULL;
+    return v->op && cg_is_seen(v->op) ? ct_operands(v->op)[0] : NULL;
 }
 
-const ct_value *cg_stage_source(const ct_value *v)
+const ct_value *cg_source_of(const ct_value *v)
 {
     for (const ct_value *from = seen_by(v); from; from = seen_by(v))
         v = from;
