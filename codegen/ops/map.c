@@ -202,8 +202,10 @@ static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands
         bytes = cg_const(CG_B64, size ? index.bits * size : (uint64_t)((int64_t)index.bits >> 1));
     } else if (size != 1) {
         bytes = cg_new(c, CG_B64);
-        if (size)
+        if (size && c->groups) /* producers: ptxas makes wide multiplications of the other form, which cost them more */
             cg_ins(c, "shl.b64 %v, %v, %u", bytes, index, tv_trailing_zeros(size));
+        else if (size)
+            cg_ins(c, "mul.lo.s64 %v, %v, %u", bytes, index, size);
         else
             cg_ins(c, "shr.s64 %v, %v, 1", bytes, index);
     }

@@ -24,7 +24,7 @@ typedef struct warps {
 /* What a kernel's tiles are like: logarithms of elements. */
 typedef struct tiles {
     uint32_t most;      /* of the largest one that needs registers */
-    uint32_t loaded;    /* of the largest one that a load gives */
+    uint32_t rows;      /* of the largest one of long rows that a load gives */
     uint32_t product;   /* of the largest product */
     uint32_t held;      /* of the sums that products of one block hold at a time, rounded up */
     bool has_products;  /* also scaled ones */
@@ -42,6 +42,14 @@ static uint64_t sums_of(const ct_block *block)
     return sum;
 }
 
+static bool loads_rows(const ct_op *op)
+{
+    enum { LONG = 4096 }; /* elements */
+    const bc_type *type = op->result_count ? op->results[0].type : NULL;
+    return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && bc_is_tile(type) && type->rank
+           && type->shape[type->rank - 1] >= LONG;
+}
+
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
     t->reduces = t->reduces || op->opcode == OP_reduce;
@@ -55,8 +63,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
             continue;
         uint32_t bits = cg_shape_of(op->results[i].type).tile_bits;
         t->most = bits > t->most ? bits : t->most;
-        bool loads = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS));
-        t->loaded = loads && bits > t->loaded ? bits : t->loaded;
+        t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product)
@@ -74,14 +81,14 @@ static tiles tiles_of(const cg_func *c)
 
 /* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
    warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
-   for rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a warp
-   mean fewer reads of shared memory for each mma. */
+   for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
+   warp mean fewer reads of shared memory for each mma. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     enum { ROWS_OF_16_WARPS = 14 }; /* log2 of elements */
     if (t->product >= 13 && t->product == t->most)
         return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
-    if (t->reduces && !t->has_products && t->loaded == t->most && t->most >= ROWS_OF_16_WARPS)
+    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
     return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
 }
