@@ -26,6 +26,14 @@ make_it() {
     $MAKE --no-print-directory CC=$cc BUILD="$build" WERROR=0 HARDENING= CFLAGS="-O1 -g0" PTXAS= "$@"
 }
 libraries=/usr/aarch64-linux-gnu/lib:$root/usr/lib/aarch64-linux-gnu:$root/lib/aarch64-linux-gnu
+# For what tests compile themselves.
+export EMULATOR="$build/emulate"
+case $EMULATOR in /*) ;; *) EMULATOR=$PWD/$EMULATOR ;; esac
+cat > "$EMULATOR" << END
+#!/bin/sh
+exec qemu-aarch64 -E LD_LIBRARY_PATH="\${LD_LIBRARY_PATH:+\$LD_LIBRARY_PATH:}$libraries" "\$@"
+END
+chmod +x "$EMULATOR"
 # wrap FILE: a script in its place, that runs it.
 wrap() {
     mv "$1" "$1.elf"
