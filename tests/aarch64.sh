@@ -31,7 +31,7 @@ export EMULATOR="$build/emulate"
 case $EMULATOR in /*) ;; *) EMULATOR=$PWD/$EMULATOR ;; esac
 cat > "$EMULATOR" << END
 #!/bin/sh
-exec qemu-aarch64 -E LD_LIBRARY_PATH="\${LD_LIBRARY_PATH:+\$LD_LIBRARY_PATH:}$libraries" "\$@"
+exec qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH="\${LD_LIBRARY_PATH:+\$LD_LIBRARY_PATH:}$libraries" "\$@"
 END
 chmod +x "$EMULATOR"
 # wrap FILE: a script in its place, that runs it.
