@@ -100,16 +100,6 @@ static cg_val tile_start(walk *w, uint32_t t)
     return mul64(w->c, i, cg_const(CG_B64, (uint64_t)cg_view_step(w->op->view->type, t)));
 }
 
-/* The low half. */
-static cg_val narrow(cg_func *c, cg_val x)
-{
-    if (x.known)
-        return cg_const(CG_B32, (uint32_t)x.bits);
-    cg_val r = cg_new(c, CG_B32);
-    cg_ins(c, "cvt.u32.u64 %v, %v", r, x);
-    return r;
-}
-
 /* The same in 32 bits, where start_range knows that it fits. */
 static cg_val narrow_start(walk *w, uint32_t t)
 {
@@ -117,7 +107,7 @@ static cg_val narrow_start(walk *w, uint32_t t)
     const ct_value *index = w->op->index[t];
     bc_kind kind = bc_elem_kind(index->type);
     cg_val i = cg_scalar(c, index);
-    i = kind == BC_I64 ? narrow(c, i) : cg_to_b32(c, kind, false, i);
+    i = kind == BC_I64 ? cg_low_half(c, i) : cg_to_b32(c, kind, false, i);
     uint32_t step = (uint32_t)cg_view_step(w->op->view->type, t);
     if (i.known)
         return cg_const(CG_B32, (uint32_t)i.bits * step);
@@ -151,7 +141,7 @@ static cg_val room(walk *w, cg_val extent, cg_val start)
 static cg_val narrow_room(walk *w, cg_val extent, cg_val start)
 {
     cg_func *c = w->c;
-    cg_val size = narrow(c, extent);
+    cg_val size = cg_low_half(c, extent);
     if (size.known && start.known)
         return cg_const(CG_B32, size.bits > start.bits ? size.bits - start.bits : 0);
     if (start.known && start.bits == 0)

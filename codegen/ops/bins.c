@@ -80,16 +80,22 @@ static cg_val own_bin(cg_func *c, cg_val memory)
     return at;
 }
 
-static void clear(cg_func *c, const cg_bins *b, cg_val memory)
+/* The bin of number `from` and more that the thread has; at: its first. */
+static cg_access bin_of(cg_func *c, const cg_bins *b, cg_val at, uint32_t from)
 {
-    cg_val at = own_bin(c, memory), zero = cg_const(CG_B32, 0);
-    for (uint32_t from = 0; from < b->count; from += cg_threads(c)) {
-        cg_access a = {.kind = BC_I32,
+    return (cg_access){.kind = BC_I32,
                        .space = "shared",
                        .order = "",
                        .address = at,
                        .offset = from * BIN_BYTES,
                        .predicate = has_bin(c, b, from)};
+}
+
+static void clear(cg_func *c, const cg_bins *b, cg_val memory)
+{
+    cg_val at = own_bin(c, memory), zero = cg_const(CG_B32, 0);
+    for (uint32_t from = 0; from < b->count; from += cg_threads(c)) {
+        cg_access a = bin_of(c, b, at, from);
         cg_store_vector(c, &a, 1, &zero);
     }
 }
@@ -98,11 +104,7 @@ static void clear(cg_func *c, const cg_bins *b, cg_val memory)
 
 static cg_val index_in_32_bits(cg_func *c, bc_kind kind, cg_val index)
 {
-    cg_val low = cg_new(c, CG_B32);
-    if (kind != BC_I64)
-        return cg_to_b32(c, kind, true, index);
-    cg_ins(c, "cvt.u32.u64 %v, %v", low, cg_reg(c, index));
-    return low;
+    return kind == BC_I64 ? cg_low_half(c, index) : cg_to_b32(c, kind, true, index);
 }
 
 static void add_elements(cg_func *c, const ct_op *op, const cg_bins *b, const cg_layout *l, cg_val memory)
@@ -143,12 +145,7 @@ void cg_empty_bins(cg_func *c, const cg_bins *b, cg_val memory, uint64_t scope)
     cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", to, cg_tid(c), (unsigned)BIN_BYTES, cg_reg(c, cg_scalar(c, b->base)));
     for (uint32_t from = 0; from < b->count; from += cg_threads(c)) {
         cg_val sum, some = cg_new(c, CG_PRED), none = cg_const(CG_B32, 0);
-        cg_access a = {.kind = BC_I32,
-                       .space = "shared",
-                       .order = "",
-                       .address = from_here,
-                       .offset = from * BIN_BYTES,
-                       .predicate = has_bin(c, b, from)};
+        cg_access a = bin_of(c, b, from_here, from);
         cg_load_vector(c, &a, 1, &none, &sum);
         cg_ins(c, "setp.ne.u32 %v, %v, 0", some, sum);
         cg_ins(c, "@%v red%s.global.add.u32 [%v+%d], %v", some, order, to, ((int)b->low + (int)from) * BIN_BYTES, sum);

@@ -138,20 +138,11 @@ static void set_of_dim(cg_func *c, cg_val at, const char *field, uint32_t dim, c
            at, dim, value);
 }
 
-static cg_val low_half(cg_func *c, cg_val x)
-{
-    if (x.known)
-        return cg_const(CG_B32, (uint32_t)x.bits);
-    cg_val r = cg_new(c, CG_B32);
-    cg_ins(c, "cvt.u32.u64 %v, %v", r, x);
-    return r;
-}
-
 /* A map has no dimension of 0 elements: of a tensor without any all have one, which is 0. */
 static void set_extents(cg_func *c, cg_val at, const cg_tensor_map *map, cg_val empty)
 {
     for (uint32_t i = 0; i < map->boxes.rank; i++) {
-        cg_val extent = low_half(c, map->view->extent[map->boxes.of_tensor[i]]);
+        cg_val extent = cg_low_half(c, map->view->extent[map->boxes.of_tensor[i]]);
         extent = cg_select(c, empty, cg_const(CG_B32, 1), extent);
         set_of_dim(c, at, "global_dim", i, extent);
         set_of_dim(c, at, "box_dim", i, cg_const(CG_B32, map->boxes.size[i]));
@@ -297,7 +288,7 @@ static cg_val coordinate(cg_func *c, const cg_view_op *v, uint32_t t)
         cg_val cut = cg_new(c, CG_B64);
         if (!fits)
             cg_ins(c, "min.u64 %v, %v, %q", cut, cg_reg(c, i), (uint64_t)most);
-        i = low_half(c, fits ? i : cut);
+        i = cg_low_half(c, fits ? i : cut);
     } else {
         i = cg_to_b32(c, kind, false, i);
         cg_val cut = cg_new(c, CG_B32);

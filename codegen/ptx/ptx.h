@@ -47,6 +47,8 @@ cg_val cg_from_b32(cg_func *c, bc_kind kind, cg_val x);
 cg_val cg_from_u32(cg_func *c, bc_kind kind, cg_val x);
 /* An integer element of any kind as 64 bits. */
 cg_val cg_to_b64(cg_func *c, bc_kind kind, bool is_signed, cg_val x);
+/* The lower 32 of 64 bits. */
+cg_val cg_low_half(cg_func *c, cg_val x);
 /* f16 and bf16 as f32. */
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x);
 

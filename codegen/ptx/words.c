@@ -101,6 +101,15 @@ cg_val cg_to_b64(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
     return wide;
 }
 
+cg_val cg_low_half(cg_func *c, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B32, (uint32_t)x.bits);
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.u32.u64 %v, %v", r, x);
+    return r;
+}
+
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val wide = cg_new(c, CG_B32);
