@@ -22,7 +22,7 @@ static void put_element(bc_text *out, const char *conversion, bc_kind kind, uint
     bool grows = kind == BC_I8 || kind == BC_I16 || kind == BC_I32; /* i1 and i4 are not made signed */
     int64_t number = grows ? exact_signed(x, width) : (int64_t)x;
     if (kind == BC_PTR)
-        snprintf(text, sizeof text, "0x%llx", (unsigned long long)x);
+        snprintf(text, sizeof text, x ? "0x%llx" : "(nil)", (unsigned long long)x);
     else if (exact_is_float(kind))
         snprintf(text, sizeof text, conversion, exact_is_nan(kind, x) ? (double)NAN : (double)exact_value(kind, x));
     else if (is_wide(kind) && strchr("di", letter))

@@ -238,7 +238,7 @@ static void print_argument(ptxsim *sim, const char *spec, char conversion, const
     else if (conversion == 'c')
         bc_text_printf(&sim->output, format, (int)bits);
     else if (conversion == 'p')
-        bc_text_printf(&sim->output, "0x%llx", (unsigned long long)bits);
+        bc_text_printf(&sim->output, bits ? "0x%llx" : "(nil)", (unsigned long long)bits);
     else if (strchr("xXuo", conversion))
         bc_text_printf(&sim->output, format, (unsigned long long)bits);
     else

@@ -216,7 +216,9 @@ static void print_element(bc_text *text, const print_piece *p, const unsigned ch
         snprintf(out, sizeof out, p->spec, x);
         break;
     case BC_PRINT_CHAR: snprintf(out, sizeof out, p->spec, (int)(bits & 0xff)); break;
-    case BC_PRINT_POINTER: snprintf(out, sizeof out, "0x%llx", (unsigned long long)bits); break;
+    case BC_PRINT_POINTER: /* as the driver, which leaves it to glibc, writes it for a GPU */
+        snprintf(out, sizeof out, bits ? "0x%llx" : "(nil)", (unsigned long long)bits);
+        break;
     case BC_PRINT_TEXT:
     case BC_PRINT_PERCENT: bc_text_str(text, p->conversion.text); return;
     }
