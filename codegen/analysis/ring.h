@@ -39,6 +39,7 @@ typedef struct cg_ring {
     bool puts;      /* one of the loads is put */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
+    uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
     bool to_all;    /* some of them come to all blocks of the cluster: a slot is free when it is in all */
     bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
@@ -49,7 +50,8 @@ typedef struct cg_ring {
     cg_val empty, arrives;     /* where consumers say that slots are free, and which threads do, */
     cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
     cg_val *fetched;           /* and of the load that is put the tile that is on its way, */
-    cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none */
+    cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none, */
+    cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
 } cg_ring;
 
 /* Is the op made again for each iteration that copies are started for? */
@@ -71,6 +73,7 @@ typedef struct cg_ring_copy {
     uint32_t part;
     cg_ring_cursor *cursor;    /* that says where to copy from; NULL: the index does */
     struct cg_tensor_map *map; /* by which the copy engine brings it; NULL: threads do (codegen/analysis/boxes.h) */
+    bool at_start;             /* only to the ring's slots at_start */
 } cg_ring_copy;
 
 /* The detail of a `later`: so many iterations. */

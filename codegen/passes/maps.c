@@ -211,8 +211,7 @@ const char *cg_maps_obstacle(cg_splitting *x)
     return why;
 }
 
-/* Cycles that wgmma takes for an iteration's product. */
-static int64_t cycles_of(const cg_ring_place *p)
+int64_t cg_cycles_of(const cg_ring_place *p)
 {
     enum { PER_CYCLE = 2048 /* products of elements of two bytes: 64 x 256 x 16 in 128 cycles */ };
     const bc_type *left = p->product->operands[0]->type;
@@ -229,7 +228,7 @@ const char *cg_maps_waste_slots(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         int64_t ahead = (int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY;
         if (!cg_product_before(x->places[i].product) && x->count == 1
-            && ahead * cycles_of(&x->places[i]) < LEAST_CYCLES)
+            && ahead * cg_cycles_of(&x->places[i]) < LEAST_CYCLES)
             return "its slots hold too little that is on its way";
     }
     return NULL;
