@@ -32,6 +32,30 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
         cg_ins(c, "setmaxnreg.%s.sync.aligned.u32 %u", way, count);
 }
 
+static void init_barriers(cg_func *c, const cg_ring *ring)
+{
+    /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
+    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
+    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
+    for (uint32_t i = 0; i < ring->slots; i++) {
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->full, 8 * i, full);
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->full, 8 * (ring->slots + i), empty);
+    }
+}
+
+/* Of all rings, which stand in front of the groups, in one branch: ptxas makes one and a fence of each that has a
+   condition of its own. */
+static void init_rings(cg_func *c, const ct_op *groups)
+{
+    uint32_t others = cg_label(c);
+    cg_val is_other = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", is_other, cg_tid(c));
+    cg_ins(c, "@%v bra %l", is_other, others);
+    for (const ct_op *op = groups->prev; op && op->opcode == CT_ring; op = op->prev)
+        init_barriers(c, op->detail);
+    cg_place_label(c, others);
+}
+
 /* The barriers of all rings are there: for the copy engine, too, and for all blocks that copies or consumers reach. */
 static void meet(cg_func *c, const cg_groups *groups)
 {
@@ -86,6 +110,7 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     uint32_t producers = cg_label(c), starters = groups->starts ? cg_label(c) : 0;
     cg_val is_producer = cg_new(c, CG_PRED), own = cg_new(c, CG_B32);
     cg_ins(c, "setp.ge.u32 %v, %v, %u", is_producer, cg_tid(c), cg_threads(c));
+    init_rings(c, op);
     meet(c, groups);
     cg_ins(c, "@%v bra.uni %l", is_producer, producers);
     set_registers(c, "inc", groups->consumers);
@@ -127,17 +152,6 @@ static void find_arrivals(cg_func *c, cg_ring *ring, cg_val lane)
     cg_ins(c, "mapa.shared::cluster.u32 %v, %v, %v", ring->empty, ring->full, block);
 }
 
-static void init_barriers(cg_func *c, const cg_ring *ring, cg_val is_first)
-{
-    /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
-    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
-    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
-    for (uint32_t i = 0; i < ring->slots; i++) {
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * i, full);
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * (ring->slots + i), empty);
-    }
-}
-
 void cg_groups_ring(cg_func *c, cg_ring *ring)
 {
     ring->base = cg_new(c, CG_B32);
@@ -153,12 +167,10 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
         ring->left = register_of(c, ring->at_start);
     if (ring->puts)
         ring->put_full = register_of(c, 0);
-    cg_val is_first = cg_new(c, CG_PRED), lane = cg_new(c, CG_B32);
+    cg_val lane = cg_new(c, CG_B32);
     ring->arrives = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
     find_arrivals(c, ring, lane);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", is_first, cg_tid(c));
-    init_barriers(c, ring, is_first);
 }
 
 static void wait(cg_func *c, cg_val barrier, cg_val phase)

@@ -98,8 +98,12 @@ void cg_lower_get_index_space_shape(cg_func *c, const ct_op *op)
             extent.bits = extent.bits / step + (extent.bits % step != 0);
         } else if (step > 1) {
             cg_val up = cg_new(c, CG_B64), count = cg_new(c, CG_B64);
+            bool is_power = (step & (step - 1)) == 0; /* ptxas divides by these as by others */
             cg_ins(c, "add.s64 %v, %v, %q", up, extent, step - 1);
-            cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
+            if (is_power)
+                cg_ins(c, "shr.u64 %v, %v, %u", count, up, tv_trailing_zeros(step));
+            else
+                cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
             extent = count;
         }
         set_size(c, cg_result(op, t), extent);
