@@ -80,26 +80,12 @@ static void put_landed(const cg_splitting *x, ct_op *end)
         cg_no_memory(x->c);
 }
 
-static ct_block *copy_program(const cg_splitting *x, const ct_block *producers)
-{
-    ct_map map;
-    ct_block *block = ct_block_new(x->f, 0);
-    if (!block || !ct_map_new(x->f, &map))
-        return NULL;
-    for (const ct_op *op = producers->first; op; op = op->next) {
-        ct_op *copy = ct_clone(x->f, op, &map);
-        if (!copy)
-            return NULL;
-        ct_append(block, copy);
-    }
-    return block;
-}
-
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
 {
     if (x->c->cluster)
         return NULL;
-    ct_block *block = copy_program(x, producers);
+    ct_map map;
+    ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;
     x->starts = block ? bc_new(x->f->arena, cg_starts, 1) : NULL;
     if (!x->starts) {
         cg_no_memory(x->c);
