@@ -40,8 +40,8 @@ typedef struct cg_ring {
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
     uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
-    bool to_all;    /* some of them come to all blocks of the cluster: a slot is free when it is in all */
-    bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    bool to_all;       /* some of them come to all blocks of the cluster: a slot is free when it is in all */
+    bool by_threads;   /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */

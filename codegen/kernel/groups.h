@@ -12,7 +12,8 @@ enum { CG_MOST_STARTS = 8, CG_STARTER_WARP_BITS = 1, CG_STARTER_THREADS = 1 << (
 /* The slots that threads fill while maps are made. */
 typedef struct cg_starts {
     uint32_t count; /* of all rings, at most CG_MOST_STARTS */
-    /* As lowered: the barriers of those that were filled, the last one last, 0: none; where the program goes on then. */
+    /* As lowered: the barriers of those that were filled, the last one last, 0: none; where the program goes on then.
+     */
     cg_val full[CG_MOST_STARTS];
     uint32_t landed;
     bool is_placed;
@@ -23,10 +24,10 @@ typedef struct cg_groups {
     uint32_t shared;     /* bytes that the block may have */
     uint32_t ring_bytes; /* of all rings, with their barriers */
     uint32_t launched, consumers, producers;
-    bool by_maps;     /* the first warp of the producers makes tensor maps, and one thread of it works on */
-    bool to_all;      /* blocks of the cluster write to each other's rings */
+    bool by_maps;      /* the first warp of the producers makes tensor maps, and one thread of it works on */
+    bool to_all;       /* blocks of the cluster write to each other's rings */
     cg_starts *starts; /* NULL: there are none */
-    uint32_t maps_at; /* where maps are put together in the memory of rings */
+    uint32_t maps_at;  /* where maps are put together in the memory of rings */
 } cg_groups;
 
 /* Threads of the block, with producers. */

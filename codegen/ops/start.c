@@ -1,6 +1,7 @@
 /* The first slots of rings whose others the copy engine fills: until there are tensor maps for it, threads copy. Their
    copies of all these slots are started, then each slot is handed over as the copy engine would do it: by one arrival,
-   behind a fence that shows what threads have written to wgmma. Source: PTX ISA, "Async proxy", "cp.async.wait_group". */
+   behind a fence that shows what threads have written to wgmma. Source: PTX ISA, "Async proxy", "cp.async.wait_group".
+ */
 #include "codegen/kernel/groups.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"

@@ -259,8 +259,8 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
     enum { LINE = 3 /* log2 of its chunks */ };
     const bc_type *tile = load->op->results[0].type;
     cg_shape s = cg_shape_of(tile);
-    uint32_t chunk = cg_chunk_bits(tile), one = 1, bits = chunk + CG_LANE_BITS + warp_bits, row = cg_dim_mask(&s, load->fast),
-             others = (one << s.tile_bits) - 1 - row;
+    uint32_t chunk = cg_chunk_bits(tile), one = 1, bits = chunk + CG_LANE_BITS + warp_bits,
+             row = cg_dim_mask(&s, load->fast), others = (one << s.tile_bits) - 1 - row;
     if (s.tile_bits < bits || s.bits[load->fast] < chunk)
         return cg_layout_memory(&s, load->fast, chunk, 0, warp_bits);
     uint32_t line = row & ((one << (s.shift[load->fast] + chunk + LINE)) - 1), threads = 0;

@@ -1,5 +1,6 @@
 /* The first slots of rings that come by tensor maps: making maps takes as long as two or three products, so some of the
-   producers' threads copy those by themselves meanwhile. Their program is the producers', less what fills other slots. */
+   producers' threads copy those by themselves meanwhile. Their program is the producers', less what fills other slots.
+ */
 #include "codegen/passes/start.h"
 
 #include "codegen/kernel/groups.h"
