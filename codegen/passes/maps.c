@@ -10,33 +10,9 @@
 
 /* ---- whether ---- */
 
-/* Does the loop take so long that copies by threads would be in the way of its products? Attention, elements of 8 bits.
- */
-static bool is_long(const cg_ring_place *p)
-{
-    return cg_product_before(p->product) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
-}
-
 const char *cg_maps_waste(const cg_splitting *x)
 {
-    /* Measured on an H200, one tile of f16 a block: 16 iterations are faster without, 40 with (docs/performance.md). */
-    enum { FEW = 16, MANY = 32 };
-    uint32_t least = UINT32_MAX;
-    bool is_known = true, is_persistent = true, any_long = false;
-    for (uint32_t i = 0; i < x->count; i++) {
-        uint32_t iterations = cg_iterations_of(x->places[i].loop);
-        is_known = is_known && iterations != UINT32_MAX;
-        least = iterations < least ? iterations : least;
-        any_long = any_long || is_long(&x->places[i]);
-        is_persistent = is_persistent && ct_loop_around(x->places[i].loop);
-    }
-    if (!cg_may_use_ptx(x->c, CG_PTX_OF_MAPS))
-        return "they need PTX 8.5";
-    if (is_persistent || x->c->cluster || (any_long && !is_known))
-        return NULL;
-    if (!is_known)
-        return "a loop may have few iterations, and each block would make maps";
-    return least < (any_long ? FEW : MANY) ? "a loop has too few iterations" : NULL;
+    return cg_may_use_ptx(x->c, CG_PTX_OF_MAPS) ? NULL : "they need PTX 8.5";
 }
 
 /* ---- which ---- */
@@ -222,12 +198,12 @@ int64_t cg_cycles_of(const cg_ring_place *p)
 const char *cg_maps_waste_slots(const cg_splitting *x)
 {
     /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
-       Measured on an H200: 1,024 cycles of products in the slots that are on their way are too few (0.86 to 0.96 of
-       copies by threads), 1,536 are enough (1.05 to 1.09). */
+       Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
+       few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.09). */
     enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
     for (uint32_t i = 0; i < x->count; i++) {
         int64_t ahead = (int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY;
-        if (!cg_product_before(x->places[i].product) && x->count == 1
+        if (!cg_product_before(x->places[i].product) && x->count == 1 && ct_loop_around(x->places[i].loop)
             && ahead * cg_cycles_of(&x->places[i]) < LEAST_CYCLES)
             return "its slots hold too little that is on its way";
     }
