@@ -248,28 +248,31 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-/* One thread says what is to come, unless threads fill the slot, as they do with the first ones. */
-static void expect(cg_func *c, cg_ring *ring)
+/* One thread says what is to come. */
+static void expect(cg_func *c, const cg_ring *ring)
 {
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++)
         bytes += cg_ring_load_bytes(&ring->loads[i]);
-    cg_val full = cg_groups_barrier(c, ring, ring->write, 0);
-    if (!ring->at_start) {
-        cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", full, bytes);
-        return;
-    }
-    ring->takes = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->takes, ring->left);
-    cg_ins(c, "@%v mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", ring->takes, full, bytes);
+    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", cg_groups_barrier(c, ring, ring->write, 0), bytes);
 }
 
+/* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed by
+   now, and a phase that nobody has begun would never end. */
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
+    uint32_t behind = ring->at_start ? cg_label(c) : 0;
+    if (behind) {
+        ring->takes = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->takes, ring->left);
+        cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
+    }
     await_free(c, ring);
     if (ring->by_maps)
         expect(c, ring);
+    if (behind)
+        cg_place_label(c, behind);
 }
 
 void cg_groups_empty(cg_func *c, cg_ring *ring)
