@@ -158,18 +158,21 @@ $(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 
 # The shared library shows tv_ names only.
 SONAME := libtilevm.so.0
+LINK_LIBRARY = $(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ)
 $(OUT)/libtilevm.so: $(LIB_OBJ) $(OUT)/libtilevm.list tools/libtilevm.map
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ) $(LIB_LIBS) -o $@
+	$(Q)$(LINK_LIBRARY) $(LIB_LIBS) -o $@
 
 # What LD_PRELOAD takes: shows the driver's names, and nothing else.
 PRELOAD_OBJ := $(OUT)/obj/loader/preload/preload.o
+LINK_PRELOAD = $(CC) -shared -Wl,-soname,libtilevm_cuda.so -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(PRELOAD_OBJ) $(OUT)/libtilevm.a
 $(OUT)/libtilevm_cuda.so: $(PRELOAD_OBJ) $(OUT)/libtilevm.a loader/preload/preload.map
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) -shared -Wl,-soname,libtilevm_cuda.so -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(PRELOAD_OBJ) $(OUT)/libtilevm.a $(LIB_LIBS) -o $@
+	$(Q)$(LINK_PRELOAD) $(LIB_LIBS) -o $@
 
 # The command takes archives of what unpacks where there are some: a shared library less is a start that is 0.03 ms shorter.
-archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$1.a 2>/dev/null)),-l$1)
+# ARCHIVE_FOLDER: where they are, if the compiler does not look there.
+archive_of = $(or $(wildcard $(ARCHIVE_FOLDER)/lib$1.a),$(filter /%,$(shell $(CC) -print-file-name=lib$1.a 2>/dev/null)),-l$1)
 ARCHIVES := $(foreach l,z zstd lz4,$(call archive_of,$l))
 archived = $(foreach l,$1,$(if $(filter -lz -lzstd -llz4,$l),$(or $(filter %/lib$(l:-l%=%).a,$(ARCHIVES)),$l),$l))
 $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
@@ -677,19 +680,36 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	        && $(OUT)/tilevm completions fish $$program > $(FISH_DIR)/$$program.fish || exit 1; done; fi
 
 # ---- the Python package ----
-# The command finds its cJSON beside itself: no system that the wheel may come to need have it.
+# No system that the wheel may come to need have more than the C library: the command finds its cJSON beside itself, and what
+# unpacks is taken from archives.
 WHEEL := $(OUT)/wheel
 CJSON := $(shell $(CC) -print-file-name=libcjson.so.1 2>/dev/null)
 $(OUT)/wheel-tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
-	$(Q)$(LINK) -Wl,-rpath,'$$ORIGIN/../lib/tilevm' $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+	$(Q)$(LINK) -Wl,-rpath,'$$ORIGIN/../lib/tilevm' $(TOOL_OBJ) $(OUT)/libtilevm.a $(call archived,$(LIBS)) -o $@
 
-wheel-files: all $(OUT)/wheel-tilevm
+$(OUT)/wheel-libraries/libtilevm.so: $(OUT)/libtilevm.so
+	@mkdir -p $(@D)
+	$(Q)$(LINK_LIBRARY) $(call archived,$(LIB_LIBS)) -o $@
+$(OUT)/wheel-libraries/libtilevm_cuda.so: $(OUT)/libtilevm_cuda.so
+	@mkdir -p $(@D)
+	$(Q)$(LINK_PRELOAD) $(call archived,$(LIB_LIBS)) -o $@
+
+WHEEL_LIBRARIES := $(addprefix $(OUT)/wheel-libraries/,libtilevm.so libtilevm_cuda.so)
+wheel-files: all $(OUT)/wheel-tilevm $(WHEEL_LIBRARIES)
 	$(Q)rm -rf $(WHEEL) && $(INSTALL) -d $(addprefix $(WHEEL)/,bin package lib/tilevm licenses)
 	$(Q)$(INSTALL) -s -m 755 $(OUT)/wheel-tilevm $(WHEEL)/bin/tilevm
 	$(Q)$(INSTALL) -s -m 755 $(OUT)/tileiras $(WHEEL)/bin/tileiras
-	$(Q)$(INSTALL) -s -m 755 $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(WHEEL)/package
+	$(Q)$(INSTALL) -s -m 755 $(WHEEL_LIBRARIES) $(WHEEL)/package
 	$(Q)$(INSTALL) -m 755 $(CJSON) $(WHEEL)/lib/tilevm/libcjson.so.1
-	$(Q)if [ -r /usr/share/doc/libcjson1/copyright ]; then $(INSTALL) -m 644 /usr/share/doc/libcjson1/copyright $(WHEEL)/licenses/cJSON; fi
+	$(Q)for part in cJSON:libcjson1 zlib:zlib1g-dev zstd:libzstd-dev lz4:liblz4-dev; do file=/usr/share/doc/$${part#*:}/copyright; \
+	    if [ -r $$file ]; then $(INSTALL) -m 644 $$file $(WHEEL)/licenses/$${part%:*}; fi; done
+
+# For aarch64, by a cross compiler, of what `make from-debian` has fetched.
+ARM64_LIBS = $(abspath $(BUILD)/from-debian/arm64/root)/usr/lib/aarch64-linux-gnu
+wheel-aarch64: ## the same for aarch64, by a cross compiler (make from-debian first)
+	+$(Q)PKG_CONFIG_LIBDIR=$(ARM64_LIBS)/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(abspath $(BUILD)/from-debian/arm64/root) PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+	    LDFLAGS="-L$(ARM64_LIBS) -Wl,-rpath-link,$(ARM64_LIBS)" $(MAKE) --no-print-directory CC=aarch64-linux-gnu-gcc BUILD=$(BUILD)/wheel-aarch64 \
+	    ARCHIVE_FOLDER=$(ARM64_LIBS) CJSON=$(ARM64_LIBS)/libcjson.so.1 INSTALL="install --strip-program=aarch64-linux-gnu-strip" wheel
 
 wheel: wheel-files ## dist/*.whl: the Python package with libraries and commands; pip installs it without a compiler
 	$(Q)$(PYTHON) tools/python/backend.py $(WHEEL) dist
@@ -763,7 +783,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench bench-compile wheel wheel-files docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-python check-made-up check-layers check-format format check-docs check-property golden \
+.PHONY: all run bench bench-compile wheel wheel-files wheel-aarch64 docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-python check-made-up check-layers check-format format check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:
