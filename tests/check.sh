@@ -137,9 +137,9 @@ if build build tests corpus; then
     run ptxas check-ptxas "$(in_parts 20)"
     run spills check-spills "$(in_parts 4)"
     run property check-property
-    run strips check-strips
+    run strips check-strips "$(in_parts 2)"
     run matrix check-matrix
-    run matrix-ptx check-matrix-ptx
+    run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run loader check-loader
     run corpus check-corpus
@@ -166,7 +166,7 @@ if build build-sanitized CONFIG=asan tests; then
     run fuzz-replay CONFIG=asan check-fuzz-replay
     run matrix-sanitized CONFIG=asan check-matrix
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx "$(in_parts 3)"
-    run malformed CONFIG=asan check-malformed
+    run malformed CONFIG=asan check-malformed "$(in_parts 2)"
     run corpus-sanitized CONFIG=asan check-corpus "$(in_parts 4)"
     run cpp-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-cpp
     run loader-sanitized SAN=1 check-loader
@@ -189,7 +189,7 @@ if command -v clang > /dev/null; then
     if ! is_turn 1 2; then
         later fuzz-smoke
     elif echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
-        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
+        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$(in_parts 3)"
     else
         skip fuzz-smoke "clang has no libFuzzer (libclang-rt-14-dev)"
     fi
