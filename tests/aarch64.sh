@@ -22,11 +22,11 @@ shift 2
 
 # pkg-config finds nothing but the root's.
 export PKG_CONFIG_LIBDIR="$root/usr/lib/aarch64-linux-gnu/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+export EMULATED=1 LDFLAGS="-L$root/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$root/usr/lib/aarch64-linux-gnu"
 # The interpreter by its own path: where the emulator is told of a root (-L), programs that walk folders from / are led there.
-export EMULATED=1 LDFLAGS="-Wl,--dynamic-linker=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 -L$root/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$root/usr/lib/aarch64-linux-gnu"
 cat > "$build/cc.new" << END
 #!/bin/sh
-$compiler "\$@" || exit
+$compiler "\$@" -Wl,--dynamic-linker=/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1 || exit
 program=
 for argument; do
     [ "\${last:-}" = -o ] && program=\$argument
