@@ -6,6 +6,8 @@
 #include "codegen/analysis/encoding.h"
 
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of its warps; wgmma of integers of which one is signed */
+/* log2 of the elements of K that a blocked product takes at a time */
+enum { CG_BLOCK_K_BITS = 2 };
 /* log2 of the elements along K and the columns that wgmma sums up where a product adds up */
 enum { CG_ADD_UP_K_BITS = 7, CG_ADD_UP_N_BITS = 7 };
 
@@ -42,6 +44,7 @@ typedef struct cg_product {
     cg_atom atom;
     bool chained;              /* its left operand comes from another product, or its result goes to one */
     bool pairs;                /* bytes of B come by pairs of columns */
+    bool blocked;              /* no instruction: each thread has a block of rows and columns in registers */
     bool async;                /* wgmma fits: four warps to 64 rows */
     bool turned;               /* so it does, transposed (codegen/ops/mma_turned.c) */
     bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
@@ -97,6 +100,10 @@ bool cg_runs_along_last(const cg_layout *l, uint32_t bits);
 void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs);
 /* Accumulators: the fragment, then the further columns, rows and batches of the warp. */
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p);
+/* The same of a blocked product. */
+cg_layout cg_block_layout(const cg_func *c, const cg_product *p);
+/* A layout of the result as one of the rows of A, or columns of B, that its elements need, at the first of 2^k. */
+cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l);
 /* A of 16-bit elements as fragments: two elements to a register of the instruction, of which there are four. */
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
 /* The layout in which scales of A (left) or B are wanted. */

@@ -101,7 +101,7 @@ static void assign_product(cg_func *c, const ct_op *op)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
         result = cg_accumulator_layout(c, p);
     } else {
-        result = cg_plain_layout(c, p);
+        result = p->blocked ? cg_block_layout(c, p) : cg_plain_layout(c, p);
     }
     cg_set_home(c, p->result, &result, CG_WEIGHT_MMA);
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -157,6 +157,20 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     return l;
 }
 
+/* What a thread of a blocked product reads: registers along K, then those that tell its rows or columns apart. */
+static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    const cg_layout *result = cg_value_of(c, p->result)->home;
+    cg_layout l = cg_lines_layout(p, o->left, o->k, result), r = l;
+    r.reg_bits = 0;
+    for (uint32_t i = 0; i < o->k; i++)
+        r.reg[r.reg_bits++] = (uint32_t)1 << (i + (o->left ? 0 : p->n));
+    for (uint32_t i = 0; i < l.reg_bits; i++)
+        if (l.reg[i])
+            r.reg[r.reg_bits++] = l.reg[i];
+    return r;
+}
+
 /* parts: bits of K that number the parts in which what goes to scratch goes there. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
@@ -180,12 +194,17 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last
                         : p->pairs || (p->atom.element_bits == 1 && along_last);
-        bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
-        o.encoding = cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch,
-                                     cg_memory_bytes(p->in), !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
+        bool flipped = p->blocked ? !along_last
+                                  : o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
+        cg_feed feed = p->blocked          ? (along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE)
+                       : !left && p->pairs ? CG_FEED_PAIRS
+                                           : CG_FEED_ROWS;
+        o.encoding =
+            cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
-    cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
+    cg_layout lanes = p->blocked ? block_lines(c, p, &o) : lanes_of(c, p, &o),
+              elements = cg_from_bytes(p, left, &lanes);
     o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
 }
@@ -235,7 +254,7 @@ static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
 static void effects_of_product(cg_func *c, ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
-    if (!p->has_atom && !p->turned)
+    if (!p->has_atom && !p->turned && !p->blocked)
         cg_effects_plain(c, op, p);
     else if (!p->turned && !op->detail) /* else both lie in the ring */
         effects_with_atom(c, op, p);
@@ -351,6 +370,19 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     }
 }
 
+static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
+{
+    cg_operand operands[2];
+    uint32_t parts = find_operands(c, op, p, operands);
+    cg_val *sums = cg_block_sums(c, p);
+    for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
+        encode_operands(c, op, p, operands, false, parts, part);
+        cg_multiply_blocks(c, p, operands, sums);
+    }
+    if (!c->failed)
+        cg_add_block_sums(c, p, sums, acc);
+}
+
 /* Why a product has no instruction. */
 static const char *why_plain(const cg_product *p)
 {
@@ -388,6 +420,10 @@ static void lower_product(cg_func *c, const ct_op *op)
             multiply_with_atom(c, op, &p, acc);
         for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
             acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+    } else if (p.blocked) {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "in blocks of {Elements=%u} of a thread: {Why=%s}",
+                  cg_layout_regs(l), why_plain(&p));
+        multiply_blocked(c, op, &p, acc);
     } else {
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(&p));
         cg_multiply_plain(c, op, &p, read, acc);
