@@ -32,6 +32,13 @@ typedef struct cg_scaling {
     cg_atom atom;
 } cg_scaling;
 
+/* Blocked products that share operands, in the order of the ops: the first one computes all of them. */
+enum { CG_MOST_TOGETHER = 4 };
+typedef struct cg_together {
+    const ct_op *ops[CG_MOST_TOGETHER];
+    uint32_t count;
+} cg_together;
+
 /* M, N, K and the batch as bits of the index. */
 typedef struct cg_product {
     uint32_t m, n, k, batch;     /* bits; k of bytes where elements are packed */
@@ -45,6 +52,7 @@ typedef struct cg_product {
     bool chained;              /* its left operand comes from another product, or its result goes to one */
     bool pairs;                /* bytes of B come by pairs of columns */
     bool blocked;              /* no instruction: each thread has a block of rows and columns in registers */
+    const cg_together *together; /* with which others, then; NULL: layouts are not known yet */
     bool async;                /* wgmma fits: four warps to 64 rows */
     bool turned;               /* so it does, transposed (codegen/ops/mma_turned.c) */
     bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
@@ -91,6 +99,10 @@ static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits
 }
 /* Of integers, one signed. */
 bool cg_is_mixed_product(const ct_op *op);
+
+/* The blocked products that `first` computes (codegen/analysis/product_together.c). NULL: no memory, which is reported.
+ */
+cg_together *cg_find_together(cg_func *c, const ct_op *first);
 
 /* ---- layouts (codegen/analysis/product_layout.c) ---- */
 

@@ -79,11 +79,18 @@ void cg_turned_begin(cg_func *c, cg_ring *ring);
 
 /* ---- in blocks of registers (codegen/ops/mma_blocks.c) ---- */
 
-/* sums += products of the operands, or of the part of K that is in their encodings, in the layout of the result. */
-void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, cg_val *sums);
-/* Registers for sums that are +0; and acc = sums + acc. */
+/* Which of the operands a product multiplies. */
+typedef struct cg_factors {
+    uint32_t left, right;
+} cg_factors;
+
+/* Registers for sums that are +0; and p's result, from them and its accumulator. */
 cg_val *cg_block_sums(cg_func *c, const cg_product *p);
-void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums, cg_val *acc);
+void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums);
+/* To the sums of p and of those that are computed with it: the products of their operands, or of the part of K that is
+   in their encodings. */
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t operand_count,
+                        const cg_factors *of, cg_val *const *sums);
 
 /* ---- without an instruction (codegen/ops/mma_plain.c) ---- */
 

@@ -27,8 +27,10 @@ typedef struct block {
     const cg_product *p;
     const cg_layout *layout; /* of the result */
     uint32_t trip;           /* log2 of the elements of K in a trip */
-    side sides[2];
-    cg_val *sums;
+    side sides[2 * CG_MOST_TOGETHER];
+    uint32_t side_count, count; /* of sides, of products */
+    const cg_factors *of;       /* by product */
+    cg_val *const *sums;
 } block;
 
 /* ---- places ---- */
@@ -98,13 +100,13 @@ static cg_val address_of(cg_func *c, side *s, uint32_t part)
 
 /* ---- operands ---- */
 
-/* The elements of all lines at the trip's k from `first` on. */
-static void load_lines(cg_func *c, const block *b, side *s, uint32_t first)
+/* The elements of all lines at the trip's k `first` + `at`, or vectors along K that begin there. */
+static void load_lines(cg_func *c, const block *b, side *s, uint32_t first, uint32_t at)
 {
     const cg_layout *l = &s->o->lanes;
-    uint32_t k_bits = s->o->k, bytes = s->o->encoding.bytes, count = (uint32_t)AT_ONCE << cg_count_bits(s->of);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t r = first | i % AT_ONCE | i / AT_ONCE << k_bits, place = cg_layout_reg(l, r);
+    uint32_t k_bits = s->o->k, bytes = s->o->encoding.bytes;
+    for (uint32_t line = 0; line < 1u << cg_count_bits(s->of); line++) {
+        uint32_t r = first | at | line << k_bits, place = cg_layout_reg(l, r);
         if (r & s->vectors.mask)
             continue;
         cg_val x[CG_MAX_VECTOR];
@@ -116,35 +118,35 @@ static void load_lines(cg_func *c, const block *b, side *s, uint32_t first)
                        .predicate = cg_const(CG_PRED, 1)};
         cg_load_vector(c, &a, 1u << s->vectors.bits, NULL, x);
         for (uint32_t n = 0; n < 1u << s->vectors.bits; n++) {
-            uint32_t at = r | cg_layout_member(s->vectors.reg_bit, s->vectors.bits, n);
-            s->x[at % AT_ONCE | at >> k_bits << CG_BLOCK_K_BITS] = x[n];
+            uint32_t to = r | cg_layout_member(s->vectors.reg_bit, s->vectors.bits, n);
+            s->x[to % AT_ONCE | to >> k_bits << CG_BLOCK_K_BITS] = x[n];
         }
     }
 }
 
-/* sums += a * b, rounded apart, at one k. */
-static void multiply(cg_func *c, const block *b, uint32_t k)
+/* The sums of product i += a * b, rounded apart, at one k. */
+static void multiply(cg_func *c, const block *b, uint32_t i, uint32_t k)
 {
-    const side *left = &b->sides[0], *right = &b->sides[1];
+    const side *left = &b->sides[b->of[i].left], *right = &b->sides[b->of[i].right];
     bool wide = b->p->acc == BC_F64;
     for (uint32_t r = 0; r < cg_layout_regs(b->layout) && !c->failed; r++) {
-        cg_val product = cg_new(c, wide ? CG_B64 : CG_B32);
+        cg_val product = cg_new(c, wide ? CG_B64 : CG_B32), sum = b->sums[i][r];
         cg_ins(c, wide ? "mul.rn.f64 %v, %v, %v" : "mul.rn.f32 %v, %v, %v", product,
                left->x[cg_gather_bits(r, left->of) << CG_BLOCK_K_BITS | k],
                right->x[cg_gather_bits(r, right->of) << CG_BLOCK_K_BITS | k]);
-        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", b->sums[r], b->sums[r], product);
+        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", sum, sum, product);
     }
 }
 
 static void do_trip(cg_func *c, block *b, cg_val k)
 {
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < b->side_count; i++)
         begin_trip(c, b, &b->sides[i], k);
-    for (uint32_t first = 0; first < 1u << b->trip && !c->failed; first += AT_ONCE) {
-        for (uint32_t i = 0; i < 2; i++)
-            load_lines(c, b, &b->sides[i], first);
-        for (uint32_t i = 0; i < AT_ONCE; i++)
-            multiply(c, b, i);
+    for (uint32_t at = 0; at < 1u << b->trip && !c->failed; at++) {
+        for (uint32_t i = 0; i < b->side_count; i++)
+            load_lines(c, b, &b->sides[i], at - at % AT_ONCE, at % AT_ONCE);
+        for (uint32_t i = 0; i < b->count; i++)
+            multiply(c, b, i, at % AT_ONCE);
     }
 }
 
@@ -154,13 +156,14 @@ static void do_trip(cg_func *c, block *b, cg_val k)
 static uint32_t trip_bits(const block *b, uint32_t k)
 {
     enum { TEXT = 8 }; /* log2 of products */
-    uint32_t bits = CG_BLOCK_K_BITS;
-    while (bits < k && bits + b->layout->reg_bits < TEXT)
+    uint32_t bits = CG_BLOCK_K_BITS, sums = b->layout->reg_bits + cg_log2_up(b->count);
+    while (bits < k && bits + sums < TEXT)
         bits++;
     return bits;
 }
 
-void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, cg_val *sums)
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t operand_count,
+                        const cg_factors *of, cg_val *const *sums)
 {
     block *b = bc_new(&c->arena, block, 1);
     if (!b || c->failed) {
@@ -168,9 +171,14 @@ void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *opera
         return;
     }
     uint32_t k_bits = operands[0].k, head = cg_label(c);
-    *b = (block){.p = p, .layout = cg_value_of(c, p->result)->home, .sums = sums};
+    *b = (block){.p = p,
+                 .layout = cg_value_of(c, p->result)->home,
+                 .side_count = operand_count,
+                 .count = p->together->count,
+                 .of = of,
+                 .sums = sums};
     b->trip = trip_bits(b, k_bits);
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < operand_count; i++)
         describe_side(c, b, &operands[i], &b->sides[i]);
     if (b->trip == k_bits) {
         do_trip(c, b, cg_const(CG_B32, 0));
@@ -197,12 +205,19 @@ cg_val *cg_block_sums(cg_func *c, const cg_product *p)
     return sums;
 }
 
-void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums, cg_val *acc)
+void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums)
 {
     bool wide = p->acc == BC_F64;
-    for (uint32_t r = 0; r < cg_layout_regs(cg_value_of(c, p->result)->home); r++) {
-        cg_val result = cg_new(c, wide ? CG_B64 : CG_B32);
-        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", result, sums[r], cg_reg(c, acc[r]));
-        acc[r] = result;
+    const cg_layout *l = cg_value_of(c, p->result)->home;
+    cg_val *start = cg_get(c, p->c, l), *results = cg_vals(c, cg_layout_regs(l));
+    if (!start || !results)
+        return;
+    for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
+        results[r] = sums[r];
+        if (start[r].known && !start[r].bits) /* sums that start at +0 are no -0 */
+            continue;
+        results[r] = cg_new(c, wide ? CG_B64 : CG_B32);
+        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", results[r], sums[r], cg_reg(c, start[r]));
     }
+    cg_set(c, p->result, results);
 }
