@@ -49,14 +49,14 @@ typedef struct cg_product {
     uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
     bool has_atom;
     cg_atom atom;
-    bool chained;              /* its left operand comes from another product, or its result goes to one */
-    bool pairs;                /* bytes of B come by pairs of columns */
-    bool blocked;              /* no instruction: each thread has a block of rows and columns in registers */
+    bool chained;                /* its left operand comes from another product, or its result goes to one */
+    bool pairs;                  /* bytes of B come by pairs of columns */
+    bool blocked;                /* no instruction: each thread has a block of rows and columns in registers */
     const cg_together *together; /* with which others, then; NULL: layouts are not known yet */
-    bool async;                /* wgmma fits: four warps to 64 rows */
-    bool turned;               /* so it does, transposed (codegen/ops/mma_turned.c) */
-    bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
-    uint32_t along_m, along_n; /* log2 of the warps that share M, N */
+    bool async;                  /* wgmma fits: four warps to 64 rows */
+    bool turned;                 /* so it does, transposed (codegen/ops/mma_turned.c) */
+    bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
+    uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
     const cg_val
         *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
     cg_val *factors[2]; /* single ones as f32, once they are made */

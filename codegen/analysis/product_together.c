@@ -1,5 +1,5 @@
-/* Blocked products that are computed together: what they share is stored to shared memory once, and loaded once for all of
-   them. */
+/* Blocked products that are computed together: what they share is stored to shared memory once, and loaded once for all
+   of them. */
 #include "codegen/analysis/product.h"
 
 /* Registers of 32 bits that hold the sums of all of them. */

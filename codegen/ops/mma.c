@@ -279,7 +279,7 @@ static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
 /* What products that are computed together multiply: each operand once. */
 typedef struct blocked {
     cg_operand operands[2 * CG_MOST_TOGETHER];
-    uint32_t count, parts;            /* of operands; log2 of the parts along K in which they go to scratch */
+    uint32_t count, parts;           /* of operands; log2 of the parts along K in which they go to scratch */
     cg_factors of[CG_MOST_TOGETHER]; /* by product */
 } blocked;
 
@@ -352,8 +352,8 @@ void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
 }
 
 /* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
-static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands,
-                            uint32_t count, bool async, uint32_t parts, uint32_t part)
+static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, uint32_t count,
+                            bool async, uint32_t parts, uint32_t part)
 {
     uint32_t at[2 * CG_MOST_TOGETHER], all = place_operands(operands, count, async, at);
     uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
