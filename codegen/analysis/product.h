@@ -32,7 +32,7 @@ typedef struct cg_scaling {
     cg_atom atom;
 } cg_scaling;
 
-/* Blocked products that share operands, in the order of the ops: the first one computes all of them. */
+/* Blocked products that share operands: the first one, before the others in its block, computes all of them. */
 enum { CG_MOST_TOGETHER = 4 };
 typedef struct cg_together {
     const ct_op *ops[CG_MOST_TOGETHER];
@@ -100,9 +100,17 @@ static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits
 /* Of integers, one signed. */
 bool cg_is_mixed_product(const ct_op *op);
 
+/* Are both the same tile, whichever ops show it so? */
+bool cg_is_same_operand(const ct_value *a, const ct_value *b);
+/* Have two products, whose results are of one type, an operand in common? */
+bool cg_shares_operand(const ct_op *a, const ct_op *b);
 /* The blocked products that `first` computes (codegen/analysis/product_together.c). NULL: no memory, which is reported.
  */
 cg_together *cg_find_together(cg_func *c, const ct_op *first);
+
+/* What only shows operands of blocked products otherwise comes right behind what it shows, so that it is there for the
+   first of them. */
+void cg_raise_operands(cg_func *c);
 
 /* ---- layouts (codegen/analysis/product_layout.c) ---- */
 

@@ -19,16 +19,38 @@ static bool is_taken(cg_func *c, const ct_op *op)
     return p && p->together;
 }
 
-/* Does it multiply as the first one does, and something that one of them multiplies? */
+bool cg_is_same_operand(const ct_value *a, const ct_value *b)
+{
+    enum { MOST = 4 }; /* ops that show it otherwise */
+    for (uint32_t i = 0; a != b && i < MOST; i++) {
+        bool alike = a->op && b->op && a->type == b->type && a->op->opcode == b->op->opcode
+                     && (a->op->opcode == OP_reshape || a->op->opcode == OP_broadcast);
+        if (!alike)
+            return false;
+        a = a->op->operands[0];
+        b = b->op->operands[0];
+    }
+    return a == b;
+}
+
+bool cg_shares_operand(const ct_op *a, const ct_op *b)
+{
+    return a != b && cg_is_product(b) && a->opcode == b->opcode && a->results[0].type == b->results[0].type
+           && (cg_is_same_operand(a->operands[0], b->operands[0])
+               || cg_is_same_operand(a->operands[1], b->operands[1]));
+}
+
+/* Does it multiply as the first one does, and something that one of them multiplies, but is none of them? */
 static bool fits(const cg_together *t, const ct_op *op)
 {
-    const ct_op *first = t->ops[0];
-    bool same = op->opcode == first->opcode, shares = false;
-    for (uint32_t i = 0; i < 3 && same; i++)
-        same = op->operands[i]->type == first->operands[i]->type;
-    for (uint32_t i = 0; i < t->count && same; i++)
-        shares = shares || op->operands[0] == t->ops[i]->operands[0] || op->operands[1] == t->ops[i]->operands[1];
-    return shares;
+    bool same = true, shares = false;
+    for (uint32_t i = 0; i < 3; i++)
+        same = same && op->operands[i]->type == t->ops[0]->operands[i]->type;
+    for (uint32_t i = 0; i < t->count && same; i++) {
+        same = op != t->ops[i];
+        shares = shares || cg_shares_operand(t->ops[i], op);
+    }
+    return same && shares;
 }
 
 /* Is none of its operands made behind the first one? */
@@ -41,18 +63,53 @@ static bool is_ready(const ct_op *first, const ct_op *op)
     return true;
 }
 
+/* The next one that joins them; NULL: there is none, or no room for its sums. */
+static const ct_op *next_of(cg_func *c, const cg_together *t)
+{
+    const ct_op *first = t->ops[0];
+    uint32_t looked_at = 0;
+    if (t->count == CG_MOST_TOGETHER || (t->count + 1) * sums_of(c, first) > MOST_SUMS)
+        return NULL;
+    for (const ct_op *op = first->next; op && looked_at < MOST_LOOKED_AT; op = op->next, looked_at++)
+        if (cg_is_product(op) && fits(t, op) && !is_taken(c, op) && is_ready(first, op))
+            return op;
+    return NULL;
+}
+
 cg_together *cg_find_together(cg_func *c, const ct_op *first)
 {
     cg_together *t = bc_new(&c->arena, cg_together, 1);
-    uint32_t looked_at = 0, sums = sums_of(c, first);
     if (!t) {
         cg_no_memory(c);
         return NULL;
     }
-    t->ops[t->count++] = first;
-    for (const ct_op *op = first->next; op && looked_at < MOST_LOOKED_AT; op = op->next, looked_at++)
-        if (op->opcode == first->opcode && t->count < CG_MOST_TOGETHER && (t->count + 1) * sums <= MOST_SUMS
-            && fits(t, op) && !is_taken(c, op) && is_ready(first, op))
-            t->ops[t->count++] = op;
+    for (const ct_op *op = first; op; op = next_of(c, t))
+        t->ops[t->count++] = op;
     return t;
+}
+
+/* ---- operands ---- */
+
+/* Moves what makes v right behind what that is made from, if it only shows that otherwise; `deep` such ops at most. */
+static void raise(ct_value *v, const ct_block *block, uint32_t deep)
+{
+    ct_op *op = v->op;
+    bool shows = op && op->block == block && !op->region_count
+                 && (op->opcode == OP_constant || op->opcode == OP_reshape || op->opcode == OP_broadcast);
+    if (!shows || !deep)
+        return;
+    ct_value *from = op->operand_count ? op->operands[0] : NULL;
+    if (from)
+        raise(from, block, deep - 1);
+    ct_op *place = from && from->op && from->op->block == block ? from->op->next : block->first;
+    if (place != op)
+        ct_move_before(op, place);
+}
+
+void cg_raise_operands(cg_func *c)
+{
+    enum { DEEP = 4 };
+    for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        for (uint32_t i = 0; cg_is_product(op) && i < op->operand_count && cg_product_of(c, op).blocked; i++)
+            raise(op->operands[i], op->block, DEEP);
 }

@@ -287,7 +287,7 @@ static uint32_t add_operand(cg_func *c, blocked *b, const cg_product *p, bool le
 {
     cg_operand o = operand_of(c, p, left, b->parts);
     for (uint32_t i = 0; i < b->count; i++)
-        if (b->operands[i].left == left && b->operands[i].v == o.v)
+        if (b->operands[i].left == left && cg_is_same_operand(b->operands[i].v, o.v))
             return i;
     b->operands[b->count] = o;
     return b->count++;

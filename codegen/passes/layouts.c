@@ -124,6 +124,7 @@ static void settle_loads(cg_func *c)
 
 void cg_pass_layouts(cg_func *c)
 {
+    cg_raise_operands(c);
     const ct_block *body = c->ir->body;
     size_t size = c->ir->value_count * sizeof *c->values;
     c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
