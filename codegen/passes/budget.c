@@ -29,6 +29,7 @@ typedef struct tiles {
     uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
     bool has_products; /* also scaled ones */
     uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
+    bool is_wide;      /* it is one of f64 */
     bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
 } tiles;
@@ -89,6 +90,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
             t->block = has_no_instruction(op) ? block_of(op) : 0;
+            t->is_wide = bc_elem_kind(op->results[0].type) == BC_F64;
         }
     }
 }
@@ -165,6 +167,14 @@ void cg_set_warps(cg_func *c)
     warps chosen = choose_warps(c);
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
+}
+
+uint32_t cg_blocks_that_suit(const cg_func *c)
+{
+    enum { MOST_SUMS = 64, REGISTERS = 1 << 16, OF_A_THREAD = 128 };
+    tiles t = tiles_of(c);
+    uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c) * (t.is_wide ? 2 : 1); /* of a step, and those before */
+    return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
