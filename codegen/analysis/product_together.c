@@ -19,18 +19,24 @@ static bool is_taken(cg_func *c, const ct_op *op)
     return p && p->together;
 }
 
+/* A reshape has the same elements in the same order. */
+static const ct_value *behind_reshapes(const ct_value *v)
+{
+    while (v->op && v->op->opcode == OP_reshape)
+        v = v->op->operands[0];
+    return v;
+}
+
 bool cg_is_same_operand(const ct_value *a, const ct_value *b)
 {
-    enum { MOST = 4 }; /* ops that show it otherwise */
-    for (uint32_t i = 0; a != b && i < MOST; i++) {
-        bool alike = a->op && b->op && a->type == b->type && a->op->opcode == b->op->opcode
-                     && (a->op->opcode == OP_reshape || a->op->opcode == OP_broadcast);
-        if (!alike)
-            return false;
-        a = a->op->operands[0];
-        b = b->op->operands[0];
+    bool same = a->type == b->type;
+    const ct_op *x = behind_reshapes(a)->op, *y = behind_reshapes(b)->op;
+    if (same && x && y && x != y && x->opcode == OP_broadcast && y->opcode == OP_broadcast) {
+        same = x->results[0].type == y->results[0].type && x->operands[0]->type == y->operands[0]->type;
+        a = x->operands[0];
+        b = y->operands[0];
     }
-    return a == b;
+    return same && behind_reshapes(a) == behind_reshapes(b);
 }
 
 bool cg_shares_operand(const ct_op *a, const ct_op *b)
