@@ -29,6 +29,7 @@ typedef struct tiles {
     uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
     bool has_products; /* also scaled ones */
     uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
+    bool is_together;  /* it is one of several that are computed together */
     bool is_wide;      /* it is one of f64 */
     bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
@@ -44,17 +45,26 @@ static uint64_t sums_of(const ct_block *block)
     return sum;
 }
 
-/* log2 of the elements of a product without an instruction that suit a thread: of products that are computed together,
-   fewer of each. */
-static uint32_t block_of(const ct_op *op)
+/* Are there products that it may be computed together with (codegen/analysis/product_together.c)? */
+static bool has_company(const ct_op *op)
 {
-    enum { ALONE = 5, TOGETHER = 4, MOST_LOOKED_AT = 32 };
-    uint32_t wide = bc_elem_kind(op->results[0].type) == BC_F64;
+    enum { MOST_LOOKED_AT = 32 };
     uint32_t looked_at = 0;
     for (const ct_op *next = op->next; next && looked_at < MOST_LOOKED_AT; next = next->next, looked_at++)
         if (cg_shares_operand(op, next))
-            return TOGETHER - wide;
-    return ALONE - wide;
+            return true;
+    return false;
+}
+
+/* f32 and f64: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
+static void look_at_block(tiles *t, const ct_op *op)
+{
+    enum { ALONE = 5, TOGETHER = 4 };
+    bc_kind in = bc_elem_kind(op->operands[0]->type);
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !op->turned;
+    t->is_wide = in == BC_F64;
+    t->is_together = blocked && has_company(op);
+    t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
 }
 
 static bool loads_rows(const ct_op *op)
@@ -63,12 +73,6 @@ static bool loads_rows(const ct_op *op)
     const bc_type *type = op->result_count ? op->results[0].type : NULL;
     return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && bc_is_tile(type) && type->rank
            && type->shape[type->rank - 1] >= LONG;
-}
-
-static bool has_no_instruction(const ct_op *op)
-{
-    bc_kind in = bc_elem_kind(op->operands[0]->type);
-    return op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !op->turned;
 }
 
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
@@ -89,8 +93,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
-            t->block = has_no_instruction(op) ? block_of(op) : 0;
-            t->is_wide = bc_elem_kind(op->results[0].type) == BC_F64;
+            look_at_block(t, op);
         }
     }
 }
@@ -103,11 +106,15 @@ static tiles tiles_of(const cg_func *c)
     return t;
 }
 
-/* Each has blocks of registers of the product, so that what it loads is used often. */
+/* Each has blocks of registers of the product, so that what it loads is used often; four warps, where a product is
+   alone, as long as their threads have a few elements of it. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
-    enum { MOST_WARPS = 4 };
+    enum { MOST_WARPS = 4, USUAL_WARPS = 2, FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
+    if (!t->is_together)
+        while (bits < USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+            bits++;
     return bits < MOST_WARPS ? bits : MOST_WARPS;
 }
 
