@@ -2,8 +2,8 @@
    operand or from scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the
    stores nor ldmatrix meet bank conflicts. Left operands that are made from another product, or before the loop, are
    kept in registers as fragments. What is particular to scaled products is in codegen/ops/mma_scaled.c; what has no
-   instruction is left to codegen/ops/mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
-   instructions", fragment figures. */
+   instruction is left to codegen/ops/mma_blocks.c and mma_plain.c. Sources: memory reference, section 7; PTX ISA,
+   "Warp-level matrix instructions", fragment figures. */
 #include "codegen/ops/mma.h"
 
 #include <string.h>

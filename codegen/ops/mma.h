@@ -1,5 +1,5 @@
 /* Matrix products as lowered: what their ways (codegen/ops/mma.c with instructions, mma_scaled.c with scales,
- * mma_plain.c without, wgmma.c, mma_turned.c) share. */
+ * mma_blocks.c and mma_plain.c without, wgmma.c, mma_turned.c) share. */
 #ifndef TILEVM_CODEGEN_OPS_MMA_H
 #define TILEVM_CODEGEN_OPS_MMA_H
 
