@@ -130,6 +130,14 @@ bool cg_cuts_sums(const cg_func *c, const ct_op *op)
            && (in == BC_F8E4M3FN || in == BC_F8E5M2) && !ct_attr_u(op, F_mmaf_fast_acc);
 }
 
+/* f32 and f64, of which threads have enough elements: else each is computed by itself (codegen/ops/mma_plain.c). */
+static bool is_blocked(const cg_func *c, const cg_product *p)
+{
+    enum { LEAST = 2 }; /* log2 of a thread's elements */
+    return !p->has_atom && !p->scaled && p->in == p->acc && (p->in == BC_F32 || p->in == BC_F64)
+           && p->k >= CG_BLOCK_K_BITS && p->m + p->n + p->batch >= CG_LANE_BITS + c->warp_bits + LEAST;
+}
+
 cg_product cg_product_of(const cg_func *c, const ct_op *op)
 {
     ct_value **operands = ct_operands(op);
@@ -151,6 +159,9 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
+    p.blocked = is_blocked(c, &p);
+    if (p.blocked)
+        p.atom.k_bits = CG_BLOCK_K_BITS;
     bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
               && shape;

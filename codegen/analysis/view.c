@@ -176,6 +176,18 @@ bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
     return bytes << vector >= LEAST_BYTES && bytes << run >= SECTOR_BYTES;
 }
 
+bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    cg_shape s = cg_shape_of(v->tile_type);
+    cg_layout own = cg_view_layout(c, v);
+    uint32_t fast;
+    uint8_t reg_bit[8];
+    if (!cg_view_fills_sectors(c, v, l) || !cg_view_contiguous(v, &fast))
+        return false;
+    uint32_t most = aligned_bits(c, v, fast, NULL), from = s.shift[fast];
+    return cg_layout_vector(l, from, most, reg_bit) >= cg_layout_vector(&own, from, most, reg_bit);
+}
+
 bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out)
 {
     enum { LEAST_BYTES = 64 }; /* of a row that a warp has */

@@ -2,8 +2,8 @@
    operand or from scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the
    stores nor ldmatrix meet bank conflicts. Left operands that are made from another product, or before the loop, are
    kept in registers as fragments. What is particular to scaled products is in codegen/ops/mma_scaled.c; what has no
-   instruction is left to codegen/ops/mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
-   instructions", fragment figures. */
+   instruction is left to codegen/ops/mma_blocks.c and mma_plain.c. Sources: memory reference, section 7; PTX ISA,
+   "Warp-level matrix instructions", fragment figures. */
 #include "codegen/ops/mma.h"
 
 #include <string.h>
@@ -76,6 +76,23 @@ static cg_layout operand_home(cg_func *c, const ct_value *v)
     return cg_wish(c, v, &l, &weight) ? l : cg_default_layout(c, v->type);
 }
 
+/* Those that the op computes, each of which is told; or those that the first of them computes. */
+static void assign_together(cg_func *c, const ct_op *op, cg_product *p)
+{
+    const cg_product *told = cg_value_of(c, p->result)->product;
+    cg_together *t = told ? NULL : cg_find_together(c, op);
+    p->together = told ? told->together : t;
+    for (uint32_t i = 1; t && i < t->count; i++) {
+        cg_product *other = bc_new(&c->arena, cg_product, 1);
+        if (!other) {
+            cg_no_memory(c);
+            return;
+        }
+        other->together = t;
+        cg_value_of(c, cg_result(t->ops[i], 0))->product = other;
+    }
+}
+
 static void assign_product(cg_func *c, const ct_op *op)
 {
     cg_product *p = bc_new(&c->arena, cg_product, 1);
@@ -100,6 +117,9 @@ static void assign_product(cg_func *c, const ct_op *op)
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
         result = cg_accumulator_layout(c, p);
+    } else if (p->blocked) {
+        assign_together(c, op, p);
+        result = cg_block_layout(c, p);
     } else {
         result = cg_plain_layout(c, p);
     }
@@ -157,6 +177,20 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     return l;
 }
 
+/* What a thread of a blocked product reads: registers along K, then those that tell its rows or columns apart. */
+static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    const cg_layout *result = cg_value_of(c, p->result)->home;
+    cg_layout l = cg_lines_layout(p, o->left, o->k, result), r = l;
+    r.reg_bits = 0;
+    for (uint32_t i = 0; i < o->k; i++)
+        r.reg[r.reg_bits++] = (uint32_t)1 << (i + (o->left ? 0 : p->n));
+    for (uint32_t i = 0; i < l.reg_bits; i++)
+        if (l.reg[i])
+            r.reg[r.reg_bits++] = l.reg[i];
+    return r;
+}
+
 /* parts: bits of K that number the parts in which what goes to scratch goes there. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
@@ -180,12 +214,17 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last
                         : p->pairs || (p->atom.element_bits == 1 && along_last);
-        bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
-        o.encoding = cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch,
-                                     cg_memory_bytes(p->in), !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
+        bool flipped = p->blocked ? !along_last
+                                  : o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
+        cg_feed feed = p->blocked          ? (along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE)
+                       : !left && p->pairs ? CG_FEED_PAIRS
+                                           : CG_FEED_ROWS;
+        o.encoding =
+            cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
-    cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
+    cg_layout lanes = p->blocked ? block_lines(c, p, &o) : lanes_of(c, p, &o),
+              elements = cg_from_bytes(p, left, &lanes);
     o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
 }
@@ -197,12 +236,15 @@ static uint32_t operand_bytes(const cg_operand *o, bool async)
     return o->in_ring || o->in_registers ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
 }
 
-/* Where each begins, and behind them where both end. */
-static uint32_t place_operands(const cg_operand *operands, bool async, uint32_t *out_at)
+/* Where each begins, and behind them where all end. */
+static uint32_t place_operands(const cg_operand *operands, uint32_t count, bool async, uint32_t *out_at)
 {
-    out_at[0] = 0;
-    out_at[1] = operand_bytes(&operands[0], async);
-    return out_at[1] + operand_bytes(&operands[1], async);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        out_at[i] = at;
+        at += operand_bytes(&operands[i], async);
+    }
+    return at;
 }
 
 /* Both operands, in as few parts along K as scratch has room for. Gives the bits that number the parts. */
@@ -212,7 +254,7 @@ static uint32_t find_operands(cg_func *c, const ct_op *op, const cg_product *p, 
     for (uint32_t parts = 0;; parts++) {
         out[0] = operand_of(c, p, true, parts);
         out[1] = operand_of(c, p, false, parts);
-        if (place_operands(out, p->async, at) <= cg_scratch_room(c, op) || p->k - parts == p->atom.k_bits)
+        if (place_operands(out, 2, p->async, at) <= cg_scratch_room(c, op) || p->k - parts == p->atom.k_bits)
             return parts;
     }
 }
@@ -227,15 +269,68 @@ static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
 {
     cg_operand operands[2];
     uint32_t at[2], parts = find_operands(c, op, p, operands);
-    uint32_t bytes = place_operands(operands, is_async(p, operands, parts), at);
+    uint32_t bytes = place_operands(operands, 2, is_async(p, operands, parts), at);
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << parts; part++)
+        cg_add_scratch(c, op, bytes);
+}
+
+/* ---- blocked products ---- */
+
+/* What products that are computed together multiply: each operand once. */
+typedef struct blocked {
+    cg_operand operands[2 * CG_MOST_TOGETHER];
+    uint32_t count, parts;           /* of operands; log2 of the parts along K in which they go to scratch */
+    cg_factors of[CG_MOST_TOGETHER]; /* by product */
+} blocked;
+
+static uint32_t add_operand(cg_func *c, blocked *b, const cg_product *p, bool left)
+{
+    cg_operand o = operand_of(c, p, left, b->parts);
+    for (uint32_t i = 0; i < b->count; i++)
+        if (b->operands[i].left == left && cg_is_same_operand(b->operands[i].v, o.v))
+            return i;
+    b->operands[b->count] = o;
+    return b->count++;
+}
+
+static const cg_product *product_of(cg_func *c, const ct_op *op)
+{
+    return cg_value_of(c, cg_result(op, 0))->product;
+}
+
+/* All of them, in as few parts along K as scratch has room for. Gives the bytes. */
+static uint32_t find_blocked(cg_func *c, const ct_op *op, const cg_product *p, blocked *b)
+{
+    for (b->parts = 0;; b->parts++) {
+        uint32_t at[2 * CG_MOST_TOGETHER];
+        b->count = 0;
+        for (uint32_t i = 0; i < p->together->count; i++) {
+            const cg_product *one = product_of(c, p->together->ops[i]);
+            b->of[i].left = add_operand(c, b, one, true);
+            b->of[i].right = add_operand(c, b, one, false);
+        }
+        uint32_t bytes = place_operands(b->operands, b->count, false, at);
+        if (bytes <= cg_scratch_room(c, op) || p->k - b->parts == p->atom.k_bits)
+            return bytes;
+    }
+}
+
+static void effects_of_blocked(cg_func *c, ct_op *op, const cg_product *p)
+{
+    blocked b;
+    if (p->together->ops[0] != op)
+        return;
+    uint32_t bytes = find_blocked(c, op, p, &b);
+    for (uint32_t part = 0; bytes && part < (uint32_t)1 << b.parts; part++)
         cg_add_scratch(c, op, bytes);
 }
 
 static void effects_of_product(cg_func *c, ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
-    if (!p->has_atom && !p->turned)
+    if (p->blocked)
+        effects_of_blocked(c, op, p);
+    else if (!p->has_atom && !p->turned)
         cg_effects_plain(c, op, p);
     else if (!p->turned && !op->detail) /* else both lie in the ring */
         effects_with_atom(c, op, p);
@@ -257,15 +352,15 @@ void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
 }
 
 /* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
-static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, bool async,
-                            uint32_t parts, uint32_t part)
+static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, uint32_t count,
+                            bool async, uint32_t parts, uint32_t part)
 {
-    uint32_t at[2], all = place_operands(operands, async, at);
+    uint32_t at[2 * CG_MOST_TOGETHER], all = place_operands(operands, count, async, at);
     uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
     if (!all)
         return;
     cg_val scratch = cg_scratch(c, op, all);
-    for (int i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         cg_operand *o = &operands[i];
         if (o->in_ring || o->in_registers)
             continue;
@@ -343,12 +438,29 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        encode_operands(c, op, p, operands, async, parts, part);
+        encode_operands(c, op, p, operands, 2, async, parts, part);
         if (async)
             cg_multiply_async(c, op, p, operands, acc);
         else
             multiply_part(c, p, operands, part << step_bits, (uint32_t)1 << step_bits, acc);
     }
+}
+
+/* The op's and those that are computed with it: their sums, then their results. */
+static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    blocked b;
+    cg_val *sums[CG_MOST_TOGETHER];
+    const cg_together *t = p->together;
+    find_blocked(c, op, p, &b);
+    for (uint32_t i = 0; i < t->count; i++)
+        sums[i] = cg_block_sums(c, p);
+    for (uint32_t part = 0; part < (uint32_t)1 << b.parts && !c->failed; part++) {
+        encode_operands(c, op, p, b.operands, b.count, false, b.parts, part);
+        cg_multiply_blocks(c, p, b.operands, b.count, b.of, sums);
+    }
+    for (uint32_t i = 0; i < t->count && !c->failed; i++)
+        cg_add_block_sums(c, product_of(c, t->ops[i]), sums[i]);
 }
 
 /* Why a product has no instruction. */
@@ -361,8 +473,15 @@ static const char *why_plain(const cg_product *p)
 
 static void lower_product(cg_func *c, const ct_op *op)
 {
-    cg_product p = *cg_value_of(c, cg_result(op, 0))->product;
+    cg_product p = *product_of(c, op);
     const cg_layout *l = cg_value_of(c, p.result)->home;
+    if (p.blocked) {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "in blocks of {Elements=%u} of a thread: {Why=%s}",
+                  cg_layout_regs(l), why_plain(&p));
+        if (p.together->ops[0] == op)
+            multiply_blocked(c, op, &p);
+        return;
+    }
     cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
     if (!start || !acc)
         return;

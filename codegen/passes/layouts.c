@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/view.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/homes.h"
@@ -106,8 +107,24 @@ static void assign_op(cg_func *c, const ct_op *op)
         hooks[op->opcode](c, op);
 }
 
+/* Loads that are wanted in one other layout, in which memory is reached as well: they are loaded so, and nothing has to
+   be converted. */
+static void settle_loads(cg_func *c)
+{
+    const ct_block *body = c->ir->body;
+    for (const ct_op *op = body->first; op && !c->strip_bits; op = ct_next_op(op, body)) {
+        if (op->opcode != OP_load_view_tko)
+            continue;
+        const cg_variant *home = cg_value_of(c, cg_result(op, 0))->variants, *other = home ? home->next : NULL;
+        cg_view_op v = cg_view_op_of(op);
+        if (other && !other->next && cg_view_loads_as_well(c, &v, other->layout))
+            c->homes->decided[v.tile->id] = other->layout;
+    }
+}
+
 void cg_pass_layouts(cg_func *c)
 {
+    cg_raise_operands(c);
     const ct_block *body = c->ir->body;
     size_t size = c->ir->value_count * sizeof *c->values;
     c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
@@ -125,6 +142,7 @@ void cg_pass_layouts(cg_func *c)
         cg_assign_block(c, body);
         if (!homes.deciding || c->failed)
             break;
+        settle_loads(c);
     }
     c->homes = NULL;
 }

@@ -14,7 +14,7 @@ typedef struct cg_homes {
     cg_hook *visit;            /* what it does with the ops of a region (codegen/ops/regions.c) */
     const ct_op *reader;       /* that it is at */
     cg_layout_table layouts;   /* homes, and those that are wanted */
-    const cg_layout **decided; /* by value id: layouts of carried values that the first walk settled */
+    const cg_layout **decided; /* by value id: layouts of carried values, and of loads, that the first walk settled */
     bool deciding;             /* that walk */
     bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
 } cg_homes;

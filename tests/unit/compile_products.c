@@ -67,6 +67,10 @@ static const example examples[] = {
     {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async", NULL, 0},
     {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "mma.sync", "cp.async", NULL, 0},
     {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "mul.rn.f32", "mma.sync", NULL, 0},
+    {&f32, 64, 64, 32, AS_IS, AS_IS, "sm_90a", "cp.async", "ld.global", NULL, 0}, /* in blocks of registers */
+    {&f32, 64, 32, 32, PERMUTED, BY_VIEW, "sm_80", "ld.shared.v4", "ld.global", NULL, 0},
+    {&f32, 32, 128, 64, BY_VIEW, PERMUTED, "sm_90a", "ld.shared.v4", "ld.global", NULL, 0},
+    {&f32, 16, 32, 8, PERMUTED, AS_IS, "sm_90a", "ld.shared.v4", NULL, NULL, 0},
     {&tf32, 64, 64, 32, AS_IS, PERMUTED, "sm_80", "cp.async", "ld.global", NULL, 0},
     {&tf32, 32, 32, 32, AS_IS, AS_IS, "sm_80", "mma.sync", NULL, NULL, 0},
     {&f16, 128, 256, 64, AS_IS, AS_IS, "sm_90a", "mbarrier.try_wait", "ld.global", NULL, 0},
