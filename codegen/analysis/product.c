@@ -38,7 +38,7 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
         a = &integer[ct_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [ct_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
     uint32_t packed = p->scaling ? p->scaling->packed : 0;
-    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
+    if (!a || (p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
     p->atom = *a;
     p->packed = packed;
