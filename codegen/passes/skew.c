@@ -15,8 +15,9 @@
                                                     await V; acc = X + P V; release V
                                                 }
 
-   S may be the sum of several products, each of which adds to the one before (Q and K in parts): all of them are started
-   together, and their slots are freed together. Every number is computed as before. Nothing is in flight where an iteration ends: ptxas would wait for it. */
+   S may be the sum of several products, each of which adds to the one before (Q and K in parts): all of them are
+   started together, and their slots are freed together. Every number is computed as before. Nothing is in flight where
+   an iteration ends: ptxas would wait for it. */
 #include <stdalign.h>
 #include <string.h>
 
@@ -31,14 +32,14 @@ typedef struct skewing {
     ct_func *f;
     ct_op *loop;
     ct_block *body;
-    ct_op *first, *second; /* the products; of a sum of several, the last one */
+    ct_op *first, *second;          /* the products; of a sum of several, the last one */
     ct_op *summands[MOST_SUMMANDS]; /* those before the last one */
     uint32_t summand_count;
-    uint32_t carried;      /* which carried value the second one gives */
-    bool *late;            /* by value id, of what the body makes: comes from the accumulator */
-    bool *early;           /* is needed for what comes from it */
-    bool *second_only;     /* the second product's right operand, and views of it */
-    ct_block *out;         /* where ops are put now, at its end */
+    uint32_t carried;  /* which carried value the second one gives */
+    bool *late;        /* by value id, of what the body makes: comes from the accumulator */
+    bool *early;       /* is needed for what comes from it */
+    bool *second_only; /* the second product's right operand, and views of it */
+    ct_block *out;     /* where ops are put now, at its end */
     ct_map map;
 } skewing;
 
@@ -220,7 +221,8 @@ static void copy_section(skewing *x, section wanted)
     bool behind = false;
     for (const ct_op *op = x->body->first; op != x->body->last && !x->c->failed; op = op->next) {
         bool is_late = !behind && is_marked(x->late, op);
-        if (!is_of_second(x, op) && !is_release_of_first(x, op) && (is_late ? LATER : section_of(x, op, behind)) == wanted)
+        if (!is_of_second(x, op) && !is_release_of_first(x, op)
+            && (is_late ? LATER : section_of(x, op, behind)) == wanted)
             copy(x, op);
         behind = behind || op == x->first;
     }
