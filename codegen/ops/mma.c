@@ -52,21 +52,32 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
     return sum;
 }
 
-/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop?
+/* Is A of the op, in `registers`, the same throughout a loop around it, and is there room for it beside the sums? */
+static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t registers)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    const ct_op *loop = ct_loop_around(op);
+    return loop && is_made_before(ct_operands(op)[0], op, loop) && registers <= MOST
+           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+}
+
+/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop of
+   this product or of one like it, as that of a loop whose first product stands in front of it (codegen/passes/skew.c)?
  */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
-    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     const ct_op *from = cg_source_of(p->lhs)->op;
     if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = cg_fragment_layout(c, p);
     if (same_threads(home, &l))
         return true;
-    const ct_op *loop = ct_loop_around(op);
     uint32_t registers = cg_layout_regs(&l) / 2;
-    return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
-           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+    bool is_kept = is_kept_in_loop(c, op, registers);
+    for (const ct_use *use = p->lhs->uses; use && !is_kept; use = use->next)
+        is_kept = cg_is_product(use->op) && use->index == 0 && cg_result(use->op, 0)->type == p->result->type
+                  && is_kept_in_loop(c, use->op, registers);
+    return is_kept;
 }
 
 static cg_layout operand_home(cg_func *c, const ct_value *v)
