@@ -58,6 +58,19 @@ bool cg_is_product(const ct_op *op)
     return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
 }
 
+const ct_op *cg_largest_product(const ct_func *f)
+{
+    const ct_op *found = NULL;
+    int64_t most = 0;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        int64_t elements = type ? bc_shape_elems(type->shape, type->rank) : 0;
+        found = elements > most ? op : found;
+        most = elements > most ? elements : most;
+    }
+    return found;
+}
+
 bool cg_is_loaded_operand(const ct_value *v)
 {
     const ct_value *load = cg_source_of(v);

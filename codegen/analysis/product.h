@@ -71,6 +71,8 @@ static inline uint32_t cg_rows_of_atoms(const cg_product *p)
 }
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
+/* The product of the largest tile; NULL: there is none. */
+const ct_op *cg_largest_product(const ct_func *f);
 /* What the op multiplies. */
 cg_product cg_product_of(const cg_func *c, const ct_op *op);
 /* What made v: of a product that was awaited, the product. */
