@@ -118,7 +118,10 @@ static bool is_chained(const ct_op *op)
 
 uint32_t cg_mma_chain_warps(const ct_func *f)
 {
-    enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
+    enum {
+        FOR_FOUR_WARPS = 1 << 14, /* accumulators that four warps hold beside fragments */
+        FOR_A_WARP = 192 << 5     /* of more a warp has a part of the columns, and rows lie in several */
+    };
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
@@ -128,7 +131,8 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
         uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
         uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
-        wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;
     }
     return warps < 2 ? 0 : warps;

@@ -14,7 +14,7 @@
  */
 static bool is_long(const cg_ring_place *p)
 {
-    return cg_product_before(p->product) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
+    return cg_product_before(p->last) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
 }
 
 const char *cg_maps_waste(const cg_splitting *x)
