@@ -216,17 +216,19 @@ uint32_t cg_groups_shared(const cg_splitting *x)
     return (cg_static_shared(x->c->target) + OF_THE_SYSTEM) / x->budget->blocks - OF_THE_SYSTEM;
 }
 
-/* Of that, for the rings. */
-static uint32_t room_for_rings(const cg_splitting *x)
+/* Bytes of shared memory in which results are on their way to memory, in pieces if they are longer. */
+enum { LEAST_OF_RESULTS = 8 << 10, MOST_OF_RESULTS = 32 << 10 };
+
+/* Of that, for the rings, beside so many bytes of results at most. */
+static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 {
-    enum { LEAST = 8 << 10, MOST = 32 << 10 };
     uint32_t results = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         uint32_t bytes = 2u << cg_shape_of(x->places[i].last->results[0].type).tile_bits;
         results = bytes > results ? bytes : results;
     }
-    uint32_t most = MOST / x->budget->blocks;
-    results = results < LEAST ? LEAST : results > most ? most : results; /* on their way to memory */
+    most = most < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : most;
+    results = results < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : results > most ? most : results;
     uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
     least = least > results ? least : results;
     return least < all ? all - least : 0;
@@ -242,9 +244,9 @@ static uint32_t bytes_behind(const cg_splitting *x)
 }
 
 /* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
-static bool choose_slots(const cg_splitting *x)
+static bool share_room(const cg_splitting *x, uint32_t room)
 {
-    uint32_t room = room_for_rings(x), used = bytes_behind(x);
+    uint32_t used = bytes_behind(x);
     for (uint32_t i = 0; i < x->kept_count; i++)
         used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)
@@ -263,6 +265,26 @@ static bool choose_slots(const cg_splitting *x)
         if (x->places[i].ring->slots >= x->budget->slots)
             return true;
     return false;
+}
+
+/* Has each ring two slots? */
+static bool runs_ahead(const cg_splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->places[i].ring->slots < 2)
+            return false;
+    return true;
+}
+
+/* Where a ring would have one slot, which nobody fills while it is read, results go out in smaller pieces, if that
+   brings another one. */
+static bool choose_slots(const cg_splitting *x)
+{
+    uint32_t most = MOST_OF_RESULTS / x->budget->blocks;
+    for (uint32_t pieces = most; pieces >= LEAST_OF_RESULTS; pieces /= 2)
+        if (share_room(x, room_for_rings(x, pieces)) && runs_ahead(x))
+            return true;
+    return share_room(x, room_for_rings(x, most));
 }
 
 /* Is there room with at most so many blocks of a multiprocessor, with operands kept in shared memory or not, and with
