@@ -8,7 +8,8 @@
 
 enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4, CG_MOST_SLOTS = 8 };
 
-/* What one product of a loop takes, or two of them, and the ring that it goes through; loops that follow each other share rings. */
+/* What one product of a loop takes, or two of them, and the ring that it goes through; loops that follow each other
+ * share rings. */
 typedef struct cg_ring_place {
     cg_ring *ring;
     ct_value *value;

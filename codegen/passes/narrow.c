@@ -1,5 +1,5 @@
-/* The narrow pass: products of tiles of which only the first few rows lie inside what is stored are made with these rows
-   alone. Kernels of attention do so for single queries: the tile has as many rows as wgmma, the tensor has one.
+/* The narrow pass: products of tiles of which only the first few rows lie inside what is stored are made with these
+   rows alone. Kernels of attention do so for single queries: the tile has as many rows as wgmma, the tensor has one.
 
    What is left out is what blocks of a cluster but the first would have of the tiles (codegen/passes/cluster_find.c):
    nobody needs it, since no part of it is inside. It comes first, so that all passes see tiles as they are left. */
