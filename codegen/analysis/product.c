@@ -38,7 +38,7 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
         a = &integer[ct_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [ct_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
     uint32_t packed = p->scaling ? p->scaling->packed : 0;
-    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
+    if (!a || (p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
     p->atom = *a;
     p->packed = packed;
@@ -56,6 +56,19 @@ const ct_op *cg_maker_of(const ct_value *v)
 bool cg_is_product(const ct_op *op)
 {
     return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
+}
+
+const ct_op *cg_largest_product(const ct_func *f)
+{
+    const ct_op *found = NULL;
+    int64_t most = 0;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        int64_t elements = type ? bc_shape_elems(type->shape, type->rank) : 0;
+        found = elements > most ? op : found;
+        most = elements > most ? elements : most;
+    }
+    return found;
 }
 
 bool cg_is_loaded_operand(const ct_value *v)
@@ -105,7 +118,10 @@ static bool is_chained(const ct_op *op)
 
 uint32_t cg_mma_chain_warps(const ct_func *f)
 {
-    enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
+    enum {
+        FOR_FOUR_WARPS = 1 << 14, /* accumulators that four warps hold beside fragments */
+        FOR_A_WARP = 192 << 5     /* of more a warp has a part of the columns, and rows lie in several */
+    };
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
@@ -115,7 +131,8 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
         uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
         uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
-        wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;
     }
     return warps < 2 ? 0 : warps;

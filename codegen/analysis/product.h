@@ -5,6 +5,7 @@
 
 #include "codegen/analysis/encoding.h"
 
+enum { CG_ATOM_ROW_BITS = 4 };                        /* log2 of the rows that mma.sync multiplies */
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of its warps; wgmma of integers of which one is signed */
 /* log2 of the elements of K that a blocked product takes at a time */
 enum { CG_BLOCK_K_BITS = 2 };
@@ -73,8 +74,16 @@ typedef struct cg_pending {
     uint32_t others;
 } cg_pending;
 
+/* log2 of the instructions that it takes below each other. Where the rows are fewer than an instruction's, lanes have
+   the same ones again, and registers the first eight alone. */
+static inline uint32_t cg_rows_of_atoms(const cg_product *p)
+{
+    return p->m > CG_ATOM_ROW_BITS ? p->m - CG_ATOM_ROW_BITS : 0;
+}
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
+/* The product of the largest tile; NULL: there is none. */
+const ct_op *cg_largest_product(const ct_func *f);
 /* What the op multiplies. */
 cg_product cg_product_of(const cg_func *c, const ct_op *op);
 /* What made v: of a product that was awaited, the product. */

@@ -29,7 +29,7 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
    products along M, so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
-    uint32_t m = p->m - 4, n = p->n - (p->pairs || p->async ? 4 : 3);
+    uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->async ? 4 : 3);
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
         if (m > p->along_m && (p->chained || p->async || m - p->along_m + 1 >= n - p->along_n))
@@ -54,13 +54,24 @@ static const uint8_t *column_bits(const cg_product *p)
     return columns[p->pairs];
 }
 
+/* The rows of an instruction: the first eight over lanes, the others in a second register. They count from bit `first`
+   of the index on; bits that the rows do not have are replicas. */
+static void put_rows(const cg_product *p, uint32_t first, cg_layout *l)
+{
+    uint32_t one = 1;
+    if (p->m >= CG_ATOM_ROW_BITS)
+        l->reg[l->reg_bits++] = one << (first + 3);
+    for (uint32_t i = 0; i < 3; i++)
+        l->lane[2 + i] = i < p->m ? one << (first + i) : 0;
+}
+
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
 {
     const uint8_t *n = column_bits(p);
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
     l.reg[l.reg_bits++] = one << n[0];
-    l.reg[l.reg_bits++] = one << (p->n + 3);
+    put_rows(p, p->n, &l);
     for (uint32_t i = 3; i < p->n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << (i == 3 ? n[3] : i);
     for (uint32_t i = 4 + p->along_m; i < p->m; i++)
@@ -69,8 +80,6 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
         l.reg[l.reg_bits++] = one << (p->n + p->m + i);
     l.lane[0] = one << n[1];
     l.lane[1] = one << n[2];
-    for (uint32_t i = 0; i < 3; i++)
-        l.lane[2 + i] = one << (p->n + i);
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
@@ -156,7 +165,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1;
     l.reg[l.reg_bits++] = one;
-    l.reg[l.reg_bits++] = one << (p->k + 3);
+    put_rows(p, p->k, &l);
     for (uint32_t i = 3; i < p->k; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = 4 + p->along_m; i < p->m; i++)
@@ -165,8 +174,6 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
         l.reg[l.reg_bits++] = one << (p->k + p->m + i);
     l.lane[0] = one << 1;
     l.lane[1] = one << 2;
-    for (uint32_t i = 0; i < 3; i++)
-        l.lane[2 + i] = one << (p->k + i);
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[i] = one << (p->k + 4 + i);
     return l;

@@ -52,21 +52,32 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
     return sum;
 }
 
-/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop?
+/* Is A of the op, in `registers`, the same throughout a loop around it, and is there room for it beside the sums? */
+static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t registers)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    const ct_op *loop = ct_loop_around(op);
+    return loop && is_made_before(ct_operands(op)[0], op, loop) && registers <= MOST
+           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+}
+
+/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop of
+   this product or of one like it, as that of a loop whose first product stands in front of it (codegen/passes/skew.c)?
  */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
-    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     const ct_op *from = cg_source_of(p->lhs)->op;
     if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = cg_fragment_layout(c, p);
     if (same_threads(home, &l))
         return true;
-    const ct_op *loop = ct_loop_around(op);
     uint32_t registers = cg_layout_regs(&l) / 2;
-    return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
-           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+    bool is_kept = is_kept_in_loop(c, op, registers);
+    for (const ct_use *use = p->lhs->uses; use && !is_kept; use = use->next)
+        is_kept = cg_is_product(use->op) && use->index == 0 && cg_result(use->op, 0)->type == p->result->type
+                  && is_kept_in_loop(c, use->op, registers);
+    return is_kept;
 }
 
 static cg_layout operand_home(cg_func *c, const ct_value *v)
@@ -148,25 +159,25 @@ void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
 /* ---- operands ---- */
 
 /* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8)
-   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper
-   lanes point at the same rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next,
-   then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
+   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16
+   the upper lanes point at the same ones again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the
+   next, then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
 static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
-    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1),
-             upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
+    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1), x_bits = o->left ? p->m : x,
+             upper_x = x_bits > 3 ? one << (x0 + 3) : 0;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < 3; i++)
-        l.lane[i] = one << ((o->across ? k0 : x0) + i);
+        l.lane[i] = o->across ? one << (k0 + i) : i < x_bits ? one << (x0 + i) : 0;
     l.lane[3] = o->left ? upper_x : upper_k;
     l.lane[4] = o->left ? upper_k : upper_x;
     for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
         l.lane[i] = one << (k0 + pair_lanes[i]);
     for (uint32_t i = p->atom.k_bits; i < o->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
-    for (uint32_t i = o->left ? 4 + p->along_m : 4; i < (o->left ? p->m : x); i++)
+    for (uint32_t i = o->left ? 4 + p->along_m : 4; i < x_bits; i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
@@ -194,6 +205,7 @@ static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *
 /* parts: bits of K that number the parts in which what goes to scratch goes there. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
+    enum { MATRIX_ROWS = 3 }; /* log2, of 16 bits each: a chunk of 16 bytes */
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
     cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
     const cg_encoding *ring = cg_encoding_of(o.v);
@@ -212,7 +224,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         bool along_last = cg_runs_along_last(&l, left ? p->k : p->n);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
-        o.across = left ? p->atom.element_bits == 1 && !along_last
+        o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
                         : p->pairs || (p->atom.element_bits == 1 && along_last);
         bool flipped = p->blocked ? !along_last
                                   : o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
@@ -394,7 +406,8 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
                           cg_val *acc)
 {
     const cg_operand *left = &operands[0], *right = &operands[1];
-    uint32_t m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n, pair_bits = columns > 4 ? columns - 4 : 0;
+    uint32_t m_bits = cg_rows_of_atoms(p) - p->along_m, columns = p->n - p->along_n,
+             pair_bits = columns > 4 ? columns - 4 : 0;
     uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
     uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
     uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
@@ -466,9 +479,36 @@ static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
 /* Why a product has no instruction. */
 static const char *why_plain(const cg_product *p)
 {
-    if (p->m < 4 || p->n < 3 || p->n > 10)
+    if ((p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10)
         return "no instruction has that shape";
     return "no instruction takes these types, or as few elements along k";
+}
+
+/* Accumulators of all rows of instructions, of which the product has the first eight at most. Nobody reads the others,
+   which begin at zero. */
+static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
+{
+    cg_val *out = cg_vals(c, (size_t)2 * count);
+    for (uint32_t i = 0; out && i < 2 * count; i++)
+        out[i] = i % 4 < 2 ? acc[i / 4 * 2 + i % 2] : cg_const((cg_class)acc[0].cls, 0);
+    return out;
+}
+
+/* acc: `count` accumulators, then the result. */
+static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc, uint32_t count)
+{
+    bool is_low = p->m < CG_ATOM_ROW_BITS, widens = p->acc == BC_F16 && !p->atom.half_accumulator;
+    for (uint32_t r = 0; widens && r < count; r++) /* sums in f32, rounded once */
+        acc[r] = cg_to_f32(c, BC_F16, acc[r]);
+    cg_val *all = is_low ? with_further_rows(c, acc, count) : acc;
+    if (all && op->detail)
+        multiply_k_part(c, p, op->detail, all);
+    else if (all)
+        multiply_with_atom(c, op, p, all);
+    for (uint32_t r = 0; all && is_low && r < count; r++)
+        acc[r] = all[r / 2 * 4 + r % 2];
+    for (uint32_t r = 0; widens && r < count; r++)
+        acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
 }
 
 static void lower_product(cg_func *c, const ct_op *op)
@@ -496,17 +536,8 @@ static void lower_product(cg_func *c, const ct_op *op)
             cg_take_scales(c, op, &p, i);
         if (p.scaling && p.scaling->alternate)
             p.odd_blocks = cg_odd_blocks(c);
-        if (c->failed)
-            return;
-        bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */
-        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
-            acc[r] = cg_to_f32(c, BC_F16, acc[r]);
-        if (op->detail)
-            multiply_k_part(c, &p, op->detail, acc);
-        else
-            multiply_with_atom(c, op, &p, acc);
-        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
-            acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+        if (!c->failed)
+            multiply_by_instructions(c, op, &p, acc, cg_layout_regs(l));
     } else {
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(&p));
         cg_multiply_plain(c, op, &p, read, acc);

@@ -24,7 +24,7 @@ typedef struct cg_operand {
 /* ---- fragments (codegen/ops/mma_fragments.c) ---- */
 
 /* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
-void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
+void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out);
 /* sum + part, in f32. */
 cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part);
 /* d += a * b by p->atom: four, two and four registers. */

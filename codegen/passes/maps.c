@@ -14,7 +14,7 @@
  */
 static bool is_long(const cg_ring_place *p)
 {
-    return cg_product_before(p->product) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
+    return cg_product_before(p->last) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
 }
 
 const char *cg_maps_waste(const cg_splitting *x)
@@ -228,8 +228,7 @@ const char *cg_maps_waste_slots(const cg_splitting *x)
     enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
     for (uint32_t i = 0; i < x->count; i++) {
         int64_t ahead = (int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY;
-        if (!cg_product_before(x->places[i].product) && x->count == 1
-            && ahead * cycles_of(&x->places[i]) < LEAST_CYCLES)
+        if (!cg_product_before(x->places[i].last) && x->count == 1 && ahead * cycles_of(&x->places[i]) < LEAST_CYCLES)
             return "its slots hold too little that is on its way";
     }
     return NULL;
