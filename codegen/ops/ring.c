@@ -325,9 +325,18 @@ void cg_assign_await(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
+/* What threads have copied, not the copy engine. */
+static void add_arrival(cg_func *c, ct_op *op, const cg_ring *ring)
+{
+    if (!ring->by_maps)
+        cg_add_written(c, op, ring);
+}
+
 void cg_effects_await(cg_func *c, ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
+    if (!ring->by_groups || is_conditional(op) || !ring->in_flight)
+        add_arrival(c, op, ring);
     if (!ring->by_groups && !ring->by_threads)
         cg_add_effect(c, op, CG_MEETS);
 }
@@ -337,17 +346,16 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     cg_ring *ring = cg_ring_of(op, 0);
     cg_val slot = ring->read;
     if (is_conditional(op)) {
-        cg_groups_await(c, ring, cg_scalar(c, op->operands[1]));
+        cg_groups_await(c, op, cg_scalar(c, op->operands[1]));
         return;
     }
     if (ring->by_groups) {
         if (!ring->in_flight)
-            cg_groups_await(c, ring, cg_const(CG_PRED, 1));
+            cg_groups_await(c, op, cg_const(CG_PRED, 1));
         slot = cg_groups_slot(c, ring, ring->read);
     } else {
         cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
-        if (ring->async)
-            cg_ins(c, "fence.proxy.async.shared::cta");
+        cg_take_effect(c, op, CG_WRITTEN);
         if (!ring->by_threads)
             cg_take_effect(c, op, CG_MEETS);
     }
@@ -409,11 +417,19 @@ void cg_assign_release(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
+/* Products in flight have it await the next slot. */
+void cg_effects_release(cg_func *c, ct_op *op)
+{
+    const cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups && ring->in_flight)
+        add_arrival(c, op, ring);
+}
+
 void cg_lower_release(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     if (ring->by_groups)
-        cg_groups_release(c, ring, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
+        cg_groups_release(c, op, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
     else
         next_slot(c, ring, ring->read);
 }

@@ -64,11 +64,21 @@ static bool writes_shared(const cg_effect *e)
     return e->kind == CG_USES_SCRATCH || e->kind == CG_FILLS_RING;
 }
 
+static bool overlap(const cg_span *a, const cg_span *b)
+{
+    return a->from < b->to && b->from < a->to;
+}
+
 static cg_meeting meeting_of_spans(const cg_span *a, const cg_span *b)
 {
-    if (a->to <= b->from || b->to <= a->from)
+    if (!overlap(a, b))
         return CG_NOBODY;
     return a->of_warp && a->of_warp == b->of_warp && a->from == b->from ? CG_EACH_WARP : CG_ALL_WARPS;
+}
+
+bool cg_fence_between(const cg_effect *earlier, const cg_effect *later)
+{
+    return earlier->kind == CG_WRITTEN && later->kind == CG_READS_ASYNC && overlap(&earlier->span, &later->span);
 }
 
 /* ---- both ---- */
