@@ -239,20 +239,20 @@ static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << parts; part++)
         cg_add_scratch(c, op, bytes);
     if (bytes && async) {
-        cg_add_written(c, op, NULL);
-        cg_add_async_read(c, op, NULL);
+        cg_add_ring(c, op, CG_WRITTEN, NULL);
+        cg_add_ring(c, op, CG_READS_ASYNC, NULL);
     }
     const cg_ring *a = ring_of(p->lhs), *b = ring_of(p->rhs);
     if (async && a)
-        cg_add_async_read(c, op, a);
+        cg_add_ring(c, op, CG_READS_ASYNC, a);
     if (async && b && a != b)
-        cg_add_async_read(c, op, b);
+        cg_add_ring(c, op, CG_READS_ASYNC, b);
 }
 
 /* Its left operand is read where it lies. */
 static void effects_turned(cg_func *c, ct_op *op, const cg_product *p)
 {
-    cg_add_async_read(c, op, ring_of(p->lhs));
+    cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs));
 }
 
 static void effects_of_product(cg_func *c, ct_op *op)

@@ -4,7 +4,8 @@
 
 #include "codegen/analysis/ring.h"
 
-/* Behind a loop whose detail is a ring: nothing is on its way any more. */
+/* Behind a loop with a ring: nothing is on its way any more. */
+void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring);
 void cg_ring_end(cg_func *c, const ct_op *loop);
 
 void cg_groups_ring(cg_func *c, cg_ring *ring);

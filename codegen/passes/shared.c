@@ -11,6 +11,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
+#include "codegen/values/strips.h"
 
 static cg_effects_hook *const hooks[CT_LIMIT] = {
 #define EFFECTS(opcode, name) [opcode] = cg_effects_##name,
@@ -41,7 +42,7 @@ typedef struct finding {
 
 static bool ends_ring(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail;
+    return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL : op->opcode == OP_for && op->detail;
 }
 
 /* Those that the op has got. */

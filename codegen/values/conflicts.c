@@ -1,5 +1,5 @@
 /* Who has to meet between two effects; see codegen/values/effects.h. */
-#include "codegen/analysis/view.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/tile/tokens.h"
 #include "codegen/values/effects.h"
 
@@ -100,6 +100,8 @@ cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_
 {
     if (earlier->kind == CG_ACCESSES && later->kind == CG_ACCESSES)
         return accesses_conflict(earlier, how, later) ? CG_ALL_WARPS : CG_NOBODY;
+    if (earlier->ring && earlier->ring == later->ring && earlier->ring->by_threads)
+        return CG_NOBODY; /* each thread fills what it has read */
     return reads_shared(earlier) && writes_shared(later) ? meeting_of_spans(&earlier->span, &later->span) : CG_NOBODY;
 }
 

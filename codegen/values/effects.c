@@ -44,21 +44,11 @@ cg_effect *cg_add_scratch(cg_func *c, ct_op *op, uint32_t bytes)
     return e;
 }
 
-static void add_of_ring(cg_func *c, ct_op *op, cg_effect_kind kind, const struct cg_ring *ring)
+void cg_add_ring(cg_func *c, ct_op *op, cg_effect_kind kind, const struct cg_ring *ring)
 {
     cg_effect *e = cg_add_effect(c, op, kind);
     if (e)
         e->ring = ring;
-}
-
-void cg_add_written(cg_func *c, ct_op *op, const struct cg_ring *ring)
-{
-    add_of_ring(c, op, CG_WRITTEN, ring);
-}
-
-void cg_add_async_read(cg_func *c, ct_op *op, const struct cg_ring *ring)
-{
-    add_of_ring(c, op, CG_READS_ASYNC, ring);
 }
 
 void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *memory, bool write,

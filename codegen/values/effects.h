@@ -78,9 +78,8 @@ uint32_t cg_scratch_room(const cg_func *c, const ct_op *op);
 /* Effects of an op, behind those that it has. Of scratch: too much of it is reported. */
 cg_effect *cg_add_effect(cg_func *c, ct_op *op, cg_effect_kind kind);
 cg_effect *cg_add_scratch(cg_func *c, ct_op *op, uint32_t bytes);
-/* What a thread has written, or wgmma reads, of a ring; ring NULL: of the op's scratch. */
-void cg_add_written(cg_func *c, ct_op *op, const struct cg_ring *ring);
-void cg_add_async_read(cg_func *c, ct_op *op, const struct cg_ring *ring);
+/* One on a ring; what has been written and what wgmma reads may be the op's scratch, ring NULL. */
+void cg_add_ring(cg_func *c, ct_op *op, cg_effect_kind kind, const struct cg_ring *ring);
 /* memory: the view or pointer operand of the access. layout: may be NULL. */
 void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *memory, bool write,
                    const cg_layout *layout);
