@@ -30,7 +30,7 @@ static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
         || cg_layout_has_replicas(b->layout) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
-    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a slice twice */
+    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
         return false;
     if (tiles_are_apart(x.view->type))
         return true;

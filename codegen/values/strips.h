@@ -97,15 +97,16 @@ void cg_strip_save(cg_func *c, const ct_value *v, const cg_variant *variant, con
 
 /* ---- from strip to strip ---- */
 
-/* Elements of a tile whose index, cut to mask, is slice (in a register); as a tile of their own, their indices lack the
-   bits of mask. */
-typedef struct cg_slice {
+/* Elements of a tile whose index, cut to mask, is a number (in a register); as a tile of their own, their indices lack
+   the bits of mask. */
+typedef struct cg_excerpt {
     uint32_t mask;
-    cg_val slice;
-} cg_slice;
-/* v, which is read in `from`, through shared memory to its result: the same elements in another layout, or a slice of
-   them (NULL: all). Outside of loops. */
-void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from, const cg_slice *slice);
+    cg_val number;
+} cg_excerpt;
+/* v, which is read in `from`, through shared memory to its result: the same elements in another layout, or an excerpt
+   of them (NULL: all). Outside of loops. */
+void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from,
+                       const cg_excerpt *excerpt);
 
 /* ---- in pieces (codegen/values/pieces.c); in all kernels ---- */
 
