@@ -69,6 +69,8 @@ typedef struct cg_ring_cursor {
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;
+    uint32_t trips;            /* in a loop over strips: what it copies is of a strip so many trips later, */
+    bool wraps;                /* where that is behind the last one; else where it is not */
     cg_ring_cursor *cursor;    /* that says where to copy from; NULL: the index does */
     struct cg_tensor_map *map; /* by which the copy engine brings it; NULL: threads do (codegen/analysis/boxes.h) */
 } cg_ring_copy;

@@ -277,13 +277,36 @@ static bool is_async(const cg_product *p, const cg_operand *operands, uint32_t p
     return p->async && !parts && cg_can_multiply_async(p, operands);
 }
 
+/* Whose slots it lies in; NULL: it is in registers. */
+static const cg_ring *ring_of(const ct_value *operand)
+{
+    const ct_op *staged = cg_encoding_of(operand) ? cg_source_of(operand)->op : NULL;
+    return staged ? cg_ring_of(staged, staged->from->operand_count) : NULL;
+}
+
 static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
 {
     cg_operand operands[2];
     uint32_t at[2], parts = find_operands(c, op, p, operands);
-    uint32_t bytes = place_operands(operands, 2, is_async(p, operands, parts), at);
+    bool async = is_async(p, operands, parts);
+    uint32_t bytes = place_operands(operands, 2, async, at);
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << parts; part++)
         cg_add_scratch(c, op, bytes);
+    if (bytes && async) {
+        cg_add_ring(c, op, CG_WRITTEN, NULL);
+        cg_add_ring(c, op, CG_READS_ASYNC, NULL);
+    }
+    const cg_ring *a = ring_of(p->lhs), *b = ring_of(p->rhs);
+    if (async && a)
+        cg_add_ring(c, op, CG_READS_ASYNC, a);
+    if (async && b && a != b)
+        cg_add_ring(c, op, CG_READS_ASYNC, b);
+}
+
+/* Its left operand is read where it lies. */
+static void effects_turned(cg_func *c, ct_op *op, const cg_product *p)
+{
+    cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs));
 }
 
 /* ---- blocked products ---- */
@@ -342,9 +365,11 @@ static void effects_of_product(cg_func *c, ct_op *op)
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
     if (p->blocked)
         effects_of_blocked(c, op, p);
-    else if (!p->has_atom && !p->turned)
+    else if (p->turned)
+        effects_turned(c, op, p);
+    else if (!p->has_atom)
         cg_effects_plain(c, op, p);
-    else if (!p->turned && !op->detail) /* else both lie in the ring */
+    else if (!op->detail) /* else both lie in the ring, for mma.sync */
         effects_with_atom(c, op, p);
 }
 
@@ -387,7 +412,7 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
             cg_encode(c, &o->encoding, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
     }
     if (async)
-        cg_ins(c, "fence.proxy.async.shared::cta");
+        cg_take_effect(c, op, CG_WRITTEN);
     cg_barrier(c);
 }
 
