@@ -122,7 +122,8 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
 void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
-    cg_layout l = cg_view_layout(c, &v);
+    const cg_layout *decided = c->homes->decided[v.tile->id];
+    cg_layout l = decided ? *decided : cg_view_layout(c, &v);
     cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
     want_indices(c, &v, &l);
 }
