@@ -226,8 +226,8 @@ static void begin_dim(walk *w, const cg_view_lengths *n, uint32_t t)
     bool leaves = cg_view_may_leave(w->op, t);
     if (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &extent))) {
         cg_val first = narrow_start(w, t);
-        bool single = leaves && is_single(w, n, t);
-        cg_val at = w->mixed[t] ? first : add(c, first, w->thread[t]);
+        bool single = leaves && is_single(w, n, t), asked = single || !w->op->cursor;
+        cg_val at = asked && !w->mixed[t] ? add(c, first, w->thread[t]) : first;
         if (single) {
             w->at[t] = at;
             w->size[t] = cg_low_half(c, w->tensor->extent[d]);
