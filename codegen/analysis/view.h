@@ -49,6 +49,10 @@ bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 /* Does it so with accesses that are as wide as those of the layout that the view would have? */
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
+/* Whether a load in this layout reaches whole sectors by 16 bytes for a thread, those of a sector at most one after
+   the other. */
+bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
+
 /* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is
    none with rows of some length. */
 bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out);

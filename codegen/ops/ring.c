@@ -55,6 +55,17 @@ void cg_effects_for(cg_func *c, ct_op *op)
         cg_add_ring_end(c, op, op->detail);
 }
 
+/* The first slot, with the part of the thread that all its loads have. */
+static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
+{
+    cg_val part = cg_thread_index(c, &ring->threads, UINT32_MAX >> (32 - CG_MAX_TILE_BITS), 0), own;
+    if (part.known)
+        return memory;
+    own = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", own, memory, part);
+    return own;
+}
+
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
@@ -66,19 +77,21 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_take_access(c, op);
     cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
+    ring->base = ring->by_threads ? own_part(c, ring, memory) : memory;
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
-    cg_ins(c, "mov.u32 %v, %v", ring->read, memory);
-    cg_ins(c, "mov.u32 %v, %v", ring->write, memory);
+    ring->filled = 0;
+    cg_ins(c, "mov.u32 %v, %v", ring->read, ring->base);
+    cg_ins(c, "mov.u32 %v, %v", ring->write, ring->base);
 }
 
 static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)
 {
     cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", last, cg_ring_memory(c), (ring->slots - 1) * ring->slot_bytes);
+    cg_ins(c, "add.u32 %v, %v, %u", last, ring->base, (ring->slots - 1) * ring->slot_bytes);
     cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
     cg_ins(c, "add.u32 %v, %v, %u", next, slot, ring->slot_bytes);
-    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, cg_ring_memory(c), next, wraps);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, ring->base, next, wraps);
 }
 
 void cg_assign_drain(cg_func *c, const ct_op *op)
@@ -107,6 +120,7 @@ void cg_assign_later(cg_func *c, const ct_op *op)
 void cg_lower_later(cg_func *c, const ct_op *op)
 {
     const ct_value *counter = cg_result(op, 0);
+    cg_ring *ring = ((const cg_distance *)op->detail)->ring;
     uint32_t n = ((const cg_distance *)op->detail)->iterations, bits = cg_counter_bits(op, op->operands[0], n);
     cg_val bounds[3], *regs = cg_vals(c, 2), valid = cg_new(c, CG_PRED);
     for (int i = 0; i < 3; i++)
@@ -125,6 +139,10 @@ void cg_lower_later(cg_func *c, const ct_op *op)
         return;
     regs[0] = cg_counter_element(c, bc_elem_kind(counter->type), at);
     regs[1] = valid;
+    if (ring) {
+        ring->behind_copies = cg_label(c);
+        cg_ins(c, "@!%v bra.uni %l", valid, ring->behind_copies);
+    }
     cg_set(c, counter, &regs[0]);
     cg_set(c, cg_result(op, 1), &regs[1]);
 }
@@ -290,10 +308,11 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
         return;
     }
     cg_val runs = copy->trips ? cg_strip_later(c, copy->trips) : cg_const(CG_PRED, 1);
-    cg_val valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1);
+    const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
+    cg_val valid = has_condition(op) && !ring->behind_copies ? cg_scalar(c, op->operands[op->operand_count - 1])
+                                                             : cg_const(CG_PRED, 1);
     if (copy->wraps)
         runs = cg_and(c, negated(c, runs), valid);
-    const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     const cg_ring_load *load = copy->load;
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
@@ -325,8 +344,14 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
         cg_groups_commit(c, ring);
         return;
     }
+    if (ring->behind_copies)
+        cg_place_label(c, ring->behind_copies);
+    ring->behind_copies = 0;
     cg_ins(c, "cp.async.commit_group");
-    next_slot(c, ring, ring->write);
+    if (!ring->by_threads)
+        next_slot(c, ring, ring->write);
+    else if (ring->filled++ < ring->slots - 1)
+        cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
 }
 
 /* ---- reading ---- */
@@ -454,6 +479,9 @@ void cg_lower_release(cg_func *c, const ct_op *op)
     cg_ring *ring = cg_ring_of(op, 0);
     if (ring->by_groups)
         cg_groups_release(c, op, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
-    else
+    else {
+        if (ring->by_threads) /* the slot that is free now is the one to be written next */
+            cg_ins(c, "mov.u32 %v, %v", ring->write, ring->read);
         next_slot(c, ring, ring->read);
+    }
 }

@@ -99,7 +99,10 @@ void cg_lower_get_index_space_shape(cg_func *c, const ct_op *op)
         } else if (step > 1) {
             cg_val up = cg_new(c, CG_B64), count = cg_new(c, CG_B64);
             cg_ins(c, "add.s64 %v, %v, %q", up, extent, step - 1);
-            cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
+            if (step & (step - 1))
+                cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
+            else /* ptxas calls a function, of any divisor */
+                cg_ins(c, "shr.u64 %v, %v, %u", count, up, tv_trailing_zeros((uint32_t)step));
             extent = count;
         }
         set_size(c, cg_result(op, t), extent);

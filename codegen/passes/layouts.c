@@ -3,6 +3,7 @@
    wanted; anchors (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
 #include <string.h>
 
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
 #include "codegen/ops/hooks.h"
@@ -107,18 +108,16 @@ static void assign_op(cg_func *c, const ct_op *op)
         hooks[op->opcode](c, op);
 }
 
-/* Loads that are wanted in one other layout, in which memory is reached as well: they are loaded so, and nothing has to
-   be converted. */
-static void settle_loads(cg_func *c)
+/* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
+static void decide_loads(cg_func *c)
 {
-    const ct_block *body = c->ir->body;
-    for (const ct_op *op = body->first; op && !c->strip_bits; op = ct_next_op(op, body)) {
-        if (op->opcode != OP_load_view_tko)
-            continue;
-        const cg_variant *home = cg_value_of(c, cg_result(op, 0))->variants, *other = home ? home->next : NULL;
-        cg_view_op v = cg_view_op_of(op);
-        if (other && !other->next && cg_view_loads_as_well(c, &v, other->layout))
-            c->homes->decided[v.tile->id] = other->layout;
+    for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        const ct_value *tile = op->opcode == OP_load_view_tko ? cg_result(op, 0) : NULL;
+        const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, tile)) : NULL;
+        cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
+        if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
+            && (cg_view_reads_sectors(c, &v, only) || (!c->strip_bits && cg_view_loads_as_well(c, &v, only))))
+            c->homes->decided[tile->id] = only;
     }
 }
 
@@ -142,7 +141,7 @@ void cg_pass_layouts(cg_func *c)
         cg_assign_block(c, body);
         if (!homes.deciding || c->failed)
             break;
-        settle_loads(c);
+        decide_loads(c);
     }
     c->homes = NULL;
 }

@@ -218,6 +218,7 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
     x.ring->slots = choose_slots(&x);
     if (x.ring->slots >= 2)
         loop->detail = x.ring;
+    cg_ring_share_threads(x.ring);
     for (uint32_t i = 0; i < x.ring->load_count && x.ring->slots < 2; i++)
         cg_remark_stays(c, x.ring->loads[i].op, "its loop is not pipelined");
 }

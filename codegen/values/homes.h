@@ -29,6 +29,8 @@ void cg_set_lazy(cg_func *c, const ct_value *v);
 void cg_set_scalars(cg_func *c, const ct_op *op);
 /* layouts pass: v will be read in this layout. */
 void cg_want(cg_func *c, const ct_value *v, const cg_layout *l);
+/* The one layout in which the value is read; NULL: it is read in several, or in none. */
+const cg_layout *cg_only_wanted(const cg_value *x);
 /* The layout that v has or would like best; false when it has no wish. */
 bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight);
 /* A layout for the elements of a tile that no op has a wish for. */
