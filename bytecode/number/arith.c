@@ -59,9 +59,9 @@ static uint64_t zero(bc_kind kind, bool negative)
     return negative ? sign_of(kind) : 0;
 }
 
-/* bc_float_join; with ftz, what is below the smallest normal number once rounded becomes a zero of its sign. It is rounded
-   as if exponents had no lower limit: a value that only the spacing of subnormals takes up to that number is flushed
-   (measured on an H200; IEEE 754 calls it tininess after rounding). */
+/* bc_float_join; with ftz, what is below the smallest normal number once rounded becomes a zero of its sign. It is
+   rounded as if exponents had no lower limit: a value that only the spacing of subnormals takes up to that number is
+   flushed (measured on an H200; IEEE 754 calls it tininess after rounding). */
 static uint64_t round_flushed(bc_kind kind, bool negative, uint64_t significand, int32_t exponent, bool sticky,
                               bc_RoundingMode mode, bool ftz)
 {
