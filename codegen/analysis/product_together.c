@@ -3,7 +3,7 @@
 #include "codegen/analysis/product.h"
 
 /* Registers of 32 bits that hold the sums of all of them. */
-enum { MOST_SUMS = 64, MOST_LOOKED_AT = 32 };
+enum { MOST_SUMS = 128, MOST_LOOKED_AT = 32 };
 
 static uint32_t sums_of(const cg_func *c, const ct_op *op)
 {

@@ -110,7 +110,7 @@ static tiles tiles_of(const cg_func *c)
    alone, as long as their threads have a few elements of it. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
-    enum { MOST_WARPS = 4, USUAL_WARPS = 2, FEW = 2 };
+    enum { MOST_WARPS = 3, USUAL_WARPS = 2, FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
         while (bits < USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
