@@ -18,7 +18,7 @@ typedef struct cg_loop {
     cg_val pause; /* of one that takes a lock: how long it waits before another try, nanoseconds; else no register */
 } cg_loop;
 
-enum { FIRST_PAUSE = 64, LONGEST_PAUSE = 1024 }; /* nanoseconds */
+enum { FIRST_PAUSE = 32, LONGEST_PAUSE = 128 }; /* nanoseconds */
 
 /* ---- layouts ---- */
 
