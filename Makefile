@@ -158,18 +158,21 @@ $(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 
 # The shared library shows tv_ names only.
 SONAME := libtilevm.so.0
+LINK_LIBRARY = $(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ)
 $(OUT)/libtilevm.so: $(LIB_OBJ) $(OUT)/libtilevm.list tools/libtilevm.map
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=tools/libtilevm.map $(LDFLAGS_ALL) $(LIB_OBJ) $(LIB_LIBS) -o $@
+	$(Q)$(LINK_LIBRARY) $(LIB_LIBS) -o $@
 
 # What LD_PRELOAD takes: shows the driver's names, and nothing else.
 PRELOAD_OBJ := $(OUT)/obj/loader/preload/preload.o
+LINK_PRELOAD = $(CC) -shared -Wl,-soname,libtilevm_cuda.so -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(PRELOAD_OBJ) $(OUT)/libtilevm.a
 $(OUT)/libtilevm_cuda.so: $(PRELOAD_OBJ) $(OUT)/libtilevm.a loader/preload/preload.map
 	$(if $(Q),@echo "  LD    $@")
-	$(Q)$(CC) -shared -Wl,-soname,libtilevm_cuda.so -Wl,--version-script=loader/preload/preload.map $(LDFLAGS_ALL) $(PRELOAD_OBJ) $(OUT)/libtilevm.a $(LIB_LIBS) -o $@
+	$(Q)$(LINK_PRELOAD) $(LIB_LIBS) -o $@
 
 # The command takes archives of what unpacks where there are some: a shared library less is a start that is 0.03 ms shorter.
-archive_of = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$1.a 2>/dev/null)),-l$1)
+# ARCHIVE_FOLDER: where they are, if the compiler does not look there.
+archive_of = $(or $(wildcard $(ARCHIVE_FOLDER)/lib$1.a),$(filter /%,$(shell $(CC) -print-file-name=lib$1.a 2>/dev/null)),-l$1)
 ARCHIVES := $(foreach l,z zstd lz4,$(call archive_of,$l))
 archived = $(foreach l,$1,$(if $(filter -lz -lzstd -llz4,$l),$(or $(filter %/lib$(l:-l%=%).a,$(ARCHIVES)),$l),$l))
 $(OUT)/tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
@@ -264,14 +267,18 @@ check-docs: $(OUT)/tilevm $(OUT)/tileiras ## are docs/rules.md and docs/codegen.
 run: all $(BUILD)/corpus/unpacked ## build, and run kernels of the corpus on the CPU: vector addition, softmax, layer norm, matrix product
 	$(Q)sh tools/run_examples.sh $(OUT)/tilevm $(BUILD)/corpus
 
+# Of what is alike, tests take a part: every Nth, from the one with number I on (tests/README.md#rounds).
+TEST_PART ?= 0/1
+in_part = $(if $(filter 0/1,$(TEST_PART)),$1,$(shell echo '$1' | tr ' ' '\n' | awk '{ split("$(TEST_PART)", p, "/"); if ((NR - 1) % p[2] == p[1]) print }'))
+
 # ---- tests: each target ends with a line `name: N passed, N failed` ----
 check: ## every test, also with sanitizers and with clang; ends with one line of counts (FULL=1: all seeds and allocations, longer fuzzing)
 	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/check.sh
 
-unit check-unit: $(UNIT_BIN) ## the unit tests (SAN=1: with sanitizers)
-	$(Q)status=0; for t in $(UNIT_BIN); do $$t || status=1; done; exit $$status
+unit check-unit: $(call in_part,$(UNIT_BIN)) ## the unit tests (SAN=1: with sanitizers)
+	$(Q)status=0; for t in $^; do $$t || status=1; done; exit $$status
 
-FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules
+FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules --part $(TEST_PART)
 # Under an emulator the command cannot start itself.
 FIXTURE_FILES ?= $(if $(EMULATED),$(shell find tests -name '*.test' ! -path '*suite*'),tests)
 check-fixtures: all $(OUT)/run_fixtures ## the .test files
@@ -296,23 +303,22 @@ PTX_TARGETS ?= sm_80 sm_90a
 $(BUILD)/cpp/unpacked: tests/cpp/corpus.tar.xz
 	$(Q)rm -rf $(@D) && mkdir -p $(@D) && xz -dc $< | tar -xf - -C $(@D) && touch $@
 
-CPP_RUN = $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --jobs 2
+CPP_RUN = $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --jobs 2 --part $(TEST_PART)
 .PHONY: check-cpp
 check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked ## kernels of CUDA Tile C++: on the virtual machine, with its checks, and on the PTX simulator
 	$(Q)status=0; $(CPP_RUN) || status=1; $(CPP_RUN) --checks tests/cpp/findings.txt || status=1; \
 	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t --needs tests/cpp/unsupported.txt || status=1; done; exit $$status
 
 check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## every kernel of the corpus, the second time with the checks of tilevm check
-	$(Q)status=0; for t in $(filter $(OUT)/corpus_%,$(TEST_BIN)); do $$t $(BUILD)/corpus || status=1; done; \
-	    $(OUT)/corpus_run $(BUILD)/corpus --checks tests/corpus/findings.txt || status=1; exit $$status
+	$(Q)status=0; $(OUT)/corpus_bytes $(BUILD)/corpus $(TEST_PART) || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) --checks tests/corpus/findings.txt || status=1; exit $$status
 
-CORPUS_PTX = $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --needs tests/corpus/unsupported.txt --jobs 2
+CORPUS_PTX = $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --needs tests/corpus/unsupported.txt --part $(TEST_PART) --jobs 2
 check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## the corpus through the code generator, on the PTX simulator; for sm_90a also over clusters
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t || status=1; done; \
 	    for t in $(filter sm_90a,$(PTX_TARGETS)); do $(CORPUS_PTX) --ptx $$t --cluster 2 || status=1; done; exit $$status
 
-# PTXAS_SHARE: every so many-th pair of kernel and target.
-PTXAS_SHARE ?= 1
 .PHONY: check-ptxas
 PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BUILD)/ptx-sums
 .PHONY: check-ptx-sums
@@ -322,12 +328,12 @@ check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## has the PTX of any k
 SPILLS = sh tests/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a $(BUILD)/spills
 .PHONY: check-spills spills
 check-spills: all $(BUILD)/corpus/unpacked ## does ptxas spill more in any kernel of the corpus, or hold back products that are in flight?
-	$(Q)$(SPILLS)
+	$(Q)$(SPILLS) $(TEST_PART)
 spills: all $(BUILD)/corpus/unpacked ## takes over what it spills now (tests/ptx/spills.txt)
 	$(Q)$(SPILLS) --update
 
 check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked ## the corpus for every target through ptxas, where it is installed
-	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --share $(PTXAS_SHARE) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --part $(TEST_PART) --jobs $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 GPU_TARGET ?= sm_90a
 check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## the corpus on a GPU, every version, every op beside the references of the matrix, and random kernels (GPU_TARGET: sm_90a; GPU_QUICK=1: fewer)
@@ -360,14 +366,14 @@ $(BUILD)/sweep-cases/unpacked: tests/gpu/perf/cases.tar.xz
 
 .PHONY: check-matrix check-ptx check-gpu check-gpu-sanitize bench-gpu bench-gpu-sweep sweep-cubins
 check-matrix: $(OUT)/matrix ## every op on every type against references (SAN=1: with sanitizers, fewer cases)
-	$(Q)$(OUT)/matrix $(if $(filter asan,$(CONFIG)),--quick)
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
 
 .PHONY: check-matrix-ptx
 check-matrix-ptx: $(OUT)/matrix ## the same ops as PTX in the simulator, without and with instructions for f8 and bf16, f32 in pairs, and scaled products
-	$(Q)$(OUT)/matrix --quick --ptx=sm_80
-	$(Q)$(OUT)/matrix --quick --ptx=sm_90a
-	$(Q)$(OUT)/matrix --quick --ptx=sm_100 arith convert
-	$(Q)$(OUT)/matrix --ptx=sm_120a mma
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_80
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_90a
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_100 arith convert
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --ptx=sm_120a mma
 
 .PHONY: check-strips
 STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,passes/budget values/pieces)
@@ -381,23 +387,24 @@ $(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtil
 	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx ## the same, with all but the smallest tiles in strips
-	$(Q)$(OUT)/strips/matrix --quick --ptx=sm_90a
+	$(Q)$(OUT)/strips/matrix --part=$(TEST_PART) --quick --ptx=sm_90a
 	$(Q)$(OUT)/strips/random_ptx $(PROPERTY_SEEDS) sm_90a
 
 # Another processor, where its compiler and an emulator are installed; what of its libraries is missing comes from Debian's archive.
 AARCH64 := sh tests/aarch64.sh $(BUILD)/aarch64 $(BUILD)/from-debian/arm64/root
 AARCH64_UNITS := $(wildcard $(addprefix tests/unit/,float_env.c call.c bundle.c container.c fleet.c format.c reach.c))
-AARCH64_BUILT := all $(addprefix $(BUILD)/aarch64/release/,$(AARCH64_UNITS:tests/%.c=%) run_fixtures)
 AARCH64_FIXTURES := $(wildcard tests/bundle/*.test tests/fleet/*.test tests/run/*.test)
 .PHONY: check-aarch64 check-aarch64-sample from-debian
 check-aarch64: ## the whole test suite on aarch64, by a cross compiler and qemu (an hour)
-	+$(Q)MAKE="$(MAKE)" AARCH64_PROGRAMS="tests $(FUZZ_NAMES:%=$(BUILD)/aarch64/release/replay_%)" $(AARCH64) \
-	    check-unit check-fixtures check-compat check-commands check-programs check-loader check-property \
-	    check-malformed check-corpus check-cpp check-matrix check-fuzz-replay
+	+$(Q)MAKE="$(MAKE)" $(AARCH64) PROPERTY_SEEDS=200 check-unit check-fixtures check-compat check-commands check-programs check-loader \
+	    check-property check-malformed check-corpus check-cpp check-matrix check-fuzz-replay
 
-check-aarch64-sample: ## a part of that for every time
-	+$(Q)MAKE="$(MAKE)" AARCH64_PROGRAMS="$(AARCH64_BUILT)" $(AARCH64) UNIT_SRC="$(AARCH64_UNITS)" \
-	    FIXTURE_FILES="$(AARCH64_FIXTURES)" check-unit check-fixtures
+# ROUND: of `make check`, which takes another part in each.
+ROUND ?= 0
+check-aarch64-sample: ## some of that, which is always the same, and the part that has its turn in this ROUND
+	+$(Q)MAKE="$(MAKE)" $(AARCH64) UNIT_SRC="$(AARCH64_UNITS)" FIXTURE_FILES="$(AARCH64_FIXTURES)" check-unit check-fixtures
+	$(Q)echo "on aarch64, in round $(ROUND): $$(sh tests/aarch64_round.sh $(ROUND))"
+	+$(Q)MAKE="$(MAKE)" $(AARCH64) $$(sh tests/aarch64_round.sh $(ROUND))
 
 # Needs a network.
 from-debian: ## what builds for aarch64 and static ones need beyond what is installed: build/from-debian
@@ -472,13 +479,14 @@ check-gpu-deploy: all $(GPU_DEPLOY) $(BUILD)/corpus/unpacked ## on one or severa
 	$(Q)bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus
 
 check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked ## damaged files (SAN=1: with sanitizers)
-	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed)
+	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed $(TEST_PART))
 
 PROPERTY_SEEDS ?= $(if $(FULL),$(if $(filter release,$(CONFIG)),200,40),$(if $(filter release,$(CONFIG)),80,20))
+PROPERTY_FIRST ?= 1
 PROPERTY_TARGETS ?= sm_80 sm_90a sm_100
-check-property: $(OUT)/property $(OUT)/random_ptx ## what holds of every module, on random ones: PROPERTY_SEEDS seeds (80; FULL=1: 200) in every version, and as PTX in the simulator
-	$(Q)$< $(PROPERTY_SEEDS)
-	$(Q)status=0; first=1; for t in $(PROPERTY_TARGETS); do $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
+check-property: $(OUT)/property $(OUT)/random_ptx ## what holds of every module, on random ones: PROPERTY_SEEDS seeds (80; FULL=1: 200) from PROPERTY_FIRST on in every version, and as PTX in the simulator
+	$(Q)$< $(PROPERTY_SEEDS) $(PROPERTY_FIRST)
+	$(Q)status=0; first=$(PROPERTY_FIRST); for t in $(PROPERTY_TARGETS); do $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
 	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
 
 check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with arguments that are made up
@@ -508,9 +516,8 @@ check-hardening: all ## what programs and libraries were linked with: PIE, RELRO
 check-python: wheel-files $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked ## the Python package, its wheel, cuTile without a GPU (PYTHON: one with numpy, cuda-tile, torch, pytest; what it lacks is skipped)
 	$(Q)CC="$(CC)" sh tests/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python
 
-REPRODUCIBLE_SHARE ?= $(if $(FULL),1,6)
-check-reproducible: all ## the same bytes from a copy of the sources in another folder (every REPRODUCIBLE_SHAREth file, 6, is compiled again; FULL=1: all)
-	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible $(REPRODUCIBLE_SHARE)
+check-reproducible: all ## the same bytes from a copy of the sources in another folder
+	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible $(TEST_PART)
 
 check-format: ## lines within 120 columns, laid out as clang-format 14 does
 	$(Q)sh tools/check_format.sh
@@ -570,11 +577,11 @@ $(OUT)/replay_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
 $(FUZZ_SEEDS)/made: tests/fuzz/make_seeds.sh $(OUT)/tilevm $(OUT)/program $(BUILD)/corpus/unpacked
 	$(Q)sh $< $(OUT) $(BUILD)/corpus $(@D)
 
-check-fuzz-replay: $(FUZZ_NAMES:%=replayed_%) ## the seeds and every crash ever found (SAN=1: with sanitizers)
+check-fuzz-replay: $(patsubst %,replayed_%,$(call in_part,$(FUZZ_NAMES))) ## the seeds and every crash ever found (SAN=1: with sanitizers)
 replayed_%: $(OUT)/replay_% $(FUZZ_SEEDS)/made
 	$(Q)$< $(FUZZ_INPUTS)
 
-fuzz-smoke: $(FUZZ_NAMES:%=smoked_%) ## fuzz each target for FUZZ_SECONDS, 8 by default, 60 with FULL=1 (CONFIG=fuzz CC=clang)
+fuzz-smoke: $(patsubst %,smoked_%,$(call in_part,$(FUZZ_NAMES))) ## fuzz each target for FUZZ_SECONDS, 8 by default, 60 with FULL=1 (CONFIG=fuzz CC=clang)
 smoked_%: $(OUT)/fuzz_% $(FUZZ_SEEDS)/made
 	$(Q)sh tests/fuzz/smoke.sh $< $(FUZZ_SECONDS) $(OUT)/smoke/$* $(FUZZ_INPUTS)
 
@@ -673,19 +680,36 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	        && $(OUT)/tilevm completions fish $$program > $(FISH_DIR)/$$program.fish || exit 1; done; fi
 
 # ---- the Python package ----
-# The command finds its cJSON beside itself: no system that the wheel may come to need have it.
+# No system that the wheel may come to need have more than the C library: the command finds its cJSON beside itself, and what
+# unpacks is taken from archives.
 WHEEL := $(OUT)/wheel
 CJSON := $(shell $(CC) -print-file-name=libcjson.so.1 2>/dev/null)
 $(OUT)/wheel-tilevm: $(TOOL_OBJ) $(OUT)/libtilevm.a $(OUT)/tilevm.list
-	$(Q)$(LINK) -Wl,-rpath,'$$ORIGIN/../lib/tilevm' $(TOOL_OBJ) $(OUT)/libtilevm.a $(patsubst -lz,$(or $(ZLIB_ARCHIVE),-lz),$(LIBS)) -o $@
+	$(Q)$(LINK) -Wl,-rpath,'$$ORIGIN/../lib/tilevm' $(TOOL_OBJ) $(OUT)/libtilevm.a $(call archived,$(LIBS)) -o $@
 
-wheel-files: all $(OUT)/wheel-tilevm
+$(OUT)/wheel-libraries/libtilevm.so: $(OUT)/libtilevm.so
+	@mkdir -p $(@D)
+	$(Q)$(LINK_LIBRARY) $(call archived,$(LIB_LIBS)) -o $@
+$(OUT)/wheel-libraries/libtilevm_cuda.so: $(OUT)/libtilevm_cuda.so
+	@mkdir -p $(@D)
+	$(Q)$(LINK_PRELOAD) $(call archived,$(LIB_LIBS)) -o $@
+
+WHEEL_LIBRARIES := $(addprefix $(OUT)/wheel-libraries/,libtilevm.so libtilevm_cuda.so)
+wheel-files: all $(OUT)/wheel-tilevm $(WHEEL_LIBRARIES)
 	$(Q)rm -rf $(WHEEL) && $(INSTALL) -d $(addprefix $(WHEEL)/,bin package lib/tilevm licenses)
 	$(Q)$(INSTALL) -s -m 755 $(OUT)/wheel-tilevm $(WHEEL)/bin/tilevm
 	$(Q)$(INSTALL) -s -m 755 $(OUT)/tileiras $(WHEEL)/bin/tileiras
-	$(Q)$(INSTALL) -s -m 755 $(OUT)/libtilevm.so $(OUT)/libtilevm_cuda.so $(WHEEL)/package
+	$(Q)$(INSTALL) -s -m 755 $(WHEEL_LIBRARIES) $(WHEEL)/package
 	$(Q)$(INSTALL) -m 755 $(CJSON) $(WHEEL)/lib/tilevm/libcjson.so.1
-	$(Q)if [ -r /usr/share/doc/libcjson1/copyright ]; then $(INSTALL) -m 644 /usr/share/doc/libcjson1/copyright $(WHEEL)/licenses/cJSON; fi
+	$(Q)for part in cJSON:libcjson1 zlib:zlib1g-dev zstd:libzstd-dev lz4:liblz4-dev; do file=/usr/share/doc/$${part#*:}/copyright; \
+	    if [ -r $$file ]; then $(INSTALL) -m 644 $$file $(WHEEL)/licenses/$${part%:*}; fi; done
+
+# For aarch64, by a cross compiler, of what `make from-debian` has fetched.
+ARM64_LIBS = $(abspath $(BUILD)/from-debian/arm64/root)/usr/lib/aarch64-linux-gnu
+wheel-aarch64: ## the same for aarch64, by a cross compiler (make from-debian first)
+	+$(Q)PKG_CONFIG_LIBDIR=$(ARM64_LIBS)/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(abspath $(BUILD)/from-debian/arm64/root) PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+	    LDFLAGS="-L$(ARM64_LIBS) -Wl,-rpath-link,$(ARM64_LIBS)" $(MAKE) --no-print-directory CC=aarch64-linux-gnu-gcc BUILD=$(BUILD)/wheel-aarch64 WERROR=0 \
+	    ARCHIVE_FOLDER=$(ARM64_LIBS) CJSON=$(ARM64_LIBS)/libcjson.so.1 INSTALL="install --strip-program=aarch64-linux-gnu-strip" wheel
 
 wheel: wheel-files ## dist/*.whl: the Python package with libraries and commands; pip installs it without a compiler
 	$(Q)$(PYTHON) tools/python/backend.py $(WHEEL) dist
@@ -759,7 +783,7 @@ help: ## list the targets
 	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 FORCE:
-.PHONY: all run bench bench-compile wheel wheel-files docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-python check-made-up check-layers check-format format check-docs check-property golden \
+.PHONY: all run bench bench-compile wheel wheel-files wheel-aarch64 docs tests check unit check-unit check-fixtures check-corpus check-loader check-malformed check-api check-commands check-hardening check-reproducible check-python check-made-up check-layers check-format format check-docs check-property golden \
         check-fuzz-replay fuzz-smoke fuzz-coverage corpus fuzz install \
         uninstall clean dist-clean help FORCE
 .DELETE_ON_ERROR:

@@ -1,14 +1,14 @@
 /* Every kernel of the corpus for every target of codegen/kernel/targets.def, through ptxas.
 
-     assemble FOLDER NEEDS [--share N] [--jobs N] [--filter TEXT]
+     assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT]
 
    FOLDER is the unpacked corpus; NEEDS lists the lowest targets that have what a case needs
    (tests/corpus/unsupported.txt). For those below, the compiler must say that the target has not got it; for all others
    it must give PTX that ptxas takes.
-   --share takes every N-th pair of kernel and target, others each time the corpus changes, --filter cases whose name
-   holds the text; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go
-   to it as one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with
-   `ptxas: skipped, there is no ptxas`. */
+   --part takes every Nth pair of kernel and target, from the one with number I on, --filter cases whose name holds the
+   text; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go to it as
+   one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with `ptxas: skipped,
+   there is no ptxas`. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "codegen/kernel/kernel.h"
 #include "tests/cases.h"
 #include "tests/files.h"
+#include "tests/part.h"
 #include "tests/ptxsim/harness.h"
 #include "tilevm/tilevm.h"
 
@@ -26,7 +27,7 @@ enum { CHUNK = 100, MAX_JOBS = 64, MINOR = 5, MAX_NAMES = 4096 };
 
 typedef struct driver {
     const char *folder, *filter;
-    size_t share;
+    test_part part;
     unsigned jobs;
     corpus_cases cases;
     size_t target_count, chunks;
@@ -197,7 +198,7 @@ static void run_unit(driver *d, const cg_target *target, size_t target_index, si
         bc_text_init(&open[k].text, NULL);
     for (size_t i = first; open && i < first + CHUNK && i < d->cases.count; i++) {
         const corpus_case *c = &d->cases.cases[i];
-        if (c->outcome == CASE_INVALID || !c->file[MINOR - 1] || (i + target_index) % d->share
+        if (c->outcome == CASE_INVALID || !c->file[MINOR - 1] || !part_has(d->part, i + target_index)
             || (d->filter && !strstr(c->name, d->filter)))
             continue;
         bc_text text;
@@ -254,22 +255,23 @@ static bool parse(driver *d, int argc, char **argv)
         return false;
     d->folder = argv[1];
     for (; i + 1 < argc; i += 2)
-        if (strcmp(argv[i], "--share") == 0)
-            d->share = (size_t)atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--jobs") == 0)
+        if (strcmp(argv[i], "--part") == 0) {
+            if (!part_read(argv[i + 1], &d->part))
+                return false;
+        } else if (strcmp(argv[i], "--jobs") == 0)
             d->jobs = (unsigned)atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--filter") == 0)
             d->filter = argv[i + 1];
         else
             return false;
-    return i == argc && d->share >= 1 && d->jobs >= 1 && d->jobs <= MAX_JOBS;
+    return i == argc && d->jobs >= 1 && d->jobs <= MAX_JOBS;
 }
 
 int main(int argc, char **argv)
 {
-    driver d = {.share = 1, .jobs = 1};
+    driver d = {.part = PART_ALL, .jobs = 1};
     if (!parse(&d, argc, argv)) {
-        fprintf(stderr, "usage: assemble FOLDER NEEDS [--share N] [--jobs N] [--filter TEXT]\n");
+        fprintf(stderr, "usage: assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT]\n");
         return 2;
     }
     if (!harness_has_ptxas()) {

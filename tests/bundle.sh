@@ -266,7 +266,7 @@ cp "$here/gpu/embedded.c" main.c
 flags="-Wall -Wextra -Wpedantic -Werror ${SANITIZE:-}"
 # embedded CAPABILITY: the program on a device of that kind, which runs on the simulator.
 embedded() {
-    with FAKECUDA_RUN=1 with FAKECUDA_DEVICES="$1" ${EMULATOR:-} ./main
+    with FAKECUDA_RUN=1 with FAKECUDA_DEVICES="$1" ./main
 }
 run 0 "$tilevm" embed "$kernels/vadd_f32.tbc" "$kernels/softmax_row_f32.tbc" -t sm_80,sm_90 -e ptx -o kernels.c
 run 0 "$CC" -std=c11 $flags main.c kernels.c -o main -pthread -ldl

@@ -3,6 +3,9 @@
 # `name: N passed, N failed`, and `name: skipped, why` for what a missing tool keeps from running; a step that prints
 # neither ran nothing, and has failed. Only failures show more. The last line adds up: `N passed, N failed, N skipped`.
 # Logs stay in $BUILD/check.
+#
+# What is alike is taken in parts, another in each ROUND, so that rounds in a row come to all of it (tests/README.md#rounds). The
+# round is the number of commits, or where that is not known that of the day; FULL=1 takes all.
 set -u
 MAKE=${MAKE:-make}
 BUILD=${BUILD:-build}
@@ -16,6 +19,13 @@ passed=0
 failed=0
 skipped=0
 broken=
+
+commits() { [ "$(git rev-parse --is-shallow-repository 2> /dev/null)" = false ] && git rev-list --count HEAD; }
+round=${ROUND:-$(commits || echo $(($(date +%s) / 86400)))}
+# in_parts N [WHAT]: which of N parts has its turn, as make takes it.
+in_parts() { echo "${2:-TEST_PART}=$([ -n "${FULL:-}" ] && echo 0/1 || echo $((round % $1))/"$1")"; }
+# is_turn I N: is it a round with the number I, of N in a row?
+is_turn() { [ -n "${FULL:-}" ] || [ $((round % $2)) -eq "$1" ]; }
 
 # add_up STATUS LOG: the counts of a step to p, f and s. One that fails without a count is one failure.
 add_up() {
@@ -102,12 +112,15 @@ make_room() {
         sleep 0.1
     done
 }
+# later NAME: a step that has its turn in another round.
+later() { printf '%-18s in the next round\n' "$1"; }
 # skip NAME WHY: a step that cannot run here.
 skip() {
     skipped=$((skipped + 1))
     printf '%-18s skipped: %s\n' "$1" "$2"
 }
 
+if [ -n "${FULL:-}" ]; then echo "every part of every test"; else echo "round $round (make check ROUND=$round repeats it)"; fi
 if build build tests corpus; then
     run layers check-layers
     run sizes check-sizes
@@ -117,16 +130,16 @@ if build build tests corpus; then
     run compat check-compat
     run hardening check-hardening
     run fixtures check-fixtures
-    run unit check-unit
-    run reproducible check-reproducible
+    run unit check-unit "$(in_parts 2 TEST_TURNS)"
+    run reproducible check-reproducible "$(in_parts 12)"
     run deb check-deb
     run static check-static
-    run ptxas check-ptxas PTXAS_SHARE=5
-    run spills check-spills
+    run ptxas check-ptxas "$(in_parts 20)"
+    run spills check-spills "$(in_parts 4)"
     run property check-property
-    run strips check-strips
+    run strips check-strips "$(in_parts 2)"
     run matrix check-matrix
-    run matrix-ptx check-matrix-ptx
+    run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run loader check-loader
     run corpus check-corpus
@@ -138,34 +151,45 @@ if build build tests corpus; then
     run python check-python
     run made-up check-made-up
     run ptx-sums check-ptx-sums
-    run aarch64 check-aarch64-sample
+    run aarch64 check-aarch64-sample ROUND="$round"
     if command -v python3 >/dev/null; then run model check-model; else skip model "no python3"; fi
     run stop check-stop
     run examples run
 fi
 # The unit tests have ptxas look at PTX, which is what most of their time goes to: once is enough for the same text. So it
-# is for most launches on the simulator; their number is no multiple of the share's, so each kind has its turn.
-once="PTXAS= UNIT_SHARE=$([ -n "${FULL:-}" ] && echo 1 || echo 7)"
+# is for most launches on the simulator; their number is no multiple of that of the parts, so each kind has its turn.
+once="PTXAS= $(in_parts 7 TEST_TURNS)"
 if build build-sanitized CONFIG=asan tests; then
-    run fixtures-sanitized CONFIG=asan check-fixtures
+    run fixtures-sanitized CONFIG=asan check-fixtures "$(in_parts 4)"
     run unit-sanitized CONFIG=asan check-unit $once
     run property-sanitized CONFIG=asan check-property
     run fuzz-replay CONFIG=asan check-fuzz-replay
     run matrix-sanitized CONFIG=asan check-matrix
-    run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx
-    run malformed CONFIG=asan check-malformed
-    run corpus-sanitized CONFIG=asan check-corpus
+    run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx "$(in_parts 3)"
+    run malformed CONFIG=asan check-malformed "$(in_parts 2)"
+    run corpus-sanitized CONFIG=asan check-corpus "$(in_parts 4)"
     run cpp-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-cpp
     run loader-sanitized SAN=1 check-loader
     run oom-sanitized CONFIG=asan check-oom
     run commands-sanitized CONFIG=asan check-commands
     run programs-sanitized CONFIG=asan check-programs
 fi
-build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
+# Three more builds of everything, which say the same in most rounds: the fuzzers' in one, the two others in the next.
+if is_turn 0 2; then
+    build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
+else
+    later threads
+fi
 if command -v clang > /dev/null; then
-    build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit $once
-    if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
-        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke
+    if is_turn 0 2; then
+        build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit $once
+    else
+        later unit-clang
+    fi
+    if ! is_turn 1 2; then
+        later fuzz-smoke
+    elif echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
+        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$(in_parts 3)"
     else
         skip fuzz-smoke "clang has no libFuzzer (libclang-rt-14-dev)"
     fi

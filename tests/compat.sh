@@ -74,6 +74,23 @@ if command -v objdump > /dev/null; then
 else
     echo "compat-symbols: skipped, objdump is not installed"
 fi
+# As the compiler laid it out, by libabigail: sizes, members and their places, types of parameters; without what is private.
+abi=libtilevm-$(uname -m).abi
+if ! command -v abidiff > /dev/null; then
+    echo "compat-abi: skipped, abidiff is not installed (abigail-tools)"
+elif [ -n "${EMULATED:-}" ] || { [ ! -e "$was/$abi" ] && [ -z "${UPDATE:-}" ]; }; then
+    echo "compat-abi: skipped, there is no list for this processor"
+else
+    run 0 abidw --headers-dir "$top/include/tilevm" --drop-private-types --exported-interfaces-only --no-corpus-path \
+        --no-comp-dir-path --short-locs --type-id-style hash --no-elf-needed --out-file abi "$build/libtilevm.so"
+    sed "s/ filepath='[^']*' line='[0-9]*' column='[0-9]*'//" abi > "$abi"
+    [ -n "${UPDATE:-}" ] && cp "$abi" "$was/$abi"
+    run 0 abidiff "$was/$abi" "$abi"
+    # It sees a structure that has grown.
+    sed "s/\(name='tv_verify_options' size-in-bits=\)'[0-9]*'/\1'4096'/" "$abi" > grown.abi
+    run 4 abidiff "$was/$abi" grown.abi
+    says tv_verify_options
+fi
 for header in tilevm tilevm_cuda; do
     declarations tilevm/$header.h > $header.h.txt
     same $header.h.txt

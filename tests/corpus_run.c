@@ -28,6 +28,7 @@
 #include "tests/cases.h"
 #include "tests/files.h"
 #include "tests/gpu.h"
+#include "tests/part.h"
 #include "tests/ptxsim/ptxsim.h"
 #include "tests/spread.h"
 #include "tilevm/tilevm.h"
@@ -49,7 +50,7 @@ typedef struct driver {
     const char *target; /* of --ptx or --gpu, or NULL */
     bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
-    unsigned part, parts; /* of --part */
+    test_part part;
     unsigned cluster;     /* of --cluster; 0: as kernels say */
     const char *needs;    /* path of the list given to --needs, or NULL */
     const char *findings; /* text of the file given to --checks, or NULL */
@@ -620,7 +621,7 @@ static void run_cases(driver *d, const corpus_cases *cases, size_t first)
         group_of(d, "gpu")->failed++;
         return;
     }
-    for (size_t i = first * d->parts + d->part; i < cases->count; i += d->jobs * d->parts) {
+    for (size_t i = first * d->part.of + d->part.number; i < cases->count; i += d->jobs * d->part.of) {
         const corpus_case *c = &cases->cases[i];
         if (!wanted(d, c))
             continue;
@@ -742,7 +743,7 @@ static bool parse(driver *d, int argc, char **argv)
         else if (strcmp(option, "--alone") == 0)
             d->alone = atoi(value) != 0;
         else if (strcmp(option, "--part") == 0) {
-            if (sscanf(value, "%u/%u", &d->part, &d->parts) != 2 || d->part >= d->parts)
+            if (!part_read(value, &d->part))
                 return false;
         } else if (strcmp(option, "--gpu") == 0)
             d->target = value, d->gpu = true;
@@ -756,7 +757,7 @@ static bool parse(driver *d, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    driver d = {.jobs = 1, .parts = 1};
+    driver d = {.jobs = 1, .part = PART_ALL};
     corpus_cases cases;
     unsigned passed = 0, failed = 0, skipped = 0;
     if (!parse(&d, argc, argv))

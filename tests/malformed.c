@@ -1,7 +1,8 @@
 /* Damaged files: whatever the bytes, the library must end with a status and a diagnostic, never crash, hang or leak.
    Most of its worth shows with sanitizers (make SAN=1 check-malformed).
 
-     malformed CORPUS FOLDER      the unpacked corpus; small files as annotated bytes (*.mkbc)
+     malformed CORPUS FOLDER [I/N]      the unpacked corpus; small files as annotated bytes (*.mkbc); every Nth of both,
+                                        from the one with number I on
 
    Damage: every prefix; every change of one byte; sections twice, missing, in another order; random changes; and the
    n-th allocation failing for every n. The text of a file is damaged likewise, for the parser. Ends with a line
@@ -13,6 +14,7 @@
 #include "bytecode/base/text.h"
 #include "tests/files.h"
 #include "tests/mkbc.h"
+#include "tests/part.h"
 #include "tilevm/tilevm.h"
 
 enum {
@@ -481,8 +483,9 @@ static void check_corpus_file(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fputs("usage: malformed CORPUS FOLDER\n", stderr);
+    test_part part = PART_ALL;
+    if (argc < 3 || argc > 4 || (argc == 4 && !part_read(argv[3], &part))) {
+        fputs("usage: malformed CORPUS FOLDER [I/N]\n", stderr);
         return 2;
     }
     char **small = NULL, **real = NULL;
@@ -492,9 +495,11 @@ int main(int argc, char **argv)
     if (!files_find(argv[1], ".tbc", &real, &real_count))
         return perror(argv[1]), 2;
     for (size_t i = 0; i < small_count; i++)
-        check_small(small[i]);
-    for (size_t i = 0; i < real_count; i += STRIDE)
-        check_corpus_file(real[i]);
+        if (part_has(part, i))
+            check_small(small[i]);
+    for (size_t i = 0; i * STRIDE < real_count; i++)
+        if (part_has(part, i))
+            check_corpus_file(real[i * STRIDE]);
     for (size_t i = 0; i < small_count; i++)
         free(small[i]);
     for (size_t i = 0; i < real_count; i++)

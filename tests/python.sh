@@ -66,6 +66,11 @@ fi
 try 'the wheel is built' "$python" "$root/tools/python/backend.py" "$build/wheel" "$folder/one"
 try 'it is built again' "$python" "$root/tools/python/backend.py" "$build/wheel" "$folder/two"
 try 'with the same bytes' cmp one/*.whl two/*.whl
+# A library that needs what a system may lack gets no tag that says all have it.
+if readelf -d "$build/libtilevm.so" | grep -q zstd; then
+    cp -r "$build/wheel" other && cp "$build/libtilevm.so" other/package/
+    try 'what not all systems have is refused' sh -c '! "$@" 2> said && grep -q "cannot need liblz4.so.1, libzstd.so.1" said' sh "$python" "$root/tools/python/backend.py" other three
+fi
 try 'a virtual environment' "$python" -m venv venv
 try 'it is installed' env PATH="$folder/venv/bin:/nowhere" venv/bin/pip install --no-index --no-cache-dir one/*.whl
 try 'tilevm is there' venv/bin/tilevm verify "$kernels/vadd_f32.tbc"

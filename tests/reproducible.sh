@@ -2,7 +2,8 @@
 # The same sources give the same bytes in any folder: a copy of them, somewhere else and with a build folder of another
 # name, is built and compared; ends with `reproducible: N passed, N failed`.
 #
-#   reproducible.sh BUILD FOLDER SHARE      FOLDER is made; every SHAREth object is compiled there, the others are BUILD's
+#   reproducible.sh BUILD FOLDER I/N      FOLDER is made; every Nth object, from the one with number I on, is compiled
+#                                         there, the others are BUILD's
 #
 # Flags keep folders and times out of every file alike (-ffile-prefix-map, -Wdate-time), so that a share of them shows it.
 set -u
@@ -13,12 +14,13 @@ folder=$(cd "$2" && pwd)
 passed=0
 failed=0
 cp -Rp Makefile include bytecode container vm codegen loader tools tests "$folder/sources" || exit 2
-if [ "$3" -gt 1 ]; then
+if [ "$3" != 0/1 ]; then
     mkdir -p "$folder/objects/release/obj" || exit 2
     for part in flags obj/bytecode obj/container obj/vm obj/codegen obj/loader obj/tools; do
         cp -Rp "$build/$part" "$folder/objects/release/$part" || exit 2
     done
-    find "$folder/objects" -name '*.o' | LC_ALL=C sort | awk -v n="$3" 'NR % n == 0' | xargs rm
+    find "$folder/objects" -name '*.o' | LC_ALL=C sort | awk -v part="$3" '
+        { split(part, p, "/"); if ((NR - 1) % p[2] == p[1]) print }' | xargs rm
 fi
 $MAKE --no-print-directory -C "$folder/sources" CONFIG=release BUILD="$folder/objects" > "$folder/log" 2>&1 \
     || { tail "$folder/log"; echo "reproducible: 0 passed, 1 failed"; exit 1; }

@@ -1,6 +1,6 @@
 /* Runs fixture files against a tilevm binary and compares what it prints with what the fixture expects.
 
-     run_fixtures --tool PATH --work FOLDER [--rules FOLDER] [--update] [-j N] PATH...
+     run_fixtures --tool PATH --work FOLDER [--rules FOLDER] [--part I/N] [--update] [-j N] PATH...
 
    PATH is a .test file or a folder that is searched for them. A fixture in a folder named `rules` shows one rule, any
    other is general; tests/README.md has both formats. Each fixture runs in a folder of its own below --work, so that
@@ -8,6 +8,7 @@
 
    --rules    also check that every rule of the rule table has a fixture in this folder, or a line in its file
               UNREACHABLE.txt; every rule without one counts as failed
+   --part     every Nth of the fixtures, from the one with number I on
    --update   rewrite the expected outputs of fixtures that differ; exit codes and rule ids must still be right
 
    The last line is `fixtures: N passed, N failed`. Exit status 0 when all passed, 1 when not, 2 for wrong usage. */
@@ -23,6 +24,7 @@
 
 #include "tests/files.h"
 #include "tests/fixture_files.h"
+#include "tests/part.h"
 #include "tests/process.h"
 #include "tilevm/tilevm.h"
 
@@ -33,6 +35,7 @@ typedef struct options {
     const char *work;
     const char *rules;
     bool update;
+    test_part part;
     unsigned threads;
 } options;
 
@@ -523,13 +526,14 @@ static int report(const queue *q, size_t missing)
 
 static int usage(void)
 {
-    fputs("usage: run_fixtures --tool PATH --work FOLDER [--rules FOLDER] [--update] [-j N] PATH...\n", stderr);
+    fputs("usage: run_fixtures --tool PATH --work FOLDER [--rules FOLDER] [--part I/N] [--update] [-j N] PATH...\n",
+          stderr);
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    options o = {.threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
+    options o = {.part = PART_ALL, .threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
     char **paths = NULL;
     size_t count = 0;
     for (int i = 1; i < argc; i++) {
@@ -546,6 +550,9 @@ int main(int argc, char **argv)
             o.rules = argv[++i];
         } else if (strcmp(argv[i], "--update") == 0) {
             o.update = true;
+        } else if (strcmp(argv[i], "--part") == 0 && more) {
+            if (!part_read(argv[++i], &o.part))
+                return usage();
         } else if (strcmp(argv[i], "-j") == 0 && more) {
             o.threads = (unsigned)atoi(argv[++i]);
         } else if (argv[i][0] == '-') {
@@ -564,10 +571,10 @@ int main(int argc, char **argv)
     queue q = {.tests = calloc(count, sizeof(test)), .count = count};
     if (!q.tests)
         return perror("run_fixtures"), 2;
-    for (size_t i = 0; i < count; i++) {
-        q.tests[i].path = paths[i];
-        q.tests[i].options = &o;
-    }
+    q.count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (part_has(o.part, i))
+            q.tests[q.count++] = (test){.path = paths[i], .options = &o};
     run_all(&q, o.threads);
     int status = report(&q, o.rules ? check_rules(&o) : 0);
     for (size_t i = 0; i < count; i++)

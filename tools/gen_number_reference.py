@@ -266,6 +266,22 @@ def flush(f, bits):
     return bits - magnitude if magnitude < 1 << f.m else bits
 
 
+class Flushing:
+    """A format whose results are zeros where they are below its normal numbers once rounded, however small the exponent."""
+    def __init__(self, f):
+        self.f = f
+
+    def __getattr__(self, name):
+        return getattr(self.f, name)
+
+    def encode(self, negative, value, mode):
+        if 0 < value < 1:  # at 2^64 times the value no exponent is too small
+            scaled = self.f.encode(negative, value * (1 << 64), mode) & ((1 << self.f.magnitude_bits) - 1)
+            if scaled >> self.f.m <= 64:
+                return self.f.sign(negative)
+        return self.f.encode(negative, value, mode)
+
+
 def add(f, x, y, mode):
     (nx, vx), (ny, vy) = x, y
     if "inf" in (vx, vy):
@@ -341,6 +357,7 @@ def arith_operands(f, i, count, ftz):
 
 def arith_results(f, name, ftz):
     count, function = OPS[name]
+    f = Flushing(f) if ftz else f
     columns = []
     for mode in MODES[:4]:
         column = []
@@ -348,7 +365,7 @@ def arith_results(f, name, ftz):
             values = [f.decode(b) for b in arith_operands(f, i, count, ftz)]
             nan = any(v == "nan" for _, v in values)
             bits = f.nan if nan else function(f, *values, mode)
-            column.append(flush(f, bits) if ftz and not nan else bits)
+            column.append(bits)
         columns.append(column)
     return columns
 

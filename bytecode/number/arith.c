@@ -59,9 +59,20 @@ static uint64_t zero(bc_kind kind, bool negative)
     return negative ? sign_of(kind) : 0;
 }
 
-static uint64_t finish(bc_kind kind, uint64_t bits, bool ftz)
+/* bc_float_join; with ftz, what is below the smallest normal number once rounded becomes a zero of its sign. It is
+   rounded as if exponents had no lower limit: a value that only the spacing of subnormals takes up to that number is
+   flushed (measured on an H200; IEEE 754 calls it tininess after rounding). */
+static uint64_t round_flushed(bc_kind kind, bool negative, uint64_t significand, int32_t exponent, bool sticky,
+                              bc_RoundingMode mode, bool ftz)
 {
-    return ftz ? bc_float_flush(kind, bits) : bits;
+    enum { FAR = 64 }; /* beyond the subnormals of f32, the only kind that is flushed, and below its largest number */
+    uint64_t bits = bc_float_join(kind, negative, significand, exponent, sticky, mode);
+    unsigned mantissa_bits = bc_float_format_of(kind)->mantissa_bits;
+    uint64_t smallest_normal = (uint64_t)1 << mantissa_bits;
+    if (!ftz || (bits & ~sign_of(kind)) > smallest_normal)
+        return bits;
+    uint64_t scaled = bc_float_join(kind, negative, significand, exponent + FAR, sticky, mode) & ~sign_of(kind);
+    return scaled >> mantissa_bits > FAR ? bits : zero(kind, negative);
 }
 
 /* ---- 128-bit values ---- */
@@ -114,7 +125,7 @@ static void wide_shift_right(wide *w, unsigned count)
     w->low |= lost;
 }
 
-static uint64_t wide_round(bc_kind kind, const wide *w, bc_RoundingMode mode)
+static uint64_t wide_round(bc_kind kind, const wide *w, bc_RoundingMode mode, bool ftz)
 {
     uint64_t high = w->high, low = w->low;
     int32_t exponent = w->exponent + 64;
@@ -128,13 +139,13 @@ static uint64_t wide_round(bc_kind kind, const wide *w, bc_RoundingMode mode)
         high = high << zeros | low >> (64 - zeros);
         low <<= zeros;
     }
-    return bc_float_join(kind, w->negative, high, exponent - (int32_t)zeros, low != 0, mode);
+    return round_flushed(kind, w->negative, high, exponent - (int32_t)zeros, low != 0, mode, ftz);
 }
 
 /* x + y, rounded. Bits shifted out of the smaller one are kept as one low bit. That is enough: operands have at most
    106 of 127 bits, so they only fall out when the exponents differ by more than 21; then at most one leading bit
    cancels, and the low bit stays far below the rounding place. */
-static uint64_t wide_sum(bc_kind kind, wide x, wide y, bc_RoundingMode mode)
+static uint64_t wide_sum(bc_kind kind, wide x, wide y, bc_RoundingMode mode, bool ftz)
 {
     if (x.exponent < y.exponent
         || (x.exponent == y.exponent && (x.high < y.high || (x.high == y.high && x.low < y.low)))) {
@@ -153,7 +164,7 @@ static uint64_t wide_sum(bc_kind kind, wide x, wide y, bc_RoundingMode mode)
         if (!x.high && !x.low)
             return zero(kind, mode == BC_RoundingMode_negative_inf);
     }
-    return wide_round(kind, &x, mode);
+    return wide_round(kind, &x, mode, ftz);
 }
 
 /* ---- operations ---- */
@@ -180,7 +191,7 @@ uint64_t bc_float_add(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode
         return infinity(kind, x.class_ == BC_FLOAT_INF ? x.negative : y.negative);
     if (x.class_ == BC_FLOAT_ZERO || y.class_ == BC_FLOAT_ZERO)
         return sum_with_zero(kind, &x, &y, mode);
-    return finish(kind, wide_sum(kind, wide_of(&x), wide_of(&y), mode), ftz);
+    return wide_sum(kind, wide_of(&x), wide_of(&y), mode, ftz);
 }
 
 uint64_t bc_float_sub(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode, bool ftz)
@@ -204,7 +215,7 @@ uint64_t bc_float_mul(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode
     if (any_zero)
         return zero(kind, negative);
     wide product = wide_product(&x, &y);
-    return finish(kind, wide_round(kind, &product, mode), ftz);
+    return wide_round(kind, &product, mode, ftz);
 }
 
 /* high * 2^64 / divisor, where high < divisor and divisor has its top bit set; two steps of schoolbook division in base
@@ -243,7 +254,7 @@ uint64_t bc_float_div(bc_kind kind, uint64_t a, uint64_t b, bc_RoundingMode mode
     /* Halved, the numerator is below the divisor. 63 or 64 bits of quotient. */
     uint64_t quotient = divide_wide(x.significand >> 1, y.significand, &rest);
     int32_t exponent = x.exponent - y.exponent - 63;
-    return finish(kind, bc_float_join(kind, negative, quotient, exponent, rest, mode), ftz);
+    return round_flushed(kind, negative, quotient, exponent, rest, mode, ftz);
 }
 
 uint64_t bc_float_fma(bc_kind kind, uint64_t a, uint64_t b, uint64_t c, bc_RoundingMode mode, bool ftz)
@@ -265,8 +276,8 @@ uint64_t bc_float_fma(bc_kind kind, uint64_t a, uint64_t b, uint64_t c, bc_Round
     }
     wide product = wide_product(&x, &y);
     if (z.class_ == BC_FLOAT_ZERO)
-        return finish(kind, wide_round(kind, &product, mode), ftz);
-    return finish(kind, wide_sum(kind, product, wide_of(&z), mode), ftz);
+        return wide_round(kind, &product, mode, ftz);
+    return wide_sum(kind, product, wide_of(&z), mode, ftz);
 }
 
 enum { ROOT_BITS = 58 }; /* remainder and trial value stay below 2^60 */
@@ -306,7 +317,7 @@ uint64_t bc_float_sqrt(bc_kind kind, uint64_t a, bc_RoundingMode mode, bool ftz)
     bool odd = x.exponent & 1;
     uint64_t root = square_root(x.significand >> odd, &rest);
     int32_t exponent = (x.exponent + odd - 52) / 2;
-    return finish(kind, bc_float_join(kind, false, root, exponent, rest, mode), ftz);
+    return round_flushed(kind, false, root, exponent, rest, mode, ftz);
 }
 
 /* ---- maximum and minimum ---- */

@@ -29,6 +29,8 @@ typedef struct walk {
     bool mixed[CG_VIEW_DIMS];    /* registers and threads share bits of this dimension */
     uint32_t unit[CG_VIEW_DIMS]; /* op->in_turn: the least of what registers add to the coordinate; 0: not so */
     cg_val room[CG_VIEW_DIMS];   /* and how far it may go from the thread's */
+    cg_val at[CG_VIEW_DIMS], size[CG_VIEW_DIMS]; /* where a thread has one vector along a dimension: the coordinate in
+                                                    the tensor and the tensor's size, 32 bits; else no registers */
     cached *steps, *insides, *sums;
 } walk;
 
@@ -184,7 +186,31 @@ static void begin_room(walk *w, uint32_t t)
     cg_ins(c, "sub.u32 %v, %v, %v", w->room[t], least, w->thread[t]);
 }
 
-static void begin_dim(walk *w, uint32_t t)
+/* The base, and `count` elements of 32 bits along t behind it. Of a known stride by one instruction: of a product in 64
+   bits ptxas adds the upper half by itself, although it is zero. */
+static cg_val base_behind(walk *w, uint32_t t, cg_val count)
+{
+    cg_func *c = w->c;
+    cg_val stride = w->tensor->stride[cg_view_dim(w->op->view->type, t)];
+    uint64_t bytes = stride.known && stride.bits <= UINT32_MAX ? stride.bits * w->bytes : 0;
+    if (c->groups || count.known || !bytes || bytes > UINT32_MAX)
+        return add(c, w->base, bytes_of(w, t, widen(c, count)));
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", r, count, (uint32_t)bytes, w->base);
+    return r;
+}
+
+/* Has a thread one vector at most along t, and no branches for tiles at the tensor's end? Then one comparison does
+   without the difference of end and start. Producers keep theirs, whose registers are counted. */
+static bool is_single(const walk *w, const cg_view_lengths *n, uint32_t t)
+{
+    uint32_t beside = (cg_layout_reg_images(w->l) & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t];
+    if (t == w->fast)
+        beside >>= n->edge;
+    return !w->c->groups && !w->mixed[t] && !beside && n->inside == n->edge;
+}
+
+static void begin_dim(walk *w, const cg_view_lengths *n, uint32_t t)
 {
     cg_func *c = w->c;
     uint32_t d = cg_view_dim(w->op->view->type, t), mask = cg_dim_mask(&w->shape, t);
@@ -198,22 +224,26 @@ static void begin_dim(walk *w, uint32_t t)
         return;
     cg_range start, extent;
     bool leaves = cg_view_may_leave(w->op, t);
-    cg_val first = cg_const(CG_B64, 0);
     if (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &extent))) {
-        first = narrow_start(w, t);
-        if (leaves)
+        cg_val first = narrow_start(w, t);
+        bool single = leaves && is_single(w, n, t), asked = single || !w->op->cursor;
+        cg_val at = asked && !w->mixed[t] ? add(c, first, w->thread[t]) : first;
+        if (single) {
+            w->at[t] = at;
+            w->size[t] = cg_low_half(c, w->tensor->extent[d]);
+            w->limit[t] = cg_const(CG_B32, 0);
+        } else if (leaves) {
             w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
+        }
         if (!w->op->cursor)
-            first = widen(c, w->mixed[t] ? first : add(c, first, w->thread[t]));
+            w->base = base_behind(w, t, at);
     } else {
         cg_val wide = tile_start(w, t);
         if (leaves)
             w->limit[t] = room(w, w->tensor->extent[d], wide);
         if (!w->op->cursor)
-            first = w->mixed[t] ? wide : add(c, wide, widen(c, w->thread[t]));
+            w->base = add(c, w->base, bytes_of(w, t, w->mixed[t] ? wide : add(c, wide, widen(c, w->thread[t]))));
     }
-    if (!w->op->cursor)
-        w->base = add(c, w->base, bytes_of(w, t, first));
     if (w->unit[t])
         begin_room(w, t);
 }
@@ -259,6 +289,16 @@ static cg_val step(walk *w, uint32_t t, uint32_t delta, uint32_t r)
     return bytes_of(w, t, w->mixed[t] ? widen(w->c, coordinate(w, t, delta)) : cg_const(CG_B64, delta));
 }
 
+/* Of 32 bits. */
+static cg_val below(cg_func *c, cg_val x, cg_val end)
+{
+    if (x.known && end.known)
+        return cg_const(CG_PRED, x.bits < end.bits);
+    cg_val p = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.lt.u32 %v, %v, %v", p, cg_reg(c, x), end);
+    return p;
+}
+
 static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
 {
     cg_func *c = w->c;
@@ -270,19 +310,15 @@ static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
         cg_val extent = w->tensor->extent[cg_view_dim(w->op->view->type, t)];
         p = cg_new(c, CG_PRED);
         cg_ins(c, "setp.lt.u64 %v, %v, %v", p, cg_reg(c, sparse_index(w, t, r)), extent);
+    } else if (w->at[t].id || w->at[t].known) {
+        p = below(c, w->at[t], w->size[t]);
     } else if (w->unit[t] && w->room[t].id) {
         p = cg_new(c, CG_PRED);
         cg_ins(c, "setp.gt.u32 %v, %v, %u", p, w->room[t], delta);
     } else {
         cg_val at = coordinate(w, t, delta);
-        if (at.known && w->limit[t].known) {
-            p = cg_const(CG_PRED, at.bits < w->limit[t].bits);
-        } else if (w->limit[t].known && w->limit[t].bits >= (uint64_t)1 << w->shape.bits[t]) {
-            p = cg_const(CG_PRED, 1);
-        } else {
-            p = cg_new(c, CG_PRED);
-            cg_ins(c, "setp.lt.u32 %v, %v, %v", p, cg_reg(c, at), w->limit[t]);
-        }
+        bool all = w->limit[t].known && w->limit[t].bits >= (uint64_t)1 << w->shape.bits[t];
+        p = all ? cg_const(CG_PRED, 1) : below(c, at, w->limit[t]);
     }
     *known = p;
     return p;
@@ -444,7 +480,7 @@ static bool begin(cg_func *c, const cg_view_op *v, const cg_layout *l, const cg_
     if (v->view->type->kind == BC_GATHER_SCATTER_VIEW)
         sparse_registers(w); /* in front of the branches */
     for (uint32_t t = 0; t < w->shape.rank && t < CG_VIEW_DIMS; t++)
-        begin_dim(w, t);
+        begin_dim(w, n, t);
     return true;
 }
 

@@ -9,11 +9,13 @@
 /* How a product reads an encoding. */
 typedef enum cg_feed {
     CG_NO_FEED,
-    CG_FEED_ROWS,   /* eight rows that follow each other at a time */
-    CG_FEED_PAIRS,  /* of bytes, which ldmatrix moves by twos: every other pair of rows */
-    CG_FEED_MIXED,  /* the same, of the last four rows the other pairs */
-    CG_FEED_WORDS,  /* of 4 bytes: four rows at a time, two or four neighbours of each by a lane */
-    CG_FEED_SECONDS /* every second row of sixteen at a time */
+    CG_FEED_ROWS,    /* eight rows that follow each other at a time */
+    CG_FEED_PAIRS,   /* of bytes, which ldmatrix moves by twos: every other pair of rows */
+    CG_FEED_MIXED,   /* the same, of the last four rows the other pairs */
+    CG_FEED_WORDS,   /* of 4 bytes: four rows at a time, two or four neighbours of each by a lane */
+    CG_FEED_SECONDS, /* every second row of sixteen at a time */
+    CG_FEED_FOURTHS, /* every fourth row of 32 at a time */
+    CG_FEED_ONE      /* one row at a time, several chunks of it */
 } cg_feed;
 
 enum { CG_NO_ROW_BIT = 255 };

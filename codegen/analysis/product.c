@@ -38,7 +38,7 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
         a = &integer[ct_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [ct_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
     uint32_t packed = p->scaling ? p->scaling->packed : 0;
-    if (!a || p->m < 4 || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
+    if (!a || (p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
     p->atom = *a;
     p->packed = packed;
@@ -56,6 +56,19 @@ const ct_op *cg_maker_of(const ct_value *v)
 bool cg_is_product(const ct_op *op)
 {
     return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
+}
+
+const ct_op *cg_largest_product(const ct_func *f)
+{
+    const ct_op *found = NULL;
+    int64_t most = 0;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        int64_t elements = type ? bc_shape_elems(type->shape, type->rank) : 0;
+        found = elements > most ? op : found;
+        most = elements > most ? elements : most;
+    }
+    return found;
 }
 
 bool cg_is_loaded_operand(const ct_value *v)
@@ -105,7 +118,10 @@ static bool is_chained(const ct_op *op)
 
 uint32_t cg_mma_chain_warps(const ct_func *f)
 {
-    enum { FOR_FOUR_WARPS = 1 << 14 }; /* accumulators that four warps hold beside fragments */
+    enum {
+        FOR_FOUR_WARPS = 1 << 14, /* accumulators that four warps hold beside fragments */
+        FOR_A_WARP = 192 << 5     /* of more a warp has a part of the columns, and rows lie in several */
+    };
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
@@ -115,7 +131,8 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
         uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
         uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
-        wanted = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
+        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;
     }
     return warps < 2 ? 0 : warps;
@@ -128,6 +145,14 @@ bool cg_cuts_sums(const cg_func *c, const ct_op *op)
     bc_kind in = bc_elem_kind(op->operands[0]->type), sums = bc_elem_kind(op->results[0].type);
     return c->target->features & CG_CUTS_F8_SUMS && op->opcode == OP_mmaf && sums == BC_F32
            && (in == BC_F8E4M3FN || in == BC_F8E5M2) && !ct_attr_u(op, F_mmaf_fast_acc);
+}
+
+/* f32 and f64, of which threads have enough elements: else each is computed by itself (codegen/ops/mma_plain.c). */
+static bool is_blocked(const cg_func *c, const cg_product *p)
+{
+    enum { LEAST = 2 }; /* log2 of a thread's elements */
+    return !p->has_atom && !p->scaled && p->in == p->acc && (p->in == BC_F32 || p->in == BC_F64)
+           && p->k >= CG_BLOCK_K_BITS && p->m + p->n + p->batch >= CG_LANE_BITS + c->warp_bits + LEAST;
 }
 
 cg_product cg_product_of(const cg_func *c, const ct_op *op)
@@ -151,6 +176,9 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
+    p.blocked = is_blocked(c, &p);
+    if (p.blocked)
+        p.atom.k_bits = CG_BLOCK_K_BITS;
     bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
               && shape;

@@ -5,7 +5,10 @@
 
 #include "codegen/analysis/encoding.h"
 
+enum { CG_ATOM_ROW_BITS = 4 };                        /* log2 of the rows that mma.sync multiplies */
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of its warps; wgmma of integers of which one is signed */
+/* log2 of the elements of K that a blocked product takes at a time */
+enum { CG_BLOCK_K_BITS = 2 };
 /* log2 of the elements along K and the columns that wgmma sums up where a product adds up */
 enum { CG_ADD_UP_K_BITS = 7, CG_ADD_UP_N_BITS = 7 };
 
@@ -30,6 +33,13 @@ typedef struct cg_scaling {
     cg_atom atom;
 } cg_scaling;
 
+/* Blocked products that share operands: the first one, before the others in its block, computes all of them. */
+enum { CG_MOST_TOGETHER = 4 };
+typedef struct cg_together {
+    const ct_op *ops[CG_MOST_TOGETHER];
+    uint32_t count;
+} cg_together;
+
 /* M, N, K and the batch as bits of the index. */
 typedef struct cg_product {
     uint32_t m, n, k, batch;     /* bits; k of bytes where elements are packed */
@@ -40,12 +50,14 @@ typedef struct cg_product {
     uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
     bool has_atom;
     cg_atom atom;
-    bool chained;              /* its left operand comes from another product, or its result goes to one */
-    bool pairs;                /* bytes of B come by pairs of columns */
-    bool async;                /* wgmma fits: four warps to 64 rows */
-    bool turned;               /* so it does, transposed (codegen/ops/mma_turned.c) */
-    bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
-    uint32_t along_m, along_n; /* log2 of the warps that share M, N */
+    bool chained;                /* its left operand comes from another product, or its result goes to one */
+    bool pairs;                  /* bytes of B come by pairs of columns */
+    bool blocked;                /* no instruction: each thread has a block of rows and columns in registers */
+    const cg_together *together; /* with which others, then; NULL: layouts are not known yet */
+    bool async;                  /* wgmma fits: four warps to 64 rows */
+    bool turned;                 /* so it does, transposed (codegen/ops/mma_turned.c) */
+    bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
+    uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
     const cg_val
         *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
     cg_val *factors[2]; /* single ones as f32, once they are made */
@@ -62,8 +74,16 @@ typedef struct cg_pending {
     uint32_t others;
 } cg_pending;
 
+/* log2 of the instructions that it takes below each other. Where the rows are fewer than an instruction's, lanes have
+   the same ones again, and registers the first eight alone. */
+static inline uint32_t cg_rows_of_atoms(const cg_product *p)
+{
+    return p->m > CG_ATOM_ROW_BITS ? p->m - CG_ATOM_ROW_BITS : 0;
+}
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
+/* The product of the largest tile; NULL: there is none. */
+const ct_op *cg_largest_product(const ct_func *f);
 /* What the op multiplies. */
 cg_product cg_product_of(const cg_func *c, const ct_op *op);
 /* What made v: of a product that was awaited, the product. */
@@ -89,6 +109,18 @@ static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits
 /* Of integers, one signed. */
 bool cg_is_mixed_product(const ct_op *op);
 
+/* Are both the same tile, whichever ops show it so? */
+bool cg_is_same_operand(const ct_value *a, const ct_value *b);
+/* Have two products, whose results are of one type, an operand in common? */
+bool cg_shares_operand(const ct_op *a, const ct_op *b);
+/* The blocked products that `first` computes (codegen/analysis/product_together.c). NULL: no memory, which is reported.
+ */
+cg_together *cg_find_together(cg_func *c, const ct_op *first);
+
+/* What only shows operands of blocked products otherwise comes right behind what it shows, so that it is there for the
+   first of them. */
+void cg_raise_operands(cg_func *c);
+
 /* ---- layouts (codegen/analysis/product_layout.c) ---- */
 
 /* Do elements of the last dimension, of `bits`, follow each other sooner than those of the one before it? */
@@ -97,6 +129,10 @@ bool cg_runs_along_last(const cg_layout *l, uint32_t bits);
 void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs);
 /* Accumulators: the fragment, then the further columns, rows and batches of the warp. */
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p);
+/* The same of a blocked product. */
+cg_layout cg_block_layout(const cg_func *c, const cg_product *p);
+/* A layout of the result as one of the rows of A, or columns of B, that its elements need, at the first of 2^k. */
+cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l);
 /* A of 16-bit elements as fragments: two elements to a register of the instruction, of which there are four. */
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
 /* The layout in which scales of A (left) or B are wanted. */

@@ -29,7 +29,7 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
    products along M, so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
-    uint32_t m = p->m - 4, n = p->n - (p->pairs || p->async ? 4 : 3);
+    uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->async ? 4 : 3);
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
         if (m > p->along_m && (p->chained || p->async || m - p->along_m + 1 >= n - p->along_n))
@@ -54,13 +54,24 @@ static const uint8_t *column_bits(const cg_product *p)
     return columns[p->pairs];
 }
 
+/* The rows of an instruction: the first eight over lanes, the others in a second register. They count from bit `first`
+   of the index on; bits that the rows do not have are replicas. */
+static void put_rows(const cg_product *p, uint32_t first, cg_layout *l)
+{
+    uint32_t one = 1;
+    if (p->m >= CG_ATOM_ROW_BITS)
+        l->reg[l->reg_bits++] = one << (first + 3);
+    for (uint32_t i = 0; i < 3; i++)
+        l->lane[2 + i] = i < p->m ? one << (first + i) : 0;
+}
+
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
 {
     const uint8_t *n = column_bits(p);
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
     l.reg[l.reg_bits++] = one << n[0];
-    l.reg[l.reg_bits++] = one << (p->n + 3);
+    put_rows(p, p->n, &l);
     for (uint32_t i = 3; i < p->n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << (i == 3 ? n[3] : i);
     for (uint32_t i = 4 + p->along_m; i < p->m; i++)
@@ -69,13 +80,72 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
         l.reg[l.reg_bits++] = one << (p->n + p->m + i);
     l.lane[0] = one << n[1];
     l.lane[1] = one << n[2];
-    for (uint32_t i = 0; i < 3; i++)
-        l.lane[2 + i] = one << (p->n + i);
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
     return l;
+}
+
+/* Bits of M and N that are given to registers, lanes and warps, lowest first. */
+typedef struct spread {
+    uint32_t next, all, to; /* the first bit that is left, how many there are, where they are in the index */
+} spread;
+
+static uint32_t take_bits(spread *s, uint32_t most, uint32_t *out)
+{
+    uint32_t count = s->all - s->next < most ? s->all - s->next : most;
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = (uint32_t)1 << (s->to + s->next++);
+    return count;
+}
+
+/* A thread has four neighbours of a row (two of f64), that is 16 bytes, and as many rows or more, which follow each
+   other too: operands come in vectors of 16 bytes, whichever way they lie. Four lanes go along M, eight along N; then a
+   thread has further columns and rows, then come warps. */
+cg_layout cg_block_layout(const cg_func *c, const cg_product *p)
+{
+    uint32_t vector = p->in == BC_F64 ? 1 : 2, total = p->m + p->n + p->batch;
+    uint32_t regs = total - CG_LANE_BITS - c->warp_bits, w = 0;
+    cg_layout l = {.tile_bits = (uint8_t)total, .warp_bits = (uint8_t)c->warp_bits};
+    spread m = {.all = p->m, .to = p->n}, n = {.all = p->n}, batch = {.all = p->batch, .to = p->n + p->m};
+    uint32_t columns = take_bits(&n, regs < vector ? regs : vector, l.reg), got = columns, lanes = 0;
+    got += take_bits(&m, regs - got < 2 ? regs - got : 2, l.reg + got);
+    uint32_t more_rows = (regs - got) / 2, more_columns = regs - got - more_rows;
+    lanes += take_bits(&m, 2, l.lane);
+    lanes += take_bits(&n, 3, l.lane + lanes);
+    got += take_bits(&n, more_columns, l.reg + got);
+    got += take_bits(&m, regs - got < more_rows ? regs - got : more_rows, l.reg + got);
+    spread *const rest[] = {&m, &n, &batch};
+    for (uint32_t i = 0; i < 3; i++)
+        lanes += take_bits(rest[i], CG_LANE_BITS - lanes, l.lane + lanes);
+    for (uint32_t i = 0; i < 3; i++)
+        w += take_bits(rest[i], c->warp_bits - w, l.warp + w);
+    for (uint32_t i = 0; i < 3; i++)
+        got += take_bits(rest[i], regs - got, l.reg + got);
+    l.reg_bits = (uint8_t)got;
+    return l;
+}
+
+typedef struct lines {
+    const cg_product *p;
+    bool left;
+    uint32_t k;
+} lines;
+
+static uint32_t line_of(const void *of, uint32_t element)
+{
+    const lines *x = of;
+    const cg_product *p = x->p;
+    uint32_t row = element >> p->n & (((uint32_t)1 << p->m) - 1), column = element & (((uint32_t)1 << p->n) - 1),
+             batch = element >> (p->n + p->m);
+    return x->left ? row << x->k | batch << (x->k + p->m) : column | batch << (p->n + x->k);
+}
+
+cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l)
+{
+    lines x = {p, left, k};
+    return cg_layout_map(l, (left ? p->m : p->n) + k + p->batch, line_of, &x);
 }
 
 bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out)
@@ -95,7 +165,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1;
     l.reg[l.reg_bits++] = one;
-    l.reg[l.reg_bits++] = one << (p->k + 3);
+    put_rows(p, p->k, &l);
     for (uint32_t i = 3; i < p->k; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = 4 + p->along_m; i < p->m; i++)
@@ -104,8 +174,6 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
         l.reg[l.reg_bits++] = one << (p->k + p->m + i);
     l.lane[0] = one << 1;
     l.lane[1] = one << 2;
-    for (uint32_t i = 0; i < 3; i++)
-        l.lane[2 + i] = one << (p->k + i);
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[i] = one << (p->k + 4 + i);
     return l;
@@ -158,9 +226,11 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         along_last = along_last && run->reg[i] == (uint32_t)1 << i;
         along_other = along_other && run->reg[i] == (uint32_t)1 << (last + i);
     }
-    if (!p.has_atom || (!along_last && !along_other))
+    if ((!p.has_atom && !p.blocked) || (!along_last && !along_other))
         return CG_NO_FEED;
     bool along_k = index ? along_other : along_last;
+    if (p.blocked)
+        return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
     if (p.turned && index)
         return cg_turned_feed(&p, along_k);
     if (p.atom.element_bits == 1)

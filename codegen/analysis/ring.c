@@ -1,6 +1,8 @@
 /* Rings: how their loads lie in a slot, and which values lie there. */
 #include "codegen/analysis/ring.h"
 
+#include <string.h>
+
 uint32_t cg_chunk_bits(const bc_type *tile)
 {
     bc_kind kind = bc_elem_kind(tile);
@@ -21,6 +23,37 @@ uint32_t cg_ring_place_loads(cg_ring *ring)
         ring->slot_bytes += (cg_ring_load_bytes(&ring->loads[i]) + align - 1) & ~(align - 1);
     }
     return ring->slot_bytes;
+}
+
+/* A load's places without what registers add, in bytes. */
+static cg_layout threads_of(const cg_ring_load *load)
+{
+    cg_layout l = load->places;
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->op->results[0].type));
+    l.reg_bits = 0;
+    l.tile_bits = (uint8_t)(l.tile_bits + tv_trailing_zeros(bytes));
+    memset(l.reg, 0, sizeof l.reg);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        l.lane[i] *= bytes;
+    for (uint32_t i = 0; i < l.warp_bits; i++)
+        l.warp[i] *= bytes;
+    return l;
+}
+
+void cg_ring_share_threads(cg_ring *ring)
+{
+    cg_layout first = threads_of(&ring->loads[0]);
+    for (uint32_t i = 1; i < ring->load_count; i++) {
+        cg_layout other = threads_of(&ring->loads[i]);
+        if (memcmp(first.lane, other.lane, sizeof first.lane) || memcmp(first.warp, other.warp, sizeof first.warp))
+            return;
+        first.tile_bits = other.tile_bits > first.tile_bits ? other.tile_bits : first.tile_bits;
+    }
+    ring->threads = first;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        memset(ring->loads[i].places.lane, 0, sizeof first.lane);
+        memset(ring->loads[i].places.warp, 0, sizeof first.warp);
+    }
 }
 
 const cg_encoding *cg_encoding_of(const ct_value *v)

@@ -42,12 +42,16 @@ typedef struct cg_ring {
     uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
     bool to_all;       /* some of them come to all blocks of the cluster: a slot is free when it is in all */
     bool by_threads;   /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    cg_layout
+        threads; /* by_threads: the part of a thread, in bytes, of all places that the loads do not have themselves */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
     uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
     cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
     cg_val empty, arrives;     /* where consumers say that slots are free, and which threads do, */
+    uint32_t filled;           /* by_threads: slots filled in front of the loop so far, */
+    uint32_t behind_copies;    /* and the label behind copies that are not of any iteration; 0: no such copies here, */
     cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
     cg_val *fetched;           /* and of the load that is put the tile that is on its way, */
     cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none, */
@@ -71,6 +75,8 @@ typedef struct cg_ring_cursor {
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;
+    uint32_t trips;            /* in a loop over strips: what it copies is of a strip so many trips later, */
+    bool wraps;                /* where that is behind the last one; else where it is not */
     cg_ring_cursor *cursor;    /* that says where to copy from; NULL: the index does */
     struct cg_tensor_map *map; /* by which the copy engine brings it; NULL: threads do (codegen/analysis/boxes.h) */
     bool at_start;             /* only to the ring's slots at_start */
@@ -79,6 +85,7 @@ typedef struct cg_ring_copy {
 /* The detail of a `later`: so many iterations. */
 typedef struct cg_distance {
     uint32_t iterations;
+    cg_ring *ring; /* whose copies, up to the commit, are left out where there is no such iteration; NULL: none are */
 } cg_distance;
 
 /* log2 of the elements in 16 bytes of memory. */
@@ -98,5 +105,7 @@ cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);
 /* Puts the loads behind each other in a slot, whose bytes come back. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
+/* by_threads: takes the part of the thread out of all loads' places, where it is the same number of bytes in all. */
+void cg_ring_share_threads(cg_ring *ring);
 
 #endif

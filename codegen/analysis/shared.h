@@ -1,4 +1,7 @@
-/* Shared memory: what ops need of it, whatever layouts their tiles get, and what is left for rings. */
+/* Shared memory: what ops need of it, whatever layouts their tiles get, and what is left for rings. An estimate, as the
+   effects that the shared pass asks follow from layouts, and layouts from which rings there are: a tile that products
+   read in a ring chooses none, and groups change the warps. To ask them, all passes up to that one would run for each
+   number of slots. Rings that are made behind layouts do ask (codegen/passes/ahead.c). */
 #ifndef TILEVM_CODEGEN_ANALYSIS_SHARED_H
 #define TILEVM_CODEGEN_ANALYSIS_SHARED_H
 

@@ -46,6 +46,12 @@ cg_view_op cg_view_op_of(const ct_op *op);
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 /* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no replicas. */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
+/* Does it so with accesses that are as wide as those of the layout that the view would have? */
+bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);
+
+/* Whether a load in this layout reaches whole sectors by 16 bytes for a thread, those of a sector at most one after
+   the other. */
+bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is
    none with rows of some length. */

@@ -142,6 +142,13 @@ static double spilled_cycles(cg_func *c, const cg_machine *m, const ct_op *op, c
     return of_a_thread > MOST ? 2 * steps * of_a_thread * cg_threads(c) * BYTES / m->local_bytes : 0;
 }
 
+/* Words that a thread loads for each multiplication of a blocked product: of a block as wide as it is high. */
+static double words_of_a_block(const cg_func *c, const cg_product *p)
+{
+    uint32_t bits = p->m + p->n + p->batch - CG_LANE_BITS - c->warp_bits;
+    return 2.0 / (1u << bits / 2) * (p->in == BC_F64 ? 2 : 1);
+}
+
 static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     enum { OF_AN_MMA = 2048, PLAIN = 2 /* instructions for each multiplication without an atom */ };
@@ -154,7 +161,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
            right = bytes_of(op->operands[1]->type) / (1u << parts);
     if (!p.has_atom) {
         w->cycles[CG_ISSUE] += all / (1 << CG_LANE_BITS) * PLAIN / m->issue;
-        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS);
+        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS) * (p.blocked ? words_of_a_block(c, &p) : 1);
         return;
     }
     w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, &p, by_wgmma);

@@ -150,9 +150,9 @@ static cg_range of_divi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 static cg_range of_remi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 {
     (void)op;
-    if (b.low <= 0)
-        return all_of(kind);
-    return a.low >= 0 ? (cg_range){0, lower(a.high, b.high - 1)} : (cg_range){1 - b.high, b.high - 1};
+    if (a.low >= 0) /* with either sign of the divisor; by zero it is undefined */
+        return (cg_range){0, b.low > 0 ? lower(a.high, b.high - 1) : a.high};
+    return b.low > 0 ? (cg_range){1 - b.high, b.high - 1} : all_of(kind);
 }
 
 static cg_range of_andi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)

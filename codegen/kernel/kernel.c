@@ -1,7 +1,17 @@
-/* Giving up a kernel. */
+/* A kernel's values, and giving it up. */
 #include "codegen/kernel/kernel.h"
 
 #include <stdarg.h>
+#include <string.h>
+
+bool cg_values_grow(cg_func *c, uint32_t more)
+{
+    cg_value *values = bc_new(&c->arena, cg_value, c->ir->value_count + more + 1u);
+    if (values)
+        memcpy(values, c->values, c->ir->value_count * sizeof *values);
+    c->values = values;
+    return values;
+}
 
 void cg_no_memory(cg_func *c)
 {

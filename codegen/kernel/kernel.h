@@ -54,6 +54,8 @@ static inline cg_value *cg_value_of(cg_func *c, const ct_value *v)
 {
     return &c->values[v->id];
 }
+/* Room for as many values that a pass is about to make; false: no memory. */
+bool cg_values_grow(cg_func *c, uint32_t more);
 static inline const ct_value *cg_result(const ct_op *op, unsigned i)
 {
     return &ct_results(op)[i];

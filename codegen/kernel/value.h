@@ -48,6 +48,7 @@ typedef struct cg_variant { /* a tile value in one layout */
     cg_val *regs;   /* 1 << layout->reg_bits of them */
     uint32_t strip; /* in strips (codegen/values/strips.h): the loop in which regs are valid; 0: none */
     uint32_t local; /* one more than the local memory in which it lies for other loops; 0: it has none */
+    bool wanted;    /* somebody reads it */
     struct cg_variant *next;
 } cg_variant;
 

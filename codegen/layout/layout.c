@@ -184,7 +184,7 @@ cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_
     return map_bits(l, to, small->tile_bits);
 }
 
-uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large)
+uint32_t cg_excerpt_mask(const cg_shape *small, const cg_shape *large)
 {
     uint32_t mask = 0;
     for (uint32_t d = 0; d < small->rank; d++)

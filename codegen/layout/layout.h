@@ -95,13 +95,13 @@ cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const 
 cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
                             const int64_t *permutation);
 
-/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first slice;
-   and the layout in which the small tile is read where every element of the large one goes to the small one's at the
-   same place in its slice (registers that became replicas stay). */
+/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first
+   excerpt; and the layout in which the small tile is read where every element of the large one goes to the small one's
+   at the same place in its excerpt (registers that became replicas stay). */
 cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
 cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
-/* The index bits of the large tile that say which slice. */
-uint32_t cg_slice_mask(const cg_shape *small, const cg_shape *large);
+/* The index bits of the large tile that say which excerpt. */
+uint32_t cg_excerpt_mask(const cg_shape *small, const cg_shape *large);
 
 /* Layout of the source of a broadcast whose result is in l, with as many registers: some of them may have become
    replicas. */

@@ -7,6 +7,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
@@ -192,14 +193,15 @@ static void advance(cg_func *c, const cg_ring *ring, cg_val number, cg_val phase
     cg_ins(c, "xor.b32 %v, %v, %v", phase, phase, flip);
 }
 
-void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more)
+void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
 {
+    cg_ring *ring = cg_ring_of(op, 0);
     uint32_t behind = cg_label(c);
     if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, cg_groups_barrier(c, ring, ring->read, 0), ring->read_phase);
     if (!ring->by_maps)
-        cg_ins(c, "fence.proxy.async.shared::cta");
+        cg_take_effect(c, op, CG_WRITTEN);
     if (ring->in_flight && ring->product)
         cg_turned_begin(c, ring);
     if (!more.known)
@@ -215,16 +217,17 @@ static cg_val empty_barrier(cg_func *c, const cg_ring *ring)
     return address;
 }
 
-void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more)
+void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
 {
+    cg_ring *ring = cg_ring_of(op, 0);
     cg_val empty = empty_barrier(c, ring);
     advance(c, ring, ring->read, ring->read_phase);
     if (!ring->in_flight) {
         cg_groups_arrive(c, ring, ring->arrives, empty);
         return;
     }
-    cg_groups_await(c, ring, more); /* while this product runs */
-    if (!ring->product) {           /* a turned one has done so behind its first piece */
+    cg_groups_await(c, op, more); /* while this product runs */
+    if (!ring->product) {         /* a turned one has done so behind its first piece */
         cg_ins(c, "wgmma.wait_group.sync.aligned 1");
         cg_groups_free_last(c, ring);
     }
@@ -254,11 +257,12 @@ static void expect(cg_func *c, const cg_ring *ring)
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++)
         bytes += cg_ring_load_bytes(&ring->loads[i]);
-    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", cg_groups_barrier(c, ring, ring->write, 0), bytes);
+    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", cg_groups_barrier(c, ring, ring->write, 0),
+           bytes);
 }
 
-/* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed by
-   now, and a phase that nobody has begun would never end. */
+/* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed
+   by now, and a phase that nobody has begun would never end. */
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);

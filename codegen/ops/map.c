@@ -395,6 +395,20 @@ static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *con
     return idle;
 }
 
+/* Those that make none for the result, as the facts say: along which its elements are equal, as those of a mask. */
+static uint32_t equal_bits(const ct_op *op, const cg_layout *l)
+{
+    const ct_value *v = cg_result(op, 0);
+    cg_shape s = cg_shape_of(v->type);
+    uint32_t equal = 0, at = 0;
+    for (uint32_t d = 0; v->fact->axes && d < s.rank; d++)
+        at |= (((uint32_t)1 << (v->fact->axes[d].same < s.bits[d] ? v->fact->axes[d].same : s.bits[d])) - 1)
+              << s.shift[d];
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        equal |= l->reg[i] & ~at ? 0 : (uint32_t)1 << i;
+    return equal;
+}
+
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -412,7 +426,7 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
         if (!operands[i])
             return NULL;
     }
-    uint32_t idle = idle_bits(op, l, operands);
+    uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];
         cg_val x[4];

@@ -2,8 +2,8 @@
    operand or from scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the
    stores nor ldmatrix meet bank conflicts. Left operands that are made from another product, or before the loop, are
    kept in registers as fragments. What is particular to scaled products is in codegen/ops/mma_scaled.c; what has no
-   instruction is left to codegen/ops/mma_plain.c. Sources: memory reference, section 7; PTX ISA, "Warp-level matrix
-   instructions", fragment figures. */
+   instruction is left to codegen/ops/mma_blocks.c and mma_plain.c. Sources: memory reference, section 7; PTX ISA,
+   "Warp-level matrix instructions", fragment figures. */
 #include "codegen/ops/mma.h"
 
 #include <string.h>
@@ -52,21 +52,32 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
     return sum;
 }
 
-/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop?
+/* Is A of the op, in `registers`, the same throughout a loop around it, and is there room for it beside the sums? */
+static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t registers)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    const ct_op *loop = ct_loop_around(op);
+    return loop && is_made_before(ct_operands(op)[0], op, loop) && registers <= MOST
+           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+}
+
+/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop of
+   this product or of one like it, as that of a loop whose first product stands in front of it (codegen/passes/skew.c)?
  */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
-    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     const ct_op *from = cg_source_of(p->lhs)->op;
     if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = cg_fragment_layout(c, p);
     if (same_threads(home, &l))
         return true;
-    const ct_op *loop = ct_loop_around(op);
     uint32_t registers = cg_layout_regs(&l) / 2;
-    return loop && is_made_before(p->lhs, op, loop) && registers <= MOST
-           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+    bool is_kept = is_kept_in_loop(c, op, registers);
+    for (const ct_use *use = p->lhs->uses; use && !is_kept; use = use->next)
+        is_kept = cg_is_product(use->op) && use->index == 0 && cg_result(use->op, 0)->type == p->result->type
+                  && is_kept_in_loop(c, use->op, registers);
+    return is_kept;
 }
 
 static cg_layout operand_home(cg_func *c, const ct_value *v)
@@ -74,6 +85,23 @@ static cg_layout operand_home(cg_func *c, const ct_value *v)
     cg_layout l;
     uint32_t weight;
     return cg_wish(c, v, &l, &weight) ? l : cg_default_layout(c, v->type);
+}
+
+/* Those that the op computes, each of which is told; or those that the first of them computes. */
+static void assign_together(cg_func *c, const ct_op *op, cg_product *p)
+{
+    const cg_product *told = cg_value_of(c, p->result)->product;
+    cg_together *t = told ? NULL : cg_find_together(c, op);
+    p->together = told ? told->together : t;
+    for (uint32_t i = 1; t && i < t->count; i++) {
+        cg_product *other = bc_new(&c->arena, cg_product, 1);
+        if (!other) {
+            cg_no_memory(c);
+            return;
+        }
+        other->together = t;
+        cg_value_of(c, cg_result(t->ops[i], 0))->product = other;
+    }
 }
 
 static void assign_product(cg_func *c, const ct_op *op)
@@ -100,6 +128,9 @@ static void assign_product(cg_func *c, const ct_op *op)
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
         result = cg_accumulator_layout(c, p);
+    } else if (p->blocked) {
+        assign_together(c, op, p);
+        result = cg_block_layout(c, p);
     } else {
         result = cg_plain_layout(c, p);
     }
@@ -128,25 +159,25 @@ void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
 /* ---- operands ---- */
 
 /* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8)
-   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer columns than 16 the upper
-   lanes point at the same rows again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next,
-   then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
+   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16
+   the upper lanes point at the same ones again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the
+   next, then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
 static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
-    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1),
-             upper_x = o->left || x > 3 ? one << (x0 + 3) : 0;
+    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1), x_bits = o->left ? p->m : x,
+             upper_x = x_bits > 3 ? one << (x0 + 3) : 0;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < 3; i++)
-        l.lane[i] = one << ((o->across ? k0 : x0) + i);
+        l.lane[i] = o->across ? one << (k0 + i) : i < x_bits ? one << (x0 + i) : 0;
     l.lane[3] = o->left ? upper_x : upper_k;
     l.lane[4] = o->left ? upper_k : upper_x;
     for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
         l.lane[i] = one << (k0 + pair_lanes[i]);
     for (uint32_t i = p->atom.k_bits; i < o->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
-    for (uint32_t i = o->left ? 4 + p->along_m : 4; i < (o->left ? p->m : x); i++)
+    for (uint32_t i = o->left ? 4 + p->along_m : 4; i < x_bits; i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
@@ -157,9 +188,24 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     return l;
 }
 
+/* What a thread of a blocked product reads: registers along K, then those that tell its rows or columns apart. */
+static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    const cg_layout *result = cg_value_of(c, p->result)->home;
+    cg_layout l = cg_lines_layout(p, o->left, o->k, result), r = l;
+    r.reg_bits = 0;
+    for (uint32_t i = 0; i < o->k; i++)
+        r.reg[r.reg_bits++] = (uint32_t)1 << (i + (o->left ? 0 : p->n));
+    for (uint32_t i = 0; i < l.reg_bits; i++)
+        if (l.reg[i])
+            r.reg[r.reg_bits++] = l.reg[i];
+    return r;
+}
+
 /* parts: bits of K that number the parts in which what goes to scratch goes there. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
+    enum { MATRIX_ROWS = 3 }; /* log2, of 16 bits each: a chunk of 16 bytes */
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
     cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
     const cg_encoding *ring = cg_encoding_of(o.v);
@@ -178,14 +224,19 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         bool along_last = cg_runs_along_last(&l, left ? p->k : p->n);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
-        o.across = left ? p->atom.element_bits == 1 && !along_last
+        o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
                         : p->pairs || (p->atom.element_bits == 1 && along_last);
-        bool flipped = o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
-        o.encoding = cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch,
-                                     cg_memory_bytes(p->in), !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS);
+        bool flipped = p->blocked ? !along_last
+                                  : o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
+        cg_feed feed = p->blocked          ? (along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE)
+                       : !left && p->pairs ? CG_FEED_PAIRS
+                                           : CG_FEED_ROWS;
+        o.encoding =
+            cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
-    cg_layout lanes = lanes_of(c, p, &o), elements = cg_from_bytes(p, left, &lanes);
+    cg_layout lanes = p->blocked ? block_lines(c, p, &o) : lanes_of(c, p, &o),
+              elements = cg_from_bytes(p, left, &lanes);
     o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
 }
@@ -197,12 +248,15 @@ static uint32_t operand_bytes(const cg_operand *o, bool async)
     return o->in_ring || o->in_registers ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
 }
 
-/* Where each begins, and behind them where both end. */
-static uint32_t place_operands(const cg_operand *operands, bool async, uint32_t *out_at)
+/* Where each begins, and behind them where all end. */
+static uint32_t place_operands(const cg_operand *operands, uint32_t count, bool async, uint32_t *out_at)
 {
-    out_at[0] = 0;
-    out_at[1] = operand_bytes(&operands[0], async);
-    return out_at[1] + operand_bytes(&operands[1], async);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        out_at[i] = at;
+        at += operand_bytes(&operands[i], async);
+    }
+    return at;
 }
 
 /* Both operands, in as few parts along K as scratch has room for. Gives the bits that number the parts. */
@@ -212,7 +266,7 @@ static uint32_t find_operands(cg_func *c, const ct_op *op, const cg_product *p, 
     for (uint32_t parts = 0;; parts++) {
         out[0] = operand_of(c, p, true, parts);
         out[1] = operand_of(c, p, false, parts);
-        if (place_operands(out, p->async, at) <= cg_scratch_room(c, op) || p->k - parts == p->atom.k_bits)
+        if (place_operands(out, 2, p->async, at) <= cg_scratch_room(c, op) || p->k - parts == p->atom.k_bits)
             return parts;
     }
 }
@@ -223,21 +277,99 @@ static bool is_async(const cg_product *p, const cg_operand *operands, uint32_t p
     return p->async && !parts && cg_can_multiply_async(p, operands);
 }
 
+/* Whose slots it lies in; NULL: it is in registers. */
+static const cg_ring *ring_of(const ct_value *operand)
+{
+    const ct_op *staged = cg_encoding_of(operand) ? cg_source_of(operand)->op : NULL;
+    return staged ? cg_ring_of(staged, staged->from->operand_count) : NULL;
+}
+
 static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
 {
     cg_operand operands[2];
     uint32_t at[2], parts = find_operands(c, op, p, operands);
-    uint32_t bytes = place_operands(operands, is_async(p, operands, parts), at);
+    bool async = is_async(p, operands, parts);
+    uint32_t bytes = place_operands(operands, 2, async, at);
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << parts; part++)
+        cg_add_scratch(c, op, bytes);
+    if (bytes && async) {
+        cg_add_ring(c, op, CG_WRITTEN, NULL);
+        cg_add_ring(c, op, CG_READS_ASYNC, NULL);
+    }
+    const cg_ring *a = ring_of(p->lhs), *b = ring_of(p->rhs);
+    if (async && a)
+        cg_add_ring(c, op, CG_READS_ASYNC, a);
+    if (async && b && a != b)
+        cg_add_ring(c, op, CG_READS_ASYNC, b);
+}
+
+/* Its left operand is read where it lies. */
+static void effects_turned(cg_func *c, ct_op *op, const cg_product *p)
+{
+    cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs));
+}
+
+/* ---- blocked products ---- */
+
+/* What products that are computed together multiply: each operand once. */
+typedef struct blocked {
+    cg_operand operands[2 * CG_MOST_TOGETHER];
+    uint32_t count, parts;           /* of operands; log2 of the parts along K in which they go to scratch */
+    cg_factors of[CG_MOST_TOGETHER]; /* by product */
+} blocked;
+
+static uint32_t add_operand(cg_func *c, blocked *b, const cg_product *p, bool left)
+{
+    cg_operand o = operand_of(c, p, left, b->parts);
+    for (uint32_t i = 0; i < b->count; i++)
+        if (b->operands[i].left == left && cg_is_same_operand(b->operands[i].v, o.v))
+            return i;
+    b->operands[b->count] = o;
+    return b->count++;
+}
+
+static const cg_product *product_of(cg_func *c, const ct_op *op)
+{
+    return cg_value_of(c, cg_result(op, 0))->product;
+}
+
+/* All of them, in as few parts along K as scratch has room for. Gives the bytes. */
+static uint32_t find_blocked(cg_func *c, const ct_op *op, const cg_product *p, blocked *b)
+{
+    for (b->parts = 0;; b->parts++) {
+        uint32_t at[2 * CG_MOST_TOGETHER];
+        b->count = 0;
+        for (uint32_t i = 0; i < p->together->count; i++) {
+            const cg_product *one = product_of(c, p->together->ops[i]);
+            b->of[i].left = add_operand(c, b, one, true);
+            b->of[i].right = add_operand(c, b, one, false);
+        }
+        uint32_t bytes = place_operands(b->operands, b->count, false, at);
+        if (bytes <= cg_scratch_room(c, op) || p->k - b->parts == p->atom.k_bits)
+            return bytes;
+    }
+}
+
+static void effects_of_blocked(cg_func *c, ct_op *op, const cg_product *p)
+{
+    blocked b;
+    if (p->together->ops[0] != op)
+        return;
+    uint32_t bytes = find_blocked(c, op, p, &b);
+    for (uint32_t part = 0; bytes && part < (uint32_t)1 << b.parts; part++)
         cg_add_scratch(c, op, bytes);
 }
 
 static void effects_of_product(cg_func *c, ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
-    if (!p->has_atom && !p->turned)
+    if (p->blocked)
+        effects_of_blocked(c, op, p);
+    else if (p->turned)
+        effects_turned(c, op, p);
+    else if (!p->has_atom)
         cg_effects_plain(c, op, p);
-    else if (!p->turned && !op->detail) /* else both lie in the ring */
+    else if (!op->detail) /* else both lie in the ring, for mma.sync */
         effects_with_atom(c, op, p);
 }
 
@@ -257,15 +389,15 @@ void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
 }
 
 /* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
-static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, bool async,
-                            uint32_t parts, uint32_t part)
+static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, uint32_t count,
+                            bool async, uint32_t parts, uint32_t part)
 {
-    uint32_t at[2], all = place_operands(operands, async, at);
+    uint32_t at[2 * CG_MOST_TOGETHER], all = place_operands(operands, count, async, at);
     uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
     if (!all)
         return;
     cg_val scratch = cg_scratch(c, op, all);
-    for (int i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         cg_operand *o = &operands[i];
         if (o->in_ring || o->in_registers)
             continue;
@@ -280,7 +412,7 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
             cg_encode(c, &o->encoding, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
     }
     if (async)
-        cg_ins(c, "fence.proxy.async.shared::cta");
+        cg_take_effect(c, op, CG_WRITTEN);
     cg_barrier(c);
 }
 
@@ -299,7 +431,8 @@ static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *ope
                           cg_val *acc)
 {
     const cg_operand *left = &operands[0], *right = &operands[1];
-    uint32_t m_bits = p->m - p->along_m - 4, columns = p->n - p->along_n, pair_bits = columns > 4 ? columns - 4 : 0;
+    uint32_t m_bits = cg_rows_of_atoms(p) - p->along_m, columns = p->n - p->along_n,
+             pair_bits = columns > 4 ? columns - 4 : 0;
     uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
     uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
     uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
@@ -343,7 +476,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
     for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        encode_operands(c, op, p, operands, async, parts, part);
+        encode_operands(c, op, p, operands, 2, async, parts, part);
         if (async)
             cg_multiply_async(c, op, p, operands, acc);
         else
@@ -351,18 +484,69 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     }
 }
 
+/* The op's and those that are computed with it: their sums, then their results. */
+static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    blocked b;
+    cg_val *sums[CG_MOST_TOGETHER];
+    const cg_together *t = p->together;
+    find_blocked(c, op, p, &b);
+    for (uint32_t i = 0; i < t->count; i++)
+        sums[i] = cg_block_sums(c, p);
+    for (uint32_t part = 0; part < (uint32_t)1 << b.parts && !c->failed; part++) {
+        encode_operands(c, op, p, b.operands, b.count, false, b.parts, part);
+        cg_multiply_blocks(c, p, b.operands, b.count, b.of, sums);
+    }
+    for (uint32_t i = 0; i < t->count && !c->failed; i++)
+        cg_add_block_sums(c, product_of(c, t->ops[i]), sums[i]);
+}
+
 /* Why a product has no instruction. */
 static const char *why_plain(const cg_product *p)
 {
-    if (p->m < 4 || p->n < 3 || p->n > 10)
+    if ((p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10)
         return "no instruction has that shape";
     return "no instruction takes these types, or as few elements along k";
 }
 
+/* Accumulators of all rows of instructions, of which the product has the first eight at most. Nobody reads the others,
+   which begin at zero. */
+static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
+{
+    cg_val *out = cg_vals(c, (size_t)2 * count);
+    for (uint32_t i = 0; out && i < 2 * count; i++)
+        out[i] = i % 4 < 2 ? acc[i / 4 * 2 + i % 2] : cg_const((cg_class)acc[0].cls, 0);
+    return out;
+}
+
+/* acc: `count` accumulators, then the result. */
+static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc, uint32_t count)
+{
+    bool is_low = p->m < CG_ATOM_ROW_BITS, widens = p->acc == BC_F16 && !p->atom.half_accumulator;
+    for (uint32_t r = 0; widens && r < count; r++) /* sums in f32, rounded once */
+        acc[r] = cg_to_f32(c, BC_F16, acc[r]);
+    cg_val *all = is_low ? with_further_rows(c, acc, count) : acc;
+    if (all && op->detail)
+        multiply_k_part(c, p, op->detail, all);
+    else if (all)
+        multiply_with_atom(c, op, p, all);
+    for (uint32_t r = 0; all && is_low && r < count; r++)
+        acc[r] = all[r / 2 * 4 + r % 2];
+    for (uint32_t r = 0; widens && r < count; r++)
+        acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+}
+
 static void lower_product(cg_func *c, const ct_op *op)
 {
-    cg_product p = *cg_value_of(c, cg_result(op, 0))->product;
+    cg_product p = *product_of(c, op);
     const cg_layout *l = cg_value_of(c, p.result)->home;
+    if (p.blocked) {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "in blocks of {Elements=%u} of a thread: {Why=%s}",
+                  cg_layout_regs(l), why_plain(&p));
+        if (p.together->ops[0] == op)
+            multiply_blocked(c, op, &p);
+        return;
+    }
     cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
     if (!start || !acc)
         return;
@@ -377,17 +561,8 @@ static void lower_product(cg_func *c, const ct_op *op)
             cg_take_scales(c, op, &p, i);
         if (p.scaling && p.scaling->alternate)
             p.odd_blocks = cg_odd_blocks(c);
-        if (c->failed)
-            return;
-        bool widens = p.acc == BC_F16 && !p.atom.half_accumulator; /* sums in f32, rounded once */
-        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
-            acc[r] = cg_to_f32(c, BC_F16, acc[r]);
-        if (op->detail)
-            multiply_k_part(c, &p, op->detail, acc);
-        else
-            multiply_with_atom(c, op, &p, acc);
-        for (uint32_t r = 0; widens && r < cg_layout_regs(l); r++)
-            acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+        if (!c->failed)
+            multiply_by_instructions(c, op, &p, acc, cg_layout_regs(l));
     } else {
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(&p));
         cg_multiply_plain(c, op, &p, read, acc);

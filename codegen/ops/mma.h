@@ -1,5 +1,5 @@
 /* Matrix products as lowered: what their ways (codegen/ops/mma.c with instructions, mma_scaled.c with scales,
- * mma_plain.c without, wgmma.c, mma_turned.c) share. */
+ * mma_blocks.c and mma_plain.c without, wgmma.c, mma_turned.c) share. */
 #ifndef TILEVM_CODEGEN_OPS_MMA_H
 #define TILEVM_CODEGEN_OPS_MMA_H
 
@@ -17,13 +17,14 @@ typedef struct cg_operand {
     cg_encoding encoding;    /* of a part of K, unless in_ring */
     uint32_t k;              /* bits of K that the encoding or the fragments have */
     bool across;             /* rows of the encoding are what K counts: by ldmatrix.trans */
-    cg_layout lanes;         /* where each lane of an ldmatrix.x4 points, as places in the encoding */
+    cg_layout lanes; /* places in the encoding: where each lane of an ldmatrix.x4 points, or what a blocked product
+                        reads: registers along K, then the thread's rows or columns */
 } cg_operand;
 
 /* ---- fragments (codegen/ops/mma_fragments.c) ---- */
 
 /* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
-void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
+void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out);
 /* sum + part, in f32. */
 cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part);
 /* d += a * b by p->atom: four, two and four registers. */
@@ -75,6 +76,21 @@ cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t c
 void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc);
 /* Of a ring with such a product in flight: loads what it begins with in the slot that is read next. */
 void cg_turned_begin(cg_func *c, cg_ring *ring);
+
+/* ---- in blocks of registers (codegen/ops/mma_blocks.c) ---- */
+
+/* Which of the operands a product multiplies. */
+typedef struct cg_factors {
+    uint32_t left, right;
+} cg_factors;
+
+/* Registers for sums that are +0; and p's result, from them and its accumulator. */
+cg_val *cg_block_sums(cg_func *c, const cg_product *p);
+void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums);
+/* To the sums of p and of those that are computed with it: the products of their operands, or of the part of K that is
+   in their encodings. */
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t operand_count,
+                        const cg_factors *of, cg_val *const *sums);
 
 /* ---- without an instruction (codegen/ops/mma_plain.c) ---- */
 

@@ -61,12 +61,16 @@ static void widen(cg_func *c, const char *type, cg_val *out)
     }
 }
 
-void cg_pack_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
+void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
+    bool is_low = p->m < CG_ATOM_ROW_BITS; /* registers 1 and 3 are of the rows from the eighth on */
     for (uint32_t i = 0; i < 4; i++) {
-        const cg_val *two = o->fragments + (part << 3 | i << 1);
+        const cg_val *two = o->fragments + (is_low ? part << 2 | (i & 2) : part << 3 | i << 1);
         out[i] = cg_new(c, CG_B32);
-        cg_ins(c, "mov.b32 %v, {%v, %v}", out[i], cg_reg(c, two[0]), cg_reg(c, two[1]));
+        if (is_low && i % 2)
+            cg_ins(c, "mov.b32 %v, 0", out[i]);
+        else
+            cg_ins(c, "mov.b32 %v, {%v, %v}", out[i], cg_reg(c, two[0]), cg_reg(c, two[1]));
     }
 }
 
@@ -130,7 +134,7 @@ static void widen_halves(cg_func *c, bool left, uint32_t alternate, cg_val *out)
 void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     if (o->fragments) {
-        cg_pack_fragments(c, o, part, out);
+        cg_pack_fragments(c, p, o, part, out);
         return;
     }
     load_fragments(c, o, part, out);

@@ -1,7 +1,7 @@
-/* Matrix products that have no instruction: f32, which must not be rounded to less; f64; tiles smaller than a fragment.
-   Every thread computes its elements in a loop over K, from operands that lie unswizzled in shared memory; products and
-   sums are rounded apart, the accumulator comes last. Bytes go by fours (dp4a): for that B lies there in words of four
-   of a column. Source: memory reference, section 7. */
+/* Matrix products that have no instruction: tiles smaller than a fragment, also of f32 and f64, of which larger ones go
+   in blocks (codegen/ops/mma_blocks.c). Every thread computes its elements in a loop over K, from operands that lie
+   unswizzled in shared memory; products and sums are rounded apart, the accumulator comes last. Bytes go by fours
+   (dp4a): for that B lies there in words of four of a column. Source: memory reference, section 7. */
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"

@@ -13,6 +13,7 @@
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 /* ---- the ring ---- */
@@ -40,13 +41,29 @@ void cg_effects_ring(cg_func *c, ct_op *op)
         return;
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_add_access(c, op, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
-    cg_add_effect(c, op, CG_FILLS_RING);
+    cg_add_ring(c, op, CG_FILLS_RING, ring);
+}
+
+void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring)
+{
+    cg_add_ring(c, loop, CG_READS_RING, ring);
 }
 
 void cg_effects_for(cg_func *c, ct_op *op)
 {
     if (op->detail)
-        cg_add_effect(c, op, CG_READS_RING);
+        cg_add_ring_end(c, op, op->detail);
+}
+
+/* The first slot, with the part of the thread that all its loads have. */
+static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
+{
+    cg_val part = cg_thread_index(c, &ring->threads, UINT32_MAX >> (32 - CG_MAX_TILE_BITS), 0), own;
+    if (part.known)
+        return memory;
+    own = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", own, memory, part);
+    return own;
 }
 
 void cg_lower_ring(cg_func *c, const ct_op *op)
@@ -60,19 +77,21 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_take_access(c, op);
     cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
+    ring->base = ring->by_threads ? own_part(c, ring, memory) : memory;
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
-    cg_ins(c, "mov.u32 %v, %v", ring->read, memory);
-    cg_ins(c, "mov.u32 %v, %v", ring->write, memory);
+    ring->filled = 0;
+    cg_ins(c, "mov.u32 %v, %v", ring->read, ring->base);
+    cg_ins(c, "mov.u32 %v, %v", ring->write, ring->base);
 }
 
 static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)
 {
     cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", last, cg_ring_memory(c), (ring->slots - 1) * ring->slot_bytes);
+    cg_ins(c, "add.u32 %v, %v, %u", last, ring->base, (ring->slots - 1) * ring->slot_bytes);
     cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
     cg_ins(c, "add.u32 %v, %v, %u", next, slot, ring->slot_bytes);
-    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, cg_ring_memory(c), next, wraps);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, ring->base, next, wraps);
 }
 
 void cg_assign_drain(cg_func *c, const ct_op *op)
@@ -101,6 +120,7 @@ void cg_assign_later(cg_func *c, const ct_op *op)
 void cg_lower_later(cg_func *c, const ct_op *op)
 {
     const ct_value *counter = cg_result(op, 0);
+    cg_ring *ring = ((const cg_distance *)op->detail)->ring;
     uint32_t n = ((const cg_distance *)op->detail)->iterations, bits = cg_counter_bits(op, op->operands[0], n);
     cg_val bounds[3], *regs = cg_vals(c, 2), valid = cg_new(c, CG_PRED);
     for (int i = 0; i < 3; i++)
@@ -119,6 +139,10 @@ void cg_lower_later(cg_func *c, const ct_op *op)
         return;
     regs[0] = cg_counter_element(c, bc_elem_kind(counter->type), at);
     regs[1] = valid;
+    if (ring) {
+        ring->behind_copies = cg_label(c);
+        cg_ins(c, "@!%v bra.uni %l", valid, ring->behind_copies);
+    }
     cg_set(c, counter, &regs[0]);
     cg_set(c, cg_result(op, 1), &regs[1]);
 }
@@ -144,16 +168,23 @@ typedef struct copying {
     bc_kind kind;
     uint32_t element; /* bytes */
     cg_val base, valid;
+    cg_val runs; /* else nothing is written */
     cg_layout places;
     uint32_t part;         /* bits of the tile's index */
     const cg_val *padding; /* by register: of what is not inside; NULL: zeros will do */
 } copying;
 
+static cg_val negated(cg_func *c, cg_val predicate)
+{
+    cg_val r = cg_new(c, CG_PRED);
+    cg_ins(c, "not.pred %v, %v", r, predicate);
+    return r;
+}
+
 /* What is not copied becomes the padding. */
 static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside, const uint32_t *reg, uint32_t count)
 {
-    cg_val outside = cg_new(c, CG_PRED), padding[CG_MAX_VECTOR];
-    cg_ins(c, "not.pred %v, %v", outside, cg_reg(c, inside));
+    cg_val outside = cg_and(c, negated(c, cg_reg(c, inside)), k->runs), padding[CG_MAX_VECTOR];
     for (uint32_t i = 0; i < count; i++)
         padding[i] = k->padding[reg[i]];
     cg_access a = {.kind = k->kind,
@@ -176,8 +207,8 @@ static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint3
     const char *form = size == 16 ? "cg.shared.global.L2::128B" : "ca.shared.global.L2::128B";
     cg_val whether = cg_and(c, inside, k->valid), bytes = cg_new(c, CG_B32);
     if (k->padding && !inside.known) {
-        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u", cg_reg(c, whether), form, to.address, (int)to.offset, address,
-               (int)offset, size);
+        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u", cg_reg(c, cg_and(c, whether, k->runs)), form, to.address,
+               (int)to.offset, address, (int)offset, size);
         pad(c, k, &to, inside, reg, count);
         return;
     }
@@ -185,8 +216,12 @@ static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint3
         cg_ins(c, "mov.u32 %v, %u", bytes, whether.bits ? size : 0u);
     else
         cg_ins(c, "selp.u32 %v, %u, 0, %v", bytes, size, whether);
-    cg_ins(c, "cp.async.%s [%v+%d], [%v+%d], %u, %v", form, to.address, (int)to.offset, address, (int)offset, size,
-           bytes);
+    if (k->runs.known)
+        cg_ins(c, "cp.async.%s [%v+%d], [%v+%d], %u, %v", form, to.address, (int)to.offset, address, (int)offset, size,
+               bytes);
+    else
+        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u, %v", k->runs, form, to.address, (int)to.offset, address,
+               (int)offset, size, bytes);
 }
 
 static void copy_part(cg_func *c, void *user, const cg_tile_vector *part)
@@ -272,14 +307,20 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
         cg_copy_boxes(c, op);
         return;
     }
+    cg_val runs = copy->trips ? cg_strip_later(c, copy->trips) : cg_const(CG_PRED, 1);
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
+    cg_val valid = has_condition(op) && !ring->behind_copies ? cg_scalar(c, op->operands[op->operand_count - 1])
+                                                             : cg_const(CG_PRED, 1);
+    if (copy->wraps)
+        runs = cg_and(c, negated(c, runs), valid);
     const cg_ring_load *load = copy->load;
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
                  .kind = kind,
                  .element = ring->by_threads ? cg_memory_bytes(kind) : load->encoding.bytes,
                  .base = cg_new(c, CG_B32),
-                 .valid = has_condition(op) ? cg_scalar(c, op->operands[op->operand_count - 1]) : cg_const(CG_PRED, 1),
+                 .valid = valid,
+                 .runs = runs,
                  .places = ring->by_threads ? load->places : cg_encoding_layout(&load->encoding, &load->layout),
                  .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
     for (uint32_t b = 0; b < ring->parts; b++)
@@ -288,6 +329,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
     uint32_t behind = copy->at_start ? cg_starts_unless_done(c, ring) : 0;
     copy_tile(c, op, &k);
+    if (copy->trips)
+        cg_strip_back(c);
     if (behind)
         cg_place_label(c, behind);
 }
@@ -304,8 +347,14 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
         cg_groups_commit(c, ring);
         return;
     }
+    if (ring->behind_copies)
+        cg_place_label(c, ring->behind_copies);
+    ring->behind_copies = 0;
     cg_ins(c, "cp.async.commit_group");
-    next_slot(c, ring, ring->write);
+    if (!ring->by_threads)
+        next_slot(c, ring, ring->write);
+    else if (ring->filled++ < ring->slots - 1)
+        cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
 }
 
 /* ---- reading ---- */
@@ -328,9 +377,18 @@ void cg_assign_await(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
+/* What threads have copied, not the copy engine. */
+static void add_arrival(cg_func *c, ct_op *op, const cg_ring *ring)
+{
+    if (!ring->by_maps)
+        cg_add_ring(c, op, CG_WRITTEN, ring);
+}
+
 void cg_effects_await(cg_func *c, ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
+    if (!ring->by_groups || is_conditional(op) || !ring->in_flight)
+        add_arrival(c, op, ring);
     if (!ring->by_groups && !ring->by_threads)
         cg_add_effect(c, op, CG_MEETS);
 }
@@ -340,17 +398,16 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     cg_ring *ring = cg_ring_of(op, 0);
     cg_val slot = ring->read;
     if (is_conditional(op)) {
-        cg_groups_await(c, ring, cg_scalar(c, op->operands[1]));
+        cg_groups_await(c, op, cg_scalar(c, op->operands[1]));
         return;
     }
     if (ring->by_groups) {
         if (!ring->in_flight)
-            cg_groups_await(c, ring, cg_const(CG_PRED, 1));
+            cg_groups_await(c, op, cg_const(CG_PRED, 1));
         slot = cg_groups_slot(c, ring, ring->read);
     } else {
         cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
-        if (ring->async)
-            cg_ins(c, "fence.proxy.async.shared::cta");
+        cg_take_effect(c, op, CG_WRITTEN);
         if (!ring->by_threads)
             cg_take_effect(c, op, CG_MEETS);
     }
@@ -412,11 +469,22 @@ void cg_assign_release(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
+/* Products in flight have it await the next slot. */
+void cg_effects_release(cg_func *c, ct_op *op)
+{
+    const cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->by_groups && ring->in_flight)
+        add_arrival(c, op, ring);
+}
+
 void cg_lower_release(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     if (ring->by_groups)
-        cg_groups_release(c, ring, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
-    else
+        cg_groups_release(c, op, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
+    else {
+        if (ring->by_threads) /* the slot that is free now is the one to be written next */
+            cg_ins(c, "mov.u32 %v, %v", ring->write, ring->read);
         next_slot(c, ring, ring->read);
+    }
 }

@@ -25,10 +25,10 @@ static uint32_t weight_of(cg_func *c, const ct_value *v)
     return cg_wish(c, v, &l, &weight) ? weight : CG_WEIGHT_DEFAULT;
 }
 
-/* ---- slices ---- */
+/* ---- excerpts ---- */
 
-/* Which slice an op means: index bits of the large tile. Known where all indices are constants, else computed. */
-static cg_val slice_index(cg_func *c, const ct_op *op, bc_range indices, const cg_shape *small, const cg_shape *large)
+/* Which excerpt an op means: index bits of the large tile. Known where all indices are constants, else computed. */
+static cg_val excerpt_index(cg_func *c, const ct_op *op, bc_range indices, const cg_shape *small, const cg_shape *large)
 {
     cg_val sum = cg_const(CG_B32, 0);
     for (uint32_t d = 0; d < indices.count; d++) {
@@ -62,13 +62,13 @@ static bool is_constant(const ct_op *op, bc_range indices)
     return true;
 }
 
-/* part == slice: a known predicate where both are. */
-static cg_val is_slice(cg_func *c, cg_val part, cg_val slice)
+/* part == excerpt: a known predicate where both are. */
+static cg_val is_excerpt(cg_func *c, cg_val part, cg_val excerpt)
 {
-    if (part.known && slice.known)
-        return cg_const(CG_PRED, part.bits == slice.bits);
+    if (part.known && excerpt.known)
+        return cg_const(CG_PRED, part.bits == excerpt.bits);
     cg_val p = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.eq.u32 %v, %v, %v", p, part.id ? part : slice, part.id ? slice : part);
+    cg_ins(c, "setp.eq.u32 %v, %v, %v", p, part.id ? part : excerpt, part.id ? excerpt : part);
     return p;
 }
 
@@ -76,9 +76,9 @@ static cg_val is_slice(cg_func *c, cg_val part, cg_val slice)
 
 typedef struct extract_plan {
     cg_shape small, large;
-    uint32_t mask; /* which slice */
+    uint32_t mask; /* which excerpt */
     cg_layout source, result;
-    bool in_registers; /* every slice lies in registers of its own */
+    bool in_registers; /* every excerpt lies in registers of its own */
     bool in_strips;    /* source or result do, and it is not in registers */
 } extract_plan;
 
@@ -93,13 +93,13 @@ static bool only_in_registers(const cg_layout *l, uint32_t mask)
 
 static extract_plan plan_extract(cg_func *c, const ct_op *op)
 {
-    enum { MOST_CHOICES = 3 }; /* log2 of the slices among which registers are chosen one by one */
+    enum { MOST_CHOICES = 3 }; /* log2 of the excerpts among which registers are chosen one by one */
     const ct_value *source = ct_operand(op, F_extract_source);
     const bc_type *result = cg_result(op, 0)->type;
     bc_range indices = ct_operand_range(op, F_extract_indices);
     extract_plan p = {.small = cg_shape_of(result), .large = cg_shape_of(source->type)};
     uint32_t bytes = cg_memory_bytes(bc_elem_kind(result)) << p.large.tile_bits;
-    p.mask = cg_slice_mask(&p.small, &p.large);
+    p.mask = cg_excerpt_mask(&p.small, &p.large);
     p.source = wish_or_default(c, source);
     bool cheap = is_constant(op, indices) || p.large.tile_bits - p.small.tile_bits <= MOST_CHOICES;
     p.in_registers = only_in_registers(&p.source, p.mask) && (cheap || bytes > CG_MAX_SCRATCH);
@@ -145,19 +145,19 @@ void cg_effects_extract(cg_func *c, ct_op *op)
         cg_add_scratch(c, op, cg_memory_bytes(kind) << p.large.tile_bits);
 }
 
-/* Register of the source for register r of the result in the slice that `chosen` of the slice registers name. */
-static cg_val *choose(cg_func *c, const extract_plan *p, const cg_val *regs, cg_val slice)
+/* Register of the source for register r of the result in the excerpt that `chosen` of the excerpt registers name. */
+static cg_val *choose(cg_func *c, const extract_plan *p, const cg_val *regs, cg_val excerpt)
 {
-    uint32_t kept = 0, slices = 0;
+    uint32_t kept = 0, excerpts = 0;
     for (uint32_t i = 0; i < p->source.reg_bits; i++) {
         kept |= p->source.reg[i] & ~p->mask ? (uint32_t)1 << i : 0;
-        slices |= p->source.reg[i] & p->mask ? (uint32_t)1 << i : 0;
+        excerpts |= p->source.reg[i] & p->mask ? (uint32_t)1 << i : 0;
     }
     cg_val *out = cg_vals(c, cg_layout_regs(&p->result));
-    uint32_t count = cg_gather_bits(slices, slices) + 1;
+    uint32_t count = cg_gather_bits(excerpts, excerpts) + 1;
     for (uint32_t s = 0; out && s < count; s++) {
-        uint32_t from = cg_scatter_bits(s, slices);
-        cg_val here = is_slice(c, cg_const(CG_B32, cg_layout_reg(&p->source, from) & p->mask), slice);
+        uint32_t from = cg_scatter_bits(s, excerpts);
+        cg_val here = is_excerpt(c, cg_const(CG_B32, cg_layout_reg(&p->source, from) & p->mask), excerpt);
         for (uint32_t r = 0; r < cg_layout_regs(&p->result); r++) {
             cg_val x = regs[from | cg_scatter_bits(r, kept)];
             if (s == 0 || (here.known && here.bits))
@@ -174,22 +174,22 @@ void cg_lower_extract(cg_func *c, const ct_op *op)
     extract_plan p = plan_extract(c, op);
     const ct_value *source = ct_operand(op, F_extract_source), *result = cg_result(op, 0);
     bc_kind kind = bc_elem_kind(result->type);
-    cg_val slice = slice_index(c, op, ct_operand_range(op, F_extract_indices), &p.small, &p.large);
+    cg_val excerpt = excerpt_index(c, op, ct_operand_range(op, F_extract_indices), &p.small, &p.large);
     if (p.in_strips) {
-        cg_strip_transfer(c, op, source, &p.source, &(cg_slice){p.mask, cg_reg(c, slice)});
+        cg_strip_transfer(c, op, source, &p.source, &(cg_excerpt){p.mask, cg_reg(c, excerpt)});
         return;
     }
     cg_val *regs = cg_get(c, source, &p.source), *out;
     if (!regs)
         return;
     if (p.in_registers) {
-        out = choose(c, &p, regs, slice);
+        out = choose(c, &p, regs, excerpt);
     } else {
         cg_layout inside = cg_layout_embed(&p.result, &p.small, &p.large);
         cg_val base = cg_scratch(c, op, cg_memory_bytes(kind) << p.large.tile_bits), from = cg_new(c, CG_B32);
         cg_flat_store(c, kind, base, &p.source, regs);
         cg_barrier(c);
-        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", from, cg_reg(c, slice), cg_memory_bytes(kind), base);
+        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", from, cg_reg(c, excerpt), cg_memory_bytes(kind), base);
         out = cg_vals(c, cg_layout_regs(&p.result));
         if (out)
             cg_flat_load(c, kind, from, &inside, out);
@@ -198,11 +198,11 @@ void cg_lower_extract(cg_func *c, const ct_op *op)
         cg_set(c, result, out);
 }
 
-/* ---- insert, cat: every element of the result comes from one of two tiles at the same place of the slice ---- */
+/* ---- insert, cat: every element of the result comes from one of two tiles at the same place of the excerpt ---- */
 
 /* Registers of the result in l: those of `small` (in cg_layout_unembed of l, without replicas) where the element lies
-   in the slice, else of `others`, which lie as l or, with others_small, as small. */
-static cg_val *merge(cg_func *c, const cg_layout *l, uint32_t mask, cg_val slice, uint32_t kept, const cg_val *small,
+   in the excerpt, else of `others`, which lie as l or, with others_small, as small. */
+static cg_val *merge(cg_func *c, const cg_layout *l, uint32_t mask, cg_val excerpt, uint32_t kept, const cg_val *small,
                      const cg_val *others, bool others_small)
 {
     cg_val thread = cg_thread_index(c, l, mask, 0), *out = cg_vals(c, cg_layout_regs(l));
@@ -216,7 +216,7 @@ static cg_val *merge(cg_func *c, const cg_layout *l, uint32_t mask, cg_val slice
                 cg_ins(c, "xor.b32 %v, %v, %x", at, thread, part);
             }
         }
-        out[r] = cg_select(c, is_slice(c, at, slice), small[from], x);
+        out[r] = cg_select(c, is_excerpt(c, at, excerpt), small[from], x);
     }
     return out;
 }
@@ -240,8 +240,8 @@ void cg_lower_insert(cg_func *c, const ct_op *op)
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept;
     part = cg_layout_drop_replicas(&part, &kept);
-    cg_val slice = slice_index(c, op, ct_operand_range(op, F_insert_indices), &small, &large);
-    cg_val *out = merge(c, l, cg_slice_mask(&small, &large), slice, kept, cg_get(c, source, &part),
+    cg_val excerpt = excerpt_index(c, op, ct_operand_range(op, F_insert_indices), &small, &large);
+    cg_val *out = merge(c, l, cg_excerpt_mask(&small, &large), excerpt, kept, cg_get(c, source, &part),
                         cg_get(c, destination, l), false);
     if (out && !c->failed)
         cg_set(c, cg_result(op, 0), out);
@@ -259,7 +259,7 @@ void cg_assign_cat(cg_func *c, const ct_op *op)
         cg_unsupported(c, op, "'cat' would need 2^%u registers of a thread for its result", l.reg_bits + 1u);
         return;
     }
-    l.reg[l.reg_bits++] = cg_slice_mask(&small, &large);
+    l.reg[l.reg_bits++] = cg_excerpt_mask(&small, &large);
     cg_set_home(c, result, &l, weight_of(c, like));
     cg_want(c, lhs, &part);
     cg_want(c, rhs, &part);
@@ -271,7 +271,7 @@ void cg_lower_cat(cg_func *c, const ct_op *op)
     cg_shape small = cg_shape_of(lhs->type), large = cg_shape_of(result->type);
     const cg_layout *l = cg_value_of(c, result)->home;
     cg_layout part = cg_layout_unembed(l, &small, &large);
-    uint32_t kept, mask = cg_slice_mask(&small, &large);
+    uint32_t kept, mask = cg_excerpt_mask(&small, &large);
     part = cg_layout_drop_replicas(&part, &kept);
     cg_val *out = merge(c, l, mask, cg_const(CG_B32, mask), kept, cg_get(c, rhs, &part), cg_get(c, lhs, &part), true);
     if (out && !c->failed)

@@ -4,15 +4,16 @@
 
 #include "codegen/analysis/ring.h"
 
-/* Behind a loop whose detail is a ring: nothing is on its way any more. */
+/* Behind a loop with a ring: nothing is on its way any more. */
+void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring);
 void cg_ring_end(cg_func *c, const ct_op *loop);
 
 void cg_groups_ring(cg_func *c, cg_ring *ring);
 /* The slot of the iteration before, which was read when the product of this one is the only one in flight. */
 void cg_groups_free_last(cg_func *c, const cg_ring *ring);
 /* There is only something to await where `more` is true. */
-void cg_groups_await(cg_func *c, cg_ring *ring, cg_val more);
-void cg_groups_release(cg_func *c, cg_ring *ring, cg_val more);
+void cg_groups_await(cg_func *c, const ct_op *op, cg_val more);
+void cg_groups_release(cg_func *c, const ct_op *op, cg_val more);
 void cg_groups_commit(cg_func *c, cg_ring *ring);
 /* The slots that are filled while maps are made (codegen/ops/start.c): none is yet. */
 void cg_starts_begin(cg_func *c);

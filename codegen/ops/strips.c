@@ -4,6 +4,7 @@
 #include "codegen/ops/fold.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lowering.h"
+#include "codegen/ops/slots.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/values.h"
 
@@ -30,12 +31,19 @@ static bool begins_accesses(const ct_op *loop)
     return false;
 }
 
+static const cg_ring *ring_of(const ct_op *loop)
+{
+    return ((const cg_trips *)loop->detail)->ring;
+}
+
 /* Those of a reduce come when the loop has ended. */
 void cg_effects_strips(cg_func *c, ct_op *op)
 {
     const ct_block *body = op->regions[0];
     if (begins_accesses(op))
         cg_add_effect(c, op, CG_BEGINS);
+    if (ring_of(op))
+        cg_add_ring_end(c, op, ring_of(op));
     for (const ct_op *inner = body->first; inner && !c->failed; inner = inner->next)
         if (cg_reduces_strips(c, inner))
             cg_add_reduce(c, op, inner);
@@ -50,6 +58,8 @@ void cg_lower_strips(cg_func *c, const ct_op *op)
     for (const ct_op *inner = body->first; inner && !c->failed; inner = inner->next)
         c->lowering->visit(c, inner);
     cg_strip_close(c);
+    if (ring_of(op))
+        cg_ring_end(c, op);
     for (const ct_op *inner = body->first; inner && !c->failed; inner = inner->next)
         if (cg_reduces_strips(c, inner))
             cg_reduce_behind(c, inner);

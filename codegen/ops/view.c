@@ -98,12 +98,11 @@ void cg_lower_get_index_space_shape(cg_func *c, const ct_op *op)
             extent.bits = extent.bits / step + (extent.bits % step != 0);
         } else if (step > 1) {
             cg_val up = cg_new(c, CG_B64), count = cg_new(c, CG_B64);
-            bool is_power = (step & (step - 1)) == 0; /* ptxas divides by these as by others */
             cg_ins(c, "add.s64 %v, %v, %q", up, extent, step - 1);
-            if (is_power)
-                cg_ins(c, "shr.u64 %v, %v, %u", count, up, tv_trailing_zeros(step));
-            else
+            if (step & (step - 1))
                 cg_ins(c, "div.u64 %v, %v, %q", count, up, step);
+            else /* ptxas calls a function, of any divisor */
+                cg_ins(c, "shr.u64 %v, %v, %u", count, up, tv_trailing_zeros((uint32_t)step));
             extent = count;
         }
         set_size(c, cg_result(op, t), extent);
@@ -123,7 +122,8 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
 void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
-    cg_layout l = cg_view_layout(c, &v);
+    const cg_layout *decided = c->homes->decided[v.tile->id];
+    cg_layout l = decided ? *decided : cg_view_layout(c, &v);
     cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
     want_indices(c, &v, &l);
 }

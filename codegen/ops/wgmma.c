@@ -235,7 +235,7 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
     uint32_t fragments = (uint32_t)1 << (w.k_bits + w.m_bits);
     cg_val *left = operands[0].fragments ? cg_vals(c, (size_t)4 * fragments) : NULL;
     for (uint32_t i = 0; left && i < fragments; i++)
-        cg_pack_fragments(c, &operands[0], i, left + 4 * i);
+        cg_pack_fragments(c, p, &operands[0], i, left + 4 * i);
     w.left = left;
     set_flags(&w);
     if (c->failed)

@@ -23,12 +23,15 @@ typedef struct warps {
 
 /* What a kernel's tiles are like: logarithms of elements. */
 typedef struct tiles {
-    uint32_t most;      /* of the largest one that needs registers */
-    uint32_t rows;      /* of the largest one of long rows that a load gives */
-    uint32_t product;   /* of the largest product */
-    uint32_t held;      /* of the sums that products of one block hold at a time, rounded up */
-    bool has_products;  /* also scaled ones */
-    bool adds_up;       /* sums of products lie in registers twice, one part of them at a time */
+    uint32_t most;     /* of the largest one that needs registers */
+    uint32_t rows;     /* of the largest one of long rows that a load gives */
+    uint32_t product;  /* of the largest product */
+    uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
+    bool has_products; /* also scaled ones */
+    uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
+    bool is_together;  /* it is one of several that are computed together */
+    bool is_wide;      /* it is one of f64 */
+    bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
 } tiles;
 
@@ -40,6 +43,28 @@ static uint64_t sums_of(const ct_block *block)
         if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op)))
             sum += (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
     return sum;
+}
+
+/* Are there products that it may be computed together with (codegen/analysis/product_together.c)? */
+static bool has_company(const ct_op *op)
+{
+    enum { MOST_LOOKED_AT = 32 };
+    uint32_t looked_at = 0;
+    for (const ct_op *next = op->next; next && looked_at < MOST_LOOKED_AT; next = next->next, looked_at++)
+        if (cg_shares_operand(op, next))
+            return true;
+    return false;
+}
+
+/* f32 and f64: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
+static void look_at_block(tiles *t, const ct_op *op)
+{
+    enum { ALONE = 5, TOGETHER = 4 };
+    bc_kind in = bc_elem_kind(op->operands[0]->type);
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !op->turned;
+    t->is_wide = in == BC_F64;
+    t->is_together = blocked && has_company(op);
+    t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
 }
 
 static bool loads_rows(const ct_op *op)
@@ -66,8 +91,10 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
-        if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product)
+        if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
+            look_at_block(t, op);
+        }
     }
 }
 
@@ -79,6 +106,18 @@ static tiles tiles_of(const cg_func *c)
     return t;
 }
 
+/* Each has blocks of registers of the product, so that what it loads is used often; four warps, where a product is
+   alone, as long as their threads have a few elements of it. */
+static uint32_t warps_of_blocks(const tiles *t)
+{
+    enum { MOST_WARPS = 3, USUAL_WARPS = 2, FEW = 2 };
+    uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
+    if (!t->is_together)
+        while (bits < USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+            bits++;
+    return bits < MOST_WARPS ? bits : MOST_WARPS;
+}
+
 /* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
    warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
    for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
@@ -86,6 +125,8 @@ static tiles tiles_of(const cg_func *c)
 static uint32_t warps_that_suit(const tiles *t)
 {
     enum { ROWS_OF_16_WARPS = 14 }; /* log2 of elements */
+    if (t->block && t->product + 1 >= t->most)
+        return warps_of_blocks(t);
     if (t->product >= 13 && t->product == t->most)
         return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
@@ -122,7 +163,10 @@ static warps choose_warps(const cg_func *c)
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
              limit = CG_LANE_BITS + hint + (t.product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
-    return (warps){.bits = !is_hinted || in_thread > limit ? warps_that_suit(&t) : hint};
+    bool is_too_much = in_thread > limit;
+    if (t.block && t.product + 1 >= t.most) /* or too little */
+        is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
+    return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
 }
 
 void cg_set_warps(cg_func *c)
@@ -130,6 +174,14 @@ void cg_set_warps(cg_func *c)
     warps chosen = choose_warps(c);
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
+}
+
+uint32_t cg_blocks_that_suit(const cg_func *c)
+{
+    enum { MOST_SUMS = 64, REGISTERS = 1 << 16, OF_A_THREAD = 128 };
+    tiles t = tiles_of(c);
+    uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c) * (t.is_wide ? 2 : 1); /* of a step, and those before */
+    return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
 }
 
 uint32_t cg_least_blocks(const cg_func *c)

@@ -20,20 +20,6 @@ enum {
     MOST_VALUES = 1 << 14 /* of a kernel: what one wants of another takes a look at all */
 };
 
-/* The product of the largest tile; NULL: there is none. */
-static const ct_op *largest_product(const ct_func *f)
-{
-    const ct_op *found = NULL;
-    int64_t most = 0;
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
-        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
-        int64_t elements = type ? bc_shape_elems(type->shape, type->rank) : 0;
-        found = elements > most ? op : found;
-        most = elements > most ? elements : most;
-    }
-    return found;
-}
-
 /* Is it started with as many tile blocks as the device runs at once? */
 static bool is_persistent(const ct_func *f)
 {
@@ -102,7 +88,7 @@ void cg_pass_cluster(cg_func *c)
     uint32_t hint = (uint32_t)bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga");
     if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
         return;
-    const ct_op *product = largest_product(c->ir);
+    const ct_op *product = cg_largest_product(c->ir);
     uint32_t least = cg_least_blocks(c), most = hint < MOST_BLOCKS ? hint : MOST_BLOCKS;
     bool persistent = is_persistent(c->ir);
     if (least < 2 && !persistent)

@@ -13,6 +13,7 @@ typedef struct cg_share {
 typedef struct cg_spreading {
     cg_func *c;
     uint32_t blocks;      /* of a tile block: a power of two */
+    bool only_first;      /* there is one block, which has the first part of all (codegen/passes/narrow.c) */
     bool columns;         /* of products each block has some columns, else some rows */
     cg_share *of;         /* by value id */
     const bc_type **type; /* by value id: as it was */

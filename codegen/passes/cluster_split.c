@@ -23,7 +23,7 @@ typedef struct splitting {
     ct_value **finer; /* by id of an index: of the same place in a view that is cut finer */
     parted *types;
     const bc_type *scalar[2];                 /* i32, i64 */
-    ct_value *rank, *wide_rank, *wide_blocks; /* which block; as i64; how many */
+    ct_value *rank, *wide_rank, *wide_blocks; /* which block, NULL: the first alone; as i64; how many */
 } splitting;
 
 enum { NARROW, WIDE };
@@ -114,6 +114,8 @@ static void put_rank(splitting *s)
     s->scalar[NARROW] = scalar_of(s, BC_I32);
     s->scalar[WIDE] = scalar_of(s, BC_I64);
     s->wide_blocks = s->c->failed ? NULL : put_number(s, s->first, s->scalar[WIDE], s->x->blocks);
+    if (s->x->only_first)
+        return;
     ct_op *op = ct_op_new(s->f, CT_rank, s->first, 1, 1);
     if (!op || !s->wide_blocks) {
         fail(s);
@@ -137,7 +139,7 @@ static ct_value *finer_index(splitting *s, ct_value *index)
     const bc_type *type = s->scalar[WIDE];
     ct_value *wide = put_resized(s, place, index, type);
     ct_value *scaled = wide ? put(s, place, OP_muli, type, wide, s->wide_blocks) : NULL;
-    ct_value *sum = scaled ? put(s, place, OP_addi, type, scaled, s->wide_rank) : NULL;
+    ct_value *sum = scaled && s->rank ? put(s, place, OP_addi, type, scaled, s->wide_rank) : scaled;
     return *known = sum ? sum : index;
 }
 
@@ -175,6 +177,8 @@ static void split_view_access(splitting *s, ct_op *op, uint32_t axis)
 /* A shorter iota starts where the ones of the blocks before it end. */
 static ct_value *split_iota(splitting *s, ct_op *op)
 {
+    if (!s->rank)
+        return &op->results[0];
     const bc_type *type = op->results[0].type, *scalar = tile_of(s, type->elem, 0, 1);
     ct_op *place = op->next;
     ct_value *rank = put_resized(s, place, s->rank, scalar);

@@ -10,8 +10,6 @@
    it. An op that reads a tile in several layouts keeps it as operand; what looks a value up in a layout finds all of
    them by way of any of them, since they share the list of variants. Tiles that products read from a ring lie there and
    are not converted. */
-#include <string.h>
-
 #include "codegen/analysis/ring.h"
 #include "codegen/passes/pass.h"
 
@@ -111,21 +109,12 @@ static void convert_all(conversions *x, ct_value *v)
         convert(x, v, variant, place++);
 }
 
-static bool make_room(cg_func *c, uint32_t more)
-{
-    cg_value *values = bc_new(&c->arena, cg_value, c->ir->value_count + more + 1u);
-    if (values)
-        memcpy(values, c->values, c->ir->value_count * sizeof *values);
-    c->values = values;
-    return values;
-}
-
 void cg_pass_convert(cg_func *c)
 {
     conversions x = {.c = c, .from = bc_new(&c->arena, ct_value *, c->ir->value_count + 1u)};
     if (x.from)
         find_all(&x);
-    if (!x.from || (x.count && !make_room(c, x.count))) {
+    if (!x.from || (x.count && !cg_values_grow(c, x.count))) {
         cg_no_memory(c);
         return;
     }

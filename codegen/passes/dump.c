@@ -46,6 +46,8 @@ static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)
     say_load(copy->load, out);
     if (cg_ring_of(op, op->from->operand_count)->parts)
         bc_text_printf(out, ", part %u", copy->part);
+    if (copy->trips)
+        bc_text_printf(out, ", of %u trips later%s", copy->trips, copy->wraps ? ", from the first one on again" : "");
 }
 
 static void say_maps(const cg_tensor_maps *maps, bc_text *out)
@@ -96,6 +98,8 @@ static void say_trips(const cg_func *c, const cg_trips *trips, bc_text *out)
     bc_text_printf(out, "%u strips", 1u << cg_count_bits(trips->mask));
     if (trips->mask != cg_all_strips(c))
         bc_text_printf(out, ", by bits 0x%x of their number", trips->mask);
+    if (trips->first)
+        bc_text_printf(out, ", the first %u", trips->first);
     bc_text_puts(out, trips->descending ? ", from the last one on" : "");
     bc_text_puts(out, trips->apart ? ", each with sums of its own" : "");
 }

@@ -13,7 +13,8 @@ static void put_effect(const cg_effect *e, bool synced, bc_text *out)
 {
     static const char *const kinds[] = {[CG_USES_SCRATCH] = "scratch",    [CG_ACCESSES] = "",
                                         [CG_MEETS] = "barrier",           [CG_BEGINS] = "accesses begin",
-                                        [CG_FILLS_RING] = "fills rings,", [CG_READS_RING] = "read rings,"};
+                                        [CG_FILLS_RING] = "fills rings,", [CG_READS_RING] = "read rings,",
+                                        [CG_WRITTEN] = "written",         [CG_READS_ASYNC] = "wgmma reads"};
     static const char *const before[] = {[CG_EACH_WARP] = "barrier of each warp; ", [CG_ALL_WARPS] = "barrier; "};
     bc_text_puts(out, synced && e->before ? before[e->before] : "");
     if (e->kind == CG_ACCESSES)
@@ -22,6 +23,7 @@ static void put_effect(const cg_effect *e, bool synced, bc_text *out)
     if (e->span.from != e->span.to)
         put_span(&e->span, out);
     bc_text_puts(out, e->again ? ", again and again" : "");
+    bc_text_puts(out, synced && e->fence ? "; fence" : "");
 }
 
 void cg_say_effects(const cg_func *c, const ct_op *op, bc_text *out)

@@ -82,6 +82,8 @@ static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part,
         return;
     }
     ct_insert_before(later, place);
+    if (x->ring->by_threads && place->block == x->body)
+        ((cg_distance *)later->detail)->ring = x->ring;
     ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (ct_op *op = x->body->first; op; op = op->next)
         if (cg_is_in_slice(x->ring, op)) {

@@ -239,7 +239,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     cg_remark_ring(x->c, p->loop, p->ring);
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);
-    cg_ring_put_behind(x->c, CT_release, p->value, p->product);
+    cg_ring_put_behind(x->c, CT_release, p->value, p->last);
     p->ring->in_flight = product;
     if (product) {
         product->in_flight = product->in_place = true;

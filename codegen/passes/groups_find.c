@@ -6,17 +6,32 @@
 #include "codegen/passes/maps.h"
 #include "codegen/passes/ring.h"
 
-/* The product that takes a load, also through views of it; NULL: several do. */
-static ct_op *taker_of(const ct_value *tile)
+/* Of two ops of a block. */
+static bool is_earlier(const ct_op *op, const ct_op *other)
 {
-    ct_op *found = NULL;
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
+/* The products that take a tile of the loop's body, also through views of it, in their order: of one both are the same.
+   False: there are more, or others take it. */
+static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **first, ct_op **last)
+{
     for (const ct_use *use = tile->uses; use; use = use->next) {
-        ct_op *here = cg_is_product(use->op) ? use->op : taker_of(&use->op->results[0]);
-        if (!here || (found && found != here))
-            return NULL;
-        found = here;
+        ct_op *op = use->op;
+        if (!cg_is_product(op)) {
+            if (!find_takers(&op->results[0], body, first, last))
+                return false;
+        } else if (!*first) {
+            *first = *last = op;
+        } else if (op != *first && op != *last) {
+            if (*first != *last || op->block != body || (*first)->block != body)
+                return false;
+            *(is_earlier(op, *first) ? first : last) = op;
+        }
     }
-    return found;
+    return tile->uses;
 }
 
 /* A ring of an earlier loop that would do, which no place of this loop has taken. */
@@ -40,16 +55,18 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
     const cg_ring *all = loop->detail;
     uint32_t first = x->count;
     for (uint32_t i = 0; i < all->load_count; i++) {
-        ct_op *product = taker_of(&all->loads[i].op->results[0]);
+        ct_op *product = NULL, *last = NULL;
+        bool found = find_takers(&all->loads[i].op->results[0], loop->regions[0], &product, &last);
         cg_ring_place *place = &x->places[first];
-        while (place < &x->places[x->count] && place->product != product)
+        while (place < &x->places[x->count] && (place->product != product || place->last != last))
             place++;
-        if (!product || place == &x->places[CG_MOST_RINGS])
+        if (!found || place == &x->places[CG_MOST_RINGS])
             return false;
         if (place == &x->places[x->count]) {
             *place = (cg_ring_place){.ring = bc_new(&x->c->arena, cg_ring, 1),
                                      .loop = loop,
                                      .product = product,
+                                     .last = last,
                                      .is_first = true};
             if (!place->ring)
                 return false;
@@ -75,6 +92,14 @@ static uint32_t consumer_registers(const cg_splitting *x)
     return x->budget->consumers ? x->budget->consumers : MOST;
 }
 
+/* Registers of a thread for a product: its sums, and what another one hands to it. */
+static int registers_of(const ct_op *product, uint32_t threads)
+{
+    uint32_t sums = (uint32_t)1 << cg_shape_of(product->results[0].type).tile_bits,
+             handed = cg_product_before(product) ? (uint32_t)1 << cg_shape_of(product->operands[0]->type).tile_bits : 0;
+    return (int)(sums / threads + handed / 2 / threads);
+}
+
 /* Registers that a consumer would have left if left operands that are loaded once stayed there as fragments: of what
    its group has, less the accumulators of the loop and what products of it hand to others. */
 static int registers_left(const cg_splitting *x, const cg_ring_place *p, const ct_value *operand)
@@ -82,12 +107,11 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
     uint32_t threads = cg_threads(x->c);
     int left = (int)consumer_registers(x) - (int)(((uint32_t)1 << cg_shape_of(operand->type).tile_bits) / 2 / threads);
     for (uint32_t i = 0; i < x->count; i++) {
-        const ct_op *product = x->places[i].product;
-        if (x->places[i].loop != p->loop)
+        const cg_ring_place *place = &x->places[i];
+        if (place->loop != p->loop)
             continue;
-        left -= (int)(((uint32_t)1 << cg_shape_of(product->results[0].type).tile_bits) / threads);
-        if (cg_product_before(product))
-            left -= (int)(((uint32_t)1 << cg_shape_of(product->operands[0]->type).tile_bits) / 2 / threads);
+        left -= registers_of(place->product, threads);
+        left -= place->last != place->product ? registers_of(place->last, threads) : 0;
     }
     return left;
 }
@@ -120,15 +144,20 @@ static void find_kept(cg_splitting *x)
 }
 
 /* Does the product find both operands without the threads' help in each iteration? */
-static bool is_fed(const cg_ring_place *p)
+static bool finds_operands(const cg_ring_place *p, const ct_op *product)
 {
-    const ct_value *left = cg_source_of(p->product->operands[0]), *right = cg_source_of(p->product->operands[1]);
+    const ct_value *left = cg_source_of(product->operands[0]), *right = cg_source_of(product->operands[1]);
     bool has_left = false, has_right = false;
     for (uint32_t i = 0; i < p->ring->load_count; i++) {
         has_left = has_left || left == &p->loads[i]->results[0];
         has_right = has_right || right == &p->loads[i]->results[0];
     }
-    return has_right && (has_left || cg_product_before(p->product) || left->block != p->loop->regions[0]);
+    return has_right && (has_left || cg_product_before(product) || left->block != p->loop->regions[0]);
+}
+
+static bool is_fed(const cg_ring_place *p)
+{
+    return finds_operands(p, p->product) && finds_operands(p, p->last);
 }
 
 /* Would a producer read too early what the block, or another one that it waits for, has yet to write? */
@@ -153,15 +182,16 @@ static bool are_fed(const cg_splitting *x)
 static cg_group_work work_of(const cg_splitting *x)
 {
     const bc_type *first = x->places[0].product->results[0].type;
+    bool is_chain = x->count > 1 || x->places[0].last != x->places[0].product;
     cg_group_work work = {.consumers = cg_threads(x->c),
                           .kind = x->places[0].ring->puts        ? CG_PUT
                                   : x->places[0].product->turned ? CG_TURNED
-                                  : x->count > 1                 ? CG_CHAIN
+                                  : is_chain                     ? CG_CHAIN
                                                                  : CG_ONE,
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = ct_loop_around(x->places[0].loop) != NULL};
     for (uint32_t i = 0; i < x->count; i++) {
-        const bc_type *type = x->places[i].product->results[0].type;
+        const bc_type *type = x->places[i].last->results[0].type;
         work.columns = type->shape[type->rank - 1] > work.columns ? type->shape[type->rank - 1] : work.columns;
     }
     return work;
@@ -186,17 +216,19 @@ uint32_t cg_groups_shared(const cg_splitting *x)
     return (cg_static_shared(x->c->target) + OF_THE_SYSTEM) / x->budget->blocks - OF_THE_SYSTEM;
 }
 
-/* Of that, for the rings. */
-static uint32_t room_for_rings(const cg_splitting *x)
+/* Bytes of shared memory in which results are on their way to memory, in pieces if they are longer. */
+enum { LEAST_OF_RESULTS = 8 << 10, MOST_OF_RESULTS = 32 << 10 };
+
+/* Of that, for the rings, beside so many bytes of results at most. */
+static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 {
-    enum { LEAST = 8 << 10, MOST = 32 << 10 };
     uint32_t results = 0;
     for (uint32_t i = 0; i < x->count; i++) {
-        uint32_t bytes = 2u << cg_shape_of(x->places[i].product->results[0].type).tile_bits;
+        uint32_t bytes = 2u << cg_shape_of(x->places[i].last->results[0].type).tile_bits;
         results = bytes > results ? bytes : results;
     }
-    uint32_t most = MOST / x->budget->blocks;
-    results = results < LEAST ? LEAST : results > most ? most : results; /* on their way to memory */
+    most = most < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : most;
+    results = results < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : results > most ? most : results;
     uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
     least = least > results ? least : results;
     return least < all ? all - least : 0;
@@ -212,9 +244,9 @@ static uint32_t bytes_behind(const cg_splitting *x)
 }
 
 /* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
-static bool choose_slots(const cg_splitting *x)
+static bool share_room(const cg_splitting *x, uint32_t room)
 {
-    uint32_t room = room_for_rings(x), used = bytes_behind(x);
+    uint32_t used = bytes_behind(x);
     for (uint32_t i = 0; i < x->kept_count; i++)
         used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)
@@ -233,6 +265,26 @@ static bool choose_slots(const cg_splitting *x)
         if (x->places[i].ring->slots >= x->budget->slots)
             return true;
     return false;
+}
+
+/* Has each ring two slots? */
+static bool runs_ahead(const cg_splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->places[i].ring->slots < 2)
+            return false;
+    return true;
+}
+
+/* Where a ring would have one slot, which nobody fills while it is read, results go out in smaller pieces, if that
+   brings another one. */
+static bool choose_slots(const cg_splitting *x)
+{
+    uint32_t most = MOST_OF_RESULTS / x->budget->blocks;
+    for (uint32_t pieces = most; pieces >= LEAST_OF_RESULTS; pieces /= 2)
+        if (share_room(x, room_for_rings(x, pieces)) && runs_ahead(x))
+            return true;
+    return share_room(x, room_for_rings(x, most));
 }
 
 /* Is there room with at most so many blocks of a multiprocessor, with operands kept in shared memory or not, and with
@@ -265,5 +317,7 @@ bool cg_groups_find(cg_splitting *x)
                 cg_remark_maps(x, maps ? NULL : why ? why : "there is too little shared memory");
                 return true;
             }
+    if (why)
+        cg_remark_maps(x, why);
     return false;
 }

@@ -8,12 +8,15 @@
 
 enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4, CG_MOST_SLOTS = 8 };
 
-/* What one product of a loop takes, and the ring that it goes through; loops that follow each other share rings. */
+/* What one product of a loop takes, or two of them, and the ring that it goes through; loops that follow each other
+ * share rings. */
 typedef struct cg_ring_place {
     cg_ring *ring;
     ct_value *value;
     ct_op *loop, *copy; /* in the function, and in the producers' program */
     ct_op *product, *loads[CG_RING_LOADS];
+    ct_op *last;   /* the other product that takes the same, which comes later, as values that are keys, too; else the
+                      same one */
     bool is_first; /* of the places with its ring */
 } cg_ring_place;
 

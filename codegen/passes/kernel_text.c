@@ -5,6 +5,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
@@ -65,6 +66,8 @@ static void put_signature(cg_func *c, bc_text *out)
         bc_text_printf(out, ".reqnctapercluster %u, 1, 1\n.blocksareclusters\n", c->cluster);
     }
     int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    if (!blocks)
+        blocks = cg_blocks_that_suit(c);
     if (c->groups && c->groups->launched)
         bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
     else if (blocks && !c->groups)

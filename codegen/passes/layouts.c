@@ -3,7 +3,9 @@
    wanted; anchors (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
 #include <string.h>
 
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/view.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/homes.h"
@@ -106,8 +108,22 @@ static void assign_op(cg_func *c, const ct_op *op)
         hooks[op->opcode](c, op);
 }
 
+/* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
+static void decide_loads(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        const ct_value *tile = op->opcode == OP_load_view_tko ? cg_result(op, 0) : NULL;
+        const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, tile)) : NULL;
+        cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
+        if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
+            && (cg_view_reads_sectors(c, &v, only) || (!c->strip_bits && cg_view_loads_as_well(c, &v, only))))
+            c->homes->decided[tile->id] = only;
+    }
+}
+
 void cg_pass_layouts(cg_func *c)
 {
+    cg_raise_operands(c);
     const ct_block *body = c->ir->body;
     size_t size = c->ir->value_count * sizeof *c->values;
     c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
@@ -125,6 +141,7 @@ void cg_pass_layouts(cg_func *c)
         cg_assign_block(c, body);
         if (!homes.deciding || c->failed)
             break;
+        decide_loads(c);
     }
     c->homes = NULL;
 }

@@ -15,7 +15,8 @@
 enum {
     MOST_SLOTS = 4,
     SHARED_FOR_TWO_BLOCKS = 100 << 10,
-    MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */
+    SHARED_FOR_FOUR_BLOCKS = 56 << 10, /* which multiply without an instruction, for long */
+    MOST_SEEN = 4                      /* ways to see a load, one of the other, to the product */
 };
 
 /* A loop that is looked at. */
@@ -238,6 +239,14 @@ static bool has_products(const ct_block *body)
     return false;
 }
 
+static bool has_blocked(const cg_func *c, const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = op->next)
+        if (cg_is_product(op) && cg_product_of(c, op).blocked)
+            return true;
+    return false;
+}
+
 /* ---- tiles in parts ---- */
 
 /* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
@@ -336,7 +345,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
         return false;
     }
     uint32_t fit = room / ring->slot_bytes;
-    ring->slots = SHARED_FOR_TWO_BLOCKS / ring->slot_bytes;
+    ring->slots = (has_blocked(c, p->body) ? SHARED_FOR_FOUR_BLOCKS : SHARED_FOR_TWO_BLOCKS) / ring->slot_bytes;
     if (ring->slots < 3 || ring->slots > fit)
         ring->slots = fit;
     if (ring->slots > MOST_SLOTS)

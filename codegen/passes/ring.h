@@ -26,6 +26,10 @@ bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
  */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
+/* Where the tile of a load lies in a slot of which each thread reads what it has copied itself, in its layout, or, home
+   NULL, in one that suits; else why that cannot be, a text for users (codegen/passes/streams.c). */
+const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out);
+
 /* ---- what is told about loads ---- */
 
 /* A load of a loop stays where it is. */

@@ -11,6 +11,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
+#include "codegen/values/strips.h"
 
 static cg_effects_hook *const hooks[CT_LIMIT] = {
 #define EFFECTS(opcode, name) [opcode] = cg_effects_##name,
@@ -41,7 +42,7 @@ typedef struct finding {
 
 static bool ends_ring(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail;
+    return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL : op->opcode == OP_for && op->detail;
 }
 
 /* Those that the op has got. */
@@ -116,13 +117,21 @@ static uint32_t place_of(const cg_func *c, const cg_effect *e, const cg_span *be
     return before->to <= MOST - bytes && before->to + bytes <= room ? before->to : 0;
 }
 
+/* For fences alone. */
+static bool is_in_proxies(const cg_effect *e)
+{
+    return e->kind == CG_WRITTEN || e->kind == CG_READS_ASYNC;
+}
+
 static void place_scratch(const cg_func *c, cg_sharing *s)
 {
     enum { ALIGN = 16 };
     cg_span before = {0};
     for (uint32_t i = 0; i < s->effect_count; i++) {
         cg_effect *e = s->effects[i];
-        if (e->kind != CG_ACCESSES && e->kind != CG_USES_SCRATCH)
+        if (is_in_proxies(e) && !e->ring)
+            e->span = s->effects[i - 1]->span; /* what its op has */
+        if (e->kind != CG_ACCESSES && e->kind != CG_USES_SCRATCH && !is_in_proxies(e))
             before = (cg_span){0}; /* what comes next has to wait, or has not */
         if (e->kind != CG_USES_SCRATCH)
             continue;
@@ -135,12 +144,22 @@ static void place_scratch(const cg_func *c, cg_sharing *s)
     }
 }
 
+static cg_span slots_of(const cg_sharing *s, const cg_ring *ring)
+{
+    uint32_t from = s->rings_at + ring->offset;
+    return (cg_span){from, from + ring->slots * ring->slot_bytes, 0};
+}
+
 static void place_rings(cg_sharing *s)
 {
     s->rings_at = (s->rings_at + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
-    for (uint32_t i = 0; i < s->effect_count; i++)
-        if (s->effects[i]->kind == CG_FILLS_RING || s->effects[i]->kind == CG_READS_RING)
-            s->effects[i]->span = (cg_span){s->rings_at, s->rings_at + s->ring_bytes, 0};
+    for (uint32_t i = 0; i < s->effect_count; i++) {
+        cg_effect *e = s->effects[i];
+        if (e->kind == CG_FILLS_RING || e->kind == CG_READS_RING)
+            e->span = (cg_span){s->rings_at, s->rings_at + s->ring_bytes, 0};
+        else if (e->ring)
+            e->span = slots_of(s, e->ring);
+    }
 }
 
 /* ---- the pass ---- */

@@ -15,7 +15,9 @@
                                                     await V; acc = X + P V; release V
                                                 }
 
-   Every number is computed as before. Nothing is in flight where an iteration ends: ptxas would wait for it. */
+   S may be the sum of several products, each of which adds to the one before (Q and K in parts): all of them are
+   started together, and their slots are freed together. Every number is computed as before. Nothing is in flight where
+   an iteration ends: ptxas would wait for it. */
 #include <stdalign.h>
 #include <string.h>
 
@@ -23,17 +25,21 @@
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
 
+enum { MOST_SUMMANDS = 4 }; /* products that come to one sum */
+
 typedef struct skewing {
     cg_func *c;
     ct_func *f;
     ct_op *loop;
     ct_block *body;
-    ct_op *first, *second; /* the products */
-    uint32_t carried;      /* which carried value the second one gives */
-    bool *late;            /* by value id, of what the body makes: comes from the accumulator */
-    bool *early;           /* is needed for what comes from it */
-    bool *second_only;     /* the second product's right operand, and views of it */
-    ct_block *out;         /* where ops are put now, at its end */
+    ct_op *first, *second;          /* the products; of a sum of several, the last one */
+    ct_op *summands[MOST_SUMMANDS]; /* those before the last one */
+    uint32_t summand_count;
+    uint32_t carried;  /* which carried value the second one gives */
+    bool *late;        /* by value id, of what the body makes: comes from the accumulator */
+    bool *early;       /* is needed for what comes from it */
+    bool *second_only; /* the second product's right operand, and views of it */
+    ct_block *out;     /* where ops are put now, at its end */
     ct_map map;
 } skewing;
 
@@ -48,6 +54,28 @@ static bool is_pure(const ct_op *op)
            || op->opcode == CT_staged;
 }
 
+/* Does the op, a product, go on with the sum of x->first? */
+static bool adds_to_first(const skewing *x, const ct_op *op)
+{
+    const ct_use *use = x->first->results[0].uses;
+    return use && !use->next && op->operands[2] == &x->first->results[0];
+}
+
+/* Takes the next product of the body; false: there is no place for it. */
+static bool take_product(skewing *x, ct_op *op)
+{
+    if (x->first && !adds_to_first(x, op)) {
+        x->second = op;
+        return true;
+    }
+    if (x->first && x->summand_count == MOST_SUMMANDS)
+        return false;
+    if (x->first)
+        x->summands[x->summand_count++] = x->first;
+    x->first = op;
+    return true;
+}
+
 static bool find_products(skewing *x)
 {
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
@@ -56,9 +84,8 @@ static bool find_products(skewing *x)
         if (!cg_is_product(op))
             continue;
         if (x->second || op->block != x->body || !op->prev || op->prev->opcode != CT_await
-            || op->next->opcode != CT_release || op->in_flight)
+            || op->next->opcode != CT_release || op->in_flight || !take_product(x, op))
             return false;
-        *(x->first ? &x->second : &x->first) = op;
     }
     return x->second && cg_product_before(x->second) == x->first;
 }
@@ -180,13 +207,22 @@ static section section_of(const skewing *x, const ct_op *op, bool behind)
     return !behind ? UP_TO_FIRST : is_marked(x->early, op) && !is_marked(x->late, op) ? EARLY : LATER;
 }
 
+static bool is_release_of_first(const skewing *x, const ct_op *op)
+{
+    for (uint32_t i = 0; i < x->summand_count; i++)
+        if (op == x->summands[i]->next)
+            return true;
+    return op == x->first->next;
+}
+
 /* The first stage's ops of a section; what comes from the accumulator is never before the first product. */
 static void copy_section(skewing *x, section wanted)
 {
     bool behind = false;
     for (const ct_op *op = x->body->first; op != x->body->last && !x->c->failed; op = op->next) {
         bool is_late = !behind && is_marked(x->late, op);
-        if (!is_of_second(x, op) && op != x->first->next && (is_late ? LATER : section_of(x, op, behind)) == wanted)
+        if (!is_of_second(x, op) && !is_release_of_first(x, op)
+            && (is_late ? LATER : section_of(x, op, behind)) == wanted)
             copy(x, op);
         behind = behind || op == x->first;
     }
@@ -248,6 +284,25 @@ static void copy_type(ct_value *to, const ct_value *from)
     to->view = from->view;
 }
 
+/* Frees the slots of the first product, or of all whose sum it is. */
+static void copy_releases(skewing *x)
+{
+    for (uint32_t i = 0; i < x->summand_count; i++)
+        copy(x, x->summands[i]->next);
+    copy(x, x->first->next);
+}
+
+/* The copies of the products that come to the sum `last` are started one after the other, in the same registers. */
+static void start_summands(skewing *x, ct_op *last)
+{
+    for (uint32_t i = 0; i < x->summand_count && !x->c->failed; i++) {
+        ct_op *op = mapped(x, &x->summands[i]->results[0])->op;
+        op->in_flight = true;
+        op->in_place = i != 0;
+        last->in_place = true;
+    }
+}
+
 /* The first iteration's share, up to the second product. */
 static void put_prologue(skewing *x, ct_value *counter)
 {
@@ -256,7 +311,7 @@ static void put_prologue(skewing *x, ct_value *counter)
     for (uint32_t i = 0; i < inits.count; i++)
         ct_map_set(&x->map, &x->body->args[i + 1], x->loop->operands[inits.first + i]);
     copy_section(x, UP_TO_FIRST);
-    copy(x, x->first->next);
+    copy_releases(x);
     copy_section(x, EARLY);
     copy_section(x, LATER);
 }
@@ -273,8 +328,9 @@ static void fill_body(skewing *x, ct_block *block)
     ct_op *first = mapped(x, &x->first->results[0])->op;
     if (x->c->failed)
         return;
+    start_summands(x, first);
     ct_map_set(&x->map, &x->first->results[0], await(x, first, 1));
-    copy(x, x->first->next);
+    copy_releases(x);
     copy_section(x, EARLY);
     ct_map_set(&x->map, &x->body->args[x->carried + 1], await(x, second, 0));
     copy(x, x->second->next);

@@ -29,8 +29,8 @@ typedef struct stream {
 /* ---- which loads ---- */
 
 /* Where the registers of all threads lie in a slot: vectors of 2^bits elements along dimension `fast`, those of a warp
-   side by side. */
-static cg_layout places_of(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t bits)
+   side by side. Strips lie in the same place. */
+static cg_layout places_of(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t bits, uint32_t warp_bits)
 {
     uint8_t vector[8];
     cg_layout p = {.reg_bits = l->reg_bits, .warp_bits = l->warp_bits};
@@ -39,7 +39,7 @@ static cg_layout places_of(const cg_layout *l, const cg_shape *s, uint32_t fast,
         p.reg[vector[k]] = (uint32_t)1 << k;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         p.lane[i] = (uint32_t)1 << next++;
-    for (uint32_t i = 0; i < l->warp_bits; i++)
+    for (uint32_t i = 0; i < warp_bits; i++)
         p.warp[i] = (uint32_t)1 << next++;
     for (uint32_t i = 0; i < l->reg_bits; i++)
         if (!p.reg[i])
@@ -55,20 +55,21 @@ static uint32_t least_bits(const bc_type *tile)
     return bytes >= 4 ? 0 : bytes == 2 ? 1 : 2;
 }
 
-static const char *set_load(ct_op *op, const cg_layout *l, uint32_t fast, uint32_t bits, cg_ring_load *out)
+static const char *set_load(const cg_func *c, ct_op *op, const cg_layout *l, uint32_t fast, uint32_t bits,
+                            cg_ring_load *out)
 {
     const bc_type *type = op->results[0].type;
     cg_shape s = cg_shape_of(type);
-    if (l->reg_bits + CG_LANE_BITS + l->warp_bits > CG_MAX_TILE_BITS)
+    uint32_t warp_bits = cg_real_warp_bits(c);
+    if (l->reg_bits + CG_LANE_BITS + warp_bits > CG_MAX_TILE_BITS)
         return "its tile is too large";
-    *out = (cg_ring_load){.op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits)};
+    *out = (cg_ring_load){.op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits, warp_bits)};
     out->own_bytes = cg_memory_bytes(bc_elem_kind(type)) << out->places.tile_bits;
     return NULL;
 }
 
-static const char *view_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+static const char *slot_of_view(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out)
 {
-    cg_func *c = x->c;
     cg_view_op v = cg_view_op_of(op);
     cg_shape s = cg_shape_of(v.tile_type);
     uint32_t most = cg_chunk_bits(v.tile_type), least = least_bits(v.tile_type);
@@ -76,9 +77,9 @@ static const char *view_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
         return "it gathers";
     if (cg_view_is_half(&v))
         return "elements of half a byte";
-    cg_layout l = cg_view_layout(c, &v);
+    cg_layout l = home ? *home : cg_view_layout(c, &v);
     cg_view_lengths n = cg_view_lengths_of(c, &v, &l, most);
-    if (n.inside < least && s.rank) { /* with fewer threads that have elements of their own */
+    if (n.inside < least && s.rank && !home) { /* with fewer threads that have elements of their own */
         l = cg_layout_memory(&s, n.fast, least, least, c->warp_bits);
         n = cg_view_lengths_of(c, &v, &l, most);
     }
@@ -86,30 +87,33 @@ static const char *view_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
         return "its accesses have less than 4 bytes";
     if (n.edge < n.inside)
         return "its accesses are shorter at the tensor's end";
-    const char *why = cg_ring_takes_view(x->ring, x->body, op);
-    return why ? why : set_load(op, &l, n.fast, n.inside, out);
+    return set_load(c, op, &l, n.fast, n.inside, out);
 }
 
-static const char *pointer_obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+static const char *slot_of_pointers(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     uint32_t fast, least = least_bits(op->results[0].type);
     p.most_bits = cg_chunk_bits(op->results[0].type);
-    uint32_t bits = cg_pointer_vector(x->c, &p, &fast);
+    uint32_t bits = cg_pointer_vector(c, &p, &fast);
     if (cg_pointee_shift(p.pointers->type) < 0)
         return "elements of half a byte";
     if (p.pointers->type->rank && (!p.pointers->fact->axes || !p.pointers->fact->axes[fast].run))
         return "its pointers are not known to follow each other";
     if (bits < least)
         return "its accesses have less than 4 bytes";
-    cg_layout l = cg_pointer_layout(x->c, &p);
+    cg_layout l = home ? *home : cg_pointer_layout(c, &p);
     cg_shape s = cg_shape_of(op->results[0].type);
     uint8_t vector[8];
-    if (s.rank && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
-        l = cg_layout_memory(&s, fast, least, least, x->c->warp_bits);
+    if (s.rank && !home && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
+        l = cg_layout_memory(&s, fast, least, least, c->warp_bits);
     bits = s.rank ? cg_layout_vector(&l, s.shift[fast], bits, vector) : 0;
-    const char *why = cg_ring_takes_pointers(x->ring, x->body, op);
-    return why ? why : set_load(op, &l, fast, bits, out);
+    return bits < least && s.rank ? "its accesses have less than 4 bytes" : set_load(c, op, &l, fast, bits, out);
+}
+
+const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out)
+{
+    return op->opcode == OP_load_view_tko ? slot_of_view(c, op, home, out) : slot_of_pointers(c, op, home, out);
 }
 
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
@@ -119,7 +123,10 @@ static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
         return "it stands under a condition";
     if (!cg_is_weak_access(op))
         return "its memory order keeps it in its place";
-    const char *why = op->opcode == OP_load_view_tko ? view_obstacle(x, op, out) : pointer_obstacle(x, op, out);
+    const char *why = cg_slot_of_threads(x->c, op, NULL, out);
+    if (!why)
+        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(x->ring, x->body, op)
+                                             : cg_ring_takes_pointers(x->ring, x->body, op);
     if (!why && cg_order_holds_back(x->c, x->body, op))
         why = "something in the loop that it may have to come after";
     return why;
@@ -175,7 +182,6 @@ static const char *loop_obstacle(const stream *x, bool products)
     return x->loop->opcode != OP_for ? "its loop has no counter"
            : products                ? "the kernel has products"
            : !is_innermost(x->body)  ? "there is another loop in its own"
-           : x->c->strip_bits        ? "its tile goes in strips"
                                      : NULL;
 }
 
@@ -196,6 +202,8 @@ static void find_loads(const stream *x, const char *loop_why)
 
 void cg_find_streams(cg_func *c, ct_op *loop, bool products)
 {
+    if (c->strip_bits)
+        return; /* codegen/passes/ahead.c */
     stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
     if (!x.ring || !(x.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
         cg_no_memory(c);
@@ -210,6 +218,7 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
     x.ring->slots = choose_slots(&x);
     if (x.ring->slots >= 2)
         loop->detail = x.ring;
+    cg_ring_share_threads(x.ring);
     for (uint32_t i = 0; i < x.ring->load_count && x.ring->slots < 2; i++)
         cg_remark_stays(c, x.ring->loads[i].op, "its loop is not pipelined");
 }

@@ -25,7 +25,7 @@
 typedef enum place {
     STAYS,  /* needs no loop, and may stand in one */
     ENTERS, /* strip by strip, in the loop that is open, if any */
-    OWNS,   /* strip by strip, in loops of its own */
+    ALONE,  /* strip by strip, in loops of its own */
     LEAVES  /* stands outside of loops, or opens its own when it is lowered */
 } place;
 
@@ -41,7 +41,7 @@ static place place_of_access(cg_func *c, const ct_op *op)
     bool weak = ct_attr_u(op, bc_order_row(info)) == BC_MemoryOrderingSemantics_weak;
     return !result_varies(c, op)                                               ? LEAVES
            : weak && (info->effects == BC_READS || info->effects == BC_WRITES) ? ENTERS
-                                                                               : OWNS;
+                                                                               : ALONE;
 }
 
 /* Those along the dimension are reduced when the loop over all of them ends; scanned, they need an order of theirs. */
@@ -50,7 +50,7 @@ static place place_of_fold(cg_func *c, const ct_op *op)
     uint32_t others, along = cg_fold_strips(c, op, &others), all = cg_all_strips(c);
     if (!along && !others)
         return LEAVES;
-    return (op->opcode == OP_reduce ? along | others : others) == all ? ENTERS : OWNS;
+    return (op->opcode == OP_reduce ? along | others : others) == all ? ENTERS : ALONE;
 }
 
 static place place_of_conversion(cg_func *c, const ct_op *op)
@@ -206,7 +206,7 @@ static void stay(cg_forming *x, ct_op *op)
 }
 
 /* The strips of its tile. A fold: for each of the others all along its dimension. */
-static void own(cg_forming *x, ct_op *op)
+static void stand_alone(cg_forming *x, ct_op *op)
 {
     cg_func *c = x->c;
     uint32_t others = 0, along = cg_strip_mask(c, cg_value_of(c, cg_result(op, 0))->home);
@@ -241,7 +241,7 @@ static void form_in(cg_forming *x, const ct_block *block)
         switch (place_of(x->c, op)) {
         case STAYS: stay(x, op); break;
         case ENTERS: enter(x, op); break;
-        case OWNS: own(x, op); break;
+        case ALONE: stand_alone(x, op); break;
         case LEAVES: leave(x, op); break;
         }
     }

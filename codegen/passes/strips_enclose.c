@@ -1,6 +1,4 @@
 /* Ops become the region of a loop over strips; see codegen/passes/strips.h. */
-#include <string.h>
-
 #include "codegen/passes/strips.h"
 
 /* ---- room ---- */
@@ -13,15 +11,11 @@ bool cg_strips_room(cg_forming *x)
     uint32_t ops = 0, room = TIMES * c->ir->value_count + 1;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         ops++;
-    cg_value *values = bc_new(&c->arena, cg_value, room);
     x->members = bc_new(&c->arena, ct_op *, ops + 1u);
     x->inside = bc_new(&c->arena, uint32_t, room);
     x->behind = bc_new(&c->arena, uint32_t, room);
-    if (!values || !x->members || !x->inside || !x->behind || !ct_map_new(c->ir, &x->copies))
-        return false;
-    memcpy(values, c->values, c->ir->value_count * sizeof *values);
-    c->values = values;
-    return true;
+    return x->members && x->inside && x->behind && ct_map_new(c->ir, &x->copies)
+           && cg_values_grow(c, room - c->ir->value_count);
 }
 
 /* ---- who reads outside ---- */

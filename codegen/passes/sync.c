@@ -1,4 +1,4 @@
-/* The sync pass: before which effects threads have to meet, and who.
+/* The sync pass: before which effects threads have to meet, and who; where they fence what they have written.
 
    Goes through the ops as threads do, with the effects that may not be over for all of them: a barrier ends all, an
    effect that needs one gets it. Where ways join, what is not over on any of them is not; a loop is gone through until
@@ -9,11 +9,11 @@
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 
-enum { WAYS = CG_EARLIER_VIEW + 1, WORD_BITS = 64 };
+/* Effects that are not over, by how they came before what follows; and what has been written and not fenced since. */
+enum { WAYS = CG_EARLIER_VIEW + 1, WRITTEN = WAYS, SETS, WORD_BITS = 64 };
 
-/* Effects that are not over, by how they came before what follows. */
 typedef struct pending {
-    uint64_t *sets; /* WAYS of x->words words */
+    uint64_t *sets; /* SETS of x->words words */
 } pending;
 
 typedef struct around {
@@ -32,7 +32,7 @@ typedef struct walk {
 
 static pending nothing(walk *x)
 {
-    pending p = {bc_new(&x->c->arena, uint64_t, (size_t)WAYS * x->words)};
+    pending p = {bc_new(&x->c->arena, uint64_t, (size_t)SETS * x->words)};
     if (!p.sets)
         cg_no_memory(x->c);
     return p;
@@ -41,14 +41,28 @@ static pending nothing(walk *x)
 static void clear(const walk *x, pending p)
 {
     if (p.sets)
-        memset(p.sets, 0, sizeof *p.sets * WAYS * x->words);
+        memset(p.sets, 0, sizeof *p.sets * SETS * x->words);
+}
+
+/* All threads have met. */
+static void clear_met(const walk *x, pending p)
+{
+    if (p.sets)
+        memset(p.sets, 0, sizeof *p.sets * WRITTEN * x->words);
+}
+
+/* What was written is fenced. */
+static void clear_written(const walk *x, pending p)
+{
+    if (p.sets)
+        memset(p.sets + (size_t)WRITTEN * x->words, 0, sizeof *p.sets * x->words);
 }
 
 /* To `into` what is in `from`; true: something is new there. */
 static bool join(const walk *x, pending into, pending from)
 {
     uint64_t more = 0;
-    for (uint32_t i = 0; into.sets && from.sets && i < WAYS * x->words; i++) {
+    for (uint32_t i = 0; into.sets && from.sets && i < SETS * x->words; i++) {
         more |= from.sets[i] & ~into.sets[i];
         into.sets[i] |= from.sets[i];
     }
@@ -62,23 +76,23 @@ static pending copy_of(walk *x, pending p)
     return copy;
 }
 
-/* The place in the sets of the first effect from place `at` on, which is (how, number); behind all: there is none. */
+/* The place in the sets of the first effect from place `at` on, which is (set, number); behind all: there is none. */
 static uint32_t next_place(const walk *x, pending p, uint32_t at)
 {
-    uint32_t end = p.sets ? WAYS * x->words * WORD_BITS : 0;
+    uint32_t end = p.sets ? SETS * x->words * WORD_BITS : 0;
     while (at < end) {
         uint64_t rest = p.sets[at / WORD_BITS] >> at % WORD_BITS;
         if (rest)
             return at + tv_trailing_zeros(rest);
         at = (at / WORD_BITS + 1) * WORD_BITS;
     }
-    return WAYS * x->words * WORD_BITS;
+    return SETS * x->words * WORD_BITS;
 }
 
-static void add(const walk *x, pending p, uint32_t how, uint32_t number)
+static void add(const walk *x, pending p, uint32_t set, uint32_t number)
 {
     if (p.sets)
-        p.sets[how * x->words + number / WORD_BITS] |= (uint64_t)1 << number % WORD_BITS;
+        p.sets[set * x->words + number / WORD_BITS] |= (uint64_t)1 << number % WORD_BITS;
 }
 
 /* The same for a loop over strips: accesses of another trip are to other elements. */
@@ -86,7 +100,7 @@ static bool join_next_strip(walk *x, pending into, pending from)
 {
     pending shared = nothing(x);
     uint32_t row = x->words * WORD_BITS;
-    for (uint32_t at = next_place(x, from, 0); at < WAYS * row; at = next_place(x, from, at + 1))
+    for (uint32_t at = next_place(x, from, 0); at < SETS * row; at = next_place(x, from, at + 1))
         if (x->all->effects[at % row]->kind != CG_ACCESSES)
             add(x, shared, at / row, at % row);
     return join(x, into, shared);
@@ -97,8 +111,12 @@ static bool join_next_trip(walk *x, pending into, pending from, const ct_block *
 {
     pending aged = nothing(x);
     uint32_t row = x->words * WORD_BITS;
-    for (uint32_t at = next_place(x, from, 0); at < WAYS * row; at = next_place(x, from, at + 1))
-        add(x, aged, cg_before_next_trip(x->all->effects[at % row], (cg_before)(at / row), body), at % row);
+    for (uint32_t at = next_place(x, from, 0); at < SETS * row; at = next_place(x, from, at + 1)) {
+        uint32_t set = at / row;
+        if (set != WRITTEN)
+            set = cg_before_next_trip(x->all->effects[at % row], (cg_before)set, body);
+        add(x, aged, set, at % row);
+    }
     return join(x, into, aged);
 }
 
@@ -116,16 +134,31 @@ static cg_meeting meeting_before(const walk *x, pending p, const cg_effect *e)
     return most;
 }
 
+/* What wgmma reads is fenced where it has been written. */
+static void visit_proxies(walk *x, pending p, cg_effect *e)
+{
+    uint32_t row = x->words * WORD_BITS;
+    for (uint32_t at = next_place(x, p, WRITTEN * row); at < SETS * row; at = next_place(x, p, at + 1)) {
+        cg_effect *written = x->all->effects[at % row];
+        written->fence = written->fence || cg_fence_between(written, e);
+    }
+    if (e->fence)
+        clear_written(x, p);
+    else if (e->kind == CG_WRITTEN)
+        add(x, p, WRITTEN, e->number);
+}
+
 static void visit_effect(walk *x, pending p, cg_effect *e)
 {
     if (e->kind == CG_BEGINS)
         return; /* visit_strips */
+    visit_proxies(x, p, e);
     cg_meeting before = meeting_before(x, p, e);
     e->before = before > e->before ? (uint8_t)before : e->before;
     if (e->leaves)
         return;
     if (e->before == CG_ALL_WARPS || cg_meeting_within(e) == CG_ALL_WARPS)
-        clear(x, p);
+        clear_met(x, p);
     if (cg_effect_lasts(e))
         add(x, p, CG_SAME_TRIP, e->number);
 }
@@ -161,7 +194,7 @@ static void visit_strips(walk *x, const ct_op *op, pending p)
             if (e->kind == CG_ACCESSES && meeting_before(x, p, e) == CG_ALL_WARPS)
                 begins->before = CG_ALL_WARPS;
     if (begins && begins->before)
-        clear(x, p);
+        clear_met(x, p);
     pending head = copy_of(x, p), trip;
     do {
         trip = copy_of(x, head);

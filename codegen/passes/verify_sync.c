@@ -1,5 +1,6 @@
 /* Checks what the sync pass leaves; see the header. The ops become a list of effects and jumps, as they will be
-   instructions; from each effect that lasts, all ways through it are followed up to the first barrier. */
+   instructions; from each effect that lasts, all ways through it are followed up to the first barrier, and from what is
+   written up to the first fence. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 
@@ -204,6 +205,34 @@ static const cg_effect *find_too_early(search *s, uint32_t at, size_t places)
     return NULL;
 }
 
+/* Where wgmma reads what has been written here, on a way without a fence. */
+static const cg_effect *find_unfenced(search *s, uint32_t at, size_t places)
+{
+    s->from = s->p->steps[at].effect;
+    if (s->from->kind != CG_WRITTEN || s->from->fence)
+        return NULL;
+    for (size_t i = 0; i < places; i++)
+        s->seen[i] = false;
+    go_on(s, at + 1, CG_SAME_TRIP);
+    while (s->count) {
+        uint32_t here = s->todo[--s->count] / WAYS;
+        const cg_effect *e = s->p->steps[here].effect; /* of the steps that are one */
+        if (e && cg_fence_between(s->from, e))
+            return e;
+        if (e && !e->fence)
+            go_on(s, here + 1, CG_SAME_TRIP);
+        else if (!e)
+            pass_step(s, here, CG_SAME_TRIP);
+    }
+    return NULL;
+}
+
+static bool is_faulty(ct_fault *fault, const cg_effect *e, const char *what)
+{
+    *fault = (ct_fault){e->op, what};
+    return false;
+}
+
 bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
 {
     program p = {0};
@@ -212,13 +241,14 @@ bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
     size_t places = (size_t)p.count * WAYS;
     search s = {.p = &p, .seen = bc_new(&c->arena, bool, places), .todo = bc_new(&c->arena, uint32_t, places)};
     for (uint32_t i = 0; s.seen && s.todo && i < p.count; i++) {
-        const cg_effect *e = p.steps[i].kind == EFFECT ? find_too_early(&s, i, places) : NULL;
-        if (e) {
-            *out_fault =
-                (ct_fault){e->op,
-                           "no barrier before what it does with memory that another thread may not be done with"};
-            return false;
-        }
+        if (p.steps[i].kind != EFFECT)
+            continue;
+        const cg_effect *early = find_too_early(&s, i, places), *unfenced = find_unfenced(&s, i, places);
+        if (early)
+            return is_faulty(out_fault, early,
+                             "no barrier before what it does with memory that another thread may not be done with");
+        if (unfenced)
+            return is_faulty(out_fault, unfenced, "no fence between what it reads by wgmma and what has written it");
     }
     return true;
 }

@@ -61,7 +61,7 @@ static const ct_value *ring_behind(const ct_value *v)
 
 static void check_reads(async *x, const ct_op *op, uint64_t awaited)
 {
-    bool reads = op->operand_count > 1 || op->opcode == CT_convert;
+    bool reads = (op->operand_count > 1 || op->opcode == CT_convert) && op->opcode != CT_keep; /* that has registers */
     for (uint32_t i = 0; reads && i < op->operand_count && !x->failed; i++) {
         const ct_value *ring = ring_behind(op->operands[i]);
         if (ring && !(awaited & bit_of(x, ring)))

@@ -1,5 +1,5 @@
 /* Who has to meet between two effects; see codegen/values/effects.h. */
-#include "codegen/analysis/view.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/tile/tokens.h"
 #include "codegen/values/effects.h"
 
@@ -30,7 +30,7 @@ static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
         || cg_layout_has_replicas(b->layout) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
-    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a slice twice */
+    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
         return false;
     if (tiles_are_apart(x.view->type))
         return true;
@@ -64,11 +64,21 @@ static bool writes_shared(const cg_effect *e)
     return e->kind == CG_USES_SCRATCH || e->kind == CG_FILLS_RING;
 }
 
+static bool overlap(const cg_span *a, const cg_span *b)
+{
+    return a->from < b->to && b->from < a->to;
+}
+
 static cg_meeting meeting_of_spans(const cg_span *a, const cg_span *b)
 {
-    if (a->to <= b->from || b->to <= a->from)
+    if (!overlap(a, b))
         return CG_NOBODY;
     return a->of_warp && a->of_warp == b->of_warp && a->from == b->from ? CG_EACH_WARP : CG_ALL_WARPS;
+}
+
+bool cg_fence_between(const cg_effect *earlier, const cg_effect *later)
+{
+    return earlier->kind == CG_WRITTEN && later->kind == CG_READS_ASYNC && overlap(&earlier->span, &later->span);
 }
 
 /* ---- both ---- */
@@ -90,6 +100,8 @@ cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_
 {
     if (earlier->kind == CG_ACCESSES && later->kind == CG_ACCESSES)
         return accesses_conflict(earlier, how, later) ? CG_ALL_WARPS : CG_NOBODY;
+    if (earlier->ring && earlier->ring == later->ring && earlier->ring->by_threads)
+        return CG_NOBODY; /* each thread fills what it has read */
     return reads_shared(earlier) && writes_shared(later) ? meeting_of_spans(&earlier->span, &later->span) : CG_NOBODY;
 }
 

@@ -44,6 +44,13 @@ cg_effect *cg_add_scratch(cg_func *c, ct_op *op, uint32_t bytes)
     return e;
 }
 
+void cg_add_ring(cg_func *c, ct_op *op, cg_effect_kind kind, const struct cg_ring *ring)
+{
+    cg_effect *e = cg_add_effect(c, op, kind);
+    if (e)
+        e->ring = ring;
+}
+
 void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *memory, bool write,
                    const cg_layout *layout)
 {
@@ -85,6 +92,8 @@ const cg_effect *cg_take_effect(cg_func *c, const ct_op *op, cg_effect_kind kind
     const cg_effect *e = next_effect(c, op, kind);
     if (e)
         emit_before(c, e);
+    if (e && e->fence)
+        cg_ins(c, "fence.proxy.async.shared::cta");
     if (e && kind == CG_MEETS)
         cg_barrier(c);
     return e;

@@ -7,6 +7,10 @@
    Without an edge there is no order (memory reference, 3.4); accesses by way of the same parameter or allocation keep
    that of the program all the same, which forgives tokens that were left out by hand.
 
+   wgmma reads shared memory in a proxy of its own (PTX ISA, "async proxy"), which sees what threads have written only
+   when they have fenced it: behind what is written, if on some way wgmma reads it before another fence. What the copy
+   engine writes is in that proxy already.
+
    A loop over strips (CT_strips) goes through the elements of its ops: its trips are no iterations, and no access waits
    for one of another trip. Threads meet once, when it begins, before the accesses in it. */
 #ifndef TILEVM_CODEGEN_VALUES_EFFECTS_H
@@ -20,7 +24,9 @@ typedef enum cg_effect_kind {
     CG_MEETS,        /* whatever was done before */
     CG_BEGINS,       /* nothing yet: a loop over strips, in which accesses are */
     CG_FILLS_RING,   /* the memory of rings is written from here on */
-    CG_READS_RING    /* and may still be read */
+    CG_READS_RING,   /* and may still be read */
+    CG_WRITTEN,      /* shared memory has been written by instructions of threads, cp.async among them */
+    CG_READS_ASYNC   /* and is read by wgmma, in another proxy, which sees what was fenced */
 } cg_effect_kind;
 
 /* Who meets before an effect. */
@@ -33,9 +39,11 @@ typedef struct cg_effect {
     uint8_t kind, before; /* cg_effect_kind, cg_meeting */
     /* Of shared memory: */
     cg_span span;
-    bool small;  /* may lie anywhere */
-    bool again;  /* in a loop of the op's own */
-    bool leaves; /* on the way to the kernel's end */
+    const struct cg_ring *ring; /* whose slots it is; NULL: scratch */
+    bool fence;                 /* written: each thread makes it visible to the other proxy */
+    bool small;                 /* may lie anywhere */
+    bool again;                 /* in a loop of the op's own */
+    bool leaves;                /* on the way to the kernel's end */
     /* Of an access: */
     bool write, started;     /* started before, which needs no barrier any more */
     const ct_op *access;     /* the load or store */
@@ -70,6 +78,8 @@ uint32_t cg_scratch_room(const cg_func *c, const ct_op *op);
 /* Effects of an op, behind those that it has. Of scratch: too much of it is reported. */
 cg_effect *cg_add_effect(cg_func *c, ct_op *op, cg_effect_kind kind);
 cg_effect *cg_add_scratch(cg_func *c, ct_op *op, uint32_t bytes);
+/* One on a ring; what has been written and what wgmma reads may be the op's scratch, ring NULL. */
+void cg_add_ring(cg_func *c, ct_op *op, cg_effect_kind kind, const struct cg_ring *ring);
 /* memory: the view or pointer operand of the access. layout: may be NULL. */
 void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *memory, bool write,
                    const cg_layout *layout);
@@ -94,10 +104,12 @@ bool cg_effect_lasts(const cg_effect *e);
 cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_effect *later);
 /* Who meets within an effect, before what it leaves behind. */
 cg_meeting cg_meeting_within(const cg_effect *e);
+/* Does the later one read in another proxy what the earlier one has written? */
+bool cg_fence_between(const cg_effect *earlier, const cg_effect *later);
 
 /* ---- emitting ---- */
 
-/* The op's next effect, of that kind, after the barrier that it needs. */
+/* The op's next effect, of that kind, after the barrier and with the fence that it needs. */
 const cg_effect *cg_take_effect(cg_func *c, const ct_op *op, cg_effect_kind kind);
 /* The same for an access. */
 void cg_take_access(cg_func *c, const ct_op *op);

@@ -61,6 +61,7 @@ void cg_want(cg_func *c, const ct_value *v, const cg_layout *l)
     cg_variant *found = cg_find_copy(x, l), *variant = found ? found : add_copy(c, x, l);
     if (!variant)
         return;
+    variant->wanted = true;
     note_read(c, v, variant);
     if (!found && x->form == CG_LAZY)
         want_through(c, v, l);
@@ -87,6 +88,17 @@ void cg_set_lazy(cg_func *c, const ct_value *v)
 {
     cg_value *x = cg_value_of(c, v);
     *x = (cg_value){.form = CG_LAZY};
+}
+
+const cg_layout *cg_only_wanted(const cg_value *x)
+{
+    const cg_layout *only = NULL;
+    for (const cg_variant *variant = x->variants; variant; variant = variant->next) {
+        if (variant->wanted && only)
+            return NULL;
+        only = variant->wanted ? variant->layout : only;
+    }
+    return only;
 }
 
 bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight)

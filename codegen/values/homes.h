@@ -14,7 +14,7 @@ typedef struct cg_homes {
     cg_hook *visit;            /* what it does with the ops of a region (codegen/ops/regions.c) */
     const ct_op *reader;       /* that it is at */
     cg_layout_table layouts;   /* homes, and those that are wanted */
-    const cg_layout **decided; /* by value id: layouts of carried values that the first walk settled */
+    const cg_layout **decided; /* by value id: layouts of carried values, and of loads, that the first walk settled */
     bool deciding;             /* that walk */
     bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
 } cg_homes;
@@ -29,6 +29,8 @@ void cg_set_lazy(cg_func *c, const ct_value *v);
 void cg_set_scalars(cg_func *c, const ct_op *op);
 /* layouts pass: v will be read in this layout. */
 void cg_want(cg_func *c, const ct_value *v, const cg_layout *l);
+/* The one layout in which the value is read; NULL: it is read in several, or in none. */
+const cg_layout *cg_only_wanted(const cg_value *x);
 /* The layout that v has or would like best; false when it has no wish. */
 bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight);
 /* A layout for the elements of a tile that no op has a wish for. */

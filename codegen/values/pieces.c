@@ -58,7 +58,7 @@ static void skip_strip(cg_func *c, const cg_pieces *p, const cg_layout *l)
 
 /* The registers of v to their places. l: how v lies; places: where its elements go. */
 static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l, const cg_layout *places,
-                      const cg_slice *slice)
+                      const cg_excerpt *excerpt)
 {
     bc_kind kind = bc_elem_kind(v->type);
     if (cg_strip_varies(c, l))
@@ -67,7 +67,7 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
     const cg_val *regs = cg_get(c, v, l);
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
     cg_val owner = cg_is_owner(c, l), elements[CG_MAX_VECTOR];
-    bool plain = p->whole && !slice;
+    bool plain = p->whole && !excerpt;
     if (plain && !c->failed)
         cg_flat_store(c, kind, p->base, places, regs);
     for (uint32_t r = 0; !plain && r < cg_layout_regs(l) && !c->failed; r++) {
@@ -77,11 +77,11 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
         for (uint32_t i = 0; i < 1u << vectors.bits; i++)
             elements[i] = regs[r | cg_layout_member(vectors.reg_bit, vectors.bits, i)];
         a.predicate = cg_and(c, a.predicate, owner);
-        if (slice) {
-            cg_val part = cg_thread_index(c, l, slice->mask, 0), here = cg_new(c, CG_PRED);
-            uint32_t own = cg_layout_reg(l, r) & slice->mask;
+        if (excerpt) {
+            cg_val part = cg_thread_index(c, l, excerpt->mask, 0), here = cg_new(c, CG_PRED);
+            uint32_t own = cg_layout_reg(l, r) & excerpt->mask;
             part = part.known ? cg_const(CG_B32, part.bits ^ own) : own ? int_xor(c, part, own) : part;
-            cg_ins(c, "setp.eq.u32 %v, %v, %v", here, cg_reg(c, part), slice->slice);
+            cg_ins(c, "setp.eq.u32 %v, %v, %v", here, cg_reg(c, part), excerpt->number);
             a.predicate = cg_and(c, a.predicate, here);
         }
         cg_store_vector(c, &a, 1u << vectors.bits, elements);
@@ -179,21 +179,21 @@ void cg_end_pieces(cg_func *c, const cg_pieces *p)
     cg_ins(c, "@%v bra.uni %l", more, p->head);
 }
 
-void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from, const cg_slice *slice)
+void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from, const cg_excerpt *excerpt)
 {
     const ct_value *result = cg_result(op, 0);
     bc_kind kind = bc_elem_kind(v->type);
     cg_variant *variant = cg_strip_home(c, result);
     cg_layout source = *from, stored, loaded;
-    if (slice) {
-        source = cg_layout_clear(from, slice->mask);
-        source = cg_layout_squeeze(&source, slice->mask);
+    if (excerpt) {
+        source = cg_layout_clear(from, excerpt->mask);
+        source = cg_layout_squeeze(&source, excerpt->mask);
     }
     cg_shared_layouts(c, kind, &source, variant->layout, &stored, &loaded);
     bool varies = cg_strip_varies(c, variant->layout);
     cg_val *regs = varies ? NULL : zeros(c, cg_class_of(kind), cg_layout_regs(variant->layout));
     cg_pieces p = cg_begin_pieces(c, op, kind, source.tile_bits);
-    put_piece(c, &p, v, from, &stored, slice);
+    put_piece(c, &p, v, from, &stored, excerpt);
     cg_barrier(c);
     get_piece(c, &p, result, variant, &loaded, regs);
     cg_end_pieces(c, &p);

@@ -23,6 +23,7 @@ void cg_strips_begin(cg_func *c, cg_remake *remake)
 void cg_strips_end(cg_func *c)
 {
     while (c->strips && c->strips->open) { /* only after an error */
+        cg_strip_back(c);
         cg_strip *s = c->strips->open;
         bc_text_release(&c->emit->body);
         bc_text_release(&s->head);
@@ -98,21 +99,65 @@ cg_val cg_strip_carried(cg_func *c, cg_class cls)
     return x;
 }
 
+/* In the head of the trip, once: all of it is put there. */
+cg_val cg_strip_later(cg_func *c, uint32_t trips)
+{
+    cg_strip *s = c->strips->open, *later = bc_new(&c->arena, cg_strip, 1);
+    cg_val at = cg_new(c, CG_B32), above = cg_new(c, CG_B32), valid = cg_new(c, CG_PRED);
+    if (!later) {
+        cg_no_memory(c);
+        return valid;
+    }
+    *later = *s;
+    later->outer = s;
+    later->is_later = true;
+    later->number = ++c->strips->count;
+    later->forms = NULL;
+    bc_text body = c->emit->body;
+    c->emit->body = s->head;
+    cg_ins(c, "or.b32 %v, %v, %x", above, s->counter, ~s->trips.mask);
+    cg_ins(c, "add.u32 %v, %v, %u", above, above, cg_scatter_bits(trips, s->trips.mask));
+    cg_ins(c, "and.b32 %v, %v, %x", at, above, s->trips.mask);
+    cg_ins(c, "setp.gt.u32 %v, %v, %v", valid, at, s->counter);
+    later->index = at;
+    if (s->outer) {
+        later->index = cg_new(c, CG_B32);
+        cg_ins(c, "or.b32 %v, %v, %v", later->index, at, s->outer->index);
+    }
+    later->head = c->emit->body;
+    c->emit->body = body;
+    c->strips->open = later;
+    return valid;
+}
+
+void cg_strip_back(cg_func *c)
+{
+    cg_strip *later = c->strips->open;
+    if (!later->is_later)
+        return; /* without memory */
+    later->outer->head = later->head;
+    c->strips->open = later->outer;
+}
+
 /* The next number that has no bits outside of the mask; back to the head until all have been. */
 static void put_step(cg_func *c, const cg_strip *s)
 {
     cg_val more = cg_new(c, CG_PRED);
-    uint32_t mask = s->trips.mask, low = mask & (~mask + 1), top = mask + low;
-    if (!mask)
+    uint32_t mask = s->trips.mask, low = mask & (~mask + 1), top = mask + low,
+             last = s->trips.first ? cg_scatter_bits(s->trips.first - 1, mask) : mask;
+    if (!last)
         return;
     if (!(top & (top - 1))) {
         cg_ins(c, "add.u32 %v, %v, %u", s->counter, s->counter, low);
-        cg_ins(c, "setp.le.u32 %v, %v, %u", more, s->counter, mask);
+        cg_ins(c, "setp.le.u32 %v, %v, %u", more, s->counter, last);
     } else {
         cg_ins(c, "or.b32 %v, %v, %x", s->counter, s->counter, ~mask);
         cg_ins(c, "add.u32 %v, %v, 1", s->counter, s->counter);
         cg_ins(c, "and.b32 %v, %v, %x", s->counter, s->counter, mask);
-        cg_ins(c, "setp.ne.u32 %v, %v, 0", more, s->counter);
+        if (last == mask)
+            cg_ins(c, "setp.ne.u32 %v, %v, 0", more, s->counter);
+        else
+            cg_ins(c, "setp.le.u32 %v, %v, %u", more, s->counter, last);
     }
     cg_ins(c, "@%v bra %l", more, s->head_label);
 }

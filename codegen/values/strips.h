@@ -14,7 +14,9 @@
 
 /* Of a CT_strips, its detail: which strip bits it counts through, and how. */
 typedef struct cg_trips {
-    uint32_t mask; /* other bits are those of the loop around it, or zero */
+    uint32_t mask;        /* other bits are those of the loop around it, or zero */
+    uint32_t first;       /* only so many trips, the first ones; 0: all */
+    struct cg_ring *ring; /* whose slots its loads are read from, which ends with it; NULL: none */
     bool descending;
     bool apart; /* what a trip puts into shared memory is its own, whatever the layout says */
 } cg_trips;
@@ -23,6 +25,7 @@ typedef struct cg_trips {
 typedef struct cg_strip {
     struct cg_strip *outer;
     cg_trips trips;
+    bool is_later; /* instead of `outer` for a while */
     uint32_t number;
     cg_val counter, index; /* the bits of mask in counting order; the number of the strip */
     uint32_t head_label, next_label;
@@ -63,6 +66,10 @@ cg_strip *cg_strip_open(cg_func *c, cg_trips trips);
 cg_strip *cg_strip_now(const cg_func *c);
 /* Ends it. */
 void cg_strip_close(cg_func *c);
+/* Instead of the strip at hand, the one so many trips later, or, behind the last one, again from the first one on, for
+   what is emitted up to cg_strip_back. True: it is not behind the last one. Values of the trip cannot be read. */
+cg_val cg_strip_later(cg_func *c, uint32_t trips);
+void cg_strip_back(cg_func *c);
 /* A register that starts as zero before it. */
 cg_val cg_strip_carried(cg_func *c, cg_class cls);
 
@@ -90,15 +97,16 @@ void cg_strip_save(cg_func *c, const ct_value *v, const cg_variant *variant, con
 
 /* ---- from strip to strip ---- */
 
-/* Elements of a tile whose index, cut to mask, is slice (in a register); as a tile of their own, their indices lack the
-   bits of mask. */
-typedef struct cg_slice {
+/* Elements of a tile whose index, cut to mask, is a number (in a register); as a tile of their own, their indices lack
+   the bits of mask. */
+typedef struct cg_excerpt {
     uint32_t mask;
-    cg_val slice;
-} cg_slice;
-/* v, which is read in `from`, through shared memory to its result: the same elements in another layout, or a slice of
-   them (NULL: all). Outside of loops. */
-void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from, const cg_slice *slice);
+    cg_val number;
+} cg_excerpt;
+/* v, which is read in `from`, through shared memory to its result: the same elements in another layout, or an excerpt
+   of them (NULL: all). Outside of loops. */
+void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_layout *from,
+                       const cg_excerpt *excerpt);
 
 /* ---- in pieces (codegen/values/pieces.c); in all kernels ---- */
 

@@ -244,8 +244,7 @@ static uint64_t expect_float(const mx_map *m, const uint64_t *v)
     for (unsigned i = 0; i < m->operands; i++)
         exact_of_float(&x[i], m->in[i], m->flush ? exact_flush(m->in[i], v[i]) : v[i]);
     compute(m, x, &result);
-    uint64_t bits = exact_round(m->out, &result, m->mode);
-    return m->flush ? exact_flush(m->out, bits) : bits;
+    return m->flush ? exact_round_flushed(m->out, &result, m->mode) : exact_round(m->out, &result, m->mode);
 }
 
 static uint64_t expect_extreme(const mx_map *m, const uint64_t *v)

@@ -543,6 +543,21 @@ uint64_t exact_flush(bc_kind kind, uint64_t pattern)
     return exact_is_subnormal(kind, pattern) ? pattern & 0x80000000 : pattern;
 }
 
+uint64_t exact_round_flushed(bc_kind kind, const exact *x, bc_RoundingMode mode)
+{
+    uint64_t bits = exact_round(kind, x, mode), sign = bits & 0x80000000;
+    bool away = mode == (sign ? BC_RoundingMode_negative_inf : BC_RoundingMode_positive_inf);
+    bool nearest = mode == BC_RoundingMode_nearest_even;
+    if (x->class_ != EXACT_FINITE)
+        return bits;
+    /* The numbers of 24 bits next to 2^-126 are 2^-150 below it and 2^-149 above; from the middle, nearest goes up. */
+    exact magnitude = *x, least;
+    magnitude.negative = false;
+    exact_of_double(&least, nearest ? 0x1p-126 - 0x1p-151 : away ? 0x1p-126 - 0x1p-150 : 0x1p-126);
+    int order = exact_compare(&magnitude, &least);
+    return order < 0 || (away && order == 0) ? sign : bits;
+}
+
 long double exact_value(bc_kind kind, uint64_t pattern)
 {
     exact x;

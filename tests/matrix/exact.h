@@ -46,6 +46,8 @@ void exact_to_integral(exact *x, bc_RoundingMode mode);
 
 /* The pattern of the kind nearest to x in the mode, with the kind's rules for what is too large or not a number. */
 uint64_t exact_round(bc_kind kind, const exact *x, bc_RoundingMode mode);
+/* The same of f32 with zeros in place of what is below 2^-126 once rounded to 24 bits, however small the exponent. */
+uint64_t exact_round_flushed(bc_kind kind, const exact *x, bc_RoundingMode mode);
 /* ftoi: what is undefined gives what a GPU gives. from decides about NaN. */
 uint64_t exact_to_int(const exact *x, bc_kind from, unsigned width, bool is_signed, bool saturating);
 

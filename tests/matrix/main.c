@@ -1,10 +1,11 @@
 /* Every op of Tile IR on every type that the verifier takes, in shapes of rank 0 to 4, against references written for
    these tests (exact.h). Prints one line of counts for each part.
 
-     matrix [--quick] [--jobs=N] [--ptx=TARGET | --gpu=TARGET] [PART...]
+     matrix [--quick] [--jobs=N] [--part=I/N] [--ptx=TARGET | --gpu=TARGET] [PART...]
      matrix [--ptx=TARGET | --gpu=TARGET] --measure N
 
-   --quick takes fewer shapes and samples, --jobs shares the kernels out among processes. --measure prints how far
+   --quick takes fewer shapes and samples, --part every Nth kernel, from the one with number I on; --jobs shares the
+   kernels out among processes. --measure prints how far
    functions are from exact, over N operands each. --ptx compiles the kernels for a target and runs them in the
    simulator of tests/ptxsim, --gpu on a GPU. */
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/matrix/parts.h"
+#include "tests/part.h"
 
 static const struct {
     const char *name;
@@ -78,7 +80,7 @@ static void stop(int signal_number)
 /* The parts in several processes, each with its share of the kernels; what they find comes back in memory that all of
    them see. A process runs all parts: on a GPU it needs a context of its own. When the time is up (SIGTERM), what was
    found so far is told. */
-static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsigned jobs)
+static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, test_part whole, unsigned jobs)
 {
     size_t bytes = jobs * PARTS * sizeof(outcome);
     unsigned long failed = 0;
@@ -91,7 +93,7 @@ static unsigned long run_jobs(const bool wanted[PARTS], mx_effort effort, unsign
     for (unsigned j = 0; j < jobs; j++) {
         if (fork() == 0) {
             signal(SIGTERM, SIG_DFL);
-            mx_use_share(j, jobs);
+            mx_use_share(j * whole.of + whole.number, jobs * whole.of);
             for (size_t i = 0; i < PARTS; i++)
                 if (wanted[i])
                     run_part(i, effort, &outcomes[j * PARTS + i]);
@@ -127,6 +129,7 @@ int main(int argc, char **argv)
 {
     mx_effort effort = {0, false};
     unsigned long failed = 0, jobs = 1;
+    test_part whole = PART_ALL;
     bool all = true;
     for (int i = 1; i < argc; i++)
         all &= argv[i][0] == '-';
@@ -139,6 +142,10 @@ int main(int argc, char **argv)
             mx_use_ptx(argv[i] + 6, true);
         if (strncmp(argv[i], "--jobs=", 7) == 0)
             jobs = strtoul(argv[i] + 7, NULL, 10);
+        if (strncmp(argv[i], "--part=", 7) == 0 && !part_read(argv[i] + 7, &whole)) {
+            fprintf(stderr, "matrix: %s: no part\n", argv[i] + 7);
+            return 2;
+        }
         if (strcmp(argv[i], "--measure") == 0) {
             mx_functions_measure(i + 1 < argc ? strtoull(argv[i + 1], NULL, 0) : 1 << 20);
             return 0;
@@ -148,7 +155,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < PARTS; i++)
         wanted[i] = all || is_named(argc, argv, parts[i].name);
     if (jobs > 1)
-        return run_jobs(wanted, effort, (unsigned)jobs) != 0;
+        return run_jobs(wanted, effort, whole, (unsigned)jobs) != 0;
+    mx_use_share(whole.number, whole.of);
     for (size_t i = 0; i < PARTS; i++) {
         outcome o;
         if (!wanted[i])
@@ -156,7 +164,7 @@ int main(int argc, char **argv)
         run_part(i, effort, &o);
         failed += put_outcome(&o);
     }
-    if (all && !mx_is_ptx()) {
+    if (all && whole.of == 1 && !mx_is_ptx()) {
         mx_report r = {.name = "ops"};
         mx_check_all_executed(&r);
         printf("matrix %s: %lu passed, %lu failed\n", r.name, r.passed, r.failed);

@@ -179,8 +179,8 @@ static uint64_t sum_of_floats(bc_kind kind, uint64_t a, uint64_t b)
     exact_of_float(&x, kind, flush ? exact_flush(kind, a) : a);
     exact_of_float(&y, kind, flush ? exact_flush(kind, b) : b);
     exact_add(&sum, &x, &y, false);
-    uint64_t bits = exact_round(kind, &sum, BC_RoundingMode_nearest_even);
-    return flush ? exact_flush(kind, bits) : bits;
+    bc_RoundingMode nearest = BC_RoundingMode_nearest_even;
+    return flush ? exact_round_flushed(kind, &sum, nearest) : exact_round(kind, &sum, nearest);
 }
 
 static uint64_t modify(bc_kind kind, unsigned mode, uint64_t old, uint64_t x)

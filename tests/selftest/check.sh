@@ -56,5 +56,34 @@ else
     failed=$((failed + 1))
     echo 'FAILED check.sh: does not name the step that failed'
 fi
+# takes ROUND TEXT [FULL]: are these the arguments of a step in that round?
+takes() {
+    PATH="$PWD/bin" MAKEFLAGS= MAKE="$PWD/fake-make" BUILD="$PWD/build" ROUND=$1 FULL=${3:-} sh "$runner" > said 2>&1
+    if grep -qx -e "$2" asked; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED check.sh: round %s: no step was asked for %s:\n' "$1" "$2"
+        cat asked
+    fi
+    rm -f asked
+}
+printf '#!/bin/sh\necho "$*" >> "%s/asked"\necho "some: 1 passed, 0 failed"\n' "$PWD" > fake-make
+takes 6 '.*CONFIG=asan check-fixtures TEST_PART=2/4'
+takes 7 '.*CONFIG=asan check-fixtures TEST_PART=3/4'
+takes 7 '.*CONFIG=asan check-fixtures TEST_PART=0/1' 1
+takes 6 '.*CONFIG=tsan check-threads'
+takes 7 '.*CONFIG=tsan check-threads' 1
+takes 7 '.*check-aarch64-sample ROUND=7'
+# As many parts of the tests on aarch64 as there are different ones, and round after round each of them.
+list=$(sh "$(dirname "$runner")/aarch64_round.sh" --list)
+rounds=$(for round in 98 99 100 101; do sh "$(dirname "$runner")/aarch64_round.sh" $round; done)
+if [ "$(echo "$list" | wc -l)" -eq 100 ] && [ -z "$(echo "$list" | sort | uniq -d)" ] \
+    && [ "$rounds" = "$(echo "$list" | tail -n 2; echo "$list" | head -n 2)" ]; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    printf 'FAILED aarch64_round.sh: rounds\n%s\n' "$rounds"
+fi
 echo "make check: $passed passed, $failed failed"
 [ $failed -eq 0 ]

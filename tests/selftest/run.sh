@@ -23,6 +23,12 @@ expect 0 'fixtures: 1 passed, 0 failed' "$here/right.fixture"
 for wrong in "$here"/wrong-*.fixture; do
     expect 1 'fixtures: 0 passed, 1 failed' "$wrong"
 done
+# Parts: of two fixtures one each, and what is no part.
+expect 0 'fixtures: 1 passed, 0 failed' --part 1/2 "$here/wrong-stdout.fixture" "$here/right.fixture"
+expect 1 'fixtures: 0 passed, 1 failed' --part 0/2 "$here/wrong-stdout.fixture" "$here/right.fixture"
+for part in 2/2 1 0/0 0/2x; do
+    expect 2 'usage: run_fixtures --tool PATH --work FOLDER [--rules FOLDER] [--part I/N] [--update] [-j N] PATH...' --part $part "$here/right.fixture"
+done
 # --update mends what was printed, and only that.
 for name in right wrong-stdout wrong-more wrong-less; do
     cp "$here/$name.fixture" "$work/updated.fixture"

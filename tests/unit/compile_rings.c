@@ -222,30 +222,43 @@ static const char *const attention_words[] = {
     "%nones = constant <f32: 0.0> : $s\n%nonet = constant <f32: 0.0> : $t\n%low = constant <f32: 0xFF800000> : $l\n"  \
     "%nonel = constant <f32: 0.0> : $l\n%scale = constant <f32: 0.125> : $s\n"
 #define QUERIES(row) "%q, %t0 = load_view_tko weak %av[" row ", %zero] token = %0 : $a, $i -> $q, token\n"
+/* %r of %q and %kt; of two tiles of keys, whose products are added up. */
+#define ONE_PRODUCT "%r = mmaf %q, %kt, %nones : $q, tile<$Dx$Nxf16>, $s\n"
+#define TWO_PRODUCTS                                                                                            \
+    "%k2, %t3 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $k, token\n"                           \
+    "%kt2 = permute %k2 [1, 0] : $k -> tile<$Dx$Nxf16>\n%r0 = mmaf %q, %kt, %nones : $q, tile<$Dx$Nxf16>, $s\n" \
+    "%r = mmaf %q, %kt2, %r0 : $q, tile<$Dx$Nxf16>, $s\n"
+#define VALUES "%v, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $k, token\n"
 /* The sums, greatest and totals with that letter, from those with the other one. */
-#define KEYS(to_letter, from_letter, from, to)                                                                         \
+#define KEYS(to_letter, from_letter, from, to) KEYS_BY(ONE_PRODUCT, VALUES, "%v", to_letter, from_letter, from, to)
+#define KEYS_BY(product, load, values, to_letter, from_letter, from, to)                                               \
     "%acc" to_letter ", %m" to_letter ", %l" to_letter " = for %i in (" from " to " to ", step %step) : $i "           \
     "iter_values(%acc0 = %acc" from_letter ", %m0 = %m" from_letter ", %l0 = %l" from_letter ") -> ($t, $l, $l) {\n"   \
     "%j = addi %i, %five : $i\n%k, %t1 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $k, token\n"         \
-    "%kt = permute %k [1, 0] : $k -> tile<$Dx$Nxf16>\n%r = mmaf %q, %kt, %nones : $q, tile<$Dx$Nxf16>, $s\n"           \
-    "%s = mulf %r, %scale : $s\n" REDUCE(                                                                              \
+    "%kt = permute %k [1, 0] : $k -> tile<$Dx$Nxf16>\n" product "%s = mulf %r, %scale : $s\n" REDUCE(                  \
         "%h", "%s", "0xFF800000",                                                                                      \
         "maxf") "%m1 = maxf %m0, %h : $l\n%mb = broadcast %m1 : $l -> $s\n%d = subf %s, %mb : $s\n%p = exp2 %d : $s\n" \
                 "%da = subf %m0, %m1 : $l\n%alpha = exp2 %da : $l\n" REDUCE(                                           \
                     "%n", "%p", "0.0",                                                                                 \
                     "addf") "%l1 = fma %l0, %alpha, %n : $l\n%ab = broadcast %alpha : $l -> $t\n%acc1 = mulf %acc0, "  \
-                            "%ab : $t\n"                                                                               \
-                            "%v, %t2 = load_view_tko weak %bv[%j, %zero] token = %0 : $b, $i -> $k, token\n"           \
-                            "%ph = ftof %p : $s -> tile<$Mx$Nxf16>\n%acc2 = mmaf %ph, %v, %acc1 : tile<$Mx$Nxf16>, "   \
-                            "$k, $t\n"                                                                                 \
+                            "%ab : $t\n" load "%ph = ftof %p : $s -> tile<$Mx$Nxf16>\n%acc2 = mmaf %ph, " values       \
+                            ", %acc1 : "                                                                               \
+                            "tile<$Mx$Nxf16>, $k, $t\n"                                                                \
                             "continue %acc2, %m1, %l1 : $t, $l, $l\n}\n"
 #define QUOTIENT(letter, row)                                                       \
     "%lb = broadcast %l" letter " : $l -> $t\n%o = divf %acc" letter ", %lb : $t\n" \
     "%w = store_view_tko weak %o, %cv[" row ", %zero] token = %0 : $t, $c, $i -> token\n"
 #define NOTHING "%accx = mulf %nonet, %nonet : $t\n%mx = maxf %low, %low : $l\n%lx = mulf %nonel, %nonel : $l\n"
 
+enum { SAME_TILE = 0 };
 static const form attentions[] = {
+    [SAME_TILE] = {"attention whose values are its keys",
+                   ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS_BY(ONE_PRODUCT, "", "%k", "y", "x", "%from", "%to")
+                       QUOTIENT("y", "%x") END},
     {"attention", ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS("y", "x", "%from", "%to") QUOTIENT("y", "%x") END},
+    {"attention with keys in two parts",
+     ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS_BY(TWO_PRODUCTS, VALUES, "%v", "y", "x", "%from", "%to")
+         QUOTIENT("y", "%x") END},
     {"attention in turn", ATTENTION_BEGIN NOTHING QUERIES("%x") KEYS("y", "x", "%from", "%when")
                               KEYS("z", "y", "%when", "%to") QUOTIENT("z", "%x") END},
     {"persistent attention", ATTENTION_BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" NOTHING QUERIES("%row")
@@ -350,6 +363,7 @@ typedef struct kernel {
     char name[128];
     tv_module *module;
     bc_text text;
+    bool lacks_b;    /* nothing reads B, which may be as small as it likes */
     uint32_t blocks; /* of a cluster that computes a tile block; 0: one does */
     bool is_exact;
     const element *of;             /* A and B */
@@ -423,7 +437,7 @@ static void compare(const kernel *k, const launch *l)
     if (!test_turn())
         return;
     size_t count = (size_t)k->rows * k->columns, wrong = 0;
-    size_t a = (size_t)k->rows * k->depth, b = (size_t)k->depth * k->columns;
+    size_t a = (size_t)k->rows * k->depth, b = k->lacks_b ? 1 : (size_t)k->depth * k->columns;
     size_t bytes[] = {k->of->bytes * a, k->of->bytes * b, 4 * count};
     float *want = malloc(bytes[2]), *have = malloc(bytes[2]);
     void *arrays[] = {small_numbers(k->of, a, 1), small_numbers(k->of, b, 2), want};
@@ -545,6 +559,8 @@ typedef struct attention_size {
 
 static const attention_size attention_sizes[] = {
     {"sm_80", "cp.async", 64, 64, 32},
+    {"sm_80", "cp.async", 1, 64, 32}, /* fewer rows than an instruction's */
+    {"sm_90a", "mma.sync", 4, 128, 64},
     {"sm_90a", "wgmma", 64, 64, 64},
     {"sm_90a", "wgmma", 128, 64, 64},
     {"sm_90a", "cp.async.bulk.tensor", 64, 128, 128},
@@ -552,12 +568,16 @@ static const attention_size attention_sizes[] = {
     {"sm_90a", "cp.async.bulk.tensor", 128, 128, 128}, /* the left operand lies in a slot of its own */
 };
 
+/* Rows that are too long for a warp: two groups of consumers share the columns. */
+static const attention_size long_rows = {"sm_90a", "m64n256k16", 64, 512, 64};
+
 static void check_attention(const attention_size *s, const form *f, uint32_t blocks)
 {
     static const launch launches[] = {{0, 0, 0, 1}, {1, 2, 1, 2}, {0, 2, 1, 1}, {0, 5, 3, 1}};
     enum { MOST = 5 };
     uint32_t all_keys = 2 * MOST * s->keys; /* then values */
-    kernel k = {.blocks = blocks, .of = &f16, .rows = TILES * s->rows - 24, .depth = all_keys, .columns = s->width};
+    kernel k = {
+        .blocks = blocks, .of = &f16, .rows = TILES * s->rows - s->rows / 3, .depth = all_keys, .columns = s->width};
     words w = {.texts = attention_words, .more = f16.words};
     w.numbers['M' - 'A'] = s->rows;
     w.numbers['N' - 'A'] = s->keys;
@@ -574,26 +594,27 @@ static void check_attention(const attention_size *s, const form *f, uint32_t blo
 
 /* ---- loops without products ---- */
 
-static void check_stream(const char *target, const form *f, uint32_t step)
+static void check_stream(const char *target, const form *f, uint32_t step, uint32_t height, uint32_t width)
 {
     static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 0, 1}, {1, 3, 2, 2},
                                       {2, 5, 3, 1}, {3, 6, 4, 1}, {0, 7, 1, 2}};
-    enum { HEIGHT = 16, WIDTH = 128 };
     kernel k = {.is_exact = true,
                 .of = &f16,
-                .rows = TILES * HEIGHT - 3,
-                .depth = MOST_TRIPS * WIDTH - 8,
-                .columns = WIDTH - 8};
+                .lacks_b = height == 1,
+                .rows = TILES * height - height / 4,
+                .depth = MOST_TRIPS * width - 8,
+                .columns = width - 8};
     words w = {.texts = stream_words, .more = f16.words};
-    w.numbers['M' - 'A'] = HEIGHT;
-    w.numbers['K' - 'A'] = WIDTH;
+    w.numbers['M' - 'A'] = height;
+    w.numbers['K' - 'A'] = width;
     w.numbers['R' - 'A'] = k.rows;
     w.numbers['D' - 'A'] = k.depth;
     w.numbers['C' - 'A'] = k.columns;
     w.numbers['S' - 'A'] = step;
-    snprintf(k.name, sizeof k.name, "%s, step %u, %s", f->name, step, target);
+    snprintf(k.name, sizeof k.name, "%s, step %u, %ux%u, %s", f->name, step, height, width, target);
     bool ok = compile(&k, target, f->text, &w, "cp.async");
-    for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i++)
+    size_t step_of_launches = height * width > 1 << 15 ? 4 : 1; /* large ones take long: none, 3 to 6 */
+    for (size_t i = 0; ok && i < sizeof launches / sizeof *launches; i += step_of_launches)
         compare(&k, &launches[i]);
     release(&k);
 }
@@ -683,9 +704,12 @@ static void check_clusters(void)
 int main(void)
 {
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++) {
-        check_stream("sm_80", &streams[k], 1 + k % 2);
-        check_stream("sm_90a", &streams[k], 2 - k % 2);
+        check_stream("sm_80", &streams[k], 1 + k % 2, 16, 128);
+        check_stream("sm_90a", &streams[k], 2 - k % 2, 16, 128);
+        if (k + 1 < sizeof streams / sizeof *streams)
+            check_stream("sm_90a", &streams[k], 1, 256, 256); /* in strips */
     }
+    check_stream("sm_90a", &streams[sizeof streams / sizeof *streams - 1], 1, 1, 1 << 16); /* by pointers */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
             if (sizes[i].forms >> k & 1)
@@ -700,6 +724,7 @@ int main(void)
     for (size_t i = 0; i < sizeof attention_sizes / sizeof *attention_sizes; i++)
         for (size_t k = 0; k < sizeof attentions / sizeof *attentions; k++)
             check_attention(&attention_sizes[i], &attentions[k], 0);
+    check_attention(&long_rows, &attentions[SAME_TILE], 0);
     check_clusters();
     return TEST_END("compile_rings");
 }

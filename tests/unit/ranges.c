@@ -216,24 +216,30 @@ static void check_op(size_t i)
 }
 
 /* Tight where it matters: both operands at least 0, no wrapping. */
-static void check_tight(size_t op, int low, int high)
+static void check_range(size_t op, const int *a, const int *b, int low, int high)
 {
     cg_range range;
-    const int a[] = {0, 15}, b[] = {1, 7};
     CHECK_MSG(find_range(ops[op].text, a, b, &range) && range.low == low && range.high == high, "%s: %lld..%lld",
               ops[op].text, (long long)range.low, (long long)range.high);
+}
+
+static void check_tight(size_t op, int low, int high)
+{
+    check_range(op, (const int[]){0, 15}, (const int[]){1, 7}, low, high);
 }
 
 int main(void)
 {
     for (size_t i = 0; i < TV_COUNT(ops); i++)
         check_op(i);
-    check_tight(0, 1, 22);  /* addi */
-    check_tight(1, -7, 14); /* subi */
-    check_tight(2, 0, 105); /* muli */
-    check_tight(3, 0, 7);   /* andi */
-    check_tight(6, 1, 15);  /* maxi */
-    check_tight(13, 0, 6);  /* remi */
-    check_tight(15, 0, 15); /* divi */
+    check_tight(0, 1, 22);                                              /* addi */
+    check_tight(1, -7, 14);                                             /* subi */
+    check_tight(2, 0, 105);                                             /* muli */
+    check_tight(3, 0, 7);                                               /* andi */
+    check_tight(6, 1, 15);                                              /* maxi */
+    check_tight(13, 0, 6);                                              /* remi */
+    check_range(13, (const int[]){0, 15}, (const int[]){0, 7}, 0, 15);  /* of a divisor that may be zero, */
+    check_range(13, (const int[]){0, 15}, (const int[]){-7, 7}, 0, 15); /* or below it */
+    check_tight(15, 0, 15);                                             /* divi */
     return TEST_END("ranges");
 }

@@ -1,5 +1,5 @@
-/* Barriers and shared memory as passes decide on them: what they leave is checked, and every barrier that is taken away
-   from it, and every place that is moved, is found; so is a race by the simulator. */
+/* Barriers, fences and shared memory as passes decide on them: what they leave is checked, and every barrier and fence
+   that is taken away from it, and every place that is moved, is found; so is what it leads to by the simulator. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,9 +37,34 @@
     "    %r" result " = reshape %" result " : tile<1xf32> -> tile<1x1xf32>\n"                            \
     "    %w" result " = broadcast %r" result " : tile<1x1xf32> -> tile<1x4096xf32>\n"
 
+#define HALVES "tensor_view<64x4096xf16, strides=[4096,1]>"
+#define HALF "partition_view<tile=(64x64), " HALVES ">"
+#define LOAD_HALF(name, index) LOAD(name, "v", index, HALF, "tile<64x64xf16>")
+
+/* Products of what lies in a ring, and in scratch. */
+static const char products[] =
+    "entry @products(%p: tile<ptr<f16>>) {\n"
+    "  %0 = constant <i32: 0> : tile<i32>\n"
+    "  %1 = constant <i32: 1> : tile<i32>\n"
+    "  %4 = constant <i32: 4> : tile<i32>\n"
+    "  %none = constant <f32: 0.0> : tile<64x64xf32>\n"
+    "  %p16 = assume div_by<16>, %p : tile<ptr<f16>>\n"
+    "  %t = make_tensor_view %p16, shape = [64, 4096], strides = [4096, 1] : " HALVES "\n"
+    "  %v = make_partition_view %t : " HALF "\n"
+    "  %sum = for %i in (%0 to %4, step %1) : tile<i32> iter_values(%acc = %none) -> (tile<64x64xf32>) {\n" LOAD_HALF(
+        "l", "%0")
+        LOAD_HALF("r", "%1") "    %next = mmaf %l, %r, %acc : tile<64x64xf16>, tile<64x64xf16>, tile<64x64xf32>\n"
+                             "    continue %next : tile<64x64xf32>\n"
+                             "  }\n"
+                             "  %h = ftof %sum : tile<64x64xf32> -> tile<64x64xf16>\n"
+                             "  %n = mmaf %h, %h, %none : tile<64x64xf16>, tile<64x64xf16>, tile<64x64xf32>\n"
+                             "  %g = ftof %n : tile<64x64xf32> -> tile<64x64xf16>\n" STORE(
+                                 "d", "g", "v", "%4", HALF, "tile<64x64xf16>") "  return\n}\n";
+
 /* One sum an iteration, of what the one before has led to, and two of them; ways that join, on which threads read what
    others have written, and write what others read. */
 static const char *const sources[] = {
+    products,
     "entry @sum(%p: tile<ptr<f32>>) {\n" BEGIN LOAD(
         "l", "rows", "%0", ROW,
         "tile<1x4096xf32>") "  %sum = for %i in (%0 to %4, step %1) : tile<i32> iter_values(%acc = %l) -> "
@@ -87,6 +112,12 @@ static const char *const sources[] = {
                                                                                                             "}"
                                                                                                             "\n"};
 
+/* By source. */
+static const struct expected {
+    const char *target;
+    uint32_t barriers, fences;
+} expected[] = {{"sm_90a", 2, 2}, {"sm_80", 1, 0}, {"sm_80", 0, 0}, {"sm_80", 4, 0}};
+
 static const bc_module *module;
 
 /* A kernel as `sync` has left it. */
@@ -101,12 +132,12 @@ static void say(void *user, const tv_diag *d)
     printf("%.*s\n", (int)d->message.len, d->message.ptr);
 }
 
-static bool open_sample(sample *s)
+static bool open_sample(sample *s, const char *target)
 {
     static const tv_compile_options options = {.stop_after = "sync"};
     *s = (sample){.c = {.m = module,
                         .f = &module->functions[0],
-                        .target = cg_target_find(bc_str("sm_80")),
+                        .target = cg_target_find(bc_str(target)),
                         .options = &options,
                         .sink = {NULL, say}}};
     s->c.written = &s->written;
@@ -135,6 +166,21 @@ static bool is_found(sample *s, const char *what)
 {
     ct_fault fault;
     return !(cg_verify_shared(&s->c, &fault) && cg_verify_sync(&s->c, &fault)) && strstr(fault.what, what);
+}
+
+static void check_fences(sample *s, uint32_t wanted)
+{
+    uint32_t fences = 0;
+    for (uint32_t i = 0; i < s->c.sharing->effect_count; i++) {
+        cg_effect *e = s->c.sharing->effects[i];
+        if (!e->fence)
+            continue;
+        e->fence = false;
+        CHECK_MSG(is_found(s, "no fence"), "effect %u", i);
+        e->fence = true;
+        fences++;
+    }
+    CHECK_MSG(fences == wanted, "%u fences", fences);
 }
 
 static void check_barriers(sample *s, uint32_t wanted)
@@ -187,13 +233,13 @@ static void check_places(sample *s)
 /* ---- by the simulator ---- */
 
 /* Lowers the kernel and runs it: what is wrong; "": nothing. */
-static void run(sample *s, char *out, size_t size)
+static void run(sample *s, const char *target, char *out, size_t size)
 {
     static float memory[64 * 4096];
     char error[256] = "";
     bc_text text;
     bc_text_init(&text, NULL);
-    bc_text_puts(&text, ".version 8.4\n.target sm_80\n.address_size 64\n");
+    bc_text_printf(&text, ".version 8.4\n.target %s\n.address_size 64\n", target);
     cg_pass_lower(&s->c);
     cg_put_kernel(&s->c, &text);
     ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
@@ -205,37 +251,44 @@ static void run(sample *s, char *out, size_t size)
     bc_text_release(&text);
 }
 
-/* Without its barrier number `dropped`, if it has that many. */
+/* Without its barrier or fence number `dropped`, if it has that many. */
 static bool check_run(uint32_t kernel, uint32_t dropped)
 {
     char found[1024];
     sample s;
-    uint32_t barriers = 0;
-    if (!open_sample(&s))
+    const char *wanted = NULL;
+    uint32_t count = 0;
+    if (!open_sample(&s, expected[kernel].target))
         return false;
     for (uint32_t i = 0; i < s.c.sharing->effect_count; i++) {
         cg_effect *e = s.c.sharing->effects[i];
-        if (e->before && barriers++ == dropped)
+        if (e->before && count++ == dropped) {
             e->before = CG_NOBODY;
+            wanted = "barrier"; /* "... without a barrier in between" */
+        } else if (e->fence && count++ == dropped) {
+            e->fence = false;
+            wanted = "fence.proxy.async";
+        }
     }
-    run(&s, found, sizeof found);
-    if (dropped < barriers)
-        CHECK_MSG(strstr(found, "race"), "kernel %u, barrier %u: %s", kernel, dropped, found);
+    run(&s, expected[kernel].target, found, sizeof found);
+    if (wanted)
+        CHECK_MSG(strstr(found, wanted), "kernel %u, without %u: %s", kernel, dropped, found);
     else
         CHECK_MSG(!*found, "kernel %u: %s", kernel, found);
     close_sample(&s);
-    return dropped < barriers;
+    return wanted;
 }
 
-static void check(uint32_t kernel, uint32_t barriers)
+static void check(uint32_t kernel)
 {
     tv_module *m = NULL;
     sample s;
     CHECK(tv_module_parse(sources[kernel], strlen(sources[kernel]), 0, NULL, (tv_sink){NULL, say}, &m) == TV_OK);
     CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK); /* it warns of tokens that are left out */
     module = m;
-    if (m && open_sample(&s)) {
-        check_barriers(&s, barriers);
+    if (m && open_sample(&s, expected[kernel].target)) {
+        check_barriers(&s, expected[kernel].barriers);
+        check_fences(&s, expected[kernel].fences);
         check_places(&s);
         close_sample(&s);
         for (uint32_t dropped = 0; check_run(kernel, dropped);)
@@ -246,8 +299,7 @@ static void check(uint32_t kernel, uint32_t barriers)
 
 int main(void)
 {
-    static const uint32_t barriers[] = {1, 0, 4};
-    for (uint32_t k = 0; k < TV_COUNT(barriers); k++)
-        check(k, barriers[k]);
+    for (uint32_t k = 0; k < TV_COUNT(sources); k++)
+        check(k);
     return TEST_END("sync");
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/part.h"
+
 static int test_passed, test_failed;
 
 #define CHECK(condition)                                                            \
@@ -31,13 +33,13 @@ static int test_passed, test_failed;
         }                                                                           \
     } while (0)
 
-/* True for every UNIT_SHAREth of the things that take long, for all by default: slow builds need not repeat each. */
+/* Has one of the things that take long its turn? Those of the part TEST_TURNS have, all by default. */
 static inline bool test_turn(void)
 {
-    static unsigned long turn;
-    const char *share = getenv("UNIT_SHARE");
-    unsigned long every = share ? strtoul(share, NULL, 10) : 1;
-    return every < 2 || turn++ % every == 0;
+    static size_t turn;
+    const char *text = getenv("TEST_TURNS");
+    test_part p;
+    return !text || !part_read(text, &p) || part_has(p, turn++);
 }
 
 #define TEST_END(name) (printf("%s: %d passed, %d failed\n", (name), test_passed, test_failed), test_failed != 0)

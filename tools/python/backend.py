@@ -42,6 +42,16 @@ def newest_glibc(files: list[Path]) -> tuple[int, int]:
     return max((int(a), int(b)) for a, b in re.findall(r"Name: GLIBC_(\d+)\.(\d+)", text))
 
 
+def check_needs(native: list[Path]) -> None:
+    """What the tag promises: beside the C library, programs need what is in the wheel, or zlib, which all systems have."""
+    text = subprocess.run(["readelf", "-dW", *map(str, native)], check=True, capture_output=True, text=True).stdout
+    own = {path.name for path in native}
+    usual = re.compile(r"(lib(c|m|dl|rt|pthread|z)|ld-linux-.*)\.so\.\d+")
+    other = {name for name in re.findall(r"NEEDED.*\[(.*)\]", text) if name not in own and not usual.fullmatch(name)}
+    if other:
+        sys.exit(f"a wheel for all systems cannot need {', '.join(sorted(other))}")
+
+
 def tag(native: list[Path]) -> str:
     machine = os.uname().machine
     header = subprocess.run(["readelf", "-hW", str(native[0])], check=True, capture_output=True, text=True).stdout
@@ -72,6 +82,7 @@ def write(files: Path, directory: Path) -> str:
     """Writes the wheel, complete or not at all; returns its name."""
     entries = [(name, path.read_bytes()) for name, path in contents(files)]
     native = [path for _, path in contents(files) if is_program(path.read_bytes())]
+    check_needs(native)
     info, wheel_tag = f"tilevm-{version()}.dist-info", tag(native)
     entries += [(f"{info}/METADATA", metadata().encode()),
                 (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tilevm\nRoot-Is-Purelib: false\nTag: {wheel_tag}\n"

@@ -2,6 +2,7 @@
 #include "vm/compile/map.h"
 
 #include <fenv.h>
+#include <math.h>
 #include <string.h>
 
 #include "bytecode/number/number.h"
@@ -60,6 +61,25 @@ static const void *prepare(const vm_map *map, unsigned k, const void *in, void *
     return map->widen[k] || map->flush ? buffer : in;
 }
 
+/* Flushes results that were rounded up to the smallest normal number and would have stayed below it if exponents had no
+   lower limit (docs/numerics.md, arithmetic): computed once more where no exponent is near that limit. Of a product the
+   smaller factor has room for the scale, and so have a quotient's numerator and what such a sum is made of. */
+static void flush_tiny(const vm_map *map, float *to, const float *x, const float *y, const float *z, size_t n)
+{
+    const float scale = 0x1p48f, smallest_normal = 0x1p-126f;
+    for (size_t i = 0; i < n; i++) {
+        if (fabsf(to[i]) != smallest_normal)
+            continue;
+        bool first = map->is_quotient || fabsf(x[i]) < fabsf(y[i]);
+        float a = first ? x[i] * scale : x[i], b = first ? y[i] : y[i] * scale, c = z ? z[i] * scale : 0, far;
+        set_rounding(map->rounding);
+        map->core(&far, &a, &b, &c, 1);
+        fesetround(FE_TONEAREST);
+        if (fabsf(far) < smallest_normal * scale)
+            to[i] = copysignf(0, to[i]);
+    }
+}
+
 static void run_wide(const vm_map *map, void *out_, const void *a, const void *b, const void *c, size_t count)
 {
     uint64_t buffers[3][CHUNK], wide[CHUNK];
@@ -80,6 +100,8 @@ static void run_wide(const vm_map *map, void *out_, const void *a, const void *b
             fesetround(FE_TONEAREST);
         if (map->flush)
             map->flush(to, to, NULL, NULL, n);
+        if (map->flush && map->rounds_tiny)
+            flush_tiny(map, to, from[0], from[1], from[2], n);
         if (narrows && directed)
             narrow_directed(map, (uint16_t *)(void *)(out + i * map->out_bytes), (const float *)(const void *)wide, n);
         else if (narrows)
@@ -128,6 +150,8 @@ vm_map vm_map_float(vm_emit *e, vm_kernel_id f32, vm_kernel_id odd, bc_kind kind
     map.to = (uint8_t)kind;
     if (flush)
         map.flush = kernel_of(e, VM_K_flush_f32);
+    map.is_quotient = f32 == VM_K_divf_f32;
+    map.rounds_tiny = map.is_quotient || f32 == VM_K_mulf_f32 || f32 == VM_K_fma_f32;
     vm_map_make_wide(&map);
     return map;
 }

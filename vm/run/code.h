@@ -42,6 +42,7 @@ struct vm_map {
     uint8_t rounding; /* bc_RoundingMode */
     uint8_t from, to; /* bc_kind, for conversions */
     bool is_signed, saturating;
+    bool is_quotient, rounds_tiny; /* a division; an op that may round results as small as those that are flushed */
 };
 
 static inline void vm_map_run(const vm_map *map, void *out, const void *a, const void *b, const void *c, size_t n)

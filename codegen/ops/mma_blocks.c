@@ -1,0 +1,223 @@
+/* Products of f32 and f64, whose products and sums are rounded apart: no instruction does that. Each thread has a block
+   of rows and columns of the result in registers. For four elements of K it loads its rows of A and its columns of B
+   from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or along the
+   rows and columns; each is used as often as the block has columns or rows. The accumulator comes last. */
+#include "codegen/ops/mma.h"
+#include "codegen/ptx/access.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+enum { MOST_ADDRESSES = 16, AT_ONCE = 1 << CG_BLOCK_K_BITS };
+
+/* One operand. A "line" is a row of A or a column of B. */
+typedef struct side {
+    const cg_operand *o;
+    cg_vectors vectors;
+    uint32_t of;     /* bits of a register's number in the result that say which of the thread's lines it needs */
+    uint32_t moving; /* bits of places in which threads or trips of the loop differ */
+    cg_val place;    /* of the trip's first element */
+    uint32_t count;  /* of addresses, by those bits of the place */
+    uint32_t part[MOST_ADDRESSES];
+    cg_val address[MOST_ADDRESSES];
+    cg_val *x; /* by line, then k */
+} side;
+
+typedef struct block {
+    const cg_product *p;
+    const cg_layout *layout; /* of the result */
+    uint32_t trip;           /* log2 of the elements of K in a trip */
+    side sides[2 * CG_MOST_TOGETHER];
+    uint32_t side_count, count; /* of sides, of products */
+    const cg_factors *of;       /* by product */
+    cg_val *const *sums;
+} block;
+
+/* ---- places ---- */
+
+/* place ^ the images of the bits of k: those that go the same way are moved together. */
+static cg_val moved_along(cg_func *c, cg_val place, cg_val k, const uint32_t *images, uint32_t from, uint32_t to)
+{
+    uint32_t left[CG_MAX_REG_BITS];
+    for (uint32_t i = from; i < to; i++)
+        left[i] = images[i];
+    for (uint32_t i = from; i < to; i += !left[i]) {
+        if (!left[i])
+            continue;
+        uint32_t at = tv_trailing_zeros(left[i]), mask = 0;
+        for (uint32_t b = i; b < to; b++) {
+            uint32_t bit = (uint32_t)((uint64_t)1 << (b + at) >> i);
+            mask |= left[b] & bit ? (uint32_t)1 << b : 0;
+            left[b] &= ~bit;
+        }
+        cg_val some = cg_new(c, CG_B32), there = cg_new(c, CG_B32), sum = cg_new(c, CG_B32);
+        cg_ins(c, "and.b32 %v, %v, %x", some, k, mask);
+        cg_ins(c, at < i ? "shr.u32 %v, %v, %u" : "shl.b32 %v, %v, %u", there, some, at < i ? i - at : at - i);
+        cg_ins(c, "xor.b32 %v, %v, %v", sum, cg_reg(c, place), there);
+        place = sum;
+    }
+    return place;
+}
+
+static void describe_side(cg_func *c, const block *b, const cg_operand *o, side *s)
+{
+    cg_layout lines = cg_lines_layout(b->p, o->left, o->k, b->layout);
+    s->o = o;
+    s->vectors = cg_vectors_of(&o->lanes, o->encoding.bytes);
+    for (uint32_t i = 0; i < lines.reg_bits; i++)
+        s->of |= lines.reg[i] ? (uint32_t)1 << i : 0;
+    s->x = cg_vals(c, (size_t)AT_ONCE << cg_count_bits(s->of));
+    s->moving = cg_layout_thread_images(&o->lanes) | cg_images(o->lanes.reg + b->trip, o->k - b->trip);
+}
+
+/* Where a trip begins, k: its first element of K. */
+static void begin_trip(cg_func *c, const block *b, side *s, cg_val k)
+{
+    const cg_layout *l = &s->o->lanes;
+    s->place = cg_thread_index(c, l, (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), 0);
+    s->place = moved_along(c, s->place, k, l->reg, b->trip, s->o->k);
+    s->count = 0;
+}
+
+/* base + place * bytes, of places that have `part` of the bits that move. */
+static cg_val address_of(cg_func *c, side *s, uint32_t part)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->part[i] == part)
+            return s->address[i];
+    cg_val place = cg_reg(c, s->place), address = cg_new(c, CG_B32);
+    if (part) {
+        place = cg_new(c, CG_B32);
+        cg_ins(c, "xor.b32 %v, %v, %x", place, cg_reg(c, s->place), part);
+    }
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, place, s->o->encoding.bytes, s->o->encoding.base);
+    if (s->count < MOST_ADDRESSES) {
+        s->part[s->count] = part;
+        s->address[s->count++] = address;
+    }
+    return address;
+}
+
+/* ---- operands ---- */
+
+/* The elements of all lines at the trip's k `first` + `at`, or vectors along K that begin there. */
+static void load_lines(cg_func *c, const block *b, side *s, uint32_t first, uint32_t at)
+{
+    const cg_layout *l = &s->o->lanes;
+    uint32_t k_bits = s->o->k, bytes = s->o->encoding.bytes;
+    for (uint32_t line = 0; line < 1u << cg_count_bits(s->of); line++) {
+        uint32_t r = first | at | line << k_bits, place = cg_layout_reg(l, r);
+        if (r & s->vectors.mask)
+            continue;
+        cg_val x[CG_MAX_VECTOR];
+        cg_access a = {.kind = b->p->in,
+                       .space = "shared",
+                       .order = "",
+                       .address = address_of(c, s, place & s->moving),
+                       .offset = (int64_t)(place & ~s->moving) * bytes,
+                       .predicate = cg_const(CG_PRED, 1)};
+        cg_load_vector(c, &a, 1u << s->vectors.bits, NULL, x);
+        for (uint32_t n = 0; n < 1u << s->vectors.bits; n++) {
+            uint32_t to = r | cg_layout_member(s->vectors.reg_bit, s->vectors.bits, n);
+            s->x[to % AT_ONCE | to >> k_bits << CG_BLOCK_K_BITS] = x[n];
+        }
+    }
+}
+
+/* The sums of product i += a * b, rounded apart, at one k. */
+static void multiply(cg_func *c, const block *b, uint32_t i, uint32_t k)
+{
+    const side *left = &b->sides[b->of[i].left], *right = &b->sides[b->of[i].right];
+    bool wide = b->p->acc == BC_F64;
+    for (uint32_t r = 0; r < cg_layout_regs(b->layout) && !c->failed; r++) {
+        cg_val product = cg_new(c, wide ? CG_B64 : CG_B32), sum = b->sums[i][r];
+        cg_ins(c, wide ? "mul.rn.f64 %v, %v, %v" : "mul.rn.f32 %v, %v, %v", product,
+               left->x[cg_gather_bits(r, left->of) << CG_BLOCK_K_BITS | k],
+               right->x[cg_gather_bits(r, right->of) << CG_BLOCK_K_BITS | k]);
+        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", sum, sum, product);
+    }
+}
+
+static void do_trip(cg_func *c, block *b, cg_val k)
+{
+    for (uint32_t i = 0; i < b->side_count; i++)
+        begin_trip(c, b, &b->sides[i], k);
+    for (uint32_t at = 0; at < 1u << b->trip && !c->failed; at++) {
+        for (uint32_t i = 0; i < b->side_count; i++)
+            load_lines(c, b, &b->sides[i], at - at % AT_ONCE, at % AT_ONCE);
+        for (uint32_t i = 0; i < b->count; i++)
+            multiply(c, b, i, at % AT_ONCE);
+    }
+}
+
+/* ---- all ---- */
+
+/* log2 of the elements of K in a trip: as long as its text is no longer than that of the largest block. */
+static uint32_t trip_bits(const block *b, uint32_t k)
+{
+    enum { TEXT = 8 }; /* log2 of products */
+    uint32_t bits = CG_BLOCK_K_BITS, sums = b->layout->reg_bits + cg_log2_up(b->count);
+    while (bits < k && bits + sums < TEXT)
+        bits++;
+    return bits;
+}
+
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t operand_count,
+                        const cg_factors *of, cg_val *const *sums)
+{
+    block *b = bc_new(&c->arena, block, 1);
+    if (!b || c->failed) {
+        cg_no_memory(c);
+        return;
+    }
+    uint32_t k_bits = operands[0].k, head = cg_label(c);
+    *b = (block){.p = p,
+                 .layout = cg_value_of(c, p->result)->home,
+                 .side_count = operand_count,
+                 .count = p->together->count,
+                 .of = of,
+                 .sums = sums};
+    b->trip = trip_bits(b, k_bits);
+    for (uint32_t i = 0; i < operand_count; i++)
+        describe_side(c, b, &operands[i], &b->sides[i]);
+    if (b->trip == k_bits) {
+        do_trip(c, b, cg_const(CG_B32, 0));
+        return;
+    }
+    cg_val k = cg_new(c, CG_B32), again = cg_new(c, CG_PRED);
+    cg_ins(c, "mov.u32 %v, 0", k);
+    cg_place_label(c, head);
+    do_trip(c, b, k);
+    cg_ins(c, "add.u32 %v, %v, %u", k, k, 1u << b->trip);
+    cg_ins(c, "setp.lt.u32 %v, %v, %u", again, k, 1u << k_bits);
+    cg_ins(c, "@%v bra %l", again, head);
+}
+
+cg_val *cg_block_sums(cg_func *c, const cg_product *p)
+{
+    bool wide = p->acc == BC_F64;
+    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
+    cg_val *sums = cg_vals(c, count);
+    for (uint32_t r = 0; sums && r < count; r++) {
+        sums[r] = cg_new(c, wide ? CG_B64 : CG_B32);
+        cg_ins(c, wide ? "mov.b64 %v, 0" : "mov.b32 %v, 0", sums[r]);
+    }
+    return sums;
+}
+
+void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums)
+{
+    bool wide = p->acc == BC_F64;
+    const cg_layout *l = cg_value_of(c, p->result)->home;
+    cg_val *start = cg_get(c, p->c, l), *results = cg_vals(c, cg_layout_regs(l));
+    if (!start || !results)
+        return;
+    for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
+        results[r] = sums[r];
+        if (start[r].known && !start[r].bits) /* sums that start at +0 are no -0 */
+            continue;
+        results[r] = cg_new(c, wide ? CG_B64 : CG_B32);
+        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", results[r], sums[r], cg_reg(c, start[r]));
+    }
+    cg_set(c, p->result, results);
+}

@@ -1,0 +1,420 @@
+/* The ahead pass: in kernels with large tiles, loads of a loop over strips run ahead of their trip, into a ring of
+   which each thread reads what it has copied itself.
+
+       strips {8 strips} {                          %r = ring
+         %a = load %view[%i]                        strips {8 strips, the first 2} { copy %view[%i] to %r; commit %r }
+         ... uses of %a ...                         strips {8 strips} {
+       }                                              await %r
+                                              =>      copy %view[%i] to %r {of 2 trips later}
+                                                      %a = staged
+                                                      commit %r
+                                                      ... uses of %a ...
+                                                      release %r
+                                                    }
+
+   Where such a loop stands in a `for`, the ring does not run dry between iterations: the first strips are copied in
+   front of the `for`, and the last trips copy the first strips of the next iteration, from where that will have them.
+
+   It comes behind `strips`, which says what these loops are; before that nobody knows which loads are in one. Layouts
+   are there already, so that a slot takes a tile's strip as its load would have had it in registers, and what the ops
+   around need of scratch is known by their effects. What a load's operands are must be known in front of the loop, or
+   be made anew anywhere: a trip makes nothing for another one. */
+#include "bytecode/verify/hints.h"
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/shared.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/ring.h"
+#include "codegen/values/effects.h"
+#include "codegen/values/strips.h"
+
+/* As many blocks of a multiprocessor as have so many threads find room for their slots. */
+enum { MOST_SLOTS = 4, THREADS = 512 };
+
+typedef struct candidate {
+    cg_func *c;
+    ct_op *strips; /* the loop over them */
+    ct_block *body;
+    cg_trips *trips;
+    ct_op *loop;      /* the `for` whose next iteration it copies for, too; NULL: none */
+    ct_block *around; /* that loop's body, or `body`: what is made in it is made anew for copies */
+    cg_ring *ring;    /* in_slice: so is this value */
+} candidate;
+
+/* ---- which loads ---- */
+
+static bool is_load(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
+}
+
+/* Can it be made anew from its operands, for another trip or iteration? */
+static bool is_slice_op(const candidate *x, const ct_op *op)
+{
+    bool here = op && (op->block == x->around || op->block == x->body);
+    if (!here || op->result_count != 1)
+        return false;
+    return cg_value_of(x->c, cg_result(op, 0))->form == CG_LAZY
+           || (x->loop && ct_is_map(op) && !cg_result(op, 0)->type->rank);
+}
+
+/* Is it there in front of the loop, alike in all strips, or made anew of what is? */
+static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
+{
+    const cg_value *value = cg_value_of(x->c, v);
+    bool inside = ct_is_inside(v->block, x->around), lazy = value->form == CG_LAZY;
+    if (x->loop && v == &x->around->args[0])
+        return true;
+    if (!lazy && (!inside || cg_strip_varies(x->c, value->home)))
+        return !cg_strip_varies(x->c, value->home);
+    if (depth == 0 || (inside && !is_slice_op(x, v->op)))
+        return false;
+    for (uint32_t i = 0; i < v->op->operand_count; i++)
+        if (!is_known(x, v->op->operands[i], depth - 1))
+            return false;
+    x->ring->in_slice[v->id] = inside;
+    return true;
+}
+
+static const char *obstacle(const candidate *x, ct_op *op, cg_ring_load *out)
+{
+    enum { DEPTH = 32 };
+    if (!cg_is_weak_access(op))
+        return "its memory order keeps it in its place";
+    if (cg_order_holds_back(x->c, x->around, op))
+        return "something in its loop over strips that it may have to come after";
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], DEPTH))
+            return "its loop over strips makes where it loads from";
+    return cg_slot_of_threads(x->c, op, cg_value_of(x->c, cg_result(op, 0))->home, out);
+}
+
+/* Gives how many loads stay where they are. */
+static uint32_t find_loads(const candidate *x, bool tells)
+{
+    cg_ring *ring = x->ring;
+    uint32_t others = 0;
+    for (ct_op *op = x->body->first; op; op = op->next) {
+        if (!is_load(op))
+            continue;
+        const char *why = ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+                                                            : obstacle(x, op, &ring->loads[ring->load_count]);
+        if (why && tells)
+            cg_remark_stays(x->c, op, why);
+        others += why != NULL;
+        ring->load_count += !why;
+    }
+    return others;
+}
+
+/* ---- how many slots ---- */
+
+static uint32_t scratch_of(cg_func *c, ct_op *op)
+{
+    uint32_t most = 0;
+    cg_find_effects(c, op, false);
+    for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
+        most = e->kind == CG_USES_SCRATCH && e->span.to > most ? e->span.to : most;
+    return most;
+}
+
+/* Bytes of scratch that ops have while the ring is there. */
+static uint32_t scratch_beside(const candidate *x)
+{
+    enum { SMALL = 2048 }; /* such bytes lie behind each other (codegen/passes/shared.c) */
+    uint32_t most = scratch_of(x->c, x->strips);
+    most = most > SMALL ? most : SMALL;
+    for (ct_op *op = x->around->first; op; op = ct_next_op(op, x->around)) {
+        uint32_t bytes = scratch_of(x->c, op);
+        most = bytes > most ? bytes : most;
+    }
+    return (most + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
+}
+
+static uint32_t room_of(const candidate *x)
+{
+    const cg_func *c = x->c;
+    uint32_t all = cg_static_shared(c->target), rest = scratch_beside(x), own = cg_threads(c),
+             beside = THREADS > own ? THREADS / own : 1;
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    uint32_t blocks = hint > beside ? (uint32_t)hint : beside,
+             of_block = ((uint32_t)c->target->shared_kib << 10) / blocks;
+    all = of_block < all ? of_block : all;
+    return cg_loops_stay_plain(c) || rest > all ? 0 : all - rest;
+}
+
+/* Less than two: the loop stays as it is. */
+static uint32_t slots_in(const candidate *x, uint32_t room)
+{
+    uint32_t trips = (uint32_t)1 << cg_count_bits(x->trips->mask), slots = room / x->ring->slot_bytes;
+    slots = slots < MOST_SLOTS ? slots : MOST_SLOTS;
+    return slots < trips ? slots : trips;
+}
+
+static void tell_of_no_room(const candidate *x, uint32_t room)
+{
+    cg_remark(x->c, x->strips, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+              "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
+              cg_loops_stay_plain(x->c) ? "loops stay plain here" : "too little room", 2 * x->ring->slot_bytes, room);
+    for (uint32_t i = 0; i < x->ring->load_count; i++)
+        cg_remark_stays(x->c, x->ring->loads[i].op, "its loop is not pipelined");
+}
+
+/* ---- putting it there ---- */
+
+/* A value like another one, in the same layouts. */
+static void make_alike(cg_func *c, const ct_value *v, const ct_value *like)
+{
+    cg_value *to = cg_value_of(c, v);
+    *to = *cg_value_of(c, like);
+    for (cg_variant **at = &to->variants; *at; at = &(*at)->next) {
+        cg_variant *variant = bc_new(&c->arena, cg_variant, 1);
+        if (!variant) {
+            cg_no_memory(c);
+            return;
+        }
+        *variant = **at;
+        *at = variant;
+    }
+}
+
+/* What copies need for the iteration that the map says, in front of `place`. */
+static void put_slice(const candidate *x, ct_map *map, ct_op *place)
+{
+    cg_func *c = x->c;
+    for (ct_op *op = x->around->first; op; op = ct_next_op(op, x->around)) {
+        if (!cg_is_in_slice(x->ring, op))
+            continue;
+        ct_op *clone = ct_clone(c->ir, op, map);
+        if (!clone) {
+            cg_no_memory(c);
+            return;
+        }
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            clone->uses[i].read = op->uses[i].read;
+        make_alike(c, &clone->results[0], &op->results[0]);
+        ct_insert_before(clone, place);
+    }
+}
+
+/* The slice for the iteration n after the one of `start`, in front of `place`, and whether there is one; without a
+   `for` for the iteration at hand (NULL: that is there). */
+static ct_value *put_later(const candidate *x, ct_value *start, uint32_t n, ct_map *map, ct_op *place)
+{
+    cg_func *c = x->c;
+    const ct_value *counter = &x->around->args[0];
+    ct_op *later = x->loop ? cg_later_new(c, x->loop, start, n) : NULL;
+    if ((x->loop && !later) || !ct_map_new(c->ir, map)) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    if (later) {
+        make_alike(c, &later->results[0], counter);
+        make_alike(c, &later->results[1], counter);
+        ct_insert_before(later, place);
+        ct_map_set(map, counter, &later->results[0]);
+    }
+    put_slice(x, map, place);
+    return later ? &later->results[1] : NULL;
+}
+
+/* A copy of a load's tile in front of `place`. map: of its operands, NULL: as they are; whether: NULL: always. */
+static void put_copy(const candidate *x, const cg_ring_copy *how, ct_value *ring, const ct_map *map, ct_value *whether,
+                     ct_op *place)
+{
+    const ct_op *from = how->load->op;
+    uint32_t count = from->from->operand_count;
+    ct_op *op = ct_op_new(x->c->ir, CT_copy, from, count + 1 + (whether != NULL), 0);
+    cg_ring_copy *copy = bc_new(x->c->ir->arena, cg_ring_copy, 1);
+    if (!op || !copy) {
+        cg_no_memory(x->c);
+        return;
+    }
+    *copy = *how;
+    op->detail = copy;
+    for (uint32_t i = 0; i < count; i++) {
+        ct_value *v = from->operands[i], *to = map && v->id < map->count ? map->to[v->id] : NULL;
+        ct_set_operand(op, i, to ? to : v);
+    }
+    ct_set_operand(op, count, ring);
+    if (whether)
+        ct_set_operand(op, count + 1, whether);
+    ct_insert_before(op, place);
+}
+
+/* The loop over the first strips; NULL: no memory. */
+static ct_op *first_strips(const candidate *x, ct_op *place)
+{
+    ct_func *f = x->c->ir;
+    cg_trips *trips = bc_new(&x->c->arena, cg_trips, 1);
+    ct_op *op = ct_op_new(f, CT_strips, x->strips, 0, 0), *keep = ct_op_new(f, CT_keep, x->strips, 0, 0);
+    ct_block *region = ct_block_new(f, 0);
+    if (!trips || !op || !keep || !region) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    *trips = (cg_trips){.mask = x->trips->mask, .first = x->ring->slots - 1};
+    op->detail = trips;
+    op->region_count = 1;
+    op->regions[0] = region;
+    region->parent = op;
+    ct_append(region, keep);
+    ct_insert_before(op, place);
+    return keep;
+}
+
+static void put_first(const candidate *x, ct_value *ring, ct_op *place)
+{
+    ct_map map;
+    ct_value *any = put_later(x, x->loop ? ct_operand(x->loop, F_for_lower_bound) : NULL, 0, &map, place);
+    ct_op *keep = x->c->failed ? NULL : first_strips(x, place);
+    for (uint32_t i = 0; keep && i < x->ring->load_count; i++)
+        put_copy(x, &(cg_ring_copy){.load = &x->ring->loads[i]}, ring, &map, any, keep);
+    if (keep)
+        cg_ring_put(x->c, CT_commit, ring, keep);
+}
+
+/* In front of each load, so that what it needs is there. */
+static void put_next(const candidate *x, ct_value *ring)
+{
+    ct_map map;
+    ct_value *more = x->loop ? put_later(x, &x->around->args[0], 1, &map, x->strips) : NULL;
+    for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
+        cg_ring_copy copy = {.load = &x->ring->loads[i], .trips = x->ring->slots - 1};
+        put_copy(x, &copy, ring, NULL, NULL, copy.load->op);
+        copy.wraps = true;
+        if (more)
+            put_copy(x, &copy, ring, &map, more, copy.load->op);
+    }
+}
+
+static void put_ring(const candidate *x)
+{
+    cg_func *c = x->c;
+    ct_op *owner = x->loop ? x->loop : x->strips;
+    ct_value *ring = cg_ring_new(c, x->ring, owner, owner);
+    if (!ring)
+        return;
+    cg_remark_ring(c, owner, x->ring);
+    put_first(x, ring, owner);
+    put_next(x, ring);
+    cg_ring_put(c, CT_await, ring, x->body->first);
+    cg_ring_put_behind(c, CT_commit, ring, x->ring->loads[x->ring->load_count - 1].op);
+    cg_ring_put(c, CT_release, ring, x->body->last);
+    cg_ring_stage_loads(c, x->ring, ring);
+    if (x->loop)
+        x->loop->detail = x->ring;
+    else
+        x->trips->ring = x->ring;
+}
+
+/* ---- loops ---- */
+
+static bool is_innermost(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == CT_strips || ct_is_loop(op))
+            return false;
+    return true;
+}
+
+static bool is_load_of_strips(const ct_op *op)
+{
+    return is_load(op) && op->block->parent && op->block->parent->opcode == CT_strips;
+}
+
+/* The `for` that every iteration of comes by the loop over strips, once, and by no other one that loads; NULL: none. */
+static ct_op *loop_around(ct_op *strips)
+{
+    ct_op *loop = strips->block->parent;
+    if (!loop || loop->opcode != OP_for || !cg_is_straight(strips->block) || cg_iterations_of(loop) < 2)
+        return NULL;
+    for (const ct_op *op = strips->block->first; op; op = ct_next_op(op, strips->block))
+        if (ct_is_loop(op) || (is_load_of_strips(op) && op->block->parent != strips))
+            return NULL;
+    return loop;
+}
+
+static bool is_in_ring(const ct_op *op)
+{
+    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
+        if (p->opcode == OP_for && p->detail)
+            return true;
+    return false;
+}
+
+/* Its ring, for the `for` around it or without; false: no load can run ahead so, or there is no room. */
+static bool look(candidate *x, ct_op *loop, bool tells)
+{
+    cg_func *c = x->c;
+    x->loop = loop;
+    x->around = loop ? loop->regions[0] : x->body;
+    x->ring = bc_new(&c->arena, cg_ring, 1);
+    if (!x->ring || !(x->ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return false;
+    }
+    x->ring->known = c->ir->value_count;
+    x->ring->by_threads = true;
+    uint32_t others = find_loads(x, tells);
+    if (!x->ring->load_count || (loop && others))
+        return false;
+    cg_ring_place_loads(x->ring);
+    uint32_t room = room_of(x);
+    x->ring->slots = slots_in(x, room);
+    if (x->ring->slots < 2 && tells)
+        tell_of_no_room(x, room);
+    return x->ring->slots >= 2;
+}
+
+static void look_at_strips(cg_func *c, ct_op *strips)
+{
+    candidate x = {.c = c, .strips = strips, .body = strips->regions[0], .trips = strips->detail};
+    ct_op *loop = loop_around(strips);
+    if ((loop && look(&x, loop, false)) || (!c->failed && look(&x, NULL, true)))
+        put_ring(&x);
+}
+
+/* What is not in a loop that has been looked at. */
+static void tell_of_others(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const ct_op *parent = op->block->parent;
+        bool in_strips = parent && parent->opcode == CT_strips;
+        if (is_load(op) && in_strips && is_in_ring(op))
+            cg_remark_stays(c, op, "a loop around its own is pipelined");
+        else if (is_load(op) && !in_strips && ct_loop_around(op))
+            cg_remark_stays(c, op, "it is not in a loop over strips, as others are");
+    }
+}
+
+/* ---- the pass ---- */
+
+/* Values that the pass makes: each one of a loop once more in front of it and once in it, and for each loop a ring and
+   two times the counter of another iteration. */
+static uint32_t most_values(const cg_func *c)
+{
+    uint32_t loops = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        loops += op->opcode == CT_strips;
+    return 2 * c->ir->value_count + 5 * loops;
+}
+
+void cg_pass_ahead(cg_func *c)
+{
+    if (!c->strip_bits)
+        return;
+    if (!cg_values_grow(c, most_values(c))) {
+        cg_no_memory(c);
+        return;
+    }
+    tell_of_others(c);
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !is_in_ring(op))
+            look_at_strips(c, op);
+}
+
+void cg_dump_ahead(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,86 @@
+/* The narrow pass: products of tiles of which only the first few rows lie inside what is stored are made with these
+   rows alone. Kernels of attention do so for single queries: the tile has as many rows as wgmma, the tensor has one.
+
+   What is left out is what blocks of a cluster but the first would have of the tiles (codegen/passes/cluster_find.c):
+   nobody needs it, since no part of it is inside. It comes first, so that all passes see tiles as they are left. */
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/cluster.h"
+#include "codegen/passes/pass.h"
+
+enum {
+    MOST_ROWS = 1 << CG_ATOM_ROW_BITS, /* of products by mma.sync, which wait for memory alone */
+    MOST_VALUES = 1 << 14              /* of a kernel, as for clusters */
+};
+
+/* The extent of the tensor along a dimension of the tiles that the op stores; BC_DYNAMIC: it is not known. */
+static int64_t extent_of(const ct_op *store, uint32_t axis)
+{
+    const ct_value *view = store->opcode == OP_store_view_tko ? ct_operand(store, F_store_view_tko_view) : NULL;
+    if (!view || !view->op || view->op->opcode != OP_make_partition_view)
+        return BC_DYNAMIC;
+    return view->op->operands[0]->type->shape[view->type->dim_map[axis]];
+}
+
+/* How many rows of those of the largest product the store reaches, if its tiles have such; else all. */
+static int64_t rows_inside(const ct_op *store, const bc_type *tile, int64_t rows)
+{
+    int64_t inside = rows;
+    for (uint32_t d = 0; d < tile->rank; d++) {
+        int64_t extent = tile->shape[d] == rows ? extent_of(store, d) : BC_DYNAMIC;
+        inside = extent != BC_DYNAMIC && extent < inside ? extent : inside;
+    }
+    return inside;
+}
+
+/* The most rows that any store reaches. */
+static int64_t rows_stored(const ct_func *f, int64_t rows)
+{
+    int64_t most = 0;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        uint32_t value;
+        int64_t here = cg_cluster_is_store(op, &value) ? rows_inside(op, op->operands[value]->type, rows) : 0;
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+/* Does the first part have all that each store reaches? */
+static bool has_all(const cg_spreading *x)
+{
+    const ct_block *body = x->c->ir->body;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        uint32_t value;
+        if (!cg_cluster_is_store(op, &value))
+            continue;
+        uint32_t axis = x->of[op->operands[value]->id].axis;
+        int64_t extent = extent_of(op, axis);
+        if (extent == BC_DYNAMIC || extent > op->operands[value]->type->shape[axis] / x->blocks)
+            return false;
+    }
+    return true;
+}
+
+void cg_pass_narrow(cg_func *c)
+{
+    const ct_op *product = cg_largest_product(c->ir);
+    const bc_type *type = product && c->ir->value_count <= MOST_VALUES ? product->results[0].type : NULL;
+    int64_t rows = type ? type->shape[type->rank - 2] : 0, stored = rows_stored(c->ir, rows);
+    if (stored < 1 || stored > MOST_ROWS || 2 * stored > rows)
+        return;
+    uint32_t kept = (uint32_t)1 << cg_log2_up((uint64_t)stored);
+    cg_spreading x = {.c = c, .blocks = (uint32_t)rows / kept, .only_first = true};
+    if (!cg_cluster_find(&x) || !has_all(&x))
+        return;
+    cg_cluster_split(&x);
+    cg_set_warps(c);
+    cg_remark(c, product, CG_REMARK_RowsInside, TV_REMARK_PASSED,
+              "{Kept=%u} of {Rows=%u} rows are computed: the others are outside of what is stored", kept,
+              (uint32_t)rows);
+}
+
+void cg_dump_narrow(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
