@@ -1,4 +1,5 @@
 /* The facts pass, and what it has found as text. */
+#include "codegen/analysis/bands.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/remarks.h"
@@ -62,19 +63,22 @@ static bool are_apart(const ct_func *f)
     return true;
 }
 
-/* The hardware starts blocks by their numbers. Those that take longest are to come first: what is left for the end is
-   short then. */
+/* Those that take longest are to come first: what is left for the end is short then. Of a product of two tensors those
+   that run together are to read few tiles of both. */
 static void order_blocks(cg_func *c)
 {
-    const ct_op *loop;
-    if (!cg_find_growing_loop(c->ir, &c->arena, &loop)) {
+    const ct_op *loop, *product;
+    if (!cg_find_growing_loop(c->ir, &c->arena, &loop) || !cg_find_shared_by_rows(c->ir, &c->arena, &product)) {
         cg_no_memory(c);
         return;
     }
-    c->backwards = loop && !cg_loops_stay_plain(c) && are_apart(c->ir);
-    if (c->backwards)
-        cg_remark(c, loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
-                  "longest first: blocks with higher numbers along x have more iterations and start earlier");
+    if ((!loop && !product) || cg_loops_stay_plain(c) || !are_apart(c->ir))
+        return;
+    c->block_order = loop ? CG_LONGEST_FIRST : CG_IN_BANDS;
+    cg_remark(
+        c, loop ? loop : product, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
+        loop ? "longest first: blocks with higher numbers along x have more iterations and start earlier"
+             : "in bands: blocks that start together lie in a square, not in a line, and share more of both operands");
 }
 
 void cg_pass_facts(cg_func *c)
