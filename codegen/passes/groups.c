@@ -8,6 +8,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/groups_find.h"
+#include "codegen/passes/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
@@ -384,8 +385,12 @@ void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
     uint32_t warps = cg_real_warp_bits(c);
-    if (c->strip_bits || (warps != 2 && warps != 3) || !cg_groups_find(&x) || !split(&x))
+    bool found = !c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x);
+    const ct_op *product = found && x.budget->blocks == 1 ? cg_product_for_bands(c) : NULL;
+    if (!found || !split(&x))
         cg_loads_straight(c);
+    else if (product)
+        cg_order_in_bands(c, product);
 }
 
 void cg_dump_groups(cg_func *c, bc_text *out)

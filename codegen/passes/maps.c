@@ -209,19 +209,32 @@ static bool computes_behind(const cg_ring_place *p)
     return false;
 }
 
+/* Does something else than products read the sums of a step? */
+static bool computes_between(const cg_ring_place *p)
+{
+    for (const ct_use *use = p->last->results[0].uses; use; use = use->next)
+        if (!cg_is_product(use->op) && use->op->region_count == 0 && use->op->opcode != OP_continue)
+            return true;
+    return false;
+}
+
 /* Of one tile a block, for one group of consumers: are several blocks of a multiprocessor, without groups, better? They
    hide each other's short steps and what follows the product. Measured on an H200, microseconds without and with maps:
-   tall products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; skinny ones of 256 cycles 54.8 and 44.0.
- */
+   tall products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks
+   of 64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
 static const char *waste_of_block(const cg_splitting *x)
 {
-    enum { LEAST_CYCLES = 256, GROUP = 128 };
+    enum { LEAST_CYCLES = 256, GROUP = 128, MOST_COLUMNS = 128 };
     const cg_ring_place *p = &x->places[0];
     if (cg_threads(x->c) != GROUP || x->count > 1 || ct_loop_around(p->loop) || cg_product_before(p->last)
         || p->product->turned)
         return NULL;
     if (cg_cycles_of(p) < LEAST_CYCLES)
         return "steps are short, and several blocks hide each other's";
+    if (p->product->results[0].type->shape[p->product->results[0].type->rank - 1] > MOST_COLUMNS)
+        return "several blocks take turns at wide tiles";
+    if (computes_between(p))
+        return "several blocks hide what each computes in every step";
     return computes_behind(p) ? "several blocks hide what each computes behind the product" : NULL;
 }
 
