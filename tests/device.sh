@@ -51,6 +51,11 @@ run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
 
+# Blocks in bands of eight rows, and the rest in a narrower one.
+run 0 "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 2,9 --names A,B,C --against cpu \
+    'A=randint(f16,[256,64],-3,4,seed=1)' 'B=randint(f16,[64,1152],-3,4,seed=2)' 'C=empty(f16,[256,1152])'
+says 'C: as on the CPU'
+
 # A suite: each test on both. Under an emulator the command cannot start itself.
 if [ -z "${EMULATED:-}" ]; then
     mkdir suite && cp "$kernels/vadd_f32.tbc" suite/vadd.tbc

@@ -39,8 +39,9 @@ typedef struct cg_ring {
     bool puts;      /* one of the loads is put */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
-    bool to_all;    /* some of them come to all blocks of the cluster: a slot is free when it is in all */
-    bool by_threads; /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
+    bool to_all;       /* some of them come to all blocks of the cluster: a slot is free when it is in all */
+    bool by_threads;   /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
     cg_layout
         threads; /* by_threads: the part of a thread, in bytes, of all places that the loads do not have themselves */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
@@ -53,7 +54,8 @@ typedef struct cg_ring {
     uint32_t behind_copies;    /* and the label behind copies that are not of any iteration; 0: no such copies here, */
     cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
     cg_val *fetched;           /* and of the load that is put the tile that is on its way, */
-    cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none */
+    cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none, */
+    cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
 } cg_ring;
 
 /* Is the op made again for each iteration that copies are started for? */
@@ -77,6 +79,7 @@ typedef struct cg_ring_copy {
     bool wraps;                /* where that is behind the last one; else where it is not */
     cg_ring_cursor *cursor;    /* that says where to copy from; NULL: the index does */
     struct cg_tensor_map *map; /* by which the copy engine brings it; NULL: threads do (codegen/analysis/boxes.h) */
+    bool at_start;             /* only to the ring's slots at_start */
 } cg_ring_copy;
 
 /* The detail of a `later`: so many iterations. */

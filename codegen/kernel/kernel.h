@@ -8,6 +8,13 @@
 #include "codegen/kernel/value.h"
 #include "codegen/tile/ir.h"
 
+/* Which number a block gets. The hardware starts blocks in the order of theirs. */
+typedef enum cg_block_order {
+    CG_BY_NUMBER,
+    CG_LONGEST_FIRST, /* counted from the last one along x */
+    CG_IN_BANDS       /* down bands of a few rows: blocks that start together lie in a square */
+} cg_block_order;
+
 typedef struct cg_func {
     /* What is wanted, for everyone to read. */
     const bc_module *m;
@@ -27,7 +34,7 @@ typedef struct cg_func {
     uint32_t warp_bits;             /* of layouts; before the first pass (codegen/passes/budget.h) */
     uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
     ct_func *ir;                    /* as passes have rewritten it */
-    bool backwards;                 /* `facts`: blocks count from the last one along x, which takes longest */
+    cg_block_order block_order;     /* `facts` */
     uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */

@@ -9,7 +9,8 @@ typedef struct division {
     uint32_t bits;
     uint64_t by;
     bool plain; /* the dividend is not negative, or there are no signs */
-    bool floor; /* rounded down, else towards zero */
+    bool floor; /* rounded down, */
+    bool ceil;  /* or up; else towards zero */
     cg_val x, result;
 } division;
 
@@ -28,8 +29,23 @@ static cg_val biased(cg_func *c, const division *d, uint32_t k)
     return sum;
 }
 
+/* The quotient rounded down, and one more where something is left: adding first could overflow. */
+static void divide_by_power_up(cg_func *c, const division *d, uint32_t k)
+{
+    cg_val low = fresh(c, d), down = fresh(c, d), one = fresh(c, d), is_more = cg_new(c, CG_PRED);
+    cg_ins(c, "and.b%u %v, %v, %q", d->bits, low, d->x, ((uint64_t)1 << k) - 1);
+    cg_ins(c, "setp.ne.u%u %v, %v, 0", d->bits, is_more, low);
+    cg_ins(c, "shr.%s%u %v, %v, %u", d->plain ? "u" : "s", d->bits, down, d->x, k);
+    cg_ins(c, "selp.b%u %v, 1, 0, %v", d->bits, one, is_more);
+    cg_ins(c, "add.s%u %v, %v, %v", d->bits, d->result, down, one);
+}
+
 static void divide_by_power(cg_func *c, const division *d, uint32_t k)
 {
+    if (d->ceil) {
+        divide_by_power_up(c, d, k);
+        return;
+    }
     cg_val from = d->plain || d->floor ? d->x : biased(c, d, k);
     cg_ins(c, "shr.%s%u %v, %v, %u", d->plain ? "u" : "s", d->bits, d->result, from, k);
 }
@@ -74,13 +90,14 @@ bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg
     division d = {.bits = kind == BC_I64 ? 64 : 32,
                   .plain = !is_signed || positive,
                   .floor = rounding == BC_RoundingMode_negative_inf,
+                  .ceil = rounding == BC_RoundingMode_positive_inf,
                   .result = result};
-    if (!operands[1].known || operands[0].known || rounding == BC_RoundingMode_positive_inf)
+    if (!operands[1].known || operands[0].known)
         return false;
     d.by = d.bits == 64 ? operands[1].bits : (uint32_t)operands[1].bits;
     uint64_t highest = (uint64_t)1 << (d.bits - 1);
     bool is_power = d.by && !(d.by & (d.by - 1));
-    if (d.by == 0 || d.by >= highest || (!is_power && (d.bits == 64 || !positive)))
+    if (d.by == 0 || d.by >= highest || (!is_power && (d.bits == 64 || !positive || d.ceil)))
         return false;
     d.x = cg_reg(c, operands[0]);
     uint32_t k = cg_divisor_of(d.by);

@@ -20,6 +20,9 @@ void cg_assign_groups(cg_func *c, const ct_op *op)
     c->warp_bits = CG_PRODUCER_WARP_BITS;
     c->homes->remakes = true; /* scratch and its barriers are the consumers' */
     cg_assign_block(c, op->regions[1]);
+    c->warp_bits = CG_STARTER_WARP_BITS;
+    if (op->region_count > 2)
+        cg_assign_block(c, op->regions[2]);
     c->homes->remakes = false;
     c->warp_bits = warp_bits;
 }
@@ -28,6 +31,30 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
 {
     if (count)
         cg_ins(c, "setmaxnreg.%s.sync.aligned.u32 %u", way, count);
+}
+
+static void init_barriers(cg_func *c, const cg_ring *ring)
+{
+    /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
+    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
+    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
+    for (uint32_t i = 0; i < ring->slots; i++) {
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->full, 8 * i, full);
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->full, 8 * (ring->slots + i), empty);
+    }
+}
+
+/* Of all rings, which stand in front of the groups, in one branch: ptxas makes one and a fence of each that has a
+   condition of its own. */
+static void init_rings(cg_func *c, const ct_op *groups)
+{
+    uint32_t others = cg_label(c);
+    cg_val is_other = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", is_other, cg_tid(c));
+    cg_ins(c, "@%v bra %l", is_other, others);
+    for (const ct_op *op = groups->prev; op && op->opcode == CT_ring; op = op->prev)
+        init_barriers(c, op->detail);
+    cg_place_label(c, others);
 }
 
 /* The barriers of all rings are there: for the copy engine, too, and for all blocks that copies or consumers reach. */
@@ -43,20 +70,48 @@ static void meet(cg_func *c, const cg_groups *groups)
     cg_ins(c, "barrier.cluster.wait.acquire.aligned");
 }
 
-/* The first warp alone goes on. */
-static void leave_others(cg_func *c, cg_val thread)
+/* The program of one group, whose threads count from 0. */
+static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits, cg_val thread)
+{
+    struct cg_thread *thread_before = c->thread;
+    uint32_t warp_bits_before = c->warp_bits;
+    c->warp_bits = warp_bits;
+    cg_thread_begin(c, thread);
+    cg_shared_group(c, 1);
+    cg_block(c, program);
+    cg_shared_group(c, 0);
+    c->warp_bits = warp_bits_before;
+    c->thread = thread_before;
+}
+
+/* Threads from `first` on go on behind the label; 0: nowhere. */
+static void leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label)
 {
     cg_val other = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", other, thread, 1u << CG_LANE_BITS);
-    cg_ins(c, "@%v exit", other);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", other, thread, first);
+    if (label)
+        cg_ins(c, "@%v bra.uni %l", other, label);
+    else
+        cg_ins(c, "@%v exit", other);
+}
+
+static void lower_starters(cg_func *c, const ct_block *program, cg_val thread)
+{
+    enum { FIRST = 1 << CG_LANE_BITS };
+    cg_val own = cg_new(c, CG_B32);
+    leave_from(c, thread, FIRST + CG_STARTER_THREADS, 0);
+    cg_ins_first(c, "sub.u32 %v, %v, %u", own, thread, FIRST);
+    cg_starts_begin(c);
+    lower_group(c, program, CG_STARTER_WARP_BITS, own);
 }
 
 void cg_lower_groups(cg_func *c, const ct_op *op)
 {
     const cg_groups *groups = op->detail;
-    uint32_t producers = cg_label(c);
+    uint32_t producers = cg_label(c), starters = groups->starts ? cg_label(c) : 0;
     cg_val is_producer = cg_new(c, CG_PRED), own = cg_new(c, CG_B32);
     cg_ins(c, "setp.ge.u32 %v, %v, %u", is_producer, cg_tid(c), cg_threads(c));
+    init_rings(c, op);
     meet(c, groups);
     cg_ins(c, "@%v bra.uni %l", is_producer, producers);
     set_registers(c, "inc", groups->consumers);
@@ -64,17 +119,13 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     cg_place_label(c, producers);
     set_registers(c, "dec", groups->producers);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, cg_tid(c), cg_threads(c));
-    struct cg_thread *consumer = c->thread;
-    uint32_t warp_bits = c->warp_bits;
-    c->warp_bits = CG_PRODUCER_WARP_BITS;
-    cg_thread_begin(c, own);
     if (groups->by_maps)
-        leave_others(c, own);
-    cg_shared_group(c, 1);
-    cg_block(c, op->regions[1]);
-    cg_shared_group(c, 0);
-    c->warp_bits = warp_bits;
-    c->thread = consumer;
+        leave_from(c, own, 1u << CG_LANE_BITS, starters);
+    lower_group(c, op->regions[1], CG_PRODUCER_WARP_BITS, own);
+    if (!starters)
+        return;
+    cg_place_label(c, starters);
+    lower_starters(c, op->regions[2], own);
 }
 
 /* ---- rings ---- */
@@ -102,17 +153,6 @@ static void find_arrivals(cg_func *c, cg_ring *ring, cg_val lane)
     cg_ins(c, "mapa.shared::cluster.u32 %v, %v, %v", ring->empty, ring->full, block);
 }
 
-static void init_barriers(cg_func *c, const cg_ring *ring, cg_val is_first)
-{
-    /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
-    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
-    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
-    for (uint32_t i = 0; i < ring->slots; i++) {
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * i, full);
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", is_first, ring->full, 8 * (ring->slots + i), empty);
-    }
-}
-
 void cg_groups_ring(cg_func *c, cg_ring *ring)
 {
     ring->base = cg_new(c, CG_B32);
@@ -124,14 +164,14 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     ring->read_phase = register_of(c, 0);
     ring->write_phase = register_of(c, 1); /* slots that nobody has read are free */
     ring->freed = register_of(c, 0);
+    if (ring->at_start)
+        ring->left = register_of(c, ring->at_start);
     if (ring->puts)
         ring->put_full = register_of(c, 0);
-    cg_val is_first = cg_new(c, CG_PRED), lane = cg_new(c, CG_B32);
+    cg_val lane = cg_new(c, CG_B32);
     ring->arrives = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
     find_arrivals(c, ring, lane);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", is_first, cg_tid(c));
-    init_barriers(c, ring, is_first);
 }
 
 static void wait(cg_func *c, cg_val barrier, cg_val phase)
@@ -211,17 +251,32 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-void cg_lower_acquire(cg_func *c, const ct_op *op)
+/* One thread says what is to come. */
+static void expect(cg_func *c, const cg_ring *ring)
 {
-    const cg_ring *ring = cg_ring_of(op, 0);
-    await_free(c, ring);
-    if (!ring->by_maps)
-        return;
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++)
         bytes += cg_ring_load_bytes(&ring->loads[i]);
     cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", cg_groups_barrier(c, ring, ring->write, 0),
            bytes);
+}
+
+/* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed
+   by now, and a phase that nobody has begun would never end. */
+void cg_lower_acquire(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = cg_ring_of(op, 0);
+    uint32_t behind = ring->at_start ? cg_label(c) : 0;
+    if (behind) {
+        ring->takes = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->takes, ring->left);
+        cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
+    }
+    await_free(c, ring);
+    if (ring->by_maps)
+        expect(c, ring);
+    if (behind)
+        cg_place_label(c, behind);
 }
 
 void cg_groups_empty(cg_func *c, cg_ring *ring)
@@ -240,5 +295,7 @@ void cg_groups_commit(cg_func *c, cg_ring *ring)
 {
     if (!ring->by_maps)
         cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", cg_groups_barrier(c, ring, ring->write, 0));
+    if (ring->at_start)
+        cg_ins(c, "@!%v sub.u32 %v, %v, 1", ring->takes, ring->left, ring->left);
     advance(c, ring, ring->write, ring->write_phase);
 }

@@ -341,6 +341,9 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
         at[b->cut] = plus(c, at[b->cut], map->first);
         to = plus(c, to, map->at);
     }
+    uint32_t behind = ring->at_start ? cg_label(c) : 0;
+    if (behind)
+        cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
     uint32_t panel = cg_box_bytes(b) * (b->cut ? b->blocks : 1);
     cg_val first = at[0], place = to;
     for (uint32_t p = 0; p < b->panels; p++) {
@@ -352,4 +355,6 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
             at[i] = cg_reg(c, at[i]);
         put_box(c, map, place, at, full);
     }
+    if (behind)
+        cg_place_label(c, behind);
 }

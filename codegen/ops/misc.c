@@ -14,26 +14,54 @@ static cg_val special(cg_func *c, const char *name, uint32_t dim)
     return r;
 }
 
+static const char *of_grid(const cg_func *c)
+{
+    return c->cluster ? "nclusterid" : "nctaid";
+}
+
 /* Counted from the last one on: how many there are - 1 - number. */
 static cg_val from_last(cg_func *c, cg_val number)
 {
     cg_val less = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
     cg_ins(c, "not.b32 %v, %v", less, number);
-    cg_ins(c, "add.u32 %v, %v, %v", r, special(c, c->cluster ? "nclusterid" : "nctaid", 0), less);
+    cg_ins(c, "add.u32 %v, %v, %v", r, special(c, of_grid(c), 0), less);
     return r;
 }
 
-static void lower_special(cg_func *c, const ct_op *op, const char *name, bool backwards)
+/* The n-th block of a band of 2^BAND_BITS whole rows is in its row n mod 2^BAND_BITS; those of the last, narrower band
+   keep their places. */
+static void put_in_bands(cg_func *c, cg_val *x, cg_val *y)
 {
-    for (uint32_t i = 0; i < op->result_count; i++) {
-        cg_val *regs = cg_vals(c, 1);
-        if (!regs)
-            return;
-        regs[0] = special(c, name, i);
-        if (i == 0 && backwards)
-            regs[0] = from_last(c, regs[0]);
-        cg_set(c, cg_result(op, i), regs);
-    }
+    enum { BAND_BITS = 3, LAST = (1 << BAND_BITS) - 1, MOST_COLUMNS = INT32_MAX >> BAND_BITS };
+    cg_val columns = special(c, of_grid(c), 0), rows = special(c, of_grid(c), 1), row = cg_new(c, CG_B32),
+           n = cg_new(c, CG_B32), first = cg_new(c, CG_B32), end = cg_new(c, CG_B32), column = cg_new(c, CG_B32),
+           whole = cg_new(c, CG_PRED);
+    cg_ins(c, "and.b32 %v, %v, %d", row, *y, LAST);
+    cg_ins(c, "sub.u32 %v, %v, %v", first, *y, row);
+    cg_ins(c, "mad.lo.u32 %v, %v, %v, %v", n, row, columns, *x);
+    cg_ins(c, "shr.u32 %v, %v, %d", column, n, BAND_BITS);
+    cg_ins(c, "and.b32 %v, %v, %d", row, n, LAST);
+    cg_ins(c, "add.u32 %v, %v, %d", end, first, LAST);
+    cg_ins(c, "add.u32 %v, %v, %v", row, first, row);
+    cg_ins(c, "setp.lt.u32 %v, %v, %v", whole, end, rows);
+    cg_ins(c, "setp.le.and.u32 %v, %v, %d, %v", whole, columns, MOST_COLUMNS, whole);
+    *x = cg_select(c, whole, column, *x);
+    *y = cg_select(c, whole, row, *y);
+}
+
+static void lower_special(cg_func *c, const ct_op *op, const char *name, cg_block_order order)
+{
+    cg_val *regs = cg_vals(c, op->result_count);
+    if (!regs)
+        return;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        regs[i] = special(c, name, i);
+    if (order == CG_LONGEST_FIRST)
+        regs[0] = from_last(c, regs[0]);
+    else if (order == CG_IN_BANDS)
+        put_in_bands(c, &regs[0], &regs[1]);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        cg_set(c, cg_result(op, i), &regs[i]);
 }
 
 void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
@@ -43,7 +71,7 @@ void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
 
 void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
 {
-    lower_special(c, op, c->cluster ? "clusterid" : "ctaid", c->backwards);
+    lower_special(c, op, c->cluster ? "clusterid" : "ctaid", c->block_order);
 }
 
 void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
@@ -53,7 +81,7 @@ void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
 
 void cg_lower_get_num_tile_blocks(cg_func *c, const ct_op *op)
 {
-    lower_special(c, op, c->cluster ? "nclusterid" : "nctaid", false);
+    lower_special(c, op, of_grid(c), CG_BY_NUMBER);
 }
 
 void cg_assign_rank(cg_func *c, const ct_op *op)

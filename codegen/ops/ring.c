@@ -327,9 +327,12 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
     cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;
     cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
+    uint32_t behind = copy->at_start ? cg_starts_unless_done(c, ring) : 0;
     copy_tile(c, op, &k);
     if (copy->trips)
         cg_strip_back(c);
+    if (behind)
+        cg_place_label(c, behind);
 }
 
 void cg_assign_commit(cg_func *c, const ct_op *op)

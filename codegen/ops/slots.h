@@ -15,6 +15,10 @@ void cg_groups_free_last(cg_func *c, const cg_ring *ring);
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more);
 void cg_groups_release(cg_func *c, const ct_op *op, cg_val more);
 void cg_groups_commit(cg_func *c, cg_ring *ring);
+/* The slots that are filled while maps are made (codegen/ops/start.c): none is yet. */
+void cg_starts_begin(cg_func *c);
+/* On to the label that comes back where the ring has got all of those. */
+uint32_t cg_starts_unless_done(cg_func *c, const cg_ring *ring);
 /* Of producers: waits until all slots are free. */
 void cg_groups_empty(cg_func *c, cg_ring *ring);
 void cg_groups_drain(cg_func *c, cg_ring *ring);

@@ -24,6 +24,8 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->by_groups ? ", between groups" : "");
     bc_text_puts(out, ring->by_maps ? ", by tensor maps" : "");
+    if (ring->at_start)
+        bc_text_printf(out, ", the first %u by threads", ring->at_start);
     bc_text_puts(out, ring->to_all ? ", for all blocks" : "");
 }
 

@@ -1,7 +1,7 @@
 /* The facts pass, and what it has found as text. */
-#include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/block_order.h"
 #include "codegen/passes/pass.h"
 
 static void between(bc_text *out)
@@ -51,36 +51,10 @@ void cg_dump_facts(cg_func *c, bc_text *out)
     cg_dump_values(c, describe, out);
 }
 
-/* Can no block find out in which order they start? By waiting for another one it could, and it could tell. */
-static bool are_apart(const ct_func *f)
-{
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
-        bool accesses = bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op);
-        if (accesses || ct_info(op)->effects & (BC_ORDERS | BC_REPORTS))
-            return false;
-    }
-    return true;
-}
-
-/* The hardware starts blocks by their numbers. Those that take longest are to come first: what is left for the end is
-   short then. */
-static void order_blocks(cg_func *c)
-{
-    const ct_op *loop;
-    if (!cg_find_growing_loop(c->ir, &c->arena, &loop)) {
-        cg_no_memory(c);
-        return;
-    }
-    c->backwards = loop && !cg_loops_stay_plain(c) && are_apart(c->ir);
-    if (c->backwards)
-        cg_remark(c, loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
-                  "longest first: blocks with higher numbers along x have more iterations and start earlier");
-}
-
 void cg_pass_facts(cg_func *c)
 {
     if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         cg_no_memory(c);
     else
-        order_blocks(c);
+        cg_order_longest_first(c);
 }

@@ -8,9 +8,11 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/groups_find.h"
+#include "codegen/passes/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
+#include "codegen/passes/start.h"
 
 enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */ };
 
@@ -113,8 +115,10 @@ static ct_block *make_producers(cg_splitting *x)
     for (uint32_t i = 0; i < x->kept_count; i++)
         copy_kept(x, &x->kept[i]);
     if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block)) {
-        if (x->budget->maps)
+        if (x->budget->maps) {
+            x->starters = cg_make_starters(x, block);
             cg_put_maps(x, block);
+        }
         return block;
     }
     discard(block);
@@ -251,17 +255,17 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 /* How the producers' threads share the copies of a tile: eight have 128 bytes of a row, and what is left of the row
    they reach from the same addresses, one after the other. So there are few addresses, and producers have few
    registers. */
-static cg_layout copy_layout(const cg_ring_load *load)
+static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
 {
-    enum { LINE = 3 /* log2 of its chunks */, THREADS = CG_LANE_BITS + CG_PRODUCER_WARP_BITS };
+    enum { LINE = 3 /* log2 of its chunks */ };
     const bc_type *tile = load->op->results[0].type;
     cg_shape s = cg_shape_of(tile);
-    uint32_t chunk = cg_chunk_bits(tile), one = 1, row = cg_dim_mask(&s, load->fast),
-             others = (one << s.tile_bits) - 1 - row;
-    if (s.tile_bits < chunk + THREADS || s.bits[load->fast] < chunk)
-        return cg_layout_memory(&s, load->fast, chunk, 0, CG_PRODUCER_WARP_BITS);
+    uint32_t chunk = cg_chunk_bits(tile), one = 1, bits = chunk + CG_LANE_BITS + warp_bits,
+             row = cg_dim_mask(&s, load->fast), others = (one << s.tile_bits) - 1 - row;
+    if (s.tile_bits < bits || s.bits[load->fast] < chunk)
+        return cg_layout_memory(&s, load->fast, chunk, 0, warp_bits);
     uint32_t line = row & ((one << (s.shift[load->fast] + chunk + LINE)) - 1), threads = 0;
-    for (uint32_t b = 0; b < s.tile_bits && cg_count_bits(line | threads) < chunk + THREADS; b++)
+    for (uint32_t b = 0; b < s.tile_bits && cg_count_bits(line | threads) < bits; b++)
         threads |= others & one << b;
     uint32_t parts[] = {line, threads, row & ~line, others & ~threads}, count = 0;
     uint8_t order[CG_MAX_TILE_BITS];
@@ -269,13 +273,14 @@ static cg_layout copy_layout(const cg_ring_load *load)
         for (uint32_t b = 0; b < s.tile_bits; b++)
             if (parts[i] >> b & 1)
                 order[count++] = (uint8_t)b;
-    return cg_layout_ordered(order, s.tile_bits, chunk, CG_PRODUCER_WARP_BITS);
+    return cg_layout_ordered(order, s.tile_bits, chunk, warp_bits);
 }
 
 static void spread_copies(cg_ring *ring)
 {
     for (uint32_t i = 0; i < ring->load_count; i++)
-        ring->loads[i].layout = copy_layout(&ring->loads[i]);
+        ring->loads[i].layout =
+            copy_layout(&ring->loads[i], ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
 }
 
 /* Where everything lies: the slots of all rings, then their barriers, then tensor maps. */
@@ -332,20 +337,24 @@ static void wrap(cg_splitting *x, ct_block *producers)
     cg_groups *detail = bc_new(f->arena, cg_groups, 1);
     ct_block *consumers = ct_block_new(f, 0);
     ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
-    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, 2))) {
+    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, 3))) {
         cg_no_memory(x->c);
         return;
     }
     *detail = (cg_groups){.launched = x->budget->launched,
                           .consumers = x->budget->consumers,
-                          .producers = x->budget->producers};
+                          .producers = x->budget->producers,
+                          .starts = x->starts};
     place_rings(x, detail);
     detail->shared = cg_groups_shared(x);
     groups->detail = detail;
-    groups->region_count = 2;
+    groups->region_count = x->starters ? 3 : 2;
     groups->regions[0] = consumers;
     groups->regions[1] = producers;
+    groups->regions[2] = x->starters;
     producers->parent = groups;
+    if (x->starters)
+        x->starters->parent = groups;
     ct_move_all(f->body, consumers, groups);
     for (uint32_t i = 0; i < x->ring_count; i++)
         ct_append(f->body, x->rings[i]);
@@ -376,8 +385,12 @@ void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
     uint32_t warps = cg_real_warp_bits(c);
-    if (c->strip_bits || (warps != 2 && warps != 3) || !cg_groups_find(&x) || !split(&x))
+    bool found = !c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x);
+    const ct_op *product = found && x.budget->blocks == 1 ? cg_product_for_bands(c) : NULL;
+    if (!found || !split(&x))
         cg_loads_straight(c);
+    else if (product)
+        cg_order_in_bands(c, product);
 }
 
 void cg_dump_groups(cg_func *c, bc_text *out)

@@ -317,5 +317,7 @@ bool cg_groups_find(cg_splitting *x)
                 cg_remark_maps(x, maps ? NULL : why ? why : "there is too little shared memory");
                 return true;
             }
+    if (why)
+        cg_remark_maps(x, why);
     return false;
 }

@@ -35,7 +35,9 @@ typedef struct cg_splitting {
     ct_op *rings[CG_MOST_RINGS + CG_MOST_KEPT];
     uint32_t count, kept_count, ring_count;
     const cg_group_budget *budget;
-    cg_tensor_maps *maps; /* of all tiles, if they come by maps, as the budget says (codegen/passes/maps.c) */
+    cg_tensor_maps *maps;     /* of all tiles, if they come by maps, as the budget says (codegen/passes/maps.c), */
+    ct_block *starters;       /* and the program of the threads that fill the first slots (codegen/passes/start.c), */
+    struct cg_starts *starts; /* and how many; NULL: there is none */
 } cg_splitting;
 
 /* Finds all of it. False: the kernel is better off without groups, or cannot have them. */

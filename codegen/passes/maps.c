@@ -10,33 +10,9 @@
 
 /* ---- whether ---- */
 
-/* Does the loop take so long that copies by threads would be in the way of its products? Attention, elements of 8 bits.
- */
-static bool is_long(const cg_ring_place *p)
-{
-    return cg_product_before(p->last) || cg_memory_bytes(bc_elem_kind(p->product->operands[1]->type)) == 1;
-}
-
 const char *cg_maps_waste(const cg_splitting *x)
 {
-    /* Measured on an H200, one tile of f16 a block: 16 iterations are faster without, 40 with (docs/performance.md). */
-    enum { FEW = 16, MANY = 32 };
-    uint32_t least = UINT32_MAX;
-    bool is_known = true, is_persistent = true, any_long = false;
-    for (uint32_t i = 0; i < x->count; i++) {
-        uint32_t iterations = cg_iterations_of(x->places[i].loop);
-        is_known = is_known && iterations != UINT32_MAX;
-        least = iterations < least ? iterations : least;
-        any_long = any_long || is_long(&x->places[i]);
-        is_persistent = is_persistent && ct_loop_around(x->places[i].loop);
-    }
-    if (!cg_may_use_ptx(x->c, CG_PTX_OF_MAPS))
-        return "they need PTX 8.5";
-    if (is_persistent || x->c->cluster || (any_long && !is_known))
-        return NULL;
-    if (!is_known)
-        return "a loop may have few iterations, and each block would make maps";
-    return least < (any_long ? FEW : MANY) ? "a loop has too few iterations" : NULL;
+    return cg_may_use_ptx(x->c, CG_PTX_OF_MAPS) ? NULL : "they need PTX 8.5";
 }
 
 /* ---- which ---- */
@@ -211,8 +187,7 @@ const char *cg_maps_obstacle(cg_splitting *x)
     return why;
 }
 
-/* Cycles that wgmma takes for an iteration's product. */
-static int64_t cycles_of(const cg_ring_place *p)
+int64_t cg_cycles_of(const cg_ring_place *p)
 {
     enum { PER_CYCLE = 2048 /* products of elements of two bytes: 64 x 256 x 16 in 128 cycles */ };
     const bc_type *left = p->product->operands[0]->type;
@@ -220,15 +195,62 @@ static int64_t cycles_of(const cg_ring_place *p)
     return count * left->shape[left->rank - 1] * cg_memory_bytes(bc_elem_kind(left)) / 2 / PER_CYCLE;
 }
 
+/* Is more computed behind the loop than conversions, with as many elements of the same type as its product has? */
+static bool computes_behind(const cg_ring_place *p)
+{
+    const bc_type *sums = p->product->results[0].type;
+    for (const ct_op *op = p->loop->next; op; op = op->next) {
+        const bc_type *type = bc_op_in(op->opcode, BC_OPS(MAP)) ? op->results[0].type : NULL;
+        if (type && bc_elem_kind(type) == bc_elem_kind(sums)
+            && bc_elem_kind(ct_operands(op)[0]->type) == bc_elem_kind(sums)
+            && cg_shape_of(type).tile_bits == cg_shape_of(sums).tile_bits)
+            return true;
+    }
+    return false;
+}
+
+/* Does something else than products read the sums of a step? */
+static bool computes_between(const cg_ring_place *p)
+{
+    for (const ct_use *use = p->last->results[0].uses; use; use = use->next)
+        if (!cg_is_product(use->op) && use->op->region_count == 0 && use->op->opcode != OP_continue)
+            return true;
+    return false;
+}
+
+/* Of one tile a block, for one group of consumers: are several blocks of a multiprocessor, without groups, better? They
+   hide each other's short steps and what follows the product. Measured on an H200, microseconds without and with maps:
+   tall products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks
+   of 64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
+static const char *waste_of_block(const cg_splitting *x)
+{
+    enum { LEAST_CYCLES = 256, GROUP = 128, MOST_COLUMNS = 128 };
+    const cg_ring_place *p = &x->places[0];
+    if (cg_threads(x->c) != GROUP || x->count > 1 || ct_loop_around(p->loop) || cg_product_before(p->last)
+        || p->product->turned)
+        return NULL;
+    if (cg_cycles_of(p) < LEAST_CYCLES)
+        return "steps are short, and several blocks hide each other's";
+    if (p->product->results[0].type->shape[p->product->results[0].type->rank - 1] > MOST_COLUMNS)
+        return "several blocks take turns at wide tiles";
+    if (computes_between(p))
+        return "several blocks hide what each computes in every step";
+    return computes_behind(p) ? "several blocks hide what each computes behind the product" : NULL;
+}
+
 const char *cg_maps_waste_slots(const cg_splitting *x)
 {
+    const char *why = waste_of_block(x);
+    if (why)
+        return why;
     /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
-       Measured on an H200: 1,024 cycles of products in the slots that are on their way are too few (0.86 to 0.96 of
-       copies by threads), 1,536 are enough (1.05 to 1.09). */
+       Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
+       few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.09). */
     enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
     for (uint32_t i = 0; i < x->count; i++) {
         int64_t ahead = (int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY;
-        if (!cg_product_before(x->places[i].last) && x->count == 1 && ahead * cycles_of(&x->places[i]) < LEAST_CYCLES)
+        if (!cg_product_before(x->places[i].last) && x->count == 1 && ct_loop_around(x->places[i].loop)
+            && ahead * cg_cycles_of(&x->places[i]) < LEAST_CYCLES)
             return "its slots hold too little that is on its way";
     }
     return NULL;

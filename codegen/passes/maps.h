@@ -10,6 +10,8 @@ const char *cg_maps_waste(const cg_splitting *x);
 /* Can all tiles of the rings come by tensor maps? NULL: they can, and the rings' loads say which come to all blocks of
    a cluster; else why not. */
 const char *cg_maps_obstacle(cg_splitting *x);
+/* Cycles that wgmma takes for an iteration's product. */
+int64_t cg_cycles_of(const cg_ring_place *p);
 /* The same when there are slots. */
 const char *cg_maps_waste_slots(const cg_splitting *x);
 /* The copies in the producers' program go by tensor maps, which it makes before the first of them. */

@@ -71,6 +71,9 @@ static void find_in_groups(finding *x, const ct_op *op)
     x->copies = true;
     x->c->warp_bits = CG_PRODUCER_WARP_BITS;
     find_in(x, op->regions[1]);
+    x->c->warp_bits = CG_STARTER_WARP_BITS;
+    if (op->region_count > 2)
+        find_in(x, op->regions[2]);
     x->c->warp_bits = warp_bits;
     x->copies = false;
 }

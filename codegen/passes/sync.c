@@ -248,7 +248,7 @@ static void choose_barriers(cg_func *c)
     if (!c->groups)
         return;
     c->sharing->barriers[0] = (struct cg_barrier_of){1, cg_threads(c)};
-    c->sharing->barriers[1] = (struct cg_barrier_of){2, CG_PRODUCER_THREADS};
+    c->sharing->barriers[1] = (struct cg_barrier_of){2, c->groups->starts ? CG_STARTER_THREADS : CG_PRODUCER_THREADS};
 }
 
 void cg_pass_sync(cg_func *c)

@@ -333,7 +333,7 @@ ct_block *ct_block_new(ct_func *f, uint32_t arg_count)
     return block;
 }
 
-static ct_block *clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map)
+ct_block *ct_clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map)
 {
     ct_block *block = ct_block_new(f, from->arg_count);
     if (!block)
@@ -360,7 +360,7 @@ ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map)
         ct_set_operand(copy, i, look_up(map, op->operands[i]));
     copy_values(map, op->results, copy->results, op->result_count);
     for (uint32_t r = 0; r < op->region_count; r++)
-        if (op->regions[r] && !(copy->regions[r] = clone_block(f, op->regions[r], copy, map)))
+        if (op->regions[r] && !(copy->regions[r] = ct_clone_block(f, op->regions[r], copy, map)))
             return NULL;
     return copy;
 }

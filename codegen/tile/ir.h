@@ -135,6 +135,8 @@ bool ct_map_new(ct_func *f, ct_map *out); /* for the values that there are now *
 void ct_map_set(ct_map *map, const ct_value *v, ct_value *to);
 /* A copy of the op and its regions, in no block, whose operands are looked up in the map, which learns its results. */
 ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map);
+/* A copy of a block for the op `parent`. */
+ct_block *ct_clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map);
 
 /* Drops what the roots in the block do not need (codegen/tile/prune.c). `nothing`, of ct_own_type, takes the place of
    what loops and branches hand on without need. */

@@ -53,6 +53,18 @@ typedef struct example {
             DIVIDED("2", "3", type, "%sum0", "16", "unsigned", "zero")                        \
                 DIVIDED("3", "4", type, "%sum0", "1", "signed", "zero") more                  \
         "%u = store_ptr_tko weak %q, %sum4 token = %t : tile<256xptr<" type ">>, tile<256x" type "> -> token\n"
+#define UP(m, n, type, by, how)                                                                                     \
+    "%c" n " = constant <" type ": " by "> : tile<256x" type ">\n %d" n " = divi %sum0, %c" n " " how               \
+    " rounding<positive_inf> : tile<256x" type ">\n %m" n " = muli %sum" m ", %times : tile<256x" type ">\n %sum" n \
+    " = addi %m" n ", %d" n " : tile<256x" type ">\n"
+#define DIVIDE_UP(type)                                                                                            \
+    ROWS(type)                                                                                                     \
+    "%times = constant <" type ": 31> : tile<256x" type ">\n"                                                      \
+    "%sum0, %t = load_ptr_tko weak %p token = %0 : tile<256xptr<" type ">> -> tile<256x" type                      \
+    ">, token\n" UP("0", "1", type, "8", "signed") UP("1", "2", type, "64", "unsigned")                            \
+        UP("2", "3", type, "1", "signed")                                                                          \
+            UP("3", "4", type, "32", "signed") "%u = store_ptr_tko weak %q, %sum4 token = %t : tile<256xptr<" type \
+                                               ">>, tile<256x" type "> -> token\n"
 #define HALVES "tensor_view<48x64xf4E2M1FN, strides=[64,1]>"
 #define WIDE(type, elements)                                                                                           \
     "%0 = make_token : token\n %zero = constant <i32: 0> : tile<i32>\n"                                                \
@@ -82,6 +94,9 @@ static const example examples[] = {
     {"quotients by powers of two", 0, {"i32", "i32", "i32"}, DIVIDE("i32", ""), "shr.s32"},
     {"of 64 bits", 0, {"i64", "i64", "i32"}, DIVIDE("i64", ""), "shr.s64"},
     {"of 16 bits", 0, {"i16", "i16", "i32"}, DIVIDE("i16", ""), "shr.s32"},
+    {"quotients rounded up", 0, {"i32", "i32", "i32"}, DIVIDE_UP("i32"), "shr.s32"},
+    {"of 64 bits, rounded up", 0, {"i64", "i64", "i32"}, DIVIDE_UP("i64"), "shr.s64"},
+    {"of 16 bits, rounded up", 0, {"i16", "i16", "i32"}, DIVIDE_UP("i16"), "shr.s32"},
     {"quotients of what is not negative",
      0,
      {"i32", "i32", "i32"},

@@ -1,0 +1,45 @@
+/* On which of a block's numbers values depend: by all operands of the ops that make them; what a loop carries, by what
+   it begins with. What is found decides about the order of blocks, never about a result. */
+#include "codegen/analysis/bands.h"
+
+#include "codegen/analysis/product.h"
+
+enum { X = 1, Y = 2 };
+
+static uint8_t of_operands(const ct_op *op, const uint8_t *numbers)
+{
+    uint8_t all = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        all |= numbers[op->operands[i]->id];
+    return all;
+}
+
+static void put_regions(const ct_op *op, uint8_t of_op, uint8_t *numbers)
+{
+    for (uint32_t r = 0; r < op->region_count; r++)
+        for (uint32_t i = 0; op->regions[r] && i < op->regions[r]->arg_count; i++)
+            numbers[op->regions[r]->args[i].id] = of_op;
+}
+
+static bool is_shared_by_rows(const ct_op *op, const uint8_t *numbers)
+{
+    return cg_is_product(op) && (numbers[op->operands[0]->id] ^ numbers[op->operands[1]->id]) == (X | Y)
+           && numbers[op->operands[0]->id] && numbers[op->operands[1]->id];
+}
+
+bool cg_find_shared_by_rows(const ct_func *f, bc_arena *scratch, const ct_op **out_product)
+{
+    uint8_t *numbers = bc_new(scratch, uint8_t, f->value_count + 1u);
+    *out_product = NULL;
+    if (!numbers)
+        return false;
+    for (const ct_op *op = f->body->first; op && !*out_product; op = ct_next_op(op, f->body)) {
+        uint8_t all = of_operands(op, numbers);
+        put_regions(op, all, numbers);
+        for (uint32_t i = 0; i < op->result_count; i++)
+            numbers[op->results[i].id] = op->opcode != OP_get_tile_block_id ? all : i == 0 ? X : i == 1 ? Y : 0;
+        if (is_shared_by_rows(op, numbers))
+            *out_product = op;
+    }
+    return true;
+}

@@ -1,0 +1,17 @@
+/* In which order a kernel's blocks start: the hardware starts them in the order of their numbers, which the kernel may
+   read as others (cg_block_order). */
+#ifndef TILEVM_CODEGEN_PASSES_BLOCK_ORDER_H
+#define TILEVM_CODEGEN_PASSES_BLOCK_ORDER_H
+
+#include "codegen/kernel/kernel.h"
+
+/* Those that take longest are to come first: what is left for the end is short then. */
+void cg_order_longest_first(cg_func *c);
+/* Of a product of two tensors, blocks that run together are to read few tiles of both: the product if they can, in a
+   kernel as it is before it is split into groups. */
+const ct_op *cg_product_for_bands(cg_func *c);
+/* Where each block has a multiprocessor for itself. Measured on an H200, 8192 x 8192 by 8192 x 8192: 1.05 to 1.18 times
+   as fast; where several blocks without groups share a multiprocessor 0.89 to 1.16. */
+void cg_order_in_bands(cg_func *c, const ct_op *product);
+
+#endif

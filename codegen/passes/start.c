@@ -1,0 +1,113 @@
+/* The first slots of rings that come by tensor maps: making maps takes as long as two or three products, so some of the
+   producers' threads copy those by themselves meanwhile. Their program is the producers', less what fills other slots.
+ */
+#include "codegen/passes/start.h"
+
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/passes/maps.h"
+#include "codegen/passes/ring.h"
+
+/* ---- how many slots ---- */
+
+/* Enough for the products that run until the copy engine's first tiles arrive, and not more than what arrives until
+   then: of products alone more than where something is computed between them. The slots of a loop's rings are as many.
+   Measured on an H200, 8192 x 8192 by 8192 x 8192 in tiles of 128x128x64: 1,681 us with 3 slots, 1,512 with 5, 1,508
+   with 7; of 8-bit elements that are read as fragments, 1,971, 2,051 and 2,088. */
+static uint32_t slots_at_start(const cg_splitting *x)
+{
+    enum { CYCLES = 2560, CYCLES_BETWEEN = 1536, BYTES = 160 << 10 };
+    bool is_plain = x->count == 1 && !x->places[0].product->turned && !cg_product_before(x->places[0].last);
+    int64_t enough = is_plain ? CYCLES : CYCLES_BETWEEN;
+    uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
+    int64_t cycles = 0;
+    for (uint32_t i = 0; i < x->count && x->places[i].loop == x->places[0].loop; i++) {
+        const cg_ring *ring = x->places[i].ring;
+        most = ring->slots < most ? ring->slots : most;
+        bytes += ring->slot_bytes;
+        rings++;
+        cycles += cg_cycles_of(&x->places[i]) * x->budget->blocks;
+    }
+    while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
+           && (count + 1) * bytes <= BYTES)
+        count++;
+    return count;
+}
+
+/* Of all rings: those of the first loop and of what is kept. */
+static uint32_t choose_starts(const cg_splitting *x)
+{
+    uint32_t each = slots_at_start(x), all = x->kept_count;
+    for (uint32_t i = 0; i < x->kept_count; i++)
+        x->kept[i].ring->at_start = 1;
+    for (uint32_t i = 0; i < x->count && x->places[i].loop == x->places[0].loop; i++) {
+        x->places[i].ring->at_start = each;
+        all += each;
+    }
+    return all;
+}
+
+/* ---- the program ---- */
+
+static bool is_start(const ct_op *op)
+{
+    return op->opcode == CT_copy || op->opcode == CT_started;
+}
+
+/* What an op of the producers' becomes. */
+static void adapt(const cg_splitting *x, ct_op *op)
+{
+    const ct_value *value = ct_ring_of(op);
+    const cg_ring *ring = value ? value->op->detail : NULL;
+    if (op->opcode == CT_acquire || (ring && !ring->at_start)) {
+        ct_remove(op);
+    } else if (op->opcode == OP_for) {
+        op->detail = NULL; /* the ring that it has in the function */
+    } else if (op->opcode == CT_commit) {
+        op->opcode = CT_started;
+    } else if (op->opcode == CT_copy) {
+        cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
+        if (!copy) {
+            cg_no_memory(x->c);
+            return;
+        }
+        *copy = *(const cg_ring_copy *)op->detail;
+        copy->at_start = true;
+        op->detail = copy;
+    }
+}
+
+static void put_landed(const cg_splitting *x, ct_op *end)
+{
+    ct_op *op = ct_op_new(x->f, CT_landed, end, 0, 0);
+    if (op)
+        ct_insert_before(op, end);
+    else
+        cg_no_memory(x->c);
+}
+
+ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
+{
+    if (x->c->cluster)
+        return NULL;
+    ct_map map;
+    ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;
+    x->starts = block ? bc_new(x->f->arena, cg_starts, 1) : NULL;
+    if (!x->starts) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    x->starts->count = choose_starts(x);
+    for (ct_op *op = block->first, *next; op; op = next) {
+        next = ct_next_op(op, block);
+        adapt(x, op);
+    }
+    if (!ct_prune(x->f, block, is_start, x->places[0].value)) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    for (ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (op->opcode == OP_return)
+            put_landed(x, op);
+    return block;
+}
