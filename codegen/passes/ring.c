@@ -104,6 +104,7 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
             return;
         }
         op->opcode = CT_staged;
+        op->in_registers = ring->by_threads;
         op->detail = &ring->loads[i];
     }
 }
