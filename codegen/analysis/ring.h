@@ -29,6 +29,7 @@ typedef struct cg_ring_load {
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
+    const char *why; /* so many slots: a text for users */
     bool *in_slice; /* by value id: made by an op of the body that the indices of loads need */
     uint32_t known; /* ids below it are in in_slice; later ones are not in the slice */
     uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */

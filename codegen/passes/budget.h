@@ -41,4 +41,27 @@ typedef struct cg_group_budget {
 /* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
+typedef enum cg_slot_kind {
+    CG_PRODUCTS, /* loops with products: all threads read what all have copied */
+    CG_BLOCKED,  /* which multiply without an instruction */
+    CG_STREAMS,  /* loops without: each thread reads what it has copied itself */
+    CG_NESTS,    /* the same, with other loops in them */
+    CG_STRIPS    /* loops over strips */
+} cg_slot_kind;
+
+/* A loop whose loads could run ahead. */
+typedef struct cg_slot_work {
+    cg_slot_kind kind;
+    uint32_t slot_bytes, iterations;
+    uint32_t fits, rest; /* bytes of shared memory that its ring can have; that its block has beside them, if counted */
+} cg_slot_work;
+
+typedef struct cg_slot_budget {
+    uint32_t slots; /* less than two: loads stay where they are */
+    uint32_t room;  /* bytes that there were for them */
+    const char *why;
+} cg_slot_budget;
+
+cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
+
 #endif
