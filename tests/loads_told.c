@@ -94,8 +94,9 @@ static void look_at(run *r, const tv_module *m, const char *name)
 {
     for (size_t i = 0; i < TV_COUNT(pairs); i++) {
         told t = {.accessed.count = 0};
-        const tv_compile_options options = {
-            .target = pairs[i].target, .opt_level = TV_OPT_LEVEL(pairs[i].level), .remarks = {&t, see}};
+        const tv_compile_options options = {.target = pairs[i].target,
+                                            .opt_level = TV_OPT_LEVEL(pairs[i].level),
+                                            .remarks = {&t, see}};
         if (tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) != TV_OK)
             continue; /* the target cannot have it */
         for (uint32_t f = 0; f < m->function_count; f++)

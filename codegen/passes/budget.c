@@ -281,3 +281,14 @@ cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;
     return b;
 }
+
+/* ---- loads ahead into registers ---- */
+
+const cg_early_row *cg_early_budget(void)
+{
+    static const cg_early_row early = {
+#define EARLY(iterations, most, all, why) iterations, most, all, why
+#include "codegen/passes/budget.def"
+    };
+    return &early;
+}

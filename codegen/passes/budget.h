@@ -41,6 +41,15 @@ typedef struct cg_group_budget {
 /* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
+/* What loads ahead into registers may take of them (codegen/passes/early.c). */
+typedef struct cg_early_row {
+    uint32_t iterations; /* at least, if they are known */
+    uint32_t most, all;  /* registers of a thread: for what is loaded; with what the loop carries beside that */
+    const char *why;
+} cg_early_row;
+
+const cg_early_row *cg_early_budget(void);
+
 typedef enum cg_slot_kind {
     CG_PRODUCTS, /* loops with products: all threads read what all have copied */
     CG_BLOCKED,  /* which multiply without an instruction */

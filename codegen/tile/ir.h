@@ -41,6 +41,7 @@ struct ct_value {
     struct cg_fact *fact; /* what is known of it (codegen/facts/facts.h); NULL: nobody has looked */
     uint32_t id;          /* unique in the function, below value_count */
     uint16_t number;      /* which result or argument */
+    bool apart;           /* handed on with each element in a register of its own, even where two would go in one */
 };
 
 struct ct_op {

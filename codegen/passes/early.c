@@ -1,0 +1,416 @@
+/* Loads ahead into registers: what cannot go by a ring of shared memory, as its accesses are short, its elements lie
+   anywhere, or its pointers are carried. The loop loads a tile for the next iteration before it computes with the one
+   at hand, which it carries:
+
+       for i = first to end step {              %f, %is = later first, end, step {0}
+         ...                                    %t0 = if %is { load of %f; yield } else { yield 0 }
+         %t = load                              for i = first to end step, %t = %t0 {
+         ... uses of %t ...               =>      %j, %more = later i, end, step {1}
+       }                                          %next = if %more { load of %j; yield } else { yield 0 }
+                                                  ... uses of %t ...
+                                                  continue %next
+                                                }
+
+   What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
+   carries from what this iteration will hand on, if that is made of what is known at its head. The loads pass plans
+   this; the expand pass has it done, when loops have their rings. */
+#include "codegen/access/pointers.h"
+#include "codegen/analysis/order.h"
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/ring.h"
+
+enum { DEPTH = 32 };
+
+/* What the loads pass leaves with a load. */
+typedef struct plan {
+    const char *why; /* it has no ring: a text for users */
+    uint32_t registers;
+    bool apart; /* each element has a register of its own, as accesses bring it */
+} plan;
+
+/* ---- what is known at the head of an iteration ---- */
+
+typedef struct slice {
+    const ct_block *body;
+    bool *known[2]; /* by value id: of this iteration, of the next one */
+} slice;
+
+static bool is_made(slice *s, const ct_value *v, bool next, uint32_t depth)
+{
+    const ct_op *op = v->op;
+    if (!ct_is_inside(v->block, s->body) || s->known[next][v->id] || v->type->kind == BC_TOKEN)
+        return true;
+    if (depth == 0 || v->block != s->body)
+        return false;
+    bool made = true;
+    if (!op)
+        made = !next || v->number == 0 || is_made(s, s->body->last->operands[v->number - 1], false, depth - 1);
+    else
+        made = cg_is_slice_op(op, true);
+    for (uint32_t i = 0; op && made && i < op->operand_count; i++)
+        made = is_made(s, op->operands[i], next, depth - 1);
+    s->known[next][v->id] = made;
+    return made;
+}
+
+/* Are its operands, in the next iteration, known at the head of this one? */
+static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load)
+{
+    slice s = {.body = body};
+    for (uint32_t i = 0; i < 2; i++)
+        if (!(s.known[i] = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+            cg_no_memory(c);
+            return false;
+        }
+    for (uint32_t i = 0; i < load->operand_count; i++) {
+        const ct_value *v = load->operands[i];
+        bool is_view = v->view && v->type->kind != BC_TILE;
+        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, true, DEPTH))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what it takes ---- */
+
+static uint32_t registers_of(const cg_func *c, const bc_type *tile)
+{
+    enum { BYTES = 4 };
+    if (!bc_is_tile(tile))
+        return 0;
+    uint32_t bits = cg_shape_of(tile).tile_bits, threads = cg_real_warp_bits(c) + CG_LANE_BITS,
+             bytes = cg_memory_bytes(bc_elem_kind(tile));
+    return (bits > threads ? 1u << (bits - threads) : 1) * (bytes > BYTES ? bytes / BYTES : 1);
+}
+
+static uint32_t carried_registers(const cg_func *c, const ct_block *body)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 1; i < body->arg_count; i++)
+        all += registers_of(c, body->args[i].type);
+    return all;
+}
+
+/* log2 of the elements of its shortest access. */
+static uint32_t access_bits(cg_func *c, ct_op *load)
+{
+    uint32_t fast;
+    if (load->opcode == OP_load_ptr_tko) {
+        cg_ptr_op p = cg_ptr_op_of(load);
+        return cg_pointer_vector(c, &p, &fast);
+    }
+    cg_view_op v = cg_view_op_of(load);
+    cg_layout l = cg_view_layout(c, &v);
+    cg_view_lengths n = cg_view_lengths_of(c, &v, &l, cg_chunk_bits(v.tile_type));
+    return n.edge < n.inside ? n.edge : n.inside;
+}
+
+/* Words that hold several elements are taken apart as soon as they are there, which would be awaited. */
+static const char *set_access(cg_func *c, ct_op *load, plan *p)
+{
+    const bc_type *tile = load->results[0].type;
+    bc_kind kind = bc_elem_kind(tile);
+    uint32_t bits = access_bits(c, load), bytes = cg_memory_bytes(kind);
+    if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
+        return "no register would be one of its elements";
+    p->apart = bytes == 2 && bits == 0;
+    p->registers = registers_of(c, tile);
+    return bytes == 1 && bits ? "words of several elements would have to be taken apart" : NULL;
+}
+
+/* NULL: it can be loaded an iteration ahead, as the plan says. */
+static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
+{
+    const ct_block *body = loop->regions[0];
+    if (!is_known_ahead(c, body, load))
+        return "what it takes is not known an iteration ahead";
+    if (cg_iterations_of(loop) < cg_early_budget()->iterations)
+        return "there are too few iterations";
+    return set_access(c, load, p);
+}
+
+/* May it leave its place at all? */
+static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
+{
+    return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
+           && cg_is_straight(load->block) && cg_is_weak_access(load) && !cg_order_holds_back(c, load->block, load);
+}
+
+static void tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either)
+{
+    cg_remark(c, load, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+              "not loaded ahead: {Why=%s}; nor into registers: {Registers=%s}", why, either);
+}
+
+void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why)
+{
+    plan *p = bc_new(&c->arena, plan, 1);
+    if (!p) {
+        cg_no_memory(c);
+        return;
+    }
+    if (!may_move(c, loop, load)) {
+        cg_remark_stays(c, load, why);
+        return;
+    }
+    const char *either = obstacle(c, loop, load, p);
+    p->why = why;
+    if (either)
+        tell_why_not(c, load, why, either);
+    else
+        load->detail = p;
+}
+
+/* ---- loads of another iteration ---- */
+
+typedef struct early {
+    cg_func *c;
+    ct_func *f;
+    ct_op *loop, **loads;
+    ct_block *body;
+    uint32_t count, results; /* loads; all that they give */
+} early;
+
+/* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from
+   what this iteration hands on, of which `now` knows what is made again. NULL: no memory. */
+static ct_value *make(const early *x, ct_map *map, ct_map *now, ct_value *v, ct_op *place)
+{
+    ct_value *to = v->id < map->count ? map->to[v->id] : NULL;
+    if (to || !ct_is_inside(v->block, x->body))
+        return to ? to : v;
+    if (v->type->kind == BC_TOKEN) {
+        ct_op *token = ct_token_new(x->f, x->loads[0], v->type);
+        if (token)
+            ct_insert_before(token, place);
+        to = token ? &token->results[0] : NULL;
+    } else if (!v->op)
+        to = now ? make(x, now, NULL, x->body->last->operands[v->number - 1], place) : v;
+    else {
+        for (uint32_t i = 0; i < v->op->operand_count; i++)
+            if (!make(x, map, now, v->op->operands[i], place))
+                return NULL;
+        ct_op *op = ct_clone(x->f, v->op, map);
+        if (op)
+            ct_insert_before(op, place);
+        return op ? map->to[v->id] : NULL;
+    }
+    if (to)
+        ct_map_set(map, v, to);
+    return to;
+}
+
+static ct_op *new_yield(const early *x, ct_block *block)
+{
+    ct_op *op = ct_op_like(x->f, OP_yield, x->loop, x->results, 0, 0);
+    if (op)
+        ct_append(block, op);
+    return op;
+}
+
+/* All loads, as the map has what they take. */
+static bool put_loads(const early *x, ct_block *block, ct_map *map, ct_map *now)
+{
+    ct_op *yield = new_yield(x, block);
+    uint32_t next = 0;
+    for (uint32_t l = 0; l < x->count && yield; l++) {
+        for (uint32_t i = 0; i < x->loads[l]->operand_count; i++)
+            if (!make(x, map, now, x->loads[l]->operands[i], yield))
+                return false;
+        ct_op *op = ct_clone(x->f, x->loads[l], map);
+        if (!op)
+            return false;
+        op->detail = NULL;
+        ct_insert_before(op, yield);
+        for (uint32_t i = 0; i < op->result_count; i++)
+            ct_set_operand(yield, next++, &op->results[i]);
+    }
+    return yield != NULL;
+}
+
+/* What nobody reads. */
+static bool put_nothing(const early *x, ct_block *block)
+{
+    ct_op *yield = new_yield(x, block);
+    uint32_t next = 0;
+    for (uint32_t l = 0; l < x->count && yield; l++)
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++) {
+            const ct_value *v = &x->loads[l]->results[i];
+            ct_op *op = v->type->kind == BC_TOKEN ? ct_token_new(x->f, x->loads[l], v->type)
+                                                  : ct_constant_new(x->f, x->loads[l], v->type, 0);
+            if (!op)
+                return false;
+            op->results[0].fact = v->fact;
+            ct_insert_before(op, yield);
+            ct_set_operand(yield, next++, &op->results[0]);
+        }
+    return yield != NULL;
+}
+
+static void be_like(ct_value *to, const ct_value *from, bool apart)
+{
+    to->type = from->type;
+    to->fact = from->fact;
+    to->view = from->view;
+    to->apart = apart;
+}
+
+/* The same of what the loads give, one after the other. */
+static void be_like_loads(const early *x, ct_value *to)
+{
+    for (uint32_t l = 0; l < x->count; l++)
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++)
+            be_like(to++, &x->loads[l]->results[i], ((const plan *)x->loads[l]->detail)->apart);
+}
+
+/* The loads for the iteration n after the one of `start`, in front of `place`, if there is one. carried: what the loop
+   hands on, at that start; NULL: what the iteration at hand does. Gives the op with their results; NULL: no memory. */
+static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *const *carried, ct_op *place)
+{
+    ct_map map, now;
+    ct_op *later = cg_later_new(x->c, x->loop, start, n), *op = ct_op_like(x->f, OP_if, x->loop, 1, x->results, 2);
+    ct_block *blocks[2] = {ct_block_new(x->f, 0), ct_block_new(x->f, 0)};
+    if (!later || !op || !blocks[0] || !blocks[1] || !ct_map_new(x->f, &map) || !ct_map_new(x->f, &now))
+        return NULL;
+    ct_map_set(&map, &x->body->args[0], &later->results[0]);
+    for (uint32_t i = 1; carried && i < x->body->arg_count; i++)
+        ct_map_set(&map, &x->body->args[i], carried[i - 1]);
+    ct_insert_before(later, place);
+    ct_insert_before(op, place);
+    ct_set_operand(op, 0, &later->results[1]);
+    for (uint32_t i = 0; i < 2; i++) {
+        op->regions[i] = blocks[i];
+        blocks[i]->parent = op;
+    }
+    be_like_loads(x, op->results);
+    return put_loads(x, blocks[0], &map, carried ? NULL : &now) && put_nothing(x, blocks[1]) ? op : NULL;
+}
+
+/* ---- the loop ---- */
+
+/* The loop, which carries what the loads give as well; NULL: no memory. */
+static ct_op *put_loop(const early *x, const ct_op *first)
+{
+    uint32_t had = x->body->arg_count - 1, carried = had + x->results, at = ct_for_inits(x->loop).first;
+    ct_op *loop = ct_op_like(x->f, OP_for, x->loop, at + carried, carried, 1);
+    ct_block *block = ct_block_new(x->f, carried + 1);
+    if (!loop || !block)
+        return NULL;
+    loop->detail = x->loop->detail;
+    loop->regions[0] = block;
+    be_like(&block->args[0], &x->body->args[0], false);
+    be_like_loads(x, &block->args[had + 1]);
+    be_like_loads(x, &loop->results[had]);
+    for (uint32_t i = 0; i < had; i++) {
+        be_like(&block->args[i + 1], &x->body->args[i + 1], x->body->args[i + 1].apart);
+        be_like(&loop->results[i], &x->loop->results[i], x->loop->results[i].apart);
+        ct_replace_uses(&x->loop->results[i], &loop->results[i]);
+    }
+    for (uint32_t i = 0; i < at + had; i++)
+        ct_set_operand(loop, i, x->loop->operands[i]);
+    for (uint32_t i = 0; i < x->results; i++)
+        ct_set_operand(loop, at + had + i, (ct_value *)&first->results[i]);
+    ct_insert_before(loop, x->loop);
+    for (uint32_t i = 0; i < x->body->arg_count; i++)
+        ct_replace_uses(&x->body->args[i], &block->args[i]);
+    ct_move_all(x->body, block, loop);
+    ct_remove(x->loop);
+    return loop;
+}
+
+/* What loads have taken, and nobody takes now. */
+static void drop_unused(ct_block *body)
+{
+    for (ct_op *op = body->last, *before; op; op = before) {
+        bool used = !ct_is_pure(op);
+        before = op->prev;
+        for (uint32_t i = 0; i < op->result_count; i++)
+            used = used || op->results[i].uses;
+        if (!used && op->result_count)
+            ct_remove(op);
+    }
+}
+
+/* Uses of the loads become uses of what the loop carries, from argument `at` on. */
+static void take_carried(const early *x, ct_op *loop, uint32_t at)
+{
+    for (uint32_t l = 0; l < x->count; l++) {
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++)
+            ct_replace_uses(&x->loads[l]->results[i], &loop->regions[0]->args[at++]);
+        ct_remove(x->loads[l]);
+    }
+    drop_unused(loop->regions[0]);
+}
+
+/* Gives the loop as it is then. */
+static ct_op *rotate(const early *x)
+{
+    uint32_t inits = ct_for_inits(x->loop).first, had = x->body->arg_count;
+    ct_value **next = bc_new(x->f->arena, ct_value *, x->results + 1u);
+    ct_op *first = next ? put_branch(x, x->loop->operands[0], 0, x->loop->operands + inits, x->loop) : NULL,
+          *second = first ? put_branch(x, &x->body->args[0], 1, NULL, x->body->first) : NULL,
+          *loop = second ? put_loop(x, first) : NULL;
+    for (uint32_t i = 0; loop && i < x->results; i++)
+        next[i] = &second->results[i];
+    if (!loop || !ct_add_operands(x->f, loop->regions[0]->last, next, x->results)) {
+        cg_no_memory(x->c);
+        return x->loop;
+    }
+    take_carried(x, loop, had);
+    return loop;
+}
+
+/* ---- which ---- */
+
+static const char *place_obstacle(const cg_func *c, const ct_op *loop)
+{
+    const cg_ring *ring = loop->detail;
+    return c->groups                   ? "warps have roles"
+           : ring && !ring->by_threads ? "other loads of its loop have a ring that all threads read"
+                                       : NULL;
+}
+
+/* Those that registers are left for; all are told about. */
+static void choose_loads(early *x)
+{
+    const cg_early_row *row = cg_early_budget();
+    uint32_t used = 0, carried = carried_registers(x->c, x->body);
+    const char *why = place_obstacle(x->c, x->loop);
+    for (ct_op *op = x->body->first; op; op = op->next) {
+        plan *p = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->detail : NULL;
+        if (!p)
+            continue;
+        bool fits = used + p->registers <= row->most && carried + used + p->registers <= row->all;
+        if (why || !fits) {
+            tell_why_not(x->c, op, p->why, why ? why : row->why);
+            op->detail = NULL;
+            continue;
+        }
+        used += p->registers;
+        x->loads[x->count++] = op;
+        x->results += op->result_count;
+        cg_remark(
+            x->c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+            "loaded ahead: one iteration, into {Registers=%u} registers of {Most=%u} beside {Carried=%u} that the "
+            "loop carries: {Why=%s}",
+            p->registers, row->most, carried, p->why);
+    }
+}
+
+ct_op *cg_load_early(cg_func *c, ct_op *loop)
+{
+    early x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0]};
+    uint32_t planned = 0;
+    for (const ct_op *op = x.body->first; op; op = op->next)
+        planned += (op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko) && op->detail;
+    if (!planned)
+        return loop;
+    x.loads = bc_new(&c->arena, ct_op *, planned);
+    if (!x.loads) {
+        cg_no_memory(c);
+        return loop;
+    }
+    choose_loads(&x);
+    return x.count ? rotate(&x) : loop;
+}
