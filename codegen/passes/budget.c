@@ -284,11 +284,15 @@ cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
 
 /* ---- loads ahead into registers ---- */
 
-const cg_early_row *cg_early_budget(void)
-{
-    static const cg_early_row early = {
-#define EARLY(iterations, most, all, why) iterations, most, all, why
+static const cg_early_row early_rows[] = {
+#define EARLY(kind, iterations, most, all, why) {CG_##kind, iterations, most, all, why},
 #include "codegen/passes/budget.def"
-    };
-    return &early;
+};
+
+const cg_early_row *cg_early_row_of(cg_slot_kind kind)
+{
+    const cg_early_row *found = early_rows;
+    while (found->kind != kind)
+        found++;
+    return found;
 }

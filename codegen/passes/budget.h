@@ -41,15 +41,6 @@ typedef struct cg_group_budget {
 /* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
-/* What loads ahead into registers may take of them (codegen/passes/early.c). */
-typedef struct cg_early_row {
-    uint32_t iterations; /* at least, if they are known */
-    uint32_t most, all;  /* registers of a thread: for what is loaded; with what the loop carries beside that */
-    const char *why;
-} cg_early_row;
-
-const cg_early_row *cg_early_budget(void);
-
 typedef enum cg_slot_kind {
     CG_PRODUCTS, /* loops with products: all threads read what all have copied */
     CG_BLOCKED,  /* which multiply without an instruction */
@@ -72,5 +63,16 @@ typedef struct cg_slot_budget {
 } cg_slot_budget;
 
 cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
+
+/* What loads ahead into registers may take of them (codegen/passes/early.c). */
+typedef struct cg_early_row {
+    cg_slot_kind kind;
+    uint32_t iterations; /* at least, if they are known */
+    uint32_t most, all;  /* registers of a thread: for what is loaded; with what other tiles of the loop take */
+    const char *why;     /* not more */
+} cg_early_row;
+
+/* Of loops with products or without. */
+const cg_early_row *cg_early_row_of(cg_slot_kind kind);
 
 #endif

@@ -16,6 +16,7 @@
    this; the expand pass has it done, when loops have their rings. */
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
@@ -75,49 +76,70 @@ static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load)
 
 /* ---- what it takes ---- */
 
-static uint32_t registers_of(const cg_func *c, const bc_type *tile)
+static uint32_t registers_of(const cg_func *c, const bc_type *tile, bool apart)
 {
     enum { BYTES = 4 };
     if (!bc_is_tile(tile))
         return 0;
     uint32_t bits = cg_shape_of(tile).tile_bits, threads = cg_real_warp_bits(c) + CG_LANE_BITS,
-             bytes = cg_memory_bytes(bc_elem_kind(tile));
-    return (bits > threads ? 1u << (bits - threads) : 1) * (bytes > BYTES ? bytes / BYTES : 1);
+             bytes = cg_memory_bytes(bc_elem_kind(tile)), elements = bits > threads ? 1u << (bits - threads) : 1;
+    bool paired = bytes == 2 && !apart && elements > 1;
+    return paired ? elements / 2 : elements * (bytes > BYTES ? bytes / BYTES : 1);
 }
 
-static uint32_t carried_registers(const cg_func *c, const ct_block *body)
+/* What the loop carries, and the largest tile that is made in it. */
+static uint32_t held_registers(const cg_func *c, const ct_block *body)
 {
-    uint32_t all = 0;
+    uint32_t all = 0, most = 0;
     for (uint32_t i = 1; i < body->arg_count; i++)
-        all += registers_of(c, body->args[i].type);
-    return all;
+        all += registers_of(c, body->args[i].type, body->args[i].apart);
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        bool is_kept = op->opcode < OP_LIMIT && (cg_is_product(op) || bc_op_in(op->opcode, BC_OPS(ACCESS)));
+        uint32_t own = is_kept && op->result_count ? registers_of(c, op->results[0].type, false) : 0;
+        most = own > most ? own : most;
+    }
+    return all + most;
 }
 
-/* log2 of the elements of its shortest access. */
-static uint32_t access_bits(cg_func *c, ct_op *load)
+static cg_slot_kind kind_of(const cg_func *c, const ct_block *body)
+{
+    cg_slot_kind kind = CG_STREAMS;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (cg_is_product(op))
+            kind = kind == CG_BLOCKED || cg_product_of(c, op).blocked ? CG_BLOCKED : CG_PRODUCTS;
+    return kind;
+}
+
+/* log2 of the elements of its accesses; where some are shorter, of those. */
+static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *edge)
 {
     uint32_t fast;
     if (load->opcode == OP_load_ptr_tko) {
         cg_ptr_op p = cg_ptr_op_of(load);
-        return cg_pointer_vector(c, &p, &fast);
+        *inside = *edge = cg_pointer_vector(c, &p, &fast);
+        return;
     }
     cg_view_op v = cg_view_op_of(load);
     cg_layout l = cg_view_layout(c, &v);
     cg_view_lengths n = cg_view_lengths_of(c, &v, &l, cg_chunk_bits(v.tile_type));
-    return n.edge < n.inside ? n.edge : n.inside;
+    *inside = n.inside;
+    *edge = n.edge;
 }
 
-/* Words that hold several elements are taken apart as soon as they are there, which would be awaited. */
+/* Words that hold several elements are taken apart as soon as they are there, which would be awaited: but pairs of 2
+   bytes, as a loop carries them. */
 static const char *set_access(cg_func *c, ct_op *load, plan *p)
 {
     const bc_type *tile = load->results[0].type;
     bc_kind kind = bc_elem_kind(tile);
-    uint32_t bits = access_bits(c, load), bytes = cg_memory_bytes(kind);
+    uint32_t inside, edge, bytes = cg_memory_bytes(kind);
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
         return "no register would be one of its elements";
-    p->apart = bytes == 2 && bits == 0;
-    p->registers = registers_of(c, tile);
-    return bytes == 1 && bits ? "words of several elements would have to be taken apart" : NULL;
+    find_accesses(c, load, &inside, &edge);
+    p->apart = bytes == 2 && inside == 0;
+    p->registers = registers_of(c, tile, p->apart);
+    bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
+    return in_words ? "words of several elements would have to be taken apart" : NULL;
 }
 
 /* NULL: it can be loaded an iteration ahead, as the plan says. */
@@ -126,7 +148,7 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
     const ct_block *body = loop->regions[0];
     if (!is_known_ahead(c, body, load))
         return "what it takes is not known an iteration ahead";
-    if (cg_iterations_of(loop) < cg_early_budget()->iterations)
+    if (cg_iterations_of(loop) < cg_early_row_of(kind_of(c, body))->iterations)
         return "there are too few iterations";
     return set_access(c, load, p);
 }
@@ -374,14 +396,14 @@ static const char *place_obstacle(const cg_func *c, const ct_op *loop)
 /* Those that registers are left for; all are told about. */
 static void choose_loads(early *x)
 {
-    const cg_early_row *row = cg_early_budget();
-    uint32_t used = 0, carried = carried_registers(x->c, x->body);
+    const cg_early_row *row = cg_early_row_of(kind_of(x->c, x->body));
+    uint32_t used = 0, held = held_registers(x->c, x->body);
     const char *why = place_obstacle(x->c, x->loop);
     for (ct_op *op = x->body->first; op; op = op->next) {
         plan *p = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->detail : NULL;
         if (!p)
             continue;
-        bool fits = used + p->registers <= row->most && carried + used + p->registers <= row->all;
+        bool fits = used + p->registers <= row->most && held + used + p->registers <= row->all;
         if (why || !fits) {
             tell_why_not(x->c, op, p->why, why ? why : row->why);
             op->detail = NULL;
@@ -390,11 +412,10 @@ static void choose_loads(early *x)
         used += p->registers;
         x->loads[x->count++] = op;
         x->results += op->result_count;
-        cg_remark(
-            x->c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
-            "loaded ahead: one iteration, into {Registers=%u} registers of {Most=%u} beside {Carried=%u} that the "
-            "loop carries: {Why=%s}",
-            p->registers, row->most, carried, p->why);
+        cg_remark(x->c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+                  "loaded ahead: one iteration, into {Registers=%u} of {Most=%u} registers beside {Held=%u} for other "
+                  "tiles, as {Why=%s}",
+                  p->registers, row->most, held, p->why);
     }
 }
 
