@@ -385,27 +385,18 @@ static ct_op *rotate(const early *x)
 
 /* ---- which ---- */
 
-static const char *place_obstacle(const cg_func *c, const ct_op *loop)
-{
-    const cg_ring *ring = loop->detail;
-    return c->groups                   ? "warps have roles"
-           : ring && !ring->by_threads ? "other loads of its loop have a ring that all threads read"
-                                       : NULL;
-}
-
 /* Those that registers are left for; all are told about. */
 static void choose_loads(early *x)
 {
     const cg_early_row *row = cg_early_row_of(kind_of(x->c, x->body));
     uint32_t used = 0, held = held_registers(x->c, x->body);
-    const char *why = place_obstacle(x->c, x->loop);
     for (ct_op *op = x->body->first; op; op = op->next) {
         plan *p = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->detail : NULL;
         if (!p)
             continue;
         bool fits = used + p->registers <= row->most && held + used + p->registers <= row->all;
-        if (why || !fits) {
-            tell_why_not(x->c, op, p->why, why ? why : row->why);
+        if (!fits) {
+            tell_why_not(x->c, op, p->why, row->why);
             op->detail = NULL;
             continue;
         }
