@@ -14,6 +14,8 @@
    What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
    carries from what this iteration will hand on, if that is made of what is known at its head. The loads pass plans
    this; the expand pass has it done, when loops have their rings. */
+#include <string.h>
+
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
@@ -146,6 +148,10 @@ static const char *set_access(cg_func *c, ct_op *load, plan *p)
 static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
 {
     const ct_block *body = loop->regions[0];
+    if (!cg_is_straight(body))
+        return "iterations end in several places";
+    if (cg_order_holds_back(c, body, load))
+        return "something in the loop that it may have to come after";
     if (!is_known_ahead(c, body, load))
         return "what it takes is not known an iteration ahead";
     if (cg_iterations_of(loop) < cg_early_row_of(kind_of(c, body))->iterations)
@@ -153,11 +159,11 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
     return set_access(c, load, p);
 }
 
-/* May it leave its place at all? */
+/* Else it is told already why it stays in its place. */
 static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
 {
     return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
-           && cg_is_straight(load->block) && cg_is_weak_access(load) && !cg_order_holds_back(c, load->block, load);
+           && cg_is_weak_access(load);
 }
 
 static void tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either)
@@ -179,10 +185,12 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why)
     }
     const char *either = obstacle(c, loop, load, p);
     p->why = why;
-    if (either)
-        tell_why_not(c, load, why, either);
-    else
+    if (!either)
         load->detail = p;
+    else if (strcmp(why, either) == 0)
+        cg_remark_stays(c, load, why);
+    else
+        tell_why_not(c, load, why, either);
 }
 
 /* ---- loads of another iteration ---- */
