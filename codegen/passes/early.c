@@ -12,7 +12,8 @@
                                                 }
 
    What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
-   carries from what this iteration will hand on, if that is made of what is known at its head. The loads pass plans
+   carries from what this iteration will hand on, if that is made of what is known at its head. A load that says where
+   another one loads from goes two iterations ahead, so that it has come by when that one goes. The loads pass plans
    this; the expand pass has it done, when loops have their rings. */
 #include <string.h>
 
@@ -28,41 +29,55 @@ enum { DEPTH = 32 };
 
 /* What the loads pass leaves with a load. */
 typedef struct plan {
-    const char *why; /* it has no ring: a text for users */
-    uint32_t registers;
-    bool apart; /* each element has a register of its own, as accesses bring it */
+    const char *why;    /* it has no ring: a text for users */
+    uint32_t registers; /* of one tile */
+    uint32_t distance;  /* iterations: 1, or 2 of one that says where others load from */
+    bool apart;         /* each element has a register of its own, as accesses bring it */
 } plan;
 
 /* ---- what is known at the head of an iteration ---- */
 
+/* Of this iteration, of the next one, of any by its counter alone. */
+typedef enum when { NOW, NEXT, ANY_TIME, TIMES } when;
+
 typedef struct slice {
     const ct_block *body;
-    bool *known[2]; /* by value id: of this iteration, of the next one */
+    bool *known[TIMES]; /* by value id */
 } slice;
 
-static bool is_made(slice *s, const ct_value *v, bool next, uint32_t depth)
+static bool is_load(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
+}
+
+/* A load that is planned to go two iterations ahead. */
+static bool is_source(const ct_op *op)
+{
+    return is_load(op) && op->detail && ((const plan *)op->detail)->distance > 1;
+}
+
+static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
 {
     const ct_op *op = v->op;
-    if (!ct_is_inside(v->block, s->body) || s->known[next][v->id] || v->type->kind == BC_TOKEN)
+    if (!ct_is_inside(v->block, s->body) || s->known[at][v->id] || v->type->kind == BC_TOKEN)
         return true;
     if (depth == 0 || v->block != s->body)
         return false;
-    bool made = true;
-    if (!op)
-        made = !next || v->number == 0 || is_made(s, s->body->last->operands[v->number - 1], false, depth - 1);
-    else
-        made = cg_is_slice_op(op, true);
+    bool made = op ? cg_is_slice_op(op, true) : at == NOW || v->number == 0;
+    if (!op && !made && at == NEXT)
+        made = is_made(s, s->body->last->operands[v->number - 1], NOW, depth - 1);
     for (uint32_t i = 0; op && made && i < op->operand_count; i++)
-        made = is_made(s, op->operands[i], next, depth - 1);
-    s->known[next][v->id] = made;
+        made = is_made(s, op->operands[i], at, depth - 1);
+    made = made || (op && at != ANY_TIME && is_source(op));
+    s->known[at][v->id] = made;
     return made;
 }
 
-/* Are its operands, in the next iteration, known at the head of this one? */
-static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load)
+/* Are its operands, in another iteration, known at the head of this one? */
+static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, when at)
 {
     slice s = {.body = body};
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < TIMES; i++)
         if (!(s.known[i] = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
             cg_no_memory(c);
             return false;
@@ -70,7 +85,7 @@ static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load)
     for (uint32_t i = 0; i < load->operand_count; i++) {
         const ct_value *v = load->operands[i];
         bool is_view = v->view && v->type->kind != BC_TILE;
-        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, true, DEPTH))
+        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, at, DEPTH))
             return false;
     }
     return true;
@@ -144,7 +159,7 @@ static const char *set_access(cg_func *c, ct_op *load, plan *p)
     return in_words ? "words of several elements would have to be taken apart" : NULL;
 }
 
-/* NULL: it can be loaded an iteration ahead, as the plan says. */
+/* NULL: it can be loaded so far ahead, as the plan says. */
 static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
 {
     const ct_block *body = loop->regions[0];
@@ -152,7 +167,7 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
         return "iterations end in several places";
     if (cg_order_holds_back(c, body, load))
         return "something in the loop that it may have to come after";
-    if (!is_known_ahead(c, body, load))
+    if (!is_known_ahead(c, body, load, p->distance > 1 ? ANY_TIME : NEXT))
         return "what it takes is not known an iteration ahead";
     if (cg_iterations_of(loop) < cg_early_row_of(kind_of(c, body))->iterations)
         return "there are too few iterations";
@@ -172,24 +187,58 @@ static void tell_why_not(const cg_func *c, const ct_op *load, const char *why, c
               "not loaded ahead: {Why=%s}; nor into registers: {Registers=%s}", why, either);
 }
 
-void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why)
+static plan *new_plan(cg_func *c, const char *why, uint32_t distance)
 {
     plan *p = bc_new(&c->arena, plan, 1);
-    if (!p) {
+    if (p)
+        *p = (plan){.why = why, .distance = distance};
+    else
         cg_no_memory(c);
-        return;
+    return p;
+}
+
+/* Does another load of the body that can go an iteration ahead take v, or what is made of it? */
+static bool is_taken(cg_func *c, const ct_op *loop, const ct_value *v, uint32_t depth)
+{
+    plan later = {.distance = 1};
+    for (const ct_use *use = v->uses; use && depth; use = use->next) {
+        ct_op *op = use->op;
+        if (op->block != v->block)
+            continue;
+        if (is_load(op) ? may_move(c, loop, op) && !obstacle(c, loop, op, &later)
+                        : cg_is_slice_op(op, true) && is_taken(c, loop, &op->results[0], depth - 1))
+            return true;
     }
+    return false;
+}
+
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
+{
+    enum { NEAR = 6 /* ops from one load to the other */, LARGE = 8 /* registers */ };
+    if (!may_move(c, loop, load))
+        return false;
+    plan *p = new_plan(c, "another load takes it as where to load from", 2);
+    if (!p || obstacle(c, loop, load, p) || p->registers > LARGE)
+        return false;
+    load->detail = p;
+    if (!is_taken(c, loop, &load->results[0], NEAR))
+        load->detail = NULL;
+    return load->detail;
+}
+
+void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why)
+{
     if (!may_move(c, loop, load)) {
         cg_remark_stays(c, load, why);
         return;
     }
-    const char *either = obstacle(c, loop, load, p);
-    p->why = why;
-    if (!either)
+    plan *p = cg_plan_source(c, loop, load) ? NULL : new_plan(c, why, 1);
+    const char *either = p ? obstacle(c, loop, load, p) : NULL;
+    if (p && !either)
         load->detail = p;
-    else if (strcmp(why, either) == 0)
+    else if (p && strcmp(why, either) == 0)
         cg_remark_stays(c, load, why);
-    else
+    else if (p)
         tell_why_not(c, load, why, either);
 }
 
@@ -201,6 +250,7 @@ typedef struct early {
     ct_op *loop, **loads;
     ct_block *body;
     uint32_t count, results; /* loads; all that they give */
+    uint32_t distance;       /* iterations */
 } early;
 
 /* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from
@@ -319,10 +369,10 @@ static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *
 
 /* ---- the loop ---- */
 
-/* The loop, which carries what the loads give as well; NULL: no memory. */
-static ct_op *put_loop(const early *x, const ct_op *first)
+/* The loop, which carries what the loads give as well, first[n] of iteration n; NULL: no memory. */
+static ct_op *put_loop(const early *x, ct_op *const *first)
 {
-    uint32_t had = x->body->arg_count - 1, carried = had + x->results, at = ct_for_inits(x->loop).first;
+    uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first, carried = had + x->distance * x->results;
     ct_op *loop = ct_op_like(x->f, OP_for, x->loop, at + carried, carried, 1);
     ct_block *block = ct_block_new(x->f, carried + 1);
     if (!loop || !block)
@@ -330,8 +380,10 @@ static ct_op *put_loop(const early *x, const ct_op *first)
     loop->detail = x->loop->detail;
     loop->regions[0] = block;
     be_like(&block->args[0], &x->body->args[0], false);
-    be_like_loads(x, &block->args[had + 1]);
-    be_like_loads(x, &loop->results[had]);
+    for (uint32_t n = 0; n < x->distance; n++) {
+        be_like_loads(x, &block->args[had + n * x->results + 1]);
+        be_like_loads(x, &loop->results[had + n * x->results]);
+    }
     for (uint32_t i = 0; i < had; i++) {
         be_like(&block->args[i + 1], &x->body->args[i + 1], x->body->args[i + 1].apart);
         be_like(&loop->results[i], &x->loop->results[i], x->loop->results[i].apart);
@@ -339,8 +391,8 @@ static ct_op *put_loop(const early *x, const ct_op *first)
     }
     for (uint32_t i = 0; i < at + had; i++)
         ct_set_operand(loop, i, x->loop->operands[i]);
-    for (uint32_t i = 0; i < x->results; i++)
-        ct_set_operand(loop, at + had + i, (ct_value *)&first->results[i]);
+    for (uint32_t i = 0; i < x->distance * x->results; i++)
+        ct_set_operand(loop, at + had + i, &first[i / x->results]->results[i % x->results]);
     ct_insert_before(loop, x->loop);
     for (uint32_t i = 0; i < x->body->arg_count; i++)
         ct_replace_uses(&x->body->args[i], &block->args[i]);
@@ -373,17 +425,29 @@ static void take_carried(const early *x, ct_op *loop, uint32_t at)
     drop_unused(loop->regions[0]);
 }
 
+/* What an iteration hands on: what it carries for later ones, and what it has loaded. */
+static bool hand_on(const early *x, ct_op *loop, uint32_t at, ct_op *loaded)
+{
+    uint32_t kept = (x->distance - 1) * x->results;
+    ct_block *body = loop->regions[0];
+    ct_value **next = bc_new(x->f->arena, ct_value *, kept + x->results);
+    for (uint32_t i = 0; next && i < kept + x->results; i++)
+        next[i] = i < kept ? &body->args[at + x->results + i] : &loaded->results[i - kept];
+    return next && ct_add_operands(x->f, body->last, next, kept + x->results);
+}
+
 /* Gives the loop as it is then. */
 static ct_op *rotate(const early *x)
 {
+    enum { MOST_DISTANCE = 2 };
     uint32_t inits = ct_for_inits(x->loop).first, had = x->body->arg_count;
-    ct_value **next = bc_new(x->f->arena, ct_value *, x->results + 1u);
-    ct_op *first = next ? put_branch(x, x->loop->operands[0], 0, x->loop->operands + inits, x->loop) : NULL,
-          *second = first ? put_branch(x, &x->body->args[0], 1, NULL, x->body->first) : NULL,
-          *loop = second ? put_loop(x, first) : NULL;
-    for (uint32_t i = 0; loop && i < x->results; i++)
-        next[i] = &second->results[i];
-    if (!loop || !ct_add_operands(x->f, loop->regions[0]->last, next, x->results)) {
+    ct_op *first[MOST_DISTANCE], *later, *loop = NULL;
+    bool made = true;
+    for (uint32_t n = 0; n < x->distance; n++)
+        made = made && (first[n] = put_branch(x, x->loop->operands[0], n, x->loop->operands + inits, x->loop));
+    if (made && (later = put_branch(x, &x->body->args[0], x->distance, NULL, x->body->first)))
+        loop = put_loop(x, first);
+    if (!loop || !hand_on(x, loop, had, later)) {
         cg_no_memory(x->c);
         return x->loop;
     }
@@ -393,44 +457,73 @@ static ct_op *rotate(const early *x)
 
 /* ---- which ---- */
 
-/* Those that registers are left for; all are told about. */
-static void choose_loads(early *x)
+/* What loads may take of registers, and what they have taken. */
+typedef struct purse {
+    const cg_early_row *row;
+    uint32_t used, held;
+    bool is_short; /* of one that others need */
+} purse;
+
+static bool pay(purse *w, const plan *p)
 {
-    const cg_early_row *row = cg_early_row_of(kind_of(x->c, x->body));
-    uint32_t used = 0, held = held_registers(x->c, x->body);
+    uint32_t want = w->used + p->distance * p->registers;
+    bool fits = !w->is_short && want <= w->row->most && want + w->held <= w->row->all;
+    w->used = fits ? want : w->used;
+    w->is_short = w->is_short || (!fits && p->distance > 1);
+    return fits;
+}
+
+static void tell(const cg_func *c, const ct_op *load, const purse *w)
+{
+    const plan *p = load->detail;
+    cg_remark(
+        c, load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+        "loaded ahead: {Iterations=%u} iterations, into {Registers=%u} of {Most=%u} registers beside {Held=%u} for "
+        "other tiles, as {Why=%s}",
+        p->distance, p->distance * p->registers, w->row->most, w->held, p->why);
+}
+
+/* Those that go so far ahead, as long as registers are left; all are told about. */
+static void choose_loads(early *x, purse *w)
+{
     for (ct_op *op = x->body->first; op; op = op->next) {
-        plan *p = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->detail : NULL;
-        if (!p)
+        const plan *p = is_load(op) ? op->detail : NULL;
+        if (!p || p->distance != x->distance)
             continue;
-        bool fits = used + p->registers <= row->most && held + used + p->registers <= row->all;
-        if (!fits) {
-            tell_why_not(x->c, op, p->why, row->why);
+        if (pay(w, p)) {
+            x->loads[x->count++] = op;
+            x->results += op->result_count;
+            tell(x->c, op, w);
+        } else {
+            tell_why_not(x->c, op, p->why, w->row->why);
             op->detail = NULL;
-            continue;
         }
-        used += p->registers;
-        x->loads[x->count++] = op;
-        x->results += op->result_count;
-        cg_remark(x->c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
-                  "loaded ahead: one iteration, into {Registers=%u} of {Most=%u} registers beside {Held=%u} for other "
-                  "tiles, as {Why=%s}",
-                  p->registers, row->most, held, p->why);
     }
+}
+
+static uint32_t planned_in(const ct_block *body)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = body->first; op; op = op->next)
+        count += is_load(op) && op->detail;
+    return count;
 }
 
 ct_op *cg_load_early(cg_func *c, ct_op *loop)
 {
-    early x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0]};
-    uint32_t planned = 0;
-    for (const ct_op *op = x.body->first; op; op = op->next)
-        planned += (op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko) && op->detail;
+    uint32_t planned = planned_in(loop->regions[0]);
     if (!planned)
         return loop;
-    x.loads = bc_new(&c->arena, ct_op *, planned);
-    if (!x.loads) {
-        cg_no_memory(c);
-        return loop;
+    purse w = {.row = cg_early_row_of(kind_of(c, loop->regions[0])), .held = held_registers(c, loop->regions[0])};
+    for (uint32_t distance = 2; distance > 0 && !c->failed; distance--) {
+        early x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .distance = distance};
+        x.loads = bc_new(&c->arena, ct_op *, planned);
+        if (!x.loads) {
+            cg_no_memory(c);
+            return loop;
+        }
+        choose_loads(&x, &w);
+        loop = x.count ? rotate(&x) : loop;
     }
-    choose_loads(&x);
-    return x.count ? rotate(&x) : loop;
+    return loop;
 }

@@ -44,6 +44,9 @@ bool cg_is_slice_op(const ct_op *op, bool tiles);
 /* A load of the loop that cannot go by a ring, as the text for users says, is to be loaded an iteration ahead into
    registers; a remark tells if it cannot. */
 void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why);
+/* A load of the loop goes so, two iterations ahead, as another one takes it as where to load from; false: it need not,
+   or cannot. */
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load);
 /* Loads those of the loop so. Gives the loop, which carries them. */
 ct_op *cg_load_early(cg_func *c, ct_op *loop);
 

@@ -181,6 +181,8 @@ static void find_loads(const stream *x, const char *loop_why)
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
         if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != x->loop)
             continue;
+        if (cg_plan_source(x->c, x->loop, op))
+            continue;
         const char *why = loop_why                            ? loop_why
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(x, op, &ring->loads[ring->load_count]);
