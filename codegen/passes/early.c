@@ -104,16 +104,24 @@ static uint32_t registers_of(const cg_func *c, const bc_type *tile, bool apart)
     return paired ? elements / 2 : elements * (bytes > BYTES ? bytes / BYTES : 1);
 }
 
-/* What the loop carries, and the largest tile that is made in it. */
+/* Does it add to what a loop carries? */
+static bool adds_up(const ct_op *product)
+{
+    enum { ACCUMULATOR = 2 };
+    return !product->operands[ACCUMULATOR]->op;
+}
+
+/* What the loop carries, its products, and the largest tile that it moves to or from memory. */
 static uint32_t held_registers(const cg_func *c, const ct_block *body)
 {
     uint32_t all = 0, most = 0;
     for (uint32_t i = 1; i < body->arg_count; i++)
         all += registers_of(c, body->args[i].type, body->args[i].apart);
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        bool is_kept = op->opcode < OP_LIMIT && (cg_is_product(op) || bc_op_in(op->opcode, BC_OPS(ACCESS)));
-        uint32_t own = is_kept && op->result_count ? registers_of(c, op->results[0].type, false) : 0;
-        most = own > most ? own : most;
+        bool moves = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)), multiplies = cg_is_product(op);
+        uint32_t own = moves || multiplies ? registers_of(c, op->results[0].type, false) : 0;
+        all += multiplies && !adds_up(op) ? own : 0;
+        most = moves && own > most ? own : most;
     }
     return all + most;
 }
@@ -159,11 +167,20 @@ static const char *set_access(cg_func *c, ct_op *load, plan *p)
     return in_words ? "words of several elements would have to be taken apart" : NULL;
 }
 
+/* Do all iterations end where the body does? */
+static bool ends_once(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op->block != body && ct_loop_around(op) == body->parent)
+            return false;
+    return true;
+}
+
 /* NULL: it can be loaded so far ahead, as the plan says. */
 static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
 {
     const ct_block *body = loop->regions[0];
-    if (!cg_is_straight(body))
+    if (!ends_once(body))
         return "iterations end in several places";
     if (cg_order_holds_back(c, body, load))
         return "something in the loop that it may have to come after";

@@ -112,7 +112,7 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
 bool cg_is_straight(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_continue && op->block != body && ct_loop_around(op) == body->parent)
+        if (op->opcode == OP_continue && op->block != body)
             return false;
     return true;
 }
