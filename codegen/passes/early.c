@@ -38,11 +38,11 @@ typedef struct plan {
 /* ---- what is known at the head of an iteration ---- */
 
 /* Of this iteration, of the next one, of any by its counter alone. */
-typedef enum when { NOW, NEXT, ANY_TIME, TIMES } when;
+typedef enum when { NOW, NEXT, ANY_TIME } when;
 
 typedef struct slice {
     const ct_block *body;
-    bool *known[TIMES]; /* by value id */
+    uint8_t *known; /* by value id: bits of when */
 } slice;
 
 static bool is_load(const ct_op *op)
@@ -59,7 +59,7 @@ static bool is_source(const ct_op *op)
 static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
 {
     const ct_op *op = v->op;
-    if (!ct_is_inside(v->block, s->body) || s->known[at][v->id] || v->type->kind == BC_TOKEN)
+    if (!ct_is_inside(v->block, s->body) || s->known[v->id] >> at & 1 || v->type->kind == BC_TOKEN)
         return true;
     if (depth == 0 || v->block != s->body)
         return false;
@@ -69,19 +69,18 @@ static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
     for (uint32_t i = 0; op && made && i < op->operand_count; i++)
         made = is_made(s, op->operands[i], at, depth - 1);
     made = made || (op && at != ANY_TIME && is_source(op));
-    s->known[at][v->id] = made;
+    s->known[v->id] |= (uint8_t)(made << at);
     return made;
 }
 
 /* Are its operands, in another iteration, known at the head of this one? */
 static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, when at)
 {
-    slice s = {.body = body};
-    for (uint32_t i = 0; i < TIMES; i++)
-        if (!(s.known[i] = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-            cg_no_memory(c);
-            return false;
-        }
+    slice s = {.body = body, .known = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u)};
+    if (!s.known) {
+        cg_no_memory(c);
+        return false;
+    }
     for (uint32_t i = 0; i < load->operand_count; i++) {
         const ct_value *v = load->operands[i];
         bool is_view = v->view && v->type->kind != BC_TILE;
@@ -176,16 +175,28 @@ static bool ends_once(const ct_block *body)
     return true;
 }
 
+/* Of its place in the loop; NULL: none. */
+static const char *place_obstacle(cg_func *c, const ct_block *body, const ct_op *load, uint32_t distance)
+{
+    enum { MOST_CARRIED = 4096 };
+    if (!ends_once(body))
+        return "iterations end in several places";
+    if (body->arg_count > MOST_CARRIED)
+        return "its loop carries too many values";
+    return is_known_ahead(c, body, load, distance > 1 ? ANY_TIME : NEXT)
+               ? NULL
+               : "what it takes is not known an iteration ahead";
+}
+
 /* NULL: it can be loaded so far ahead, as the plan says. */
 static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
 {
     const ct_block *body = loop->regions[0];
-    if (!ends_once(body))
-        return "iterations end in several places";
+    const char *why = place_obstacle(c, body, load, p->distance);
+    if (why)
+        return why;
     if (cg_order_holds_back(c, body, load))
         return "something in the loop that it may have to come after";
-    if (!is_known_ahead(c, body, load, p->distance > 1 ? ANY_TIME : NEXT))
-        return "what it takes is not known an iteration ahead";
     if (cg_iterations_of(loop) < cg_early_row_of(kind_of(c, body))->iterations)
         return "there are too few iterations";
     return set_access(c, load, p);
@@ -214,31 +225,40 @@ static plan *new_plan(cg_func *c, const char *why, uint32_t distance)
     return p;
 }
 
-/* Does another load of the body that can go an iteration ahead take v, or what is made of it? */
-static bool is_taken(cg_func *c, const ct_op *loop, const ct_value *v, uint32_t depth)
+/* The first load of the body that takes v, or what is made of it; NULL: none was found by looking at *budget uses. */
+static ct_op *taker_of(const ct_value *v, uint32_t *budget)
 {
-    plan later = {.distance = 1};
-    for (const ct_use *use = v->uses; use && depth; use = use->next) {
+    ct_op *found = NULL;
+    for (const ct_use *use = v->uses; use && *budget && !found; use = use->next) {
         ct_op *op = use->op;
-        if (op->block != v->block)
-            continue;
-        if (is_load(op) ? may_move(c, loop, op) && !obstacle(c, loop, op, &later)
-                        : cg_is_slice_op(op, true) && is_taken(c, loop, &op->results[0], depth - 1))
-            return true;
+        --*budget;
+        if (op->block == v->block && is_load(op))
+            found = op;
+        else if (op->block == v->block && cg_is_slice_op(op, true))
+            found = taker_of(&op->results[0], budget);
     }
-    return false;
+    return found;
+}
+
+/* Does a load that can go an iteration ahead take what this one gives? */
+static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
+{
+    uint32_t budget = 32;
+    plan later = {.distance = 1};
+    ct_op *taker = taker_of(&load->results[0], &budget);
+    return taker && may_move(c, loop, taker) && !obstacle(c, loop, taker, &later);
 }
 
 bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
 {
-    enum { NEAR = 6 /* ops from one load to the other */, LARGE = 8 /* registers */ };
-    if (!may_move(c, loop, load))
+    enum { LARGE = 8 /* registers */ };
+    if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
     plan *p = new_plan(c, "another load takes it as where to load from", 2);
     if (!p || obstacle(c, loop, load, p) || p->registers > LARGE)
         return false;
     load->detail = p;
-    if (!is_taken(c, loop, &load->results[0], NEAR))
+    if (!is_taken(c, loop, load))
         load->detail = NULL;
     return load->detail;
 }
@@ -478,15 +498,13 @@ static ct_op *rotate(const early *x)
 typedef struct purse {
     const cg_early_row *row;
     uint32_t used, held;
-    bool is_short; /* of one that others need */
 } purse;
 
 static bool pay(purse *w, const plan *p)
 {
     uint32_t want = w->used + p->distance * p->registers;
-    bool fits = !w->is_short && want <= w->row->most && want + w->held <= w->row->all;
+    bool fits = want <= w->row->most && want + w->held <= w->row->all;
     w->used = fits ? want : w->used;
-    w->is_short = w->is_short || (!fits && p->distance > 1);
     return fits;
 }
 
@@ -507,12 +525,13 @@ static void choose_loads(early *x, purse *w)
         const plan *p = is_load(op) ? op->detail : NULL;
         if (!p || p->distance != x->distance)
             continue;
-        if (pay(w, p)) {
+        const char *why = place_obstacle(x->c, x->body, op, p->distance); /* groups or skew may have rewritten it */
+        if (!why && pay(w, p)) {
             x->loads[x->count++] = op;
             x->results += op->result_count;
             tell(x->c, op, w);
         } else {
-            tell_why_not(x->c, op, p->why, w->row->why);
+            tell_why_not(x->c, op, p->why, why ? why : w->row->why);
             op->detail = NULL;
         }
     }
