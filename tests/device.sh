@@ -50,8 +50,8 @@ done
 # Loads into registers, ahead of iterations of which there are none, few or more.
 run 0 "$tilevm" asm "$data/early.tileir" -o early.tbc
 for n in 0 1 2 3 6; do
-    run 0 "$tilevm" run early.tbc --entry scaled --grid 2 --names a,t,d,n --against cpu 'a=randint(f16,15000,-8,9,seed=1,den=8)' \
-        't=randint(i32,4096,-8,9,seed=2)' 'd=empty(f32,512)' n=$n
+    run 0 "$tilevm" run early.tbc --entry scaled --grid 2 --names a,t,e,d,n --against cpu 'a=randint(f16,15000,-8,9,seed=1,den=8)' \
+        't=randint(i32,4096,-8,9,seed=2)' 'e=randint(f32,4096,-8,9,seed=3)' 'd=empty(f32,512)' n=$n
     says 'd: as on the CPU'
     run 0 "$tilevm" run early.tbc --entry nest --grid 1 --names a,d,n --against cpu 'a=uniform(f32,8192,-1,1,seed=1)' \
         'd=empty(f32,1024)' n=$n

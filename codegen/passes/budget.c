@@ -285,11 +285,11 @@ cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
 /* ---- loads ahead into registers ---- */
 
 static const cg_early_row early_rows[] = {
-#define EARLY(kind, iterations, most, all, why) {CG_##kind, iterations, most, all, why},
+#define EARLY(kind, iterations, most, all, why) {CG_EARLY_##kind, iterations, most, all, why},
 #include "codegen/passes/budget.def"
 };
 
-const cg_early_row *cg_early_row_of(cg_slot_kind kind)
+const cg_early_row *cg_early_row_of(cg_early_kind kind)
 {
     const cg_early_row *found = early_rows;
     while (found->kind != kind)

@@ -64,15 +64,24 @@ typedef struct cg_slot_budget {
 
 cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
 
-/* What loads ahead into registers may take of them (codegen/passes/early.c). */
+/* Loads ahead into registers (codegen/passes/early.c). */
+typedef enum cg_early_kind {
+    CG_EARLY_SOURCES, /* that say where another one loads from, and that one */
+    CG_EARLY_NO_ROOM, /* for whose slots there is no room */
+    CG_EARLY_NESTS,   /* beside other loops in their own */
+    CG_EARLY_BESIDE,  /* beside products, of what those do not multiply */
+    CG_EARLY_WIDE,    /* without products, in accesses of 8 bytes at least */
+    CG_EARLY_SHORT,   /* all others */
+    CG_EARLY_BLOCKED  /* beside products without an instruction */
+} cg_early_kind;
+
 typedef struct cg_early_row {
-    cg_slot_kind kind;
+    cg_early_kind kind;
     uint32_t iterations; /* at least, if they are known */
     uint32_t most, all;  /* registers of a thread: for what is loaded; with what other tiles of the loop take */
     const char *why;     /* not more */
 } cg_early_row;
 
-/* Of loops with products or without. */
-const cg_early_row *cg_early_row_of(cg_slot_kind kind);
+const cg_early_row *cg_early_row_of(cg_early_kind kind);
 
 #endif

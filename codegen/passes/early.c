@@ -32,6 +32,9 @@ typedef struct plan {
     const char *why;    /* it has no ring: a text for users */
     uint32_t registers; /* of one tile */
     uint32_t distance;  /* iterations: 1, or 2 of one that says where others load from */
+    bool no_room;       /* there was none for its slots */
+    bool takes_source;  /* one goes two iterations ahead for it */
+    uint32_t access;    /* bytes of its longest accesses */
     bool apart;         /* each element has a register of its own, as accesses bring it */
 } plan;
 
@@ -43,6 +46,7 @@ typedef enum when { NOW, NEXT, ANY_TIME } when;
 typedef struct slice {
     const ct_block *body;
     uint8_t *known; /* by value id: bits of when */
+    bool takes_source;
 } slice;
 
 static bool is_load(const ct_op *op)
@@ -68,13 +72,14 @@ static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
         made = is_made(s, s->body->last->operands[v->number - 1], NOW, depth - 1);
     for (uint32_t i = 0; op && made && i < op->operand_count; i++)
         made = is_made(s, op->operands[i], at, depth - 1);
-    made = made || (op && at != ANY_TIME && is_source(op));
+    if (op && at != ANY_TIME && is_source(op))
+        made = s->takes_source = true;
     s->known[v->id] |= (uint8_t)(made << at);
     return made;
 }
 
 /* Are its operands, in another iteration, known at the head of this one? */
-static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, when at)
+static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, plan *p)
 {
     slice s = {.body = body, .known = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u)};
     if (!s.known) {
@@ -84,9 +89,10 @@ static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, 
     for (uint32_t i = 0; i < load->operand_count; i++) {
         const ct_value *v = load->operands[i];
         bool is_view = v->view && v->type->kind != BC_TILE;
-        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, at, DEPTH))
+        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, p->distance > 1 ? ANY_TIME : NEXT, DEPTH))
             return false;
     }
+    p->takes_source = p->takes_source || s.takes_source;
     return true;
 }
 
@@ -125,13 +131,34 @@ static uint32_t held_registers(const cg_func *c, const ct_block *body)
     return all + most;
 }
 
-static cg_slot_kind kind_of(const cg_func *c, const ct_block *body)
+/* Is the tile, also seen otherwise or in another type, an operand of a product? */
+static bool is_operand(const ct_value *tile, uint32_t depth)
 {
-    cg_slot_kind kind = CG_STREAMS;
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op))
-            kind = kind == CG_BLOCKED || cg_product_of(c, op).blocked ? CG_BLOCKED : CG_PRODUCTS;
-    return kind;
+    for (const ct_use *use = tile->uses; use && depth; use = use->next) {
+        bool passes = cg_is_seen(use->op) || (ct_is_map(use->op) && use->op->operand_count == 1);
+        if (cg_is_product(use->op) || (passes && is_operand(&use->op->results[0], depth - 1)))
+            return true;
+    }
+    return false;
+}
+
+/* For what the loop has beside the load. */
+static cg_early_kind kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const plan *p)
+{
+    enum { WIDE = 8 /* bytes */, STEPS = 4 /* to the product */ };
+    bool multiplies = false, blocked = false, has_loops = false;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        has_loops = has_loops || ct_is_loop(op);
+        multiplies = multiplies || cg_is_product(op);
+        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).blocked);
+    }
+    return blocked                                               ? CG_EARLY_BLOCKED
+           : p->distance > 1 || p->takes_source                  ? CG_EARLY_SOURCES
+           : p->no_room                                          ? CG_EARLY_NO_ROOM
+           : has_loops                                           ? CG_EARLY_NESTS
+           : multiplies && !is_operand(&load->results[0], STEPS) ? CG_EARLY_BESIDE
+           : !multiplies && p->access >= WIDE                    ? CG_EARLY_WIDE
+                                                                 : CG_EARLY_SHORT;
 }
 
 /* log2 of the elements of its accesses; where some are shorter, of those. */
@@ -160,6 +187,7 @@ static const char *set_access(cg_func *c, ct_op *load, plan *p)
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
         return "no register would be one of its elements";
     find_accesses(c, load, &inside, &edge);
+    p->access = bytes << inside;
     p->apart = bytes == 2 && inside == 0;
     p->registers = registers_of(c, tile, p->apart);
     bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
@@ -176,30 +204,29 @@ static bool ends_once(const ct_block *body)
 }
 
 /* Of its place in the loop; NULL: none. */
-static const char *place_obstacle(cg_func *c, const ct_block *body, const ct_op *load, uint32_t distance)
+static const char *place_obstacle(cg_func *c, const ct_block *body, const ct_op *load, plan *p)
 {
     enum { MOST_CARRIED = 4096 };
     if (!ends_once(body))
         return "iterations end in several places";
     if (body->arg_count > MOST_CARRIED)
         return "its loop carries too many values";
-    return is_known_ahead(c, body, load, distance > 1 ? ANY_TIME : NEXT)
-               ? NULL
-               : "what it takes is not known an iteration ahead";
+    return is_known_ahead(c, body, load, p) ? NULL : "what it takes is not known an iteration ahead";
 }
 
 /* NULL: it can be loaded so far ahead, as the plan says. */
 static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, plan *p)
 {
     const ct_block *body = loop->regions[0];
-    const char *why = place_obstacle(c, body, load, p->distance);
+    const char *why = place_obstacle(c, body, load, p);
     if (why)
         return why;
     if (cg_order_holds_back(c, body, load))
         return "something in the loop that it may have to come after";
-    if (cg_iterations_of(loop) < cg_early_row_of(kind_of(c, body))->iterations)
-        return "there are too few iterations";
-    return set_access(c, load, p);
+    if ((why = set_access(c, load, p)))
+        return why;
+    const cg_early_row *row = cg_early_row_of(kind_of(c, body, load, p));
+    return cg_iterations_of(loop) < row->iterations ? "there are too few iterations" : row->most ? NULL : row->why;
 }
 
 /* Else it is told already why it stays in its place. */
@@ -263,13 +290,15 @@ bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
     return load->detail;
 }
 
-void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why)
+void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, bool no_room)
 {
     if (!may_move(c, loop, load)) {
         cg_remark_stays(c, load, why);
         return;
     }
     plan *p = cg_plan_source(c, loop, load) ? NULL : new_plan(c, why, 1);
+    if (p)
+        p->no_room = no_room;
     const char *either = p ? obstacle(c, loop, load, p) : NULL;
     if (p && !either)
         load->detail = p;
@@ -494,44 +523,44 @@ static ct_op *rotate(const early *x)
 
 /* ---- which ---- */
 
-/* What loads may take of registers, and what they have taken. */
+/* What loads have taken of registers, and what other tiles do. */
 typedef struct purse {
-    const cg_early_row *row;
     uint32_t used, held;
 } purse;
 
-static bool pay(purse *w, const plan *p)
+static bool pay(purse *w, const cg_early_row *row, const plan *p)
 {
     uint32_t want = w->used + p->distance * p->registers;
-    bool fits = want <= w->row->most && want + w->held <= w->row->all;
+    bool fits = want <= row->most && want + w->held <= row->all;
     w->used = fits ? want : w->used;
     return fits;
 }
 
-static void tell(const cg_func *c, const ct_op *load, const purse *w)
+static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, const purse *w)
 {
     const plan *p = load->detail;
     cg_remark(
         c, load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
         "loaded ahead: {Iterations=%u} iterations, into {Registers=%u} of {Most=%u} registers beside {Held=%u} for "
         "other tiles, as {Why=%s}",
-        p->distance, p->distance * p->registers, w->row->most, w->held, p->why);
+        p->distance, p->distance * p->registers, row->most, w->held, p->why);
 }
 
 /* Those that go so far ahead, as long as registers are left; all are told about. */
 static void choose_loads(early *x, purse *w)
 {
     for (ct_op *op = x->body->first; op; op = op->next) {
-        const plan *p = is_load(op) ? op->detail : NULL;
+        plan *p = is_load(op) ? op->detail : NULL;
         if (!p || p->distance != x->distance)
             continue;
-        const char *why = place_obstacle(x->c, x->body, op, p->distance); /* groups or skew may have rewritten it */
-        if (!why && pay(w, p)) {
+        const cg_early_row *row = cg_early_row_of(kind_of(x->c, x->body, op, p));
+        const char *why = place_obstacle(x->c, x->body, op, p); /* groups or skew may have rewritten it */
+        if (!why && pay(w, row, p)) {
             x->loads[x->count++] = op;
             x->results += op->result_count;
-            tell(x->c, op, w);
+            tell(x->c, op, row, w);
         } else {
-            tell_why_not(x->c, op, p->why, why ? why : w->row->why);
+            tell_why_not(x->c, op, p->why, why ? why : row->why);
             op->detail = NULL;
         }
     }
@@ -550,7 +579,7 @@ ct_op *cg_load_early(cg_func *c, ct_op *loop)
     uint32_t planned = planned_in(loop->regions[0]);
     if (!planned)
         return loop;
-    purse w = {.row = cg_early_row_of(kind_of(c, loop->regions[0])), .held = held_registers(c, loop->regions[0])};
+    purse w = {.held = held_registers(c, loop->regions[0])};
     for (uint32_t distance = 2; distance > 0 && !c->failed; distance--) {
         early x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .distance = distance};
         x.loads = bc_new(&c->arena, ct_op *, planned);

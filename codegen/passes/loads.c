@@ -166,7 +166,7 @@ static bool find_loads(candidate *p, bool tell)
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(p, op, &ring->loads[ring->load_count]);
         if (why && tell)
-            cg_plan_early(p->c, p->loop, op, why);
+            cg_plan_early(p->c, p->loop, op, why, false);
         ring->load_count += !why;
         others = others || why;
     }
@@ -344,7 +344,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
                                            : "too little room",
                   2 * ring->slot_bytes, room);
         for (uint32_t i = 0; i < ring->load_count; i++)
-            cg_plan_early(c, p->loop, ring->loads[i].op, "its loop is not pipelined");
+            cg_plan_early(c, p->loop, ring->loads[i].op, "its loop is not pipelined", true);
         return false;
     }
     return true;

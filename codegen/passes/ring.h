@@ -42,8 +42,8 @@ void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring);
 /* Can the op be made again for another iteration, from operands that can? tiles: also if it makes a tile. */
 bool cg_is_slice_op(const ct_op *op, bool tiles);
 /* A load of the loop that cannot go by a ring, as the text for users says, is to be loaded an iteration ahead into
-   registers; a remark tells if it cannot. */
-void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why);
+   registers; a remark tells if it cannot. no_room: it could, but there is no room for its slots. */
+void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, bool no_room);
 /* A load of the loop goes so, two iterations ahead, as another one takes it as where to load from; false: it need not,
    or cannot. */
 bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load);

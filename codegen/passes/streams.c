@@ -187,7 +187,7 @@ static void find_loads(const stream *x, const char *loop_why)
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(x, op, &ring->loads[ring->load_count]);
         if (why)
-            cg_plan_early(x->c, x->loop, op, why);
+            cg_plan_early(x->c, x->loop, op, why, false);
         ring->load_count += !why;
     }
 }
@@ -212,5 +212,5 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
         loop->detail = x.ring;
     cg_ring_share_threads(x.ring);
     for (uint32_t i = 0; i < x.ring->load_count && x.ring->slots < 2; i++)
-        cg_plan_early(c, loop, x.ring->loads[i].op, "its loop is not pipelined");
+        cg_plan_early(c, loop, x.ring->loads[i].op, "its loop is not pipelined", true);
 }
