@@ -64,7 +64,7 @@ typedef struct cg_slot_budget {
 
 cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
 
-/* Loads ahead into registers (codegen/passes/early.c). */
+/* Loads ahead into registers (codegen/passes/early_find.c). */
 typedef enum cg_early_kind {
     CG_EARLY_SOURCES, /* that say where another one loads from, and that one */
     CG_EARLY_NO_ROOM, /* for whose slots there is no room */

@@ -37,7 +37,7 @@ void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why);
 /* The ring's loads run ahead; loop: whose iterations they run ahead of, NULL: they stand before it. */
 void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring);
 
-/* ---- loads ahead into registers (codegen/passes/early.c) ---- */
+/* ---- loads ahead into registers (codegen/passes/early_find.c, early.c) ---- */
 
 /* Can the op be made again for another iteration, from operands that can? tiles: also if it makes a tile. */
 bool cg_is_slice_op(const ct_op *op, bool tiles);
