@@ -96,7 +96,7 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so fakecuda/host fakecuda/app obj/tests/fakecuda/runtime.o \
                 $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; the other files of tests/ are what they share.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
+TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c corpus_run.c assemble.c ptx_sums.c loads_told.c malformed.c property.c random_ptx.c bench.c bench_compile.c mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o
@@ -324,6 +324,10 @@ PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BU
 .PHONY: check-ptx-sums
 check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked ## has the PTX of any kernel changed? (`make golden` takes it as it is)
 	$(Q)$(PTX_SUMS)
+
+.PHONY: check-loads-told
+check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked ## do remarks say of every load of every loop how it is fed?
+	$(Q)$(OUT)/loads_told $(BUILD)/corpus/bytecode/13.5 $(BUILD)/cpp/bytecode
 
 SPILLS = sh tests/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a $(BUILD)/spills
 .PHONY: check-spills spills

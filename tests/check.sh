@@ -151,6 +151,7 @@ if build build tests corpus; then
     run python check-python
     run made-up check-made-up
     run ptx-sums check-ptx-sums
+    run loads-told check-loads-told
     run aarch64 check-aarch64-sample ROUND="$round"
     if command -v python3 >/dev/null; then run model check-model; else skip model "no python3"; fi
     run stop check-stop

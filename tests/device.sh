@@ -47,6 +47,19 @@ for kernel in softmax norm turn scan scan0 sumall loop mixed order swap; do
         'p=randint(f32,[256,1024],-8,9,seed=1,den=8)' 'q=randint(f32,[256,1024],-8,9,seed=2,den=8)' 'o=empty(f32,[256,1024])'
     says 'o: as on the CPU (rtol'
 done
+# Loads into registers, ahead of iterations of which there are none, few or more.
+run 0 "$tilevm" asm "$data/early.tileir" -o early.tbc
+for n in 0 1 2 3 6; do
+    run 0 "$tilevm" run early.tbc --entry scaled --grid 2 --names a,t,e,d,n --against cpu 'a=randint(f16,15000,-8,9,seed=1,den=8)' \
+        't=randint(i32,4096,-8,9,seed=2)' 'e=randint(f32,4096,-8,9,seed=3)' 'd=empty(f32,512)' n=$n
+    says 'd: as on the CPU'
+    run 0 "$tilevm" run early.tbc --entry nest --grid 1 --names a,d,n --against cpu 'a=uniform(f32,8192,-1,1,seed=1)' \
+        'd=empty(f32,1024)' n=$n
+    says 'd: as on the CPU'
+    run 0 "$tilevm" run early.tbc --entry rows --grid 1 --names a,t,d,n --against cpu 'a=randint(f32,[4096,128],-8,9,seed=1)' \
+        't=randint(i32,8,0,4096,seed=2)' 'd=empty(f32,128)' n=$n
+    says 'd: as on the CPU'
+done
 run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --device cuda \
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"

@@ -29,11 +29,12 @@ typedef struct cg_ring_load {
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
-    bool *in_slice; /* by value id: made by an op of the body that the indices of loads need */
-    uint32_t known; /* ids below it are in in_slice; later ones are not in the slice */
-    uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */
-    ct_op *product; /* that takes them, where there are parts, or it is turned */
-    bool async;     /* wgmma reads it */
+    const char *why; /* so many slots: a text for users */
+    bool *in_slice;  /* by value id: made by an op of the body that the indices of loads need */
+    uint32_t known;  /* ids below it are in in_slice; later ones are not in the slice */
+    uint32_t parts;  /* log2 of the parts of K in which tiles come: a slot has one part */
+    ct_op *product;  /* that takes them, where there are parts, or it is turned */
+    bool async;      /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
     bool puts;      /* one of the loads is put */

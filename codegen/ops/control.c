@@ -183,7 +183,7 @@ void cg_assign_return(cg_func *c, const ct_op *op)
 /* Elements of 16 bits are handed on in pairs: a register for two. */
 static bool is_paired(cg_func *c, const ct_value *v)
 {
-    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home->reg_bits;
+    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home->reg_bits && !v->apart;
 }
 
 /* Registers that a tile value is handed on in. */
@@ -290,7 +290,8 @@ static void share_slots(cg_func *c, const ct_op *op, cg_val **slots)
     for (uint32_t i = 0; i < inits.count; i++) {
         const ct_value *from = ct_operands(op)[inits.first + i];
         cg_val *shared = slots_of(c->lowering->loop, from);
-        if (slots[i] && shared && !from->uses->next && cg_value_of(c, from)->home == cg_value_of(c, &own[i])->home)
+        if (slots[i] && shared && !from->uses->next && from->apart == own[i].apart
+            && cg_value_of(c, from)->home == cg_value_of(c, &own[i])->home)
             slots[i] = shared;
     }
 }

@@ -19,17 +19,14 @@
    are there already, so that a slot takes a tile's strip as its load would have had it in registers, and what the ops
    around need of scratch is known by their effects. What a load's operands are must be known in front of the loop, or
    be made anew anywhere: a trip makes nothing for another one. */
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
-
-/* As many blocks of a multiprocessor as have so many threads find room for their slots. */
-enum { MOST_SLOTS = 4, THREADS = 512 };
 
 typedef struct candidate {
     cg_func *c;
@@ -131,24 +128,16 @@ static uint32_t scratch_beside(const candidate *x)
     return (most + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
 }
 
-static uint32_t room_of(const candidate *x)
+static cg_slot_budget slots_of(const candidate *x)
 {
-    const cg_func *c = x->c;
-    uint32_t all = cg_static_shared(c->target), rest = scratch_beside(x), own = cg_threads(c),
-             beside = THREADS > own ? THREADS / own : 1;
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
-    uint32_t blocks = hint > beside ? (uint32_t)hint : beside,
-             of_block = ((uint32_t)c->target->shared_kib << 10) / blocks;
-    all = of_block < all ? of_block : all;
-    return cg_loops_stay_plain(c) || rest > all ? 0 : all - rest;
-}
-
-/* Less than two: the loop stays as it is. */
-static uint32_t slots_in(const candidate *x, uint32_t room)
-{
-    uint32_t trips = (uint32_t)1 << cg_count_bits(x->trips->mask), slots = room / x->ring->slot_bytes;
-    slots = slots < MOST_SLOTS ? slots : MOST_SLOTS;
-    return slots < trips ? slots : trips;
+    cg_func *c = x->c;
+    uint32_t all = cg_static_shared(c->target);
+    cg_slot_work work = {.kind = CG_STRIPS,
+                         .slot_bytes = x->ring->slot_bytes,
+                         .iterations = (uint32_t)1 << cg_count_bits(x->trips->mask),
+                         .rest = scratch_beside(x)};
+    work.fits = cg_loops_stay_plain(c) || work.rest > all ? 0 : all - work.rest;
+    return cg_slot_budget_of(c, &work);
 }
 
 static void tell_of_no_room(const candidate *x, uint32_t room)
@@ -360,10 +349,11 @@ static bool look(candidate *x, ct_op *loop, bool tells)
     if (!x->ring->load_count || (loop && others))
         return false;
     cg_ring_place_loads(x->ring);
-    uint32_t room = room_of(x);
-    x->ring->slots = slots_in(x, room);
+    cg_slot_budget budget = slots_of(x);
+    x->ring->slots = budget.slots;
+    x->ring->why = budget.why;
     if (x->ring->slots < 2 && tells)
-        tell_of_no_room(x, room);
+        tell_of_no_room(x, budget.room);
     return x->ring->slots >= 2;
 }
 

@@ -233,3 +233,66 @@ const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t mo
             return &group_rows[i].budget;
     return NULL;
 }
+
+/* ---- slots ---- */
+
+enum { ALL = UINT32_MAX };
+
+typedef struct slot_row {
+    cg_slot_kind kind;
+    uint32_t least, most, bytes, threads;
+    const char *why;
+} slot_row;
+
+static const slot_row slot_rows[] = {
+#define SLOTS(kind, least, most, bytes, threads, why) {CG_##kind, least, most, bytes, threads, why},
+#include "codegen/passes/budget.def"
+};
+
+/* Bytes of shared memory that the row gives to a block. */
+static uint32_t share_of(const cg_func *c, const slot_row *r)
+{
+    if (r->threads == ANY)
+        return r->bytes;
+    uint32_t own = cg_threads(c), blocks = r->threads > own ? r->threads / own : 1;
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? (uint32_t)hint : blocks);
+}
+
+static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slot_work *w)
+{
+    uint32_t share = share_of(c, r), room = share > w->rest ? share - w->rest : 0;
+    room = room < w->fits ? room : w->fits;
+    uint32_t slots = room / w->slot_bytes;
+    slots = slots < r->most ? slots : r->most;
+    return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
+}
+
+cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
+{
+    cg_slot_budget b = {.slots = 0};
+    for (size_t i = 0; i < TV_COUNT(slot_rows); i++) {
+        if (slot_rows[i].kind != work->kind)
+            continue;
+        b = slots_of(c, &slot_rows[i], work);
+        if (b.slots >= slot_rows[i].least)
+            break;
+    }
+    b.slots = b.slots < work->iterations ? b.slots : work->iterations;
+    return b;
+}
+
+/* ---- loads ahead into registers ---- */
+
+static const cg_early_row early_rows[] = {
+#define EARLY(kind, iterations, most, all, why) {CG_EARLY_##kind, iterations, most, all, why},
+#include "codegen/passes/budget.def"
+};
+
+const cg_early_row *cg_early_row_of(cg_early_kind kind)
+{
+    const cg_early_row *found = early_rows;
+    while (found->kind != kind)
+        found++;
+    return found;
+}

@@ -41,4 +41,47 @@ typedef struct cg_group_budget {
 /* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
+typedef enum cg_slot_kind {
+    CG_PRODUCTS, /* loops with products: all threads read what all have copied */
+    CG_BLOCKED,  /* which multiply without an instruction */
+    CG_STREAMS,  /* loops without: each thread reads what it has copied itself */
+    CG_NESTS,    /* the same, with other loops in them */
+    CG_STRIPS    /* loops over strips */
+} cg_slot_kind;
+
+/* A loop whose loads could run ahead. */
+typedef struct cg_slot_work {
+    cg_slot_kind kind;
+    uint32_t slot_bytes, iterations;
+    uint32_t fits, rest; /* bytes of shared memory that its ring can have; that its block has beside them, if counted */
+} cg_slot_work;
+
+typedef struct cg_slot_budget {
+    uint32_t slots; /* less than two: loads stay where they are */
+    uint32_t room;  /* bytes that there were for them */
+    const char *why;
+} cg_slot_budget;
+
+cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
+
+/* Loads ahead into registers (codegen/passes/early_find.c). */
+typedef enum cg_early_kind {
+    CG_EARLY_SOURCES, /* that say where another one loads from, and that one */
+    CG_EARLY_NO_ROOM, /* for whose slots there is no room */
+    CG_EARLY_NESTS,   /* beside other loops in their own */
+    CG_EARLY_BESIDE,  /* beside products, of what those do not multiply */
+    CG_EARLY_WIDE,    /* without products, in accesses of 8 bytes at least */
+    CG_EARLY_SHORT,   /* all others */
+    CG_EARLY_BLOCKED  /* beside products without an instruction */
+} cg_early_kind;
+
+typedef struct cg_early_row {
+    cg_early_kind kind;
+    uint32_t iterations; /* at least, if they are known */
+    uint32_t most, all;  /* registers of a thread: for what is loaded; with what other tiles of the loop take */
+    const char *why;     /* not more */
+} cg_early_row;
+
+const cg_early_row *cg_early_row_of(cg_early_kind kind);
+
 #endif

@@ -172,8 +172,11 @@ static void expand(cg_func *c, ct_op *loop)
 void cg_pass_expand(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && op->detail)
-            expand(c, op);
+        if (op->opcode == OP_for) {
+            if (op->detail)
+                expand(c, op);
+            op = c->failed ? op : cg_load_early(c, op);
+        }
 }
 
 void cg_dump_expand(cg_func *c, bc_text *out)

@@ -237,6 +237,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
         p->ring->product = p->product;
         cg_take_roundings(p->product);
     }
+    p->ring->why = x->budget->why;
     cg_remark_ring(x->c, p->loop, p->ring);
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);

@@ -108,12 +108,35 @@ static void assign_op(cg_func *c, const ct_op *op)
         hooks[op->opcode](c, op);
 }
 
+/* Where the value alone goes on to; NULL: it does not, or to several places. */
+static const ct_value *handed_on(const ct_value *v)
+{
+    const ct_use *use = v->uses;
+    uint32_t count;
+    if (!use || use->next)
+        return NULL;
+    const ct_value *targets = ct_targets(use->op, &count);
+    uint32_t first = use->op->opcode == OP_for ? ct_first_carried(use->op) : UINT32_MAX;
+    return targets               ? &targets[use->index]
+           : use->index >= first ? &use->op->regions[0]->args[use->index - first + 1]
+                                 : NULL;
+}
+
+/* What a loop carries of a tile that is loaded for that alone, if there is an iteration (codegen/passes/early.c); else
+   the tile. */
+static const ct_value *carried_as(const ct_value *tile)
+{
+    const ct_value *loaded = tile->uses && tile->uses->op->opcode == OP_yield ? handed_on(tile) : NULL,
+                   *carried = loaded ? handed_on(loaded) : NULL;
+    return carried && !carried->op ? carried : tile;
+}
+
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         const ct_value *tile = op->opcode == OP_load_view_tko ? cg_result(op, 0) : NULL;
-        const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, tile)) : NULL;
+        const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, carried_as(tile))) : NULL;
         cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
         if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
             && (cg_view_reads_sectors(c, &v, only) || (!c->strip_bits && cg_view_loads_as_well(c, &v, only))))

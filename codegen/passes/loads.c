@@ -9,15 +9,11 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
 
-enum {
-    MOST_SLOTS = 4,
-    SHARED_FOR_TWO_BLOCKS = 100 << 10,
-    SHARED_FOR_FOUR_BLOCKS = 56 << 10, /* which multiply without an instruction, for long */
-    MOST_SEEN = 4                      /* ways to see a load, one of the other, to the product */
-};
+enum { MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */ };
 
 /* A loop that is looked at. */
 typedef struct candidate {
@@ -170,7 +166,7 @@ static bool find_loads(candidate *p, bool tell)
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(p, op, &ring->loads[ring->load_count]);
         if (why && tell)
-            cg_remark_stays(p->c, op, why);
+            cg_plan_early(p->c, p->loop, op, why, false);
         ring->load_count += !why;
         others = others || why;
     }
@@ -333,7 +329,14 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     cg_func *c = p->c;
     cg_ring *ring = p->ring;
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
-    if (is_inner || 2 * ring->slot_bytes > room) {
+    cg_slot_work work = {.kind = has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
+                         .slot_bytes = ring->slot_bytes,
+                         .iterations = UINT32_MAX,
+                         .fits = room};
+    cg_slot_budget budget = cg_slot_budget_of(c, &work);
+    ring->slots = budget.slots;
+    ring->why = budget.why;
+    if (is_inner || ring->slots < 2) {
         cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
                   is_inner                 ? "a loop around it is"
@@ -341,15 +344,9 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
                                            : "too little room",
                   2 * ring->slot_bytes, room);
         for (uint32_t i = 0; i < ring->load_count; i++)
-            cg_remark_stays(c, ring->loads[i].op, "its loop is not pipelined");
+            cg_plan_early(c, p->loop, ring->loads[i].op, "its loop is not pipelined", true);
         return false;
     }
-    uint32_t fit = room / ring->slot_bytes;
-    ring->slots = (has_blocked(c, p->body) ? SHARED_FOR_FOUR_BLOCKS : SHARED_FOR_TWO_BLOCKS) / ring->slot_bytes;
-    if (ring->slots < 3 || ring->slots > fit)
-        ring->slots = fit;
-    if (ring->slots > MOST_SLOTS)
-        ring->slots = MOST_SLOTS;
     return true;
 }
 
@@ -391,6 +388,18 @@ static bool is_in_ring(const ct_op *op)
     return false;
 }
 
+/* Those of inner loops first, which run most often. */
+static void find_streams(cg_func *c, const ct_block *block, bool products)
+{
+    for (ct_op *op = block->first; op && !c->failed; op = op->next) {
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                find_streams(c, op->regions[r], products);
+        if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
+            cg_find_streams(c, op, products);
+    }
+}
+
 void cg_pass_loads(cg_func *c)
 {
     bool products = false;
@@ -399,9 +408,7 @@ void cg_pass_loads(cg_func *c)
         if (op->opcode == OP_for && has_products(op->regions[0]))
             look_at_loop(c, op, is_in_ring(op), true);
     }
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
-            cg_find_streams(c, op, products);
+    find_streams(c, c->ir->body, products);
 }
 
 void cg_loads_straight(cg_func *c)

@@ -37,6 +37,19 @@ void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why);
 /* The ring's loads run ahead; loop: whose iterations they run ahead of, NULL: they stand before it. */
 void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring);
 
+/* ---- loads ahead into registers (codegen/passes/early_find.c, early.c) ---- */
+
+/* Can the op be made again for another iteration, from operands that can? tiles: also if it makes a tile. */
+bool cg_is_slice_op(const ct_op *op, bool tiles);
+/* A load of the loop that cannot go by a ring, as the text for users says, is to be loaded an iteration ahead into
+   registers; a remark tells if it cannot. no_room: it could, but there is no room for its slots. */
+void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, bool no_room);
+/* A load of the loop goes so, two iterations ahead, as another one takes it as where to load from; false: it need not,
+   or cannot. */
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load);
+/* Loads those of the loop so. Gives the loop, which carries them. */
+ct_op *cg_load_early(cg_func *c, ct_op *loop);
+
 /* ---- putting its ops in their places (codegen/passes/ring.c, turn.c) ---- */
 
 /* A `ring` in front of `place`, for the sake of the loop. NULL: no memory, as c says. */

@@ -2,9 +2,9 @@
    iterations that loads run ahead to. */
 #include "codegen/passes/ring.h"
 
-static bool is_slice_op(const ct_op *op, bool tiles)
+bool cg_is_slice_op(const ct_op *op, bool tiles)
 {
-    if (!bc_is_tile(op->results[0].type) || (op->results[0].type->rank && !tiles))
+    if (op->result_count != 1 || !bc_is_tile(op->results[0].type) || (op->results[0].type->rank && !tiles))
         return false;
     return ct_is_map(op) || op->opcode == OP_assume || (tiles && bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)));
 }
@@ -15,7 +15,7 @@ static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, boo
         return v->block != body || v == &body->args[0];
     if (!ct_is_inside(v->op->block, body) || ring->in_slice[v->id])
         return true;
-    if (depth == 0 || v->op->block != body || !is_slice_op(v->op, tiles))
+    if (depth == 0 || v->op->block != body || !cg_is_slice_op(v->op, tiles))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
         if (!is_slice(ring, body, ct_operands(v->op)[i], tiles, depth - 1))
@@ -58,7 +58,7 @@ static bool is_of_indices(const ct_value *v, bool *seen, uint32_t depth)
 {
     if (!bc_is_tile(v->type) || !v->type->rank || seen[v->id])
         return true;
-    if (!v->op || depth == 0 || !is_slice_op(v->op, true))
+    if (!v->op || depth == 0 || !cg_is_slice_op(v->op, true))
         return false;
     seen[v->id] = true;
     for (uint32_t i = 0; i < v->op->operand_count; i++)

@@ -2,22 +2,13 @@
    that copies an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a
    thread awaits its own copies. Registers would do as well, but hold fewer bytes in flight.
 
-   Only innermost loops have such a ring: weak loads through views or pointers that the loop's counter and values from
-   outside make, in accesses of 4 to 16 bytes. The rest of what a loop loads stays where it is. */
-#include "bytecode/verify/hints.h"
+   Such are weak loads through views or pointers that the loop's counter and values from outside make, in accesses of 4
+   to 16 bytes, in loops in which no other one has a ring. The rest of what a loop loads stays where it is. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/ring.h"
-
-/* The rule: as many slots as leave shared memory for what else a block has and for the threads that hide what loads do
-   not wait for; of those fewer where few slots would fit. No more than the iterations that there are known to be. */
-enum {
-    MOST_SLOTS = 8,
-    ENOUGH_SLOTS = 4,
-    MANY_THREADS = 1024, /* of a multiprocessor */
-    FEW_THREADS = 512
-};
 
 typedef struct stream {
     cg_func *c;
@@ -134,46 +125,45 @@ static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
 
 /* ---- how many slots ---- */
 
-/* Bytes that a block may take so that blocks with so many threads run beside each other. */
-static uint32_t room_beside(const stream *x, uint32_t threads)
+/* Does it have other loops in it? */
+static bool is_nest(const ct_block *body)
 {
-    cg_func *c = x->c;
-    uint32_t most = cg_shared_for_ring(c, x->body, x->ring, cg_shared_for_the_rest(c));
-    uint32_t sm = (uint32_t)c->target->shared_kib << 10, own = cg_threads(c),
-             beside = threads > own ? threads / own : 1;
-    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy");
-    uint32_t room = sm / (blocks > beside ? (uint32_t)blocks : beside);
-    return room < most ? room : most;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (ct_is_loop(op))
+            return true;
+    return false;
 }
 
 /* Less than two: the loop stays as it is, as a remark says. */
-static uint32_t choose_slots(const stream *x)
+static void choose_slots(const stream *x)
 {
-    const cg_func *c = x->c;
+    cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    uint32_t room = room_beside(x, MANY_THREADS), iterations = cg_iterations_of(x->loop);
-    if (room / ring->slot_bytes < ENOUGH_SLOTS)
-        room = room_beside(x, FEW_THREADS);
-    uint32_t slots = room / ring->slot_bytes;
-    slots = slots < MOST_SLOTS ? slots : MOST_SLOTS;
-    if (slots < 2 || iterations < 2)
+    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS : CG_STREAMS,
+                         .slot_bytes = ring->slot_bytes,
+                         .iterations = cg_iterations_of(x->loop),
+                         .fits = cg_shared_for_ring(c, x->body, ring, cg_shared_for_the_rest(c))};
+    cg_slot_budget budget = cg_slot_budget_of(c, &work);
+    ring->slots = budget.slots;
+    ring->why = budget.why;
+    if (ring->slots < 2)
         cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
                   cg_loops_stay_plain(c) ? "loops stay plain here"
-                  : iterations < 2       ? "there is no second iteration"
+                  : work.iterations < 2  ? "there is no second iteration"
                                          : "too little room",
-                  2 * ring->slot_bytes, room);
-    return slots < iterations ? slots : iterations;
+                  2 * ring->slot_bytes, budget.room);
 }
 
 /* ---- the loop ---- */
 
-static bool is_innermost(const ct_block *body)
+/* Has a loop in it a ring? */
+static bool has_ring(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (ct_is_loop(op))
-            return false;
-    return true;
+        if (op->opcode == OP_for && op->detail)
+            return true;
+    return false;
 }
 
 /* What keeps all loads of the loop in their places; NULL: nothing. */
@@ -181,7 +171,7 @@ static const char *loop_obstacle(const stream *x, bool products)
 {
     return x->loop->opcode != OP_for ? "its loop has no counter"
            : products                ? "the kernel has products"
-           : !is_innermost(x->body)  ? "there is another loop in its own"
+           : has_ring(x->body)       ? "a loop in its own is pipelined"
                                      : NULL;
 }
 
@@ -191,11 +181,13 @@ static void find_loads(const stream *x, const char *loop_why)
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
         if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != x->loop)
             continue;
+        if (cg_plan_source(x->c, x->loop, op))
+            continue;
         const char *why = loop_why                            ? loop_why
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(x, op, &ring->loads[ring->load_count]);
         if (why)
-            cg_remark_stays(x->c, op, why);
+            cg_plan_early(x->c, x->loop, op, why, false);
         ring->load_count += !why;
     }
 }
@@ -215,10 +207,10 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
     if (!x.ring->load_count)
         return;
     cg_ring_place_loads(x.ring);
-    x.ring->slots = choose_slots(&x);
+    choose_slots(&x);
     if (x.ring->slots >= 2)
         loop->detail = x.ring;
     cg_ring_share_threads(x.ring);
     for (uint32_t i = 0; i < x.ring->load_count && x.ring->slots < 2; i++)
-        cg_remark_stays(c, x.ring->loads[i].op, "its loop is not pipelined");
+        cg_plan_early(c, loop, x.ring->loads[i].op, "its loop is not pipelined", true);
 }

@@ -41,6 +41,7 @@ struct ct_value {
     struct cg_fact *fact; /* what is known of it (codegen/facts/facts.h); NULL: nobody has looked */
     uint32_t id;          /* unique in the function, below value_count */
     uint16_t number;      /* which result or argument */
+    bool apart;           /* handed on with each element in a register of its own, even where two would go in one */
 };
 
 struct ct_op {
@@ -55,6 +56,8 @@ struct ct_op {
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nobody reads any more */
     bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: left to such a product */
     bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
+    /* Of a `staged`, by expand, ahead: */
+    bool in_registers; /* it reads its tile, which others read in registers */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;               /* by operand */

@@ -56,17 +56,23 @@ static const ct_value *ring_behind(const ct_value *v)
 {
     while (v->op && v->op->opcode < OP_LIMIT && v->op->operand_count == 1 && !v->op->region_count)
         v = v->op->operands[0];
-    return v->op && v->op->opcode == CT_staged && v == &v->op->results[0] ? ct_ring_of(v->op) : NULL;
+    bool lies = v->op && v->op->opcode == CT_staged && v == &v->op->results[0] && !v->op->in_registers;
+    return lies ? ct_ring_of(v->op) : NULL;
+}
+
+static void check_ring(async *x, const ct_op *op, const ct_value *ring, uint64_t awaited)
+{
+    if (ring && !(awaited & bit_of(x, ring)))
+        x->failed = !ct_is_faulty(x->fault, op, "it reads a tile of a ring that has not been awaited");
 }
 
 static void check_reads(async *x, const ct_op *op, uint64_t awaited)
 {
     bool reads = (op->operand_count > 1 || op->opcode == CT_convert) && op->opcode != CT_keep; /* that has registers */
-    for (uint32_t i = 0; reads && i < op->operand_count && !x->failed; i++) {
-        const ct_value *ring = ring_behind(op->operands[i]);
-        if (ring && !(awaited & bit_of(x, ring)))
-            x->failed = !ct_is_faulty(x->fault, op, "it reads a tile of a ring that has not been awaited");
-    }
+    if (op->opcode == CT_staged && op->in_registers)
+        check_ring(x, op, ct_ring_of(op), awaited);
+    for (uint32_t i = 0; reads && i < op->operand_count && !x->failed; i++)
+        check_ring(x, op, ring_behind(op->operands[i]), awaited);
 }
 
 static uint64_t walk(async *x, const ct_block *block, uint64_t awaited);

@@ -284,6 +284,11 @@ static void check_async(sample *s)
     s->product->in_flight = s->product->in_place = true;
     put_mma_await(s, &s->loop->results[0], s->loop);
     CHECK(!fault_of(s));
+    import(s);
+    stage(s);
+    s->load->in_registers = true;
+    ct_insert_before(ring_op(s, CT_release), s->product);
+    CHECK(!fault_of(s));
 }
 
 /* ---- what the verifier finds ---- */
@@ -409,6 +414,12 @@ static void release_early(sample *s)
     stage(s);
     ct_insert_before(ring_op(s, CT_release), s->product);
 }
+static void load_too_early(sample *s)
+{
+    stage(s);
+    s->load->in_registers = true;
+    ct_move_before(s->load, s->body->first);
+}
 static void await_once(sample *s)
 {
     stage(s);
@@ -526,6 +537,7 @@ static const struct broken {
     {add_many_rings, "there are more rings than can be checked"},
     {await_never, "it reads a tile of a ring that has not been awaited"},
     {release_early, "it reads a tile of a ring that has not been awaited"},
+    {load_too_early, "it reads a tile of a ring that has not been awaited"},
     {await_once, "it reads a tile of a ring that has not been awaited"},
     {read_in_flight, "it reads a product that has not been awaited"},
     {read_behind_loop, "it reads a product that has not been awaited"},

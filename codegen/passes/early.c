@@ -1,0 +1,306 @@
+/* Loads ahead into registers: what cannot go by a ring of shared memory, as its accesses are short, its elements lie
+   anywhere, or its pointers are carried. The loop loads a tile for the next iteration before it computes with the one
+   at hand, which it carries:
+
+       for i = first to end step {              %f, %is = later first, end, step {0}
+         ...                                    %t0 = if %is { load of %f; yield } else { yield 0 }
+         %t = load                              for i = first to end step, %t = %t0 {
+         ... uses of %t ...               =>      %j, %more = later i, end, step {1}
+       }                                          %next = if %more { load of %j; yield } else { yield 0 }
+                                                  ... uses of %t ...
+                                                  continue %next
+                                                }
+
+   What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
+   carries from what this iteration will hand on, if that is made of what is known at its head. A load that says where
+   another one loads from goes two iterations ahead, so that it has come by when that one goes. The loads pass plans
+   this; the expand pass has it done, when loops have their rings. */
+#include "codegen/passes/early.h"
+
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/remarks.h"
+
+/* ---- loads of another iteration ---- */
+
+typedef struct early {
+    cg_func *c;
+    ct_func *f;
+    ct_op *loop, **loads;
+    ct_block *body;
+    uint32_t count, results; /* loads; all that they give */
+    uint32_t distance;       /* iterations */
+} early;
+
+/* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from
+   what this iteration hands on, of which `now` knows what is made again. NULL: no memory. */
+static ct_value *make(const early *x, ct_map *map, ct_map *now, ct_value *v, ct_op *place)
+{
+    ct_value *to = v->id < map->count ? map->to[v->id] : NULL;
+    if (to || !ct_is_inside(v->block, x->body))
+        return to ? to : v;
+    if (v->type->kind == BC_TOKEN) {
+        ct_op *token = ct_token_new(x->f, x->loads[0], v->type);
+        if (token)
+            ct_insert_before(token, place);
+        to = token ? &token->results[0] : NULL;
+    } else if (!v->op)
+        to = now ? make(x, now, NULL, x->body->last->operands[v->number - 1], place) : v;
+    else {
+        for (uint32_t i = 0; i < v->op->operand_count; i++)
+            if (!make(x, map, now, v->op->operands[i], place))
+                return NULL;
+        ct_op *op = ct_clone(x->f, v->op, map);
+        if (op)
+            ct_insert_before(op, place);
+        return op ? map->to[v->id] : NULL;
+    }
+    if (to)
+        ct_map_set(map, v, to);
+    return to;
+}
+
+static ct_op *new_yield(const early *x, ct_block *block)
+{
+    ct_op *op = ct_op_like(x->f, OP_yield, x->loop, x->results, 0, 0);
+    if (op)
+        ct_append(block, op);
+    return op;
+}
+
+/* All loads, as the map has what they take. */
+static bool put_loads(const early *x, ct_block *block, ct_map *map, ct_map *now)
+{
+    ct_op *yield = new_yield(x, block);
+    uint32_t next = 0;
+    for (uint32_t l = 0; l < x->count && yield; l++) {
+        for (uint32_t i = 0; i < x->loads[l]->operand_count; i++)
+            if (!make(x, map, now, x->loads[l]->operands[i], yield))
+                return false;
+        ct_op *op = ct_clone(x->f, x->loads[l], map);
+        if (!op)
+            return false;
+        op->detail = NULL;
+        ct_insert_before(op, yield);
+        for (uint32_t i = 0; i < op->result_count; i++)
+            ct_set_operand(yield, next++, &op->results[i]);
+    }
+    return yield != NULL;
+}
+
+/* What nobody reads. */
+static bool put_nothing(const early *x, ct_block *block)
+{
+    ct_op *yield = new_yield(x, block);
+    uint32_t next = 0;
+    for (uint32_t l = 0; l < x->count && yield; l++)
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++) {
+            const ct_value *v = &x->loads[l]->results[i];
+            ct_op *op = v->type->kind == BC_TOKEN ? ct_token_new(x->f, x->loads[l], v->type)
+                                                  : ct_constant_new(x->f, x->loads[l], v->type, 0);
+            if (!op)
+                return false;
+            op->results[0].fact = v->fact;
+            ct_insert_before(op, yield);
+            ct_set_operand(yield, next++, &op->results[0]);
+        }
+    return yield != NULL;
+}
+
+static void be_like(ct_value *to, const ct_value *from, bool apart)
+{
+    to->type = from->type;
+    to->fact = from->fact;
+    to->view = from->view;
+    to->apart = apart;
+}
+
+/* The same of what the loads give, one after the other. */
+static void be_like_loads(const early *x, ct_value *to)
+{
+    for (uint32_t l = 0; l < x->count; l++)
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++)
+            be_like(to++, &x->loads[l]->results[i], ((const cg_early_plan *)x->loads[l]->detail)->apart);
+}
+
+/* The loads for the iteration n after the one of `start`, in front of `place`, if there is one. carried: what the loop
+   hands on, at that start; NULL: what the iteration at hand does. Gives the op with their results; NULL: no memory. */
+static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *const *carried, ct_op *place)
+{
+    ct_map map, now;
+    ct_op *later = cg_later_new(x->c, x->loop, start, n), *op = ct_op_like(x->f, OP_if, x->loop, 1, x->results, 2);
+    ct_block *blocks[2] = {ct_block_new(x->f, 0), ct_block_new(x->f, 0)};
+    if (!later || !op || !blocks[0] || !blocks[1] || !ct_map_new(x->f, &map) || !ct_map_new(x->f, &now))
+        return NULL;
+    ct_map_set(&map, &x->body->args[0], &later->results[0]);
+    for (uint32_t i = 1; carried && i < x->body->arg_count; i++)
+        ct_map_set(&map, &x->body->args[i], carried[i - 1]);
+    ct_insert_before(later, place);
+    ct_insert_before(op, place);
+    ct_set_operand(op, 0, &later->results[1]);
+    for (uint32_t i = 0; i < 2; i++) {
+        op->regions[i] = blocks[i];
+        blocks[i]->parent = op;
+    }
+    be_like_loads(x, op->results);
+    return put_loads(x, blocks[0], &map, carried ? NULL : &now) && put_nothing(x, blocks[1]) ? op : NULL;
+}
+
+/* ---- the loop ---- */
+
+/* The loop, which carries what the loads give as well, first[n] of iteration n; NULL: no memory. */
+static ct_op *put_loop(const early *x, ct_op *const *first)
+{
+    uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first, carried = had + x->distance * x->results;
+    ct_op *loop = ct_op_like(x->f, OP_for, x->loop, at + carried, carried, 1);
+    ct_block *block = ct_block_new(x->f, carried + 1);
+    if (!loop || !block)
+        return NULL;
+    loop->detail = x->loop->detail;
+    loop->regions[0] = block;
+    be_like(&block->args[0], &x->body->args[0], false);
+    for (uint32_t n = 0; n < x->distance; n++) {
+        be_like_loads(x, &block->args[had + n * x->results + 1]);
+        be_like_loads(x, &loop->results[had + n * x->results]);
+    }
+    for (uint32_t i = 0; i < had; i++) {
+        be_like(&block->args[i + 1], &x->body->args[i + 1], x->body->args[i + 1].apart);
+        be_like(&loop->results[i], &x->loop->results[i], x->loop->results[i].apart);
+        ct_replace_uses(&x->loop->results[i], &loop->results[i]);
+    }
+    for (uint32_t i = 0; i < at + had; i++)
+        ct_set_operand(loop, i, x->loop->operands[i]);
+    for (uint32_t i = 0; i < x->distance * x->results; i++)
+        ct_set_operand(loop, at + had + i, &first[i / x->results]->results[i % x->results]);
+    ct_insert_before(loop, x->loop);
+    for (uint32_t i = 0; i < x->body->arg_count; i++)
+        ct_replace_uses(&x->body->args[i], &block->args[i]);
+    ct_move_all(x->body, block, loop);
+    ct_remove(x->loop);
+    return loop;
+}
+
+/* What loads have taken, and nobody takes now. */
+static void drop_unused(ct_block *body)
+{
+    for (ct_op *op = body->last, *before; op; op = before) {
+        bool used = !ct_is_pure(op);
+        before = op->prev;
+        for (uint32_t i = 0; i < op->result_count; i++)
+            used = used || op->results[i].uses;
+        if (!used && op->result_count)
+            ct_remove(op);
+    }
+}
+
+/* Uses of the loads become uses of what the loop carries, from argument `at` on. */
+static void take_carried(const early *x, ct_op *loop, uint32_t at)
+{
+    for (uint32_t l = 0; l < x->count; l++) {
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++)
+            ct_replace_uses(&x->loads[l]->results[i], &loop->regions[0]->args[at++]);
+        ct_remove(x->loads[l]);
+    }
+    drop_unused(loop->regions[0]);
+}
+
+/* What an iteration hands on: what it carries for later ones, and what it has loaded. */
+static bool hand_on(const early *x, ct_op *loop, uint32_t at, ct_op *loaded)
+{
+    uint32_t kept = (x->distance - 1) * x->results;
+    ct_block *body = loop->regions[0];
+    ct_value **next = bc_new(x->f->arena, ct_value *, kept + x->results);
+    for (uint32_t i = 0; next && i < kept + x->results; i++)
+        next[i] = i < kept ? &body->args[at + x->results + i] : &loaded->results[i - kept];
+    return next && ct_add_operands(x->f, body->last, next, kept + x->results);
+}
+
+/* Gives the loop as it is then. */
+static ct_op *rotate(const early *x)
+{
+    enum { MOST_DISTANCE = 2 };
+    uint32_t inits = ct_for_inits(x->loop).first, had = x->body->arg_count;
+    ct_op *first[MOST_DISTANCE], *later, *loop = NULL;
+    bool made = true;
+    for (uint32_t n = 0; n < x->distance; n++)
+        made = made && (first[n] = put_branch(x, x->loop->operands[0], n, x->loop->operands + inits, x->loop));
+    if (made && (later = put_branch(x, &x->body->args[0], x->distance, NULL, x->body->first)))
+        loop = put_loop(x, first);
+    if (!loop || !hand_on(x, loop, had, later)) {
+        cg_no_memory(x->c);
+        return x->loop;
+    }
+    take_carried(x, loop, had);
+    return loop;
+}
+
+/* ---- which ---- */
+
+/* What loads have taken of registers, and what other tiles do. */
+typedef struct purse {
+    uint32_t used, held;
+} purse;
+
+static bool pay(purse *w, const cg_early_row *row, const cg_early_plan *p)
+{
+    uint32_t want = w->used + p->distance * p->registers;
+    bool fits = want <= row->most && want + w->held <= row->all;
+    w->used = fits ? want : w->used;
+    return fits;
+}
+
+static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, const purse *w)
+{
+    const cg_early_plan *p = load->detail;
+    cg_remark(
+        c, load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+        "loaded ahead: {Iterations=%u} iterations, into {Registers=%u} of {Most=%u} registers beside {Held=%u} for "
+        "other tiles, as {Why=%s}",
+        p->distance, p->distance * p->registers, row->most, w->held, p->why);
+}
+
+/* Those that go so far ahead, as long as registers are left; all are told about. */
+static void choose_loads(early *x, purse *w)
+{
+    for (ct_op *op = x->body->first; op; op = op->next) {
+        cg_early_plan *p = cg_early_is_load(op) ? op->detail : NULL;
+        if (!p || p->distance != x->distance)
+            continue;
+        const cg_early_row *row = cg_early_row_of(cg_early_kind_of(x->c, x->body, op, p));
+        const char *why = cg_early_obstacle(x->c, x->body, op, p); /* groups or skew may have rewritten it */
+        if (!why && pay(w, row, p)) {
+            x->loads[x->count++] = op;
+            x->results += op->result_count;
+            tell(x->c, op, row, w);
+        } else {
+            cg_early_tell_why_not(x->c, op, p->why, why ? why : row->why);
+            op->detail = NULL;
+        }
+    }
+}
+
+static uint32_t planned_in(const ct_block *body)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = body->first; op; op = op->next)
+        count += cg_early_is_load(op) && op->detail;
+    return count;
+}
+
+ct_op *cg_load_early(cg_func *c, ct_op *loop)
+{
+    uint32_t planned = planned_in(loop->regions[0]);
+    if (!planned)
+        return loop;
+    purse w = {.held = cg_early_held(c, loop->regions[0])};
+    for (uint32_t distance = 2; distance > 0 && !c->failed; distance--) {
+        early x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .distance = distance};
+        x.loads = bc_new(&c->arena, ct_op *, planned);
+        if (!x.loads) {
+            cg_no_memory(c);
+            return loop;
+        }
+        choose_loads(&x, &w);
+        loop = x.count ? rotate(&x) : loop;
+    }
+    return loop;
+}

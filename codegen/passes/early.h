@@ -1,0 +1,36 @@
+/* Loads ahead into registers: what the loads pass plans (codegen/passes/early_find.c) and the expand pass has done
+   (codegen/passes/early.c). */
+#ifndef TILEVM_CODEGEN_PASSES_EARLY_H
+#define TILEVM_CODEGEN_PASSES_EARLY_H
+
+#include "codegen/passes/budget.h"
+#include "codegen/passes/ring.h"
+
+/* The detail of a load that is planned to go ahead so. */
+typedef struct cg_early_plan {
+    const char *why;    /* it has no ring: a text for users */
+    uint32_t registers; /* of one tile */
+    uint32_t distance;  /* iterations: 1, or 2 of one that says where others load from */
+    bool no_room;       /* there was none for its slots */
+    bool takes_source;  /* one goes two iterations ahead for it */
+    uint32_t access;    /* bytes of its longest accesses */
+    bool apart;         /* each element has a register of its own, as accesses bring it */
+} cg_early_plan;
+
+static inline bool cg_early_is_load(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
+}
+
+/* Why the load cannot be made again at the head of an iteration, of its place in the loop and of what it takes: a text
+   for users. NULL: it can. */
+const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p);
+/* For what the loop has beside the load. */
+cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p);
+/* Registers of a thread for what the loop carries, its products, and the largest tile that it moves to or from memory.
+ */
+uint32_t cg_early_held(const cg_func *c, const ct_block *body);
+/* why: it has no ring; either: nor this. */
+void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either);
+
+#endif

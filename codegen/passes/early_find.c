@@ -1,0 +1,273 @@
+/* Which loads go ahead into registers; see codegen/passes/early.c. */
+#include <string.h>
+
+#include "codegen/access/pointers.h"
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/early.h"
+
+enum { DEPTH = 32 };
+
+/* ---- what is known at the head of an iteration ---- */
+
+/* Of this iteration, of the next one, of any by its counter alone. */
+typedef enum when { NOW, NEXT, ANY_TIME } when;
+
+typedef struct slice {
+    const ct_block *body;
+    uint8_t *known; /* by value id: bits of when */
+    bool takes_source;
+} slice;
+
+/* A load that is planned to go two iterations ahead. */
+static bool is_source(const ct_op *op)
+{
+    return cg_early_is_load(op) && op->detail && ((const cg_early_plan *)op->detail)->distance > 1;
+}
+
+static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
+{
+    const ct_op *op = v->op;
+    if (!ct_is_inside(v->block, s->body) || s->known[v->id] >> at & 1 || v->type->kind == BC_TOKEN)
+        return true;
+    if (depth == 0 || v->block != s->body)
+        return false;
+    bool made = op ? cg_is_slice_op(op, true) : at == NOW || v->number == 0;
+    if (!op && !made && at == NEXT)
+        made = is_made(s, s->body->last->operands[v->number - 1], NOW, depth - 1);
+    for (uint32_t i = 0; op && made && i < op->operand_count; i++)
+        made = is_made(s, op->operands[i], at, depth - 1);
+    if (op && at != ANY_TIME && is_source(op))
+        made = s->takes_source = true;
+    s->known[v->id] |= (uint8_t)(made << at);
+    return made;
+}
+
+/* Are its operands, in another iteration, known at the head of this one? */
+static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p)
+{
+    slice s = {.body = body, .known = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u)};
+    if (!s.known) {
+        cg_no_memory(c);
+        return false;
+    }
+    for (uint32_t i = 0; i < load->operand_count; i++) {
+        const ct_value *v = load->operands[i];
+        bool is_view = v->view && v->type->kind != BC_TILE;
+        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, p->distance > 1 ? ANY_TIME : NEXT, DEPTH))
+            return false;
+    }
+    p->takes_source = p->takes_source || s.takes_source;
+    return true;
+}
+
+/* ---- what it takes ---- */
+
+static uint32_t registers_of(const cg_func *c, const bc_type *tile, bool apart)
+{
+    enum { BYTES = 4 };
+    if (!bc_is_tile(tile))
+        return 0;
+    uint32_t bits = cg_shape_of(tile).tile_bits, threads = cg_real_warp_bits(c) + CG_LANE_BITS,
+             bytes = cg_memory_bytes(bc_elem_kind(tile)), elements = bits > threads ? 1u << (bits - threads) : 1;
+    bool paired = bytes == 2 && !apart && elements > 1;
+    return paired ? elements / 2 : elements * (bytes > BYTES ? bytes / BYTES : 1);
+}
+
+/* Does it add to what a loop carries? */
+static bool adds_up(const ct_op *product)
+{
+    enum { ACCUMULATOR = 2 };
+    return !product->operands[ACCUMULATOR]->op;
+}
+
+uint32_t cg_early_held(const cg_func *c, const ct_block *body)
+{
+    uint32_t all = 0, most = 0;
+    for (uint32_t i = 1; i < body->arg_count; i++)
+        all += registers_of(c, body->args[i].type, body->args[i].apart);
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        bool moves = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)), multiplies = cg_is_product(op);
+        uint32_t own = moves || multiplies ? registers_of(c, op->results[0].type, false) : 0;
+        all += multiplies && !adds_up(op) ? own : 0;
+        most = moves && own > most ? own : most;
+    }
+    return all + most;
+}
+
+/* Is the tile, also seen otherwise or in another type, an operand of a product? */
+static bool is_operand(const ct_value *tile, uint32_t depth)
+{
+    for (const ct_use *use = tile->uses; use && depth; use = use->next) {
+        bool passes = cg_is_seen(use->op) || (ct_is_map(use->op) && use->op->operand_count == 1);
+        if (cg_is_product(use->op) || (passes && is_operand(&use->op->results[0], depth - 1)))
+            return true;
+    }
+    return false;
+}
+
+cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p)
+{
+    enum { WIDE = 8 /* bytes */, STEPS = 4 /* to the product */ };
+    bool multiplies = false, blocked = false, has_loops = false;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        has_loops = has_loops || ct_is_loop(op);
+        multiplies = multiplies || cg_is_product(op);
+        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).blocked);
+    }
+    return blocked                                               ? CG_EARLY_BLOCKED
+           : p->distance > 1 || p->takes_source                  ? CG_EARLY_SOURCES
+           : p->no_room                                          ? CG_EARLY_NO_ROOM
+           : has_loops                                           ? CG_EARLY_NESTS
+           : multiplies && !is_operand(&load->results[0], STEPS) ? CG_EARLY_BESIDE
+           : !multiplies && p->access >= WIDE                    ? CG_EARLY_WIDE
+                                                                 : CG_EARLY_SHORT;
+}
+
+/* log2 of the elements of its accesses; where some are shorter, of those. */
+static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *edge)
+{
+    uint32_t fast;
+    if (load->opcode == OP_load_ptr_tko) {
+        cg_ptr_op p = cg_ptr_op_of(load);
+        *inside = *edge = cg_pointer_vector(c, &p, &fast);
+        return;
+    }
+    cg_view_op v = cg_view_op_of(load);
+    cg_layout l = cg_view_layout(c, &v);
+    cg_view_lengths n = cg_view_lengths_of(c, &v, &l, cg_chunk_bits(v.tile_type));
+    *inside = n.inside;
+    *edge = n.edge;
+}
+
+/* Words that hold several elements are taken apart as soon as they are there, which would be awaited: but pairs of 2
+   bytes, as a loop carries them. */
+static const char *set_access(cg_func *c, ct_op *load, cg_early_plan *p)
+{
+    const bc_type *tile = load->results[0].type;
+    bc_kind kind = bc_elem_kind(tile);
+    uint32_t inside, edge, bytes = cg_memory_bytes(kind);
+    if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
+        return "no register would be one of its elements";
+    find_accesses(c, load, &inside, &edge);
+    p->access = bytes << inside;
+    p->apart = bytes == 2 && inside == 0;
+    p->registers = registers_of(c, tile, p->apart);
+    bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
+    return in_words ? "words of several elements would have to be taken apart" : NULL;
+}
+
+/* Do all iterations end where the body does? */
+static bool ends_once(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op->block != body && ct_loop_around(op) == body->parent)
+            return false;
+    return true;
+}
+
+const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p)
+{
+    enum { MOST_CARRIED = 4096 };
+    if (!ends_once(body))
+        return "iterations end in several places";
+    if (body->arg_count > MOST_CARRIED)
+        return "its loop carries too many values";
+    return is_known_ahead(c, body, load, p) ? NULL : "what it takes is not known an iteration ahead";
+}
+
+/* NULL: it can be loaded so far ahead, as the plan says. */
+static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early_plan *p)
+{
+    const ct_block *body = loop->regions[0];
+    const char *why = cg_early_obstacle(c, body, load, p);
+    if (why)
+        return why;
+    if (cg_order_holds_back(c, body, load))
+        return "something in the loop that it may have to come after";
+    if ((why = set_access(c, load, p)))
+        return why;
+    const cg_early_row *row = cg_early_row_of(cg_early_kind_of(c, body, load, p));
+    return cg_iterations_of(loop) < row->iterations ? "there are too few iterations" : row->most ? NULL : row->why;
+}
+
+/* Else it is told already why it stays in its place. */
+static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
+{
+    return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
+           && cg_is_weak_access(load);
+}
+
+void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either)
+{
+    cg_remark(c, load, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+              "not loaded ahead: {Why=%s}; nor into registers: {Registers=%s}", why, either);
+}
+
+static cg_early_plan *new_plan(cg_func *c, const char *why, uint32_t distance)
+{
+    cg_early_plan *p = bc_new(&c->arena, cg_early_plan, 1);
+    if (p)
+        *p = (cg_early_plan){.why = why, .distance = distance};
+    else
+        cg_no_memory(c);
+    return p;
+}
+
+/* The first load of the body that takes v, or what is made of it; NULL: none was found by looking at *budget uses. */
+static ct_op *taker_of(const ct_value *v, uint32_t *budget)
+{
+    ct_op *found = NULL;
+    for (const ct_use *use = v->uses; use && *budget && !found; use = use->next) {
+        ct_op *op = use->op;
+        --*budget;
+        if (op->block == v->block && cg_early_is_load(op))
+            found = op;
+        else if (op->block == v->block && cg_is_slice_op(op, true))
+            found = taker_of(&op->results[0], budget);
+    }
+    return found;
+}
+
+/* Does a load that can go an iteration ahead take what this one gives? */
+static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
+{
+    uint32_t budget = 32;
+    cg_early_plan later = {.distance = 1};
+    ct_op *taker = taker_of(&load->results[0], &budget);
+    return taker && may_move(c, loop, taker) && !obstacle(c, loop, taker, &later);
+}
+
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
+{
+    enum { LARGE = 8 /* registers */ };
+    if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
+        return false;
+    cg_early_plan *p = new_plan(c, "another load takes it as where to load from", 2);
+    if (!p || obstacle(c, loop, load, p) || p->registers > LARGE)
+        return false;
+    load->detail = p;
+    if (!is_taken(c, loop, load))
+        load->detail = NULL;
+    return load->detail;
+}
+
+void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, bool no_room)
+{
+    if (!may_move(c, loop, load)) {
+        cg_remark_stays(c, load, why);
+        return;
+    }
+    cg_early_plan *p = cg_plan_source(c, loop, load) ? NULL : new_plan(c, why, 1);
+    if (p)
+        p->no_room = no_room;
+    const char *either = p ? obstacle(c, loop, load, p) : NULL;
+    if (p && !either)
+        load->detail = p;
+    else if (p && strcmp(why, either) == 0)
+        cg_remark_stays(c, load, why);
+    else if (p)
+        cg_early_tell_why_not(c, load, why, either);
+}
