@@ -22,7 +22,8 @@ typedef struct cg_ring_load {
     uint32_t own_bytes;                   /* which take so many bytes */
     uint32_t offset;                      /* in a slot, bytes */
     bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
-    bool is_put;                          /* between groups: through registers, which round it; copies do not */
+    bool is_rounded;                      /* between groups: f32 comes as tf32, by maps or */
+    bool is_put;                          /* through registers; other copies do not round */
 } cg_ring_load;
 
 /* The detail of a loop that has one, of its `ring` and of the ops that have it as an operand. */

@@ -73,11 +73,8 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
             *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
             x->count++;
         }
-        bool is_put = cg_is_put(product, all->loads[i].op);
         place->loads[place->ring->load_count] = all->loads[i].op;
-        place->ring->loads[place->ring->load_count] = all->loads[i];
-        place->ring->loads[place->ring->load_count++].is_put = is_put;
-        place->ring->puts = place->ring->puts || is_put;
+        place->ring->loads[place->ring->load_count++] = all->loads[i];
     }
     for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* of chains: nothing stays in flight */
         share_ring(x, i, first);
@@ -177,6 +174,18 @@ static bool are_fed(const cg_splitting *x)
         if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
             return false;
     return true;
+}
+
+static void set_roundings(const cg_splitting *x, bool maps)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const cg_ring_place *p = &x->places[i];
+        p->ring->puts = false;
+        for (uint32_t k = 0; k < p->ring->load_count; k++) {
+            cg_set_rounding(p->product, p->loads[k], maps, &p->ring->loads[k]);
+            p->ring->puts = p->ring->puts || p->ring->loads[k].is_put;
+        }
+    }
 }
 
 static cg_group_work work_of(const cg_splitting *x)
@@ -291,6 +300,7 @@ static bool choose_slots(const cg_splitting *x)
    tensor maps or not? *why: what was against maps. */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps, const char **why)
 {
+    set_roundings(x, maps);
     cg_group_work work = work_of(x);
     work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);

@@ -67,6 +67,7 @@ static cg_tensor_map *map_for(cg_tensor_maps *all, const cg_view *view, const cg
 static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_ring_load *load, cg_boxes *out)
 {
     const char *why = cg_boxes_obstacle(op, &load->encoding, load->fast, out);
+    out->rounds = load->is_rounded;
     if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
         why = "a tile does not go in shares";
     return why;
@@ -163,8 +164,6 @@ static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op
     const char *why = boxes_of(x, load, how, &boxes);
     if (why)
         return why;
-    if (how->is_put)
-        return "a tile is rounded on its way";
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids it";
     const ct_op *maker = maker_of(load);

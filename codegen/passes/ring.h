@@ -76,7 +76,8 @@ void cg_set_turned(ct_op *product, bool turned);
 ct_op *cg_turned_product(const ct_block *body);
 /* It takes what those roundings have taken, and they go. */
 void cg_take_roundings(ct_op *product);
-/* Does the load's tile go through registers, to be rounded? */
-bool cg_is_put(const ct_op *product, const ct_op *load);
+/* Whether the load's tile is rounded on its way, and how: tensor maps do so for both operands, and what comes to wgmma
+   as it is goes through registers otherwise. */
+void cg_set_rounding(const ct_op *product, const ct_op *load, bool maps, cg_ring_load *out);
 
 #endif

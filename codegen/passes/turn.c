@@ -41,8 +41,10 @@ void cg_take_roundings(ct_op *product)
         }
 }
 
-bool cg_is_put(const ct_op *product, const ct_op *load)
+void cg_set_rounding(const ct_op *product, const ct_op *load, bool maps, cg_ring_load *out)
 {
     const ct_value *tile = &load->results[0];
-    return product->turned && bc_elem_kind(tile->type) == BC_F32 && cg_source_of(product->operands[0]) == tile;
+    bool rounds = product->turned && bc_elem_kind(tile->type) == BC_F32;
+    out->is_put = rounds && !maps && cg_source_of(product->operands[0]) == tile;
+    out->is_rounded = out->is_put || (rounds && maps);
 }

@@ -218,6 +218,8 @@ void ps_decode_cp_tensor(ps_decoder *d)
     ps_note_access(d, PS_GLOBAL, 16);
 }
 
+enum { TF32 = 11 };
+
 static unsigned element_bytes(const ps_tensor_map *map)
 {
     static const uint8_t bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4};
@@ -320,6 +322,15 @@ ps_flow ps_exec_cp_tensor(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+/* f32 to the nearest tf32, of two the even one; infinities and NaNs stay what they are. */
+static uint32_t rounded(uint32_t f32)
+{
+    enum { EXPONENT = 0x7f800000, CUT = 0x1fff };
+    if ((f32 & EXPONENT) == EXPONENT)
+        return f32;
+    return (f32 + (CUT >> 1) + (f32 >> 13 & 1)) & ~(uint32_t)CUT;
+}
+
 /* The element at those coordinates, to `to`; zeros where there is none. */
 static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *to)
 {
@@ -333,8 +344,15 @@ static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *to)
     }
     memset(to, 0, bytes);
     const uint8_t *element = inside ? ps_place(t->w, t->in, t->lane, PS_GLOBAL, from, bytes, bytes, PS_LOADS) : NULL;
-    if (element)
-        memcpy(to, element, bytes);
+    if (!element)
+        return;
+    uint32_t word;
+    memcpy(to, element, bytes);
+    if (map->type == TF32) {
+        memcpy(&word, element, sizeof word);
+        word = rounded(word);
+        memcpy(to, &word, sizeof word);
+    }
 }
 
 void ps_tensor_move(const ps_transfer *t, uint8_t *to)
