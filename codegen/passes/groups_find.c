@@ -176,16 +176,10 @@ static bool are_fed(const cg_splitting *x)
     return true;
 }
 
-static void set_roundings(const cg_splitting *x, bool maps)
+void cg_groups_round(const cg_splitting *x, bool maps)
 {
-    for (uint32_t i = 0; i < x->count; i++) {
-        const cg_ring_place *p = &x->places[i];
-        p->ring->puts = false;
-        for (uint32_t k = 0; k < p->ring->load_count; k++) {
-            cg_set_rounding(p->product, p->loads[k], maps, &p->ring->loads[k]);
-            p->ring->puts = p->ring->puts || p->ring->loads[k].is_put;
-        }
-    }
+    for (uint32_t i = 0; i < x->count; i++)
+        cg_set_roundings(x->c, x->places[i].product, x->places[i].ring, maps);
 }
 
 static cg_group_work work_of(const cg_splitting *x)
@@ -300,7 +294,7 @@ static bool choose_slots(const cg_splitting *x)
    tensor maps or not? *why: what was against maps. */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps, const char **why)
 {
-    set_roundings(x, maps);
+    cg_groups_round(x, maps);
     cg_group_work work = work_of(x);
     work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);

@@ -226,7 +226,7 @@ static const char *waste_of_block(const cg_splitting *x)
     enum { LEAST_CYCLES = 256, GROUP = 128, MOST_COLUMNS = 128 };
     const cg_ring_place *p = &x->places[0];
     if (cg_threads(x->c) != GROUP || x->count > 1 || ct_loop_around(p->loop) || cg_product_before(p->last)
-        || p->product->turned)
+        || p->product->turned || p->ring->loads[0].is_rounded)
         return NULL;
     if (cg_cycles_of(p) < LEAST_CYCLES)
         return "steps are short, and several blocks hide each other's";
