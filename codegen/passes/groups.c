@@ -243,7 +243,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     p->ring->in_flight = product;
     if (product) {
         product->in_flight = product->in_place = true;
-        ct_op *loop = p->product->turned ? p->loop : loop_of_flight(p->loop, &carried);
+        ct_op *loop = loop_of_flight(p->loop, &carried);
         await_ahead(x, p);
         cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &loop->results[carried], loop));
     }
