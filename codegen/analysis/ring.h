@@ -37,7 +37,8 @@ typedef struct cg_ring {
     bool async;     /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
-    bool puts;      /* one of the loads is put */
+    bool rounds;    /* one of the loads is to be rounded to tf32, */
+    bool puts;      /* and put for that */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
     uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */

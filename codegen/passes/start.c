@@ -86,19 +86,9 @@ static void put_landed(const cg_splitting *x, ct_op *end)
         cg_no_memory(x->c);
 }
 
-/* cp.async does not round. */
-static bool is_any_rounded(const cg_splitting *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
-            if (x->places[i].ring->loads[k].is_rounded)
-                return true;
-    return false;
-}
-
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
 {
-    if (x->c->cluster || is_any_rounded(x))
+    if (x->c->cluster || x->places[0].ring->rounds) /* cp.async does not round */
         return NULL;
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;

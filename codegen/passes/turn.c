@@ -83,8 +83,7 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
 
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
-    bool any = false;
-    ring->puts = false;
+    ring->rounds = ring->puts = false;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
         bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
@@ -92,8 +91,8 @@ void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps
         load->is_put = rounds && !maps && load == load_of(ring, product->operands[0]);
         load->is_rounded = load->is_put || (rounds && maps);
         ring->puts = ring->puts || load->is_put;
-        any = any || rounds;
+        ring->rounds = ring->rounds || rounds;
     }
-    if (any)
+    if (ring->rounds)
         choose_side(c, product, ring, maps);
 }
