@@ -6,17 +6,17 @@
 cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 {
     const ct_op *source = cg_source_of(p->rhs)->op;
-    cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits};
-    if (source && source->opcode == CT_staged)
-        t.feed = ((const cg_ring_load *)source->detail)->feed;
+    const cg_ring_load *load = source && source->opcode == CT_staged ? source->detail : NULL;
+    uint32_t longer = load && load->is_rounded; /* registers that rounding fragments would take */
+    cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits, .feed = load ? load->feed : CG_NO_FEED};
     uint32_t groups = warp_bits - CG_WARPGROUP_BITS;
     t.along_n = groups < p->n - CG_TURNED_COLUMN_BITS ? groups : p->n - CG_TURNED_COLUMN_BITS;
     t.along_m = groups - t.along_n;
     t.rows = p->m - t.along_m;
     t.strips = p->n - t.along_n - CG_TURNED_COLUMN_BITS;
     t.twins = t.strips && t.feed == CG_FEED_WORDS;
-    t.piece = t.steps - 1 < 1 ? t.steps - 1 : 1;
-    while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS)
+    t.piece = t.steps - 1 < 1 + longer ? t.steps - 1 : 1 + longer;
+    while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS + longer)
         t.piece--;
     return t;
 }

@@ -515,6 +515,7 @@ static const size sizes[] = {
     {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
     {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
     {"sm_90a", "tensormap.replace.tile.elemtype", 128, 128, 32, 1 << 0 | 1 << 5 | 1 << 12, &tf32},
+    {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 128, 64, 1 << 0 | 1 << 2 | 1 << 10, &tf32}, /* in longer pieces */
     {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 192", 128, 128, 32, 1 << 15, &tf32},
     {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 200", 128, 256, 32, 1 << 15, &tf32},
     {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 200", 128, 256, 32, 1 << 15, &turned_tf32},
