@@ -97,7 +97,8 @@ bool cg_boxes_share(cg_boxes *b, uint32_t blocks)
 bool cg_boxes_equal(const cg_boxes *a, const cg_boxes *b)
 {
     return a->rank == b->rank && a->panels == b->panels && a->element == b->element && a->swizzle == b->swizzle
-           && a->blocks == b->blocks && a->cut == b->cut && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0
+           && a->rounds == b->rounds && a->blocks == b->blocks && a->cut == b->cut
+           && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0
            && memcmp(a->of_tensor, b->of_tensor, a->rank * sizeof *a->of_tensor) == 0
            && memcmp(a->size, b->size, a->rank * sizeof *a->size) == 0;
 }

@@ -17,6 +17,7 @@ typedef struct cg_boxes {
     uint32_t size[CG_MAP_DIMS];      /* of a box, elements */
     uint32_t panels;                 /* boxes beside each other along the first one */
     uint32_t element, swizzle;       /* bytes of an element; the map's field */
+    bool rounds;                     /* f32 comes as tf32 */
     uint32_t blocks;                 /* of the cluster, each of which brings its share to all; 1: for itself alone */
     uint32_t cut;                    /* the map's dimension of whose elements each has its share; 0: of the panels */
 } cg_boxes;

@@ -169,7 +169,7 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .rhs = operands[1],
                     .c = operands[2],
                     .result = cg_result(op, 0)};
-    if (op->turned && p.in == BC_F32) /* rounded by the product */
+    if ((op->turned || op->direct) && p.in == BC_F32) /* rounded by the product, or on its way to it */
         p.in = BC_TF32;
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;

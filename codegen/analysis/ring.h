@@ -22,7 +22,8 @@ typedef struct cg_ring_load {
     uint32_t own_bytes;                   /* which take so many bytes */
     uint32_t offset;                      /* in a slot, bytes */
     bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
-    bool is_put;                          /* between groups: through registers, which round it; copies do not */
+    bool is_rounded;                      /* between groups: f32 comes as tf32, by maps or */
+    bool is_put;                          /* through registers; other copies do not round */
 } cg_ring_load;
 
 /* The detail of a loop that has one, of its `ring` and of the ops that have it as an operand. */
@@ -37,7 +38,8 @@ typedef struct cg_ring {
     bool async;      /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
-    bool puts;      /* one of the loads is put */
+    bool rounds;    /* one of the loads is to be rounded to tf32, */
+    bool puts;      /* and put for that */
     bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
     bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
     uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */

@@ -6,17 +6,17 @@
 cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 {
     const ct_op *source = cg_source_of(p->rhs)->op;
-    cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits};
-    if (source && source->opcode == CT_staged)
-        t.feed = ((const cg_ring_load *)source->detail)->feed;
+    const cg_ring_load *load = source && source->opcode == CT_staged ? source->detail : NULL;
+    uint32_t longer = load && load->is_rounded; /* registers that rounding fragments would take */
+    cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits, .feed = load ? load->feed : CG_NO_FEED};
     uint32_t groups = warp_bits - CG_WARPGROUP_BITS;
     t.along_n = groups < p->n - CG_TURNED_COLUMN_BITS ? groups : p->n - CG_TURNED_COLUMN_BITS;
     t.along_m = groups - t.along_n;
     t.rows = p->m - t.along_m;
     t.strips = p->n - t.along_n - CG_TURNED_COLUMN_BITS;
     t.twins = t.strips && t.feed == CG_FEED_WORDS;
-    t.piece = t.steps - 1 < 1 ? t.steps - 1 : 1;
-    while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS)
+    t.piece = t.steps - 1 < 1 + longer ? t.steps - 1 : 1 + longer;
+    while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS + longer)
         t.piece--;
     return t;
 }
@@ -37,13 +37,18 @@ cg_feed cg_turned_feed(const cg_product *p, bool along_k)
     return along_k ? CG_NO_FEED : CG_FEED_MIXED;
 }
 
+/* Lanes that read words at a time read four rows, of which a swizzle by the row changes the lower two bits of a chunk's
+   number: they have the upper one between them, so that all banks are met. */
 void cg_turned_columns(const cg_turned *t, uint32_t *regs, cg_layout *l)
 {
-    uint32_t one = 1, at = 1 + t->twins;
-    for (uint32_t i = 2; i < CG_LANE_BITS; i++)
-        l->lane[i] = one << at++;
+    enum { LANES = CG_LANE_BITS - 2 };
+    static const uint8_t in_order[] = {1, 2, 3, 4, 5}, words[] = {1, 4, 2, 3, 5}, twins[] = {4, 2, 3, 5, 6};
+    const uint8_t *bits = t->twins ? twins : t->feed == CG_FEED_WORDS ? words : in_order;
+    uint32_t one = 1, at = CG_TURNED_COLUMN_BITS + t->twins;
+    for (uint32_t i = 0; i < LANES; i++)
+        l->lane[2 + i] = one << bits[i];
     for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
-        l->warp[i] = one << at++;
+        l->warp[i] = one << bits[LANES + i];
     for (uint32_t i = t->twins; i < t->strips; i++)
         l->reg[(*regs)++] = one << at++;
     for (uint32_t i = 0; i < t->along_n; i++)

@@ -163,7 +163,13 @@ static void set_strides(cg_func *c, cg_val at, const cg_tensor_map *map)
     }
 }
 
-/* The elements' type is that of integers of their size: they are not looked into. */
+/* The elements' type is that of integers of their size, which are not looked into, unless they are to be rounded. */
+static uint32_t type_of(const cg_boxes *b)
+{
+    enum { TF32 = 11 };
+    return b->rounds ? TF32 : tv_trailing_zeros(b->element);
+}
+
 static void set_fields(cg_func *c, cg_val at, const cg_tensor_map *map)
 {
     const cg_boxes *b = &map->boxes;
@@ -172,7 +178,7 @@ static void set_fields(cg_func *c, cg_val at, const cg_tensor_map *map)
         address = cg_select(c, empty, address_of(c, "zero_"), cg_reg(c, address));
     cg_ins(c, "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%v], %v", at, cg_reg(c, address));
     set_number(c, at, "rank", cg_const(CG_B32, b->rank - 1));
-    set_number(c, at, "elemtype", cg_const(CG_B32, tv_trailing_zeros(b->element)));
+    set_number(c, at, "elemtype", cg_const(CG_B32, type_of(b)));
     set_number(c, at, "interleave_layout", cg_const(CG_B32, 0));
     set_number(c, at, "swizzle_mode", cg_const(CG_B32, b->swizzle));
     set_number(c, at, "fill_mode", cg_const(CG_B32, 0));

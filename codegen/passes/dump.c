@@ -59,6 +59,7 @@ static void say_maps(const cg_tensor_maps *maps, bc_text *out)
             bc_text_printf(out, "%u%s", b->size[d], d ? "x" : "");
         if (b->panels > 1)
             bc_text_printf(out, ", %u boxes", b->panels);
+        bc_text_puts(out, b->rounds ? ", to tf32" : "");
         if (b->blocks > 1)
             bc_text_printf(out, ", the share of one of %u blocks", b->blocks);
     }

@@ -233,10 +233,9 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
-    if (p->product->turned) {
+    if (p->product->turned)
         p->ring->product = p->product;
-        cg_take_roundings(p->product);
-    }
+    cg_take_roundings(p->product);
     p->ring->why = x->budget->why;
     cg_remark_ring(x->c, p->loop, p->ring);
     cg_ring_stage_loads(x->c, p->ring, p->value);
@@ -245,7 +244,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     p->ring->in_flight = product;
     if (product) {
         product->in_flight = product->in_place = true;
-        ct_op *loop = p->product->turned ? p->loop : loop_of_flight(p->loop, &carried);
+        ct_op *loop = loop_of_flight(p->loop, &carried);
         await_ahead(x, p);
         cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &loop->results[carried], loop));
     }
@@ -388,10 +387,12 @@ void cg_pass_groups(cg_func *c)
     uint32_t warps = cg_real_warp_bits(c);
     bool found = !c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x);
     const ct_op *product = found && x.budget->blocks == 1 ? cg_product_for_bands(c) : NULL;
-    if (!found || !split(&x))
+    if (!found || !split(&x)) {
+        cg_groups_round(&x, false);
         cg_loads_straight(c);
-    else if (product)
+    } else if (product) {
         cg_order_in_bands(c, product);
+    }
 }
 
 void cg_dump_groups(cg_func *c, bc_text *out)

@@ -73,11 +73,8 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
             *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
             x->count++;
         }
-        bool is_put = cg_is_put(product, all->loads[i].op);
         place->loads[place->ring->load_count] = all->loads[i].op;
-        place->ring->loads[place->ring->load_count] = all->loads[i];
-        place->ring->loads[place->ring->load_count++].is_put = is_put;
-        place->ring->puts = place->ring->puts || is_put;
+        place->ring->loads[place->ring->load_count++] = all->loads[i];
     }
     for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* of chains: nothing stays in flight */
         share_ring(x, i, first);
@@ -177,6 +174,12 @@ static bool are_fed(const cg_splitting *x)
         if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
             return false;
     return true;
+}
+
+void cg_groups_round(const cg_splitting *x, bool maps)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        cg_set_roundings(x->c, x->places[i].product, x->places[i].ring, maps);
 }
 
 static cg_group_work work_of(const cg_splitting *x)
@@ -291,6 +294,7 @@ static bool choose_slots(const cg_splitting *x)
    tensor maps or not? *why: what was against maps. */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps, const char **why)
 {
+    cg_groups_round(x, maps);
     cg_group_work work = work_of(x);
     work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);

@@ -42,6 +42,8 @@ typedef struct cg_splitting {
 
 /* Finds all of it. False: the kernel is better off without groups, or cannot have them. */
 bool cg_groups_find(cg_splitting *x);
+/* What is to be rounded to tf32 is rounded on its way, by tensor maps or otherwise. */
+void cg_groups_round(const cg_splitting *x, bool maps);
 /* Bytes of shared memory that the block may have. */
 uint32_t cg_groups_shared(const cg_splitting *x);
 

@@ -70,9 +70,9 @@ ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place
 static bool is_same_load(const cg_ring_load *a, const cg_ring_load *b)
 {
     const cg_encoding *s = &a->encoding, *t = &b->encoding;
-    return a->fast == b->fast && a->feed == b->feed && a->is_put == b->is_put && cg_layout_equal(&a->layout, &b->layout)
-           && s->rows == t->rows && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes
-           && s->left_out == t->left_out && s->flipped == t->flipped;
+    return a->fast == b->fast && a->feed == b->feed && cg_layout_equal(&a->layout, &b->layout) && s->rows == t->rows
+           && s->columns == t->columns && s->batch == t->batch && s->bytes == t->bytes && s->left_out == t->left_out
+           && s->flipped == t->flipped;
 }
 
 bool cg_ring_is_like(const cg_ring *a, const cg_ring *b)

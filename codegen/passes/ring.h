@@ -89,7 +89,8 @@ void cg_set_turned(ct_op *product, bool turned);
 ct_op *cg_turned_product(const ct_block *body);
 /* It takes what those roundings have taken, and they go. */
 void cg_take_roundings(ct_op *product);
-/* Does the load's tile go through registers, to be rounded? */
-bool cg_is_put(const ct_op *product, const ct_op *load);
+/* Which of the ring's tiles are rounded on their way to the product, and how: tensor maps do so for both operands, and
+   what wgmma reads from the ring goes through registers otherwise. A product may be turned or not for that. */
+void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps);
 
 #endif

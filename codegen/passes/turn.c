@@ -32,7 +32,7 @@ ct_op *cg_turned_product(const ct_block *body)
 void cg_take_roundings(ct_op *product)
 {
     for (uint32_t i = 0; i < 2; i++)
-        for (ct_op *op = product->operands[i]->op, *before; cg_is_seen(op); op = before) {
+        for (ct_op *op = product->operands[i]->op, *before; op && cg_is_seen(op); op = before) {
             before = op->operands[0]->op;
             if (op->opcode != OP_ftof)
                 continue;
@@ -41,8 +41,58 @@ void cg_take_roundings(ct_op *product)
         }
 }
 
-bool cg_is_put(const ct_op *product, const ct_op *load)
+static cg_ring_load *load_of(cg_ring *ring, const ct_value *operand)
 {
-    const ct_value *tile = &load->results[0];
-    return product->turned && bc_elem_kind(tile->type) == BC_F32 && cg_source_of(product->operands[0]) == tile;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        if (ring->loads[i].op == cg_source_of(operand)->op)
+            return &ring->loads[i];
+    return NULL;
+}
+
+static void read_by(cg_ring_load *load, cg_feed feed)
+{
+    const cg_encoding *s = &load->encoding;
+    cg_encoding encoding = cg_encoding_new(s->rows, s->columns, s->batch, s->bytes, feed);
+    encoding.flipped = s->flipped;
+    encoding.left_out = s->left_out;
+    load->encoding = encoding;
+    load->feed = feed;
+}
+
+static void set_straight(ct_op *product, cg_ring_load *right, bool straight)
+{
+    product->direct = straight;
+    product->turned = !straight;
+    read_by(right, straight ? CG_FEED_ROWS : CG_FEED_SECONDS);
+}
+
+/* Of a product of which both operands have K contiguous: wgmma reads both of them from the ring, once they are rounded
+   there; else it is turned, and rounds the right one as fragments. */
+static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
+{
+    cg_ring_load *left = load_of(ring, product->operands[0]), *right = load_of(ring, product->operands[1]);
+    if (!left || !right || (right->feed != CG_FEED_SECONDS && right->feed != CG_FEED_ROWS))
+        return;
+    set_straight(product, right, maps);
+    cg_product p = cg_product_of(c, product);
+    if (maps
+        && !(p.async && cg_wgmma_reads(&p, true, false, &left->encoding)
+             && cg_wgmma_reads(&p, false, false, &right->encoding)))
+        set_straight(product, right, false);
+}
+
+void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
+{
+    ring->rounds = ring->puts = false;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        cg_ring_load *load = &ring->loads[i];
+        bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
+                      && bc_elem_kind(load->op->results[0].type) == BC_F32;
+        load->is_put = rounds && !maps && load == load_of(ring, product->operands[0]);
+        load->is_rounded = load->is_put || (rounds && maps);
+        ring->puts = ring->puts || load->is_put;
+        ring->rounds = ring->rounds || rounds;
+    }
+    if (ring->rounds)
+        choose_side(c, product, ring, maps);
 }

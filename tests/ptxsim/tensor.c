@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/number/number.h"
 #include "tests/ptxsim/bulk.h"
 
 /* ---- fields ---- */
@@ -218,6 +219,8 @@ void ps_decode_cp_tensor(ps_decoder *d)
     ps_note_access(d, PS_GLOBAL, 16);
 }
 
+enum { TF32 = 11 };
+
 static unsigned element_bytes(const ps_tensor_map *map)
 {
     static const uint8_t bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4};
@@ -320,6 +323,15 @@ ps_flow ps_exec_cp_tensor(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+/* f32 as a map of type tf32 brings it: what cvt.rn.tf32.f32 gives, for every f32 (seen on an H200). */
+static uint32_t rounded(uint32_t f32)
+{
+    enum { NAN_CELL = 0x7fffe000 };
+    if (bc_float_is_nan(BC_F32, f32))
+        return NAN_CELL;
+    return bc_tf32_to_cell(bc_float_convert(BC_TF32, BC_F32, f32, BC_RoundingMode_nearest_even));
+}
+
 /* The element at those coordinates, to `to`; zeros where there is none. */
 static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *to)
 {
@@ -333,8 +345,15 @@ static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *to)
     }
     memset(to, 0, bytes);
     const uint8_t *element = inside ? ps_place(t->w, t->in, t->lane, PS_GLOBAL, from, bytes, bytes, PS_LOADS) : NULL;
-    if (element)
-        memcpy(to, element, bytes);
+    if (!element)
+        return;
+    uint32_t word;
+    memcpy(to, element, bytes);
+    if (map->type == TF32) {
+        memcpy(&word, element, sizeof word);
+        word = rounded(word);
+        memcpy(to, &word, sizeof word);
+    }
 }
 
 void ps_tensor_move(const ps_transfer *t, uint8_t *to)

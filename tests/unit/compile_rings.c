@@ -158,6 +158,13 @@ static const form forms[] = {
     {"far outside",
      BEGIN "%far = constant <i32: 33554432> : $i\nfor %row in (%x to %tiles, step %gx) : $i {\n"
            "%out = muli %row, %far : $i\n" PLAIN("%s", "%start", "%out") STORE("%s", "%row") "continue\n}\n" END},
+    {"of a view made under a condition", /* not by tensor maps */
+     BEGIN "if %yes {\n%a2 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dx$e, "
+           "strides=[$D,1]>\n%aw = make_partition_view %a2 : $a\n"
+           "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
+           "%p, %t1 = load_view_tko weak %aw[%x, %i] token = %0 : $a, $i -> $l, token\n"
+           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"
+           "$mcontinue %d : $t\n}\n" STORE("%s", "%x") "yield\n}\n" END},
 };
 
 /* A through pointers, whose rows come by a detour; a mask leaves out the last columns. */
@@ -507,13 +514,18 @@ static const size sizes[] = {
     {"sm_90a", "cp.async.bulk.tensor", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 14, &f16},
     {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
     {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
-    {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 192", 128, 128, 32, 1 << 0 | 1 << 5 | 1 << 12, &tf32},
+    {"sm_90a", "tensormap.replace.tile.elemtype", 128, 128, 32, 1 << 0 | 1 << 5 | 1 << 12, &tf32},
+    {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 128, 64, 1 << 0 | 1 << 2 | 1 << 10, &tf32}, /* in longer pieces */
+    {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 192", 128, 128, 32, 1 << 15, &tf32},
+    {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 200", 128, 256, 32, 1 << 15, &tf32},
+    {"sm_90a", "setmaxnreg.inc.sync.aligned.u32 200", 128, 256, 32, 1 << 15, &turned_tf32},
     {"sm_90a", "m64n256k8.f32.tf32.tf32", 256, 128, 16, 1 << 5 | 1 << 9, &tf32},
     {"sm_90a", "m64n256k8.f32.tf32.tf32", 512, 64, 16, 1 << 0, &tf32},
     {"sm_90a", "m64n32k8.f32.tf32.tf32", 32, 256, 32, 1 << 1 | 1 << 2, &tf32},
-    {"sm_90a", "m64n32k8.f32.tf32.tf32", 32, 64, 256, 1 << 0 | 1 << 2, &tf32}, /* in parts of K */
-    {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 128, 64, 1 << 0 | 1 << 2, &turned_tf32},
-    {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 1, &turned_tf32},
+    {"sm_90a", "m64n32k8.f32.tf32.tf32", 32, 64, 256, 1 << 0 | 1 << 2, &tf32},         /* in parts of K */
+    {"sm_90a", "m64n128k8.f32.tf32.tf32", 64, 128, 64, 1 << 0 | 1 << 2, &turned_tf32}, /* as it is, by tensor maps */
+    {"sm_90a", "m64n256k8.f32.tf32.tf32", 128, 256, 32, 1 << 1 | 1 << 2, &turned_tf32},
+    {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 128, 64, 1 << 15, &turned_tf32},
     {"sm_90a", "m64n64k32.f32.e4m3.e4m3", 64, 64, 64, ALL, &e4m3},
     {"sm_90a", "m64n128k32.f32.e4m3.e4m3", 256, 128, 128, 1 << 2 | 1 << 9, &e4m3},
     {"sm_90a", "m64n128k32.f32.e5m2.e5m2", 128, 128, 128, 1 << 1 | 1 << 2, &e5m2},

@@ -112,8 +112,46 @@ static void check_kernel(size_t number)
     ptxsim_free(sim);
 }
 
+/* ---- a map of tf32, which rounds f32 ---- */
+
+#define FIELDS_OF_TF32                                                                                         \
+    REPLACE "global_address" MAP "b64 [%r3], %b;\n" REPLACE "rank" MAP "b32 [%r3], 0;\n" REPLACE "box_dim" MAP \
+            "b32 [%r3], 0, 8;\n" REPLACE "global_dim" MAP "b32 [%r3], 0, 8;\n" REPLACE "element_stride" MAP    \
+            "b32 [%r3], 0, 1;\n" REPLACE "elemtype" MAP "b32 [%r3], 11;\n" REPLACE "interleave_layout" MAP     \
+            "b32 [%r3], 0;\n" REPLACE "fill_mode" MAP "b32 [%r3], 0;\n" REPLACE "swizzle_mode" MAP "b32 [%r3], 0;\n"
+#define COPY_OF_TF32                                                                                             \
+    "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1+2176], 32; mov.u32 %r4, 0;\n"                        \
+    "@%p0 cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%g, {%r4}], " \
+    "[%r1+2176];\nsetp.ge.u32 %p2, %r0, 8; @%p2 exit;\n"                                                         \
+    "V: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1+2176], 0; @!%p1 bra V;\n"                             \
+    "ld.shared.u32 %r5, [%r2]; mad.wide.u32 %st, %r0, 4, %o; st.global.u32 [%st], %r5;\n"
+
+static void check_rounding(void)
+{
+    static const char text[] = HEAD ENTRY("k", "") FIELDS_OF_TF32 PUBLISH ACQUIRE COPY_OF_TF32 END;
+    static const uint32_t from[8] = {0x3f801000, 0x3f803000, 0xbf801001, 0x3f800fff,
+                                     0x7f7ff000, 0x00001001, 0xff800000, 0xff800001},
+                          to[8] = {0x3f800000, 0x3f804000, 0xbf802000, 0x3f800000,
+                                   0x7f800000, 0x00002000, 0xff800000, 0x7fffe000};
+    char error[200];
+    uint32_t tensor[8], out[8] = {0};
+    memcpy(tensor, from, sizeof tensor);
+    ptxsim *sim = ptxsim_load(text, strlen(text), error, sizeof error);
+    CHECK_MSG(sim, "%s", error);
+    if (!sim)
+        return;
+    uint64_t in = ptxsim_buffer_add(sim, tensor, sizeof tensor, "p"), o = ptxsim_buffer_add(sim, out, sizeof out, "q");
+    ptxsim_launch launch = {.entry = "k", .grid = {1, 1, 1}, .params = (const void *const[]){&in, &o}};
+    CHECK_MSG(ptxsim_run(sim, &launch), "%s", ptxsim_report_text(sim));
+    for (int i = 0; i < 8; i++)
+        CHECK_MSG(out[i] == to[i], "0x%08x becomes 0x%08x", (unsigned)from[i], (unsigned)out[i]);
+    CHECK(harness_ptxas(text, strlen(text), "sm_90a"));
+    ptxsim_free(sim);
+}
+
 int main(void)
 {
+    check_rounding();
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         check_kernel(i);
     return TEST_END("ptxsim_tensor");
