@@ -4,6 +4,7 @@
 #include "codegen/passes/maps.h"
 
 #include "bytecode/verify/hints.h"
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/ring.h"
@@ -283,6 +284,19 @@ static ct_op *first_copy(ct_block *producers)
     return NULL;
 }
 
+/* Maps are made in front of the first copy; where tensors are known before the wait for another grid, while that ends.
+ */
+static ct_op *place_of(const cg_splitting *x, ct_block *producers, ct_value *const *tensors)
+{
+    ct_op *copy = first_copy(producers), *wait = producers->first;
+    while (wait != copy && !cg_is_grid_wait(wait))
+        wait = wait->next;
+    for (uint32_t i = 0; i < x->maps->count; i++)
+        if (!is_before(tensors[i]->op, wait))
+            return copy;
+    return wait;
+}
+
 /* The copy goes by its map, whose tensor is an operand of `maps`. */
 static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
 {
@@ -331,7 +345,7 @@ void cg_put_maps(cg_splitting *x, ct_block *producers)
     for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
         if (op->opcode == CT_copy)
             put_map(x, op, tensors);
-    ct_op *place = first_copy(producers), *op = ct_op_new(x->f, CT_maps, place, x->maps->count, 1);
+    ct_op *place = place_of(x, producers, tensors), *op = ct_op_new(x->f, CT_maps, place, x->maps->count, 1);
     if (!op || !list_rings(x)) {
         cg_no_memory(x->c);
         return;
