@@ -61,8 +61,7 @@ bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *l
         const ct_value *other = op != load ? cg_memory_of(op, &write) : NULL;
         bool is_plain = other && op->opcode != CT_staged && cg_is_weak_access(op);
         bool apart = other && is_plain && root && cg_root_of(c, other) && cg_root_of(c, other) != root;
-        bool matters = (other && op->opcode != CT_staged && (write || !is_plain))
-                       || orders(op); /* fences */
+        bool matters = (other && op->opcode != CT_staged && (write || !is_plain)) || orders(op); /* fences */
         bool ordered = ct_is_source(&sources, op) || (other && write && cg_origin_of(other) == cg_origin_of(memory));
         if (matters && ordered && !apart)
             return true;
