@@ -35,13 +35,15 @@ static bool is_root(const ct_op *op)
     return is_copy(op) || cg_is_grid_wait(op);
 }
 
-/* What each group may compute for itself, without the threads of the other. */
+/* What each group may compute for itself, without the threads of the other; the next grid may start when one of either
+   allows it. */
 static bool in_both(const ct_op *op)
 {
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
     return is_root(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == CT_rank || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration
