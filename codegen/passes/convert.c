@@ -79,11 +79,14 @@ static bool has_copies_between(const ct_op *op, const ct_op *end)
 }
 
 /* A tile from memory is waited for where it is converted. If copies that run ahead of a loop stand between it and what
-   computes with it, that is behind them: they are on their way meanwhile, under whatever names the tile goes. */
+   computes with it, that is behind them: they are on their way meanwhile, under whatever names the tile goes. Not of a
+   large tile, whose way could lie where the ring will. */
 static bool insert_late(ct_op *op, const ct_value *v)
 {
+    enum { MOST_BYTES = 4 << 10 };
     const ct_op *load = v->op;
-    if (!load || (load->opcode != OP_load_view_tko && load->opcode != OP_load_ptr_tko))
+    if (!load || (load->opcode != OP_load_view_tko && load->opcode != OP_load_ptr_tko)
+        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > MOST_BYTES)
         return false;
     ct_op *named = first_reader(&op->results[0], v->block), *place = named;
     while (place && bc_op_in(place->opcode, BC_OPS(RESHAPE)))
