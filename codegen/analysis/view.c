@@ -14,6 +14,7 @@ cg_view_op cg_view_op_of(const ct_op *op)
     bc_range index;
     switch ((int)op->opcode) {
     case CT_copy:
+    case CT_prefetch:
     case CT_fetch:
     case CT_cursor:
     case CT_staged:
