@@ -6,10 +6,10 @@
        store %t1
 
    It comes behind `layouts`, which says which operand is read in which layout, and before `lower`, which decides
-   nothing any more. A conversion stands right behind the op that makes the tile, or at the head of the block that takes
-   it. An op that reads a tile in several layouts keeps it as operand; what looks a value up in a layout finds all of
-   them by way of any of them, since they share the list of variants. Tiles that products read from a ring lie there and
-   are not converted. */
+   nothing any more. A conversion stands right behind the op that makes the tile, or behind copies that need not wait
+   for it, or at the head of the block that takes it. An op that reads a tile in several layouts keeps it as operand;
+   what looks a value up in a layout finds all of them by way of any of them, since they share the list of variants.
+   Tiles that products read from a ring lie there and are not converted. */
 #include "codegen/analysis/ring.h"
 #include "codegen/passes/pass.h"
 
