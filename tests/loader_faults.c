@@ -231,6 +231,10 @@ static tally look_at_cache(void)
 
 /* ---- scenarios ---- */
 
+/* A kernel may start before the one in front of it has ended. Source: CUDA driver API reference, CUlaunchAttributeID.
+ */
+enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
 static void scenario_load(void)
 {
     bc_text bytecode = make_bytecode(1);
@@ -252,6 +256,11 @@ static void scenario_load(void)
         .gridDimX = 5, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
     CHECK(tvLaunchKernelEx(&config, function, params, NULL) == 0);
     CHECK(strncmp(fake->last_launch(), "cuLaunchKernelEx first grid 5,1,1 block 128", 43) == 0);
+    tvLaunchAttribute attribute = {.id = PROGRAMMATIC_STREAM_SERIALIZATION, .value.number = 1};
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    CHECK(tvLaunchKernelEx(&config, function, params, NULL) == 0);
+    CHECK(strstr(fake->last_launch(), " attribute 6: 1"));
     CHECK(tvModuleGetFunction(&function, module, "third") == LD_CUDA_NOT_FOUND);
     CHECK_MESSAGE("[L-LOAD-02] there is no kernel third; there is first, second");
     unsigned long long where;

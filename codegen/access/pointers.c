@@ -91,6 +91,23 @@ uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim)
     return bits;
 }
 
+/* What goes out as a product lies, in shorter accesses than memory takes: in longer ones its warps find a way to by
+   themselves. Stores do without where those of four lanes, which products have side by side, fill a sector. */
+static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, uint32_t fast, uint32_t bits)
+{
+    enum { LANES = 4, SECTOR_BYTES = 32 };
+    cg_shape s = cg_shape_of(p->pointers->type);
+    cg_layout rows;
+    uint8_t reg_bit[8];
+    uint32_t bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind),
+             vector = cg_layout_vector(wish, s.shift[fast], bits, reg_bit);
+    bool fills = !p->single && (bytes << vector) * LANES >= SECTOR_BYTES;
+    if (cg_pointee_shift(p->pointers->type) >= 0 && vector < bits && !fills
+        && cg_layout_rows_of_warps(wish, &s, fast, bits, bytes, &rows))
+        return rows;
+    return cg_layout_drop_replicas(wish, NULL);
+}
+
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
@@ -101,7 +118,7 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     if (c->strip_bits && ordered) /* no replicas among threads, which could not be shared strip by strip */
         return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
     if (p->value && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
-        return cg_layout_drop_replicas(&wish, NULL);
+        return layout_of_product(p, &wish, fast, bits);
     if (s.rank && (!axes || !axes[fast].run)
         && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))
         return cg_layout_drop_replicas(&wish, NULL);

@@ -28,12 +28,14 @@ typedef struct cg_tensor_map {
     const cg_view *view;
     /* As lowered: where it lies; of boxes that blocks share the first one's coordinate along `cut`, and its place. */
     cg_val address, first, at;
+    cg_val prefetches; /* whether the grid is small */
 } cg_tensor_map;
 
 /* The detail of a `maps`, all of the kernel's, and of the `unmap` behind it. */
 typedef struct cg_tensor_maps {
     cg_tensor_map maps[CG_MOST_MAPS];
     uint32_t count;
+    bool prefetches; /* in a small grid (codegen/passes/maps.c) */
     cg_ring **rings; /* that they fill */
     uint32_t ring_count;
     cg_val taken; /* as lowered: the word that says that the memory of the maps is */

@@ -39,6 +39,18 @@ bool cg_is_weak_access(const ct_op *op)
     }
 }
 
+bool cg_is_grid_wait(const ct_op *op)
+{
+    return op->opcode == OP_gdc_wait_tko && !op->block->parent;
+}
+
+/* Does the op order what all threads access? That the next grid may start is no order. */
+static bool orders(const ct_op *op)
+{
+    return op->opcode < OP_LIMIT && ct_info(op)->effects & BC_ORDERS && op->opcode != OP_gdc_launch_dependents_tko
+           && !cg_is_grid_wait(op);
+}
+
 bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load)
 {
     bool write;
@@ -49,8 +61,7 @@ bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *l
         const ct_value *other = op != load ? cg_memory_of(op, &write) : NULL;
         bool is_plain = other && op->opcode != CT_staged && cg_is_weak_access(op);
         bool apart = other && is_plain && root && cg_root_of(c, other) && cg_root_of(c, other) != root;
-        bool matters = (other && op->opcode != CT_staged && (write || !is_plain))
-                       || (op->opcode < OP_LIMIT && ct_info(op)->effects & BC_ORDERS); /* fences */
+        bool matters = (other && op->opcode != CT_staged && (write || !is_plain)) || orders(op); /* fences */
         bool ordered = ct_is_source(&sources, op) || (other && write && cg_origin_of(other) == cg_origin_of(memory));
         if (matters && ordered && !apart)
             return true;

@@ -12,6 +12,9 @@ uint32_t cg_root_of(const cg_func *c, const ct_value *memory);
 const ct_value *cg_memory_of(const ct_op *op, bool *out_write);
 /* Is it an access without an order of its own among threads? */
 bool cg_is_weak_access(const ct_op *op);
+/* A wait for the grid before this one where all threads come by, at the kernel's top level. Each waits by itself, so
+   what copies ahead needs no other order. */
+bool cg_is_grid_wait(const ct_op *op);
 /* May the load not be done before ops of the block are, because a write or an op that orders accesses may come before
    it, by its tokens or by way of the same memory, in this iteration or an earlier one? */
 bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load);

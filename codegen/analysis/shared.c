@@ -65,7 +65,8 @@ static uint64_t bytes_of_op(const cg_func *c, const ct_op *op, const cg_ring *ri
         return tile_bytes(op->operands[0]); /* larger ones are chosen from registers */
     if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
         return fold_bytes(c, op);
-    bool hands_round = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op);
+    bool hands_round = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op)
+                       && op->results[0].uses;
     return hands_round && bc_is_tile(op->results[0].type) ? tile_bytes(&op->results[0]) : 0;
 }
 

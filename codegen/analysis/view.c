@@ -14,6 +14,7 @@ cg_view_op cg_view_op_of(const ct_op *op)
     bc_range index;
     switch ((int)op->opcode) {
     case CT_copy:
+    case CT_prefetch:
     case CT_fetch:
     case CT_cursor:
     case CT_staged:
@@ -211,34 +212,11 @@ bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)
 
 bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out)
 {
-    enum { LEAST_BYTES = 64 }; /* of a row that a warp has */
     cg_shape s = cg_shape_of(v->tile_type);
-    uint32_t fast, warps = 0, next = 0, run = 0, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
-    if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
-        return false;
-    for (uint32_t i = 0; i < l->warp_bits; i++) {
-        if (!l->warp[i] || (l->warp[i] & (l->warp[i] - 1)) || (warps & l->warp[i]))
-            return false;
-        warps |= l->warp[i];
-    }
-    while (run < s.bits[fast] && !(warps >> (s.shift[fast] + run) & 1))
-        run++;
-    uint8_t order[CG_MAX_TILE_BITS];
-    for (uint32_t part = 0; part < 2; part++) /* the contiguous dimension, the others */
-        for (uint32_t b = 0; b < s.tile_bits; b++) {
-            uint32_t bit = (uint32_t)1 << b;
-            if (!(warps & bit) && part == !(cg_dim_mask(&s, fast) & bit))
-                order[next++] = (uint8_t)b;
-        }
-    uint32_t vector = aligned_bits(c, v, fast, NULL);
-    vector = vector < run ? vector : run;
-    if (bytes << run < LEAST_BYTES || next < vector + CG_LANE_BITS)
-        return false;
-    *out = cg_layout_ordered(order, next, vector, 0);
-    out->tile_bits = s.tile_bits;
-    out->warp_bits = l->warp_bits;
-    memcpy(out->warp, l->warp, sizeof out->warp);
-    return true;
+    uint32_t fast;
+    return !cg_view_is_half(v) && cg_view_contiguous(v, &fast)
+           && cg_layout_rows_of_warps(l, &s, fast, aligned_bits(c, v, fast, NULL),
+                                      cg_memory_bytes(bc_elem_kind(v->tile_type)), out);
 }
 
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)

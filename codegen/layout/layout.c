@@ -92,6 +92,44 @@ cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t v
     return l;
 }
 
+/* The bits of the index that number warps. False: warps share elements, or mix bits. */
+static bool warp_mask(const cg_layout *l, uint32_t *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < l->warp_bits; i++) {
+        if (!l->warp[i] || (l->warp[i] & (l->warp[i] - 1)) || (*out & l->warp[i]))
+            return false;
+        *out |= l->warp[i];
+    }
+    return true;
+}
+
+bool cg_layout_rows_of_warps(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t most_bits, uint32_t bytes,
+                             cg_layout *out)
+{
+    enum { LEAST_BYTES = 64 }; /* of a row that a warp has */
+    uint32_t warps, next = 0, run = 0;
+    if (!warp_mask(l, &warps))
+        return false;
+    while (run < s->bits[fast] && !(warps >> (s->shift[fast] + run) & 1))
+        run++;
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t part = 0; part < 2; part++) /* the contiguous dimension, the others */
+        for (uint32_t b = 0; b < s->tile_bits; b++) {
+            uint32_t bit = (uint32_t)1 << b;
+            if (!(warps & bit) && part == !(cg_dim_mask(s, fast) & bit))
+                order[next++] = (uint8_t)b;
+        }
+    uint32_t vector = most_bits < run ? most_bits : run;
+    if (bytes << run < LEAST_BYTES || next < vector + CG_LANE_BITS)
+        return false;
+    *out = cg_layout_ordered(order, next, vector, 0);
+    out->tile_bits = s->tile_bits;
+    out->warp_bits = l->warp_bits;
+    memcpy(out->warp, l->warp, sizeof out->warp);
+    return true;
+}
+
 cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits)
 {
     return cg_layout_memory(s, fastest, vector_bits, 0, warp_bits);

@@ -80,6 +80,11 @@ cg_layout cg_layout_scalar(uint32_t warp_bits);
    registers again. Bits that are left over on lanes and warps hold replicas. */
 cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t vector_bits, uint32_t warp_bits);
 
+/* The layout for reaching memory in which every warp keeps the elements that it has in l, of so many bytes; accesses of
+   2^most_bits of them along dimension `fast` at most. False: there is none with rows of some length. */
+bool cg_layout_rows_of_warps(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t most_bits, uint32_t bytes,
+                             cg_layout *out);
+
 /* The layout for reaching memory: dimension `fastest` is contiguous there, vector_bits of it go to one access. */
 cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits);
 

@@ -236,6 +236,25 @@ static void publish(cg_func *c, cg_tensor_maps *maps, cg_val piece)
         cg_ins(c, "fence.proxy.tensormap::generic.acquire.gpu [%v], %u", maps->maps[i].address, CG_MAP_BYTES);
 }
 
+static cg_val special(cg_func *c, const char *name)
+{
+    cg_val number = cg_new(c, CG_B32), wide = cg_new(c, CG_B64);
+    cg_ins(c, "mov.u32 %v, %%%s", number, name);
+    cg_ins(c, "cvt.u64.u32 %v, %v", wide, number);
+    return wide;
+}
+
+/* Are there no more blocks than multiprocessors? Their number in 64 bits: 2^31 times 2^16 times 2^16 at most. */
+static void look_at_grid(cg_func *c, cg_tensor_maps *maps)
+{
+    cg_val blocks = special(c, "nctaid.x"), small = cg_new(c, CG_PRED);
+    cg_ins(c, "mul.lo.u64 %v, %v, %v", blocks, blocks, special(c, "nctaid.y"));
+    cg_ins(c, "mul.lo.u64 %v, %v, %v", blocks, blocks, special(c, "nctaid.z"));
+    cg_ins(c, "setp.le.u64 %v, %v, %v", small, blocks, special(c, "nsmid"));
+    for (uint32_t i = 0; i < maps->count; i++)
+        maps->maps[i].prefetches = small;
+}
+
 void cg_assign_maps(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
@@ -262,6 +281,8 @@ void cg_lower_maps(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < maps->count; i++)
         find_share(c, &maps->maps[i]);
     publish(c, maps, piece);
+    if (maps->prefetches)
+        look_at_grid(c, maps);
 }
 
 void cg_assign_unmap(cg_func *c, const ct_op *op)
@@ -332,17 +353,22 @@ static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_va
            b->rank, to, map->address, at, b->rank, full, mask);
 }
 
+static void find_tile(cg_func *c, const ct_op *op, const cg_boxes *b, cg_val *at)
+{
+    cg_view_op v = cg_view_op_of(op);
+    for (uint32_t i = 0; i < b->rank; i++)
+        at[i] = coordinate(c, &v, b->dims[i]);
+}
+
 void cg_copy_boxes(cg_func *c, const ct_op *op)
 {
     const cg_ring_copy *copy = op->detail;
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     const cg_tensor_map *map = copy->map;
     const cg_boxes *b = &map->boxes;
-    cg_view_op v = cg_view_op_of(op);
     cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->write, 0);
     cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->write), copy->load->offset);
-    for (uint32_t i = 0; i < b->rank; i++)
-        at[i] = coordinate(c, &v, b->dims[i]);
+    find_tile(c, op, b, at);
     if (b->blocks > 1) {
         at[b->cut] = plus(c, at[b->cut], map->first);
         to = plus(c, to, map->at);
@@ -363,4 +389,28 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
     }
     if (behind)
         cg_place_label(c, behind);
+}
+
+void cg_assign_prefetch(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_prefetch(cg_func *c, const ct_op *op)
+{
+    const cg_tensor_map *map = ((const cg_ring_copy *)op->detail)->map;
+    const cg_boxes *b = &map->boxes;
+    cg_val at[CG_MAP_DIMS], valid = cg_scalar(c, op->operands[op->operand_count - 1]), first;
+    uint32_t behind = cg_label(c);
+    cg_ins(c, "@!%v bra.uni %l", cg_and(c, valid, map->prefetches), behind);
+    find_tile(c, op, b, at);
+    first = at[0];
+    for (uint32_t p = 0; p < b->panels; p++) {
+        if (p)
+            at[0] = plus(c, first, cg_const(CG_B32, p * b->size[0]));
+        for (uint32_t i = 0; i < b->rank; i++)
+            at[i] = cg_reg(c, at[i]);
+        cg_ins(c, "cp.async.bulk.prefetch.tensor.%ud.L2.global.tile [%v, %V]", b->rank, map->address, at, b->rank);
+    }
+    cg_place_label(c, behind);
 }

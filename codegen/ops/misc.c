@@ -113,20 +113,7 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
 NOTHING(make_token)
 NOTHING(join_tokens)
 
-/* ---- fences and grid dependency (memory reference, 3.5 and 3.6): all threads, then all threads again ---- */
-
-static void effects_of_fence(cg_func *c, ct_op *op)
-{
-    for (int i = 0; i < 2; i++)
-        cg_add_effect(c, op, CG_MEETS);
-}
-
-static void lower_fence(cg_func *c, const ct_op *op, const char *instruction)
-{
-    cg_take_effect(c, op, CG_MEETS);
-    cg_ins(c, "%s", instruction);
-    cg_take_effect(c, op, CG_MEETS);
-}
+/* ---- fences (memory reference, 3.5): all threads, then all threads again ---- */
 
 void cg_assign_memory_fence_alias_tko(cg_func *c, const ct_op *op)
 {
@@ -135,29 +122,30 @@ void cg_assign_memory_fence_alias_tko(cg_func *c, const ct_op *op)
 
 void cg_effects_memory_fence_alias_tko(cg_func *c, ct_op *op)
 {
-    effects_of_fence(c, op);
+    for (int i = 0; i < 2; i++)
+        cg_add_effect(c, op, CG_MEETS);
 }
 
 void cg_lower_memory_fence_alias_tko(cg_func *c, const ct_op *op)
 {
-    lower_fence(c, op, "fence.proxy.alias");
+    cg_take_effect(c, op, CG_MEETS);
+    cg_ins(c, "fence.proxy.alias");
+    cg_take_effect(c, op, CG_MEETS);
 }
+
+/* ---- grid dependency (memory reference, 3.6): each thread waits by itself; for the grid's dependents to start, one
+   thread of each block has to allow it ---- */
 
 void cg_assign_gdc_wait_tko(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
 }
 
-void cg_effects_gdc_wait_tko(cg_func *c, ct_op *op)
-{
-    if (c->target->features & CG_HAS_GDC)
-        effects_of_fence(c, op);
-}
-
 void cg_lower_gdc_wait_tko(cg_func *c, const ct_op *op)
 {
+    (void)op;
     if (c->target->features & CG_HAS_GDC)
-        lower_fence(c, op, "griddepcontrol.wait");
+        cg_ins(c, "griddepcontrol.wait");
 }
 
 void cg_assign_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
@@ -165,16 +153,11 @@ void cg_assign_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-void cg_effects_gdc_launch_dependents_tko(cg_func *c, ct_op *op)
-{
-    if (c->target->features & CG_HAS_GDC)
-        effects_of_fence(c, op);
-}
-
 void cg_lower_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
 {
+    (void)op;
     if (c->target->features & CG_HAS_GDC)
-        lower_fence(c, op, "griddepcontrol.launch_dependents");
+        cg_ins(c, "griddepcontrol.launch_dependents");
 }
 
 /* ---- multimem ---- */

@@ -6,10 +6,10 @@
        store %t1
 
    It comes behind `layouts`, which says which operand is read in which layout, and before `lower`, which decides
-   nothing any more. A conversion stands right behind the op that makes the tile, or at the head of the block that takes
-   it. An op that reads a tile in several layouts keeps it as operand; what looks a value up in a layout finds all of
-   them by way of any of them, since they share the list of variants. Tiles that products read from a ring lie there and
-   are not converted. */
+   nothing any more. A conversion stands right behind the op that makes the tile, or behind copies that need not wait
+   for it, or at the head of the block that takes it. An op that reads a tile in several layouts keeps it as operand;
+   what looks a value up in a layout finds all of them by way of any of them, since they share the list of variants.
+   Tiles that products read from a ring lie there and are not converted. */
 #include "codegen/analysis/ring.h"
 #include "codegen/passes/pass.h"
 
@@ -55,9 +55,57 @@ static void find_all(conversions *x)
 
 /* ---- ops ---- */
 
+/* The op of the block that reads v first, by itself or in its regions. */
+static ct_op *first_reader(const ct_value *v, const ct_block *block)
+{
+    ct_op *first = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        ct_op *op = use->op;
+        while (op->block != block)
+            op = op->block->parent;
+        ct_op *before = op;
+        while (first && before && before != first)
+            before = before->next;
+        first = before || !first ? op : first;
+    }
+    return first;
+}
+
+static bool has_copies_between(const ct_op *op, const ct_op *end)
+{
+    while (op && op != end && op->opcode != CT_commit)
+        op = op->next;
+    return op && op != end;
+}
+
+/* A tile from memory is waited for where it is converted. If copies that run ahead of a loop stand between it and what
+   computes with it, that is behind them: they are on their way meanwhile, under whatever names the tile goes. Not of a
+   large tile, whose way could lie where the ring will. */
+static bool insert_late(ct_op *op, const ct_value *v)
+{
+    enum { MOST_BYTES = 4 << 10 };
+    const ct_op *load = v->op;
+    if (!load || (load->opcode != OP_load_view_tko && load->opcode != OP_load_ptr_tko)
+        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > MOST_BYTES)
+        return false;
+    ct_op *named = first_reader(&op->results[0], v->block), *place = named;
+    while (place && bc_op_in(place->opcode, BC_OPS(RESHAPE)))
+        place = first_reader(&place->results[0], v->block);
+    if (!place || !has_copies_between(load, place))
+        return false;
+    ct_insert_before(op, place);
+    for (ct_op *next; named != place; named = next) {
+        next = first_reader(&named->results[0], v->block);
+        ct_move_before(named, place);
+    }
+    return true;
+}
+
 /* Behind what makes v, and behind the conversions that stand there. */
 static void insert(conversions *x, ct_op *op, const ct_value *v)
 {
+    if (insert_late(op, v))
+        return;
     const ct_value *before = x->last ? x->last->operands[0] : NULL;
     if (before && before->op == v->op && before->block == v->block)
         ct_insert_after(op, x->last);

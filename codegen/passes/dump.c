@@ -118,6 +118,7 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
     case CT_ring: say_ring(op->detail, out); break;
     case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
     case CT_copy:
+    case CT_prefetch:
     case CT_fetch: say_copy(op, op->detail, out); break;
     case CT_staged: say_load(op->detail, out); break;
     case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->others); break;

@@ -5,6 +5,7 @@
    control flow around the loops comes from scalars that both can compute. */
 #include <string.h>
 
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/groups_find.h"
@@ -28,13 +29,21 @@ static bool is_copy(const ct_op *op)
     return op->opcode == CT_copy || op->opcode == CT_fetch || is_of_slot(op);
 }
 
-/* What each group may compute for itself, without the threads of the other. */
+/* Producers wait themselves for the grid that writes what they copy. */
+static bool is_root(const ct_op *op)
+{
+    return is_copy(op) || cg_is_grid_wait(op);
+}
+
+/* What each group may compute for itself, without the threads of the other; the next grid may start when one of either
+   allows it. */
 static bool in_both(const ct_op *op)
 {
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return is_copy(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == CT_rank || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+    return is_root(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
+           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration
@@ -114,7 +123,7 @@ static ct_block *make_producers(cg_splitting *x)
         copy_loads(x, &x->places[i]);
     for (uint32_t i = 0; i < x->kept_count; i++)
         copy_kept(x, &x->kept[i]);
-    if (ct_prune(x->f, block, is_copy, x->places[0].value) && is_feasible(block)) {
+    if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block)) {
         if (x->budget->maps) {
             x->starters = cg_make_starters(x, block);
             cg_put_maps(x, block);

@@ -4,6 +4,7 @@
 #include "codegen/passes/maps.h"
 
 #include "bytecode/verify/hints.h"
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/ring.h"
@@ -283,6 +284,19 @@ static ct_op *first_copy(ct_block *producers)
     return NULL;
 }
 
+/* Maps are made in front of the first copy; where tensors are known before the wait for another grid, while that ends.
+ */
+static ct_op *place_of(const cg_splitting *x, ct_block *producers, ct_value *const *tensors)
+{
+    ct_op *copy = first_copy(producers), *wait = producers->first;
+    while (wait != copy && !cg_is_grid_wait(wait))
+        wait = wait->next;
+    for (uint32_t i = 0; i < x->maps->count; i++)
+        if (!is_before(tensors[i]->op, wait))
+            return copy;
+    return wait;
+}
+
 /* The copy goes by its map, whose tensor is an operand of `maps`. */
 static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
 {
@@ -292,6 +306,60 @@ static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
         return; /* it was asked before */
     detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
     tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
+}
+
+/* The acquire in front of the copy, in its block. */
+static ct_op *acquire_of(ct_op *copy)
+{
+    const ct_value *ring = copy->operands[copy->from->operand_count];
+    ct_op *op = copy->prev;
+    while (op && !(op->opcode == CT_acquire && op->operands[0] == ring))
+        op = op->prev;
+    return op;
+}
+
+/* Which operand of the copy is its loop's counter, if all others are the same in every iteration; else -1. */
+static int counting_operand(const ct_op *copy)
+{
+    const ct_op *loop = copy->block->parent;
+    int found = -1;
+    for (uint32_t i = 0; loop && loop->opcode == OP_for && i < copy->from->operand_count; i++) {
+        const ct_value *v = copy->operands[i];
+        if (v == &loop->regions[0]->args[0] && found < 0)
+            found = (int)i;
+        else if (ct_is_inside(v->block, loop->regions[0]))
+            return -1;
+    }
+    return found;
+}
+
+/* Where several blocks are to share a multiprocessor, each has slots for its part only of what can be on its way, also
+   in a grid with fewer blocks than multiprocessors. There, of rings with few slots, what will be copied when they have
+   gone round once more is brought to L2. Measured on an H200, microseconds without and with it: 32 blocks of
+   decoding 17.2 and 15.1, 15.5 and 16.2 with three slots; 256 blocks 45.8 and 54.8, attention of 4,096 blocks 940 and
+   970. */
+static void put_prefetch(const cg_splitting *x, ct_op *copy)
+{
+    enum { FEW_SLOTS = 2 };
+    const cg_ring_copy *detail = copy->detail;
+    const cg_ring *ring = cg_ring_of(copy, copy->from->operand_count);
+    int counter = counting_operand(copy);
+    ct_op *loop = copy->block->parent, *place = acquire_of(copy);
+    if (x->budget->blocks == 1 || ring->slots > FEW_SLOTS || detail->map->boxes.blocks > 1 || counter < 0 || !place)
+        return;
+    ct_op *later = cg_later_new(x->c, loop, &loop->regions[0]->args[0], ring->slots);
+    ct_op *op = ct_op_new(x->f, CT_prefetch, copy, copy->operand_count + 1, 0);
+    if (!later || !op) {
+        cg_no_memory(x->c);
+        return;
+    }
+    for (uint32_t i = 0; i < copy->operand_count; i++)
+        ct_set_operand(op, i, (int)i == counter ? &later->results[0] : copy->operands[i]);
+    ct_set_operand(op, copy->operand_count, &later->results[1]);
+    op->detail = copy->detail;
+    x->maps->prefetches = true;
+    ct_insert_before(later, place);
+    ct_insert_before(op, place);
 }
 
 /* Behind everything on the ways from `place` to the kernel's end. */
@@ -329,9 +397,11 @@ void cg_put_maps(cg_splitting *x, ct_block *producers)
 {
     ct_value *tensors[CG_MOST_MAPS] = {0};
     for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
-        if (op->opcode == CT_copy)
+        if (op->opcode == CT_copy) {
             put_map(x, op, tensors);
-    ct_op *place = first_copy(producers), *op = ct_op_new(x->f, CT_maps, place, x->maps->count, 1);
+            put_prefetch(x, op);
+        }
+    ct_op *place = place_of(x, producers, tensors), *op = ct_op_new(x->f, CT_maps, place, x->maps->count, 1);
     if (!op || !list_rings(x)) {
         cg_no_memory(x->c);
         return;

@@ -3,6 +3,7 @@
  */
 #include "codegen/passes/start.h"
 
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/maps.h"
@@ -51,7 +52,7 @@ static uint32_t choose_starts(const cg_splitting *x)
 
 static bool is_start(const ct_op *op)
 {
-    return op->opcode == CT_copy || op->opcode == CT_started;
+    return op->opcode == CT_copy || op->opcode == CT_started || cg_is_grid_wait(op);
 }
 
 /* What an op of the producers' becomes. */

@@ -52,12 +52,12 @@ static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_
     return true;
 }
 
-/* Operands that a copy, fetch or cursor has from its load and of which no register is read, so that they may come from
-   the loop that it runs ahead of: the load's token, since awaits put copies in order, and the view, which says how a
-   tensor from outside is cut into tiles. */
+/* Operands that a copy, prefetch, fetch or cursor has from its load and of which no register is read, so that they may
+   come from the loop that it runs ahead of: the load's token, since awaits put copies in order, and the view, which
+   says how a tensor from outside is cut into tiles. */
 static bool is_never_computed(const ct_op *op, const ct_value *v)
 {
-    return (op->opcode == CT_copy || op->opcode == CT_fetch || op->opcode == CT_cursor)
+    return (op->opcode == CT_copy || op->opcode == CT_prefetch || op->opcode == CT_fetch || op->opcode == CT_cursor)
            && (v->type->kind == BC_TOKEN || bc_is_tile_view(v->type));
 }
 

@@ -1088,6 +1088,11 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
     }
     snprintf(launch_line, sizeof launch_line, "%s %s grid %u,%u,%u block %u,%u,%u shared %u first %llu", how, r->name,
              c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes, first);
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        size_t length = strlen(launch_line);
+        snprintf(launch_line + length, sizeof launch_line - length, " attribute %u: %d", c->attrs[i].id,
+                 c->attrs[i].value.number);
+    }
     const char *log = getenv("FAKECUDA_LOG");
     FILE *file = log ? fopen(log, "a") : NULL;
     if (file) {

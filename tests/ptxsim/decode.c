@@ -604,6 +604,7 @@ static const ps_opcode opcodes[] = {
     {"cp.async.bulk.commit_group", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_bulk_commit, 0},
     {"cp.async.bulk.wait_group", ps_decode_cp_group, NULL, NULL, NULL, ps_exec_bulk_wait, 1},
     {"cp.async.bulk.prefetch", ps_decode_prefetch, NULL, NULL, NULL, NULL, 0},
+    {"cp.async.bulk.prefetch.tensor", ps_decode_prefetch, NULL, NULL, NULL, NULL, 0},
     {"tensormap.replace", ps_decode_map_replace, NULL, NULL, NULL, NULL, 0},
     {"tensormap.cp_fenceproxy", ps_decode_map_publish, NULL, NULL, NULL, NULL, 0},
     {"fence.proxy.tensormap::generic", ps_decode_map_acquire, NULL, NULL, NULL, NULL, 0},

@@ -136,6 +136,16 @@ static const example examples[] = {
                  "%x, %u = load_ptr_tko weak %r token = %g : tile<256xptr<i32>> -> tile<256xi32>, token\n"
                  "%v = store_ptr_tko weak %p, %x token = %u : tile<256xptr<i32>>, tile<256xi32> -> token\n",
      "griddepcontrol.wait"},
+    {"a wait for another grid between a store and a load in another order",
+     0,
+     {"i32", "i32", "i32"},
+     ROWS("i32") "%k = constant <i32: 255> : tile<256xi32>\n %rev = subi %k, %i : tile<256xi32>\n"
+                 "%r = offset %b2, %rev : tile<256xptr<i32>>, tile<256xi32> -> tile<256xptr<i32>>\n"
+                 "%t = store_ptr_tko weak %q, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n"
+                 "%g = gdc_wait_tko token = %t -> token\n %h = gdc_launch_dependents_tko token = %g -> token\n"
+                 "%x, %u = load_ptr_tko weak %r token = %h : tile<256xptr<i32>> -> tile<256xi32>, token\n"
+                 "%v = store_ptr_tko weak %p, %x token = %u : tile<256xptr<i32>>, tile<256xi32> -> token\n",
+     "griddepcontrol.launch_dependents"},
     {"an insert at an index of the run, and its extract",
      3,
      {"i32", "i32", "i32"},

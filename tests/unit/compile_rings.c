@@ -165,6 +165,35 @@ static const form forms[] = {
            "%p, %t1 = load_view_tko weak %aw[%x, %i] token = %0 : $a, $i -> $l, token\n"
            "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"
            "$mcontinue %d : $t\n}\n" STORE("%s", "%x") "yield\n}\n" END},
+    {"behind another grid",
+     BEGIN "%g = gdc_wait_tko token = %0 -> token\n%h = gdc_launch_dependents_tko token = %g -> "
+           "token\nfor %row in (%x to %tiles, step %gx) : $i {\n"
+           "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
+           "%p, %t1 = load_view_tko weak %av[%row, %i] token = %h : $a, $i -> $l, token\n"
+           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %h : $b, $i -> $r, token\n"
+           "$mcontinue %d : $t\n}\n" STORE("%s", "%row") "continue\n}\n" END},
+    {"added by atomics",
+     BEGIN PLAIN(
+         "%s", "%start",
+         "%x") "%r0 = iota : tile<$Mxi32>\n%c0 = iota : tile<$Nxi32>\n%mm = constant <i32: $M> : $i\n"
+               "%rb = muli %x, %mm : $i\n%rb1 = reshape %rb : $i -> tile<1xi32>\n%rb2 = broadcast %rb1 : tile<1xi32> "
+               "-> tile<$Mxi32>\n"
+               "%r1 = addi %r0, %rb2 : tile<$Mxi32>\n%r2 = reshape %r1 : tile<$Mxi32> -> tile<$Mx1xi32>\n"
+               "%r = broadcast %r2 : tile<$Mx1xi32> -> tile<$Mx$Nxi32>\n%c2 = reshape %c0 : tile<$Nxi32> -> "
+               "tile<1x$Nxi32>\n"
+               "%cc = broadcast %c2 : tile<1x$Nxi32> -> tile<$Mx$Nxi32>\n%rl = constant <i32: $R> : tile<$Mx$Nxi32>\n"
+               "%cl = constant <i32: $C> : tile<$Mx$Nxi32>\n%in1 = cmpi less_than %r, %rl, signed : tile<$Mx$Nxi32> -> "
+               "tile<$Mx$Nxi1>\n"
+               "%in2 = cmpi less_than %cc, %cl, signed : tile<$Mx$Nxi32> -> tile<$Mx$Nxi1>\n%in = andi %in1, %in2 : "
+               "tile<$Mx$Nxi1>\n"
+               "%o1 = muli %r, %cl : tile<$Mx$Nxi32>\n%o = addi %o1, %cc : tile<$Mx$Nxi32>\n%ca = assume div_by<16>, "
+               "%c : tile<ptr<$s>>\n"
+               "%c3 = reshape %ca : tile<ptr<$s>> -> tile<1x1xptr<$s>>\n%c4 = broadcast %c3 : tile<1x1xptr<$s>> -> "
+               "tile<$Mx$Nxptr<$s>>\n"
+               "%p2 = offset %c4, %o : tile<$Mx$Nxptr<$s>>, tile<$Mx$Nxi32> -> tile<$Mx$Nxptr<$s>>\n"
+               "%old, %t3 = atomic_rmw_tko relaxed device %p2, addf, %s, %in token = %0 : tile<$Mx$Nxptr<$s>>, $t, "
+               "tile<$Mx$Nxi1> -> $t, "
+               "token\n" END},
 };
 
 /* A through pointers, whose rows come by a detour; a mask leaves out the last columns. */
@@ -511,7 +540,8 @@ static const size sizes[] = {
     {"sm_90a", "wgmma", 64, 64, 32, ALL, &f16},
     {"sm_90a", "wgmma", 128, 128, 64, 1 << 2 | 1 << 3 | 1 << 10 | 1 << 11, &f16},
     {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 3 | 1 << 10, &f16},
-    {"sm_90a", "cp.async.bulk.tensor", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 14, &f16},
+    {"sm_90a", "cp.async.bulk.tensor", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 14 | 1 << 16, &f16},
+    {"sm_90a", "red.relaxed.gpu.global.add.v4.f32", 128, 128, 64, 1 << 17, &f16},
     {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
     {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
     {"sm_90a", "tensormap.replace.tile.elemtype", 128, 128, 32, 1 << 0 | 1 << 5 | 1 << 12, &tf32},
@@ -686,7 +716,7 @@ static void check_clusters(void)
 {
     static const char clusters[] = ".blocksareclusters";
     static const size rows[] = {{"sm_90a", "multicast::cluster", 256, 128, 64, 1 << 2 | 1 << 13, &f16},
-                                {"sm_90a", clusters, 128, 64, 32, ALL, &f16},
+                                {"sm_90a", clusters, 128, 64, 32, ALL & ~(1 << 15), &f16},
                                 {"sm_90", clusters, 32, 32, 32, 1 << 6 | 1 << 9, &f16},
                                 {"sm_90a", clusters, 256, 128, 128, 1 << 2 | 1 << 9, &e4m3}},
                       columns[] = {{"sm_90a", clusters, 128, 256, 64, 1 << 0 | 1 << 2 | 1 << 8, &f16},
