@@ -64,6 +64,15 @@ run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"
 
+# Masks that are true for whole tiles, for parts of them, for none, and of numbers that wrap around inside of a tile.
+run 0 "$tilevm" asm "$data/unmask.tileir" -o unmask.tbc
+for numbers in 0,192,192 0,100,192 0,192,64 64,1000,0 2147483600,2147483647,2147483584 -2147483648,-2147483600,0 -100,0,2147483600; do
+    rest=${numbers#*,}
+    run 0 "$tilevm" run unmask.tbc --grid 1 --names a,b,o,from,limit,row --against cpu 'a=randint(f16,[64,48],-3,4,seed=1)' \
+        'b=randint(f16,[48,64],-3,4,seed=2)' 'o=empty(f32,[64,64])' "from=${numbers%%,*}" "limit=${rest%,*}" "row=${rest#*,}"
+    says 'o: as on the CPU'
+done
+
 # Blocks in bands of eight rows, and the rest in a narrower one.
 run 0 "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 2,9 --names A,B,C --against cpu \
     'A=randint(f16,[256,64],-3,4,seed=1)' 'B=randint(f16,[64,1152],-3,4,seed=2)' 'C=empty(f16,[256,1152])'

@@ -83,6 +83,18 @@ bool cg_is_loaded_operand(const ct_value *v)
     return true;
 }
 
+static const ct_op *product_behind(const ct_value *v, uint32_t *budget);
+
+/* The same, of what the branches of an `if` give. */
+static const ct_op *product_in_branches(const ct_op *op, uint32_t result, uint32_t *budget)
+{
+    const ct_op *found = NULL;
+    for (uint32_t r = 0; r < op->region_count && !found; r++)
+        if (op->regions[r] && op->regions[r]->last->opcode == OP_yield)
+            found = product_behind(op->regions[r]->last->operands[result], budget);
+    return found;
+}
+
 /* The product that v is computed from, element by element; NULL: none was found by looking at *budget ops. */
 static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
 {
@@ -90,6 +102,8 @@ static const ct_op *product_behind(const ct_value *v, uint32_t *budget)
     if (cg_is_product(op) || !op || *budget == 0)
         return cg_is_product(op) ? op : NULL;
     --*budget;
+    if (op->opcode == OP_if)
+        return product_in_branches(op, v->number, budget);
     if (!ct_is_map(op))
         return NULL;
     const ct_op *found = NULL;

@@ -1,0 +1,258 @@
+/* The unmask pass: where a loop multiplies, selects under masks that are true for whole tiles in most iterations (keys
+   that exist, rows below the diagonal) are left out in those, by a branch that all threads take alike. Measured on an
+   H200: attention over 4,096 keys in tiles of 128x128 1,116 and 880 us, causal 617 and 514.
+
+       s' = select m, s, none             s' = if all of m { s } else { m ...; select m, s, none }
+
+   All of a mask is true if it is for its ends: masks are comparisons of scalars plus numbers that follow each other,
+   and what is true at the last number is at all before. Where the sum wraps around, its ends are in the wrong order,
+   and the select stays. Source: nothing but arithmetic; the ends are elements of the tile, computed as it is. */
+#include "codegen/analysis/product.h"
+#include "codegen/passes/pass.h"
+
+enum { MOST_DEPTH = 16, LEAST_ELEMENTS_BITS = 11 /* of tiles: fewer cost less than a branch */ };
+
+typedef struct unmasking {
+    cg_func *c;
+    ct_func *f;
+    ct_op *select;
+} unmasking;
+
+/* The least and the greatest element of a tile whose elements follow each other; the same where all are equal. NULL:
+   not known. */
+typedef struct ends {
+    ct_value *low, *high;
+} ends;
+
+static const bc_type *scalar_of(const unmasking *x, const ct_value *v)
+{
+    return ct_scalar_type(x->f, bc_elem_kind(v->type));
+}
+
+/* The op for scalars, in front of the select. */
+static ct_value *put(unmasking *x, ct_op *op)
+{
+    if (!op) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    ct_insert_before(op, x->select);
+    return &op->results[0];
+}
+
+static ct_value *put_of(unmasking *x, bc_opcode opcode, const ct_op *like, ct_value *a, ct_value *b)
+{
+    ct_value *operands[] = {a, b};
+    return a && b ? put(x, ct_made_new(x->f, opcode, like, scalar_of(x, &like->results[0]), operands, 2)) : NULL;
+}
+
+static bool varies(const ends *e)
+{
+    return e->low != e->high;
+}
+
+static ends ends_of_numbers(unmasking *x, const ct_op *iota)
+{
+    const bc_type *type = iota->results[0].type, *one = scalar_of(x, &iota->results[0]);
+    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2)
+        return (ends){NULL, NULL};
+    return (ends){put(x, ct_constant_new(x->f, iota, one, 0)),
+                  put(x, ct_constant_new(x->f, iota, one, type->shape[0] - 1))};
+}
+
+static ends ends_of(unmasking *x, ct_value *v, uint32_t depth);
+
+/* Of a sum or a difference; what varies is the first operand or, of a sum, the second. */
+static ends ends_of_sum(unmasking *x, const ct_op *op, uint32_t depth)
+{
+    ends a = ends_of(x, op->operands[0], depth), b = a.low ? ends_of(x, op->operands[1], depth) : a;
+    if (!a.low || !b.low || (varies(&b) && (varies(&a) || op->opcode == OP_subi)))
+        return (ends){NULL, NULL};
+    ends r = {put_of(x, (bc_opcode)op->opcode, op, a.low, b.low), NULL};
+    r.high = varies(&a) || varies(&b) ? put_of(x, (bc_opcode)op->opcode, op, a.high, b.high) : r.low;
+    return r.high ? r : (ends){NULL, NULL};
+}
+
+static bool is_rearranged(const ct_op *op)
+{
+    return op->opcode == OP_reshape || op->opcode == OP_broadcast || op->opcode == OP_permute
+           || op->opcode == OP_assume;
+}
+
+static ends ends_of(unmasking *x, ct_value *v, uint32_t depth)
+{
+    if (bc_is_tile(v->type) && !v->type->rank)
+        return (ends){v, v};
+    if (!v->op || !depth)
+        return (ends){NULL, NULL};
+    if (is_rearranged(v->op))
+        return ends_of(x, v->op->operands[0], depth - 1);
+    switch ((int)v->op->opcode) {
+    case OP_iota: return ends_of_numbers(x, v->op);
+    case OP_addi:
+    case OP_subi: return ends_of_sum(x, v->op, depth - 1);
+    default: return (ends){NULL, NULL};
+    }
+}
+
+/* The comparison for scalars. */
+static ct_value *put_like(unmasking *x, const ct_op *comparison, ct_value *a, ct_value *b)
+{
+    ct_value *result = put_of(x, OP_cmpi, comparison, a, b);
+    for (int row = F_cmpi_comparison_predicate; result && row <= F_cmpi_signedness; row++)
+        bc_attr_of(result->op->from, row)->u = ct_attr_u(comparison, row);
+    return result;
+}
+
+/* Does `like` say so of its operands' ends a and b, which are those that are hardest to say it of, and of each
+   operand's own, so that none wraps around? */
+static ct_value *all_in_order(unmasking *x, const ct_op *like, const ends *a, const ends *b)
+{
+    const ends *both[] = {a, b};
+    ct_value *all = put_like(x, like, a->high, b->low);
+    for (uint32_t i = 0; i < 2 && all; i++)
+        if (varies(both[i]))
+            all = put_of(x, OP_andi, like, all, put_like(x, like, both[i]->low, both[i]->high));
+    return all;
+}
+
+static ct_value *all_of_comparison(unmasking *x, const ct_op *op, uint32_t depth)
+{
+    uint64_t predicate = ct_attr_u(op, F_cmpi_comparison_predicate);
+    bool is_less = predicate == BC_ComparisonPredicate_less_than
+                   || predicate == BC_ComparisonPredicate_less_than_or_equal,
+         is_greater = predicate == BC_ComparisonPredicate_greater_than
+                      || predicate == BC_ComparisonPredicate_greater_than_or_equal;
+    if ((!is_less && !is_greater) || ct_attr_u(op, F_cmpi_signedness) != BC_Signedness_signed)
+        return NULL;
+    ends a = ends_of(x, op->operands[0], depth), b = a.low ? ends_of(x, op->operands[1], depth) : a;
+    if (!a.low || !b.low)
+        return NULL;
+    if (is_greater) {
+        a = (ends){a.high, a.low};
+        b = (ends){b.high, b.low};
+    }
+    return all_in_order(x, op, &a, &b);
+}
+
+/* Whether all of the mask is true; NULL: that is not found out. */
+static ct_value *all_of(unmasking *x, ct_value *mask, uint32_t depth)
+{
+    const ct_op *op = mask->op;
+    if (!op || !depth)
+        return NULL;
+    if (is_rearranged(op))
+        return all_of(x, op->operands[0], depth - 1);
+    if (op->opcode == OP_andi) {
+        ct_value *a = all_of(x, op->operands[0], depth - 1), *b = a ? all_of(x, op->operands[1], depth - 1) : NULL;
+        return put_of(x, OP_andi, op, a, b);
+    }
+    return op->opcode == OP_cmpi ? all_of_comparison(x, op, depth - 1) : NULL;
+}
+
+static bool is_read_in(const ct_op *op, const ct_block *block)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        for (const ct_use *use = op->results[i].uses; use; use = use->next)
+            if (use->op->block != block)
+                return false;
+    return true;
+}
+
+/* The select goes into the block, and with it what only it has needed. */
+static void move_select(const unmasking *x, ct_block *block)
+{
+    ct_op *before = x->select->prev;
+    ct_move_before(x->select, block->last);
+    for (ct_op *op = before, *prev; op; op = prev) {
+        prev = op->prev;
+        bool can = ct_is_map(op) || is_rearranged(op);
+        if (can && op->results[0].type->rank && is_read_in(op, block))
+            ct_move_before(op, block->first);
+    }
+}
+
+static ct_op *end_block(const unmasking *x, ct_block *block, ct_op *parent, ct_value *result)
+{
+    ct_op *yield = ct_op_like(x->f, OP_yield, x->select, 1, 0, 0);
+    if (yield) {
+        block->parent = parent;
+        ct_append(block, yield);
+        ct_set_operand(yield, 0, result);
+    }
+    return yield;
+}
+
+static void guard(unmasking *x, ct_value *all)
+{
+    ct_op *branch = ct_op_like(x->f, OP_if, x->select, 1, 1, 2);
+    ct_block *then = ct_block_new(x->f, 0), *otherwise = ct_block_new(x->f, 0);
+    if (!branch || !then || !otherwise) {
+        cg_no_memory(x->c);
+        return;
+    }
+    branch->results[0].type = x->select->results[0].type;
+    branch->regions[0] = then;
+    branch->regions[1] = otherwise;
+    ct_set_operand(branch, 0, all);
+    ct_insert_after(branch, x->select);
+    ct_replace_uses(&x->select->results[0], &branch->results[0]);
+    if (!end_block(x, then, branch, x->select->operands[1])
+        || !end_block(x, otherwise, branch, &x->select->results[0])) {
+        cg_no_memory(x->c);
+        return;
+    }
+    move_select(x, otherwise);
+}
+
+static bool is_masked(const ct_op *op)
+{
+    const bc_type *type = op->opcode == OP_select ? op->results[0].type : NULL;
+    int64_t count = 1;
+    for (uint32_t d = 0; type && d < type->rank; d++)
+        count *= type->shape[d];
+    const ct_op *maker = type ? op->operands[1]->op : NULL;
+    return maker && maker->opcode != OP_constant && count >> LEAST_ELEMENTS_BITS
+           && op->operands[0]->type->rank == type->rank;
+}
+
+static bool multiplies(const ct_op *loop)
+{
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+static void look_at(cg_func *c, ct_op *loop)
+{
+    for (ct_op *op = loop->regions[0]->first, *next; op && !c->failed; op = next) {
+        next = op->next;
+        if (!is_masked(op))
+            continue;
+        unmasking x = {.c = c, .f = c->ir, .select = op};
+        ct_value *all = all_of(&x, op->operands[0], MOST_DEPTH);
+        if (all)
+            guard(&x, all);
+    }
+}
+
+/* Where several loops multiply, the program has put the tiles that masks are for into one of their own, in which a branch
+   would cost registers alone. */
+void cg_pass_unmask(cg_func *c)
+{
+    ct_op *loop = NULL;
+    for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for && multiplies(op)) {
+            if (loop)
+                return;
+            loop = op;
+        }
+    if (loop)
+        look_at(c, loop);
+}
+
+void cg_dump_unmask(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
