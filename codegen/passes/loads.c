@@ -402,6 +402,8 @@ void cg_pass_loads(cg_func *c)
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
         if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
             cg_find_streams(c, op, products);
+    if (!products)
+        cg_keep_tiles(c);
 }
 
 void cg_loads_straight(cg_func *c)

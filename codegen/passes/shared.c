@@ -42,7 +42,8 @@ typedef struct finding {
 
 static bool ends_ring(const ct_op *op)
 {
-    return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL : op->opcode == OP_for && op->detail;
+    return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL
+                                   : op->opcode == CT_ended || (op->opcode == OP_for && op->detail);
 }
 
 /* Those that the op has got. */
@@ -88,7 +89,7 @@ static void find_in(finding *x, const ct_block *block)
                 find_in(x, op->regions[r]);
         if (hooks[op->opcode])
             find_of_op(x, op);
-        x->rings += op->opcode == CT_ring;
+        x->rings += op->opcode == CT_ring && !op->operand_count;
         x->rings -= ends_ring(op);
     }
 }
@@ -155,9 +156,7 @@ static void place_rings(cg_sharing *s)
     s->rings_at = (s->rings_at + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
     for (uint32_t i = 0; i < s->effect_count; i++) {
         cg_effect *e = s->effects[i];
-        if (e->kind == CG_FILLS_RING || e->kind == CG_READS_RING)
-            e->span = (cg_span){s->rings_at, s->rings_at + s->ring_bytes, 0};
-        else if (e->ring)
+        if (e->ring)
             e->span = slots_of(s, e->ring);
     }
 }

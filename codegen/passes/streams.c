@@ -134,11 +134,9 @@ static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
 
 /* ---- how many slots ---- */
 
-/* Bytes that a block may take so that blocks with so many threads run beside each other. */
-static uint32_t room_beside(const stream *x, uint32_t threads)
+uint32_t cg_room_beside(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t threads)
 {
-    cg_func *c = x->c;
-    uint32_t most = cg_shared_for_ring(c, x->body, x->ring, cg_shared_for_the_rest(c));
+    uint32_t most = cg_shared_for_ring(c, body, ring, cg_shared_for_the_rest(c));
     uint32_t sm = (uint32_t)c->target->shared_kib << 10, own = cg_threads(c),
              beside = threads > own ? threads / own : 1;
     int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy");
@@ -149,11 +147,11 @@ static uint32_t room_beside(const stream *x, uint32_t threads)
 /* Less than two: the loop stays as it is, as a remark says. */
 static uint32_t choose_slots(const stream *x)
 {
-    const cg_func *c = x->c;
+    cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    uint32_t room = room_beside(x, MANY_THREADS), iterations = cg_iterations_of(x->loop);
+    uint32_t room = cg_room_beside(c, x->body, ring, MANY_THREADS), iterations = cg_iterations_of(x->loop);
     if (room / ring->slot_bytes < ENOUGH_SLOTS)
-        room = room_beside(x, FEW_THREADS);
+        room = cg_room_beside(c, x->body, ring, FEW_THREADS);
     uint32_t slots = room / ring->slot_bytes;
     slots = slots < MOST_SLOTS ? slots : MOST_SLOTS;
     if (slots < 2 || iterations < 2)
