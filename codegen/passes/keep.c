@@ -5,6 +5,8 @@
    tiles there. Where there are more iterations, those loops copy as the first one does.
 
    Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed. */
+#include <string.h>
+
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
@@ -47,6 +49,20 @@ static bool is_same_op(const ct_op *a, const ct_op *b)
     return same;
 }
 
+static bool are_equal(const int64_t *a, const int64_t *b, uint32_t count)
+{
+    return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
+}
+
+/* Are they, or is b the same view but for padding, of which it has none, so that anything may lie there? */
+static bool types_agree(const bc_type *a, const bc_type *b)
+{
+    return a == b
+           || (a->kind == BC_PARTITION_VIEW && b->kind == BC_PARTITION_VIEW && b->padding == BC_NO_PADDING
+               && a->elem == b->elem && a->rank == b->rank && a->result_count == b->result_count
+               && are_equal(a->shape, b->shape, a->rank) && are_equal(a->dim_map, b->dim_map, a->result_count));
+}
+
 /* Is a in an iteration of the first loop what b is in the same iteration of the other one? Without loops: are they the
    same? */
 static bool is_same(const ct_value *a, const ct_op *first, const ct_value *b, const ct_op *other, uint32_t depth)
@@ -55,7 +71,7 @@ static bool is_same(const ct_value *a, const ct_op *first, const ct_value *b, co
         return true;
     if (first && a == &first->regions[0]->args[0])
         return b == &other->regions[0]->args[0];
-    if (depth == 0 || a->type != b->type || a->number != b->number || !is_same_op(a->op, b->op))
+    if (depth == 0 || !types_agree(a->type, b->type) || a->number != b->number || !is_same_op(a->op, b->op))
         return false;
     for (uint32_t i = 0; i < a->op->operand_count; i++)
         if (!is_same(a->op->operands[i], first, b->op->operands[i], other, depth - 1))
