@@ -5,12 +5,11 @@
    tiles there. Where there are more iterations, those loops copy as the first one does.
 
    Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed. */
-#include <string.h>
-
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/ring.h"
+#include "codegen/tile/same.h"
 
 /* The rule: slots for MOST_SLOTS iterations, with ENOUGH_SLOTS of what else the loops load, or fewer of both, so that
    blocks with so many threads share a multiprocessor. */
@@ -39,53 +38,11 @@ static cg_ring *ring_of(const ct_op *loop)
 
 /* ---- what is the same ---- */
 
-static bool is_same_op(const ct_op *a, const ct_op *b)
-{
-    bool same = a && b && a->opcode == b->opcode && a->opcode < OP_LIMIT && a->from->opcode == b->from->opcode
-                && ct_is_pure(a) && a->operand_count == b->operand_count && a->result_count == b->result_count
-                && a->from->attr_slots == b->from->attr_slots;
-    for (uint32_t i = 0; same && i < a->from->attr_slots; i++)
-        same = bc_attrs(a->from)[i].u == bc_attrs(b->from)[i].u;
-    return same;
-}
-
-static bool are_equal(const int64_t *a, const int64_t *b, uint32_t count)
-{
-    return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
-}
-
-/* Are they, or is b the same view but for padding, of which it has none, so that anything may lie there? */
-static bool types_agree(const bc_type *a, const bc_type *b)
-{
-    return a == b
-           || (a->kind == BC_PARTITION_VIEW && b->kind == BC_PARTITION_VIEW && b->padding == BC_NO_PADDING
-               && a->elem == b->elem && a->rank == b->rank && a->result_count == b->result_count
-               && are_equal(a->shape, b->shape, a->rank) && are_equal(a->dim_map, b->dim_map, a->result_count));
-}
-
-/* Is a in an iteration of the first loop what b is in the same iteration of the other one? Without loops: are they the
-   same? */
-static bool is_same(const ct_value *a, const ct_op *first, const ct_value *b, const ct_op *other, uint32_t depth)
-{
-    if (a == b)
-        return true;
-    if (first && a == &first->regions[0]->args[0])
-        return b == &other->regions[0]->args[0];
-    if (depth == 0 || !types_agree(a->type, b->type) || a->number != b->number || !is_same_op(a->op, b->op))
-        return false;
-    for (uint32_t i = 0; i < a->op->operand_count; i++)
-        if (!is_same(a->op->operands[i], first, b->op->operands[i], other, depth - 1))
-            return false;
-    return true;
-}
-
-enum { DEPTH = 8 };
-
 static bool have_same_range(const ct_op *a, const ct_op *b)
 {
     bool same = ct_attr_u(a, F_for_unsigned_cmp) == ct_attr_u(b, F_for_unsigned_cmp);
     for (uint32_t i = 0; same && i < 3; i++)
-        same = is_same(a->operands[i], NULL, b->operands[i], NULL, DEPTH);
+        same = ct_is_same(a->operands[i], b->operands[i]);
     return same;
 }
 
@@ -99,7 +56,7 @@ static bool load_same(const ct_op *a, const ct_op *first, const ct_op *b, const 
             continue;
         while (at < b->operand_count && b->operands[at]->type->kind == BC_TOKEN)
             at++;
-        same = at < b->operand_count && is_same(a->operands[i], first, b->operands[at++], other, DEPTH);
+        same = at < b->operand_count && ct_is_same_in(a->operands[i], first, b->operands[at++], other);
     }
     return same;
 }
