@@ -8,7 +8,7 @@
 #include "codegen/analysis/encoding.h"
 #include "codegen/analysis/view.h"
 
-enum { CG_RING_LOADS = 4, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
+enum { CG_RING_LOADS = 6, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
 /* A load that runs ahead. */
 typedef struct cg_ring_load {
