@@ -200,6 +200,12 @@ static void keep(const chain *x)
         others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
     }
     uint32_t slots = choose_slots(x, kept[0], others, room), bytes = slots * kept[0]->slot_bytes;
+    if (slots)
+        cg_remark(
+            x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
+            "{Loads=%u} of its loads are not done again in the {Loops=%u} loops behind it while there are at most "
+            "{Iterations=%u} iterations, whose tiles take {Shared=%u} bytes of shared memory",
+            kept[0]->load_count, x->count - 1, slots, bytes);
     for (uint32_t k = 0; slots && k < x->count; k++) {
         cg_ring *ring = ring_of(x->loops[k]);
         uint32_t fit = rest[k].load_count ? (room - bytes) / rest[k].slot_bytes : 0;

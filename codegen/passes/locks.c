@@ -16,6 +16,7 @@
    `taken`; giving it back writes `free`. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
 
@@ -328,6 +329,7 @@ static void look_at(cg_func *c, ct_op *loop)
     ct_value *condition = put_condition(&x), *taken = condition ? put_take(&x, condition) : NULL;
     if (!taken || !put_give(&x, condition, taken))
         cg_no_memory(c);
+    cg_remark(c, loop, CG_REMARK_Lock, TV_REMARK_PASSED, "the lock that each iteration takes is taken once for all");
 }
 
 void cg_pass_locks(cg_func *c)
