@@ -11,14 +11,18 @@
 #include "codegen/passes/ring.h"
 #include "codegen/tile/same.h"
 
-/* The rule: slots for MOST_SLOTS iterations, with ENOUGH_SLOTS of what else the loops load, or fewer of both, so that
-   blocks with so many threads share a multiprocessor. */
+/* The rule: slots for rows of ENOUGH_SLOTS tiles, with at least LEAST_AHEAD of what else the loops load, where blocks
+   of MANY_THREADS share a multiprocessor then, or else of FEW_THREADS; and more, to MOST_SLOTS, if that costs no block.
+   Rows that are read again come from L2 as long as it has those of all blocks: slots that cost blocks make short rows
+   slower than they make long ones faster (docs/performance.md). */
 enum {
+    ENOUGH_SLOTS = 8,
     MOST_SLOTS = 16,
-    LEAST_SLOTS = 4,
-    ENOUGH_SLOTS = 4,
-    THREADS = 512,
-    BESIDE = 2 << 10 /* scratch and what the device takes */
+    MOST_AHEAD = 4,
+    LEAST_AHEAD = 2,
+    MANY_THREADS = 1024, /* of a multiprocessor */
+    FEW_THREADS = 512,
+    BESIDE = 1200 /* bytes that a block has besides: scratch, and what the device takes */
 };
 
 enum { MOST_LOOPS = 8, NONE = CG_RING_LOADS };
@@ -172,25 +176,49 @@ static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 
 /* ---- how many slots ---- */
 
-/* Of tiles that stay, where the other loads of a loop have so many bytes at most; 0: too few. */
-static uint32_t choose_slots(const chain *x, const cg_ring *kept, uint32_t others, uint32_t room)
+typedef struct slots {
+    uint32_t kept, room; /* 0: none; bytes that a block may take with as many blocks beside it */
+} slots;
+
+/* With `ahead` slots of what else the loops load, of so many bytes each; in a room of that size. */
+static slots slots_in(const chain *x, const cg_ring *kept, uint32_t others, uint32_t ahead, uint32_t room)
 {
-    uint32_t iterations = cg_iterations_of(x->loops[0]), most = iterations < MOST_SLOTS ? iterations : MOST_SLOTS,
-             ahead = ENOUGH_SLOTS;
-    while (ahead > 2 && ahead * others + most * kept->slot_bytes > room)
-        ahead--;
-    uint32_t slots = ahead * others < room ? (room - ahead * others) / kept->slot_bytes : 0;
-    slots = slots < most ? slots : most;
-    bool enough = iterations == UINT32_MAX ? slots >= LEAST_SLOTS : slots == iterations;
-    return enough ? slots : 0;
+    uint32_t sm = (x->c->target->shared_kib + 1u) << 10, iterations = cg_iterations_of(x->loops[0]),
+             least = iterations < ENOUGH_SLOTS ? iterations : ENOUGH_SLOTS,
+             most = iterations < MOST_SLOTS ? iterations : MOST_SLOTS,
+             bytes = least * kept->slot_bytes + ahead * others;
+    if (bytes > room || (iterations != UINT32_MAX && iterations > MOST_SLOTS))
+        return (slots){0};
+    uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
+    share = share < room ? share : room;
+    uint32_t count = (share - ahead * others) / kept->slot_bytes;
+    return (slots){count < most ? count : most, share};
+}
+
+static uint32_t room_of(const chain *x, uint32_t threads)
+{
+    uint32_t room = cg_room_beside(x->c, x->loops[0]->block, ring_of(x->loops[0]), threads);
+    return room > BESIDE ? room - BESIDE : 0;
+}
+
+/* others: bytes of a slot of what else the loops load, at most. */
+static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others)
+{
+    const uint32_t threads[] = {MANY_THREADS, FEW_THREADS};
+    slots s = {0};
+    for (size_t i = 0; i < TV_COUNT(threads); i++)
+        for (uint32_t ahead = MOST_AHEAD; ahead >= LEAST_AHEAD && !s.kept; ahead--)
+            s = slots_in(x, kept, others, ahead, room_of(x, threads[i]));
+    bool enough = s.kept >= 2
+                  && (cg_iterations_of(x->loops[0]) == UINT32_MAX || s.kept >= cg_iterations_of(x->loops[0]));
+    return enough ? s : (slots){0};
 }
 
 /* Its loops get rings for tiles that stay, and keep one for what else they load. */
 static void keep(const chain *x)
 {
     cg_ring *kept[MOST_LOOPS] = {new_first(x)}, rest[MOST_LOOPS];
-    uint32_t others = 0, room = cg_room_beside(x->c, x->loops[0]->block, ring_of(x->loops[0]), THREADS);
-    room = room > BESIDE ? room - BESIDE : 0;
+    uint32_t others = 0;
     for (uint32_t k = 0; k < x->count; k++) {
         if (!kept[0] || (k && !(kept[k] = new_again(x, kept[0], k)))) {
             cg_no_memory(x->c);
@@ -199,22 +227,23 @@ static void keep(const chain *x)
         rest[k] = rest_of(ring_of(x->loops[k]), kept[k]);
         others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
     }
-    uint32_t slots = choose_slots(x, kept[0], others, room), bytes = slots * kept[0]->slot_bytes;
-    if (slots)
+    slots s = choose_slots(x, kept[0], others);
+    uint32_t bytes = s.kept * kept[0]->slot_bytes;
+    if (s.kept)
         cg_remark(
             x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
             "{Loads=%u} of its loads are not done again in the {Loops=%u} loops behind it while there are at most "
             "{Iterations=%u} iterations, whose tiles take {Shared=%u} bytes of shared memory",
-            kept[0]->load_count, x->count - 1, slots, bytes);
-    for (uint32_t k = 0; slots && k < x->count; k++) {
+            kept[0]->load_count, x->count - 1, s.kept, bytes);
+    for (uint32_t k = 0; s.kept && k < x->count; k++) {
         cg_ring *ring = ring_of(x->loops[k]);
-        uint32_t fit = rest[k].load_count ? (room - bytes) / rest[k].slot_bytes : 0;
+        uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;
         *ring = rest[k];
         ring->kept = kept[k];
         ring->offset = bytes;
         ring->slots = fit < ring->slots ? fit : ring->slots;
-        ring->slots = ring->slots < slots ? ring->slots : slots;
-        kept[k]->slots = slots;
+        ring->slots = ring->slots < s.kept ? ring->slots : s.kept;
+        kept[k]->slots = s.kept;
         kept[k]->joined = ring->load_count != 0;
     }
 }

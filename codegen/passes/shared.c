@@ -151,9 +151,21 @@ static cg_span slots_of(const cg_sharing *s, const cg_ring *ring)
     return (cg_span){from, from + ring->slots * ring->slot_bytes, 0};
 }
 
-static void place_rings(cg_sharing *s)
+/* Those of which threads read what they copied lie anywhere. */
+static uint32_t alignment_of_rings(const cg_sharing *s)
 {
-    s->rings_at = (s->rings_at + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
+    enum { LINE = 128 };
+    uint32_t align = LINE;
+    for (uint32_t i = 0; i < s->effect_count; i++)
+        if (s->effects[i]->ring && !s->effects[i]->ring->by_threads)
+            align = CG_ENCODING_ALIGN;
+    return align;
+}
+
+static void place_rings(const cg_func *c, cg_sharing *s)
+{
+    uint32_t align = c->groups ? CG_ENCODING_ALIGN : alignment_of_rings(s);
+    s->rings_at = (s->rings_at + align - 1) & ~(align - 1);
     for (uint32_t i = 0; i < s->effect_count; i++) {
         cg_effect *e = s->effects[i];
         if (e->ring)
@@ -177,7 +189,7 @@ void cg_pass_shared(cg_func *c)
     if (c->failed || !(s->effects = list(&x)))
         return;
     place_scratch(c, s);
-    place_rings(s);
+    place_rings(c, s);
 }
 
 void cg_dump_shared(cg_func *c, bc_text *out)

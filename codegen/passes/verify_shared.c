@@ -50,7 +50,7 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
     uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
     if (!s)
         return true;
-    if (s->ring_bytes && (s->rings_at % CG_ENCODING_ALIGN || s->rings_at + s->ring_bytes > all))
+    if (s->ring_bytes && (s->rings_at % (c->groups ? CG_ENCODING_ALIGN : 16) || s->rings_at + s->ring_bytes > all))
         return is_faulty(out_fault, NULL, "rings do not lie where there is room for them");
     for (uint32_t i = 0; i < s->effect_count; i++)
         if (s->effects[i]->kind == CG_USES_SCRATCH && !fits(c, s->effects[i]))
