@@ -327,9 +327,9 @@ static const char *const stream_words[] = {
     "%got = loop iter_values(%u = %t) : token -> token {\n"                                                      \
     "%old, %v = atomic_cas_tko acquire device %lock, %free, %taken token=%u : tile<ptr<i32>>, $i -> $i, token\n" \
     "%is = cmpi equal %old, %free, signed : $i -> tile<i1>\nif %is {\nbreak %v : token\n}\ncontinue %v : token\n}\n"
-#define ADD_ONTO                                                                                          \
-    "%o, %t3 = load_view_tko weak %cw[%x, %i] token = %got : " SIXTEEN ", $i -> tile<$Mx16xf32>, token\n" \
-    "%n = addf %o, %r2 : tile<$Mx16xf32>\n%t4 = store_view_tko weak %n, %cw[%x, %i] token = %t3 : "       \
+#define ADD_ONTO                                                                                             \
+    "%o, %t3 = load_view_tko weak %cw[%zero, %i] token = %got : " SIXTEEN ", $i -> tile<$Mx16xf32>, token\n" \
+    "%n = addf %o, %r2 : tile<$Mx16xf32>\n%t4 = store_view_tko weak %n, %cw[%zero, %i] token = %t3 : "       \
     "tile<$Mx16xf32>, " SIXTEEN ", $i -> token\n"
 #define GIVE                                                                                                        \
     "%ta = join_tokens %t1, %t4 : token\n%was, %t5 = atomic_rmw_tko release device %lock, xchg, %free token=%ta : " \
@@ -373,8 +373,6 @@ static const form streams[] = {
                         ROW("%p, %t1 = load_ptr_tko weak %p2, %mask, %padding token = %0 : $p, $w, $h -> $h, token\n"))
          FLAT_STORE END},
 };
-
-enum { READ_AGAIN_FIRST = 7, READ_AGAIN_LAST = 8 };
 
 static void put(bc_text *out, const char *text, const words *w)
 {
@@ -632,8 +630,9 @@ static void check_attention(const attention_size *s, const form *f, uint32_t blo
 
 static void check_stream(const char *target, const form *f, uint32_t step, uint32_t height, uint32_t width)
 {
-    static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 0, 1}, {1, 3, 2, 2},
-                                      {2, 5, 3, 1}, {3, 6, 4, 1}, {0, 7, 1, 2}};
+    /* the last one has more iterations than there are slots, and most of them outside of A */
+    static const launch launches[] = {{0, 0, 1, 2}, {0, 1, 0, 1}, {1, 3, 2, 2}, {2, 5, 3, 1},
+                                      {3, 6, 4, 1}, {0, 7, 1, 2}, {0, 25, 9, 2}};
     kernel k = {.is_exact = true,
                 .of = &f16,
                 .lacks_b = height == 1,
@@ -743,8 +742,6 @@ int main(void)
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++) {
         check_stream("sm_80", &streams[k], 1 + k % 2, 16, 128);
         check_stream("sm_90a", &streams[k], 2 - k % 2, 16, 128);
-        if (k >= READ_AGAIN_FIRST && k <= READ_AGAIN_LAST)
-            check_stream("sm_90a", &streams[k], 1, 32, 128); /* with fewer slots than iterations */
         if (k + 1 < sizeof streams / sizeof *streams)
             check_stream("sm_90a", &streams[k], 1, 256, 256); /* in strips */
     }
