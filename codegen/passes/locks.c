@@ -77,12 +77,12 @@ static int compare(const ct_op *test, const ct_value *exchanged, int64_t old)
     }
 }
 
-/* Does the branch leave the loop where its condition is so? */
-static bool leaves(const ct_op *branch, int condition)
+/* What ends the branch, or the loop's body behind it, where its condition is so. */
+static uint8_t end_of(const ct_op *branch, int condition)
 {
     uint32_t r = condition ? 0 : 1;
     const ct_block *region = r < branch->region_count ? branch->regions[r] : NULL;
-    return region && region->last->opcode == OP_break;
+    return region && region->last->opcode != OP_yield ? region->last->opcode : branch->block->last->opcode;
 }
 
 static bool is_constant(const ct_value *v, int64_t *out)
@@ -106,7 +106,7 @@ static const ct_op *exchange_of(const locking *x, const ct_op *loop)
             return NULL;
     int found = compare(branch->operands[0]->op, &cas->results[0], is_free),
         waits = compare(branch->operands[0]->op, &cas->results[0], taken);
-    return found >= 0 && leaves(branch, found) && !leaves(branch, waits) ? cas : NULL;
+    return found >= 0 && end_of(branch, found) == OP_break && end_of(branch, waits) == OP_continue ? cas : NULL;
 }
 
 static bool is_same_or_none(const ct_value *a, const ct_value *b)
