@@ -1,6 +1,8 @@
 /* Order among memory ops; see the header. */
 #include "codegen/analysis/order.h"
 
+#include "codegen/analysis/view.h"
+#include "codegen/tile/same.h"
 #include "codegen/tile/tokens.h"
 
 const ct_value *cg_origin_of(const ct_value *v)
@@ -51,7 +53,27 @@ static bool orders(const ct_op *op)
            && !cg_is_grid_wait(op);
 }
 
-bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load)
+/* Does every iteration of the loop with that body load a tile and then store one in its place, which no other iteration
+   does? */
+static bool has_tile_of_its_own(const ct_block *body, const ct_op *load, const ct_op *store)
+{
+    if (load->opcode != OP_load_view_tko || store->opcode != OP_store_view_tko || load->block != body
+        || store->block != body || !body->parent || body->parent->opcode != OP_for)
+        return false;
+    cg_view_op x = cg_view_op_of(load), y = cg_view_op_of(store);
+    bool same = ct_is_same(x.view, y.view) && cg_view_tiles_apart(x.view->type) && x.index_count == y.index_count,
+         counts = false;
+    for (uint32_t i = 0; same && i < x.index_count; i++) {
+        same = ct_is_same(x.index[i], y.index[i]);
+        counts = counts || x.index[i] == &body->args[0];
+    }
+    while (same && counts && load && load != store)
+        load = load->next;
+    return same && counts && load;
+}
+
+/* own: an op is let by that stores each iteration's own tile. */
+static bool holds_back(const cg_func *c, const ct_block *block, const ct_op *load, bool own)
 {
     bool write;
     const ct_value *memory = cg_memory_of(load, &write);
@@ -63,8 +85,18 @@ bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *l
         bool apart = other && is_plain && root && cg_root_of(c, other) && cg_root_of(c, other) != root;
         bool matters = (other && op->opcode != CT_staged && (write || !is_plain)) || orders(op); /* fences */
         bool ordered = ct_is_source(&sources, op) || (other && write && cg_origin_of(other) == cg_origin_of(memory));
-        if (matters && ordered && !apart)
+        if (matters && ordered && !apart && !(own && has_tile_of_its_own(block, load, op)))
             return true;
     }
     return false;
+}
+
+bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load)
+{
+    return holds_back(c, block, load, false);
+}
+
+bool cg_iterations_hold_back(const cg_func *c, const ct_block *body, const ct_op *load)
+{
+    return holds_back(c, body, load, true);
 }

@@ -18,5 +18,8 @@ bool cg_is_grid_wait(const ct_op *op);
 /* May the load not be done before ops of the block are, because a write or an op that orders accesses may come before
    it, by its tokens or by way of the same memory, in this iteration or an earlier one? */
 bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load);
+/* The same of the body of a loop for a load that is done some iterations earlier: stores of tiles that are each
+   iteration's own do not matter. */
+bool cg_iterations_hold_back(const cg_func *c, const ct_block *body, const ct_op *load);
 
 #endif

@@ -8,7 +8,7 @@
 #include "codegen/analysis/encoding.h"
 #include "codegen/analysis/view.h"
 
-enum { CG_RING_LOADS = 4, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
+enum { CG_RING_LOADS = 6, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
 /* A load that runs ahead. */
 typedef struct cg_ring_load {
@@ -30,12 +30,18 @@ typedef struct cg_ring_load {
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
-    const char *why; /* so many slots: a text for users */
-    bool *in_slice;  /* by value id: made by an op of the body that the indices of loads need */
-    uint32_t known;  /* ids below it are in in_slice; later ones are not in the slice */
-    uint32_t parts;  /* log2 of the parts of K in which tiles come: a slot has one part */
-    ct_op *product;  /* that takes them, where there are parts, or it is turned */
-    bool async;      /* wgmma reads it */
+    const char *why;      /* so many slots: a text for users */
+    struct cg_ring *kept; /* of a loop's ring: the one that has those of its loads whose tiles stay for loops behind it,
+                             or may be there from a loop before; NULL: there are none (codegen/passes/keep.c) */
+    struct cg_ring *again; /* of such a ring behind the first loop: the first loop's, whose slots it has */
+    bool last;             /* and no loop behind this one reads them */
+    ct_value *value;       /* of such a ring: its op's, by expand */
+    bool joined;           /* its copies are awaited with those of the loop's other ring */
+    bool *in_slice;        /* by value id: made by an op of the body that the indices of loads need */
+    uint32_t known;        /* ids below it are in in_slice; later ones are not in the slice */
+    uint32_t parts;        /* log2 of the parts of K in which tiles come: a slot has one part */
+    ct_op *product;        /* that takes them, where there are parts, or it is turned */
+    bool async;            /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
     bool rounds;    /* one of the loads is to be rounded to tf32, */
@@ -50,7 +56,7 @@ typedef struct cg_ring {
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
     cg_val read, write;
     cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
-    uint32_t offset, barriers; /* by_groups: where slots and barriers lie in the memory of all rings, */
+    uint32_t offset, barriers; /* where slots and, by_groups, barriers lie in the memory of all rings, */
     cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
     cg_val empty, arrives;     /* where consumers say that slots are free, and which threads do, */
     uint32_t filled;           /* by_threads: slots filled in front of the loop so far, */

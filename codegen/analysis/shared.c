@@ -15,7 +15,7 @@ static bool is_load_of(const cg_ring *ring, const ct_op *op)
     for (uint32_t i = 0; ring && i < ring->load_count; i++)
         if (op == ring->loads[i].op)
             return true;
-    return false;
+    return ring && ring->kept && is_load_of(ring->kept, op);
 }
 
 /* Is the op a load of the ring, or of one that a loop around it has? */
@@ -127,7 +127,7 @@ uint32_t cg_ring_bytes(const cg_func *c)
     uint32_t most = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
-        uint32_t bytes = ring ? ring->slots * ring->slot_bytes : 0;
+        uint32_t bytes = ring ? ring->offset + ring->slots * ring->slot_bytes : 0;
         most = bytes > most ? bytes : most;
     }
     return c->groups ? c->groups->ring_bytes : most;

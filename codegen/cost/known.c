@@ -88,8 +88,10 @@ static bool find_later(looking *x, const ct_op *op, uint32_t result, int64_t *ou
     if (!find(x, op->operands[0], &first) || !find(x, op->operands[1], &end) || !find(x, op->operands[2], &step_by)
         || first > MOST || first < -MOST || step_by > MOST || step_by < -MOST)
         return false;
-    int64_t counter = first + step_by * ((const cg_distance *)op->detail)->iterations;
-    *out = result ? -(counter < end) : counter;
+    int64_t counter = first + step_by * ((const cg_distance *)op->detail)->iterations, wanted = -1;
+    if (result && op->operand_count > 3 && !find(x, op->operands[3], &wanted))
+        return false;
+    *out = result ? -(counter < end && wanted) : counter;
     return true;
 }
 

@@ -41,7 +41,8 @@ void cg_effects_ring(cg_func *c, ct_op *op)
         return;
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_add_access(c, op, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
-    cg_add_ring(c, op, CG_FILLS_RING, ring);
+    if (!ring->again)
+        cg_add_ring(c, op, CG_FILLS_RING, ring);
 }
 
 void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring)
@@ -55,7 +56,18 @@ void cg_effects_for(cg_func *c, ct_op *op)
         cg_add_ring_end(c, op, op->detail);
 }
 
-/* The first slot, with the part of the thread that all its loads have. */
+/* The first slot. */
+static cg_val first_slot(cg_func *c, const cg_ring *ring)
+{
+    cg_val memory = cg_ring_memory(c), at;
+    if (!ring->offset)
+        return memory;
+    at = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", at, memory, ring->offset);
+    return at;
+}
+
+/* The same, with the part of the thread that all its loads have. */
 static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
 {
     cg_val part = cg_thread_index(c, &ring->threads, UINT32_MAX >> (32 - CG_MAX_TILE_BITS), 0), own;
@@ -69,14 +81,16 @@ static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
-    cg_val memory = cg_ring_memory(c);
+    cg_ring_memory(c);
     if (ring->by_groups) {
         cg_groups_ring(c, ring);
         return;
     }
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_take_access(c, op);
-    cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
+    if (!ring->again)
+        cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
+    cg_val memory = first_slot(c, ring);
     ring->base = ring->by_threads ? own_part(c, ring, memory) : memory;
     ring->read = cg_new(c, CG_B32);
     ring->write = cg_new(c, CG_B32);
@@ -102,6 +116,21 @@ void cg_assign_drain(cg_func *c, const ct_op *op)
 void cg_lower_drain(cg_func *c, const ct_op *op)
 {
     cg_groups_drain(c, cg_ring_of(op, 0));
+}
+
+void cg_assign_ended(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_effects_ended(cg_func *c, ct_op *op)
+{
+    cg_add_ring_end(c, op, cg_ring_of(op, 0));
+}
+
+void cg_lower_ended(cg_func *c, const ct_op *op)
+{
+    cg_take_effect(c, op, CG_READS_RING);
 }
 
 void cg_ring_end(cg_func *c, const ct_op *loop)
@@ -135,12 +164,14 @@ void cg_lower_later(cg_func *c, const ct_op *op)
         cg_ins(c, "add.s%u %v, %v, %v", bits, at, bounds[0], steps);
     }
     cg_ins(c, "setp.lt.%s%u %v, %v, %v", cg_counter_sign(op), bits, valid, at, bounds[1]);
+    if (op->operand_count > 3)
+        valid = cg_and(c, valid, cg_scalar(c, op->operands[3]));
     if (!regs)
         return;
     regs[0] = cg_counter_element(c, bc_elem_kind(counter->type), at);
     regs[1] = valid;
     if (ring) {
-        ring->behind_copies = cg_label(c);
+        ring->behind_copies = ring->behind_copies ? ring->behind_copies : cg_label(c);
         cg_ins(c, "@!%v bra.uni %l", valid, ring->behind_copies);
     }
     cg_set(c, counter, &regs[0]);
@@ -340,6 +371,27 @@ void cg_assign_commit(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
+static void place_behind_copies(cg_func *c, cg_ring *ring)
+{
+    if (ring->behind_copies)
+        cg_place_label(c, ring->behind_copies);
+    ring->behind_copies = 0;
+}
+
+/* Behind the last copies in front of the loop, to which one comes that are of no iteration. There are fewer groups then
+   than the loop counts, and all of them are awaited. */
+static void end_first_copies(cg_func *c, cg_ring *ring)
+{
+    uint32_t loop = ring->behind_copies && !ring->joined ? cg_label(c) : 0;
+    if (loop)
+        cg_ins(c, "bra.uni %l", loop);
+    place_behind_copies(c, ring);
+    if (!loop)
+        return;
+    cg_ins(c, "cp.async.wait_group 0");
+    cg_place_label(c, loop);
+}
+
 void cg_lower_commit(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
@@ -347,14 +399,18 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
         cg_groups_commit(c, ring);
         return;
     }
-    if (ring->behind_copies)
-        cg_place_label(c, ring->behind_copies);
-    ring->behind_copies = 0;
-    cg_ins(c, "cp.async.commit_group");
+    bool in_front = ring->by_threads && ring->filled < ring->slots - 1;
+    if (!in_front)
+        place_behind_copies(c, ring);
+    if (!ring->joined)
+        cg_ins(c, "cp.async.commit_group");
     if (!ring->by_threads)
         next_slot(c, ring, ring->write);
-    else if (ring->filled++ < ring->slots - 1)
-        cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
+    if (!in_front)
+        return;
+    cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
+    if (++ring->filled == ring->slots - 1)
+        end_first_copies(c, ring);
 }
 
 /* ---- reading ---- */
@@ -406,7 +462,8 @@ void cg_lower_await(cg_func *c, const ct_op *op)
             cg_groups_await(c, op, cg_const(CG_PRED, 1));
         slot = cg_groups_slot(c, ring, ring->read);
     } else {
-        cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
+        if (!ring->joined)
+            cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
         cg_take_effect(c, op, CG_WRITTEN);
         if (!ring->by_threads)
             cg_take_effect(c, op, CG_MEETS);

@@ -249,19 +249,17 @@ static const slot_row slot_rows[] = {
 #include "codegen/passes/budget.def"
 };
 
-/* Bytes of shared memory that the row gives to a block. */
-static uint32_t share_of(const cg_func *c, const slot_row *r)
+uint32_t cg_room_beside(const cg_func *c, uint32_t threads)
 {
-    if (r->threads == ANY)
-        return r->bytes;
-    uint32_t own = cg_threads(c), blocks = r->threads > own ? r->threads / own : 1;
+    uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
     int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? (uint32_t)hint : blocks);
 }
 
 static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
-    uint32_t share = share_of(c, r), room = share > w->rest ? share - w->rest : 0;
+    uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
+             room = share > w->rest ? share - w->rest : 0;
     room = room < w->fits ? room : w->fits;
     uint32_t slots = room / w->slot_bytes;
     slots = slots < r->most ? slots : r->most;

@@ -41,6 +41,10 @@ typedef struct cg_group_budget {
 /* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
+/* Bytes of shared memory for a block, where so many threads of a multiprocessor are to share its memory; more of them
+   if the hint says so. */
+uint32_t cg_room_beside(const cg_func *c, uint32_t threads);
+
 typedef enum cg_slot_kind {
     CG_PRODUCTS, /* loops with products: all threads read what all have copied */
     CG_BLOCKED,  /* which multiply without an instruction */

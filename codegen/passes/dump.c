@@ -22,6 +22,7 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_puts(out, ring->async ? ", read by wgmma" : "");
     bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
     bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
+    bc_text_puts(out, ring->again ? ", or what an earlier loop has" : "");
     bc_text_puts(out, ring->by_groups ? ", between groups" : "");
     bc_text_puts(out, ring->by_maps ? ", by tensor maps" : "");
     if (ring->at_start)

@@ -25,6 +25,7 @@ typedef struct expansion {
     ct_block *body;
     cg_ring *ring;
     ct_value *value; /* the ring */
+    ct_value *more;  /* whether there are copies at all; NULL: there are */
     ct_op *ahead;    /* in front of the loop: the counter of the first copy in it; NULL: not there yet */
 } expansion;
 
@@ -82,7 +83,9 @@ static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part,
         return;
     }
     ct_insert_before(later, place);
-    if (x->ring->by_threads && place->block == x->body)
+    if (x->more && !ct_add_operands(x->f, later, &x->more, 1))
+        cg_no_memory(x->c);
+    if (x->ring->by_threads)
         ((cg_distance *)later->detail)->ring = x->ring;
     ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (ct_op *op = x->body->first; op; op = op->next)
@@ -140,9 +143,8 @@ static void split_product(expansion *x)
 
 /* ---- loops ---- */
 
-static void fill_body(expansion *x)
+static void fill_body(expansion *x, ct_op *place)
 {
-    ct_op *place = x->body->first;
     if (x->ring->parts) {
         split_product(x);
         return;
@@ -156,27 +158,84 @@ static void fill_body(expansion *x)
     cg_ring_put_releases(x->c, x->loop, x->value);
 }
 
-static void expand(cg_func *c, ct_op *loop)
+static void put_first(expansion *x)
 {
-    expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = loop->detail};
+    for (uint32_t s = 0; s + 1 < x->ring->slots && !x->c->failed; s++)
+        put_part(x, ct_operand(x->loop, F_for_lower_bound), s, x->loop);
+}
+
+/* What expands one of the rings of a loop, which gets its op. */
+static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
+{
+    expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = ring};
     x.value = cg_ring_new(c, x.ring, loop, loop);
     if (c->failed)
-        return;
+        return x;
     cg_remark_ring(c, loop, x.ring);
     cg_ring_stage_loads(c, x.ring, x.value);
-    for (uint32_t s = 0; s + 1 < x.ring->slots && !c->failed; s++)
-        put_part(&x, ct_operand(loop, F_for_lower_bound), s, loop);
-    fill_body(&x);
+    return x;
+}
+
+static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
+{
+    expansion x = begin(c, loop, ring);
+    if (c->failed)
+        return;
+    put_first(&x);
+    fill_body(&x, x.body->first);
+}
+
+/* ---- tiles that stay (codegen/passes/keep.c) ---- */
+
+/* The ring goes through the slots of that of the first loop, in which all tiles are if they have a slot each. */
+static void go_through_again(expansion *x)
+{
+    const cg_ring *first = x->ring->again;
+    ct_op *more = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), first->slots);
+    ct_value *value = first->value;
+    if (!more || !ct_add_operands(x->f, x->value->op, &value, 1)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_insert_before(more, x->loop);
+    x->more = &more->results[1];
+}
+
+/* The ring of tiles that stay, and the other one of the loop if it has one. */
+static void expand_kept(cg_func *c, ct_op *loop, cg_ring *kept, cg_ring *ring)
+{
+    expansion x = begin(c, loop, kept), y = {0};
+    ct_op *place = x.body->first;
+    if (!c->failed && kept->again)
+        go_through_again(&x);
+    kept->value = x.value;
+    loop->detail = ring->load_count ? ring : NULL;
+    if (!c->failed && ring->load_count)
+        y = begin(c, loop, ring);
+    if (c->failed)
+        return;
+    put_first(&x);
+    if (y.ring)
+        put_first(&y);
+    fill_body(&x, place);
+    if (y.ring)
+        fill_body(&y, place);
+    if (kept->last)
+        cg_ring_put_behind(c, CT_ended, kept->again->value, loop);
 }
 
 void cg_pass_expand(cg_func *c)
 {
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for) {
-            if (op->detail)
-                expand(c, op);
-            op = c->failed ? op : cg_load_early(c, op);
-        }
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        if (op->opcode != OP_for)
+            continue;
+        cg_ring *ring = op->detail;
+        if (ring && ring->kept)
+            expand_kept(c, op, ring->kept, ring);
+        else if (ring)
+            expand(c, op, ring);
+        op = c->failed ? op : cg_load_early(c, op);
+    }
 }
 
 void cg_dump_expand(cg_func *c, bc_text *out)

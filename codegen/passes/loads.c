@@ -409,6 +409,8 @@ void cg_pass_loads(cg_func *c)
             look_at_loop(c, op, is_in_ring(op), true);
     }
     find_streams(c, c->ir->body, products);
+    if (!products)
+        cg_keep_tiles(c);
 }
 
 void cg_loads_straight(cg_func *c)

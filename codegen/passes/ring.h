@@ -26,6 +26,10 @@ bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
  */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
+/* In kernels without products: tiles that a loop loads and others behind it load again stay in their slots for those,
+   if there are no more of them than slots (codegen/passes/keep.c). */
+void cg_keep_tiles(cg_func *c);
+
 /* Where the tile of a load lies in a slot of which each thread reads what it has copied itself, in its layout, or, home
    NULL, in one that suits; else why that cannot be, a text for users (codegen/passes/streams.c). */
 const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out);

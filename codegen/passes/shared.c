@@ -42,7 +42,8 @@ typedef struct finding {
 
 static bool ends_ring(const ct_op *op)
 {
-    return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL : op->opcode == OP_for && op->detail;
+    return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL
+                                   : op->opcode == CT_ended || (op->opcode == OP_for && op->detail);
 }
 
 /* Those that the op has got. */
@@ -88,7 +89,7 @@ static void find_in(finding *x, const ct_block *block)
                 find_in(x, op->regions[r]);
         if (hooks[op->opcode])
             find_of_op(x, op);
-        x->rings += op->opcode == CT_ring;
+        x->rings += op->opcode == CT_ring && !op->operand_count;
         x->rings -= ends_ring(op);
     }
 }
@@ -150,14 +151,24 @@ static cg_span slots_of(const cg_sharing *s, const cg_ring *ring)
     return (cg_span){from, from + ring->slots * ring->slot_bytes, 0};
 }
 
-static void place_rings(cg_sharing *s)
+/* Those of which threads read what they copied lie anywhere. */
+static uint32_t alignment_of_rings(const cg_sharing *s)
 {
-    s->rings_at = (s->rings_at + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
+    enum { LINE = 128 };
+    uint32_t align = LINE;
+    for (uint32_t i = 0; i < s->effect_count; i++)
+        if (s->effects[i]->ring && !s->effects[i]->ring->by_threads)
+            align = CG_ENCODING_ALIGN;
+    return align;
+}
+
+static void place_rings(const cg_func *c, cg_sharing *s)
+{
+    uint32_t align = c->groups ? CG_ENCODING_ALIGN : alignment_of_rings(s);
+    s->rings_at = (s->rings_at + align - 1) & ~(align - 1);
     for (uint32_t i = 0; i < s->effect_count; i++) {
         cg_effect *e = s->effects[i];
-        if (e->kind == CG_FILLS_RING || e->kind == CG_READS_RING)
-            e->span = (cg_span){s->rings_at, s->rings_at + s->ring_bytes, 0};
-        else if (e->ring)
+        if (e->ring)
             e->span = slots_of(s, e->ring);
     }
 }
@@ -178,7 +189,7 @@ void cg_pass_shared(cg_func *c)
     if (c->failed || !(s->effects = list(&x)))
         return;
     place_scratch(c, s);
-    place_rings(s);
+    place_rings(c, s);
 }
 
 void cg_dump_shared(cg_func *c, bc_text *out)

@@ -107,6 +107,24 @@ const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_
     return op->opcode == OP_load_view_tko ? slot_of_view(c, op, home, out) : slot_of_pointers(c, op, home, out);
 }
 
+/* The layout of a load before this one, of as many smaller elements, if it reads whole sectors in that, too: ops take
+   both, and nothing is to be converted. NULL: one of its own. */
+static const cg_layout *home_of(const stream *x, const ct_op *op)
+{
+    const bc_type *type = op->results[0].type;
+    if (op->opcode != OP_load_view_tko)
+        return NULL;
+    cg_view_op v = cg_view_op_of(op);
+    for (uint32_t i = 0; i < x->ring->load_count; i++) {
+        const cg_ring_load *other = &x->ring->loads[i];
+        if (other->layout.tile_bits == cg_shape_of(type).tile_bits
+            && cg_memory_bytes(bc_elem_kind(other->op->results[0].type)) < cg_memory_bytes(bc_elem_kind(type))
+            && cg_view_reads_sectors(x->c, &v, &other->layout))
+            return &other->layout;
+    }
+    return NULL;
+}
+
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
 static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
 {
@@ -114,11 +132,11 @@ static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
         return "it stands under a condition";
     if (!cg_is_weak_access(op))
         return "its memory order keeps it in its place";
-    const char *why = cg_slot_of_threads(x->c, op, NULL, out);
+    const char *why = cg_slot_of_threads(x->c, op, home_of(x, op), out);
     if (!why)
         why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(x->ring, x->body, op)
                                              : cg_ring_takes_pointers(x->ring, x->body, op);
-    if (!why && cg_order_holds_back(x->c, x->body, op))
+    if (!why && cg_iterations_hold_back(x->c, x->body, op))
         why = "something in the loop that it may have to come after";
     return why;
 }

@@ -237,8 +237,8 @@ static void look_at(cg_func *c, ct_op *loop)
     }
 }
 
-/* Where several loops multiply, the program has put the tiles that masks are for into one of their own, in which a branch
-   would cost registers alone. */
+/* Where several loops multiply, the program has put the tiles that masks are for into one of their own, in which a
+   branch would cost registers alone. */
 void cg_pass_unmask(cg_func *c)
 {
     ct_op *loop = NULL;

@@ -20,18 +20,28 @@ static bool fits(const cg_func *c, const cg_effect *e)
     return span->from < span->to && span->to <= end && span->to <= all && whole;
 }
 
+/* The op whose ring begins in the memory of that one, which has not ended; NULL: none. */
+static const ct_op *find_ring_beside(const cg_sharing *s, const cg_effect *fills)
+{
+    for (uint32_t i = fills->number + 1; i < s->effect_count; i++) {
+        const cg_effect *e = s->effects[i];
+        if (e->kind == CG_READS_RING && e->ring == fills->ring)
+            return NULL;
+        if (e->kind == CG_FILLS_RING && e->span.from < fills->span.to && fills->span.from < e->span.to)
+            return e->op;
+    }
+    return NULL;
+}
+
 /* The op whose ring begins while another one, in the same memory, has not ended; NULL: none. Between groups each ring
    has its own. */
 static const ct_op *find_second_ring(const cg_sharing *s)
 {
-    bool lives = false;
-    for (uint32_t i = 0; i < s->effect_count; i++) {
-        const cg_effect *e = s->effects[i];
-        if (e->kind == CG_FILLS_RING && lives)
-            return e->op;
-        lives = e->kind == CG_FILLS_RING || (lives && e->kind != CG_READS_RING);
-    }
-    return NULL;
+    const ct_op *second = NULL;
+    for (uint32_t i = 0; i < s->effect_count && !second; i++)
+        if (s->effects[i]->kind == CG_FILLS_RING)
+            second = find_ring_beside(s, s->effects[i]);
+    return second;
 }
 
 bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
@@ -40,7 +50,7 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
     uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
     if (!s)
         return true;
-    if (s->ring_bytes && (s->rings_at % CG_ENCODING_ALIGN || s->rings_at + s->ring_bytes > all))
+    if (s->ring_bytes && (s->rings_at % (c->groups ? CG_ENCODING_ALIGN : 16) || s->rings_at + s->ring_bytes > all))
         return is_faulty(out_fault, NULL, "rings do not lie where there is room for them");
     for (uint32_t i = 0; i < s->effect_count; i++)
         if (s->effects[i]->kind == CG_USES_SCRATCH && !fits(c, s->effects[i]))

@@ -13,15 +13,6 @@ static bool is_view_op(const ct_op *op)
            && (info->effects == BC_READS || info->effects == BC_WRITES);
 }
 
-/* Is an element of the tensor in one tile of the view only, and at one address, as far as the types say? */
-static bool tiles_are_apart(const bc_type *view)
-{
-    bool apart = view->kind == BC_PARTITION_VIEW;
-    for (uint32_t d = 0; apart && d < view->elem->rank; d++)
-        apart = view->elem->strides[d] != 0 || view->elem->shape[d] == 1;
-    return apart;
-}
-
 /* Do both ops touch element i of the tile at the same address, each element from the same thread, or, where tiles do
    not overlap, no element in common? */
 static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
@@ -32,7 +23,7 @@ static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
     if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
         return false;
-    if (tiles_are_apart(x.view->type))
+    if (cg_view_tiles_apart(x.view->type))
         return true;
     for (uint32_t i = 0; i < x.index_count; i++)
         if (how == CG_EARLIER_TRIP || x.index[i] != y.index[i])

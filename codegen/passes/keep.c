@@ -1,0 +1,263 @@
+/* Tiles that several loops load: a row whose mean, variance and result each have a loop. If the loops run over the same
+   range, a tile of one has a counterpart in another, loaded from the same place, and nothing in between may write
+   there, then the first loop's copies bring it for all of them: the slots of its ring are not used a second time as
+   long as there are as many as iterations, which is tested when the kernel runs, and the loops behind it find their
+   tiles there. Where there are more iterations, those loops copy as the first one does.
+
+   Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/shared.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/ring.h"
+#include "codegen/tile/same.h"
+
+/* The rule: slots for rows of ENOUGH_SLOTS tiles, with at least LEAST_AHEAD of what else the loops load, where blocks
+   of MANY_THREADS share a multiprocessor then, or else of FEW_THREADS; and more, to MOST_SLOTS, if that costs no block.
+   Rows that are read again come from L2 as long as it has those of all blocks: slots that cost blocks make short rows
+   slower than they make long ones faster (docs/performance.md). */
+enum {
+    ENOUGH_SLOTS = 8,
+    MOST_SLOTS = 16,
+    MOST_AHEAD = 4,
+    LEAST_AHEAD = 2,
+    MANY_THREADS = 1024, /* of a multiprocessor */
+    FEW_THREADS = 512,
+    BESIDE = 1200 /* bytes that a block has besides: scratch, and what the device takes */
+};
+
+enum { MOST_LOOPS = 8, NONE = CG_RING_LOADS };
+
+/* Loops that follow each other in a block, and which of their loads bring the same tiles. */
+typedef struct chain {
+    cg_func *c;
+    ct_op *loops[MOST_LOOPS];
+    uint32_t count;
+    uint32_t found[MOST_LOOPS][CG_RING_LOADS]; /* by load of the first loop: which one of that loop it is; NONE */
+} chain;
+
+static cg_ring *ring_of(const ct_op *loop)
+{
+    return loop->detail;
+}
+
+/* ---- what is the same ---- */
+
+static bool have_same_range(const ct_op *a, const ct_op *b)
+{
+    bool same = ct_attr_u(a, F_for_unsigned_cmp) == ct_attr_u(b, F_for_unsigned_cmp);
+    for (uint32_t i = 0; same && i < 3; i++)
+        same = ct_is_same(a->operands[i], b->operands[i]);
+    return same;
+}
+
+/* Tokens apart, which are asked about in another way. */
+static bool load_same(const ct_op *a, const ct_op *first, const ct_op *b, const ct_op *other)
+{
+    bool same = a->opcode == b->opcode && a->results[0].type == b->results[0].type;
+    uint32_t at = 0;
+    for (uint32_t i = 0; same && i < a->operand_count; i++) {
+        if (a->operands[i]->type->kind == BC_TOKEN)
+            continue;
+        while (at < b->operand_count && b->operands[at]->type->kind == BC_TOKEN)
+            at++;
+        same = at < b->operand_count && ct_is_same_in(a->operands[i], first, b->operands[at++], other);
+    }
+    return same;
+}
+
+static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
+{
+    return a->fast == b->fast && a->own_bytes == b->own_bytes && cg_layout_equal(&a->layout, &b->layout);
+}
+
+/* ---- which loops and loads ---- */
+
+static bool may_keep(const ct_op *op)
+{
+    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->kept;
+}
+
+/* Which load of the other loop brings the tile that the first one's does. */
+static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op *other)
+{
+    const cg_ring *ring = ring_of(other);
+    uint32_t i = 0;
+    while (i < ring->load_count
+           && !(lie_alike(load, &ring->loads[i]) && load_same(load->op, x->loops[0], ring->loads[i].op, other)))
+        i++;
+    return i < ring->load_count && !cg_order_holds_back(x->c, other->block, ring->loads[i].op) ? i : NONE;
+}
+
+static void add_loop(chain *x, ct_op *loop)
+{
+    const cg_ring *first = ring_of(x->loops[0]);
+    uint32_t *found = x->found[x->count], count = 0;
+    for (uint32_t i = 0; i < first->load_count; i++) {
+        found[i] = find_load(x, &first->loads[i], loop);
+        count += found[i] != NONE;
+    }
+    if (count)
+        x->loops[x->count++] = loop;
+}
+
+/* The loops behind this one that load some of its tiles. */
+static chain chain_of(cg_func *c, ct_op *first)
+{
+    chain x = {.c = c, .loops = {first}, .count = 1};
+    for (ct_op *op = first->next; op && x.count < MOST_LOOPS; op = op->next)
+        if (may_keep(op) && have_same_range(first, op))
+            add_loop(&x, op);
+    return x;
+}
+
+/* Does a loop behind the first one load that tile again? */
+static bool stays(const chain *x, uint32_t load)
+{
+    for (uint32_t k = 1; k < x->count; k++)
+        if (x->found[k][load] != NONE)
+            return true;
+    return false;
+}
+
+/* ---- rings of their own ---- */
+
+/* The loads of the first loop that stay. */
+static cg_ring *new_first(const chain *x)
+{
+    cg_ring *from = ring_of(x->loops[0]), *ring = bc_new(&x->c->arena, cg_ring, 1);
+    if (!ring)
+        return NULL;
+    *ring = (cg_ring){.in_slice = from->in_slice, .known = from->known, .by_threads = true, .threads = from->threads};
+    for (uint32_t i = 0; i < from->load_count; i++)
+        if (stays(x, i))
+            ring->loads[ring->load_count++] = from->loads[i];
+    cg_ring_place_loads(ring);
+    return ring;
+}
+
+/* Those of them that loop k loads again, where the first loop has put them. */
+static cg_ring *new_again(const chain *x, cg_ring *first, uint32_t k)
+{
+    cg_ring *from = ring_of(x->loops[k]), *ring = bc_new(&x->c->arena, cg_ring, 1);
+    if (!ring)
+        return NULL;
+    *ring = *first;
+    ring->load_count = 0;
+    ring->in_slice = from->in_slice;
+    ring->known = from->known;
+    ring->again = first;
+    ring->last = k + 1 == x->count;
+    for (uint32_t i = 0, at = 0; i < ring_of(x->loops[0])->load_count; i++) {
+        const cg_ring_load *there = stays(x, i) ? &first->loads[at++] : NULL;
+        if (!there || x->found[k][i] == NONE)
+            continue;
+        cg_ring_load *load = &ring->loads[ring->load_count++];
+        *load = *there;
+        load->op = from->loads[x->found[k][i]].op;
+    }
+    return ring;
+}
+
+/* A loop's ring without what has a ring of its own now. */
+static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
+{
+    cg_ring rest = *ring;
+    rest.load_count = 0;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        bool moved = false;
+        for (uint32_t j = 0; j < kept->load_count; j++)
+            moved = moved || kept->loads[j].op == ring->loads[i].op;
+        if (!moved)
+            rest.loads[rest.load_count++] = ring->loads[i];
+    }
+    cg_ring_place_loads(&rest);
+    return rest;
+}
+
+/* ---- how many slots ---- */
+
+typedef struct slots {
+    uint32_t kept, room; /* 0: none; bytes that a block may take with as many blocks beside it */
+} slots;
+
+/* With `ahead` slots of what else the loops load, of so many bytes each; in a room of that size. */
+static slots slots_in(const chain *x, const cg_ring *kept, uint32_t others, uint32_t ahead, uint32_t room)
+{
+    uint32_t sm = (x->c->target->shared_kib + 1u) << 10, iterations = cg_iterations_of(x->loops[0]),
+             least = iterations < ENOUGH_SLOTS ? iterations : ENOUGH_SLOTS,
+             most = iterations < MOST_SLOTS ? iterations : MOST_SLOTS,
+             bytes = least * kept->slot_bytes + ahead * others;
+    if (bytes > room || (iterations != UINT32_MAX && iterations > MOST_SLOTS))
+        return (slots){0};
+    uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
+    share = share < room ? share : room;
+    uint32_t count = (share - ahead * others) / kept->slot_bytes;
+    return (slots){count < most ? count : most, share};
+}
+
+static uint32_t room_of(const chain *x, uint32_t threads)
+{
+    uint32_t room = cg_room_beside(x->c, threads),
+             fits = cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
+    room = room < fits ? room : fits;
+    return room > BESIDE ? room - BESIDE : 0;
+}
+
+/* others: bytes of a slot of what else the loops load, at most. */
+static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others)
+{
+    const uint32_t threads[] = {MANY_THREADS, FEW_THREADS};
+    slots s = {0};
+    for (size_t i = 0; i < TV_COUNT(threads); i++)
+        for (uint32_t ahead = MOST_AHEAD; ahead >= LEAST_AHEAD && !s.kept; ahead--)
+            s = slots_in(x, kept, others, ahead, room_of(x, threads[i]));
+    bool enough = s.kept >= 2
+                  && (cg_iterations_of(x->loops[0]) == UINT32_MAX || s.kept >= cg_iterations_of(x->loops[0]));
+    return enough ? s : (slots){0};
+}
+
+/* Its loops get rings for tiles that stay, and keep one for what else they load. */
+static void keep(const chain *x)
+{
+    cg_ring *kept[MOST_LOOPS] = {new_first(x)}, rest[MOST_LOOPS];
+    uint32_t others = 0;
+    for (uint32_t k = 0; k < x->count; k++) {
+        if (!kept[0] || (k && !(kept[k] = new_again(x, kept[0], k)))) {
+            cg_no_memory(x->c);
+            return;
+        }
+        rest[k] = rest_of(ring_of(x->loops[k]), kept[k]);
+        others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
+    }
+    slots s = choose_slots(x, kept[0], others);
+    uint32_t bytes = s.kept * kept[0]->slot_bytes;
+    if (s.kept)
+        cg_remark(
+            x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
+            "{Loads=%u} of its loads are not done again in the {Loops=%u} loops behind it while there are at most "
+            "{Iterations=%u} iterations, whose tiles take {Shared=%u} bytes of shared memory",
+            kept[0]->load_count, x->count - 1, s.kept, bytes);
+    for (uint32_t k = 0; s.kept && k < x->count; k++) {
+        cg_ring *ring = ring_of(x->loops[k]);
+        uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;
+        *ring = rest[k];
+        ring->kept = kept[k];
+        ring->offset = bytes;
+        ring->slots = fit < ring->slots ? fit : ring->slots;
+        ring->slots = ring->slots < s.kept ? ring->slots : s.kept;
+        kept[k]->slots = s.kept;
+        kept[k]->joined = ring->load_count != 0;
+    }
+}
+
+void cg_keep_tiles(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        chain x = {.count = 0};
+        if (may_keep(op))
+            x = chain_of(c, op);
+        if (x.count > 1)
+            keep(&x);
+    }
+}

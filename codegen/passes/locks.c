@@ -1,0 +1,345 @@
+/* The locks pass: a lock that every iteration of a loop takes and gives back is taken in front of the loop and given
+   back behind it.
+
+       for i {                                           if there is an iteration { take }
+           ...                                           for i {
+           take                                              ...
+           ... sums of tile i                                ... sums of tile i
+           give                                          }
+       }                                                 if there was one { give }
+
+   Between giving and taking it again, nobody else need have come by it: what happens is what could have happened. What
+   an iteration does outside of the lock is done while others wait then, and so only loops are changed in which that is
+   little beside the way of a lock from one block to another. Then tiles can be loaded ahead as in any loop.
+
+   A lock is a number in memory. Taking it is a loop that compares and exchanges until it has found `free` and written
+   `taken`; giving it back writes `free`. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/pass.h"
+#include "codegen/tile/same.h"
+
+/* The rule: of what an iteration computes, elements of a thread. A lock takes some 2000 cycles from one block to
+   another, and an operation on an element some four, with loads that run ahead. */
+enum { MOST_ELEMENTS = 512 };
+
+typedef struct locking {
+    cg_func *c;
+    ct_op *loop, *take, *give;
+    uint32_t carried; /* which of the loop's results is the token of `give` */
+} locking;
+
+/* ---- which loops ---- */
+
+static bool stands_in(const ct_op *op, const ct_op *outer)
+{
+    for (; op; op = op->block->parent)
+        if (op == outer)
+            return true;
+    return false;
+}
+
+/* Of the op, and of those in it: do they take only what is made among them or in front of the loop? */
+static bool is_from_outside(const locking *x, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const ct_value *v = op->operands[i];
+        if (v->type->kind != BC_TOKEN && ct_is_inside(v->block, x->loop->regions[0])
+            && !stands_in(v->op ? v->op : v->block->parent, x->take))
+            return false;
+    }
+    return true;
+}
+
+static const ct_op *only_op(const ct_block *block, bc_opcode opcode)
+{
+    const ct_op *found = NULL;
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block)) {
+        if (op->opcode == opcode && found)
+            return NULL;
+        found = op->opcode == opcode ? op : found;
+    }
+    return found;
+}
+
+/* What the comparison of the exchanged number with a constant gives where it was `old`; -1: it is no such thing. */
+static int compare(const ct_op *test, const ct_value *exchanged, int64_t old)
+{
+    int64_t with;
+    if (!test || test->opcode != OP_cmpi || test->operands[0] != exchanged || !test->operands[1]->op
+        || test->operands[1]->op->opcode != OP_constant || !ct_constant_value(test->operands[1]->op, &with))
+        return -1;
+    switch (ct_attr_u(test, F_cmpi_comparison_predicate)) {
+    case BC_ComparisonPredicate_equal: return old == with;
+    case BC_ComparisonPredicate_not_equal: return old != with;
+    default: return -1;
+    }
+}
+
+/* What ends the branch, or the loop's body behind it, where its condition is so. */
+static uint8_t end_of(const ct_op *branch, int condition)
+{
+    uint32_t r = condition ? 0 : 1;
+    const ct_block *region = r < branch->region_count ? branch->regions[r] : NULL;
+    return region && region->last->opcode != OP_yield ? region->last->opcode : branch->block->last->opcode;
+}
+
+static bool is_constant(const ct_value *v, int64_t *out)
+{
+    return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
+}
+
+/* The exchange of a loop that does nothing but take a lock; NULL: it is none. */
+static const ct_op *exchange_of(const locking *x, const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    const ct_op *cas = only_op(body, OP_atomic_cas_tko), *branch = only_op(body, OP_if);
+    int64_t is_free, taken;
+    if (!cas || cas->block != body || !branch || branch->block != body
+        || !is_constant(ct_operand(cas, F_atomic_cas_tko_cmp), &is_free)
+        || !is_constant(ct_operand(cas, F_atomic_cas_tko_val), &taken))
+        return NULL;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode >= OP_LIMIT || !is_from_outside(x, op)
+            || !(op == cas || op == branch || ct_is_pure(op) || bc_op_in(op->opcode, BC_OPS(EXIT))))
+            return NULL;
+    int found = compare(branch->operands[0]->op, &cas->results[0], is_free),
+        waits = compare(branch->operands[0]->op, &cas->results[0], taken);
+    return found >= 0 && end_of(branch, found) == OP_break && end_of(branch, waits) == OP_continue ? cas : NULL;
+}
+
+static bool is_same_or_none(const ct_value *a, const ct_value *b)
+{
+    return a && b ? ct_is_same(a, b) : a == b;
+}
+
+/* Does the op write what the exchange takes for free, to the same place? */
+static bool gives_back(const locking *x, const ct_op *op, const ct_op *cas)
+{
+    int64_t is_free, written;
+    return op->opcode == OP_atomic_rmw_tko && op->block == x->loop->regions[0]
+           && ct_attr_u(op, F_atomic_rmw_tko_mode) == BC_AtomicRMWMode_xchg && is_from_outside(x, op)
+           && is_constant(ct_operand(cas, F_atomic_cas_tko_cmp), &is_free)
+           && is_constant(ct_operand(op, F_atomic_rmw_tko_arg), &written) && is_free == written
+           && ct_is_same(ct_operand(cas, F_atomic_cas_tko_pointers), ct_operand(op, F_atomic_rmw_tko_pointers))
+           && is_same_or_none(ct_operand(cas, F_atomic_cas_tko_mask), ct_operand(op, F_atomic_rmw_tko_mask))
+           && ct_operand(op, F_atomic_rmw_tko_token) && !op->results[0].uses;
+}
+
+static bool are_tokens(const ct_value *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i].type->kind != BC_TOKEN)
+            return false;
+    return true;
+}
+
+/* Nobody else may have to wait for it, nor notice: no other loops, no access with an order of its own. */
+static bool is_plain(const locking *x, const ct_op *op)
+{
+    const ct_op *around = op->block->parent;
+    return op == x->take || op == x->give || ct_is_pure(op) || cg_is_weak_access(op)
+           || (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)) && !cg_is_product(op))
+           || (around != x->loop && bc_op_in(around->opcode, BC_OPS(FOLD))) || op == x->loop->regions[0]->last;
+}
+
+static uint64_t elements_of(const ct_op *op)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < op->result_count && !bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)); i++)
+        if (bc_is_tile(op->results[i].type))
+            all += (uint64_t)1 << cg_shape_of(op->results[i].type).tile_bits;
+    return all;
+}
+
+/* Is what the loop does besides little enough? */
+static bool is_light(const locking *x)
+{
+    const ct_block *body = x->loop->regions[0];
+    uint64_t elements = 0;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        if (stands_in(op, x->take))
+            continue;
+        if (op->opcode >= OP_LIMIT || cg_is_product(op) || !is_plain(x, op))
+            return false;
+        elements += elements_of(op);
+    }
+    return elements <= (uint64_t)MOST_ELEMENTS * cg_threads(x->c);
+}
+
+/* Does the loop hand on the token of `give`, and nobody else look at it? */
+static bool find_token(locking *x)
+{
+    const ct_use *use = x->give->results[1].uses;
+    if (!use || use->next || use->op != x->loop->regions[0]->last)
+        return false;
+    x->carried = use->index;
+    return true;
+}
+
+static bool find(locking *x)
+{
+    const ct_op *cas = NULL;
+    if (x->loop->opcode != OP_for || x->loop->regions[0]->last->opcode != OP_continue)
+        return false;
+    for (ct_op *op = x->loop->regions[0]->first; op; op = op->next) {
+        if (op->opcode == OP_loop && x->take)
+            return false;
+        x->take = op->opcode == OP_loop ? op : x->take;
+        if (op->opcode == OP_loop && !(cas = exchange_of(x, op)))
+            return false;
+        if (cas && gives_back(x, op, cas) && x->give)
+            return false;
+        x->give = cas && gives_back(x, op, cas) ? op : x->give;
+    }
+    return x->give && are_tokens(x->take->results, x->take->result_count) && find_token(x) && is_light(x);
+}
+
+/* ---- taking it once ---- */
+
+static ct_value *put_condition(const locking *x)
+{
+    ct_func *f = x->c->ir;
+    const bc_type *bit = ct_scalar_type(f, BC_I1);
+    ct_op *op = bit ? ct_made_new(f, OP_cmpi, x->loop, bit, x->loop->operands, 2) : NULL;
+    if (!op)
+        return NULL;
+    bc_attr_of(op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
+    bc_attr_of(op->from, F_cmpi_signedness)->u = ct_attr_u(x->loop, F_for_unsigned_cmp) ? BC_Signedness_unsigned
+                                                                                        : BC_Signedness_signed;
+    ct_insert_before(op, x->loop);
+    return &op->results[0];
+}
+
+static bool put_yield(const locking *x, ct_block *block, ct_op *branch, ct_value *const *values, uint32_t count)
+{
+    ct_op *op = block ? ct_op_like(x->c->ir, OP_yield, x->loop->regions[0]->last, count, 0, 0) : NULL;
+    if (!op)
+        return false;
+    block->parent = branch;
+    ct_append(block, op);
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, values[i]);
+    return true;
+}
+
+/* A branch in front of `place` that gives tokens: those where the condition does not hold. The op that is done where it
+   does, and what it gives, are still to come. NULL: no memory. */
+static ct_op *put_branch(const locking *x, ct_value *condition, ct_value *const *tokens, uint32_t count, ct_op *place)
+{
+    ct_func *f = x->c->ir;
+    ct_op *branch = ct_op_like(f, OP_if, x->loop, 1, count, 2);
+    if (!branch)
+        return NULL;
+    for (uint32_t r = 0; r < 2; r++)
+        if (!(branch->regions[r] = ct_block_new(f, 0)) || !put_yield(x, branch->regions[r], branch, tokens, count))
+            return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        branch->results[i].type = tokens[i]->type;
+    ct_set_operand(branch, 0, condition);
+    ct_insert_before(branch, place);
+    return branch;
+}
+
+/* The op goes to where the condition holds. */
+static void move_to(ct_op *op, ct_op *branch, const ct_value *results)
+{
+    ct_op *yield = branch->regions[0]->last;
+    ct_move_before(op, yield);
+    for (uint32_t i = 0; i < yield->operand_count; i++)
+        ct_set_operand(yield, i, (ct_value *)(uintptr_t)&results[i]);
+}
+
+/* What a token is before the first iteration; of those that the body makes, one that orders nothing: what it does
+   before it has the lock may as well be done while it has it. NULL: no memory. */
+static ct_value *first_of(const locking *x, ct_value *token)
+{
+    const ct_block *body = x->loop->regions[0];
+    if (!ct_is_inside(token->block, body))
+        return token;
+    if (!token->op && token->block == body)
+        return x->loop->operands[ct_for_inits(x->loop).first + token->number - 1];
+    ct_op *op = ct_token_new(x->c->ir, x->loop, token->type);
+    if (!op)
+        return NULL;
+    ct_insert_before(op, x->loop);
+    return &op->results[0];
+}
+
+/* Tokens joined, in front of `place`; NULL: no memory. */
+static ct_value *join(const locking *x, ct_value *const *tokens, uint32_t count, ct_op *place)
+{
+    ct_op *op = ct_made_new(x->c->ir, OP_join_tokens, place, tokens[0]->type, tokens, count);
+    if (!op)
+        return NULL;
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+/* In the loop, what comes behind the lock comes behind the iteration before. NULL: no memory. */
+static ct_value *put_take(const locking *x, ct_value *condition)
+{
+    ct_op *take = x->take, *next = take->next;
+    uint32_t count = take->operand_count;
+    ct_value **tokens = bc_new(x->c->ir->arena, ct_value *, 2 * count + 1u);
+    if (!tokens)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        tokens[i] = take->operands[i];
+        ct_value *first = first_of(x, take->operands[i]);
+        if (!first)
+            return NULL;
+        ct_set_operand(take, i, first);
+    }
+    ct_op *branch = put_branch(x, condition, take->operands, count, x->loop);
+    if (!branch)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        tokens[count + i] = &branch->results[i];
+    tokens[2 * count] = &x->loop->regions[0]->args[x->carried + 1];
+    ct_value *all = join(x, tokens, 2 * count + 1, next);
+    for (uint32_t i = 0; i < count && all; i++)
+        ct_replace_uses(&take->results[i], all);
+    move_to(take, branch, take->results);
+    return all;
+}
+
+static bool put_give(const locking *x, ct_value *condition, ct_value *taken)
+{
+    ct_op *give = x->give, *end = x->loop->regions[0]->last;
+    ct_value *last = &x->loop->results[x->carried], *old = ct_operand(give, F_atomic_rmw_tko_token),
+             *handed_on = join(x, (ct_value *const[]){old, taken}, 2, give), *before[] = {last};
+    ct_op *branch = handed_on ? put_branch(x, condition, before, 1, x->loop->next) : NULL;
+    if (!branch)
+        return false;
+    ct_set_operand(end, x->carried, handed_on);
+    ct_replace_uses(last, &branch->results[0]);
+    ct_set_operand(branch->regions[1]->last, 0, last);
+    ct_set_operand(give, ct_operand_range(give, F_atomic_rmw_tko_token).first, last);
+    move_to(give, branch, &give->results[1]);
+    return true;
+}
+
+static void look_at(cg_func *c, ct_op *loop)
+{
+    locking x = {.c = c, .loop = loop};
+    if (!find(&x))
+        return;
+    ct_value *condition = put_condition(&x), *taken = condition ? put_take(&x, condition) : NULL;
+    if (!taken || !put_give(&x, condition, taken))
+        cg_no_memory(c);
+    cg_remark(c, loop, CG_REMARK_Lock, TV_REMARK_PASSED, "the lock that each iteration takes is taken once for all");
+}
+
+void cg_pass_locks(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_for)
+            look_at(c, op);
+}
+
+void cg_dump_locks(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
