@@ -13,7 +13,7 @@ typedef struct cg_early_plan {
     uint32_t distance;  /* iterations: 1, or 2 of one that says where others load from */
     bool no_room;       /* there was none for its slots */
     bool takes_source;  /* one goes two iterations ahead for it */
-    uint32_t access;    /* bytes of its longest accesses */
+    uint32_t access;    /* bytes of its accesses, of the shorter ones where they are so at the tensor's end */
     bool apart;         /* each element has a register of its own, as accesses bring it */
 } cg_early_plan;
 

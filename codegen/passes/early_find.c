@@ -152,7 +152,7 @@ static const char *set_access(cg_func *c, ct_op *load, cg_early_plan *p)
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
         return "no register would be one of its elements";
     find_accesses(c, load, &inside, &edge);
-    p->access = bytes << inside;
+    p->access = bytes << (edge < inside ? edge : inside);
     p->apart = bytes == 2 && inside == 0;
     p->registers = registers_of(c, tile, p->apart);
     bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);

@@ -247,6 +247,7 @@ static void keep(const chain *x)
         ring->slots = fit < ring->slots ? fit : ring->slots;
         ring->slots = ring->slots < s.kept ? ring->slots : s.kept;
         kept[k]->slots = s.kept;
+        kept[k]->why = ring->why = "as many as cost no block of a multiprocessor";
         kept[k]->joined = ring->load_count != 0;
     }
 }
