@@ -280,6 +280,16 @@ cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
     return b;
 }
 
+static const cg_kept_row kept_rows[] = {
+#define KEPT(least, most, ahead, fewest, threads, why) {least, most, ahead, fewest, threads, why},
+#include "codegen/passes/budget.def"
+};
+
+const cg_kept_row *cg_kept_row_at(size_t i)
+{
+    return i < TV_COUNT(kept_rows) ? &kept_rows[i] : NULL;
+}
+
 /* ---- loads ahead into registers ---- */
 
 static const cg_early_row early_rows[] = {

@@ -68,6 +68,17 @@ typedef struct cg_slot_budget {
 
 cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
 
+/* Tiles that stay for loops behind (codegen/passes/keep.c). */
+typedef struct cg_kept_row {
+    uint32_t least, most;   /* tiles */
+    uint32_t ahead, fewest; /* slots of other loads: wanted, needed */
+    uint32_t threads;       /* of a multiprocessor, in blocks that share its memory */
+    const char *why;
+} cg_kept_row;
+
+/* The rows in the order in which they are to be tried; NULL: there are no more. */
+const cg_kept_row *cg_kept_row_at(size_t i);
+
 /* Loads ahead into registers (codegen/passes/early_find.c). */
 typedef enum cg_early_kind {
     CG_EARLY_SOURCES, /* that say where another one loads from, and that one */

@@ -12,21 +12,11 @@
 #include "codegen/passes/ring.h"
 #include "codegen/tile/same.h"
 
-/* The rule: slots for rows of ENOUGH_SLOTS tiles, with at least LEAST_AHEAD of what else the loops load, where blocks
-   of MANY_THREADS share a multiprocessor then, or else of FEW_THREADS; and more, to MOST_SLOTS, if that costs no block.
-   Rows that are read again come from L2 as long as it has those of all blocks: slots that cost blocks make short rows
-   slower than they make long ones faster (docs/performance.md). */
 enum {
-    ENOUGH_SLOTS = 8,
-    MOST_SLOTS = 16,
-    MOST_AHEAD = 4,
-    LEAST_AHEAD = 2,
-    MANY_THREADS = 1024, /* of a multiprocessor */
-    FEW_THREADS = 512,
+    MOST_LOOPS = 8,
+    NONE = CG_RING_LOADS,
     BESIDE = 1200 /* bytes that a block has besides: scratch, and what the device takes */
 };
-
-enum { MOST_LOOPS = 8, NONE = CG_RING_LOADS };
 
 /* Loops that follow each other in a block, and which of their loads bring the same tiles. */
 typedef struct chain {
@@ -179,21 +169,22 @@ static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 
 typedef struct slots {
     uint32_t kept, room; /* 0: none; bytes that a block may take with as many blocks beside it */
+    const char *why;
 } slots;
 
 /* With `ahead` slots of what else the loops load, of so many bytes each; in a room of that size. */
-static slots slots_in(const chain *x, const cg_ring *kept, uint32_t others, uint32_t ahead, uint32_t room)
+static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kept, uint32_t others, uint32_t ahead,
+                      uint32_t room)
 {
     uint32_t sm = (x->c->target->shared_kib + 1u) << 10, iterations = cg_iterations_of(x->loops[0]),
-             least = iterations < ENOUGH_SLOTS ? iterations : ENOUGH_SLOTS,
-             most = iterations < MOST_SLOTS ? iterations : MOST_SLOTS,
-             bytes = least * kept->slot_bytes + ahead * others;
-    if (bytes > room || (iterations != UINT32_MAX && iterations > MOST_SLOTS))
+             least = iterations < row->least ? iterations : row->least,
+             most = iterations < row->most ? iterations : row->most, bytes = least * kept->slot_bytes + ahead * others;
+    if (bytes > room || (iterations != UINT32_MAX && iterations > row->most))
         return (slots){0};
     uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
     share = share < room ? share : room;
     uint32_t count = (share - ahead * others) / kept->slot_bytes;
-    return (slots){count < most ? count : most, share};
+    return (slots){count < most ? count : most, share, row->why};
 }
 
 static uint32_t room_of(const chain *x, uint32_t threads)
@@ -207,11 +198,11 @@ static uint32_t room_of(const chain *x, uint32_t threads)
 /* others: bytes of a slot of what else the loops load, at most. */
 static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others)
 {
-    const uint32_t threads[] = {MANY_THREADS, FEW_THREADS};
     slots s = {0};
-    for (size_t i = 0; i < TV_COUNT(threads); i++)
-        for (uint32_t ahead = MOST_AHEAD; ahead >= LEAST_AHEAD && !s.kept; ahead--)
-            s = slots_in(x, kept, others, ahead, room_of(x, threads[i]));
+    const cg_kept_row *row;
+    for (size_t i = 0; (row = cg_kept_row_at(i)); i++)
+        for (uint32_t ahead = row->ahead; ahead >= row->fewest && !s.kept; ahead--)
+            s = slots_in(x, row, kept, others, ahead, room_of(x, row->threads));
     bool enough = s.kept >= 2
                   && (cg_iterations_of(x->loops[0]) == UINT32_MAX || s.kept >= cg_iterations_of(x->loops[0]));
     return enough ? s : (slots){0};
@@ -247,7 +238,7 @@ static void keep(const chain *x)
         ring->slots = fit < ring->slots ? fit : ring->slots;
         ring->slots = ring->slots < s.kept ? ring->slots : s.kept;
         kept[k]->slots = s.kept;
-        kept[k]->why = ring->why = "as many as cost no block of a multiprocessor";
+        kept[k]->why = ring->why = s.why;
         kept[k]->joined = ring->load_count != 0;
     }
 }
