@@ -14,6 +14,7 @@
 
 enum {
     MOST_LOOPS = 8,
+    MOST_LOOKED = 2 * MOST_LOOPS, /* at, for those */
     NONE = CG_RING_LOADS,
     BESIDE = 1200 /* bytes that a block has besides: scratch, and what the device takes */
 };
@@ -95,9 +96,12 @@ static void add_loop(chain *x, ct_op *loop)
 static chain chain_of(cg_func *c, ct_op *first)
 {
     chain x = {.c = c, .loops = {first}, .count = 1};
-    for (ct_op *op = first->next; op && x.count < MOST_LOOPS; op = op->next)
-        if (may_keep(op) && have_same_range(first, op))
+    uint32_t looked = 0;
+    for (ct_op *op = first->next; op && x.count < MOST_LOOPS && looked < MOST_LOOKED; op = op->next)
+        if (may_keep(op) && have_same_range(first, op)) {
             add_loop(&x, op);
+            looked++;
+        }
     return x;
 }
 

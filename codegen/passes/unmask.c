@@ -10,12 +10,17 @@
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"
 
-enum { MOST_DEPTH = 16, LEAST_ELEMENTS_BITS = 11 /* of tiles: fewer cost less than a branch */ };
+enum {
+    MOST_DEPTH = 16,
+    MOST_PUT = 64,           /* ops for scalars, in an iteration */
+    LEAST_ELEMENTS_BITS = 11 /* of tiles: fewer cost less than a branch */
+};
 
 typedef struct unmasking {
     cg_func *c;
     ct_func *f;
-    ct_op *select;
+    ct_op *select, *put[MOST_PUT]; /* what it asks for is computed by these, in front of it */
+    uint32_t put_count;
 } unmasking;
 
 /* The least and the greatest element of a tile whose elements follow each other; the same where all are equal. NULL:
@@ -37,13 +42,16 @@ static ct_value *put(unmasking *x, ct_op *op)
         return NULL;
     }
     ct_insert_before(op, x->select);
+    x->put[x->put_count++] = op;
     return &op->results[0];
 }
 
 static ct_value *put_of(unmasking *x, bc_opcode opcode, const ct_op *like, ct_value *a, ct_value *b)
 {
     ct_value *operands[] = {a, b};
-    return a && b ? put(x, ct_made_new(x->f, opcode, like, scalar_of(x, &like->results[0]), operands, 2)) : NULL;
+    return a && b && x->put_count < MOST_PUT
+               ? put(x, ct_made_new(x->f, opcode, like, scalar_of(x, &like->results[0]), operands, 2))
+               : NULL;
 }
 
 static bool varies(const ends *e)
@@ -54,10 +62,11 @@ static bool varies(const ends *e)
 static ends ends_of_numbers(unmasking *x, const ct_op *iota)
 {
     const bc_type *type = iota->results[0].type, *one = scalar_of(x, &iota->results[0]);
-    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2)
+    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2 || x->put_count + 2 > MOST_PUT)
         return (ends){NULL, NULL};
-    return (ends){put(x, ct_constant_new(x->f, iota, one, 0)),
-                  put(x, ct_constant_new(x->f, iota, one, type->shape[0] - 1))};
+    ct_value *low = put(x, ct_constant_new(x->f, iota, one, 0)),
+             *high = put(x, ct_constant_new(x->f, iota, one, type->shape[0] - 1));
+    return low && high ? (ends){low, high} : (ends){NULL, NULL};
 }
 
 static ends ends_of(unmasking *x, ct_value *v, uint32_t depth);
@@ -234,6 +243,8 @@ static void look_at(cg_func *c, ct_op *loop)
         ct_value *all = all_of(&x, op->operands[0], MOST_DEPTH);
         if (all)
             guard(&x, all);
+        while (!all && x.put_count)
+            ct_remove(x.put[--x.put_count]);
     }
 }
 
