@@ -236,7 +236,7 @@ const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t mo
 
 /* ---- slots ---- */
 
-enum { ALL = UINT32_MAX };
+enum { ALL = INT32_MAX };
 
 typedef struct slot_row {
     cg_slot_kind kind;
