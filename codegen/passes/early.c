@@ -127,22 +127,17 @@ static void be_like_loads(const early *x, ct_value *to)
 static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *const *carried, ct_op *place)
 {
     ct_map map, now;
-    ct_op *later = cg_later_new(x->c, x->loop, start, n), *op = ct_op_like(x->f, OP_if, x->loop, 1, x->results, 2);
-    ct_block *blocks[2] = {ct_block_new(x->f, 0), ct_block_new(x->f, 0)};
-    if (!later || !op || !blocks[0] || !blocks[1] || !ct_map_new(x->f, &map) || !ct_map_new(x->f, &now))
+    ct_op *later = cg_later_new(x->c, x->loop, start, n),
+          *op = later ? ct_if_new(x->f, x->loop, &later->results[1], x->results) : NULL;
+    if (!op || !ct_map_new(x->f, &map) || !ct_map_new(x->f, &now))
         return NULL;
     ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (uint32_t i = 1; carried && i < x->body->arg_count; i++)
         ct_map_set(&map, &x->body->args[i], carried[i - 1]);
     ct_insert_before(later, place);
     ct_insert_before(op, place);
-    ct_set_operand(op, 0, &later->results[1]);
-    for (uint32_t i = 0; i < 2; i++) {
-        op->regions[i] = blocks[i];
-        blocks[i]->parent = op;
-    }
     be_like_loads(x, op->results);
-    return put_loads(x, blocks[0], &map, carried ? NULL : &now) && put_nothing(x, blocks[1]) ? op : NULL;
+    return put_loads(x, op->regions[0], &map, carried ? NULL : &now) && put_nothing(x, op->regions[1]) ? op : NULL;
 }
 
 /* ---- the loop ---- */

@@ -212,32 +212,17 @@ static ct_value *put_condition(const locking *x)
     return &op->results[0];
 }
 
-static bool put_yield(const locking *x, ct_block *block, ct_op *branch, ct_value *const *values, uint32_t count)
-{
-    ct_op *op = block ? ct_op_like(x->c->ir, OP_yield, x->loop->regions[0]->last, count, 0, 0) : NULL;
-    if (!op)
-        return false;
-    block->parent = branch;
-    ct_append(block, op);
-    for (uint32_t i = 0; i < count; i++)
-        ct_set_operand(op, i, values[i]);
-    return true;
-}
-
 /* A branch in front of `place` that gives tokens: those where the condition does not hold. The op that is done where it
    does, and what it gives, are still to come. NULL: no memory. */
 static ct_op *put_branch(const locking *x, ct_value *condition, ct_value *const *tokens, uint32_t count, ct_op *place)
 {
     ct_func *f = x->c->ir;
-    ct_op *branch = ct_op_like(f, OP_if, x->loop, 1, count, 2);
-    if (!branch)
-        return NULL;
+    ct_op *branch = ct_if_new(f, x->loop, condition, count);
     for (uint32_t r = 0; r < 2; r++)
-        if (!(branch->regions[r] = ct_block_new(f, 0)) || !put_yield(x, branch->regions[r], branch, tokens, count))
+        if (!branch || !ct_yield_new(f, branch->regions[r], x->loop->regions[0]->last, tokens, count))
             return NULL;
     for (uint32_t i = 0; i < count; i++)
         branch->results[i].type = tokens[i]->type;
-    ct_set_operand(branch, 0, condition);
     ct_insert_before(branch, place);
     return branch;
 }

@@ -370,10 +370,8 @@ static ct_op *put_loop(skewing *x, ct_value *second_counter)
 
 static void put_yield(skewing *x, ct_block *block, ct_value *const *values, uint32_t count)
 {
-    x->out = block;
-    ct_op *op = append(x, ct_op_like(x->f, OP_yield, x->body->last, count, 0, 0));
-    for (uint32_t i = 0; op && i < count; i++)
-        ct_set_operand(op, i, values[i]);
+    if (!ct_yield_new(x->f, block, x->body->last, values, count))
+        cg_no_memory(x->c);
 }
 
 /* What is done when there is an iteration. */
@@ -409,22 +407,17 @@ static void rewrite(skewing *x)
     uint32_t count = x->loop->result_count;
     bc_range inits = ct_for_inits(x->loop);
     ct_op *start = cg_later_new(x->c, x->loop, x->loop->operands[0], 0),
-          *guard = ct_op_like(x->f, OP_if, x->loop, 1, count, 2);
-    ct_block *then = ct_block_new(x->f, 0), *otherwise = ct_block_new(x->f, 0);
-    if (!start || !guard || !then || !otherwise) {
+          *guard = start ? ct_if_new(x->f, x->loop, &start->results[1], count) : NULL;
+    if (!guard) {
         cg_no_memory(x->c);
         return;
     }
     ct_insert_before(start, x->loop);
     ct_insert_before(guard, x->loop);
-    ct_set_operand(guard, 0, &start->results[1]);
-    guard->regions[0] = then;
-    guard->regions[1] = otherwise;
-    then->parent = otherwise->parent = guard;
     for (uint32_t i = 0; i < count; i++)
         copy_type(&guard->results[i], &x->loop->results[i]);
-    fill_guarded(x, then, &start->results[0]);
-    put_yield(x, otherwise, x->loop->operands + inits.first, count);
+    fill_guarded(x, guard->regions[0], &start->results[0]);
+    put_yield(x, guard->regions[1], x->loop->operands + inits.first, count);
     for (uint32_t i = 0; i < count; i++)
         ct_replace_uses(&x->loop->results[i], &guard->results[i]);
     ct_remove(x->loop);

@@ -181,48 +181,29 @@ static void move_select(const unmasking *x, ct_block *block)
     }
 }
 
-static ct_op *end_block(const unmasking *x, ct_block *block, ct_op *parent, ct_value *result)
-{
-    ct_op *yield = ct_op_like(x->f, OP_yield, x->select, 1, 0, 0);
-    if (yield) {
-        block->parent = parent;
-        ct_append(block, yield);
-        ct_set_operand(yield, 0, result);
-    }
-    return yield;
-}
-
 static void guard(unmasking *x, ct_value *all)
 {
-    ct_op *branch = ct_op_like(x->f, OP_if, x->select, 1, 1, 2);
-    ct_block *then = ct_block_new(x->f, 0), *otherwise = ct_block_new(x->f, 0);
-    if (!branch || !then || !otherwise) {
+    ct_op *branch = ct_if_new(x->f, x->select, all, 1);
+    if (!branch || !ct_yield_new(x->f, branch->regions[0], x->select, &x->select->operands[1], 1)) {
         cg_no_memory(x->c);
         return;
     }
     branch->results[0].type = x->select->results[0].type;
-    branch->regions[0] = then;
-    branch->regions[1] = otherwise;
-    ct_set_operand(branch, 0, all);
     ct_insert_after(branch, x->select);
     ct_replace_uses(&x->select->results[0], &branch->results[0]);
-    if (!end_block(x, then, branch, x->select->operands[1])
-        || !end_block(x, otherwise, branch, &x->select->results[0])) {
+    ct_value *result = &x->select->results[0];
+    if (ct_yield_new(x->f, branch->regions[1], x->select, &result, 1))
+        move_select(x, branch->regions[1]);
+    else
         cg_no_memory(x->c);
-        return;
-    }
-    move_select(x, otherwise);
 }
 
 static bool is_masked(const ct_op *op)
 {
-    const bc_type *type = op->opcode == OP_select ? op->results[0].type : NULL;
-    int64_t count = 1;
-    for (uint32_t d = 0; type && d < type->rank; d++)
-        count *= type->shape[d];
-    const ct_op *maker = type ? op->operands[1]->op : NULL;
-    return maker && maker->opcode != OP_constant && count >> LEAST_ELEMENTS_BITS
-           && op->operands[0]->type->rank == type->rank;
+    if (op->opcode != OP_select || cg_shape_of(op->results[0].type).tile_bits < LEAST_ELEMENTS_BITS)
+        return false;
+    const ct_op *maker = op->operands[1]->op;
+    return maker && maker->opcode != OP_constant && op->operands[0]->type->rank == op->results[0].type->rank;
 }
 
 static bool multiplies(const ct_op *loop)

@@ -109,6 +109,10 @@ const bc_type *ct_scalar_type(ct_func *f, bc_kind kind);
 const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts);
 /* The op's first result has another type now, which copies and cursors ask of what the op is from. */
 bool ct_renew_from(ct_func *f, ct_op *op);
+/* An `if` for the sake of an op, in no block yet, with two empty regions; its results are to get types. */
+ct_op *ct_if_new(ct_func *f, const ct_op *from, ct_value *condition, uint32_t result_count);
+/* Ends a region, for the sake of an op. NULL: no memory. */
+ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *const *values, uint32_t count);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */

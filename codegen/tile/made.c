@@ -118,6 +118,30 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
     return op;
 }
 
+ct_op *ct_if_new(ct_func *f, const ct_op *from, ct_value *condition, uint32_t result_count)
+{
+    ct_op *op = ct_op_like(f, OP_if, from, 1, result_count, 2);
+    for (uint32_t i = 0; op && i < 2; i++) {
+        if (!(op->regions[i] = ct_block_new(f, 0)))
+            return NULL;
+        op->regions[i]->parent = op;
+    }
+    if (op)
+        ct_set_operand(op, 0, condition);
+    return op;
+}
+
+ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *const *values, uint32_t count)
+{
+    ct_op *op = ct_op_like(f, OP_yield, from, count, 0, 0);
+    if (!op)
+        return NULL;
+    ct_append(block, op);
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, values[i]);
+    return op;
+}
+
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type)
 {
     return ct_made_new(f, OP_make_token, like, type, NULL, 0);
