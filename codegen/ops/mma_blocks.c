@@ -1,7 +1,8 @@
-/* Products of f32 and f64, whose products and sums are rounded apart: no instruction does that. Each thread has a block
-   of rows and columns of the result in registers. For four elements of K it loads its rows of A and its columns of B
-   from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or along the
-   rows and columns; each is used as often as the block has columns or rows. The accumulator comes last. */
+/* Products of f32 and f64, which keep all bits of their operands: no instruction for matrices does that. Each thread has
+   a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its columns
+   of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or along the
+   rows and columns; each is used as often as the block has columns or rows. Sums are fused and the accumulator comes
+   last (docs/numerics.md). */
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
@@ -124,17 +125,16 @@ static void load_lines(cg_func *c, const block *b, side *s, uint32_t first, uint
     }
 }
 
-/* The sums of product i += a * b, rounded apart, at one k. */
+/* The sums of product i += a * b at one k. */
 static void multiply(cg_func *c, const block *b, uint32_t i, uint32_t k)
 {
     const side *left = &b->sides[b->of[i].left], *right = &b->sides[b->of[i].right];
     bool wide = b->p->acc == BC_F64;
     for (uint32_t r = 0; r < cg_layout_regs(b->layout) && !c->failed; r++) {
-        cg_val product = cg_new(c, wide ? CG_B64 : CG_B32), sum = b->sums[i][r];
-        cg_ins(c, wide ? "mul.rn.f64 %v, %v, %v" : "mul.rn.f32 %v, %v, %v", product,
+        cg_val sum = b->sums[i][r];
+        cg_ins(c, wide ? "fma.rn.f64 %v, %v, %v, %v" : "fma.rn.f32 %v, %v, %v, %v", sum,
                left->x[cg_gather_bits(r, left->of) << CG_BLOCK_K_BITS | k],
-               right->x[cg_gather_bits(r, right->of) << CG_BLOCK_K_BITS | k]);
-        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", sum, sum, product);
+               right->x[cg_gather_bits(r, right->of) << CG_BLOCK_K_BITS | k], sum);
     }
 }
 
@@ -213,9 +213,6 @@ void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums)
     if (!start || !results)
         return;
     for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
-        results[r] = sums[r];
-        if (start[r].known && !start[r].bits) /* sums that start at +0 are no -0 */
-            continue;
         results[r] = cg_new(c, wide ? CG_B64 : CG_B32);
         cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", results[r], sums[r], cg_reg(c, start[r]));
     }

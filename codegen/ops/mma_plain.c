@@ -1,6 +1,6 @@
 /* Matrix products that have no instruction: tiles smaller than a fragment, also of f32 and f64, of which larger ones go
    in blocks (codegen/ops/mma_blocks.c). Every thread computes its elements in a loop over K, from operands that lie
-   unswizzled in shared memory; products and sums are rounded apart, the accumulator comes last. Bytes go by fours
+   unswizzled in shared memory; sums are fused, the accumulator comes last. Bytes go by fours
    (dp4a): for that B lies there in words of four of a column. Source: memory reference, section 7. */
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
@@ -277,10 +277,9 @@ static void load_lines(cg_func *c, const plain *m, side *s, cg_val k)
     }
 }
 
-/* sum += a * b, rounded apart */
+/* sum += a * b */
 static void multiply_add(cg_func *c, const plain *m, cg_val sum, cg_val a, cg_val b)
 {
-    cg_val product = cg_new(c, m->cls);
     if (m->at_once > 1) {
         cg_ins(c, "dp4a.%s32.%s32 %v, %v, %v, %v", is_signed_side(m, &m->sides[0]) ? "s" : "u",
                is_signed_side(m, &m->sides[1]) ? "s" : "u", sum, a, b, sum);
@@ -290,9 +289,7 @@ static void multiply_add(cg_func *c, const plain *m, cg_val sum, cg_val a, cg_va
         cg_ins(c, "mad.lo.s32 %v, %v, %v, %v", sum, a, b, sum);
         return;
     }
-    const char *type = m->p->acc == BC_F64 ? "f64" : "f32";
-    cg_ins(c, "mul.rn.%s %v, %v, %v", type, product, a, b);
-    cg_ins(c, "add.rn.%s %v, %v, %v", type, sum, sum, product);
+    cg_ins(c, "fma.rn.%s %v, %v, %v, %v", m->p->acc == BC_F64 ? "f64" : "f32", sum, a, b, sum);
 }
 
 static void add_products(cg_func *c, const plain *m)

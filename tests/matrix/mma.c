@@ -81,18 +81,18 @@ static void factor(const mma_case *c, const uint64_t *x, size_t i, const uint64_
     exact_mul(out, &value, &s);
 }
 
-/* Products and sums rounded one by one, the accumulator last (f32, f64); or fused from the accumulator on, in f32, or
-   in f64 for scaled factors. */
+/* Sums are fused: from zero on, the accumulator last (f32, f64), or from the accumulator on, in f32, or in f64 for
+   scaled factors. */
 static uint64_t expect_float(const mma_case *c, uint32_t b, uint32_t i, uint32_t j)
 {
     const mma_shape *s = &c->s;
-    bool separate = c->in == BC_F32 || c->in == BC_F64;
-    bc_kind work = c->is_scaled ? BC_F64 : separate ? c->acc : BC_F32;
+    bool last = c->in == BC_F32 || c->in == BC_F64;
+    bc_kind work = c->is_scaled ? BC_F64 : last ? c->acc : BC_F32;
     uint32_t blocks = c->is_scaled ? s->k / c->block : 0;
     exact sum, start, product, next, x, y;
     exact_of_float(&start, c->acc, c->start[((size_t)b * s->m + i) * s->n + j]);
     exact_of_int(&sum, 0, 32, false);
-    if (!separate)
+    if (!last)
         sum = start;
     for (uint32_t k = 0; k < s->k; k++) {
         factor(c, c->lhs, ((size_t)b * s->m + i) * s->k + k, c->lhs_scale,
@@ -100,13 +100,11 @@ static uint64_t expect_float(const mma_case *c, uint32_t b, uint32_t i, uint32_t
         factor(c, c->rhs, ((size_t)b * s->k + k) * s->n + j, c->rhs_scale,
                c->is_scaled ? ((size_t)b * blocks + k / c->block) * s->n + j : 0, &y);
         exact_mul(&product, &x, &y);
-        if (separate)
-            rounded(&product, work);
         exact_add(&next, &sum, &product, false);
         sum = next;
         rounded(&sum, work);
     }
-    if (separate) {
+    if (last) {
         exact_add(&next, &sum, &start, false);
         sum = next;
     }

@@ -59,23 +59,21 @@ static void make_panels(const void *b, void *out, size_t k, size_t n, size_t col
             memcpy((char *)out + (j * k + p * columns) * bytes, (const char *)b + (p * n + j) * bytes, columns * bytes);
 }
 
-static void plain_products(size_t m, size_t n, size_t k, bool fused)
+static void plain_products(size_t m, size_t n, size_t k, bool onto)
 {
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
-            float s = fused ? c32[i * n + j] : 0;
-            double d = fused ? c64[i * n + j] : 0;
+            float s = onto ? c32[i * n + j] : 0;
+            double d = onto ? c64[i * n + j] : 0;
             uint32_t u = ci[i * n + j];
             for (size_t p = 0; p < k; p++) {
-                float x = a32[i * k + p], y = b32[p * n + j], xy = x * y;
-                double v = a64[i * k + p], w = b64[p * n + j], vw = v * w;
                 uint32_t q = ai[i * k + p], r = bi[p * n + j];
-                s = fused ? fmaf(x, y, s) : s + xy;
-                d = fused ? fma(v, w, d) : d + vw;
+                s = fmaf(a32[i * k + p], b32[p * n + j], s);
+                d = fma(a64[i * k + p], b64[p * n + j], d);
                 u += (uint32_t)((int16_t)q * (int16_t)r) + (uint32_t)((int16_t)(q >> 16) * (int16_t)(r >> 16));
             }
-            want32[i * n + j] = fused ? s : s + c32[i * n + j];
-            want64[i * n + j] = fused ? d : d + c64[i * n + j];
+            want32[i * n + j] = onto ? s : s + c32[i * n + j];
+            want64[i * n + j] = onto ? d : d + c64[i * n + j];
             wanti[i * n + j] = u;
         }
 }
@@ -127,8 +125,8 @@ static void test_products(void)
                 }
                 plain_products(m, n, k, true);
                 for (size_t s = 0; s < count; s++) {
-                    check_product(set[s], set[s]->mma_fused_f32, m, n, k, a32, b32, panels32, c32, want32, 4);
-                    check_product(set[s], set[s]->mma_fused_f64, m, n, k, a64, b64, panels64, c64, want64, 8);
+                    check_product(set[s], set[s]->mma_onto_f32, m, n, k, a32, b32, panels32, c32, want32, 4);
+                    check_product(set[s], set[s]->mma_onto_f64, m, n, k, a64, b64, panels64, c64, want64, 8);
                 }
             }
 }

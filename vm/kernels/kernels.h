@@ -31,8 +31,7 @@ typedef enum vm_widen_id {
    b          in panels: groups of vm_kernels.panel_bytes of columns (all n when they are fewer), `panel` elements from
               one to the next, each k rows of pitch ldb
    mma_s32    an element of a and b is a pair of 16-bit numbers, neighbours in k; k counts pairs
-   k ascends. Kernels either start at +0, round products and add acc last, or start at acc and do not round
-   products (fused). */
+   k ascends, each sum = fma(a, b, sum). Kernels either start at +0 and add acc last, or start at acc. */
 typedef struct vm_mma {
     size_t m, n, k;
     const void *a, *b, *acc;
@@ -51,10 +50,10 @@ typedef struct vm_kernels {
     const char *isa;
     vm_kernel *map[VM_KERNEL_COUNT];
     vm_widen_kernel *widen[VM_WIDEN_COUNT];
-    vm_mma_kernel *mma_f32; /* rounded products, acc last */
+    vm_mma_kernel *mma_f32; /* acc last */
     vm_mma_kernel *mma_f64;
-    vm_mma_kernel *mma_fused_f32; /* acc first, fused: exact for products of f16, bf16, tf32 and f8 */
-    vm_mma_kernel *mma_fused_f64;
+    vm_mma_kernel *mma_onto_f32; /* acc first */
+    vm_mma_kernel *mma_onto_f64;
     vm_mma_kernel *mma_s32; /* sum modulo 2^32, acc first */
     size_t panel_bytes;     /* of columns of b (and c) in a panel */
     size_t block_rows;      /* of a that are worth giving at a time */
