@@ -18,7 +18,7 @@
 enum {
     SLOTS = 3,         /* that groups need at least, */
     GOOD_SLOTS = 4,    /* and that make up for the loop */
-    LEAST_OF_K = 32,   /* f32 of a row of shared memory */
+    LEAST_OF_K = 128,  /* bytes of a row of shared memory */
     OTHERS = 16 << 10, /* bytes of shared memory that the rest of the kernel gets */
     ROUNDS = 4         /* ops between a load and the product */
 };
@@ -117,24 +117,32 @@ static bool find_product(cutting *x)
     return x->product && body->last->opcode == OP_continue && carries_sums(x);
 }
 
+/* What a row of the left operand, along K, takes in shared memory. */
+static uint32_t bytes_of_row(const cutting *x)
+{
+    const bc_type *type = x->loads[0]->results[0].type;
+    return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[1];
+}
+
 /* As few as leave room for enough slots; 0: none are wanted, or they would be too short. */
-static uint32_t parts_of(const cutting *x)
+static uint32_t parts_of(const cutting *x, uint32_t wanted)
 {
     uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
     room = room > OTHERS ? room - OTHERS : 0;
-    if (SLOTS * slot <= room)
+    if (wanted * slot <= room)
         return 0;
     while (GOOD_SLOTS * (slot / parts) > room)
         parts *= 2;
-    return x->product->operands[0]->type->shape[1] / parts >= LEAST_OF_K ? parts : 0;
+    return bytes_of_row(x) / parts >= LEAST_OF_K ? parts : 0;
 }
 
 static bool is_wanted(cutting *x)
 {
-    if (x->loop->opcode != OP_for || !find_product(x) || bc_elem_kind(x->product->operands[0]->type) != BC_TF32)
+    if (x->loop->opcode != OP_for || !find_product(x))
         return false;
     cg_product p = cg_product_of(x->c, x->product);
-    x->parts = cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p) ? parts_of(x) : 0;
+    bool tf32 = p.in == BC_TF32 && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
+    x->parts = tf32 ? parts_of(x, SLOTS) : p.async && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
     return x->parts;
 }
 
