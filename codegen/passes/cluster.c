@@ -68,12 +68,34 @@ static void remark_whole(cg_func *c, const ct_op *op, tv_remark_kind kind, const
     cg_remark(c, op, CG_REMARK_Cluster, kind, "one thread block computes a tile block: {Why=%s}", why);
 }
 
-static void try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint32_t hint)
+static bool returns_early(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        if (op->opcode == OP_return && op != f->body->last)
+            return true;
+    return false;
+}
+
+/* The parts one after the other, by one thread block, whose sums are too many for it otherwise. */
+static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
+{
+    cg_spreading x = {.c = c, .in_turn = true};
+    if (returns_early(c->ir) || c->ir->value_count > MOST_VALUES
+        || !spread_most(&x, product ? product->results[0].type : NULL, least))
+        return;
+    cg_set_warps(c);
+    cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
+              "a thread block computes a tile block in {Parts=%u} parts, one after the other, each some of its "
+              "{Part=%s}: it has not the registers for all of it",
+              x.blocks, x.columns ? "columns" : "rows");
+}
+
+static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint32_t hint)
 {
     cg_spreading x = {.c = c};
     if (!spread_most(&x, product ? product->results[0].type : NULL, most)) {
         remark_whole(c, x.against, TV_REMARK_MISSED, x.why);
-        return;
+        return false;
     }
     c->cluster = x.blocks;
     cg_set_warps(c);
@@ -81,16 +103,16 @@ static void try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint3
               "{Blocks=%u} thread blocks of a cluster compute a tile block, each its {Part=%s}; the hint says "
               "{Hint=%u}",
               x.blocks, x.columns ? "columns" : "rows", hint);
+    return true;
 }
 
-void cg_pass_cluster(cg_func *c)
+/* Over as many thread blocks as the hint says, if that is good for anything. */
+static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint32_t least)
 {
-    uint32_t hint = (uint32_t)bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga");
-    if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
-        return;
-    const ct_op *product = cg_largest_product(c->ir);
-    uint32_t least = cg_least_blocks(c), most = hint < MOST_BLOCKS ? hint : MOST_BLOCKS;
     bool persistent = is_persistent(c->ir);
+    uint32_t most = hint < MOST_BLOCKS ? hint : MOST_BLOCKS;
+    if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
+        return false;
     if (least < 2 && !persistent)
         remark_whole(c, NULL, TV_REMARK_ANALYSIS,
                      "a grid of all tile blocks fills the device, and larger tiles read less");
@@ -99,7 +121,16 @@ void cg_pass_cluster(cg_func *c)
     else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
         remark_whole(c, NULL, TV_REMARK_MISSED, "clusters that the grid counts need PTX 9.0");
     else
-        try_spreading(c, product, persistent || most < least ? most : least, hint);
+        return try_spreading(c, product, persistent || most < least ? most : least, hint);
+    return false;
+}
+
+void cg_pass_cluster(cg_func *c)
+{
+    const ct_op *product = cg_largest_product(c->ir);
+    uint32_t hint = (uint32_t)bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga"), least = cg_least_blocks(c);
+    if (!spread_as_told(c, product, hint, least) && least > 1 && !c->failed)
+        take_turns(c, product, least);
 }
 
 void cg_dump_cluster(cg_func *c, bc_text *out)

@@ -1,4 +1,4 @@
-/* Spreading a tile block over the thread blocks of a cluster (codegen/passes/cluster.c). */
+/* Spreading a tile block over the thread blocks of a cluster, or over the turns of one (codegen/passes/cluster.c). */
 #ifndef TILEVM_CODEGEN_PASSES_CLUSTER_H
 #define TILEVM_CODEGEN_PASSES_CLUSTER_H
 
@@ -13,6 +13,7 @@ typedef struct cg_share {
 typedef struct cg_spreading {
     cg_func *c;
     uint32_t blocks;      /* of a tile block: a power of two */
+    bool in_turn;         /* one block has the parts one after the other (codegen/passes/cluster_turns.c) */
     bool only_first;      /* there is one block, which has the first part of all (codegen/passes/narrow.c) */
     bool columns;         /* of products each block has some columns, else some rows */
     cg_share *of;         /* by value id */
@@ -37,5 +38,10 @@ bool cg_cluster_find(cg_spreading *x);
 bool cg_cluster_is_torn(cg_spreading *x);
 /* Makes it so. */
 void cg_cluster_split(cg_spreading *x);
+
+/* A loop around nothing yet, at the end of the kernel: what it counts says whose turn it is. NULL: no memory. */
+ct_value *cg_turns_begin(cg_func *c, uint32_t count);
+/* Moves into it what differs from turn to turn, or does anything. */
+void cg_turns_enclose(cg_func *c, const ct_value *turn);
 
 #endif

@@ -1,6 +1,7 @@
 /* Gives each thread block of a cluster its part of what codegen/passes/cluster_find.c has found to go in parts: tiles
    get their new types where they are, and what is also wanted whole is made twice. What differs between blocks comes
-   from the block's rank: which tile of a view that is cut finer, and where the numbers of an iota start. */
+   from the block's rank: which tile of a view that is cut finer, and where the numbers of an iota start. The turns of
+   one block do as ranks do. */
 #include <string.h>
 
 #include "codegen/analysis/product.h"
@@ -108,6 +109,17 @@ static ct_value *put_resized(splitting *s, ct_op *place, ct_value *v, const bc_t
 
 /* ---- the block's rank ---- */
 
+static ct_value *put_rank_op(splitting *s)
+{
+    ct_op *op = ct_op_new(s->f, CT_rank, s->first, 1, 1);
+    if (!op)
+        return NULL;
+    op->results[0].type = s->scalar[NARROW];
+    ct_set_operand(op, 0, s->wide_blocks);
+    ct_insert_before(op, s->first);
+    return &op->results[0];
+}
+
 /* In front of all others. */
 static void put_rank(splitting *s)
 {
@@ -116,16 +128,11 @@ static void put_rank(splitting *s)
     s->wide_blocks = s->c->failed ? NULL : put_number(s, s->first, s->scalar[WIDE], s->x->blocks);
     if (s->x->only_first)
         return;
-    ct_op *op = ct_op_new(s->f, CT_rank, s->first, 1, 1);
-    if (!op || !s->wide_blocks) {
+    s->rank = !s->wide_blocks ? NULL : s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks) : put_rank_op(s);
+    if (s->rank)
+        s->wide_rank = put_resized(s, s->first, s->rank, s->scalar[WIDE]);
+    else
         fail(s);
-        return;
-    }
-    op->results[0].type = s->scalar[NARROW];
-    ct_set_operand(op, 0, s->wide_blocks);
-    ct_insert_before(op, s->first);
-    s->rank = &op->results[0];
-    s->wide_rank = put_resized(s, s->first, s->rank, s->scalar[WIDE]);
 }
 
 /* The index, times as many blocks as there are, and the rank, where the index is made. In 64 bits an index outside
@@ -303,4 +310,6 @@ void cg_cluster_split(cg_spreading *x)
     put_rank(&s);
     for (ct_op *op = s.first; op && !x->c->failed; op = next_of(&s, op))
         split_one(&s, op);
+    if (x->in_turn && !x->c->failed)
+        cg_turns_enclose(x->c, s.rank);
 }

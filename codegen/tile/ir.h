@@ -113,6 +113,9 @@ bool ct_renew_from(ct_func *f, ct_op *op);
 ct_op *ct_if_new(ct_func *f, const ct_op *from, ct_value *condition, uint32_t result_count);
 /* Ends a region, for the sake of an op. NULL: no memory. */
 ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *const *values, uint32_t count);
+/* A loop that carries nothing, for the sake of an op, in no block yet: from, to and step, signed; its empty body is to
+   end with OP_continue. */
+ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3]);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */

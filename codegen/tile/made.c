@@ -142,6 +142,26 @@ ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *co
     return op;
 }
 
+ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3])
+{
+    bc_op *from = bc_op_new_in(f->arena, OP_for, 0, 3);
+    ct_op *op = ct_op_like(f, OP_for, like, 3, 0, 1);
+    ct_block *body = ct_block_new(f, 1);
+    if (!from || !op || !body)
+        return NULL;
+    bc_op_defaults(from);
+    from->offset = like->from->offset;
+    from->loc = like->from->loc;
+    from->block = like->from->block;
+    op->from = from;
+    op->regions[0] = body;
+    body->parent = op;
+    body->args[0].type = bounds[0]->type;
+    for (uint32_t i = 0; i < 3; i++)
+        ct_set_operand(op, i, bounds[i]);
+    return op;
+}
+
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type)
 {
     return ct_made_new(f, OP_make_token, like, type, NULL, 0);

@@ -1,0 +1,56 @@
+/* One thread block takes the parts of a tile block (codegen/passes/cluster.c) in turn, in a loop around the kernel:
+
+       for turn = 0 to parts {
+           what a thread block of a cluster would do whose rank is `turn`
+       }
+
+   What is the same in all turns, and takes no registers to speak of, stays in front: scalars, views, constants. */
+#include "codegen/passes/cluster.h"
+
+ct_value *cg_turns_begin(cg_func *c, uint32_t count)
+{
+    ct_func *f = c->ir;
+    ct_op *end = f->body->last;
+    const bc_type *type = ct_scalar_type(f, BC_I32);
+    ct_value *bounds[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        ct_op *number = type ? ct_constant_new(f, end, type, i == 0 ? 0 : i == 1 ? count : 1) : NULL;
+        if (!number)
+            return NULL;
+        ct_insert_before(number, f->body->first);
+        bounds[i] = &number->results[0];
+    }
+    ct_op *loop = ct_for_new(f, end, bounds), *next = ct_op_like(f, OP_continue, end, 0, 0, 0);
+    if (!loop || !next)
+        return NULL;
+    ct_insert_before(loop, end);
+    ct_append(loop->regions[0], next);
+    return &loop->regions[0]->args[0];
+}
+
+static bool is_cheap(const ct_op *op)
+{
+    for (uint32_t i = 0; op->opcode != OP_constant && i < op->result_count; i++)
+        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
+            return false;
+    return true;
+}
+
+/* Whatever it reads stands in front, too. */
+static bool stays(const ct_op *op, const ct_block *turn)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (ct_is_inside(op->operands[i]->block, turn))
+            return false;
+    return ct_is_pure(op) && is_cheap(op);
+}
+
+void cg_turns_enclose(cg_func *c, const ct_value *turn)
+{
+    ct_block *body = turn->block;
+    for (ct_op *op = c->ir->body->first, *next; op != body->parent; op = next) {
+        next = op->next;
+        if (!stays(op, body))
+            ct_move_before(op, body->last);
+    }
+}
