@@ -1,8 +1,8 @@
-/* Products of f32 and f64, which keep all bits of their operands: no instruction for matrices does that. Each thread has
-   a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its columns
-   of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or along the
-   rows and columns; each is used as often as the block has columns or rows. Sums are fused and the accumulator comes
-   last (docs/numerics.md). */
+/* Products of f32 and f64, which keep all bits of their operands: no instruction for matrices does that. Each thread
+   has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its
+   columns of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or
+   along the rows and columns; each is used as often as the block has columns or rows. Sums are fused and the
+   accumulator comes last (docs/numerics.md). */
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"

@@ -80,9 +80,16 @@ static bool returns_early(const ct_func *f)
 static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
 {
     cg_spreading x = {.c = c, .in_turn = true};
-    if (returns_early(c->ir) || c->ir->value_count > MOST_VALUES
-        || !spread_most(&x, product ? product->results[0].type : NULL, least))
+    if (returns_early(c->ir))
+        cg_cluster_refuse(&x, NULL, "it returns early");
+    else if (c->ir->value_count > MOST_VALUES)
+        cg_cluster_refuse(&x, NULL, "it is too long");
+    if (x.why || !spread_most(&x, product ? product->results[0].type : NULL, least)) {
+        cg_remark(c, x.against, CG_REMARK_Cluster, TV_REMARK_MISSED,
+                  "all of a tile block is computed at once, for which a thread block has not the registers: {Why=%s}",
+                  x.why);
         return;
+    }
     cg_set_warps(c);
     cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
               "a thread block computes a tile block in {Parts=%u} parts, one after the other, each some of its "

@@ -62,10 +62,11 @@ bool ct_renew_from(ct_func *f, ct_op *op)
     return true;
 }
 
+/* type: of its result; NULL: it has none. */
 static bc_op *new_from(ct_func *f, bc_opcode opcode, const bc_op *like, const bc_type *type, ct_value *const *operands,
                        uint32_t count)
 {
-    bc_op *from = bc_op_new_in(f->arena, opcode, 1, count);
+    bc_op *from = bc_op_new_in(f->arena, opcode, type != NULL, count);
     bc_value *values = bc_new(f->arena, bc_value, count + 1u);
     if (!from || !values)
         return NULL;
@@ -73,7 +74,8 @@ static bc_op *new_from(ct_func *f, bc_opcode opcode, const bc_op *like, const bc
     from->offset = like->offset;
     from->loc = like->loc;
     from->block = like->block;
-    bc_results(from)[0] = (bc_value){.type = type, .op = from};
+    if (type)
+        bc_results(from)[0] = (bc_value){.type = type, .op = from};
     for (uint32_t i = 0; i < count; i++) {
         values[i].type = operands[i]->type;
         bc_operands(from)[i] = &values[i];
@@ -142,17 +144,28 @@ ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *co
     return op;
 }
 
+/* A record like that of a loop in a file: printers look whether it goes without its generic form. */
+static bc_op *for_from(ct_func *f, const bc_op *like, ct_value *const bounds[3])
+{
+    bc_op *from = new_from(f, OP_for, like, NULL, bounds, 3);
+    bc_block *body = bc_new(f->arena, bc_block, 1);
+    bc_value *counter = bc_new(f->arena, bc_value, 1);
+    if (!from || !body || !counter || !(body->last = bc_op_new_in(f->arena, OP_continue, 0, 0)))
+        return NULL;
+    counter->type = bounds[0]->type;
+    body->args = counter;
+    body->arg_count = 1;
+    bc_regions(from)[0] = body;
+    return from;
+}
+
 ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3])
 {
-    bc_op *from = bc_op_new_in(f->arena, OP_for, 0, 3);
+    bc_op *from = for_from(f, like->from, bounds);
     ct_op *op = ct_op_like(f, OP_for, like, 3, 0, 1);
     ct_block *body = ct_block_new(f, 1);
     if (!from || !op || !body)
         return NULL;
-    bc_op_defaults(from);
-    from->offset = like->from->offset;
-    from->loc = like->from->loc;
-    from->block = like->from->block;
     op->from = from;
     op->regions[0] = body;
     body->parent = op;

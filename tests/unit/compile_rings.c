@@ -576,6 +576,9 @@ static const size sizes[] = {
     {"sm_90a", "mbarrier.try_wait", 128, 256, 64, 1 << 3 | 1 << 10, &f16},
     {"sm_90a", "cp.async.bulk.tensor", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 11 | 1 << 13 | 1 << 14 | 1 << 16, &f16},
     {"sm_90a", "red.relaxed.gpu.global.add.v4.f32", 128, 128, 64, 1 << 17, &f16},
+    {"sm_90a", "cp.async.bulk.tensor", 128, 128, 128, 1 << 0 | 1 << 2, &f16}, /* in parts of K */
+    {"sm_90a", "cp.async.bulk.tensor", 256, 256, 64, 1 << 0, &f16},           /* in turn */
+    {"sm_80", "cp.async", 256, 256, 16, 1 << 0, &f16},
     {"sm_90a", "m64n64k8.f32.tf32.tf32", 64, 64, 32, ALL, &tf32},
     {"sm_90a", "m64n128k8.f32.tf32.tf32", 128, 256, 32, 1 << 0 | 1 << 2, &tf32},
     {"sm_90a", "tensormap.replace.tile.elemtype", 128, 128, 32, 1 << 0 | 1 << 5 | 1 << 12, &tf32},
