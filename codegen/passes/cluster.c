@@ -5,7 +5,10 @@
 
    For a kernel that asks how many tile blocks there are, since it is started with no more of them than fit at once, one
    for each cluster; and where the sums of a product are too many for one thread block. Elsewhere the grid fills the
-   device all the same, and larger tiles read less. */
+   device all the same, and larger tiles read less.
+
+   Where the sums are too many and there are no other blocks for them, one block has the parts in turn
+   (codegen/passes/cluster_turns.c). */
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
