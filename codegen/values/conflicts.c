@@ -1,5 +1,6 @@
 /* Who has to meet between two effects; see codegen/values/effects.h. */
 #include "codegen/analysis/ring.h"
+#include "codegen/tile/same.h"
 #include "codegen/tile/tokens.h"
 #include "codegen/values/effects.h"
 
@@ -21,7 +22,8 @@ static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
         || cg_layout_has_replicas(b->layout) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
-    if (x.view != y.view || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
+    bool same = ct_is_same(x.view, y.view) || ct_is_same(y.view, x.view);
+    if (!same || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
         return false;
     if (cg_view_tiles_apart(x.view->type))
         return true;
