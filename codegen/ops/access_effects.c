@@ -4,6 +4,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/ops/bins.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lock.h"
 #include "codegen/values/effects.h"
 
 static bool acquires(uint64_t order)
@@ -22,6 +23,14 @@ static bool hands_round(const ct_op *op, uint64_t order, bool write)
     return write ? cg_result(op, 0)->fact->used : order != BC_MemoryOrderingSemantics_weak;
 }
 
+/* What is released was done by all threads, unless the one that releases did it. */
+static void add_release(cg_func *c, ct_op *op, const cg_layout *l)
+{
+    cg_effect *e = cg_add_effect(c, op, CG_MEETS);
+    if (e)
+        e->for_one = !l->tile_bits;
+}
+
 void cg_effects_access(cg_func *c, ct_op *op)
 {
     bool write, reads = ct_info(op)->effects & BC_READS;
@@ -33,12 +42,14 @@ void cg_effects_access(cg_func *c, ct_op *op)
         return;
     }
     if (write && releases(order))
-        cg_add_effect(c, op, CG_MEETS);
+        add_release(c, op, l);
     cg_bins bins;
     bool few = cg_find_bins(c, op, &bins);
     if (few)
         cg_add_scratch(c, op, cg_bins_bytes(&bins));
     cg_add_access(c, op, op, memory, write, few ? NULL : l);
+    if (cg_is_done_by_one(op)) /* its loop has the rest */
+        return;
     bool shared = reads && hands_round(op, order, write)
                   && cg_add_share(c, op, bc_elem_kind(cg_result(op, 0)->type), l);
     if (reads && acquires(order) && !shared)

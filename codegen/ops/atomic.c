@@ -6,6 +6,7 @@
 #include "codegen/access/view_vectors.h"
 #include "codegen/ops/bins.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lock.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
@@ -187,7 +188,9 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
     cg_bins bins;
     bool few = cg_find_bins(c, op, &bins);
     cg_val memory = few ? cg_fill_bins(c, op, &bins, l) : cg_const(CG_B32, 0);
-    cg_take_access(c, op);
+    bool by_one = cg_is_done_by_one(op);
+    if (!by_one)
+        cg_take_access(c, op);
     if (fences && is_release(p.order))
         fence(c, p.scope);
     if (few)
@@ -196,8 +199,8 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
         cg_pointer_parts(c, &p, l, true, a, emit_part);
     if (fences && is_acquire(p.order))
         fence(c, p.scope);
-    bool shared = used && cg_share(c, op, a->kind, l, a->result);
-    if (is_acquire(p.order) && !shared)
+    bool shared = used && !by_one && cg_share(c, op, a->kind, l, a->result);
+    if (is_acquire(p.order) && !shared && !by_one)
         cg_take_effect(c, op, CG_MEETS);
     if (used && !c->failed)
         cg_set(c, result, a->result);

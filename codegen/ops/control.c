@@ -2,9 +2,11 @@
    registers of their own, which `continue` and `break` move into. */
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/lock.h"
 #include "codegen/ops/lowering.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
@@ -355,21 +357,6 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     set_all(c, ct_results(op), loop.carried, inits.count);
 }
 
-/* Does the loop try to take a lock until it has it? It compares and exchanges, and does nothing else. */
-static bool takes_lock(const ct_op *loop)
-{
-    const ct_block *body = ct_regions(loop)[0];
-    bool takes = false;
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        takes = takes || op->opcode == OP_atomic_cas_tko;
-        if (op->opcode >= OP_LIMIT
-            || (op->opcode != OP_atomic_cas_tko && op->opcode != OP_if && !ct_is_pure(op)
-                && !bc_op_in(op->opcode, BC_OPS(EXIT))))
-            return false;
-    }
-    return takes;
-}
-
 /* Before another try: twice as long each time. Without, the tries of those who wait keep the unlocking behind them: at
    64 locks and 9 blocks on each multiprocessor of an H200 it takes twice as long as with 4. */
 static void back_off(cg_func *c, cg_val pause)
@@ -378,6 +365,15 @@ static void back_off(cg_func *c, cg_val pause)
     cg_ins(c, "nanosleep.u32 %v", pause);
     cg_ins(c, "shl.b32 %v, %v, 1", twice, pause);
     cg_ins(c, "min.u32 %v, %v, %u", pause, twice, (uint32_t)LONGEST_PAUSE);
+}
+
+/* One thread goes into the loop, to do that exchange; the others to what is behind it. */
+static void leave_to_one(cg_func *c, const ct_op *exchange, uint32_t behind)
+{
+    cg_take_access(c, exchange);
+    cg_val one = cg_is_owner(c, cg_value_of(c, cg_result(exchange, 0))->home);
+    if (!one.known)
+        cg_ins(c, "@!%v bra %l", one, behind);
 }
 
 void cg_lower_loop(cg_func *c, const ct_op *op)
@@ -389,7 +385,10 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     if (!loop.carried || !loop.results)
         return;
     move_carried(c, ct_operands(op), body->args, loop.carried, op->operand_count);
-    if (takes_lock(op)) {
+    bool by_one = cg_is_taken_by_one(op);
+    if (by_one)
+        leave_to_one(c, cg_lock_of(op), loop.end_label);
+    if (cg_lock_of(op)) {
         loop.pause = cg_new(c, CG_B32);
         cg_ins(c, "mov.u32 %v, %u", loop.pause, (uint32_t)FIRST_PAUSE);
     }
@@ -399,6 +398,11 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     cg_block(c, body);
     c->lowering->loop = loop.outer;
     cg_place_label(c, loop.end_label);
+    if (by_one) {
+        if (cg_real_warp_bits(c))
+            cg_warp_barrier(c); /* a lane has been on its own */
+        cg_take_effect(c, op, CG_MEETS);
+    }
     set_all(c, ct_results(op), loop.results, op->result_count);
 }
 

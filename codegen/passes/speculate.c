@@ -81,7 +81,8 @@ static bool is_at_head(const ct_op *load)
 /* Costs it nothing to speak of, and can it do no harm, in front of the branch? */
 static bool is_light(const ct_op *op)
 {
-    const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW) | BC_OPS(TOKEN);
+    const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
+                                | BC_OPS(TOKEN);
     bool light_results = true;
     for (uint32_t i = 0; i < op->result_count; i++)
         light_results = light_results && !(bc_is_tile(op->results[i].type) && op->results[i].type->rank);
@@ -94,8 +95,7 @@ static bool can_follow(const ct_op *op, const ct_block *block, uint32_t depth)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const ct_value *v = op->operands[i];
-        if (v->block == block
-            && (!depth || !v->op || !is_light(v->op) || !can_follow(v->op, block, depth - 1)))
+        if (v->block == block && (!depth || !v->op || !is_light(v->op) || !can_follow(v->op, block, depth - 1)))
             return false;
     }
     return true;
@@ -121,7 +121,8 @@ static bool is_small(const cg_func *c, const ct_op *load)
     return bits <= (uint64_t)8 * MOST_BYTES * cg_threads(c);
 }
 
-static bool may_go(const cg_func *c, const ct_op *branch, const ct_block *side, const ct_block *other, const ct_op *load)
+static bool may_go(const cg_func *c, const ct_op *branch, const ct_block *side, const ct_block *other,
+                   const ct_op *load)
 {
     return load->opcode == OP_load_view_tko && cg_is_weak_access(load) && is_small(c, load) && is_at_head(load)
            && can_follow(load, side, MOST_DEPTH) && (is_reached_in(other, load) || is_reached_before(branch, load));

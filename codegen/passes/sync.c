@@ -134,6 +134,16 @@ static cg_meeting meeting_before(const walk *x, pending p, const cg_effect *e)
     return most;
 }
 
+/* Is something pending that not only the thread did which writes scalars? */
+static bool have_others(const walk *x, pending p)
+{
+    uint32_t row = x->words * WORD_BITS;
+    for (uint32_t at = next_place(x, p, 0); at < WAYS * row; at = next_place(x, p, at + 1))
+        if (!cg_is_by_one_thread(x->all->effects[at % row]))
+            return true;
+    return false;
+}
+
 /* What wgmma reads is fenced where it has been written. */
 static void visit_proxies(walk *x, pending p, cg_effect *e)
 {
@@ -154,6 +164,7 @@ static void visit_effect(walk *x, pending p, cg_effect *e)
         return; /* visit_strips */
     visit_proxies(x, p, e);
     cg_meeting before = meeting_before(x, p, e);
+    e->others = e->others || (e->for_one && have_others(x, p));
     e->before = before > e->before ? (uint8_t)before : e->before;
     if (e->leaves)
         return;

@@ -33,11 +33,17 @@ static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
     return true;
 }
 
+bool cg_is_by_one_thread(const cg_effect *e)
+{
+    return e->kind == CG_ACCESSES && e->write && e->layout && !e->layout->tile_bits;
+}
+
 /* May they touch the same memory in different threads, the earlier one first by the tokens of the other? */
 static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     bool apart = a->root && b->root && a->root != b->root;
-    if (apart || b->started || !(a->write || b->write) || same_elements(a, how, b))
+    if (apart || b->started || !(a->write || b->write) || same_elements(a, how, b)
+        || (cg_is_by_one_thread(a) && cg_is_by_one_thread(b)))
         return false;
     if (a->origin == b->origin)
         return true;
@@ -102,5 +108,5 @@ cg_meeting cg_meeting_within(const cg_effect *e)
 {
     if (e->kind == CG_USES_SCRATCH)
         return e->span.of_warp ? CG_EACH_WARP : CG_ALL_WARPS;
-    return e->kind == CG_MEETS ? CG_ALL_WARPS : CG_NOBODY;
+    return e->kind == CG_MEETS && (!e->for_one || e->others) ? CG_ALL_WARPS : CG_NOBODY;
 }

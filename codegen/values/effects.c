@@ -94,7 +94,7 @@ const cg_effect *cg_take_effect(cg_func *c, const ct_op *op, cg_effect_kind kind
         emit_before(c, e);
     if (e && e->fence)
         cg_ins(c, "fence.proxy.async.shared::cta");
-    if (e && kind == CG_MEETS)
+    if (e && kind == CG_MEETS && cg_meeting_within(e) == CG_ALL_WARPS)
         cg_barrier(c);
     return e;
 }

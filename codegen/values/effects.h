@@ -21,7 +21,7 @@
 typedef enum cg_effect_kind {
     CG_USES_SCRATCH, /* writes bytes of it, meets, reads them */
     CG_ACCESSES,     /* reads or writes global memory */
-    CG_MEETS,        /* whatever was done before */
+    CG_MEETS,        /* whatever was done before; for_one: unless that thread did all of it */
     CG_BEGINS,       /* nothing yet: a loop over strips, in which accesses are */
     CG_FILLS_RING,   /* the memory of rings is written from here on */
     CG_READS_RING,   /* and may still be read */
@@ -44,6 +44,8 @@ typedef struct cg_effect {
     bool small;                 /* may lie anywhere */
     bool again;                 /* in a loop of the op's own */
     bool leaves;                /* on the way to the kernel's end */
+    /* Of threads that meet: */
+    bool for_one, others; /* so that one thread may release; it has to wait for what others did */
     /* Of an access: */
     bool write, started;     /* started before, which needs no barrier any more */
     const ct_op *access;     /* the load or store */
@@ -102,6 +104,8 @@ cg_before cg_before_next_trip(const cg_effect *e, cg_before how, const ct_block 
 bool cg_effect_lasts(const cg_effect *e);
 /* Who has to meet between the two, an earlier and a later one, if nobody has yet. */
 cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_effect *later);
+/* Is it a write of a scalar, which the one thread does that owns those? */
+bool cg_is_by_one_thread(const cg_effect *e);
 /* Who meets within an effect, before what it leaves behind. */
 cg_meeting cg_meeting_within(const cg_effect *e);
 /* Does the later one read in another proxy what the earlier one has written? */
