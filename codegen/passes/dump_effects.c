@@ -16,7 +16,9 @@ static void put_effect(const cg_effect *e, bool synced, bc_text *out)
                                         [CG_FILLS_RING] = "fills rings,", [CG_READS_RING] = "read rings,",
                                         [CG_WRITTEN] = "written",         [CG_READS_ASYNC] = "wgmma reads"};
     static const char *const before[] = {[CG_EACH_WARP] = "barrier of each warp; ", [CG_ALL_WARPS] = "barrier; "};
+    bool needless = synced && e->kind == CG_MEETS && cg_meeting_within(e) == CG_NOBODY;
     bc_text_puts(out, synced && e->before ? before[e->before] : "");
+    bc_text_puts(out, needless ? "no " : "");
     if (e->kind == CG_ACCESSES)
         bc_text_puts(out, e->started ? "started reading" : e->write ? "writes" : "reads");
     bc_text_puts(out, kinds[e->kind]);
