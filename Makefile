@@ -231,6 +231,7 @@ $(OUT)/fakecuda/host: $(OUT)/obj/tests/fakecuda/host.o $(OUT)/libtests.a $(OUT)/
 	$(Q)$(LINK) $^ -Wl,-rpath,'$$ORIGIN' $(LIBS) -o $@
 
 $(OUT)/fakecuda/app: $(OUT)/obj/tests/fakecuda/app.o $(OUT)/libtests.a
+	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 # The commands with allocations that fail: any, or those of the command's own objects.
