@@ -33,7 +33,7 @@ typedef struct cg_scaling {
     cg_atom atom;
 } cg_scaling;
 
-/* Blocked products that share operands: the first one, before the others in its block, computes all of them. */
+/* Products that share operands: the first one, before the others in its block, computes all of them. */
 enum { CG_MOST_TOGETHER = 4 };
 typedef struct cg_together {
     const ct_op *ops[CG_MOST_TOGETHER];
@@ -53,7 +53,7 @@ typedef struct cg_product {
     bool chained;                /* its left operand comes from another product, or its result goes to one */
     bool pairs;                  /* bytes of B come by pairs of columns */
     bool blocked;                /* no instruction: each thread has a block of rows and columns in registers */
-    const cg_together *together; /* with which others, then; NULL: layouts are not known yet */
+    const cg_together *together; /* with which others; NULL: layouts are not known yet, or by itself */
     bool async;                  /* wgmma fits: four warps to 64 rows */
     bool turned;                 /* so it does, transposed (codegen/ops/mma_turned.c) */
     bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
@@ -113,11 +113,13 @@ bool cg_is_mixed_product(const ct_op *op);
 bool cg_is_same_operand(const ct_value *a, const ct_value *b);
 /* Have two products, whose results are of one type, an operand in common? */
 bool cg_shares_operand(const ct_op *a, const ct_op *b);
-/* The blocked products that `first` computes (codegen/analysis/product_together.c). NULL: no memory, which is reported.
- */
+/* The products that `first` computes, itself at least (codegen/analysis/product_together.c). NULL: no memory, which is
+   reported. */
 cg_together *cg_find_together(cg_func *c, const ct_op *first);
 
-/* What only shows operands of blocked products otherwise comes right behind what it shows, so that it is there for the
+/* May others be computed with the op? Not every op is a product. */
+bool cg_may_join(const cg_func *c, const ct_op *op);
+/* What only shows operands of such products otherwise comes right behind what it shows, so that it is there for the
    first of them. */
 void cg_raise_operands(cg_func *c);
 

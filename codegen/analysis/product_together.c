@@ -1,6 +1,7 @@
-/* Blocked products that are computed together: what they share is stored to shared memory once, and loaded once for all
-   of them. */
+/* Products that are computed together: what they share is stored to shared memory once, and loaded once for all of
+   them. Those in blocks of registers, and those by mma.sync whose operands both come from registers. */
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 
 /* Registers of 32 bits that hold the sums of all of them. */
 enum { MOST_SUMS = 128, MOST_LOOKED_AT = 32 };
@@ -8,8 +9,22 @@ enum { MOST_SUMS = 128, MOST_LOOKED_AT = 32 };
 static uint32_t sums_of(const cg_func *c, const ct_op *op)
 {
     const bc_type *type = cg_result(op, 0)->type;
-    uint32_t words = cg_memory_bytes(bc_elem_kind(type)) / 4;
-    return (words << cg_shape_of(type).tile_bits) / cg_threads(c);
+    return (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / 4 / cg_threads(c);
+}
+
+/* 16 bits: others may lie over threads otherwise, as their operands do. */
+static bool joins_by_instruction(const ct_op *op, const cg_product *p)
+{
+    return p->has_atom && p->atom.element_bits == 1 && !p->async && !p->turned && !p->chained && !op->detail
+           && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
+}
+
+bool cg_may_join(const cg_func *c, const ct_op *op)
+{
+    if (!cg_is_product(op))
+        return false;
+    cg_product p = cg_product_of(c, op);
+    return p.blocked || joins_by_instruction(op, &p);
 }
 
 /* Is the op one of another group, whose first op has found it? */
@@ -77,7 +92,7 @@ static const ct_op *next_of(cg_func *c, const cg_together *t)
     if (t->count == CG_MOST_TOGETHER || (t->count + 1) * sums_of(c, first) > MOST_SUMS)
         return NULL;
     for (const ct_op *op = first->next; op && looked_at < MOST_LOOKED_AT; op = op->next, looked_at++)
-        if (cg_is_product(op) && fits(t, op) && !is_taken(c, op) && is_ready(first, op))
+        if (cg_may_join(c, op) && fits(t, op) && !is_taken(c, op) && is_ready(first, op))
             return op;
     return NULL;
 }
@@ -89,7 +104,8 @@ cg_together *cg_find_together(cg_func *c, const ct_op *first)
         cg_no_memory(c);
         return NULL;
     }
-    for (const ct_op *op = first; op; op = next_of(c, t))
+    t->ops[t->count++] = first;
+    for (const ct_op *op = cg_may_join(c, first) ? next_of(c, t) : NULL; op; op = next_of(c, t))
         t->ops[t->count++] = op;
     return t;
 }
@@ -116,6 +132,6 @@ void cg_raise_operands(cg_func *c)
 {
     enum { DEEP = 4 };
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        for (uint32_t i = 0; cg_is_product(op) && i < op->operand_count && cg_product_of(c, op).blocked; i++)
+        for (uint32_t i = 0; i < op->operand_count && cg_may_join(c, op); i++)
             raise(op->operands[i], op->block, DEEP);
 }

@@ -127,6 +127,7 @@ static void assign_product(cg_func *c, const ct_op *op)
             read[0] = cg_fragment_layout(c, p);
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
+        assign_together(c, op, p);
         result = cg_accumulator_layout(c, p);
     } else if (p->blocked) {
         assign_together(c, op, p);
@@ -259,22 +260,48 @@ static uint32_t place_operands(const cg_operand *operands, uint32_t count, bool 
     return at;
 }
 
-/* Both operands, in as few parts along K as scratch has room for. Gives the bits that number the parts. */
-static uint32_t find_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *out)
+static uint32_t add_operand(cg_func *c, cg_factors *f, const cg_product *p, bool left)
 {
-    uint32_t at[2];
-    for (uint32_t parts = 0;; parts++) {
-        out[0] = operand_of(c, p, true, parts);
-        out[1] = operand_of(c, p, false, parts);
-        if (place_operands(out, 2, p->async, at) <= cg_scratch_room(c, op) || p->k - parts == p->atom.k_bits)
-            return parts;
+    cg_operand o = operand_of(c, p, left, f->parts);
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->operands[i].left == left && cg_is_same_operand(f->operands[i].v, o.v))
+            return i;
+    f->operands[f->count] = o;
+    return f->count++;
+}
+
+static const cg_product *product_of(cg_func *c, const ct_op *op)
+{
+    return cg_value_of(c, cg_result(op, 0))->product;
+}
+
+static void add_operands(cg_func *c, cg_factors *f, const cg_product *p)
+{
+    f->count = 0;
+    for (uint32_t i = 0; i < p->together->count; i++) {
+        const cg_product *one = product_of(c, p->together->ops[i]);
+        f->of[i] = (cg_pair){.left = add_operand(c, f, one, true)};
+        f->of[i].right = add_operand(c, f, one, false);
+    }
+}
+
+/* All that the op and those that are computed with it multiply, in as few parts along K as scratch has room for. Gives
+   the bytes. */
+static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f)
+{
+    uint32_t at[2 * CG_MOST_TOGETHER];
+    for (f->parts = 0;; f->parts++) {
+        add_operands(c, f, p);
+        uint32_t bytes = place_operands(f->operands, f->count, p->async, at);
+        if (bytes <= cg_scratch_room(c, op) || p->k - f->parts == p->atom.k_bits)
+            return bytes;
     }
 }
 
 /* May wgmma multiply them? */
-static bool is_async(const cg_product *p, const cg_operand *operands, uint32_t parts)
+static bool is_async(const cg_product *p, const cg_factors *f)
 {
-    return p->async && !parts && cg_can_multiply_async(p, operands);
+    return p->async && !f->parts && cg_can_multiply_async(p, f->operands);
 }
 
 /* Whose slots it lies in; NULL: it is in registers. */
@@ -284,13 +311,14 @@ static const cg_ring *ring_of(const ct_value *operand)
     return staged ? cg_ring_of(staged, staged->from->operand_count) : NULL;
 }
 
-static void effects_with_atom(cg_func *c, ct_op *op, const cg_product *p)
+/* Of all that are computed together the first one has them. */
+static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
 {
-    cg_operand operands[2];
-    uint32_t at[2], parts = find_operands(c, op, p, operands);
-    bool async = is_async(p, operands, parts);
-    uint32_t bytes = place_operands(operands, 2, async, at);
-    for (uint32_t part = 0; bytes && part < (uint32_t)1 << parts; part++)
+    cg_factors f;
+    uint32_t at[2 * CG_MOST_TOGETHER], bytes = find_factors(c, op, p, &f);
+    bool async = is_async(p, &f);
+    bytes = p->async && !async ? place_operands(f.operands, f.count, false, at) : bytes;
+    for (uint32_t part = 0; bytes && part < (uint32_t)1 << f.parts; part++)
         cg_add_scratch(c, op, bytes);
     if (bytes && async) {
         cg_add_ring(c, op, CG_WRITTEN, NULL);
@@ -309,68 +337,15 @@ static void effects_turned(cg_func *c, ct_op *op, const cg_product *p)
     cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs));
 }
 
-/* ---- blocked products ---- */
-
-/* What products that are computed together multiply: each operand once. */
-typedef struct blocked {
-    cg_operand operands[2 * CG_MOST_TOGETHER];
-    uint32_t count, parts;           /* of operands; log2 of the parts along K in which they go to scratch */
-    cg_factors of[CG_MOST_TOGETHER]; /* by product */
-} blocked;
-
-static uint32_t add_operand(cg_func *c, blocked *b, const cg_product *p, bool left)
-{
-    cg_operand o = operand_of(c, p, left, b->parts);
-    for (uint32_t i = 0; i < b->count; i++)
-        if (b->operands[i].left == left && cg_is_same_operand(b->operands[i].v, o.v))
-            return i;
-    b->operands[b->count] = o;
-    return b->count++;
-}
-
-static const cg_product *product_of(cg_func *c, const ct_op *op)
-{
-    return cg_value_of(c, cg_result(op, 0))->product;
-}
-
-/* All of them, in as few parts along K as scratch has room for. Gives the bytes. */
-static uint32_t find_blocked(cg_func *c, const ct_op *op, const cg_product *p, blocked *b)
-{
-    for (b->parts = 0;; b->parts++) {
-        uint32_t at[2 * CG_MOST_TOGETHER];
-        b->count = 0;
-        for (uint32_t i = 0; i < p->together->count; i++) {
-            const cg_product *one = product_of(c, p->together->ops[i]);
-            b->of[i].left = add_operand(c, b, one, true);
-            b->of[i].right = add_operand(c, b, one, false);
-        }
-        uint32_t bytes = place_operands(b->operands, b->count, false, at);
-        if (bytes <= cg_scratch_room(c, op) || p->k - b->parts == p->atom.k_bits)
-            return bytes;
-    }
-}
-
-static void effects_of_blocked(cg_func *c, ct_op *op, const cg_product *p)
-{
-    blocked b;
-    if (p->together->ops[0] != op)
-        return;
-    uint32_t bytes = find_blocked(c, op, p, &b);
-    for (uint32_t part = 0; bytes && part < (uint32_t)1 << b.parts; part++)
-        cg_add_scratch(c, op, bytes);
-}
-
 static void effects_of_product(cg_func *c, ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
-    if (p->blocked)
-        effects_of_blocked(c, op, p);
-    else if (p->turned)
+    if (p->turned)
         effects_turned(c, op, p);
-    else if (!p->has_atom)
+    else if (!p->has_atom && !p->blocked)
         cg_effects_plain(c, op, p);
-    else if (!op->detail) /* else both lie in the ring, for mma.sync */
-        effects_with_atom(c, op, p);
+    else if (p->together->ops[0] == op && !op->detail) /* with a detail both lie in the ring, for mma.sync */
+        effects_in_scratch(c, op, p);
 }
 
 void cg_effects_mmaf(cg_func *c, ct_op *op)
@@ -389,16 +364,15 @@ void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
 }
 
 /* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
-static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_operand *operands, uint32_t count,
-                            bool async, uint32_t parts, uint32_t part)
+static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f, bool async, uint32_t part)
 {
-    uint32_t at[2 * CG_MOST_TOGETHER], all = place_operands(operands, count, async, at);
-    uint32_t mask = (((uint32_t)1 << parts) - 1) << (p->k - parts);
+    uint32_t at[2 * CG_MOST_TOGETHER], all = place_operands(f->operands, f->count, async, at);
+    uint32_t mask = (((uint32_t)1 << f->parts) - 1) << (p->k - f->parts);
     if (!all)
         return;
     cg_val scratch = cg_scratch(c, op, all);
-    for (uint32_t i = 0; i < count; i++) {
-        cg_operand *o = &operands[i];
+    for (uint32_t i = 0; i < f->count; i++) {
+        cg_operand *o = &f->operands[i];
         if (o->in_ring || o->in_registers)
             continue;
         const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
@@ -417,85 +391,55 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
 }
 
 /* Those that are in registers, to be read. */
-static void take_fragments(cg_func *c, cg_operand *operands)
+static void take_fragments(cg_func *c, cg_factors *f)
 {
-    for (int i = 0; i < 2; i++)
-        if (operands[i].in_registers)
-            operands[i].fragments = cg_get(c, operands[i].v, operands[i].read);
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->operands[i].in_registers)
+            f->operands[i].fragments = cg_get(c, f->operands[i].v, f->operands[i].read);
 }
 
-/* ---- fragments ---- */
-
-/* All steps along K of a part: `steps` of them, the first with number `first`. */
-static void multiply_part(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t first, uint32_t steps,
-                          cg_val *acc)
-{
-    const cg_operand *left = &operands[0], *right = &operands[1];
-    uint32_t m_bits = cg_rows_of_atoms(p) - p->along_m, columns = p->n - p->along_n,
-             pair_bits = columns > 4 ? columns - 4 : 0;
-    uint32_t left_bits = left->k - p->atom.k_bits, right_bits = right->k - p->atom.k_bits;
-    uint32_t left_first = left->k == p->k ? first : 0, right_first = right->k == p->k ? first : 0;
-    uint32_t rows = (uint32_t)1 << m_bits, pairs = (uint32_t)1 << pair_bits, per_pair = columns > 3 ? 2 : 1;
-    for (uint32_t batch = 0; batch < (uint32_t)1 << p->batch && !c->failed; batch++)
-        for (uint32_t k = 0; k < steps; k++) {
-            cg_val b[64][16];
-            for (uint32_t n = 0; n < pairs; n++)
-                cg_take_right(c, p, right, (right_first + k) | n << right_bits | batch << (right_bits + pair_bits),
-                              b[n]);
-            for (uint32_t m = 0; m < rows && !c->failed; m++) {
-                cg_val a[32];
-                cg_take_left(c, p, left, (left_first + k) | m << left_bits | batch << (left_bits + m_bits), a);
-                for (uint32_t n = 0; n < pairs; n++)
-                    for (uint32_t half = 0; half < per_pair; half++) {
-                        uint32_t row = batch * rows + m, column = (batch * pairs + n) * per_pair + half;
-                        cg_val *d = acc + ((row * (pairs * per_pair) + n * per_pair + half) << 2);
-                        if (p->scaled)
-                            cg_multiply_scaled(c, p, a, b[n] + 2 * half, &(cg_scale_at){row, column, first + k}, d);
-                        for (uint32_t i = 0; !p->scaled && i < (p->atom.widened ? 8 : 4); i += 4)
-                            cg_multiply_fragments(c, p, a + i, b[n] + i + 2 * half, d);
-                    }
-            }
-        }
-}
+/* ---- by instructions ---- */
 
 /* A part of K that lies in the ring, alone. */
 static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *part, cg_val *acc)
 {
-    cg_operand operands[2] = {operand_of(c, p, true, 0), operand_of(c, p, false, 0)};
-    take_fragments(c, operands);
+    cg_factors f = {0};
+    add_operands(c, &f, p);
+    take_fragments(c, &f);
     uint32_t step_bits = p->k - part->bits - p->atom.k_bits;
-    multiply_part(c, p, operands, part->number << step_bits, (uint32_t)1 << step_bits, acc);
+    cg_multiply_steps(c, p, &f, part->number << step_bits, (uint32_t)1 << step_bits, &acc);
 }
 
-static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
+static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p, cg_val *const *sums)
 {
-    cg_operand operands[2];
-    uint32_t parts = find_operands(c, op, p, operands), step_bits = p->k - parts - p->atom.k_bits;
-    bool async = is_async(p, operands, parts);
-    take_fragments(c, operands);
+    cg_factors f;
+    find_factors(c, op, p, &f);
+    uint32_t step_bits = p->k - f.parts - p->atom.k_bits;
+    bool async = is_async(p, &f);
+    take_fragments(c, &f);
     if (!async)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
-    for (uint32_t part = 0; part < (uint32_t)1 << parts && !c->failed; part++) {
-        encode_operands(c, op, p, operands, 2, async, parts, part);
+    for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
+        encode_operands(c, op, p, &f, async, part);
         if (async)
-            cg_multiply_async(c, op, p, operands, acc);
+            cg_multiply_async(c, op, p, f.operands, sums[0]);
         else
-            multiply_part(c, p, operands, part << step_bits, (uint32_t)1 << step_bits, acc);
+            cg_multiply_steps(c, p, &f, part << step_bits, (uint32_t)1 << step_bits, sums);
     }
 }
 
 /* The op's and those that are computed with it: their sums, then their results. */
 static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
 {
-    blocked b;
+    cg_factors f;
     cg_val *sums[CG_MOST_TOGETHER];
     const cg_together *t = p->together;
-    find_blocked(c, op, p, &b);
+    find_factors(c, op, p, &f);
     for (uint32_t i = 0; i < t->count; i++)
         sums[i] = cg_block_sums(c, p);
-    for (uint32_t part = 0; part < (uint32_t)1 << b.parts && !c->failed; part++) {
-        encode_operands(c, op, p, b.operands, b.count, false, b.parts, part);
-        cg_multiply_blocks(c, p, b.operands, b.count, b.of, sums);
+    for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
+        encode_operands(c, op, p, &f, false, part);
+        cg_multiply_blocks(c, p, &f, sums);
     }
     for (uint32_t i = 0; i < t->count && !c->failed; i++)
         cg_add_block_sums(c, product_of(c, t->ops[i]), sums[i]);
@@ -519,56 +463,102 @@ static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
     return out;
 }
 
-/* acc: `count` accumulators, then the result. */
-static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc, uint32_t count)
+/* Are they in f32, of a result that is not? */
+static bool widens_sums(const cg_product *p)
 {
-    bool is_low = p->m < CG_ATOM_ROW_BITS, widens = p->acc == BC_F16 && !p->atom.half_accumulator;
-    for (uint32_t r = 0; widens && r < count; r++) /* sums in f32, rounded once */
+    return p->acc == BC_F16 && !p->atom.half_accumulator;
+}
+
+/* What the product's sums begin with; NULL: no memory. */
+static cg_val *begin_sums(cg_func *c, const cg_product *p)
+{
+    const cg_layout *l = cg_value_of(c, p->result)->home;
+    uint32_t count = cg_layout_regs(l);
+    const cg_val *start = cg_get(c, p->c, l);
+    cg_val *acc = cg_vals(c, count);
+    if (!start || !acc)
+        return NULL;
+    memcpy(acc, start, count * sizeof *acc);
+    for (uint32_t r = 0; widens_sums(p) && r < count; r++) /* sums in f32, rounded once */
         acc[r] = cg_to_f32(c, BC_F16, acc[r]);
-    cg_val *all = is_low ? with_further_rows(c, acc, count) : acc;
-    if (all && op->detail)
-        multiply_k_part(c, p, op->detail, all);
-    else if (all)
-        multiply_with_atom(c, op, p, all);
-    for (uint32_t r = 0; all && is_low && r < count; r++)
-        acc[r] = all[r / 2 * 4 + r % 2];
-    for (uint32_t r = 0; widens && r < count; r++)
+    return p->m < CG_ATOM_ROW_BITS ? with_further_rows(c, acc, count) : acc;
+}
+
+static void end_sums(cg_func *c, const cg_product *p, cg_val *acc)
+{
+    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
+    for (uint32_t r = 0; p->m < CG_ATOM_ROW_BITS && r < count; r++)
+        acc[r] = acc[r / 2 * 4 + r % 2];
+    for (uint32_t r = 0; widens_sums(p) && r < count; r++)
         acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+    if (!c->failed)
+        cg_set(c, p->result, acc);
+}
+
+/* The op's and those that are computed with it. */
+static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    const cg_together *t = p->together;
+    cg_val *sums[CG_MOST_TOGETHER];
+    for (uint32_t i = 0; i < t->count; i++)
+        if (!(sums[i] = begin_sums(c, product_of(c, t->ops[i]))))
+            return;
+    if (op->detail)
+        multiply_k_part(c, p, op->detail, sums[0]);
+    else
+        multiply_with_atom(c, op, p, sums);
+    for (uint32_t i = 0; i < t->count && !c->failed; i++)
+        end_sums(c, product_of(c, t->ops[i]), sums[i]);
+}
+
+static void lower_with_atom(cg_func *c, const ct_op *op, cg_product *p)
+{
+    for (uint32_t i = 0; p->scaled && i < 2 && !c->failed; i++)
+        cg_take_scales(c, op, p, i);
+    if (p->scaling && p->scaling->alternate)
+        p->odd_blocks = cg_odd_blocks(c);
+    if (!c->failed)
+        multiply_by_instructions(c, op, p);
+}
+
+static void lower_blocked(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "in blocks of {Elements=%u} of a thread: {Why=%s}",
+              cg_layout_regs(cg_value_of(c, p->result)->home), why_plain(p));
+    if (p->together->ops[0] == op)
+        multiply_blocked(c, op, p);
+}
+
+/* By wgmma transposed, or element by element. */
+static void lower_otherwise(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    const cg_value *result = cg_value_of(c, p->result);
+    uint32_t count = cg_layout_regs(result->home);
+    cg_val *start = cg_get(c, p->c, result->home), *acc = cg_vals(c, count);
+    if (!start || !acc)
+        return;
+    memcpy(acc, start, count * sizeof *acc);
+    if (p->turned) {
+        cg_multiply_turned(c, op, p, acc);
+    } else {
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(p));
+        cg_multiply_plain(c, op, p, result->source, acc);
+    }
+    if (!c->failed)
+        cg_set(c, p->result, acc);
 }
 
 static void lower_product(cg_func *c, const ct_op *op)
 {
     cg_product p = *product_of(c, op);
-    const cg_layout *l = cg_value_of(c, p.result)->home;
-    if (p.blocked) {
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "in blocks of {Elements=%u} of a thread: {Why=%s}",
-                  cg_layout_regs(l), why_plain(&p));
-        if (p.together->ops[0] == op)
-            multiply_blocked(c, op, &p);
-        return;
-    }
-    cg_val *start = cg_get(c, p.c, l), *acc = cg_vals(c, cg_layout_regs(l));
-    if (!start || !acc)
-        return;
-    memcpy(acc, start, cg_layout_regs(l) * sizeof *acc);
     if ((p.in == BC_F8E4M3FN || p.in == BC_F8E5M2) && (c->target->features & CG_HAS_F8))
         cg_need_ptx(c, 84);
-    const cg_layout *read = cg_value_of(c, p.result)->source;
-    if (p.turned) {
-        cg_multiply_turned(c, op, &p, acc);
-    } else if (p.has_atom) {
-        for (uint32_t i = 0; p.scaled && i < 2 && !c->failed; i++)
-            cg_take_scales(c, op, &p, i);
-        if (p.scaling && p.scaling->alternate)
-            p.odd_blocks = cg_odd_blocks(c);
-        if (!c->failed)
-            multiply_by_instructions(c, op, &p, acc, cg_layout_regs(l));
-    } else {
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(&p));
-        cg_multiply_plain(c, op, &p, read, acc);
-    }
-    if (!c->failed)
-        cg_set(c, p.result, acc);
+    if (p.blocked)
+        lower_blocked(c, op, &p);
+    else if (p.turned || !p.has_atom)
+        lower_otherwise(c, op, &p);
+    else if (p.together->ops[0] == op)
+        lower_with_atom(c, op, &p);
 }
 
 void cg_lower_mmaf(cg_func *c, const ct_op *op)

@@ -21,6 +21,16 @@ typedef struct cg_operand {
                         reads: registers along K, then the thread's rows or columns */
 } cg_operand;
 
+/* What products that are computed together multiply: each operand once. */
+typedef struct cg_pair {
+    uint32_t left, right;
+} cg_pair;
+typedef struct cg_factors {
+    cg_operand operands[2 * CG_MOST_TOGETHER]; /* of a product alone: A, B */
+    uint32_t count, parts;                     /* of operands; log2 of the parts along K in which they go to scratch */
+    cg_pair of[CG_MOST_TOGETHER];              /* by product */
+} cg_factors;
+
 /* ---- fragments (codegen/ops/mma_fragments.c) ---- */
 
 /* Four registers of fragments of a left operand that is in registers: step `part` counts k, then rows. */
@@ -34,6 +44,13 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
 /* Two registers of B for the first 8 columns, two for the next; all again when widened, three times again when f4 is.
  */
 void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out);
+
+/* ---- steps (codegen/ops/mma_steps.c) ---- */
+
+/* To the sums of p and of those that are computed with it, in the order of registers: `count` steps along K, the first
+   with number `first`. */
+void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, uint32_t count,
+                       cg_val *const *sums);
 
 /* ---- scales (codegen/ops/mma_scaled.c) ---- */
 
@@ -79,18 +96,12 @@ void cg_turned_begin(cg_func *c, cg_ring *ring);
 
 /* ---- in blocks of registers (codegen/ops/mma_blocks.c) ---- */
 
-/* Which of the operands a product multiplies. */
-typedef struct cg_factors {
-    uint32_t left, right;
-} cg_factors;
-
 /* Registers for sums that are +0; and p's result, from them and its accumulator. */
 cg_val *cg_block_sums(cg_func *c, const cg_product *p);
 void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums);
 /* To the sums of p and of those that are computed with it: the products of their operands, or of the part of K that is
    in their encodings. */
-void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t operand_count,
-                        const cg_factors *of, cg_val *const *sums);
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, cg_val *const *sums);
 
 /* ---- without an instruction (codegen/ops/mma_plain.c) ---- */
 

@@ -30,7 +30,7 @@ typedef struct block {
     uint32_t trip;           /* log2 of the elements of K in a trip */
     side sides[2 * CG_MOST_TOGETHER];
     uint32_t side_count, count; /* of sides, of products */
-    const cg_factors *of;       /* by product */
+    const cg_pair *of;          /* by product */
     cg_val *const *sums;
 } block;
 
@@ -162,24 +162,23 @@ static uint32_t trip_bits(const block *b, uint32_t k)
     return bits;
 }
 
-void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_operand *operands, uint32_t operand_count,
-                        const cg_factors *of, cg_val *const *sums)
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, cg_val *const *sums)
 {
     block *b = bc_new(&c->arena, block, 1);
     if (!b || c->failed) {
         cg_no_memory(c);
         return;
     }
-    uint32_t k_bits = operands[0].k, head = cg_label(c);
+    uint32_t k_bits = f->operands[0].k, head = cg_label(c);
     *b = (block){.p = p,
                  .layout = cg_value_of(c, p->result)->home,
-                 .side_count = operand_count,
+                 .side_count = f->count,
                  .count = p->together->count,
-                 .of = of,
+                 .of = f->of,
                  .sums = sums};
     b->trip = trip_bits(b, k_bits);
-    for (uint32_t i = 0; i < operand_count; i++)
-        describe_side(c, b, &operands[i], &b->sides[i]);
+    for (uint32_t i = 0; i < f->count; i++)
+        describe_side(c, b, &f->operands[i], &b->sides[i]);
     if (b->trip == k_bits) {
         do_trip(c, b, cg_const(CG_B32, 0));
         return;

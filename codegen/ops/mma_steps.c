@@ -1,0 +1,96 @@
+/* The steps along K of products by mma.sync: for each the fragments of all columns, then those of a row of instructions
+   and the instructions. Products that are computed together take the fragments of what they share once. */
+#include "codegen/ops/mma.h"
+#include "codegen/ptx/ptx.h"
+
+enum { LEFT_FRAGMENTS = 32, RIGHT_FRAGMENTS = 16 };
+
+/* The steps along K of a part of products with an instruction. */
+typedef struct steps {
+    const cg_product *p;
+    const cg_factors *factors;
+    uint32_t m_bits, pair_bits, per_pair; /* log2 of the instructions along M, of the pairs along N; in a pair */
+    uint32_t first;                       /* of the part's steps, the number along K */
+    cg_val *const *sums;                  /* by product */
+    cg_val *right;                        /* by operand, by pair */
+} steps;
+
+static steps steps_of(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, cg_val *const *sums)
+{
+    uint32_t columns = p->n - p->along_n, pair_bits = columns > 4 ? columns - 4 : 0;
+    return (steps){.p = p,
+                   .factors = f,
+                   .m_bits = cg_rows_of_atoms(p) - p->along_m,
+                   .pair_bits = pair_bits,
+                   .per_pair = columns > 3 ? 2 : 1,
+                   .first = first,
+                   .sums = sums,
+                   .right = cg_vals(c, (size_t)f->count * RIGHT_FRAGMENTS << pair_bits)};
+}
+
+/* The number of step k in what the operand has of K: all of it, or the part alone; and log2 of the steps there. */
+static uint32_t step_of(const steps *s, const cg_operand *o, uint32_t k, uint32_t *out_bits)
+{
+    *out_bits = o->k - s->p->atom.k_bits;
+    return o->k == s->p->k ? s->first + k : k;
+}
+
+static cg_val *right_of(const steps *s, uint32_t operand, uint32_t pair)
+{
+    return s->right + (size_t)(operand << s->pair_bits | pair) * RIGHT_FRAGMENTS;
+}
+
+static void take_rights(cg_func *c, const steps *s, uint32_t k, uint32_t batch)
+{
+    for (uint32_t i = 0; i < s->factors->count; i++) {
+        const cg_operand *o = &s->factors->operands[i];
+        uint32_t bits, step = step_of(s, o, k, &bits);
+        for (uint32_t n = 0; !o->left && n < (uint32_t)1 << s->pair_bits; n++)
+            cg_take_right(c, s->p, o, step | n << bits | batch << (bits + s->pair_bits), right_of(s, i, n));
+    }
+}
+
+static void take_lefts(cg_func *c, const steps *s, uint32_t k, uint32_t row, cg_val (*out)[LEFT_FRAGMENTS])
+{
+    for (uint32_t i = 0; i < s->factors->count; i++) {
+        const cg_operand *o = &s->factors->operands[i];
+        uint32_t bits, step = step_of(s, o, k, &bits);
+        if (o->left)
+            cg_take_left(c, s->p, o, step | row << bits, out[i]);
+    }
+}
+
+/* A row of instructions of product i. */
+static void multiply_row(cg_func *c, const steps *s, uint32_t i, uint32_t k, uint32_t row, const cg_val *a)
+{
+    const cg_product *p = s->p;
+    uint32_t pairs = (uint32_t)1 << s->pair_bits, batch = row >> s->m_bits;
+    for (uint32_t n = 0; n < pairs; n++) {
+        const cg_val *b = right_of(s, s->factors->of[i].right, n);
+        for (uint32_t half = 0; half < s->per_pair; half++) {
+            uint32_t column = (batch * pairs + n) * s->per_pair + half;
+            cg_val *d = s->sums[i] + ((row * (pairs * s->per_pair) + n * s->per_pair + half) << 2);
+            if (p->scaled)
+                cg_multiply_scaled(c, p, a, b + 2 * half, &(cg_scale_at){row, column, s->first + k}, d);
+            for (uint32_t j = 0; !p->scaled && j < (p->atom.widened ? 8 : 4); j += 4)
+                cg_multiply_fragments(c, p, a + j, b + j + 2 * half, d);
+        }
+    }
+}
+
+void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, uint32_t count,
+                       cg_val *const *sums)
+{
+    steps s = steps_of(c, p, f, first, sums);
+    uint32_t rows = (uint32_t)1 << s.m_bits;
+    for (uint32_t batch = 0; s.right && batch < (uint32_t)1 << p->batch && !c->failed; batch++)
+        for (uint32_t k = 0; k < count; k++) {
+            take_rights(c, &s, k, batch);
+            for (uint32_t m = 0; m < rows && !c->failed; m++) {
+                cg_val a[2 * CG_MOST_TOGETHER][LEFT_FRAGMENTS];
+                take_lefts(c, &s, k, batch * rows + m, a);
+                for (uint32_t i = 0; i < p->together->count; i++)
+                    multiply_row(c, &s, i, k, batch * rows + m, a[f->of[i].left]);
+            }
+        }
+}
