@@ -218,6 +218,11 @@ bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)
     return cg_layout_vector(l, from, most, reg_bit) >= cg_layout_vector(&own, from, most, reg_bit);
 }
 
+uint32_t cg_view_access_bits(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    return cg_view_lengths_of(c, v, l, CG_MAX_VECTOR_BITS).edge;
+}
+
 bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out)
 {
     cg_shape s = cg_shape_of(v->tile_type);

@@ -51,6 +51,8 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 /* Does it so with accesses that are as wide as those of the layout that the view would have? */
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);
+/* log2 of the elements that an access has of a tile in this layout. */
+uint32_t cg_view_access_bits(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* Whether a load in this layout reaches whole sectors by 16 bytes for a thread, those of a sector at most one after
    the other. */

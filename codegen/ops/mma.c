@@ -80,11 +80,21 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     return is_kept;
 }
 
+/* Of what is the same for all batches, that of one, with registers for the others. */
 static cg_layout operand_home(cg_func *c, const ct_value *v)
 {
     cg_layout l;
     uint32_t weight;
-    return cg_wish(c, v, &l, &weight) ? l : cg_default_layout(c, v->type);
+    if (cg_wish(c, v, &l, &weight))
+        return l;
+    const ct_value *from = v->op && v->op->opcode == OP_broadcast ? v->op->operands[0] : NULL;
+    if (!from || from->type->shape[0] == v->type->shape[0] || !cg_wish(c, from, &l, &weight))
+        return cg_default_layout(c, v->type);
+    cg_shape one = cg_shape_of(from->type), all = cg_shape_of(v->type);
+    l = cg_layout_embed(&l, &one, &all);
+    for (uint32_t left = cg_excerpt_mask(&one, &all); left; left &= left - 1)
+        l.reg[l.reg_bits++] = left & (~left + 1);
+    return l;
 }
 
 /* Those that the op computes, each of which is told; or those that the first of them computes. */

@@ -1,9 +1,11 @@
 /* Views and the ops that move tiles through them. */
 #include "bytecode/number/number.h"
 #include "codegen/access/view_vectors.h"
+#include "codegen/analysis/order.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
+#include "codegen/values/excerpts.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -119,11 +121,27 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_want(c, v->index[v->view->type->sparse_dim], &sparse);
 }
 
+/* Where only excerpts are read, each of them in registers of its own. */
+static cg_layout layout_to_load(cg_func *c, const ct_op *op, const cg_view_op *v)
+{
+    enum { MOST_CHOICES = 3 }; /* log2 of the excerpts */
+    cg_shape s = cg_shape_of(v->tile_type);
+    cg_layout l = cg_view_layout(c, v);
+    uint32_t cut = cg_cut_bits(v->tile), fast;
+    uint8_t reg_bit[CG_MAX_VECTOR_BITS];
+    if (!(cut & cg_layout_thread_images(&l)) || cg_count_bits(cut) > MOST_CHOICES || c->strip_bits
+        || !cg_is_weak_access(op) || cg_view_is_half(v) || v->view->type->kind == BC_GATHER_SCATTER_VIEW)
+        return l;
+    uint32_t vector = cg_view_contiguous(v, &fast) ? cg_layout_vector(&l, s.shift[fast], CG_MAX_VECTOR_BITS, reg_bit)
+                                                   : 0;
+    return cg_layout_beside_cut(&l, vector, cut);
+}
+
 void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *decided = c->homes->decided[v.tile->id];
-    cg_layout l = decided ? *decided : cg_view_layout(c, &v);
+    cg_layout l = decided ? *decided : layout_to_load(c, op, &v);
     cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
     want_indices(c, &v, &l);
 }

@@ -8,6 +8,7 @@
 #include "codegen/analysis/view.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
+#include "codegen/values/excerpts.h"
 #include "codegen/values/homes.h"
 
 /* ---- maps ---- */
@@ -131,6 +132,30 @@ static const ct_value *carried_as(const ct_value *tile)
     return carried && !carried->op ? carried : tile;
 }
 
+/* Do all blocks read the same, which comes from a cache? */
+static bool is_same_for_all(const cg_view_op *v)
+{
+    bool same = true;
+    for (uint32_t t = 0; t < v->index_count; t++)
+        same = same && v->index[t]->type->rank == 0 && v->index[t]->fact->constant;
+    return same;
+}
+
+/* A small tile of which all excerpts are read in one layout comes in that, even if threads reach memory so less well:
+   with a few times as many registers, but no more accesses for each of them. */
+static void decide_for_excerpts(cg_func *c, const ct_op *op)
+{
+    enum { MOST_TIMES = 2, MOST_REGS = 6 }; /* log2 */
+    const ct_value *tile = cg_result(op, 0);
+    const cg_layout *home = cg_value_of(c, tile)->home;
+    cg_view_op v = cg_view_op_of(op);
+    cg_layout l;
+    if (!c->strip_bits && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
+        && l.reg_bits <= home->reg_bits + MOST_TIMES && l.reg_bits <= MOST_REGS
+        && cg_view_access_bits(c, &v, &l) >= cg_view_access_bits(c, &v, home))
+        c->homes->decided[tile->id] = cg_intern(c, &l);
+}
+
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
 static void decide_loads(cg_func *c)
 {
@@ -141,6 +166,8 @@ static void decide_loads(cg_func *c)
         if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
             && (cg_view_reads_sectors(c, &v, only) || (!c->strip_bits && cg_view_loads_as_well(c, &v, only))))
             c->homes->decided[tile->id] = only;
+        else if (tile && (!only || only == cg_value_of(c, tile)->home))
+            decide_for_excerpts(c, op);
     }
 }
 
