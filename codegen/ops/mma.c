@@ -213,6 +213,18 @@ static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *
     return r;
 }
 
+/* Would stmatrix put B, in layout l, into rows of K, and does a thread have two neighbours along K at most? Then it
+   takes a fourth of the stores, and words as accumulators have them. */
+static bool goes_by_matrices(const cg_func *c, const cg_product *p, const cg_layout *l)
+{
+    cg_encoding s = cg_encoding_new(p->k, p->n, p->batch, cg_memory_bytes(p->in), CG_FEED_ROWS);
+    cg_layout places = cg_encoding_layout(&s, l);
+    cg_matrices m;
+    uint8_t reg_bit[2];
+    return p->has_atom && p->atom.element_bits == 1 && !p->async && cg_layout_vector(l, p->n, 2, reg_bit) < 2
+           && cg_matrices_store(c, &places, &m);
+}
+
 /* parts: bits of K that number the parts in which what goes to scratch goes there. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
@@ -232,7 +244,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         return o;
     } else {
         cg_layout l = cg_as_bytes(p, left, read);
-        bool along_last = cg_runs_along_last(&l, left ? p->k : p->n);
+        bool along_last = cg_runs_along_last(&l, left ? p->k : p->n) || (!left && !parts && goes_by_matrices(c, p, &l));
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
