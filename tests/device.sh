@@ -40,6 +40,14 @@ run 0 "$tilevm" asm "$data/attention.tileir" -o attention.tbc
 run 0 "$tilevm" run attention.tbc --grid 1 --names q,k,v,o --against cpu 'q=uniform(f16,[128,64],-1,1,seed=1)' \
     'k=uniform(f16,[256,64],-1,1,seed=2)' 'v=uniform(f16,[256,64],-1,1,seed=3)' 'o=empty(f32,[128,64])'
 says 'o: as on the CPU (rtol'
+# Two stages of complex products, four in each that share operands; of tables only the real and imaginary parts are read.
+run 0 "$tilevm" asm "$data/stages.tileir" -o stages.tbc
+for element in 2 3; do
+    run 0 "$tilevm" run stages.tbc --grid 1 --names w,f,x,y,row,element --against cpu --rtol 1e-2 --atol 1e-2 \
+        'w=uniform(f16,1024,-0.5,0.5,seed=1)' 'f=uniform(f16,2240,-1,1,seed=2)' 'x=uniform(f16,4096,-1,1,seed=3)' \
+        'y=empty(f16,4096)' row=48 element=$element
+    says 'y: as on the CPU (rtol'
+done
 # Tiles of 65536 elements, in strips.
 run 0 "$tilevm" asm "$data/strips.tileir" -o strips.tbc
 for kernel in softmax norm turn scan scan0 sumall loop mixed order swap; do
