@@ -12,7 +12,6 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
-#include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -225,6 +224,12 @@ static bool goes_by_matrices(const cg_func *c, const cg_product *p, const cg_lay
            && cg_matrices_store(c, &places, &m);
 }
 
+/* Is the last dimension, not the one before it, contiguous in what is encoded of the operand, in 2^parts parts of K? */
+static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, uint32_t parts, const cg_layout *l)
+{
+    return cg_runs_along_last(l, left ? p->k : p->n) || (!left && !parts && goes_by_matrices(c, p, l));
+}
+
 /* parts: bits of K that number the parts in which what goes to scratch goes there. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
@@ -244,7 +249,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         return o;
     } else {
         cg_layout l = cg_as_bytes(p, left, read);
-        bool along_last = cg_runs_along_last(&l, left ? p->k : p->n) || (!left && !parts && goes_by_matrices(c, p, &l));
+        bool along_last = goes_along_last(c, p, left, parts, &l);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
@@ -475,62 +480,20 @@ static const char *why_plain(const cg_product *p)
     return "no instruction takes these types, or as few elements along k";
 }
 
-/* Accumulators of all rows of instructions, of which the product has the first eight at most. Nobody reads the others,
-   which begin at zero. */
-static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
-{
-    cg_val *out = cg_vals(c, (size_t)2 * count);
-    for (uint32_t i = 0; out && i < 2 * count; i++)
-        out[i] = i % 4 < 2 ? acc[i / 4 * 2 + i % 2] : cg_const((cg_class)acc[0].cls, 0);
-    return out;
-}
-
-/* Are they in f32, of a result that is not? */
-static bool widens_sums(const cg_product *p)
-{
-    return p->acc == BC_F16 && !p->atom.half_accumulator;
-}
-
-/* What the product's sums begin with; NULL: no memory. */
-static cg_val *begin_sums(cg_func *c, const cg_product *p)
-{
-    const cg_layout *l = cg_value_of(c, p->result)->home;
-    uint32_t count = cg_layout_regs(l);
-    const cg_val *start = cg_get(c, p->c, l);
-    cg_val *acc = cg_vals(c, count);
-    if (!start || !acc)
-        return NULL;
-    memcpy(acc, start, count * sizeof *acc);
-    for (uint32_t r = 0; widens_sums(p) && r < count; r++) /* sums in f32, rounded once */
-        acc[r] = cg_to_f32(c, BC_F16, acc[r]);
-    return p->m < CG_ATOM_ROW_BITS ? with_further_rows(c, acc, count) : acc;
-}
-
-static void end_sums(cg_func *c, const cg_product *p, cg_val *acc)
-{
-    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
-    for (uint32_t r = 0; p->m < CG_ATOM_ROW_BITS && r < count; r++)
-        acc[r] = acc[r / 2 * 4 + r % 2];
-    for (uint32_t r = 0; widens_sums(p) && r < count; r++)
-        acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
-    if (!c->failed)
-        cg_set(c, p->result, acc);
-}
-
 /* The op's and those that are computed with it. */
 static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_product *p)
 {
     const cg_together *t = p->together;
     cg_val *sums[CG_MOST_TOGETHER];
     for (uint32_t i = 0; i < t->count; i++)
-        if (!(sums[i] = begin_sums(c, product_of(c, t->ops[i]))))
+        if (!(sums[i] = cg_begin_sums(c, product_of(c, t->ops[i]))))
             return;
     if (op->detail)
         multiply_k_part(c, p, op->detail, sums[0]);
     else
         multiply_with_atom(c, op, p, sums);
     for (uint32_t i = 0; i < t->count && !c->failed; i++)
-        end_sums(c, product_of(c, t->ops[i]), sums[i]);
+        cg_end_sums(c, product_of(c, t->ops[i]), sums[i]);
 }
 
 static void lower_with_atom(cg_func *c, const ct_op *op, cg_product *p)

@@ -47,6 +47,10 @@ void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_
 
 /* ---- steps (codegen/ops/mma_steps.c) ---- */
 
+/* What the product's sums begin with, in the order of registers; NULL: no memory. And its result, from them. */
+cg_val *cg_begin_sums(cg_func *c, const cg_product *p);
+void cg_end_sums(cg_func *c, const cg_product *p, cg_val *acc);
+
 /* To the sums of p and of those that are computed with it, in the order of registers: `count` steps along K, the first
    with number `first`. */
 void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, uint32_t count,

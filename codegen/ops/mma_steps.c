@@ -1,7 +1,56 @@
 /* The steps along K of products by mma.sync: for each the fragments of all columns, then those of a row of instructions
    and the instructions. Products that are computed together take the fragments of what they share once. */
+#include <string.h>
+
+#include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/values.h"
+
+/* ---- sums ---- */
+
+/* Accumulators of all rows of instructions, of which the product has the first eight at most. Nobody reads the others,
+   which begin at zero. */
+static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
+{
+    cg_val *out = cg_vals(c, (size_t)2 * count);
+    for (uint32_t i = 0; out && i < 2 * count; i++)
+        out[i] = i % 4 < 2 ? acc[i / 4 * 2 + i % 2] : cg_const((cg_class)acc[0].cls, 0);
+    return out;
+}
+
+/* Are they in f32, of a result that is not? */
+static bool widens_sums(const cg_product *p)
+{
+    return p->acc == BC_F16 && !p->atom.half_accumulator;
+}
+
+cg_val *cg_begin_sums(cg_func *c, const cg_product *p)
+{
+    const cg_layout *l = cg_value_of(c, p->result)->home;
+    uint32_t count = cg_layout_regs(l);
+    const cg_val *start = cg_get(c, p->c, l);
+    cg_val *acc = cg_vals(c, count);
+    if (!start || !acc)
+        return NULL;
+    memcpy(acc, start, count * sizeof *acc);
+    for (uint32_t r = 0; widens_sums(p) && r < count; r++) /* sums in f32, rounded once */
+        acc[r] = cg_to_f32(c, BC_F16, acc[r]);
+    return p->m < CG_ATOM_ROW_BITS ? with_further_rows(c, acc, count) : acc;
+}
+
+void cg_end_sums(cg_func *c, const cg_product *p, cg_val *acc)
+{
+    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
+    for (uint32_t r = 0; p->m < CG_ATOM_ROW_BITS && r < count; r++)
+        acc[r] = acc[r / 2 * 4 + r % 2];
+    for (uint32_t r = 0; widens_sums(p) && r < count; r++)
+        acc[r] = cg_from_f32(c, BC_F16, "rn", acc[r]);
+    if (!c->failed)
+        cg_set(c, p->result, acc);
+}
+
+/* ---- steps ---- */
 
 enum { LEFT_FRAGMENTS = 32, RIGHT_FRAGMENTS = 16 };
 

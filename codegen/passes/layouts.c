@@ -142,16 +142,18 @@ static bool is_same_for_all(const cg_view_op *v)
 }
 
 /* A small tile of which all excerpts are read in one layout comes in that, even if threads reach memory so less well:
-   with a few times as many registers, but no more accesses for each of them. */
+   with a few times as many registers, but no more accesses for each of them. What that costs grows with the tile; a way
+   through shared memory has its barriers anyway. */
 static void decide_for_excerpts(cg_func *c, const ct_op *op)
 {
-    enum { MOST_TIMES = 2, MOST_REGS = 6 }; /* log2 */
+    enum { MOST_TIMES = 2, MOST_BYTES = 4 << 10 }; /* log2 of the times */
     const ct_value *tile = cg_result(op, 0);
     const cg_layout *home = cg_value_of(c, tile)->home;
     cg_view_op v = cg_view_op_of(op);
     cg_layout l;
-    if (!c->strip_bits && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
-        && l.reg_bits <= home->reg_bits + MOST_TIMES && l.reg_bits <= MOST_REGS
+    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= MOST_BYTES && !c->strip_bits
+        && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
+        && l.reg_bits <= home->reg_bits + MOST_TIMES
         && cg_view_access_bits(c, &v, &l) >= cg_view_access_bits(c, &v, home))
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
