@@ -12,11 +12,12 @@ static uint32_t sums_of(const cg_func *c, const ct_op *op)
     return (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / 4 / cg_threads(c);
 }
 
-/* 16 bits: others may lie over threads otherwise, as their operands do. */
-static bool joins_by_instruction(const ct_op *op, const cg_product *p)
+/* 16 bits: others may lie over threads otherwise, as their operands do. Not where tiles are made in strips, whose loops
+   would have to be the same. */
+static bool joins_by_instruction(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     return p->has_atom && p->atom.element_bits == 1 && !p->async && !p->turned && !p->chained && !op->detail
-           && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
+           && !c->strip_bits && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
 }
 
 bool cg_may_join(const cg_func *c, const ct_op *op)
@@ -24,7 +25,7 @@ bool cg_may_join(const cg_func *c, const ct_op *op)
     if (!cg_is_product(op))
         return false;
     cg_product p = cg_product_of(c, op);
-    return p.blocked || joins_by_instruction(op, &p);
+    return p.blocked || joins_by_instruction(c, op, &p);
 }
 
 /* Is the op one of another group, whose first op has found it? */
