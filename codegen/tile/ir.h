@@ -107,8 +107,11 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
 const bc_type *ct_tile_type(ct_func *f, const bc_type *elem, uint32_t rank, int64_t size);
 const bc_type *ct_scalar_type(ct_func *f, bc_kind kind);
 const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts);
+const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile); /* of two dimensions */
 /* The op's first result has another type now, which copies and cursors ask of what the op is from. */
 bool ct_renew_from(ct_func *f, ct_op *op);
+/* A tile of two dimensions with the other one first, for the sake of an op, in no block yet. */
+ct_op *ct_transpose_new(ct_func *f, const ct_op *like, ct_value *v);
 /* An `if` for the sake of an op, in no block yet, with two empty regions; its results are to get types. */
 ct_op *ct_if_new(ct_func *f, const ct_op *from, ct_value *condition, uint32_t result_count);
 /* Ends a region, for the sake of an op. NULL: no memory. */

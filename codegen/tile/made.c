@@ -43,6 +43,19 @@ const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uin
     return type;
 }
 
+const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile)
+{
+    bc_type *type = bc_new(f->arena, bc_type, 1);
+    int64_t *shape = bc_new(f->arena, int64_t, 2);
+    if (!type || !shape)
+        return NULL;
+    shape[0] = tile->shape[1];
+    shape[1] = tile->shape[0];
+    *type = *tile;
+    type->shape = shape;
+    return type;
+}
+
 /* ---- ops ---- */
 
 bool ct_renew_from(ct_func *f, ct_op *op)
@@ -117,6 +130,17 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
     if (!op || !blob)
         return NULL;
     bc_attr_of(op->from, F_constant_value)->blob = blob;
+    return op;
+}
+
+ct_op *ct_transpose_new(ct_func *f, const ct_op *like, ct_value *v)
+{
+    static const int64_t order[] = {1, 0};
+    static const bc_ints permutation = {order, 2};
+    const bc_type *type = ct_transposed_type(f, v->type);
+    ct_op *op = type ? ct_made_new(f, OP_permute, like, type, &v, 1) : NULL;
+    if (op)
+        bc_attr_of(op->from, F_permute_permutation)->ints = &permutation;
     return op;
 }
 

@@ -161,6 +161,8 @@ void cg_pass_wish(cg_func *c, const ct_op *op)
     if (op->opcode == OP_permute) {
         cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
         l = cg_layout_permute(&l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
+        if (from->op && ct_is_loop(from->op) && weight > CG_WEIGHT_MEMORY) /* what is behind reads it in no product */
+            weight = CG_WEIGHT_MEMORY;
     }
     x->home = cg_intern(c, &l);
     x->weight = (uint8_t)weight;

@@ -1,0 +1,148 @@
+/* The flip pass: a product in a loop that has 16 or 32 rows, and 64 columns at least, is computed the other way round,
+   C^T = B^T A^T. wgmma has 64 rows, and any multiple of eight columns: it reads both operands where they lie in a ring,
+   in either order, once. By mma.sync each warp reads its fragments, most of them as other warps do.
+
+       for c = start {                      for t = permute start {
+           a = load, b = load                   a = load, b = load
+           c = mmaf a, b, c        ->           t = mmaf permute b, permute a, t
+       }                                    }
+                                            c = permute t
+
+   16-bit elements; others are turned on their way (codegen/ops/mma_turned.c). */
+#include "codegen/analysis/encoding.h"
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/pass.h"
+
+enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
+
+typedef struct flipping {
+    cg_func *c;
+    ct_op *loop, *product;
+    uint32_t sum; /* which of the values that the loop carries */
+} flipping;
+
+/* ---- whether ---- */
+
+/* Does it come from a load of the body, by nothing but other views of it, for the product alone? */
+static bool is_loaded(const flipping *x, const ct_value *v)
+{
+    while (v->op && v->op->block == x->loop->regions[0] && !v->uses->next && cg_is_seen(v->op))
+        v = v->op->operands[0];
+    return v->op && v->op->block == x->loop->regions[0] && !v->uses->next && v->op->opcode == OP_load_view_tko
+           && cg_is_weak_access(v->op);
+}
+
+static bool has_few_rows(const ct_op *product)
+{
+    const bc_type *type = product->results[0].type;
+    bc_kind in = bc_elem_kind(product->operands[0]->type);
+    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= LEAST_ROWS
+           && type->shape[0] < LEAST_COLUMNS && type->shape[1] >= LEAST_COLUMNS && bc_elem_kind(type) == BC_F32
+           && (in == BC_F16 || in == BC_BF16);
+}
+
+/* Is its sum carried by the loop, which nobody else in it looks at? */
+static bool is_carried(flipping *x)
+{
+    const ct_block *body = x->loop->regions[0];
+    const ct_value *result = &x->product->results[0], *acc = x->product->operands[2];
+    const ct_use *use = result->uses;
+    if (!use || use->next || use->op != body->last || use->op->opcode != OP_continue)
+        return false;
+    x->sum = use->index;
+    return acc == &body->args[1 + x->sum] && !acc->uses->next;
+}
+
+static bool may_flip(flipping *x)
+{
+    ct_block *body = x->loop->regions[0];
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        if (cg_is_product(op) && x->product)
+            return false;
+        x->product = cg_is_product(op) ? op : x->product;
+    }
+    return x->product && x->product->block == body && has_few_rows(x->product) && is_carried(x)
+           && is_loaded(x, x->product->operands[0]) && is_loaded(x, x->product->operands[1]);
+}
+
+/* ---- flipping ---- */
+
+/* The other way round, in front of the op. NULL: no memory. */
+static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
+{
+    ct_op *op = ct_transpose_new(x->c->ir, x->product, v);
+    if (!op)
+        return NULL;
+    ct_insert_before(op, place);
+    return &op->results[0];
+}
+
+/* The loop's result, for those that read it. */
+static bool hand_on(const flipping *x, ct_value *result, const bc_type *type)
+{
+    ct_op *back = NULL;
+    const bc_type *whole = result->type;
+    result->type = type;
+    if (!(back = ct_transpose_new(x->c->ir, x->product, result)))
+        return false;
+    back->results[0].type = whole;
+    ct_replace_uses(result, &back->results[0]);
+    ct_set_operand(back, 0, result);
+    ct_insert_after(back, x->loop);
+    return true;
+}
+
+/* The product of what was right and left, in its place. NULL: no memory. */
+static ct_op *put_product(const flipping *x, ct_value *acc)
+{
+    ct_op *old = x->product;
+    ct_value *left = put_transposed(x, old->operands[1], old), *right = put_transposed(x, old->operands[0], old);
+    ct_op *product = left && right ? ct_made_new(x->c->ir, OP_mmaf, old, acc->type, (ct_value *[]){left, right, acc}, 3)
+                                   : NULL;
+    if (!product)
+        return NULL;
+    bc_attr_of(product->from, F_mmaf_fast_acc)->u = ct_attr_u(old, F_mmaf_fast_acc);
+    ct_insert_before(product, old);
+    ct_replace_uses(&old->results[0], &product->results[0]);
+    ct_remove(old);
+    return product;
+}
+
+static bool flip(const flipping *x)
+{
+    ct_op *loop = x->loop;
+    ct_value *acc = &loop->regions[0]->args[1 + x->sum];
+    uint32_t start = ct_first_carried(loop) + x->sum;
+    ct_value *first = put_transposed(x, loop->operands[start], loop);
+    if (!first)
+        return false;
+    ct_set_operand(loop, start, first);
+    acc->type = first->type;
+    return put_product(x, acc) && hand_on(x, &loop->results[x->sum], first->type);
+}
+
+/* ---- the pass ---- */
+
+void cg_pass_flip(cg_func *c)
+{
+    bool any = false;
+    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_WGMMA) || c->warp_bits < CG_WARPGROUP_BITS)
+        return;
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        flipping x = {.c = c, .loop = op};
+        if (op->opcode != OP_for || !may_flip(&x))
+            continue;
+        if (!flip(&x))
+            cg_no_memory(c);
+        any = true;
+    }
+    if (any && !c->failed)
+        cg_set_warps(c);
+}
+
+void cg_dump_flip(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
