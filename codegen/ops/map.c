@@ -409,6 +409,48 @@ static uint32_t equal_bits(const ct_op *op, const cg_layout *l)
     return equal;
 }
 
+/* Is it a division of f32, or of what is computed as such, to the nearest, and by no constant? */
+static bool divides_to_nearest(const ct_op *op, bc_kind kind, const cg_val *divisors)
+{
+    return op->opcode == OP_divf && (kind == BC_F32 || kind == BC_F16 || kind == BC_BF16) && !divisors[0].known
+           && attribute(op, "rounding_mode", BC_RoundingMode_nearest_even) == BC_RoundingMode_nearest_even
+           && !attribute(op, "flush_to_zero", 0);
+}
+
+/* As f32, in a register. */
+static cg_val quotient_operand(cg_func *c, bc_kind kind, cg_val x)
+{
+    return kind == BC_F32 ? cg_reg(c, x) : cg_any_to_f32(c, kind, x);
+}
+
+/* All quotients but those of idle bits; false: one by one. */
+static bool divide_all(cg_func *c, bc_kind kind, const cg_val *const *operands, uint32_t count, uint32_t idle,
+                       cg_val *out)
+{
+    cg_quotient *items = bc_new(&c->arena, cg_quotient, count);
+    uint32_t *at = bc_new(&c->arena, uint32_t, count), n = 0, divisors = 0; /* at: which register an item is of */
+    for (uint32_t r = 0; items && at && r < count; r++) {
+        if (r & idle)
+            continue;
+        uint32_t first = 0;
+        while (first < n && !is_same(&operands[1][at[first]], &operands[1][r]))
+            first++;
+        divisors += first == n;
+        items[n] = (cg_quotient){.first = first};
+        at[n++] = r;
+    }
+    if (!items || !at || !cg_may_divide_together(n, divisors))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        items[i].a = quotient_operand(c, kind, operands[0][at[i]]);
+        items[i].b = items[i].first < i ? items[items[i].first].b : quotient_operand(c, kind, operands[1][at[i]]);
+    }
+    const cg_val *results = cg_divide_together(c, items, n);
+    for (uint32_t r = 0, i = 0; results && r < count; r++)
+        out[r] = r & idle ? out[r & ~idle] : kind == BC_F32 ? results[i++] : cg_from_f32(c, kind, "rn", results[i++]);
+    return results;
+}
+
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -427,6 +469,8 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
             return NULL;
     }
     uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
+    if (out && divides_to_nearest(op, kind, operands[1]) && divide_all(c, kind, operands, cg_layout_regs(l), idle, out))
+        return out;
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];
         cg_val x[4];

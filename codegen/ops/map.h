@@ -16,6 +16,17 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
    division takes (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
 
+/* One of several quotients of f32: two registers, and the first of them with the same divisor. */
+typedef struct cg_quotient {
+    cg_val a, b;
+    uint32_t first;
+} cg_quotient;
+
+/* Do so many quotients by so many divisors take fewer instructions together than one by one? */
+bool cg_may_divide_together(uint32_t count, uint32_t divisors);
+/* Quotients rounded to the nearest, as by div.rn, in new registers (codegen/ops/quotients.c). NULL: no memory. */
+const cg_val *cg_divide_together(cg_func *c, const cg_quotient *items, uint32_t count);
+
 /* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
 /* Any float but f64 as f32, which is exact. */

@@ -316,6 +316,46 @@ static void rounded_floats(mx_report *r, mx_effort effort, bc_kind kind)
     }
 }
 
+/* Numbers that are divided without a look at each other (codegen/ops/quotients.c), zeros among them; every 4096th may
+   be any. */
+static void make_ordinary(const mx_map *map, uint64_t number, uint64_t *x)
+{
+    enum { ANY = 4096, ZEROS = 16, NEAR = 5 };
+    bc_kind kind = map->in[0];
+    unsigned bits = exact_bits(kind), fraction = kind == BC_F16 ? 10 : kind == BC_BF16 ? 7 : 23;
+    uint64_t bias = kind == BC_F16 ? 15 : 127, spread = kind == BC_F16 ? 12 : 24;
+    for (unsigned j = 0; j < 2; j++) {
+        uint64_t r = mx_random(number * 2 + j);
+        uint64_t exponent = bias - spread / 2 + (r >> 32) % spread;
+        x[j] = (r & (((uint64_t)1 << fraction) - 1)) | exponent << fraction | (r >> 62 & 1) << (bits - 1);
+        if (j == 0 && (r >> 40) % ZEROS == 0)
+            x[j] = (r >> 63) << (bits - 1);
+        if ((r >> 44) % ANY == 0)
+            x[j] = mx_sample(kind, r);
+    }
+    if (number % NEAR == 0)
+        x[0] = x[1] + number / NEAR % NEAR - NEAR / 2;
+}
+
+static void shared_divisors(mx_report *r, mx_effort effort, bc_kind kind)
+{
+    static const mx_form forms[] = {MX_SPLAT, MX_COLUMN, MX_ROW};
+    mx_map map = {.text = "divf $0, $1 : #r",
+                  .operands = 2,
+                  .in = {kind, kind},
+                  .out = kind,
+                  .what = DIVF,
+                  .expected = expect_float};
+    for (size_t i = 0; i < TV_COUNT(forms); i++) {
+        mx_map_run run = {.shape = {2, {64, 64}},
+                          .form = {MX_VIEW, forms[i]},
+                          .blocks = 64 >> effort.shift ? 64 >> effort.shift : 1,
+                          .seed = 4096 * i,
+                          .make = make_ordinary};
+        mx_map_check(r, &map, &run);
+    }
+}
+
 static void other_floats(mx_report *r, mx_effort effort, bc_kind kind)
 {
     static const struct {
@@ -390,6 +430,8 @@ void mx_arith(mx_report *r, mx_effort effort)
     for (size_t i = 0; i < TV_COUNT(floats); i++) {
         rounded_floats(r, effort, floats[i]);
         other_floats(r, effort, floats[i]);
+        if (floats[i] != BC_F64)
+            shared_divisors(r, effort, floats[i]);
     }
     selects(r, effort);
 }

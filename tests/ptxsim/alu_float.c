@@ -133,7 +133,7 @@ uint64_t ps_float_mul(const ps_insn *in, const uint64_t *v)
 {
     if (is_half(in))
         return ps_float_fma(in, (const uint64_t[]){v[0], v[1], sign_bit(in)});
-    if (nearest(in) && in->kind == BC_F32)
+    if (nearest(in) && in->kind == BC_F32 && !in->ftz) /* which flushes what rounds up to the smallest normal number */
         return from_f32(in, f32(in, v[0]) * f32(in, v[1]));
     return finish(in, bc_float_mul((bc_kind)in->kind, v[0], v[1], (bc_RoundingMode)in->rounding, in->ftz));
 }
