@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bytecode/number/number.h"
 #include "codegen/facts/facts.h"
 #include "codegen/math/math.h"
 #include "codegen/ptx/access.h"
@@ -409,17 +410,19 @@ static uint32_t equal_bits(const ct_op *op, const cg_layout *l)
     return equal;
 }
 
-/* Is it a division of f32, or of what is computed as such, to the nearest, and by no constant? */
-static bool divides_to_nearest(const ct_op *op, bc_kind kind, const cg_val *divisors)
+/* Is it a division of f32, or of what is computed as such, to the nearest? */
+static bool divides_to_nearest(const ct_op *op, bc_kind kind)
 {
-    return op->opcode == OP_divf && (kind == BC_F32 || kind == BC_F16 || kind == BC_BF16) && !divisors[0].known
+    return op->opcode == OP_divf && (kind == BC_F32 || kind == BC_F16 || kind == BC_BF16)
            && attribute(op, "rounding_mode", BC_RoundingMode_nearest_even) == BC_RoundingMode_nearest_even
            && !attribute(op, "flush_to_zero", 0);
 }
 
-/* As f32, in a register. */
+/* As f32; a constant stays one. */
 static cg_val quotient_operand(cg_func *c, bc_kind kind, cg_val x)
 {
+    if (x.known)
+        return cg_const(CG_B32, bc_float_convert(BC_F32, kind, x.bits, BC_RoundingMode_nearest_even));
     return kind == BC_F32 ? cg_reg(c, x) : cg_any_to_f32(c, kind, x);
 }
 
@@ -442,8 +445,10 @@ static bool divide_all(cg_func *c, bc_kind kind, const cg_val *const *operands, 
     if (!items || !at || !cg_may_divide_together(n, divisors))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        items[i].a = quotient_operand(c, kind, operands[0][at[i]]);
+        items[i].a = cg_reg(c, quotient_operand(c, kind, operands[0][at[i]]));
         items[i].b = items[i].first < i ? items[items[i].first].b : quotient_operand(c, kind, operands[1][at[i]]);
+        if (items[i].b.known && !cg_is_ordinary_divisor((uint32_t)items[i].b.bits))
+            return false;
     }
     const cg_val *results = cg_divide_together(c, items, n);
     for (uint32_t r = 0, i = 0; results && r < count; r++)
@@ -469,7 +474,7 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
             return NULL;
     }
     uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
-    if (out && divides_to_nearest(op, kind, operands[1]) && divide_all(c, kind, operands, cg_layout_regs(l), idle, out))
+    if (out && divides_to_nearest(op, kind) && divide_all(c, kind, operands, cg_layout_regs(l), idle, out))
         return out;
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];

@@ -16,12 +16,15 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
    division takes (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
 
-/* One of several quotients of f32: two registers, and the first of them with the same divisor. */
+/* One of several quotients of f32: two registers, the second of which may be a constant, and the first quotient with the
+   same divisor. */
 typedef struct cg_quotient {
     cg_val a, b;
     uint32_t first;
 } cg_quotient;
 
+/* Is it one that quotients together may have as a constant? No power of two, which is multiplied by. */
+bool cg_is_ordinary_divisor(uint32_t bits);
 /* Do so many quotients by so many divisors take fewer instructions together than one by one? */
 bool cg_may_divide_together(uint32_t count, uint32_t divisors);
 /* Quotients rounded to the nearest, as by div.rn, in new registers (codegen/ops/quotients.c). NULL: no memory. */

@@ -7,9 +7,12 @@
    which is the number nearest to a / b (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000
    processor") for any reciprocal within 2 units in the last place to begin with (PTX ISA, "rcp.approx.ftz.f32": 1), but
    of divisors whose fraction is all ones, of which y may not be the nearest (tests/unit/quotients.c tries it). A zero
-   has the sign of a y. */
-#include "codegen/ops/map.h"
+   has the sign of a y. Of a constant y is a constant, the nearest one. */
+#include <math.h>
 
+#include "bytecode/number/fast.h"
+#include "bytecode/number/number.h"
+#include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 
 enum { LANES = 4 /* of a minimum or maximum, so that they need not wait for each other */ };
@@ -20,7 +23,8 @@ enum { LANES = 4 /* of a minimum or maximum, so that they need not wait for each
 #define LEAST "0x1affffff" /* 2 (2^-100 as an integer) - 1: of a dividend without its sign zero is the largest then */
 #define MOST_OF_DIVISORS "0f4C000000"
 #define LEAST_OF_DIVISORS "0f21800000"
-#define ALL_ONES "0x7fffff"
+
+enum { ALL_ONES = 0x7FFFFF };
 
 /* A minimum or maximum so far. */
 typedef struct extreme {
@@ -82,26 +86,44 @@ static void look_at_divisor(quotients *x, cg_val b)
     cg_val size = magnitude(x->c, b), fraction = cg_new(x->c, CG_B32);
     take(x->c, &x->most_of_divisors, size);
     take(x->c, &x->least_of_divisors, size);
-    cg_ins(x->c, "and.b32 %v, %v, " ALL_ONES, fraction, b);
+    cg_ins(x->c, "and.b32 %v, %v, %x", fraction, b, (uint32_t)ALL_ONES);
     take(x->c, &x->fraction, fraction);
 }
 
-/* A predicate: are all operands in range, or NaN, which any way gives? */
+static void test_divisors(const quotients *x, cg_val all)
+{
+    cg_func *c = x->c;
+    if (!x->fraction.count)
+        return; /* they are constants */
+    cg_ins(c, "setp.le.and.f32 %v, %v, " MOST_OF_DIVISORS ", %v", all, extreme_of(c, &x->most_of_divisors), all);
+    cg_ins(c, "setp.ge.and.f32 %v, %v, " LEAST_OF_DIVISORS ", %v", all, extreme_of(c, &x->least_of_divisors), all);
+    cg_ins(c, "setp.ne.and.u32 %v, %v, %x, %v", all, extreme_of(c, &x->fraction), (uint32_t)ALL_ONES, all);
+}
+
+/* A predicate: are all operands in range, or NaN, which gives NaN in any case? */
 static cg_val test(quotients *x)
 {
     cg_func *c = x->c;
     for (uint32_t i = 0; i < x->count; i++) {
         look_at_dividend(x, x->items[i].a);
-        if (x->items[i].first == i)
+        if (x->items[i].first == i && !x->items[i].b.known)
             look_at_divisor(x, x->items[i].b);
     }
     cg_val all = cg_new(c, CG_PRED);
     cg_ins(c, "setp.le.f32 %v, %v, " MOST, all, extreme_of(c, &x->most));
     cg_ins(c, "setp.ge.and.u32 %v, %v, " LEAST ", %v", all, extreme_of(c, &x->least), all);
-    cg_ins(c, "setp.le.and.f32 %v, %v, " MOST_OF_DIVISORS ", %v", all, extreme_of(c, &x->most_of_divisors), all);
-    cg_ins(c, "setp.ge.and.f32 %v, %v, " LEAST_OF_DIVISORS ", %v", all, extreme_of(c, &x->least_of_divisors), all);
-    cg_ins(c, "setp.ne.and.u32 %v, %v, " ALL_ONES ", %v", all, extreme_of(c, &x->fraction), all);
+    test_divisors(x, all);
     return all;
+}
+
+/* Of a constant. */
+static void know_inverse(quotients *x, uint32_t i)
+{
+    enum { ONE = 0x3F800000, SIGN = 31 };
+    uint64_t b = x->items[i].b.bits;
+    uint64_t y = bc_float_div(BC_F32, ONE, b, BC_RoundingMode_nearest_even, false);
+    x->inverse[i] = cg_reg(x->c, cg_const(CG_B32, y));
+    x->negative[i] = cg_reg(x->c, cg_const(CG_B32, b ^ (uint64_t)1 << SIGN));
 }
 
 static void invert(quotients *x, uint32_t i)
@@ -133,6 +155,13 @@ static void divide(const quotients *x, uint32_t i)
     cg_ins(c, "or.b32 %v, %v, %v", x->results[i], sum, sign);
 }
 
+bool cg_is_ordinary_divisor(uint32_t bits)
+{
+    float size = fabsf(bc_f32_from_bits(bits));
+    uint32_t fraction = bits & ALL_ONES;
+    return size >= 0x1p-60f && size <= 0x1p25f && fraction && fraction != ALL_ONES;
+}
+
 bool cg_may_divide_together(uint32_t count, uint32_t divisors)
 {
     enum { OF_EACH = 4 }; /* quotients of a divisor, on average, that pay for the test and the second way */
@@ -159,14 +188,16 @@ const cg_val *cg_divide_together(cg_func *c, const cg_quotient *items, uint32_t 
         x.results[i] = cg_new(c, CG_B32);
     cg_ins(c, "@!%v bra %l", test(&x), slow);
     for (uint32_t i = 0; i < count; i++) {
-        if (items[i].first == i)
+        if (items[i].first == i && items[i].b.known)
+            know_inverse(&x, i);
+        else if (items[i].first == i)
             invert(&x, i);
         divide(&x, i);
     }
     cg_ins(c, "bra %l", behind);
     cg_place_label(c, slow);
     for (uint32_t i = 0; i < count; i++)
-        cg_ins(c, "div.rn.f32 %v, %v, %v", x.results[i], items[i].a, items[i].b);
+        cg_ins(c, "div.rn.f32 %v, %v, %v", x.results[i], items[i].a, cg_reg(c, items[i].b));
     cg_place_label(c, behind);
     return x.results;
 }

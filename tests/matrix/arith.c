@@ -356,6 +356,46 @@ static void shared_divisors(mx_report *r, mx_effort effort, bc_kind kind)
     }
 }
 
+/* The same by constants, as bit patterns: ordinary ones, and some that have to go another way. */
+static void constant_divisor(mx_report *r, uint32_t divisor)
+{
+    enum { COUNT = 4096 };
+    static const mx_shape shape = {2, {64, 64}};
+    static uint64_t x[COUNT];
+    mx_map map = {.operands = 2, .in = {BC_F32, BC_F32}, .out = BC_F32, .what = DIVF, .expected = expect_float};
+    mx_kernel k;
+    mx_begin(&k);
+    for (size_t i = 0; i < COUNT; i++) {
+        uint64_t pair[2];
+        make_ordinary(&map, i + divisor, pair);
+        x[i] = pair[0];
+    }
+    unsigned input = mx_input(&k, BC_F32, x, COUNT), output = mx_output(&k, BC_F32, COUNT);
+    unsigned value = mx_load(&k, input, shape, MX_VIEW), constant = mx_new(&k), result = mx_new(&k);
+    mx_op(&k, "%%v%u = constant <f32: 0x%08x> : %s", constant, divisor, mx_tile(shape, BC_F32));
+    mx_op(&k, "%%v%u = divf %%v%u, %%v%u : %s", result, value, constant, mx_tile(shape, BC_F32));
+    mx_store(&k, output, shape, result);
+    tv_status status = mx_run(&k, NULL);
+    size_t bad = 0;
+    for (size_t i = 0; status == TV_OK && !mx_is_elsewhere() && i < COUNT; i++)
+        bad += !mx_same(BC_F32, mx_result(&k, output, i), expect_float(&map, (const uint64_t[]){x[i], divisor}));
+    if (status != TV_OK || bad)
+        mx_fail(r, &k, "%zu quotients by 0x%08x are wrong, status %d", bad, divisor, (int)status);
+    else
+        mx_pass(r);
+    mx_end(&k);
+}
+
+static void constant_divisors(mx_report *r)
+{
+    static const uint32_t divisors[] = {0x42480000, 0x40400000, 0x3DCCCCCD, 0xC0E00000,
+                                        0x3FB504F3, 0x4BFFFFFE, /* ordinary */
+                                        0x41000000, 0x3FFFFFFF, 0x4C400000, 0x00000003,
+                                        0x80000000, 0x7F800000, 0x7FC00000};
+    for (size_t i = 0; i < TV_COUNT(divisors); i++)
+        constant_divisor(r, divisors[i]);
+}
+
 static void other_floats(mx_report *r, mx_effort effort, bc_kind kind)
 {
     static const struct {
@@ -433,5 +473,6 @@ void mx_arith(mx_report *r, mx_effort effort)
         if (floats[i] != BC_F64)
             shared_divisors(r, effort, floats[i]);
     }
+    constant_divisors(r);
     selects(r, effort);
 }

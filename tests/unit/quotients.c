@@ -25,13 +25,19 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* What is emitted, with y to begin with. */
+/* What is emitted for a reciprocal, */
+static float divide_by(float a, float b, float y)
+{
+    float q = a * y, rest = fmaf(q, -b, a);
+    return of_bits(bits_of(fmaf(y, rest, q)) | (bits_of(q) & 0x80000000u));
+}
+
+/* and for one of the GPU's. */
 static float divide(float a, float b, float y)
 {
     y = fmaf(y, fmaf(y, -b, 1), y);
     y = fmaf(y, fmaf(y, -b, 1), y);
-    float q = a * y, rest = fmaf(q, -b, a);
-    return of_bits(bits_of(fmaf(y, rest, q)) | (bits_of(q) & 0x80000000u));
+    return divide_by(a, b, y);
 }
 
 /* Significands of 24 bits. */
@@ -41,7 +47,7 @@ static bool is_right(uint32_t a, uint32_t b)
     for (int off = -OFF; off <= OFF; off++)
         if (bits_of(divide(x, y, of_bits(bits_of(1 / y) + (uint32_t)off))) != bits_of(x / y))
             return false;
-    return true;
+    return bits_of(divide_by(x, y, 1 / y)) == bits_of(x / y);
 }
 
 static uint64_t next(uint64_t *state)
