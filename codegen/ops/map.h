@@ -16,8 +16,8 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
    division takes (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
 
-/* One of several quotients of f32: two registers, the second of which may be a constant, and the first quotient with the
-   same divisor. */
+/* One of several quotients of f32: two registers, the second of which may be a constant, and the first quotient with
+   the same divisor. */
 typedef struct cg_quotient {
     cg_val a, b;
     uint32_t first;
