@@ -439,6 +439,8 @@ static bool divide_all(cg_func *c, bc_kind kind, const cg_val *const *operands, 
         while (first < n && !is_same(&operands[1][at[first]], &operands[1][r]))
             first++;
         divisors += first == n;
+        if (!cg_may_divide_together(count, divisors))
+            return false;
         items[n] = (cg_quotient){.first = first};
         at[n++] = r;
     }
