@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "bytecode/number/number.h"
 #include "codegen/facts/facts.h"
 #include "codegen/math/math.h"
 #include "codegen/ptx/access.h"
@@ -375,12 +374,6 @@ static cg_val constant_element(bc_kind kind, int64_t value)
     return cg_const(cg_class_of(kind), (uint64_t)value & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX));
 }
 
-static bool is_same(const cg_val *a, const cg_val *b)
-{
-    return a->cls == b->cls && a->known == b->known && a->id == b->id && a->word_bits == b->word_bits && a->at == b->at
-           && (!a->known || a->bits == b->bits) && (!a->word_bits || a->word == b->word);
-}
-
 /* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the
    result. */
 static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *const *operands)
@@ -390,7 +383,7 @@ static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *con
         for (uint32_t r = 0; r < cg_layout_regs(l) && idle; r++)
             for (uint32_t left = idle & r; left; left &= left - 1) {
                 uint32_t bit = left & (0 - left);
-                if (!is_same(&operands[i][r], &operands[i][r ^ bit]))
+                if (!cg_is_same_val(&operands[i][r], &operands[i][r ^ bit]))
                     idle &= ~bit;
             }
     return idle;
@@ -418,46 +411,6 @@ static bool divides_to_nearest(const ct_op *op, bc_kind kind)
            && !attribute(op, "flush_to_zero", 0);
 }
 
-/* As f32; a constant stays one. */
-static cg_val quotient_operand(cg_func *c, bc_kind kind, cg_val x)
-{
-    if (x.known)
-        return cg_const(CG_B32, bc_float_convert(BC_F32, kind, x.bits, BC_RoundingMode_nearest_even));
-    return kind == BC_F32 ? cg_reg(c, x) : cg_any_to_f32(c, kind, x);
-}
-
-/* All quotients but those of idle bits; false: one by one. */
-static bool divide_all(cg_func *c, bc_kind kind, const cg_val *const *operands, uint32_t count, uint32_t idle,
-                       cg_val *out)
-{
-    cg_quotient *items = bc_new(&c->arena, cg_quotient, count);
-    uint32_t *at = bc_new(&c->arena, uint32_t, count), n = 0, divisors = 0; /* at: which register an item is of */
-    for (uint32_t r = 0; items && at && r < count; r++) {
-        if (r & idle)
-            continue;
-        uint32_t first = 0;
-        while (first < n && !is_same(&operands[1][at[first]], &operands[1][r]))
-            first++;
-        divisors += first == n;
-        if (!cg_may_divide_together(count, divisors))
-            return false;
-        items[n] = (cg_quotient){.first = first};
-        at[n++] = r;
-    }
-    if (!items || !at || !cg_may_divide_together(n, divisors))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        items[i].a = cg_reg(c, quotient_operand(c, kind, operands[0][at[i]]));
-        items[i].b = items[i].first < i ? items[items[i].first].b : quotient_operand(c, kind, operands[1][at[i]]);
-        if (items[i].b.known && !cg_is_ordinary_divisor((uint32_t)items[i].b.bits))
-            return false;
-    }
-    const cg_val *results = cg_divide_together(c, items, n);
-    for (uint32_t r = 0, i = 0; results && r < count; r++)
-        out[r] = r & idle ? out[r & ~idle] : kind == BC_F32 ? results[i++] : cg_from_f32(c, kind, "rn", results[i++]);
-    return results;
-}
-
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -476,7 +429,8 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
             return NULL;
     }
     uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
-    if (out && divides_to_nearest(op, kind) && divide_all(c, kind, operands, cg_layout_regs(l), idle, out))
+    if (out && divides_to_nearest(op, kind)
+        && cg_divide_together(c, kind, operands[0], operands[1], cg_layout_regs(l), idle, out))
         return out;
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];

@@ -16,19 +16,11 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
    division takes (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
 
-/* One of several quotients of f32: two registers, the second of which may be a constant, and the first quotient with
-   the same divisor. */
-typedef struct cg_quotient {
-    cg_val a, b;
-    uint32_t first;
-} cg_quotient;
-
-/* Is it one that quotients together may have as a constant? No power of two, which is multiplied by. */
-bool cg_is_ordinary_divisor(uint32_t bits);
-/* Do so many quotients by so many divisors take fewer instructions together than one by one? */
-bool cg_may_divide_together(uint32_t count, uint32_t divisors);
-/* Quotients rounded to the nearest, as by div.rn, in new registers (codegen/ops/quotients.c). NULL: no memory. */
-const cg_val *cg_divide_together(cg_func *c, const cg_quotient *items, uint32_t count);
+/* Registers a / b, each rounded to the nearest, of f32, f16 or bf16: `count` of them into `out`, of those whose numbers
+   differ in the bits of idle alone one for all; false: not by fewer instructions than one by one
+   (codegen/ops/quotients.c). */
+bool cg_divide_together(cg_func *c, bc_kind kind, const cg_val *a, const cg_val *b, uint32_t count, uint32_t idle,
+                        cg_val *out);
 
 /* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);

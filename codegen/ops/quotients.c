@@ -33,11 +33,17 @@ typedef struct extreme {
     uint32_t count;
 } extreme;
 
+/* As f32: a register, and one that may be a constant. */
+typedef struct quotient {
+    cg_val a, b, result;
+    uint32_t at, first; /* which register it is of; the first item with the same divisor */
+} quotient;
+
 typedef struct quotients {
     cg_func *c;
-    const cg_quotient *items;
-    uint32_t count;
-    cg_val *results, *inverse, *negative; /* the last two by number of the first item with the divisor */
+    quotient *items;
+    uint32_t count, divisors;
+    cg_val *inverse, *negative; /* by number of the first item with the divisor */
     extreme most, least, most_of_divisors, least_of_divisors, fraction;
 } quotients;
 
@@ -145,35 +151,91 @@ static void invert(quotients *x, uint32_t i)
 static void divide(const quotients *x, uint32_t i)
 {
     cg_func *c = x->c;
-    const cg_quotient *item = &x->items[i];
+    const quotient *item = &x->items[i];
     cg_val y = x->inverse[item->first], first = cg_new(c, CG_B32), rest = cg_new(c, CG_B32), sum = cg_new(c, CG_B32),
            sign = cg_new(c, CG_B32);
     cg_ins(c, "mul.rn.f32 %v, %v, %v", first, item->a, y);
     cg_ins(c, "fma.rn.f32 %v, %v, %v, %v", rest, first, x->negative[item->first], item->a);
     cg_ins(c, "fma.rn.f32 %v, %v, %v, %v", sum, y, rest, first);
     cg_ins(c, "and.b32 %v, %v, 0x80000000", sign, first);
-    cg_ins(c, "or.b32 %v, %v, %v", x->results[i], sum, sign);
+    cg_ins(c, "or.b32 %v, %v, %v", item->result, sum, sign);
 }
 
-bool cg_is_ordinary_divisor(uint32_t bits)
+/* No power of two either, which is multiplied by. */
+static bool is_ordinary(cg_val divisor)
 {
-    float size = fabsf(bc_f32_from_bits(bits));
-    uint32_t fraction = bits & ALL_ONES;
+    uint32_t fraction = (uint32_t)divisor.bits & ALL_ONES;
+    float size = fabsf(bc_f32_from_bits((uint32_t)divisor.bits));
     return size >= 0x1p-60f && size <= 0x1p25f && fraction && fraction != ALL_ONES;
 }
 
-bool cg_may_divide_together(uint32_t count, uint32_t divisors)
+/* ---- which ---- */
+
+/* A constant stays one. */
+static cg_val as_f32(cg_func *c, bc_kind kind, cg_val x)
 {
-    enum { OF_EACH = 4 }; /* quotients of a divisor, on average, that pay for the test and the second way */
-    return count && count >= OF_EACH * divisors;
+    if (x.known)
+        return cg_const(CG_B32, bc_float_convert(BC_F32, kind, x.bits, BC_RoundingMode_nearest_even));
+    return kind == BC_F32 ? cg_reg(c, x) : cg_any_to_f32(c, kind, x);
 }
 
-const cg_val *cg_divide_together(cg_func *c, const cg_quotient *items, uint32_t count)
+/* False: there are too many divisors for the test and the second way to pay. */
+static bool find(quotients *x, const cg_val *b, uint32_t count, uint32_t idle)
+{
+    enum { OF_EACH = 4 }; /* quotients of a divisor, on average */
+    for (uint32_t r = 0; r < count && x->divisors * OF_EACH <= count; r++) {
+        uint32_t first = 0;
+        if (r & idle)
+            continue;
+        while (first < x->count && !cg_is_same_val(&b[x->items[first].at], &b[r]))
+            first++;
+        x->divisors += first == x->count;
+        x->items[x->count++] = (quotient){.at = r, .first = first};
+    }
+    return x->count >= OF_EACH * x->divisors;
+}
+
+/* False: a constant is not ordinary. */
+static bool read_operands(quotients *x, bc_kind kind, const cg_val *a, const cg_val *b)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        quotient *item = &x->items[i];
+        item->a = cg_reg(x->c, as_f32(x->c, kind, a[item->at]));
+        item->b = item->first < i ? x->items[item->first].b : as_f32(x->c, kind, b[item->at]);
+        if (item->b.known && !is_ordinary(item->b))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static void put(quotients *x)
+{
+    cg_func *c = x->c;
+    uint32_t slow = cg_label(c), behind = cg_label(c);
+    for (uint32_t i = 0; i < x->count; i++)
+        x->items[i].result = cg_new(c, CG_B32);
+    cg_ins(c, "@!%v bra %l", test(x), slow);
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (x->items[i].first == i && x->items[i].b.known)
+            know_inverse(x, i);
+        else if (x->items[i].first == i)
+            invert(x, i);
+        divide(x, i);
+    }
+    cg_ins(c, "bra %l", behind);
+    cg_place_label(c, slow);
+    for (uint32_t i = 0; i < x->count; i++)
+        cg_ins(c, "div.rn.f32 %v, %v, %v", x->items[i].result, x->items[i].a, cg_reg(c, x->items[i].b));
+    cg_place_label(c, behind);
+}
+
+bool cg_divide_together(cg_func *c, bc_kind kind, const cg_val *a, const cg_val *b, uint32_t count, uint32_t idle,
+                        cg_val *out)
 {
     quotients x = {.c = c,
-                   .items = items,
-                   .count = count,
-                   .results = cg_vals(c, count),
+                   .items = bc_new(&c->arena, quotient, count),
                    .inverse = cg_vals(c, count),
                    .negative = cg_vals(c, count),
                    .most = {.ins = "max.f32"},
@@ -181,23 +243,12 @@ const cg_val *cg_divide_together(cg_func *c, const cg_quotient *items, uint32_t 
                    .most_of_divisors = {.ins = "max.f32"},
                    .least_of_divisors = {.ins = "min.f32"},
                    .fraction = {.ins = "max.u32"}};
-    if (!x.results || !x.inverse || !x.negative)
-        return NULL;
-    uint32_t slow = cg_label(c), behind = cg_label(c);
-    for (uint32_t i = 0; i < count; i++)
-        x.results[i] = cg_new(c, CG_B32);
-    cg_ins(c, "@!%v bra %l", test(&x), slow);
-    for (uint32_t i = 0; i < count; i++) {
-        if (items[i].first == i && items[i].b.known)
-            know_inverse(&x, i);
-        else if (items[i].first == i)
-            invert(&x, i);
-        divide(&x, i);
-    }
-    cg_ins(c, "bra %l", behind);
-    cg_place_label(c, slow);
-    for (uint32_t i = 0; i < count; i++)
-        cg_ins(c, "div.rn.f32 %v, %v, %v", x.results[i], items[i].a, cg_reg(c, items[i].b));
-    cg_place_label(c, behind);
-    return x.results;
+    if (!x.items || !x.inverse || !x.negative || !find(&x, b, count, idle) || !read_operands(&x, kind, a, b))
+        return false;
+    put(&x);
+    for (uint32_t i = 0; i < x.count; i++)
+        out[x.items[i].at] = kind == BC_F32 ? x.items[i].result : cg_from_f32(c, kind, "rn", x.items[i].result);
+    for (uint32_t r = 0; r < count; r++)
+        out[r] = out[r & ~idle];
+    return true;
 }

@@ -28,21 +28,10 @@ ct_value *cg_turns_begin(cg_func *c, uint32_t count)
     return &loop->regions[0]->args[0];
 }
 
-static bool is_cheap(const ct_op *op)
-{
-    for (uint32_t i = 0; op->opcode != OP_constant && i < op->result_count; i++)
-        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
-            return false;
-    return true;
-}
-
 /* Whatever it reads stands in front, too. */
 static bool stays(const ct_op *op, const ct_block *turn)
 {
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        if (ct_is_inside(op->operands[i]->block, turn))
-            return false;
-    return ct_is_pure(op) && is_cheap(op);
+    return ct_is_pure(op) && ct_is_from_outside(op, turn) && (op->opcode == OP_constant || ct_gives_no_tiles(op));
 }
 
 void cg_turns_enclose(cg_func *c, const ct_value *turn)

@@ -76,10 +76,7 @@ static bool may_repeat(const cutting *x, const ct_op *op)
     if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof
         || op->opcode == OP_continue)
         return true;
-    for (uint32_t i = 0; i < op->result_count; i++)
-        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
-            return false;
-    return ct_is_pure(op);
+    return ct_is_pure(op) && ct_gives_no_tiles(op);
 }
 
 /* The sums, and tokens: nothing that counts trips. */

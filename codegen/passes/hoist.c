@@ -18,20 +18,7 @@ static bool is_light(const ct_op *op)
 {
     const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
                                 | BC_OPS(MOVE) | BC_OPS(VIEW) | BC_OPS(QUERY);
-    if (!ct_is_pure(op) || !bc_op_in(op->opcode, light) || !is_safe(op))
-        return false;
-    for (uint32_t i = 0; i < op->result_count; i++)
-        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
-            return false;
-    return true;
-}
-
-static bool is_invariant(const ct_op *op, const ct_block *body)
-{
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        if (ct_is_inside(op->operands[i]->block, body))
-            return false;
-    return true;
+    return ct_is_pure(op) && bc_op_in(op->opcode, light) && is_safe(op) && ct_gives_no_tiles(op);
 }
 
 /* What the block and the branches in it make anew in each iteration goes in front of the loop. */
@@ -42,7 +29,7 @@ static void hoist_from(ct_block *block, ct_op *loop)
         for (uint32_t r = 0; op->opcode == OP_if && r < op->region_count; r++)
             if (op->regions[r])
                 hoist_from(op->regions[r], loop);
-        if (is_light(op) && is_invariant(op, loop->regions[0]))
+        if (is_light(op) && ct_is_from_outside(op, loop->regions[0]))
             ct_move_before(op, loop);
     }
 }

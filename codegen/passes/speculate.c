@@ -83,10 +83,7 @@ static bool is_light(const ct_op *op)
 {
     const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
                                 | BC_OPS(TOKEN);
-    bool light_results = true;
-    for (uint32_t i = 0; i < op->result_count; i++)
-        light_results = light_results && !(bc_is_tile(op->results[i].type) && op->results[i].type->rank);
-    return ct_is_pure(op) && bc_op_in(op->opcode, light) && light_results && op->opcode != OP_divi
+    return ct_is_pure(op) && bc_op_in(op->opcode, light) && ct_gives_no_tiles(op) && op->opcode != OP_divi
            && op->opcode != OP_remi;
 }
 

@@ -34,6 +34,8 @@ void cg_put_registers(const cg_func *c, bc_text *out);
 cg_val *cg_vals(cg_func *c, size_t count);
 /* ---- elements (codegen/ptx/words.c) ---- */
 
+/* Is it the same register, or part of one, or constant? */
+bool cg_is_same_val(const cg_val *a, const cg_val *b);
 /* to = from, a register or a constant of its class. */
 void cg_move(cg_func *c, cg_val to, cg_val from);
 /* Both predicates. */

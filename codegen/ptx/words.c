@@ -1,6 +1,12 @@
 /* Single elements in registers: moved, chosen, brought to words and back. */
 #include "codegen/ptx/ptx.h"
 
+bool cg_is_same_val(const cg_val *a, const cg_val *b)
+{
+    return a->cls == b->cls && a->known == b->known && a->id == b->id && a->word_bits == b->word_bits && a->at == b->at
+           && (!a->known || a->bits == b->bits) && (!a->word_bits || a->word == b->word);
+}
+
 void cg_move(cg_func *c, cg_val to, cg_val from)
 {
     if (to.cls != CG_PRED)

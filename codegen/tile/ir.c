@@ -54,6 +54,22 @@ bool ct_is_inside(const ct_block *block, const ct_block *outer)
     return block == outer;
 }
 
+bool ct_is_from_outside(const ct_op *op, const ct_block *block)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (ct_is_inside(op->operands[i]->block, block))
+            return false;
+    return true;
+}
+
+bool ct_gives_no_tiles(const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (bc_is_tile(op->results[i].type) && op->results[i].type->rank)
+            return false;
+    return true;
+}
+
 const ct_op *ct_loop_around(const ct_op *op)
 {
     const ct_op *parent = op->block->parent;

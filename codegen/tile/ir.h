@@ -174,6 +174,10 @@ static inline ct_block **ct_regions(const ct_op *op)
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
 /* Does the block stand in the other one, or is it that one? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
+/* Is none of its operands made in the block, or in one in it? */
+bool ct_is_from_outside(const ct_op *op, const ct_block *block);
+/* Is none of its results a tile of more than one element, which takes registers? */
+bool ct_gives_no_tiles(const ct_op *op);
 /* Of a terminator: what its operands become, in their order, which are arguments of its loop or results of the op that
    it ends a region of. NULL: they become none of either, or there is no such op. */
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
