@@ -39,6 +39,7 @@ typedef struct skewing {
     bool *late;        /* by value id, of what the body makes: comes from the accumulator */
     bool *early;       /* is needed for what comes from it */
     bool *second_only; /* the second product's right operand, and views of it */
+    bool *left;        /* its left operand, which has registers of its own, and what comes from it */
     ct_block *out;     /* where ops are put now, at its end */
     ct_map map;
 } skewing;
@@ -105,23 +106,42 @@ static bool is_made_inside(const skewing *x, const ct_value *v)
     return v->op && v->block == x->body;
 }
 
+static bool has_marked_operand(const ct_op *op, const bool *set)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (set[op->operands[i]->id])
+            return true;
+    return false;
+}
+
+/* Does the op, or one in its regions, read a value of the set? */
+static bool reads_marked(const ct_op *op, const bool *set)
+{
+    bool found = has_marked_operand(op, set);
+    for (uint32_t r = 0; r < op->region_count; r++)
+        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !found;
+             in = ct_next_op(in, op->regions[r]))
+            found = has_marked_operand(in, set);
+    return found;
+}
+
+static void mark_results(const ct_op *op, bool *set)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        set[op->results[i].id] = true;
+}
+
 /* Marks what comes from the accumulator; false: what the products take does. */
 static bool mark_late(skewing *x)
 {
     x->late[x->body->args[x->carried + 1].id] = true;
     for (const ct_op *op = x->body->first; op != x->body->last; op = op->next) {
-        bool late = false;
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            late = late || x->late[op->operands[i]->id];
-        for (uint32_t r = 0; r < op->region_count; r++)
-            for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in;
-                 in = ct_next_op(in, op->regions[r]))
-                for (uint32_t i = 0; i < in->operand_count; i++)
-                    late = late || x->late[in->operands[i]->id];
-        for (uint32_t i = 0; i < op->result_count && op != x->second; i++)
-            x->late[op->results[i].id] = late;
-        if (late && op == x->first)
+        if (!reads_marked(op, x->late))
+            continue;
+        if (op == x->first)
             return false;
+        if (op != x->second)
+            mark_results(op, x->late);
     }
     return !x->late[x->second->operands[0]->id] && !x->late[x->second->operands[1]->id];
 }
@@ -169,6 +189,18 @@ static bool mark_right(skewing *x)
     }
 }
 
+/* Marks the second product's left operand, back to what makes it, and what comes from it. */
+static void mark_left(skewing *x)
+{
+    const ct_value *v = x->second->operands[0];
+    for (; is_made_inside(x, v) && cg_is_seen(v->op); v = v->op->operands[0])
+        ;
+    x->left[v->id] = true;
+    for (const ct_op *op = x->body->first; op != x->body->last; op = op->next)
+        if (reads_marked(op, x->left))
+            mark_results(op, x->left);
+}
+
 /* ---- making the new ops ---- */
 
 static ct_op *append(skewing *x, ct_op *op)
@@ -199,12 +231,17 @@ static bool is_marked(const bool *set, const ct_op *op)
     return false;
 }
 
-/* Which ops of the body: up to the first product; behind it what is needed early; the rest. */
-typedef enum section { UP_TO_FIRST, EARLY, LATER, SECTIONS } section;
+/* Which ops of the body: up to the first product; behind it what is needed early; what else needs no accumulator and no
+   registers of the left operand; the rest. */
+typedef enum section { UP_TO_FIRST, EARLY, MEANWHILE, LATER } section;
 
 static section section_of(const skewing *x, const ct_op *op, bool behind)
 {
-    return !behind ? UP_TO_FIRST : is_marked(x->early, op) && !is_marked(x->late, op) ? EARLY : LATER;
+    if (!behind)
+        return UP_TO_FIRST;
+    if (is_marked(x->late, op))
+        return LATER;
+    return is_marked(x->early, op) ? EARLY : is_marked(x->left, op) ? LATER : MEANWHILE;
 }
 
 static bool is_release_of_first(const skewing *x, const ct_op *op)
@@ -313,6 +350,7 @@ static void put_prologue(skewing *x, ct_value *counter)
     copy_section(x, UP_TO_FIRST);
     copy_releases(x);
     copy_section(x, EARLY);
+    copy_section(x, MEANWHILE);
     copy_section(x, LATER);
 }
 
@@ -332,6 +370,7 @@ static void fill_body(skewing *x, ct_block *block)
     ct_map_set(&x->map, &x->first->results[0], await(x, first, 1));
     copy_releases(x);
     copy_section(x, EARLY);
+    copy_section(x, MEANWHILE);
     ct_map_set(&x->map, &x->body->args[x->carried + 1], await(x, second, 0));
     copy(x, x->second->next);
     copy_section(x, LATER);
@@ -429,7 +468,8 @@ static bool begin(skewing *x)
     x->late = bc_new(x->f->arena, bool, count);
     x->early = bc_new(x->f->arena, bool, count);
     x->second_only = bc_new(x->f->arena, bool, count);
-    return x->late && x->early && x->second_only && ct_map_new(x->f, &x->map);
+    x->left = bc_new(x->f->arena, bool, count);
+    return x->late && x->early && x->second_only && x->left && ct_map_new(x->f, &x->map);
 }
 
 /* The op behind the loop, or behind what took its place. */
@@ -446,6 +486,7 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
     if (!mark_late(&x) || !mark_right(&x))
         return ct_next_op(loop, c->ir->body);
     mark_needed(&x);
+    mark_left(&x);
     rewrite(&x);
     return next;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bytecode/number/number.h"
 #include "tests/matrix/map.h"
 #include "tests/matrix/parts.h"
 
@@ -119,6 +120,42 @@ static void run_row(mx_report *r, const function_row *row, bc_kind kind, bool fl
     mx_map_check(r, &map, &run);
 }
 
+/* ---- powers of a warp at once ---- */
+
+/* Between the least exponent of a normal f32 and 128, with the limits themselves, infinity and NaN; one of 4096 is
+   less, for which a warp goes another way. */
+static void make_powers(const mx_map *map, uint64_t number, uint64_t *x)
+{
+    static const uint32_t edges[] = {0xC2FC0000, 0xC2FBFFFF, 0x80000000, 0x80000001,
+                                     0x00000001, 0x7F800000, 0x7FC00000, 0x42FE0000},
+                          beyond[] = {0xC2FC0001, 0xC3150000, 0xC3180000, 0xFF800000, 0xFFC00000};
+    enum { RARE = 4096, EDGE = 16 };
+    uint64_t r = mx_random(number);
+    float value = (float)((double)(r >> 40) / (1 << 24) * 253.9 - 126);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (r % RARE == 0)
+        bits = beyond[r / RARE % TV_COUNT(beyond)];
+    else if (r % EDGE == 0)
+        bits = edges[r / EDGE % TV_COUNT(edges)];
+    *x = bc_float_convert(map->in[0], BC_F32, bits, BC_RoundingMode_nearest_even);
+}
+
+static void run_powers(mx_report *r, const function_row *row, bc_kind kind, mx_effort effort)
+{
+    static const mx_form forms[] = {MX_VIEW, MX_COLUMN};
+    for (size_t i = 0; i < TV_COUNT(forms); i++) {
+        mx_map map = {.operands = 1, .in = {kind}, .out = kind, .function = row->reference, .ulps = allowed(row, kind)};
+        mx_map_run run = {.shape = {2, {64, 64}},
+                          .form = {forms[i]},
+                          .blocks = 64 >> effort.shift ? 64 >> effort.shift : 1,
+                          .seed = 65536 * i,
+                          .make = make_powers};
+        snprintf(map.text, sizeof map.text, "%s : #r", row->text);
+        mx_map_check(r, &map, &run);
+    }
+}
+
 /* ---- fpowi: repeated multiplication on a GPU; here the rounded power ---- */
 
 static void run_powi(mx_report *r, bc_kind kind, bc_kind exponent, uint64_t count)
@@ -153,6 +190,9 @@ void mx_functions(mx_report *r, mx_effort effort)
             snprintf(shapes.text, sizeof shapes.text, "%s : #r", rows[i].text);
             if (!rows[i].approx || kinds[k] == BC_F32)
                 mx_map_shapes(r, &shapes, effort, i);
+            bool is_power = rows[i].reference == ref_exp2 || (rows[i].reference == ref_exp && rows[i].approx);
+            if (is_power && kinds[k] != BC_F64 && (!rows[i].approx || kinds[k] == BC_F32))
+                run_powers(r, &rows[i], kinds[k], effort);
         }
     }
     for (size_t k = 0; k < TV_COUNT(kinds); k++)
