@@ -366,6 +366,16 @@ sweep-cubins: all $(BUILD)/sweep-cases/unpacked ## compile the performance cases
 bench-gpu-sweep: sweep-cubins ## how fast those are on a GPU, in one run (PYTHON: one with torch; SWEEP_SECONDS: 360)
 	$(Q)$(PYTHON) tools/perf_run.py $(SWEEP) --filter '$(SWEEP_FILTER)' --seconds $(SWEEP_SECONDS) --csv $(SWEEP)/sweep.csv
 
+# COUNTERS: names of large kernels of the corpus, each of which fits one of them alone.
+COUNTERS ?= attention_full_f16 matmul_tall_f16 matmul_batched_bf16 matmul_splitk_f16 conv2d_3x3_f16
+bench-gpu-counters: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked ## what hardware counters say of kernels of the corpus (ncu; COUNTERS: their names, without perf_)
+	$(Q)for name in $(COUNTERS); do $(PYTHON) tools/gpu_counters.py --skip 2 --title $$name -- \
+	    $(OUT)/corpus_run $(BUILD)/corpus --gpu $(GPU_TARGET) --version 13.5 --perf --jobs 1 --filter perf_$$name || exit 1; done
+
+.PHONY: check-counters bench-gpu-counters
+check-counters: ## the tool that reads hardware counters, without a GPU (python3, else skipped)
+	$(Q)if command -v $(PYTHON) >/dev/null; then sh tests/counters.sh $(PYTHON); else echo "counters: skipped, there is no $(PYTHON)"; fi
+
 $(BUILD)/sweep-cases/unpacked: tests/gpu/perf/cases.tar.xz
 	$(Q)rm -rf $(@D) && mkdir -p $(@D) && xz -dc $< | tar -xf - -C $(@D) && touch $@
 
