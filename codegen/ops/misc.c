@@ -74,6 +74,86 @@ void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
     lower_special(c, op, c->cluster ? "clusterid" : "ctaid", c->block_order);
 }
 
+/* ---- thread blocks that take over the tile blocks of others (codegen/passes/persist.c) ---- */
+
+static cg_val special_first(cg_func *c, const char *name)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins_first(c, "mov.u32 %v, %%%s", r, name);
+    return r;
+}
+
+/* A predicate: can tile blocks be counted in 30 bits? Else each thread block computes its own. */
+static cg_val can_share(cg_func *c)
+{
+    cg_val x = special_first(c, "nctaid.x"), y = special_first(c, "nctaid.y"), z = special_first(c, "nctaid.z"),
+           rows = cg_new(c, CG_B32), all = cg_new(c, CG_B64), can = cg_new(c, CG_PRED);
+    cg_ins_first(c, "mul.lo.u32 %v, %v, %v", rows, y, z); /* below 2^32: CUDA limits both to 65535 */
+    cg_ins_first(c, "mul.wide.u32 %v, %v, %v", all, rows, x);
+    cg_ins_first(c, "setp.lt.u64 %v, %v, 0x40000000", can, all);
+    return can;
+}
+
+void cg_assign_share(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_share(cg_func *c, const ct_op *op)
+{
+    cg_val can = can_share(c), row = cg_new(c, CG_B32), number = cg_new(c, CG_B32), rows = cg_new(c, CG_B32),
+           all = cg_new(c, CG_B32), others = cg_new(c, CG_PRED), most = special_first(c, "nsmid"),
+           nx = special_first(c, "nctaid.x"), ny = special_first(c, "nctaid.y"), nz = special_first(c, "nctaid.z");
+    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", row, special_first(c, "ctaid.z"), ny, special_first(c, "ctaid.y"));
+    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", number, row, nx, special_first(c, "ctaid.x"));
+    cg_ins_first(c, "mul.lo.u32 %v, %v, %v", rows, ny, nz);
+    cg_ins_first(c, "mul.lo.u32 %v, %v, %v", all, rows, nx);
+    cg_ins_first(c, "setp.ge.and.u32 %v, %v, %v, %v", others, number, most, can);
+    cg_ins_first(c, "@%v ret", others);
+    static const uint32_t otherwise[] = {0, 1, 1};
+    const cg_val shared[] = {number, all, most};
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        cg_val *regs = cg_vals(c, 1);
+        if (!regs)
+            return;
+        regs[0] = cg_new(c, CG_B32);
+        cg_ins_first(c, "selp.b32 %v, %v, %u, %v", regs[0], shared[i], otherwise[i], can);
+        cg_set(c, cg_result(op, i), regs);
+    }
+}
+
+void cg_assign_tile_block(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_tile_block(cg_func *c, const ct_op *op)
+{
+    cg_val can = can_share(c), n = cg_reg(c, cg_scalar(c, op->operands[0])), row = cg_new(c, CG_B32), part[3], own;
+    cg_val nx = special(c, of_grid(c), 0), ny = special(c, of_grid(c), 1);
+    for (uint32_t i = 0; i < 3; i++)
+        part[i] = cg_new(c, CG_B32);
+    cg_ins(c, "div.u32 %v, %v, %v", row, n, nx);
+    cg_ins(c, "rem.u32 %v, %v, %v", part[0], n, nx);
+    cg_ins(c, "div.u32 %v, %v, %v", part[2], row, ny);
+    cg_ins(c, "rem.u32 %v, %v, %v", part[1], row, ny);
+    for (uint32_t i = 0; i < 3; i++) {
+        own = special(c, "ctaid", i);
+        cg_val chosen = cg_new(c, CG_B32);
+        cg_ins(c, "selp.b32 %v, %v, %v, %v", chosen, part[i], own, can);
+        part[i] = chosen;
+    }
+    if (c->block_order == CG_IN_BANDS)
+        put_in_bands(c, &part[0], &part[1]);
+    for (uint32_t i = 0; i < 3; i++) {
+        cg_val *regs = cg_vals(c, 1);
+        if (!regs)
+            return;
+        regs[0] = part[i];
+        cg_set(c, cg_result(op, i), regs);
+    }
+}
+
 void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
 {
     cg_set_scalars(c, op);
