@@ -10,11 +10,12 @@
 #include "codegen/passes/persist.h"
 
 #include "codegen/kernel/remarks.h"
+#include "codegen/ops/blocks.h"
 #include "codegen/passes/block_order.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/pass.h"
 
-enum { NUMBERS = 3, MOST_BLOCKS = 1 << 30, MOST_MULTIPROCESSORS = 1 << 16 };
+enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16 };
 
 static bool orders_grids(const ct_op *op)
 {
@@ -24,8 +25,7 @@ static bool orders_grids(const ct_op *op)
 static bool is_eligible(const cg_splitting *x)
 {
     const ct_op *loop = x->places[0].loop;
-    bool one = x->count == 1 && x->places[0].last == x->places[0].product && !x->places[0].product->turned;
-    if (!one || loop->block != x->f->body || x->budget->blocks != 1 || !x->budget->maps || x->c->cluster
+    if (x->places[0].product->turned || loop->block != x->f->body || x->budget->blocks != 1 || !x->budget->maps || x->c->cluster
         || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
@@ -65,7 +65,7 @@ static void rename_blocks(cg_splitting *x, ct_op *block)
 
 static bool enclose(cg_splitting *x)
 {
-    static const int64_t share_most[NUMBERS] = {MOST_BLOCKS, MOST_BLOCKS, MOST_MULTIPROCESSORS},
+    static const int64_t share_most[NUMBERS] = {CG_MOST_SHARED, CG_MOST_SHARED, MOST_MULTIPROCESSORS},
                          block_most[NUMBERS] = {(1 << 24) - 2, (1 << 24) - 2, (1 << 24) - 2};
     ct_op *share = numbers_new(x, CT_share, 0, 1, share_most), *block = numbers_new(x, CT_tile_block, 1, 0, block_most);
     if (!share || !block)
@@ -75,7 +75,7 @@ static bool enclose(cg_splitting *x)
     cg_fact *fact = counter ? bc_new(x->f->arena, cg_fact, 1) : NULL;
     if (!fact)
         return false;
-    *fact = (cg_fact){.ranged = true, .range = {0, MOST_BLOCKS}, .used = true};
+    *fact = (cg_fact){.ranged = true, .range = {0, CG_MOST_SHARED}, .used = true};
     counter->fact = fact;
     ct_set_operand(block, 0, counter);
     ct_insert_before(block, counter->block->first);
@@ -93,6 +93,7 @@ bool cg_take_over_blocks(cg_splitting *x)
         cg_no_memory(x->c);
         return false;
     }
+    x->c->takes_over = true;
     cg_remark(x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
               "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at once");
     return true;
