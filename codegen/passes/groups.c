@@ -398,10 +398,10 @@ void cg_pass_groups(cg_func *c)
     uint32_t warps = cg_real_warp_bits(c);
     bool found = !c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x);
     const ct_op *product = found && x.budget->blocks == 1 ? cg_product_for_bands(c) : NULL;
-    if (found && cg_take_over_blocks(&x)) {
-        x = (cg_splitting){.c = c, .f = c->ir};
-        found = cg_groups_find(&x);
-    }
+    if (found)
+        cg_take_over_blocks(&x);
+    if (found || x.why)
+        cg_remark_maps(&x);
     if (!found || !split(&x)) {
         cg_groups_round(&x, false);
         cg_loads_straight(c);

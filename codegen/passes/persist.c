@@ -22,10 +22,16 @@ static bool orders_grids(const ct_op *op)
     return op->opcode == OP_gdc_wait_tko || op->opcode == OP_gdc_launch_dependents_tko;
 }
 
+/* One thread loads by tensor maps, which are made once. */
+static bool has_multiprocessor(const cg_splitting *x)
+{
+    return x->budget->blocks == 1 && x->budget->maps;
+}
+
 static bool is_eligible(const cg_splitting *x)
 {
     const ct_op *loop = x->places[0].loop;
-    if (x->places[0].product->turned || loop->block != x->f->body || x->budget->blocks != 1 || !x->budget->maps || x->c->cluster
+    if (x->places[0].product->turned || loop->block != x->f->body || !has_multiprocessor(x) || x->c->cluster
         || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
@@ -85,16 +91,22 @@ static bool enclose(cg_splitting *x)
     return true;
 }
 
-bool cg_take_over_blocks(cg_splitting *x)
+void cg_take_over_blocks(cg_splitting *x)
 {
+    cg_splitting taking = {.c = x->c, .f = x->f, .persists = true};
     if (!is_eligible(x))
-        return false;
+        return;
+    if (!cg_groups_find(&taking) || !has_multiprocessor(&taking)) {
+        cg_groups_find(x); /* rings have been given other slots meanwhile */
+        return;
+    }
     if (!enclose(x)) {
         cg_no_memory(x->c);
-        return false;
+        return;
     }
+    *x = taking;
     x->c->takes_over = true;
     cg_remark(x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
-              "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at once");
-    return true;
+              "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at "
+              "once");
 }
