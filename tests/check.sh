@@ -153,8 +153,12 @@ if build build tests corpus; then
     run ptx-sums check-ptx-sums
     run loads-told check-loads-told
     run aarch64 check-aarch64-sample ROUND="$round"
-    if command -v python3 >/dev/null; then run model check-model; else skip model "no python3"; fi
-    if command -v python3 >/dev/null; then run counters check-counters; else skip counters "no python3"; fi
+    if command -v python3 >/dev/null; then
+        run model check-model
+        run counters check-counters
+    else
+        skip "model, counters" "no python3"
+    fi
     run stop check-stop
     run examples run
 fi
