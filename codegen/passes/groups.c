@@ -44,8 +44,7 @@ static bool in_both(const ct_op *op)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
     return is_root(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
            || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
-           || op->opcode == CT_tile_block
-           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration

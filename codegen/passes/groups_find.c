@@ -182,11 +182,6 @@ void cg_groups_round(const cg_splitting *x, bool maps)
         cg_set_roundings(x->c, x->places[i].product, x->places[i].ring, maps);
 }
 
-bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *p)
-{
-    return x->persists || ct_loop_around(p->loop);
-}
-
 static cg_group_work work_of(const cg_splitting *x)
 {
     const bc_type *first = x->places[0].product->results[0].type;

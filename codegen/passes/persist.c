@@ -97,6 +97,7 @@ void cg_take_over_blocks(cg_splitting *x)
     if (!is_eligible(x))
         return;
     if (!cg_groups_find(&taking) || !has_multiprocessor(&taking)) {
+        *x = (cg_splitting){.c = x->c, .f = x->f};
         cg_groups_find(x); /* rings have been given other slots meanwhile */
         return;
     }
@@ -106,7 +107,8 @@ void cg_take_over_blocks(cg_splitting *x)
     }
     *x = taking;
     x->c->takes_over = true;
-    cg_remark(x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
-              "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at "
-              "once");
+    cg_remark(
+        x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
+        "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at "
+        "once");
 }
