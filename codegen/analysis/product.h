@@ -69,9 +69,11 @@ typedef struct cg_k_part {
     uint32_t number, bits;
 } cg_k_part;
 
-/* The detail of an mma_await: how many products that were started later may go on. */
+/* The detail of an mma_await: how many products that were started later may go on, and whether it must not come to
+   stand before what is in front of it, which ptxas would have it do. */
 typedef struct cg_pending {
     uint32_t others;
+    bool stays;
 } cg_pending;
 
 /* log2 of the instructions that it takes below each other. Where the rows are fewer than an instruction's, lanes have

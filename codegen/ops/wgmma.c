@@ -257,9 +257,23 @@ void cg_assign_mma_await(cg_func *c, const ct_op *op)
     cg_want(c, op->operands[0], l);
 }
 
+/* The end of a basic block, before which ptxas moves no wait: a loop that is never gone round, as every grid has a
+   block. */
+static void end_basic_block(cg_func *c)
+{
+    cg_val blocks = cg_new(c, CG_B32), none = cg_new(c, CG_PRED);
+    uint32_t again = cg_label(c);
+    cg_place_label(c, again);
+    cg_ins(c, "mov.u32 %v, %%nctaid.x", blocks);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", none, blocks);
+    cg_ins(c, "@%v bra.uni %l", none, again);
+}
+
 void cg_lower_mma_await(cg_func *c, const ct_op *op)
 {
     const cg_pending *pending = op->detail;
+    if (pending && pending->stays)
+        end_basic_block(c);
     cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->others : 0);
     cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], cg_value_of(c, op->operands[0])->home));
 }

@@ -286,7 +286,8 @@ static ct_value *mapped(const skewing *x, ct_value *v)
     return v->id < x->map.count && x->map.to[v->id] ? x->map.to[v->id] : v;
 }
 
-/* The product's result once at most so many others are in flight, which takes its place from here on. */
+/* The product's result once at most so many others are in flight, which takes its place from here on. None: all that
+   stands in front comes before. */
 static ct_value *await(skewing *x, ct_op *product, uint32_t others)
 {
     cg_pending *pending = bc_new(x->f->arena, cg_pending, 1);
@@ -295,7 +296,7 @@ static ct_value *await(skewing *x, ct_op *product, uint32_t others)
         cg_no_memory(x->c);
         return &product->results[0];
     }
-    pending->others = others;
+    *pending = (cg_pending){.others = others, .stays = !others};
     op->detail = pending;
     product->in_flight = true;
     ct_set_operand(op, 0, &product->results[0]);
