@@ -35,6 +35,7 @@ typedef struct cg_func {
     uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
     ct_func *ir;                    /* as passes have rewritten it */
     cg_block_order block_order;     /* `facts` */
+    const struct cg_once_list *once; /* `facts`: codegen/analysis/once.h */
     uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
@@ -47,6 +48,7 @@ typedef struct cg_func {
     struct cg_shared *shared;     /* shared memory and barriers: codegen/values/shared_state.h */
     struct cg_strips *strips;     /* loops over strips, if there are strip_bits: codegen/values/strip_state.h */
     struct cg_thread *thread;     /* what a thread knows of itself: codegen/values/threads.c */
+    struct cg_policies *policies; /* how L2 is to keep what is loaded: codegen/values/policy.c */
     struct cg_emit *emit;         /* the text of the kernel: codegen/ptx/emit.h */
     struct cg_written *written;   /* and of the module around it: there always is one */
 } cg_func;

@@ -1,4 +1,5 @@
 /* The facts pass, and what it has found as text. */
+#include "codegen/analysis/once.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/block_order.h"
@@ -53,7 +54,9 @@ void cg_dump_facts(cg_func *c, bc_text *out)
 
 void cg_pass_facts(cg_func *c)
 {
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
+    cg_once_list *once = bc_new(&c->arena, cg_once_list, 1);
+    c->once = once;
+    if (!once || !cg_find_facts(c->ir) || !cg_find_views(c->ir) || !cg_find_once(c->ir, &c->arena, once))
         cg_no_memory(c);
     else
         cg_order_longest_first(c);
