@@ -14,8 +14,8 @@ typedef struct naming {
     const ct_func *f;
     const ct_op **ops; /* in the order of the text */
     uint32_t op_count;
-    bool *named;                      /* by value id */
-    const ct_value **quotient_by,     /* the divisor, if a named value is such a quotient of this one */
+    bool *named;                  /* by value id */
+    const ct_value **quotient_by, /* the divisor, if a named value is such a quotient of this one */
         **remainder_by;
 } naming;
 
@@ -55,9 +55,7 @@ static void name_operands(naming *x, const ct_op *op)
     switch ((int)op->opcode) {
     case OP_divi:
     case OP_remi: name_dividend(x, op); break;
-    case OP_select:
-        x->named[op->operands[1]->id] = x->named[op->operands[2]->id] = true;
-        break;
+    case OP_select: x->named[op->operands[1]->id] = x->named[op->operands[2]->id] = true; break;
     case OP_for: x->named[op->operands[0]->id] = true; break; /* by its counter: where that begins */
     default:
         if (ct_is_map(op) || bc_op_in(op->opcode, BC_OPS(SAME) | BC_OPS(RESHAPE)))

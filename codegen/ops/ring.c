@@ -239,7 +239,8 @@ static void put_copy(cg_func *c, const copying *k, const cg_place *to, cg_val ad
     if (!runs.known)
         bc_text_printf(out, "@%%p%u ", runs.id);
     bc_text_printf(out, "cp.async.%s.shared.global%s.L2::128B [%%r%u+%d], [%%d%u+%d], %u", size == 16 ? "cg" : "ca",
-                   k->policy.id ? ".L2::cache_hint" : "", to->address.id, (int)to->offset, address.id, (int)offset, size);
+                   k->policy.id ? ".L2::cache_hint" : "", to->address.id, (int)to->offset, address.id, (int)offset,
+                   size);
     if (bytes)
         bc_text_printf(out, ", %%r%u", bytes->id);
     if (k->policy.id)
