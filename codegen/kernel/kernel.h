@@ -31,16 +31,17 @@ typedef struct cg_func {
     tv_status status;
 
     /* What passes make of it, each for those behind it. */
-    uint32_t warp_bits;             /* of layouts; before the first pass (codegen/passes/budget.h) */
-    uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
-    ct_func *ir;                    /* as passes have rewritten it */
-    cg_block_order block_order;     /* `facts` */
-    uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
-    bool takes_over;                /* `groups`: a thread block computes tile blocks of others, too: passes/persist.h */
-    const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
-    cg_value *values;               /* `layouts`: by ct_value.id */
-    uint32_t local_bytes;           /* `strips`: local memory of a thread for what is kept from loop to loop */
-    struct cg_sharing *sharing;     /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
+    uint32_t warp_bits;              /* of layouts; before the first pass (codegen/passes/budget.h) */
+    uint32_t strip_bits;             /* of these, the upper ones that are trips of a loop, not warps */
+    ct_func *ir;                     /* as passes have rewritten it */
+    cg_block_order block_order;      /* `facts` */
+    const struct cg_once_list *once; /* `facts`: codegen/analysis/once.h */
+    uint32_t cluster;                /* `cluster`: thread blocks that compute a tile block together; 0: one does */
+    bool takes_over;                 /* `groups`: a thread block computes tile blocks of others: passes/persist.h */
+    const struct cg_groups *groups;  /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
+    cg_value *values;                /* `layouts`: by ct_value.id */
+    uint32_t local_bytes;            /* `strips`: local memory of a thread for what is kept from loop to loop */
+    struct cg_sharing *sharing;      /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
 
     /* What one part has; NULL until it begins. Only files that include the header named can look into it. */
     struct cg_homes *homes;       /* layouts: codegen/values/homes.h */
@@ -49,6 +50,7 @@ typedef struct cg_func {
     struct cg_strips *strips;     /* loops over strips, if there are strip_bits: codegen/values/strip_state.h */
     struct cg_thread *thread;     /* what a thread knows of itself: codegen/values/threads.c */
     struct cg_share *share;       /* which tile blocks it computes, if it takes over: codegen/ops/blocks.c */
+    struct cg_policies *policies; /* how L2 is to keep what is loaded: codegen/values/policy.c */
     struct cg_emit *emit;         /* the text of the kernel: codegen/ptx/emit.h */
     struct cg_written *written;   /* and of the module around it: there always is one */
 } cg_func;

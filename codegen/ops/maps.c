@@ -14,6 +14,7 @@
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/policy.h"
 #include "codegen/values/values.h"
 
 /* ---- memory for maps ---- */
@@ -336,9 +337,16 @@ static cg_val plus(cg_func *c, cg_val a, cg_val b)
     return r;
 }
 
-static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full)
+static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full, cg_val policy)
 {
     const cg_boxes *b = &map->boxes;
+    if (policy.id) {
+        cg_ins(c,
+               "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%v], "
+               "[%v, %V], [%v], %v",
+               b->rank, to, map->address, at, b->rank, full, policy);
+        return;
+    }
     if (b->blocks == 1) {
         cg_ins(c,
                "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%v], [%v, %V], [%v]",
@@ -377,7 +385,7 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
     if (behind)
         cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
     uint32_t panel = cg_box_bytes(b) * (b->cut ? b->blocks : 1);
-    cg_val first = at[0], place = to;
+    cg_val first = at[0], place = to, policy = cg_policy_of(c, op);
     for (uint32_t p = 0; p < b->panels; p++) {
         if (p) {
             at[0] = plus(c, first, cg_const(CG_B32, p * b->size[0]));
@@ -385,7 +393,7 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
         }
         for (uint32_t i = 0; i < b->rank; i++)
             at[i] = cg_reg(c, at[i]);
-        put_box(c, map, place, at, full);
+        put_box(c, map, place, at, full, policy);
     }
     if (behind)
         cg_place_label(c, behind);

@@ -9,10 +9,12 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/maps.h"
 #include "codegen/ops/slots.h"
+#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/policy.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
@@ -203,6 +205,7 @@ typedef struct copying {
     cg_layout places;
     uint32_t part;         /* bits of the tile's index */
     const cg_val *padding; /* by register: of what is not inside; NULL: zeros will do */
+    cg_val policy;         /* of L2; id 0: the usual one */
 } copying;
 
 static cg_val negated(cg_func *c, cg_val predicate)
@@ -227,6 +230,24 @@ static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside,
     cg_store_vector(c, &a, count, padding);
 }
 
+/* Source: PTX ISA, "cp.async". bytes: how many of them, the rest are zeros; NULL: all. */
+static void put_copy(cg_func *c, const copying *k, const cg_place *to, cg_val address, int64_t offset, uint32_t size,
+                     const cg_val *bytes, cg_val runs)
+{
+    bc_text *out = &c->emit->body;
+    bc_text_puts(out, "\t");
+    if (!runs.known)
+        bc_text_printf(out, "@%%p%u ", runs.id);
+    bc_text_printf(out, "cp.async.%s.shared.global%s.L2::128B [%%r%u+%d], [%%d%u+%d], %u", size == 16 ? "cg" : "ca",
+                   k->policy.id ? ".L2::cache_hint" : "", to->address.id, (int)to->offset, address.id, (int)offset,
+                   size);
+    if (bytes)
+        bc_text_printf(out, ", %%r%u", bytes->id);
+    if (k->policy.id)
+        bc_text_printf(out, ", %%d%u", k->policy.id);
+    bc_text_puts(out, ";\n");
+}
+
 /* The vector of those registers, at that address where it is inside. */
 static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
                         int64_t offset, cg_val inside)
@@ -235,24 +256,17 @@ static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint3
         return;
     cg_place to = cg_flat_place(c, k->base, k->element, &k->places, reg[0]);
     uint32_t bytes_each = bc_kind_memory_bytes(k->kind), size = bytes_each ? bytes_each * count : count / 2;
-    const char *form = size == 16 ? "cg.shared.global.L2::128B" : "ca.shared.global.L2::128B";
-    cg_val whether = cg_and(c, inside, k->valid), bytes = cg_new(c, CG_B32);
-    if (k->padding && !inside.known) {
-        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u", cg_reg(c, cg_and(c, whether, k->runs)), form, to.address,
-               (int)to.offset, address, (int)offset, size);
-        pad(c, k, &to, inside, reg, count);
-        return;
-    }
-    if (whether.known)
+    cg_val whether = cg_and(c, inside, k->valid), runs = k->runs, bytes = cg_new(c, CG_B32);
+    bool pads = k->padding && !inside.known;
+    if (pads)
+        runs = cg_reg(c, cg_and(c, whether, k->runs));
+    else if (whether.known)
         cg_ins(c, "mov.u32 %v, %u", bytes, whether.bits ? size : 0u);
     else
         cg_ins(c, "selp.u32 %v, %u, 0, %v", bytes, size, whether);
-    if (k->runs.known)
-        cg_ins(c, "cp.async.%s [%v+%d], [%v+%d], %u, %v", form, to.address, (int)to.offset, address, (int)offset, size,
-               bytes);
-    else
-        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u, %v", k->runs, form, to.address, (int)to.offset, address,
-               (int)offset, size, bytes);
+    put_copy(c, k, &to, address, offset, size, pads ? NULL : &bytes, runs);
+    if (pads)
+        pad(c, k, &to, inside, reg, count);
 }
 
 static void copy_part(cg_func *c, void *user, const cg_tile_vector *part)
@@ -353,7 +367,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
                  .valid = valid,
                  .runs = runs,
                  .places = ring->by_threads ? load->places : cg_encoding_layout(&load->encoding, &load->layout),
-                 .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
+                 .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL,
+                 .policy = cg_policy_of(c, op)};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
     cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;

@@ -8,6 +8,7 @@
 #include "codegen/values/excerpts.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
+#include "codegen/values/policy.h"
 #include "codegen/values/values.h"
 
 /* ---- making views ---- */
@@ -179,7 +180,7 @@ typedef struct move {
     bc_kind kind;
     const char *order;
     cg_val *regs;
-    cg_val padding;
+    cg_val padding, policy;
 } move;
 
 static cg_access access_of(const move *m, const cg_tile_vector *vector)
@@ -190,7 +191,8 @@ static cg_access access_of(const move *m, const cg_tile_vector *vector)
                        .order = m->order,
                        .address = vector->address,
                        .offset = vector->offset,
-                       .predicate = vector->inside};
+                       .predicate = vector->inside,
+                       .policy = m->policy};
 }
 
 static void load_vector(cg_func *c, void *user, const cg_tile_vector *vector)
@@ -224,7 +226,8 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
     move m = {.kind = kind,
               .order = cg_order_suffix(order, ct_attr_u(op, F_load_view_tko_memory_scope)),
               .regs = cg_vals(c, cg_layout_regs(l)),
-              .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding))};
+              .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding)),
+              .policy = cg_policy_of(c, op)};
     if (!m.regs)
         return;
     bool weak = order == BC_MemoryOrderingSemantics_weak;

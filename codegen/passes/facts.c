@@ -1,4 +1,5 @@
 /* The facts pass, and what it has found as text. */
+#include "codegen/analysis/once.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/block_order.h"
@@ -51,10 +52,28 @@ void cg_dump_facts(cg_func *c, bc_text *out)
     cg_dump_values(c, describe, out);
 }
 
+static void tell_once(cg_func *c)
+{
+    static const char *const along[] = {"", "x", "y", "x, y", "z", "x, z", "y, z", "x, y, z"};
+    for (const ct_op *op = c->ir->body->first; op && cg_remarks_wanted(c); op = ct_next_op(op, c->ir->body)) {
+        const cg_once *once = op->opcode == OP_load_view_tko ? cg_once_of(c, op) : NULL;
+        if (once && once->along)
+            cg_remark(c, op, CG_REMARK_ReadOnce, TV_REMARK_PASSED,
+                      "in grids of one block along {Along=%s} nobody reads it again, and L2 evicts it first",
+                      along[once->along]);
+        else if (once)
+            cg_remark(c, op, CG_REMARK_ReadOnce, TV_REMARK_PASSED, "nobody reads it again, and L2 evicts it first");
+    }
+}
+
 void cg_pass_facts(cg_func *c)
 {
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
+    cg_once_list *once = bc_new(&c->arena, cg_once_list, 1);
+    c->once = once;
+    if (!once || !cg_find_facts(c->ir) || !cg_find_views(c->ir) || !cg_find_once(c->ir, &c->arena, once))
         cg_no_memory(c);
-    else
-        cg_order_longest_first(c);
+    if (c->failed)
+        return;
+    tell_once(c);
+    cg_order_longest_first(c);
 }

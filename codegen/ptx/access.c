@@ -198,11 +198,14 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
     }
     if (!never) {
         put_predicate(c, a->predicate);
-        bc_text_printf(&c->emit->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
-                       vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
+        bc_text_printf(&c->emit->body, "%sld%s.%s%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
+                       a->policy.id ? ".L2::cache_hint" : "", vector_suffix(s.words), s.word_bits == 8 ? "u" : "b",
+                       s.word_bits);
         put_words(&c->emit->body, words, s.words);
         bc_text_puts(&c->emit->body, ", ");
         cg_put_address(&c->emit->body, a);
+        if (a->policy.id)
+            bc_text_printf(&c->emit->body, ", %%d%u", a->policy.id);
         bc_text_puts(&c->emit->body, ";\n");
     }
     for (uint32_t w = 0; w < s.words; w++) {

@@ -14,6 +14,7 @@ typedef struct cg_access {
     cg_val address;    /* of the vector's first element, less offset */
     int64_t offset;
     cg_val predicate; /* whether to access at all */
+    cg_val policy;    /* of L2, for a load; id 0: the usual one */
 } cg_access;
 
 /* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. */
