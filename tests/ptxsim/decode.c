@@ -107,6 +107,13 @@ void ps_want_count(ps_decoder *d, unsigned least, unsigned most)
         ps_decode_fail(d, "%u operands, expected %u%s", d->in->count, least, most > least ? " or more" : "");
 }
 
+void ps_drop_policy(ps_decoder *d, unsigned count)
+{
+    const ps_operand *last = &d->in->operands[count];
+    if (d->in->count == count + 1 && last->kind == PS_REG && ps_types[last->type].bits == 64)
+        d->in->count--;
+}
+
 static void want_register(ps_decoder *d, const ps_operand *o, ps_type type, bool relaxed)
 {
     const ps_type_info *have = &ps_types[o->type], *wanted = &ps_types[type];

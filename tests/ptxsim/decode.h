@@ -49,6 +49,8 @@ void ps_take_rounding(ps_decoder *d);
 void ps_want(ps_decoder *d, unsigned index, ps_type type, bool relaxed);
 void ps_want_address(ps_decoder *d, unsigned index);
 void ps_want_count(ps_decoder *d, unsigned least, unsigned most);
+/* Behind so many operands the policy of .L2::cache_hint comes last, which makes no difference here. */
+void ps_drop_policy(ps_decoder *d, unsigned count);
 /* An operand that is `count` registers of a type: a vector, or one register when count is 1. */
 void ps_want_vector(ps_decoder *d, unsigned index, unsigned count, ps_type type, bool relaxed);
 /* Notes the size of an access to shared or global memory (bytes, a power of two). */

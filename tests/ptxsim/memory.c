@@ -169,14 +169,6 @@ static ps_space space_of(ps_decoder *d, ps_space space, unsigned index)
     return space;
 }
 
-/* The cache-policy operand of .L2::cache_hint comes last. */
-static void drop_policy(ps_decoder *d, unsigned count)
-{
-    if (d->in->count == count + 1 && d->in->operands[count].kind == PS_REG
-        && ps_types[d->in->operands[count].type].bits == 64)
-        d->in->count--;
-}
-
 void ps_decode_ld(ps_decoder *d)
 {
     ps_insn *in = d->in;
@@ -190,7 +182,7 @@ void ps_decode_ld(ps_decoder *d)
     in->type = (uint8_t)type;
     in->first_source = 1;
     in->exec = ps_exec_ld;
-    drop_policy(d, 2);
+    ps_drop_policy(d, 2);
     ps_want_count(d, 2, 2);
     ps_want_vector(d, 0, in->vector, type, true);
     ps_want_address(d, 1);
@@ -210,7 +202,7 @@ void ps_decode_st(ps_decoder *d)
     ps_type type = ps_take_type(d);
     in->type = (uint8_t)type;
     in->exec = ps_exec_st;
-    drop_policy(d, 2);
+    ps_drop_policy(d, 2);
     ps_want_count(d, 2, 2);
     ps_want_address(d, 0);
     ps_want_vector(d, 1, in->vector, type, true);
@@ -244,7 +236,7 @@ static void decode_atomic(ps_decoder *d, unsigned results)
     in->type = (uint8_t)type;
     in->first_source = (uint8_t)results;
     in->exec = ps_exec_atom;
-    drop_policy(d, results + 1 + sources);
+    ps_drop_policy(d, results + 1 + sources);
     ps_want_count(d, results + 1 + sources, results + 1 + sources);
     if (results)
         ps_want_vector(d, 0, in->vector, type, false);

@@ -193,8 +193,8 @@ ps_flow ps_exec_map_acquire(ps_warp *w, const ps_insn *in, uint32_t active)
 
 /* ---- copies ---- */
 
-/* cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{.multicast::cluster}
-   [to], [map, {coordinates}], [mbarrier]{, mask} */
+/* cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint}
+   [to], [map, {coordinates}], [mbarrier]{, mask}{, policy} */
 void ps_decode_cp_tensor(ps_decoder *d)
 {
     static const char *const ranks[] = {"1d", "2d", "3d", "4d", "5d", NULL};
@@ -204,6 +204,8 @@ void ps_decode_cp_tensor(ps_decoder *d)
     ps_take(d, "tile");
     known = ps_take(d, "mbarrier::complete_tx::bytes") && known;
     in->wide = ps_take(d, "multicast::cluster");
+    if (ps_take(d, "L2::cache_hint"))
+        ps_drop_policy(d, 3u + in->wide);
     in->mode = (uint8_t)rank;
     in->exec = ps_exec_cp_tensor;
     ps_want_count(d, 3u + in->wide, 3u + in->wide);
