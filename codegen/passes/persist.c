@@ -17,25 +17,24 @@
 
 enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16 };
 
-static bool orders_grids(const ct_op *op)
+/* Does it make the kernel what it cannot be twice, or is it persistent as it is? */
+static bool keeps_it(const ct_op *op)
 {
-    return op->opcode == OP_gdc_wait_tko || op->opcode == OP_gdc_launch_dependents_tko;
+    return op->opcode == OP_get_num_tile_blocks || op->opcode == OP_gdc_wait_tko
+           || op->opcode == OP_gdc_launch_dependents_tko;
 }
 
-/* One thread loads by tensor maps, which are made once. */
 static bool has_multiprocessor(const cg_splitting *x)
 {
-    return x->budget->blocks == 1 && x->budget->maps;
+    return x->budget->blocks == 1;
 }
 
 static bool is_eligible(const cg_splitting *x)
 {
-    const ct_op *loop = x->places[0].loop;
-    if (x->places[0].product->turned || loop->block != x->f->body || !has_multiprocessor(x) || x->c->cluster
-        || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
+    if (!has_multiprocessor(x) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
-        if (orders_grids(op))
+        if (keeps_it(op))
             return false;
     return true;
 }
