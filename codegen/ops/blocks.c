@@ -117,7 +117,8 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
 
 typedef struct cg_share {
     cg_val bounds[3]; /* from, to, by: of the counter */
-    cg_val counted;   /* whether tile blocks can be counted so; else each thread block computes its own */
+    cg_val shared; /* whether there are more tile blocks than multiprocessors, but not too many to be counted; else each
+                      thread block computes its own */
 } cg_share;
 
 static cg_val first_special(cg_func *c, const char *name)
@@ -137,22 +138,23 @@ void cg_share_begin(cg_func *c)
     }
     cg_val nx = first_special(c, "nctaid.x"), ny = first_special(c, "nctaid.y"), nz = first_special(c, "nctaid.z"),
            row = cg_new(c, CG_B32), number = cg_new(c, CG_B32), rows = cg_new(c, CG_B32), wide = cg_new(c, CG_B64),
-           all = cg_new(c, CG_B32), counted = cg_new(c, CG_PRED), idle = cg_new(c, CG_PRED),
-           most = first_special(c, "nsmid");
+           all = cg_new(c, CG_B32), countable = cg_new(c, CG_PRED), shared = cg_new(c, CG_PRED),
+           idle = cg_new(c, CG_PRED), most = first_special(c, "nsmid");
     cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", row, first_special(c, "ctaid.z"), ny, first_special(c, "ctaid.y"));
     cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", number, row, nx, first_special(c, "ctaid.x"));
     cg_ins_first(c, "mul.lo.u32 %v, %v, %v", rows, ny, nz); /* CUDA has at most 65535 of each */
     cg_ins_first(c, "mul.wide.u32 %v, %v, %v", wide, rows, nx);
     cg_ins_first(c, "cvt.u32.u64 %v, %v", all, wide);
-    cg_ins_first(c, "setp.le.u64 %v, %v, %u", counted, wide, CG_MOST_SHARED);
-    cg_ins_first(c, "setp.ge.and.u32 %v, %v, %v, %v", idle, number, most, counted);
+    cg_ins_first(c, "setp.le.u64 %v, %v, %u", countable, wide, CG_MOST_SHARED);
+    cg_ins_first(c, "setp.gt.and.u32 %v, %v, %v, %v", shared, all, most, countable);
+    cg_ins_first(c, "setp.ge.and.u32 %v, %v, %v, %v", idle, number, most, shared);
     cg_ins_first(c, "@%v ret", idle);
     const cg_val bounds[] = {number, all, most};
     for (uint32_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         share->bounds[i] = cg_new(c, CG_B32);
-        cg_ins_first(c, "selp.b32 %v, %v, %u, %v", share->bounds[i], bounds[i], otherwise[i], counted);
+        cg_ins_first(c, "selp.b32 %v, %v, %u, %v", share->bounds[i], bounds[i], otherwise[i], shared);
     }
-    share->counted = counted;
+    share->shared = shared;
     c->share = share;
 }
 
@@ -173,18 +175,17 @@ void cg_assign_tile_block(cg_func *c, const ct_op *op)
 
 void cg_lower_tile_block(cg_func *c, const ct_op *op)
 {
-    cg_val n = cg_reg(c, cg_scalar(c, op->operands[0])), numbers[CG_GRID_DIMS], own[CG_GRID_DIMS];
-    for (uint32_t d = 0; d < CG_GRID_DIMS; d++)
-        numbers[d] = cg_new(c, CG_B32);
+    cg_val n = cg_reg(c, cg_scalar(c, op->operands[0])), numbers[CG_GRID_DIMS];
+    uint32_t own = cg_label(c);
+    read_specials(c, "ctaid", numbers);
+    cg_ins(c, "@!%v bra.uni %l", c->share->shared, own);
     for (uint32_t d = 0; d + 1 < CG_GRID_DIMS; d++) {
         cg_val extent = special(c, of_grid(c), d), rest = d + 2 < CG_GRID_DIMS ? cg_new(c, CG_B32) : numbers[d + 1];
-        cg_ins(c, "div.u32 %v, %v, %v", rest, n, extent);
         cg_ins(c, "rem.u32 %v, %v, %v", numbers[d], n, extent);
+        cg_ins(c, "div.u32 %v, %v, %v", rest, n, extent);
         n = rest;
     }
-    read_specials(c, "ctaid", own);
-    for (uint32_t d = 0; d < CG_GRID_DIMS; d++)
-        numbers[d] = cg_select(c, c->share->counted, numbers[d], own[d]);
+    cg_place_label(c, own);
     put_in_order(c, numbers);
     set_results(c, op, numbers);
 }
