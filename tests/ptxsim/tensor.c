@@ -193,8 +193,8 @@ ps_flow ps_exec_map_acquire(ps_warp *w, const ps_insn *in, uint32_t active)
 
 /* ---- copies ---- */
 
-/* cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint}
-   [to], [map, {coordinates}], [mbarrier]{, mask}{, policy} */
+/* cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+   {.multicast::cluster}{.L2::cache_hint} [to], [map, {coordinates}], [mbarrier]{, mask}{, policy} */
 void ps_decode_cp_tensor(ps_decoder *d)
 {
     static const char *const ranks[] = {"1d", "2d", "3d", "4d", "5d", NULL};

@@ -187,8 +187,12 @@ static const example examples[] = {
      " tile<i32> -> token\n",
      ""},
     {"32 bytes an access: words", 0, {"f32", "f32", "f32"}, WIDE("f32", "1024"), "st.global.v8.b32"},
-    {"32 bytes an access: double words", 0, {"i64", "i64", "i64"}, WIDE("i64", "512"), "ld.global.v4.b64"},
-    {"32 bytes an access: bytes", 0, {"i8", "i8", "i8"}, WIDE("i8", "4096"), "ld.global.v8.b32"},
+    {"32 bytes an access: double words",
+     0,
+     {"i64", "i64", "i64"},
+     WIDE("i64", "512"),
+     "ld.global.L2::cache_hint.v4.b64"},
+    {"32 bytes an access: bytes", 0, {"i8", "i8", "i8"}, WIDE("i8", "4096"), "ld.global.L2::cache_hint.v8.b32"},
     {"32 bytes an access: halves of bytes",
      0,
      {"f4E2M1FN", "f4E2M1FN", "f4E2M1FN"},
@@ -223,7 +227,7 @@ static const example examples[] = {
      "%u = store_view_tko weak %x, %pb[%k] token = %t : tile<512xi32>, partition_view<tile=(512), " ODD
      ">, tile<i32> -> token\n"
      "continue\n}\n",
-     "ld.global.v4.b32"},
+     "ld.global.L2::cache_hint.v4.b32"},
 };
 
 static void report(void *user, const tv_diag *d)
