@@ -288,12 +288,20 @@ static void split_one(splitting *s, ct_op *op)
         split_op(s, op);
 }
 
+/* Was it put there meanwhile? The loop over turns has no result, and a counter. */
+static bool is_new(const splitting *s, const ct_op *op)
+{
+    if (op->result_count)
+        return op->results[0].id >= s->count;
+    return ct_is_loop(op) && op->regions[0]->arg_count && op->regions[0]->args[0].id >= s->count;
+}
+
 /* The op behind it that was there before. */
 static ct_op *next_of(const splitting *s, ct_op *op)
 {
     do
         op = ct_next_op(op, s->f->body);
-    while (op && op->result_count && op->results[0].id >= s->count);
+    while (op && is_new(s, op));
     return op;
 }
 
