@@ -48,10 +48,10 @@ static void put(cg_func *c, const powers *x)
 
 static cg_val operand(cg_func *c, bc_kind kind, bool natural, cg_val x)
 {
-    cg_val wide = cg_reg(c, kind == BC_F32 ? x : cg_any_to_f32(c, kind, cg_reg(c, x))), product;
+    cg_val wide = cg_any_to_f32(c, kind, x);
     if (!natural)
         return wide;
-    product = cg_new(c, CG_B32);
+    cg_val product = cg_new(c, CG_B32);
     cg_ins(c, "mul.rn.f32 %v, %v, 0f3FB8AA3B", product, wide); /* log2(e) */
     return product;
 }

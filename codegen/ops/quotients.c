@@ -145,7 +145,7 @@ static cg_val as_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     if (x.known)
         return cg_const(CG_B32, bc_float_convert(BC_F32, kind, x.bits, BC_RoundingMode_nearest_even));
-    return kind == BC_F32 ? cg_reg(c, x) : cg_any_to_f32(c, kind, x);
+    return cg_any_to_f32(c, kind, x);
 }
 
 /* False: there are too many divisors for the test and the second way to pay. */

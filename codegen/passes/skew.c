@@ -106,7 +106,15 @@ static bool is_made_inside(const skewing *x, const ct_value *v)
     return v->op && v->block == x->body;
 }
 
-static bool has_marked_operand(const ct_op *op, const bool *set)
+static bool is_marked(const bool *set, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        if (set[op->results[i].id])
+            return true;
+    return false;
+}
+
+static bool has_marked_operand(const bool *set, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (set[op->operands[i]->id])
@@ -115,17 +123,17 @@ static bool has_marked_operand(const ct_op *op, const bool *set)
 }
 
 /* Does the op, or one in its regions, read a value of the set? */
-static bool reads_marked(const ct_op *op, const bool *set)
+static bool reads_marked(const bool *set, const ct_op *op)
 {
-    bool found = has_marked_operand(op, set);
+    bool found = has_marked_operand(set, op);
     for (uint32_t r = 0; r < op->region_count; r++)
         for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !found;
              in = ct_next_op(in, op->regions[r]))
-            found = has_marked_operand(in, set);
+            found = has_marked_operand(set, in);
     return found;
 }
 
-static void mark_results(const ct_op *op, bool *set)
+static void mark_results(bool *set, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->result_count; i++)
         set[op->results[i].id] = true;
@@ -136,12 +144,12 @@ static bool mark_late(skewing *x)
 {
     x->late[x->body->args[x->carried + 1].id] = true;
     for (const ct_op *op = x->body->first; op != x->body->last; op = op->next) {
-        if (!reads_marked(op, x->late))
+        if (!reads_marked(x->late, op))
             continue;
         if (op == x->first)
             return false;
         if (op != x->second)
-            mark_results(op, x->late);
+            mark_results(x->late, op);
     }
     return !x->late[x->second->operands[0]->id] && !x->late[x->second->operands[1]->id];
 }
@@ -166,13 +174,9 @@ static void mark_operands(skewing *x, const ct_op *op)
 /* Marks what is needed for what comes from the accumulator, from the last op to the first. */
 static void mark_needed(skewing *x)
 {
-    for (const ct_op *op = x->body->last->prev; op; op = op->prev) {
-        bool wanted = false;
-        for (uint32_t i = 0; i < op->result_count; i++)
-            wanted = wanted || x->early[op->results[i].id] || x->late[op->results[i].id];
-        if (wanted && op != x->second)
+    for (const ct_op *op = x->body->last->prev; op; op = op->prev)
+        if (op != x->second && (is_marked(x->early, op) || is_marked(x->late, op)))
             mark_operands(x, op);
-    }
 }
 
 /* Marks the second product's right operand, back to the ring; false: somebody else reads it. */
@@ -197,8 +201,8 @@ static void mark_left(skewing *x)
         ;
     x->left[v->id] = true;
     for (const ct_op *op = x->body->first; op != x->body->last; op = op->next)
-        if (reads_marked(op, x->left))
-            mark_results(op, x->left);
+        if (reads_marked(x->left, op))
+            mark_results(x->left, op);
 }
 
 /* ---- making the new ops ---- */
@@ -221,14 +225,6 @@ static bool is_of_second(const skewing *x, const ct_op *op)
 {
     return op == x->second || op == x->second->prev || op == x->second->next
            || (op->result_count && x->second_only[op->results[0].id]);
-}
-
-static bool is_marked(const bool *set, const ct_op *op)
-{
-    for (uint32_t i = 0; i < op->result_count; i++)
-        if (set[op->results[i].id])
-            return true;
-    return false;
 }
 
 /* Which ops of the body: up to the first product; behind it what is needed early; what else needs no accumulator and no
