@@ -102,11 +102,13 @@ static bool find_of(looking *x, const ct_value *v, int64_t *out)
     case OP_assume: return find(x, ct_operand(op, F_assume_value), out);
     case OP_reshape:
     case OP_broadcast: return find(x, op->operands[0], out);
+    case CT_tile_block:
     case OP_get_tile_block_id: *out = x->launch->block[v->number]; return x->launch->grid[0] > 0;
     case OP_get_num_tile_blocks: *out = x->launch->grid[v->number]; return *out > 0;
     case OP_get_tensor_shape: return op->operands[0]->view && find_size(x, op->operands[0]->view, v->number, out);
     case OP_get_index_space_shape: return find_tiles(x, op, v->number, out);
     case CT_later: return find_later(x, op, v->number, out);
+    case CT_share: *out = v->number > 0; return true; /* its own: as long as each block computes one */
     case CT_rank: *out = 0; return true;
     default: return compute(x, op, out);
     }

@@ -36,6 +36,7 @@ typedef struct cg_func {
     ct_func *ir;                    /* as passes have rewritten it */
     cg_block_order block_order;     /* `facts` */
     uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
+    bool takes_over;                /* `groups`: a thread block computes tile blocks of others, too: passes/persist.h */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
     uint32_t local_bytes;           /* `strips`: local memory of a thread for what is kept from loop to loop */
@@ -47,6 +48,7 @@ typedef struct cg_func {
     struct cg_shared *shared;     /* shared memory and barriers: codegen/values/shared_state.h */
     struct cg_strips *strips;     /* loops over strips, if there are strip_bits: codegen/values/strip_state.h */
     struct cg_thread *thread;     /* what a thread knows of itself: codegen/values/threads.c */
+    struct cg_share *share;       /* which tile blocks it computes, if it takes over: codegen/ops/blocks.c */
     struct cg_emit *emit;         /* the text of the kernel: codegen/ptx/emit.h */
     struct cg_written *written;   /* and of the module around it: there always is one */
 } cg_func;

@@ -6,8 +6,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 
-/* Can no block find out in which order they start? By waiting for another one it could, and it could tell. */
-static bool are_apart(const ct_func *f)
+bool cg_blocks_are_apart(const ct_func *f)
 {
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         bool accesses = bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op);
@@ -24,7 +23,7 @@ void cg_order_longest_first(cg_func *c)
         cg_no_memory(c);
         return;
     }
-    if (!loop || cg_loops_stay_plain(c) || !are_apart(c->ir))
+    if (!loop || cg_loops_stay_plain(c) || !cg_blocks_are_apart(c->ir))
         return;
     c->block_order = CG_LONGEST_FIRST;
     cg_remark(c, loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
@@ -36,7 +35,7 @@ const ct_op *cg_product_for_bands(cg_func *c)
     const ct_op *product = NULL;
     if (c->block_order == CG_BY_NUMBER && !cg_find_shared_by_rows(c->ir, &c->arena, &product))
         cg_no_memory(c);
-    return product && are_apart(c->ir) ? product : NULL;
+    return product && cg_blocks_are_apart(c->ir) ? product : NULL;
 }
 
 void cg_order_in_bands(cg_func *c, const ct_op *product)

@@ -5,6 +5,8 @@
 
 #include "codegen/kernel/kernel.h"
 
+/* Can no block find out in which order they start? By waiting for another one it could, and it could tell. */
+bool cg_blocks_are_apart(const ct_func *f);
 /* Those that take longest are to come first: what is left for the end is short then. */
 void cg_order_longest_first(cg_func *c);
 /* Of a product of two tensors, blocks that run together are to read few tiles of both: the product if they can, in a

@@ -39,9 +39,11 @@ bool cg_cluster_is_torn(cg_spreading *x);
 /* Makes it so. */
 void cg_cluster_split(cg_spreading *x);
 
-/* A loop around nothing yet, at the end of the kernel: what it counts says whose turn it is. NULL: no memory. */
+/* A loop around nothing yet, at the end of the kernel: its counter; from, to and step are there. NULL: no memory. */
+ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3]);
+/* The same, which counts the parts: what it counts says whose turn it is. */
 ct_value *cg_turns_begin(cg_func *c, uint32_t count);
-/* Moves into it what differs from turn to turn, or does anything. */
+/* Moves into the loop what differs from turn to turn, or does anything. */
 void cg_turns_enclose(cg_func *c, const ct_value *turn);
 
 #endif

@@ -7,25 +7,30 @@
    What is the same in all turns, and takes no registers to speak of, stays in front: scalars, views, constants. */
 #include "codegen/passes/cluster.h"
 
-ct_value *cg_turns_begin(cg_func *c, uint32_t count)
+ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3])
 {
     ct_func *f = c->ir;
-    ct_op *end = f->body->last;
-    const bc_type *type = ct_scalar_type(f, BC_I32);
-    ct_value *bounds[3];
-    for (uint32_t i = 0; i < 3; i++) {
-        ct_op *number = type ? ct_constant_new(f, end, type, i == 0 ? 0 : i == 1 ? count : 1) : NULL;
-        if (!number)
-            return NULL;
-        ct_insert_before(number, f->body->first);
-        bounds[i] = &number->results[0];
-    }
-    ct_op *loop = ct_for_new(f, end, bounds), *next = ct_op_like(f, OP_continue, end, 0, 0, 0);
+    ct_op *end = f->body->last, *loop = ct_for_new(f, end, bounds), *next = ct_op_like(f, OP_continue, end, 0, 0, 0);
     if (!loop || !next)
         return NULL;
     ct_insert_before(loop, end);
     ct_append(loop->regions[0], next);
     return &loop->regions[0]->args[0];
+}
+
+ct_value *cg_turns_begin(cg_func *c, uint32_t count)
+{
+    ct_func *f = c->ir;
+    const bc_type *type = ct_scalar_type(f, BC_I32);
+    ct_value *bounds[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        ct_op *number = type ? ct_constant_new(f, f->body->last, type, i == 0 ? 0 : i == 1 ? count : 1) : NULL;
+        if (!number)
+            return NULL;
+        ct_insert_before(number, f->body->first);
+        bounds[i] = &number->results[0];
+    }
+    return cg_loop_begin(c, bounds);
 }
 
 /* Whatever it reads stands in front, too. */

@@ -12,6 +12,7 @@
 #include "codegen/passes/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
+#include "codegen/passes/persist.h"
 #include "codegen/passes/ring.h"
 #include "codegen/passes/start.h"
 
@@ -42,8 +43,8 @@ static bool in_both(const ct_op *op)
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
     return is_root(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank
-           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
+           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration
@@ -396,6 +397,10 @@ void cg_pass_groups(cg_func *c)
     uint32_t warps = cg_real_warp_bits(c);
     bool found = !c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x);
     const ct_op *product = found && x.budget->blocks == 1 ? cg_product_for_bands(c) : NULL;
+    if (found)
+        cg_take_over_blocks(&x);
+    if (found || x.why)
+        cg_remark_maps(&x);
     if (!found || !split(&x)) {
         cg_groups_round(&x, false);
         cg_loads_straight(c);

@@ -192,7 +192,7 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : is_chain                     ? CG_CHAIN
                                                                  : CG_ONE,
                           .rows = first->shape[first->rank - 2],
-                          .is_persistent = ct_loop_around(x->places[0].loop) != NULL};
+                          .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
         const bc_type *type = x->places[i].last->results[0].type;
         work.columns = type->shape[type->rank - 1] > work.columns ? type->shape[type->rank - 1] : work.columns;
@@ -291,8 +291,8 @@ static bool choose_slots(const cg_splitting *x)
 }
 
 /* Is there room with at most so many blocks of a multiprocessor, with operands kept in shared memory or not, and with
-   tensor maps or not? *why: what was against maps. */
-static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps, const char **why)
+   tensor maps or not? */
+static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps)
 {
     cg_groups_round(x, maps);
     cg_group_work work = work_of(x);
@@ -303,7 +303,7 @@ static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps
         return false;
     if (keeps)
         find_kept(x);
-    return !(maps && (*why = cg_maps_obstacle(x))) && choose_slots(x);
+    return !(maps && (x->why = cg_maps_obstacle(x))) && choose_slots(x);
 }
 
 bool cg_groups_find(cg_splitting *x)
@@ -314,14 +314,13 @@ bool cg_groups_find(cg_splitting *x)
     } ways[] = {{UINT32_MAX, true}, {UINT32_MAX, false}, {1, true}, {1, false}};
     if (!find_loops(x))
         return false;
-    const char *waste = cg_maps_waste(x), *why = waste ? waste : "such products do without";
+    const char *waste = cg_maps_waste(x);
+    x->why = waste ? waste : "such products do without";
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t maps = !waste + 1u; maps-- > 0;)
-            if (is_room(x, ways[i].blocks, ways[i].keeps, maps, &why) && !(maps && (why = cg_maps_waste_slots(x)))) {
-                cg_remark_maps(x, maps ? NULL : why ? why : "there is too little shared memory");
+            if (is_room(x, ways[i].blocks, ways[i].keeps, maps) && !(maps && (x->why = cg_maps_waste_slots(x)))) {
+                x->why = maps ? NULL : x->why ? x->why : "there is too little shared memory";
                 return true;
             }
-    if (why)
-        cg_remark_maps(x, why);
     return false;
 }

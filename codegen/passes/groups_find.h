@@ -34,7 +34,9 @@ typedef struct cg_splitting {
     cg_kept_load kept[CG_MOST_KEPT];
     ct_op *rings[CG_MOST_RINGS + CG_MOST_KEPT];
     uint32_t count, kept_count, ring_count;
+    bool persists; /* the kernel is to be a loop over tile blocks (codegen/passes/persist.c) */
     const cg_group_budget *budget;
+    const char *why;          /* what was against tensor maps; NULL: nothing */
     cg_tensor_maps *maps;     /* of all tiles, if they come by maps, as the budget says (codegen/passes/maps.c), */
     ct_block *starters;       /* and the program of the threads that fill the first slots (codegen/passes/start.c), */
     struct cg_starts *starts; /* and how many; NULL: there is none */
@@ -42,6 +44,11 @@ typedef struct cg_splitting {
 
 /* Finds all of it. False: the kernel is better off without groups, or cannot have them. */
 bool cg_groups_find(cg_splitting *x);
+/* Does the place's loop stand in another one, or is it to? */
+static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *p)
+{
+    return x->persists || ct_loop_around(p->loop);
+}
 /* What is to be rounded to tf32 is rounded on its way, by tensor maps or otherwise. */
 void cg_groups_round(const cg_splitting *x, bool maps);
 /* Bytes of shared memory that the block may have. */

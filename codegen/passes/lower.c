@@ -5,6 +5,7 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
+#include "codegen/ops/blocks.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lowering.h"
 #include "codegen/ops/map.h"
@@ -128,6 +129,8 @@ static void lower_kernel(cg_func *c)
 {
     cg_lowering lowering = {.visit = lower_op};
     c->lowering = &lowering;
+    if (c->takes_over)
+        cg_share_begin(c);
     load_params(c, c->ir->body);
     cg_block(c, c->ir->body);
     cg_shared_end(c);

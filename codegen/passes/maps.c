@@ -226,7 +226,7 @@ static const char *waste_of_block(const cg_splitting *x)
 {
     enum { LEAST_CYCLES = 256, GROUP = 128, MOST_COLUMNS = 128 };
     const cg_ring_place *p = &x->places[0];
-    if (cg_threads(x->c) != GROUP || x->count > 1 || ct_loop_around(p->loop) || cg_product_before(p->last)
+    if (cg_threads(x->c) != GROUP || x->count > 1 || cg_is_persistent(x, p) || cg_product_before(p->last)
         || p->product->turned || p->ring->rounds)
         return NULL;
     if (cg_cycles_of(p) < LEAST_CYCLES)
@@ -251,21 +251,21 @@ const char *cg_maps_waste_slots(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         int64_t ahead = (int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY;
         if (!x->places[i].ring->rounds && !cg_product_before(x->places[i].last) && x->count == 1
-            && ct_loop_around(x->places[i].loop) && ahead * cg_cycles_of(&x->places[i]) < LEAST_CYCLES)
+            && cg_is_persistent(x, &x->places[i]) && ahead * cg_cycles_of(&x->places[i]) < LEAST_CYCLES)
             return "its slots hold too little that is on its way";
     }
     return NULL;
 }
 
-void cg_remark_maps(const cg_splitting *x, const char *why)
+void cg_remark_maps(const cg_splitting *x)
 {
     const ct_op *loop = x->places[0].loop;
     uint32_t shared = 0;
-    for (uint32_t i = 0; !why && i < x->maps->count; i++)
+    for (uint32_t i = 0; !x->why && i < x->maps->count; i++)
         shared += x->maps->maps[i].boxes.blocks > 1;
-    if (why)
+    if (x->why)
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_MISSED, "tiles do not come by tensor maps: {Why=%s}",
-                  why);
+                  x->why);
     else
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
                   shared ? "tiles come by {Maps=%u} tensor maps, which each block makes; by {Shared=%u} of them to all "

@@ -17,6 +17,6 @@ const char *cg_maps_waste_slots(const cg_splitting *x);
 /* The copies in the producers' program go by tensor maps, which it makes before the first of them. */
 void cg_put_maps(cg_splitting *x, ct_block *producers);
 /* What was decided; why: against it. */
-void cg_remark_maps(const cg_splitting *x, const char *why);
+void cg_remark_maps(const cg_splitting *x);
 
 #endif

@@ -1,0 +1,191 @@
+/* Numbers of blocks: of a cluster where one computes a tile block (codegen/passes/cluster.c). */
+#include "codegen/ops/blocks.h"
+
+#include "codegen/ops/hooks.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/values.h"
+
+enum { CG_GRID_DIMS = 3 };
+
+static cg_val special(cg_func *c, const char *name, uint32_t dim)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%%s.%s", r, name, dim == 0 ? "x" : dim == 1 ? "y" : "z");
+    return r;
+}
+
+static const char *of_grid(const cg_func *c)
+{
+    return c->cluster ? "nclusterid" : "nctaid";
+}
+
+/* Counted from the last one on: how many there are - 1 - number. */
+static cg_val from_last(cg_func *c, cg_val number)
+{
+    cg_val less = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
+    cg_ins(c, "not.b32 %v, %v", less, number);
+    cg_ins(c, "add.u32 %v, %v, %v", r, special(c, of_grid(c), 0), less);
+    return r;
+}
+
+/* The n-th block of a band of 2^BAND_BITS whole rows is in its row n mod 2^BAND_BITS; those of the last, narrower band
+   keep their places. */
+static void put_in_bands(cg_func *c, cg_val *x, cg_val *y)
+{
+    enum { BAND_BITS = 3, LAST = (1 << BAND_BITS) - 1, MOST_COLUMNS = INT32_MAX >> BAND_BITS };
+    cg_val columns = special(c, of_grid(c), 0), rows = special(c, of_grid(c), 1), row = cg_new(c, CG_B32),
+           n = cg_new(c, CG_B32), first = cg_new(c, CG_B32), end = cg_new(c, CG_B32), column = cg_new(c, CG_B32),
+           whole = cg_new(c, CG_PRED);
+    cg_ins(c, "and.b32 %v, %v, %d", row, *y, LAST);
+    cg_ins(c, "sub.u32 %v, %v, %v", first, *y, row);
+    cg_ins(c, "mad.lo.u32 %v, %v, %v, %v", n, row, columns, *x);
+    cg_ins(c, "shr.u32 %v, %v, %d", column, n, BAND_BITS);
+    cg_ins(c, "and.b32 %v, %v, %d", row, n, LAST);
+    cg_ins(c, "add.u32 %v, %v, %d", end, first, LAST);
+    cg_ins(c, "add.u32 %v, %v, %v", row, first, row);
+    cg_ins(c, "setp.lt.u32 %v, %v, %v", whole, end, rows);
+    cg_ins(c, "setp.le.and.u32 %v, %v, %d, %v", whole, columns, MOST_COLUMNS, whole);
+    *x = cg_select(c, whole, column, *x);
+    *y = cg_select(c, whole, row, *y);
+}
+
+static void put_in_order(cg_func *c, cg_val *numbers)
+{
+    if (c->block_order == CG_LONGEST_FIRST)
+        numbers[0] = from_last(c, numbers[0]);
+    else if (c->block_order == CG_IN_BANDS)
+        put_in_bands(c, &numbers[0], &numbers[1]);
+}
+
+static void set_results(cg_func *c, const ct_op *op, const cg_val *numbers)
+{
+    cg_val *regs = cg_vals(c, op->result_count);
+    for (uint32_t i = 0; regs && i < op->result_count; i++) {
+        regs[i] = numbers[i];
+        cg_set(c, cg_result(op, i), &regs[i]);
+    }
+}
+
+static void read_specials(cg_func *c, const char *name, cg_val *out_numbers)
+{
+    for (uint32_t d = 0; d < CG_GRID_DIMS; d++)
+        out_numbers[d] = special(c, name, d);
+}
+
+void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
+{
+    cg_val numbers[CG_GRID_DIMS];
+    read_specials(c, c->cluster ? "clusterid" : "ctaid", numbers);
+    put_in_order(c, numbers);
+    set_results(c, op, numbers);
+}
+
+void cg_assign_get_num_tile_blocks(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_get_num_tile_blocks(cg_func *c, const ct_op *op)
+{
+    cg_val numbers[CG_GRID_DIMS];
+    read_specials(c, of_grid(c), numbers);
+    set_results(c, op, numbers);
+}
+
+void cg_assign_rank(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_rank(cg_func *c, const ct_op *op)
+{
+    cg_val *regs = cg_vals(c, 1);
+    if (!regs)
+        return;
+    regs[0] = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", regs[0]);
+    cg_set(c, cg_result(op, 0), regs);
+}
+
+/* ---- thread blocks that compute tile blocks of others, too (codegen/passes/persist.c) ---- */
+
+typedef struct cg_share {
+    cg_val bounds[3]; /* from, to, by: of the counter */
+    cg_val shared; /* whether there are more tile blocks than multiprocessors, but not too many to be counted; else each
+                      thread block computes its own */
+} cg_share;
+
+static cg_val first_special(cg_func *c, const char *name)
+{
+    cg_val r = cg_new(c, CG_B32);
+    cg_ins_first(c, "mov.u32 %v, %%%s", r, name);
+    return r;
+}
+
+void cg_share_begin(cg_func *c)
+{
+    static const uint32_t otherwise[] = {0, 1, 1};
+    cg_share *share = bc_new(&c->arena, cg_share, 1);
+    if (!share) {
+        cg_no_memory(c);
+        return;
+    }
+    cg_val nx = first_special(c, "nctaid.x"), ny = first_special(c, "nctaid.y"), nz = first_special(c, "nctaid.z"),
+           row = cg_new(c, CG_B32), number = cg_new(c, CG_B32), rows = cg_new(c, CG_B32), wide = cg_new(c, CG_B64),
+           all = cg_new(c, CG_B32), countable = cg_new(c, CG_PRED), shared = cg_new(c, CG_PRED),
+           idle = cg_new(c, CG_PRED), most = first_special(c, "nsmid");
+    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", row, first_special(c, "ctaid.z"), ny, first_special(c, "ctaid.y"));
+    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", number, row, nx, first_special(c, "ctaid.x"));
+    cg_ins_first(c, "mul.lo.u32 %v, %v, %v", rows, ny, nz); /* CUDA has at most 65535 of each */
+    cg_ins_first(c, "mul.wide.u32 %v, %v, %v", wide, rows, nx);
+    cg_ins_first(c, "cvt.u32.u64 %v, %v", all, wide);
+    cg_ins_first(c, "setp.le.u64 %v, %v, %u", countable, wide, CG_MOST_SHARED);
+    cg_ins_first(c, "setp.gt.and.u32 %v, %v, %v, %v", shared, all, most, countable);
+    cg_ins_first(c, "setp.ge.and.u32 %v, %v, %v, %v", idle, number, most, shared);
+    cg_ins_first(c, "@%v ret", idle);
+    const cg_val bounds[] = {number, all, most};
+    for (uint32_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        share->bounds[i] = cg_new(c, CG_B32);
+        cg_ins_first(c, "selp.b32 %v, %v, %u, %v", share->bounds[i], bounds[i], otherwise[i], shared);
+    }
+    share->shared = shared;
+    c->share = share;
+}
+
+void cg_assign_share(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_share(cg_func *c, const ct_op *op)
+{
+    set_results(c, op, c->share->bounds);
+}
+
+void cg_assign_tile_block(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_tile_block(cg_func *c, const ct_op *op)
+{
+    cg_val n = cg_reg(c, cg_scalar(c, op->operands[0])), numbers[CG_GRID_DIMS];
+    uint32_t own = cg_label(c);
+    read_specials(c, "ctaid", numbers);
+    cg_ins(c, "@!%v bra.uni %l", c->share->shared, own);
+    for (uint32_t d = 0; d + 1 < CG_GRID_DIMS; d++) {
+        cg_val extent = special(c, of_grid(c), d), rest = d + 2 < CG_GRID_DIMS ? cg_new(c, CG_B32) : numbers[d + 1];
+        cg_ins(c, "rem.u32 %v, %v, %v", numbers[d], n, extent);
+        cg_ins(c, "div.u32 %v, %v, %v", rest, n, extent);
+        n = rest;
+    }
+    cg_place_label(c, own);
+    put_in_order(c, numbers);
+    set_results(c, op, numbers);
+}

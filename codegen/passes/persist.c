@@ -1,0 +1,113 @@
+/* Thread blocks that compute the tile blocks of others, too; see the header.
+
+       from, to, by = share
+       for i = from to to by by {
+           x, y, z = tile_block i
+           what the kernel does for the tile block x, y, z
+       }
+
+   What is the same for all, and takes no registers to speak of, stays in front. */
+#include "codegen/passes/persist.h"
+
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/blocks.h"
+#include "codegen/passes/block_order.h"
+#include "codegen/passes/cluster.h"
+#include "codegen/passes/pass.h"
+
+enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16 };
+
+/* Does it make the kernel what it cannot be twice, or is it persistent as it is? */
+static bool keeps_it(const ct_op *op)
+{
+    return op->opcode == OP_get_num_tile_blocks || op->opcode == OP_gdc_wait_tko
+           || op->opcode == OP_gdc_launch_dependents_tko;
+}
+
+static bool has_multiprocessor(const cg_splitting *x)
+{
+    return x->budget->blocks == 1;
+}
+
+static bool is_eligible(const cg_splitting *x)
+{
+    if (!has_multiprocessor(x) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
+        return false;
+    for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
+        if (keeps_it(op))
+            return false;
+    return true;
+}
+
+/* An op of NUMBERS scalars, of which the facts say that they are at least `least` and at most these. */
+static ct_op *numbers_new(cg_splitting *x, ct_opcode opcode, uint32_t operands, int64_t least, const int64_t *most)
+{
+    const bc_type *type = ct_scalar_type(x->f, BC_I32);
+    ct_op *op = type ? ct_op_new(x->f, opcode, x->f->body->last, operands, NUMBERS) : NULL;
+    for (uint32_t i = 0; op && i < NUMBERS; i++) {
+        cg_fact *fact = bc_new(x->f->arena, cg_fact, 1);
+        if (!fact)
+            return NULL;
+        *fact = (cg_fact){.ranged = true, .range = {i == 0 ? 0 : least, most[i]}, .used = true};
+        op->results[i].type = type;
+        op->results[i].fact = fact;
+    }
+    return op;
+}
+
+/* All that was read of the block's own numbers is read of those. */
+static void rename_blocks(cg_splitting *x, ct_op *block)
+{
+    for (ct_op *op = x->f->body->first, *next; op; op = next) {
+        next = ct_next_op(op, x->f->body);
+        if (op->opcode != OP_get_tile_block_id)
+            continue;
+        for (uint32_t i = 0; i < op->result_count; i++)
+            ct_replace_uses(&op->results[i], &block->results[i]);
+        ct_remove(op);
+    }
+}
+
+static bool enclose(cg_splitting *x)
+{
+    static const int64_t share_most[NUMBERS] = {CG_MOST_SHARED, CG_MOST_SHARED, MOST_MULTIPROCESSORS},
+                         block_most[NUMBERS] = {(1 << 24) - 2, (1 << 24) - 2, (1 << 24) - 2};
+    ct_op *share = numbers_new(x, CT_share, 0, 1, share_most), *block = numbers_new(x, CT_tile_block, 1, 0, block_most);
+    if (!share || !block)
+        return false;
+    ct_value *bounds[NUMBERS] = {&share->results[0], &share->results[1], &share->results[2]};
+    ct_value *counter = cg_loop_begin(x->c, bounds);
+    cg_fact *fact = counter ? bc_new(x->f->arena, cg_fact, 1) : NULL;
+    if (!fact)
+        return false;
+    *fact = (cg_fact){.ranged = true, .range = {0, CG_MOST_SHARED}, .used = true};
+    counter->fact = fact;
+    ct_set_operand(block, 0, counter);
+    ct_insert_before(block, counter->block->first);
+    rename_blocks(x, block);
+    cg_turns_enclose(x->c, counter);
+    ct_insert_before(share, counter->block->parent);
+    return true;
+}
+
+void cg_take_over_blocks(cg_splitting *x)
+{
+    cg_splitting taking = {.c = x->c, .f = x->f, .persists = true};
+    if (!is_eligible(x))
+        return;
+    if (!cg_groups_find(&taking) || !has_multiprocessor(&taking)) {
+        *x = (cg_splitting){.c = x->c, .f = x->f};
+        cg_groups_find(x); /* rings have been given other slots meanwhile */
+        return;
+    }
+    if (!enclose(x)) {
+        cg_no_memory(x->c);
+        return;
+    }
+    *x = taking;
+    x->c->takes_over = true;
+    cg_remark(
+        x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
+        "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at "
+        "once");
+}
