@@ -411,24 +411,6 @@ static bool divides_to_nearest(const ct_op *op, bc_kind kind)
            && !attribute(op, "flush_to_zero", 0);
 }
 
-/* Is it a power of two, or e, of f32, or of what is computed as such, by the approximate instruction? */
-static bool raises(const ct_op *op, bc_kind kind)
-{
-    bool approximate = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even) == BC_RoundingMode_approx;
-    return ((op->opcode == OP_exp2 && !attribute(op, "flush_to_zero", 0)) || (op->opcode == OP_exp && approximate))
-           && (kind == BC_F32 || kind == BC_F16 || kind == BC_BF16);
-}
-
-/* All registers at once, where that takes fewer instructions than one by one. */
-static bool map_together(cg_func *c, const ct_op *op, const cg_val *const *operands, uint32_t count, uint32_t idle,
-                         cg_val *out)
-{
-    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
-    if (divides_to_nearest(op, kind))
-        return cg_divide_together(c, kind, operands[0], operands[1], count, idle, out);
-    return raises(op, kind) && cg_raise_together(c, kind, op->opcode == OP_exp, operands[0], count, idle, out);
-}
-
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -447,7 +429,8 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
             return NULL;
     }
     uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
-    if (out && map_together(c, op, operands, cg_layout_regs(l), idle, out))
+    if (out && divides_to_nearest(op, kind)
+        && cg_divide_together(c, kind, operands[0], operands[1], cg_layout_regs(l), idle, out))
         return out;
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];

@@ -21,10 +21,6 @@ bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg
    (codegen/ops/quotients.c). */
 bool cg_divide_together(cg_func *c, bc_kind kind, const cg_val *a, const cg_val *b, uint32_t count, uint32_t idle,
                         cg_val *out);
-/* Powers of two of x, or, if `natural`, of e, as the approximate instruction gives them; else the same
-   (codegen/ops/powers.c). */
-bool cg_raise_together(cg_func *c, bc_kind kind, bool natural, const cg_val *x, uint32_t count, uint32_t idle,
-                       cg_val *out);
 
 /* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);

@@ -12,9 +12,10 @@
 
 #include "bytecode/number/fast.h"
 #include "bytecode/number/number.h"
-#include "codegen/ops/extreme.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
+
+enum { LANES = 4 /* of a minimum or maximum, so that they need not wait for each other */ };
 
 /* Ranges in which q is normal and a - b q exact: of dividends up to 2^60, zero or at least 2^-100, of divisors 2^-60 to
    2^25. */
@@ -24,6 +25,13 @@
 #define LEAST_OF_DIVISORS "0f21800000"
 
 enum { ALL_ONES = 0x7FFFFF };
+
+/* A minimum or maximum so far. */
+typedef struct extreme {
+    const char *ins;
+    cg_val lanes[LANES];
+    uint32_t count;
+} extreme;
 
 /* As f32: a register, and one that may be a constant. */
 typedef struct quotient {
@@ -36,8 +44,31 @@ typedef struct quotients {
     quotient *items;
     uint32_t count, divisors;
     cg_val *inverse, *negative; /* by number of the first item with the divisor */
-    cg_extreme most, least, most_of_divisors, least_of_divisors, fraction;
+    extreme most, least, most_of_divisors, least_of_divisors, fraction;
 } quotients;
+
+static void take(cg_func *c, extreme *x, cg_val value)
+{
+    uint32_t lane = x->count++ % LANES;
+    if (x->count <= LANES) {
+        x->lanes[lane] = value;
+        return;
+    }
+    cg_val next = cg_new(c, CG_B32);
+    cg_ins(c, "%s %v, %v, %v", x->ins, next, x->lanes[lane], value);
+    x->lanes[lane] = next;
+}
+
+static cg_val extreme_of(cg_func *c, const extreme *x)
+{
+    cg_val all = x->lanes[0];
+    for (uint32_t i = 1; i < x->count && i < LANES; i++) {
+        cg_val next = cg_new(c, CG_B32);
+        cg_ins(c, "%s %v, %v, %v", x->ins, next, all, x->lanes[i]);
+        all = next;
+    }
+    return all;
+}
 
 static cg_val magnitude(cg_func *c, cg_val value)
 {
@@ -50,19 +81,19 @@ static void look_at_dividend(quotients *x, cg_val a)
 {
     cg_func *c = x->c;
     cg_val twice = cg_new(c, CG_B32), low = cg_new(c, CG_B32);
-    cg_extreme_take(c, &x->most, magnitude(c, a));
+    take(c, &x->most, magnitude(c, a));
     cg_ins(c, "shl.b32 %v, %v, 1", twice, a);
     cg_ins(c, "sub.u32 %v, %v, 1", low, twice);
-    cg_extreme_take(c, &x->least, low);
+    take(c, &x->least, low);
 }
 
 static void look_at_divisor(quotients *x, cg_val b)
 {
     cg_val size = magnitude(x->c, b), fraction = cg_new(x->c, CG_B32);
-    cg_extreme_take(x->c, &x->most_of_divisors, size);
-    cg_extreme_take(x->c, &x->least_of_divisors, size);
+    take(x->c, &x->most_of_divisors, size);
+    take(x->c, &x->least_of_divisors, size);
     cg_ins(x->c, "and.b32 %v, %v, %x", fraction, b, (uint32_t)ALL_ONES);
-    cg_extreme_take(x->c, &x->fraction, fraction);
+    take(x->c, &x->fraction, fraction);
 }
 
 static void test_divisors(const quotients *x, cg_val all)
@@ -70,9 +101,9 @@ static void test_divisors(const quotients *x, cg_val all)
     cg_func *c = x->c;
     if (!x->fraction.count)
         return; /* they are constants */
-    cg_ins(c, "setp.le.and.f32 %v, %v, " MOST_OF_DIVISORS ", %v", all, cg_extreme_of(c, &x->most_of_divisors), all);
-    cg_ins(c, "setp.ge.and.f32 %v, %v, " LEAST_OF_DIVISORS ", %v", all, cg_extreme_of(c, &x->least_of_divisors), all);
-    cg_ins(c, "setp.ne.and.u32 %v, %v, %x, %v", all, cg_extreme_of(c, &x->fraction), (uint32_t)ALL_ONES, all);
+    cg_ins(c, "setp.le.and.f32 %v, %v, " MOST_OF_DIVISORS ", %v", all, extreme_of(c, &x->most_of_divisors), all);
+    cg_ins(c, "setp.ge.and.f32 %v, %v, " LEAST_OF_DIVISORS ", %v", all, extreme_of(c, &x->least_of_divisors), all);
+    cg_ins(c, "setp.ne.and.u32 %v, %v, %x, %v", all, extreme_of(c, &x->fraction), (uint32_t)ALL_ONES, all);
 }
 
 /* A predicate: are all operands in range, or NaN, which gives NaN in any case? */
@@ -85,8 +116,8 @@ static cg_val test(quotients *x)
             look_at_divisor(x, x->items[i].b);
     }
     cg_val all = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.le.f32 %v, %v, " MOST, all, cg_extreme_of(c, &x->most));
-    cg_ins(c, "setp.ge.and.u32 %v, %v, " LEAST ", %v", all, cg_extreme_of(c, &x->least), all);
+    cg_ins(c, "setp.le.f32 %v, %v, " MOST, all, extreme_of(c, &x->most));
+    cg_ins(c, "setp.ge.and.u32 %v, %v, " LEAST ", %v", all, extreme_of(c, &x->least), all);
     test_divisors(x, all);
     return all;
 }

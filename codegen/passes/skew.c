@@ -39,7 +39,6 @@ typedef struct skewing {
     bool *late;        /* by value id, of what the body makes: comes from the accumulator */
     bool *early;       /* is needed for what comes from it */
     bool *second_only; /* the second product's right operand, and views of it */
-    bool *left;        /* its left operand, which has registers of its own, and what comes from it */
     ct_block *out;     /* where ops are put now, at its end */
     ct_map map;
 } skewing;
@@ -193,18 +192,6 @@ static bool mark_right(skewing *x)
     }
 }
 
-/* Marks the second product's left operand, back to what makes it, and what comes from it. */
-static void mark_left(skewing *x)
-{
-    const ct_value *v = x->second->operands[0];
-    for (; is_made_inside(x, v) && cg_is_seen(v->op); v = v->op->operands[0])
-        ;
-    x->left[v->id] = true;
-    for (const ct_op *op = x->body->first; op != x->body->last; op = op->next)
-        if (reads_marked(x->left, op))
-            mark_results(x->left, op);
-}
-
 /* ---- making the new ops ---- */
 
 static ct_op *append(skewing *x, ct_op *op)
@@ -227,17 +214,12 @@ static bool is_of_second(const skewing *x, const ct_op *op)
            || (op->result_count && x->second_only[op->results[0].id]);
 }
 
-/* Which ops of the body: up to the first product; behind it what is needed early; what else needs no accumulator and no
-   registers of the left operand; the rest. */
-typedef enum section { UP_TO_FIRST, EARLY, MEANWHILE, LATER } section;
+/* Which ops of the body: up to the first product; behind it what is needed early; the rest. */
+typedef enum section { UP_TO_FIRST, EARLY, LATER } section;
 
 static section section_of(const skewing *x, const ct_op *op, bool behind)
 {
-    if (!behind)
-        return UP_TO_FIRST;
-    if (is_marked(x->late, op))
-        return LATER;
-    return is_marked(x->early, op) ? EARLY : is_marked(x->left, op) ? LATER : MEANWHILE;
+    return !behind ? UP_TO_FIRST : is_marked(x->early, op) && !is_marked(x->late, op) ? EARLY : LATER;
 }
 
 static bool is_release_of_first(const skewing *x, const ct_op *op)
@@ -346,7 +328,6 @@ static void put_prologue(skewing *x, ct_value *counter)
     copy_section(x, UP_TO_FIRST);
     copy_releases(x);
     copy_section(x, EARLY);
-    copy_section(x, MEANWHILE);
     copy_section(x, LATER);
 }
 
@@ -366,7 +347,6 @@ static void fill_body(skewing *x, ct_block *block)
     ct_map_set(&x->map, &x->first->results[0], await(x, first, 1));
     copy_releases(x);
     copy_section(x, EARLY);
-    copy_section(x, MEANWHILE);
     ct_map_set(&x->map, &x->body->args[x->carried + 1], await(x, second, 0));
     copy(x, x->second->next);
     copy_section(x, LATER);
@@ -464,8 +444,7 @@ static bool begin(skewing *x)
     x->late = bc_new(x->f->arena, bool, count);
     x->early = bc_new(x->f->arena, bool, count);
     x->second_only = bc_new(x->f->arena, bool, count);
-    x->left = bc_new(x->f->arena, bool, count);
-    return x->late && x->early && x->second_only && x->left && ct_map_new(x->f, &x->map);
+    return x->late && x->early && x->second_only && ct_map_new(x->f, &x->map);
 }
 
 /* The op behind the loop, or behind what took its place. */
@@ -482,7 +461,6 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
     if (!mark_late(&x) || !mark_right(&x))
         return ct_next_op(loop, c->ir->body);
     mark_needed(&x);
-    mark_left(&x);
     rewrite(&x);
     return next;
 }
