@@ -389,8 +389,20 @@ static void put_yield(skewing *x, ct_block *block, ct_value *const *values, uint
         cg_no_memory(x->c);
 }
 
-/* What is done when there is an iteration. */
-static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
+/* The slots that the loop alone has read, which are freed behind it, are so before the last product begins, and where
+   there is no iteration: what comes next may be copied meanwhile. */
+static void move_releases(const skewing *x, ct_op *loop, const ct_block *otherwise)
+{
+    for (ct_op *op = x->loop->next, *next; op->opcode == CT_release && op->operand_count == 1; op = next) {
+        next = op->next;
+        cg_ring_put_behind(x->c, CT_release, op->operands[0], loop);
+        cg_ring_put(x->c, CT_release, op->operands[0], otherwise->last);
+        ct_remove(op);
+    }
+}
+
+/* What is done when there is an iteration. The loop, or NULL: no memory. */
+static ct_op *fill_guarded(skewing *x, ct_block *block, ct_value *counter)
 {
     uint32_t count = x->loop->result_count;
     x->out = block;
@@ -399,7 +411,7 @@ static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
     ct_value **of_first = bc_arena_alloc(x->f->arena, size, alignof(ct_value *));
     if (!of_first) {
         cg_no_memory(x->c);
-        return;
+        return NULL;
     }
     memcpy(of_first, x->map.to, size);
     ct_op *later = x->c->failed ? NULL : append(x, cg_later_new(x->c, x->loop, x->loop->operands[0], 1)),
@@ -407,7 +419,7 @@ static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
     ct_value **results = bc_new(x->f->arena, ct_value *, count + 1u);
     if (!loop || !results || x->c->failed) {
         cg_no_memory(x->c);
-        return;
+        return NULL;
     }
     x->map.to = of_first; /* of the last iteration nothing is seen here but what lies in the ring */
     ct_op *product = copy_second(x, &loop->results[count], &loop->results[x->carried]);
@@ -415,9 +427,11 @@ static void fill_guarded(skewing *x, ct_block *block, ct_value *counter)
     for (uint32_t i = 0; i < count; i++)
         results[i] = i == x->carried && product ? &product->results[0] : &loop->results[i];
     put_yield(x, block, results, count);
+    return loop;
 }
 
-static void rewrite(skewing *x)
+/* What took the loop's place; NULL: no memory. */
+static ct_op *rewrite(skewing *x)
 {
     uint32_t count = x->loop->result_count;
     bc_range inits = ct_for_inits(x->loop);
@@ -425,17 +439,20 @@ static void rewrite(skewing *x)
           *guard = start ? ct_if_new(x->f, x->loop, &start->results[1], count) : NULL;
     if (!guard) {
         cg_no_memory(x->c);
-        return;
+        return NULL;
     }
     ct_insert_before(start, x->loop);
     ct_insert_before(guard, x->loop);
     for (uint32_t i = 0; i < count; i++)
         copy_type(&guard->results[i], &x->loop->results[i]);
-    fill_guarded(x, guard->regions[0], &start->results[0]);
+    ct_op *loop = fill_guarded(x, guard->regions[0], &start->results[0]);
     put_yield(x, guard->regions[1], x->loop->operands + inits.first, count);
+    if (!x->c->failed)
+        move_releases(x, loop, guard->regions[1]);
     for (uint32_t i = 0; i < count; i++)
         ct_replace_uses(&x->loop->results[i], &guard->results[i]);
     ct_remove(x->loop);
+    return guard;
 }
 
 static bool begin(skewing *x)
@@ -451,7 +468,6 @@ static bool begin(skewing *x)
 static ct_op *look_at(cg_func *c, ct_op *loop)
 {
     skewing x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0]};
-    ct_op *next = loop->next;
     if (!find_products(&x) || !find_accumulator(&x))
         return ct_next_op(loop, c->ir->body);
     if (!begin(&x)) {
@@ -461,8 +477,8 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
     if (!mark_late(&x) || !mark_right(&x))
         return ct_next_op(loop, c->ir->body);
     mark_needed(&x);
-    rewrite(&x);
-    return next;
+    const ct_op *instead = rewrite(&x);
+    return instead ? instead->next : NULL;
 }
 
 void cg_pass_skew(cg_func *c)
