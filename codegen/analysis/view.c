@@ -173,14 +173,14 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
 enum { SECTOR_BYTES = 32 };
 
 /* log2 of the elements that a thread reaches at once in this layout, and of those that lanes, or a thread's next
-   registers, have beside each other. False: of half a byte, several times, or not beside each other. */
+   registers, have beside each other. False: of half a byte, or not beside each other. */
 static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t *out_vector, uint32_t *out_lanes,
                       uint32_t *out_regs)
 {
     cg_shape s = cg_shape_of(v->tile_type);
     uint32_t fast;
     uint8_t reg_bit[8];
-    if (cg_layout_has_replicas(l) || cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
+    if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
         return false;
     *out_vector = *out_lanes = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit);
     for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
@@ -190,11 +190,18 @@ static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint3
     return true;
 }
 
+/* Where there are fewer elements than threads some are held several times in any layout. */
+static bool is_held_once(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    cg_layout own = cg_view_layout(c, v);
+    return !cg_layout_has_replicas(l) || cg_layout_has_replicas(&own);
+}
+
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
 {
     enum { LEAST_BYTES = 4 };
     uint32_t vector, lanes, regs, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
-    return vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector >= LEAST_BYTES
+    return is_held_once(c, v, l) && vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector >= LEAST_BYTES
            && bytes << lanes >= SECTOR_BYTES;
 }
 
@@ -202,7 +209,7 @@ bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
 {
     enum { VECTOR_BYTES = 16 };
     uint32_t vector, lanes, regs, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
-    return vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector == VECTOR_BYTES
+    return !cg_layout_has_replicas(l) && vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector == VECTOR_BYTES
            && (bytes << lanes >= SECTOR_BYTES || bytes << regs == SECTOR_BYTES);
 }
 
@@ -212,7 +219,7 @@ bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_layout own = cg_view_layout(c, v);
     uint32_t fast;
     uint8_t reg_bit[8];
-    if (!cg_view_fills_sectors(c, v, l) || !cg_view_contiguous(v, &fast))
+    if (cg_layout_has_replicas(l) || !cg_view_fills_sectors(c, v, l) || !cg_view_contiguous(v, &fast))
         return false;
     uint32_t most = aligned_bits(c, v, fast, NULL), from = s.shift[fast];
     return cg_layout_vector(l, from, most, reg_bit) >= cg_layout_vector(&own, from, most, reg_bit);

@@ -14,12 +14,19 @@ static bool is_view_op(const ct_op *op)
            && (info->effects == BC_READS || info->effects == BC_WRITES);
 }
 
+/* Does each element have one thread that touches it in both? Of threads that hold the same, all load, but the same one
+   stores. */
+static bool same_threads(const cg_effect *a, const cg_effect *b)
+{
+    return a->layout && b->layout && cg_layout_equal(a->layout, b->layout)
+           && ((a->write && b->write) || !cg_layout_has_replicas(b->layout));
+}
+
 /* Do both ops touch element i of the tile at the same address, each element from the same thread, or, where tiles do
    not overlap, no element in common? */
 static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
 {
-    if (how == CG_EARLIER_VIEW || !a->layout || !b->layout || !cg_layout_equal(a->layout, b->layout)
-        || cg_layout_has_replicas(b->layout) || !is_view_op(a->access) || !is_view_op(b->access))
+    if (how == CG_EARLIER_VIEW || !same_threads(a, b) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
     bool same = ct_is_same(x.view, y.view) || ct_is_same(y.view, x.view);
