@@ -10,6 +10,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/values/excerpts.h"
 #include "codegen/values/homes.h"
+#include "codegen/values/values.h"
 
 /* ---- maps ---- */
 
@@ -65,7 +66,10 @@ static void assign_map(cg_func *c, const ct_op *op)
         }
         return;
     }
-    if (!best_weight)
+    const cg_layout *decided = c->homes->decided[v->id];
+    if (decided)
+        best = *decided;
+    else if (!best_weight)
         best = layout_for_users(c, v, &best_weight);
     cg_set_home(c, v, &best, best_weight);
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -173,6 +177,46 @@ static void decide_loads(cg_func *c)
     }
 }
 
+/* Is a value that comes in l now read in this other layout alone? */
+static bool goes_there(const cg_value *x, const cg_layout *there, const cg_layout *l)
+{
+    return x->form == CG_TILE && x->home == l && cg_only_wanted(x) == there;
+}
+
+static bool is_wanted_in(const cg_value *x, const cg_layout *l)
+{
+    const cg_variant *found = cg_find_copy(x, l);
+    return found && found->wanted;
+}
+
+/* Does an operand go from l to the op's layout, only for the result to go back, while the others are there in l anyway?
+ */
+static bool goes_and_comes_back(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    const cg_layout *now = cg_value_of(c, cg_result(op, 0))->home;
+    bool goes = false;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const cg_value *x = cg_value_of(c, ct_operands(op)[i]);
+        bool there = goes_there(x, now, l);
+        if (!there && x->form != CG_LAZY && !is_wanted_in(x, l))
+            return false;
+        goes = goes || there;
+    }
+    return goes;
+}
+
+/* Behind the first walk. */
+static void decide_maps(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
+        const cg_value *x = v && v->type->rank ? cg_value_of(c, v) : NULL;
+        const cg_layout *only = x && x->form == CG_TILE ? cg_only_wanted(x) : NULL;
+        if (only && only != x->home && goes_and_comes_back(c, op, only))
+            c->homes->decided[v->id] = only;
+    }
+}
+
 void cg_pass_layouts(cg_func *c)
 {
     cg_raise_operands(c);
@@ -194,6 +238,7 @@ void cg_pass_layouts(cg_func *c)
         if (!homes.deciding || c->failed)
             break;
         decide_loads(c);
+        decide_maps(c);
     }
     c->homes = NULL;
 }
