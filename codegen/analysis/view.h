@@ -47,7 +47,8 @@ bool cg_view_tiles_apart(const bc_type *view);
 
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
-/* Whether every store of a warp fills whole sectors of memory with a tile in this layout, which has no replicas. */
+/* Whether every store of a warp fills whole sectors of memory with a tile in this layout. False where several threads
+   hold an element, but for tiles of which they would in any layout. */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 /* Does it so with accesses that are as wide as those of the layout that the view would have? */
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);

@@ -162,6 +162,15 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
 
+/* Does a small tile come in whole sectors, if not in as long accesses? The way through shared memory, which has its
+   barriers however short it is, would take longer. */
+static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
+{
+    enum { MOST_BYTES = 8 << 10 };
+    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && !cg_layout_has_replicas(l)
+           && cg_view_fills_sectors(c, v, l);
+}
+
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
 static void decide_loads(cg_func *c)
 {
@@ -170,7 +179,8 @@ static void decide_loads(cg_func *c)
         const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, carried_as(tile))) : NULL;
         cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
         if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
-            && (cg_view_reads_sectors(c, &v, only) || (!c->strip_bits && cg_view_loads_as_well(c, &v, only))))
+            && (cg_view_reads_sectors(c, &v, only)
+                || (!c->strip_bits && (cg_view_loads_as_well(c, &v, only) || comes_at_once(c, tile, &v, only)))))
             c->homes->decided[tile->id] = only;
         else if (tile && (!only || only == cg_value_of(c, tile)->home))
             decide_for_excerpts(c, op);
