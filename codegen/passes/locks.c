@@ -1,16 +1,20 @@
 /* The locks pass: a lock that every iteration of a loop takes and gives back is taken in front of the loop and given
    back behind it.
 
-       for i {                                           if there is an iteration { take }
-           ...                                           for i {
-           take                                              ...
-           ... sums of tile i                                ... sums of tile i
-           give                                          }
-       }                                                 if there was one { give }
+       for i {                                           if there is a second iteration {
+           ...                                               take
+           take                                              for i {
+           ... sums of tile i                                    ...
+           give                                                  ... sums of tile i
+       }                                                     }
+                                                             give
+                                                         } else
+                                                             the loop as it was
 
    Between giving and taking it again, nobody else need have come by it: what happens is what could have happened. What
    an iteration does outside of the lock is done while others wait then, and so only loops are changed in which that is
-   little beside the way of a lock from one block to another. Then tiles can be loaded ahead as in any loop.
+   little beside the way of a lock from one block to another. Then tiles can be loaded ahead as in any loop. One
+   iteration alone gains nothing by that, and others would wait for it longer.
 
    A lock is a number in memory. Taking it is a loop that compares and exchanges until it has found `free` and written
    `taken`; giving it back writes `free`. */
@@ -198,42 +202,61 @@ static bool find(locking *x)
 
 /* ---- taking it once ---- */
 
-static ct_value *put_condition(const locking *x)
+static ct_value *put(const locking *x, bc_opcode opcode, ct_value *a, ct_value *b, const bc_type *type)
 {
-    ct_func *f = x->c->ir;
-    const bc_type *bit = ct_scalar_type(f, BC_I1);
-    ct_op *op = bit ? ct_made_new(f, OP_cmpi, x->loop, bit, x->loop->operands, 2) : NULL;
+    ct_op *op = type && a && b ? ct_made_new(x->c->ir, opcode, x->loop, type, (ct_value *const[]){a, b}, 2) : NULL;
     if (!op)
         return NULL;
-    bc_attr_of(op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
-    bc_attr_of(op->from, F_cmpi_signedness)->u = ct_attr_u(x->loop, F_for_unsigned_cmp) ? BC_Signedness_unsigned
-                                                                                        : BC_Signedness_signed;
     ct_insert_before(op, x->loop);
     return &op->results[0];
 }
 
-/* A branch in front of `place` that gives tokens: those where the condition does not hold. The op that is done where it
-   does, and what it gives, are still to come. NULL: no memory. */
-static ct_op *put_branch(const locking *x, ct_value *condition, ct_value *const *tokens, uint32_t count, ct_op *place)
+static ct_value *put_comparison(const locking *x, bool is_signed, ct_value *a, ct_value *b)
 {
-    ct_func *f = x->c->ir;
-    ct_op *branch = ct_if_new(f, x->loop, condition, count);
-    for (uint32_t r = 0; r < 2; r++)
-        if (!branch || !ct_yield_new(f, branch->regions[r], x->loop->regions[0]->last, tokens, count))
-            return NULL;
-    for (uint32_t i = 0; i < count; i++)
-        branch->results[i].type = tokens[i]->type;
-    ct_insert_before(branch, place);
-    return branch;
+    ct_value *less = put(x, OP_cmpi, a, b, ct_scalar_type(x->c->ir, BC_I1));
+    if (!less)
+        return NULL;
+    bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
+    bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
+    return less;
 }
 
-/* The op goes to where the condition holds. */
-static void move_to(ct_op *op, ct_op *branch, const ct_value *results)
+/* Is there a second iteration: from < to, and to - from, which is a number without a sign then, more than the step?
+   NULL: no memory. */
+static ct_value *put_condition(const locking *x)
 {
-    ct_op *yield = branch->regions[0]->last;
-    ct_move_before(op, yield);
-    for (uint32_t i = 0; i < yield->operand_count; i++)
-        ct_set_operand(yield, i, (ct_value *)(uintptr_t)&results[i]);
+    ct_value *from = x->loop->operands[0], *to = x->loop->operands[1], *step = x->loop->operands[2];
+    ct_value *any = put_comparison(x, !ct_attr_u(x->loop, F_for_unsigned_cmp), from, to),
+             *way = put(x, OP_subi, to, from, from->type), *more = put_comparison(x, false, step, way);
+    return put(x, OP_andi, any, more, any ? any->type : NULL);
+}
+
+/* The loop once more, where the condition does not hold; it itself goes to where it does. What took its place; NULL: no
+   memory. */
+static ct_op *part(const locking *x, ct_value *condition)
+{
+    ct_func *f = x->c->ir;
+    uint32_t count = x->loop->result_count;
+    ct_map map;
+    ct_op *branch = ct_if_new(f, x->loop, condition, count),
+          *other = branch && ct_map_new(f, &map) ? ct_clone(f, x->loop, &map) : NULL;
+    ct_value **results = bc_new(f->arena, ct_value *, 2 * count + 1u);
+    if (!other || !results)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        branch->results[i].type = x->loop->results[i].type;
+        ct_replace_uses(&x->loop->results[i], &branch->results[i]);
+        results[i] = &x->loop->results[i];
+        results[count + i] = &other->results[i];
+    }
+    ct_insert_before(branch, x->loop);
+    ct_append(branch->regions[1], other);
+    const ct_op *like = x->loop->regions[0]->last;
+    ct_op *end = ct_yield_new(f, branch->regions[0], like, results, count);
+    if (!end || !ct_yield_new(f, branch->regions[1], like, results + count, count))
+        return NULL;
+    ct_move_before(x->loop, end);
+    return branch;
 }
 
 /* What a token is before the first iteration; of those that the body makes, one that orders nothing: what it does
@@ -263,7 +286,7 @@ static ct_value *join(const locking *x, ct_value *const *tokens, uint32_t count,
 }
 
 /* In the loop, what comes behind the lock comes behind the iteration before. NULL: no memory. */
-static ct_value *put_take(const locking *x, ct_value *condition)
+static ct_value *put_take(const locking *x)
 {
     ct_op *take = x->take, *next = take->next;
     uint32_t count = take->operand_count;
@@ -271,57 +294,58 @@ static ct_value *put_take(const locking *x, ct_value *condition)
     if (!tokens)
         return NULL;
     for (uint32_t i = 0; i < count; i++) {
-        tokens[i] = take->operands[i];
+        tokens[i] = tokens[count + i] = take->operands[i];
         ct_value *first = first_of(x, take->operands[i]);
         if (!first)
             return NULL;
         ct_set_operand(take, i, first);
     }
-    ct_op *branch = put_branch(x, condition, take->operands, count, x->loop);
-    if (!branch)
-        return NULL;
-    for (uint32_t i = 0; i < count; i++)
-        tokens[count + i] = &branch->results[i];
     tokens[2 * count] = &x->loop->regions[0]->args[x->carried + 1];
     ct_value *all = join(x, tokens, 2 * count + 1, next);
-    for (uint32_t i = 0; i < count && all; i++)
+    for (uint32_t i = 0; i < count && all; i++) {
         ct_replace_uses(&take->results[i], all);
-    move_to(take, branch, take->results);
+        ct_set_operand(all->op, count + i, &take->results[i]);
+    }
+    ct_move_before(take, x->loop);
     return all;
 }
 
-static bool put_give(const locking *x, ct_value *condition, ct_value *taken)
+static bool put_give(const locking *x, ct_value *taken)
 {
     ct_op *give = x->give, *end = x->loop->regions[0]->last;
     ct_value *last = &x->loop->results[x->carried], *old = ct_operand(give, F_atomic_rmw_tko_token),
-             *handed_on = join(x, (ct_value *const[]){old, taken}, 2, give), *before[] = {last};
-    ct_op *branch = handed_on ? put_branch(x, condition, before, 1, x->loop->next) : NULL;
-    if (!branch)
+             *handed_on = join(x, (ct_value *const[]){old, taken}, 2, give);
+    if (!handed_on)
         return false;
     ct_set_operand(end, x->carried, handed_on);
-    ct_replace_uses(last, &branch->results[0]);
-    ct_set_operand(branch->regions[1]->last, 0, last);
+    ct_replace_uses(last, &give->results[1]);
     ct_set_operand(give, ct_operand_range(give, F_atomic_rmw_tko_token).first, last);
-    move_to(give, branch, &give->results[1]);
+    ct_move_before(give, x->loop->next);
     return true;
 }
 
-static void look_at(cg_func *c, ct_op *loop)
+/* The op to look at next. */
+static ct_op *look_at(cg_func *c, ct_op *loop)
 {
     locking x = {.c = c, .loop = loop};
     if (!find(&x))
-        return;
-    ct_value *condition = put_condition(&x), *taken = condition ? put_take(&x, condition) : NULL;
-    if (!taken || !put_give(&x, condition, taken))
+        return ct_next_op(loop, c->ir->body);
+    ct_value *several = put_condition(&x);
+    ct_op *branch = several ? part(&x, several) : NULL;
+    ct_value *taken = branch ? put_take(&x) : NULL;
+    if (!taken || !put_give(&x, taken)) {
         cg_no_memory(c);
-    cg_remark(c, loop, CG_REMARK_Lock, TV_REMARK_PASSED, "the lock that each iteration takes is taken once for all");
+        return NULL;
+    }
+    cg_remark(c, loop, CG_REMARK_Lock, TV_REMARK_PASSED,
+              "the lock that each iteration takes is taken once for all, where there are several");
+    return branch->next;
 }
 
 void cg_pass_locks(cg_func *c)
 {
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for)
-            look_at(c, op);
+    for (ct_op *op = c->ir->body->first; op && !c->failed;)
+        op = op->opcode == OP_for ? look_at(c, op) : ct_next_op(op, c->ir->body);
 }
 
 void cg_dump_locks(cg_func *c, bc_text *out)
