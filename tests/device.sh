@@ -68,6 +68,14 @@ for n in 0 1 2 3 6; do
         't=randint(i32,8,0,4096,seed=2)' 'd=empty(f32,128)' n=$n
     says 'd: as on the CPU'
 done
+# A lock that is taken by each iteration, of which there are none, one or several, for which it is taken once.
+run 0 "$tilevm" asm "$data/locks.tileir" -o locks.tbc
+for n in 0 1 2 4; do
+    run 0 "$tilevm" run locks.tbc --grid 8 --names a,s,lock,other,n --against cpu 'a=randint(f32,[8,2048],-8,9,seed=1)' \
+        's=randint(f32,[8,2048],-8,9,seed=2)' 'lock=zeros(i32,1)' 'other=zeros(i32,1)' n=$n
+    says 's: as on the CPU'
+    says 'lock: as on the CPU (bits)'
+done
 run 0 "$tilevm" run "$kernels/matmul_simple_f16.tbc" --grid 4,3 --names A,B,C --device cuda \
     'A=randint(f16,[100,70],-3,4,seed=1)' 'B=randint(f16,[70,90],-3,4,seed=2)' 'C=empty(f16,[100,90])' \
     --expect "C=bin(f16,[100,90],$expected/matmul_simple_f16.C.bin,rtol=1e-3,atol=0)"

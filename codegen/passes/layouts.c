@@ -187,10 +187,16 @@ static void decide_loads(cg_func *c)
     }
 }
 
-/* Is a value that comes in l now read in this other layout alone? */
-static bool goes_there(const cg_value *x, const cg_layout *there, const cg_layout *l)
+/* Is it a load whose tile goes to the layout `there` alone, through shared memory, though it could come in l as well?
+ */
+static bool goes_there(cg_func *c, const ct_value *tile, const cg_layout *there, const cg_layout *l)
 {
-    return x->form == CG_TILE && x->home == l && cg_only_wanted(x) == there;
+    const cg_value *x = cg_value_of(c, tile);
+    if (!tile->op || tile->op->opcode != OP_load_view_tko || !cg_is_weak_access(tile->op) || cg_only_wanted(x) != there
+        || c->homes->decided[tile->id])
+        return false;
+    cg_view_op v = cg_view_op_of(tile->op);
+    return x->home == l || (!c->strip_bits && cg_view_loads_as_well(c, &v, l));
 }
 
 static bool is_wanted_in(const cg_value *x, const cg_layout *l)
@@ -199,31 +205,35 @@ static bool is_wanted_in(const cg_value *x, const cg_layout *l)
     return found && found->wanted;
 }
 
-/* Does an operand go from l to the op's layout, only for the result to go back, while the others are there in l anyway?
- */
+/* Does what was loaded go from l to the op's layout, only for the result to go back, while the other operands are there
+   in l anyway? */
 static bool goes_and_comes_back(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_layout *now = cg_value_of(c, cg_result(op, 0))->home;
     bool goes = false;
     for (uint32_t i = 0; i < op->operand_count; i++) {
-        const cg_value *x = cg_value_of(c, ct_operands(op)[i]);
-        bool there = goes_there(x, now, l);
-        if (!there && x->form != CG_LAZY && !is_wanted_in(x, l))
+        const ct_value *v = ct_operands(op)[i];
+        bool there = goes_there(c, v, now, l);
+        if (!there && cg_value_of(c, v)->form != CG_LAZY && !is_wanted_in(cg_value_of(c, v), l))
             return false;
         goes = goes || there;
     }
     return goes;
 }
 
-/* Behind the first walk. */
+/* Behind the first walk: such an op is done in l, and its loads come in that. */
 static void decide_maps(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
         const cg_value *x = v && v->type->rank ? cg_value_of(c, v) : NULL;
         const cg_layout *only = x && x->form == CG_TILE ? cg_only_wanted(x) : NULL;
-        if (only && only != x->home && goes_and_comes_back(c, op, only))
-            c->homes->decided[v->id] = only;
+        if (!only || only == x->home || !goes_and_comes_back(c, op, only))
+            continue;
+        c->homes->decided[v->id] = only;
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            if (goes_there(c, ct_operands(op)[i], x->home, only))
+                c->homes->decided[ct_operands(op)[i]->id] = only;
     }
 }
 
