@@ -16,7 +16,7 @@ int64_t cg_cycles_of(const cg_ring_place *p);
 const char *cg_maps_waste_slots(const cg_splitting *x);
 /* The copies in the producers' program go by tensor maps, which it makes before the first of them. */
 void cg_put_maps(cg_splitting *x, ct_block *producers);
-/* What was decided; why: against it. */
+/* Says what was decided, and what was against maps (x->why). */
 void cg_remark_maps(const cg_splitting *x);
 
 #endif
