@@ -101,4 +101,12 @@ static inline bool cg_loops_stay_plain(const cg_func *c)
     return c->options && c->options->opt_level == TV_OPT_NONE;
 }
 
+/* Is each tile block to have a thread block of its own, which the hardware starts where there is room? */
+static inline bool cg_blocks_stay_apart(const cg_func *c)
+{
+    enum { MOST = 2 /* levels of optimisation */ };
+    bool below = c->options && c->options->opt_level != TV_OPT_DEFAULT && c->options->opt_level <= MOST;
+    return below || cg_loops_stay_plain(c);
+}
+
 #endif

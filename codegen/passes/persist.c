@@ -31,7 +31,8 @@ static bool has_multiprocessor(const cg_splitting *x)
 
 static bool is_eligible(const cg_splitting *x)
 {
-    if (!has_multiprocessor(x) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
+    if (!has_multiprocessor(x) || cg_blocks_stay_apart(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER
+        || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
         if (keeps_it(op))

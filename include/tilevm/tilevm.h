@@ -203,8 +203,8 @@ typedef struct tv_remark_sink {
     void (*report)(void *user, const tv_remark *remark);
 } tv_remark_sink;
 
-/* How much to optimise: 0 is the default, which is 3; 1 to 3 are the levels of tileiras, whose 0 is TV_OPT_NONE, as
-   options that say nothing should not mean slow code. Other numbers count as 3. These values stay. */
+/* How much to optimise: 0 is the default, 3; 1 to 3 are tileiras' levels, its 0 is TV_OPT_NONE. Others count as 3.
+   Below 3 no thread block computes others' tile blocks, at TV_OPT_NONE no load runs ahead. Values stay. */
 enum { TV_OPT_DEFAULT = 0, TV_OPT_NONE = 100 };
 /* The option for level n, 0 to 3, as users write it. */
 #define TV_OPT_LEVEL(n) ((n) ? (n) : (unsigned)TV_OPT_NONE)

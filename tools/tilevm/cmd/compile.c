@@ -55,7 +55,9 @@ static const cli_option options[] = {
     {OPT_OUTPUT, 'o', "output", "FILE",
      "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is "
      "put before the ending"},
-    {OPT_LEVEL, 'O', "opt-level", "N", "0 to 3 (default 3)"},
+    {OPT_LEVEL, 'O', "opt-level", "N",
+     "0 to 3 (default 3); below 3 each tile block has a thread block of its own,\nas suits kernels beside others, at 0 "
+     "no load runs ahead"},
     {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
     {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
     {OPT_EXPLAIN, 0, "explain", NULL,
