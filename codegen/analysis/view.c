@@ -190,19 +190,23 @@ static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint3
     return true;
 }
 
-/* Where there are fewer elements than threads some are held several times in any layout. */
-static bool is_held_once(cg_func *c, const cg_view_op *v, const cg_layout *l)
+static bool fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
 {
-    cg_layout own = cg_view_layout(c, v);
-    return !cg_layout_has_replicas(l) || cg_layout_has_replicas(&own);
+    enum { LEAST_BYTES = 4 };
+    uint32_t vector, lanes, regs, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
+    return vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector >= LEAST_BYTES
+           && bytes << lanes >= SECTOR_BYTES;
 }
 
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
 {
-    enum { LEAST_BYTES = 4 };
-    uint32_t vector, lanes, regs, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
-    return is_held_once(c, v, l) && vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector >= LEAST_BYTES
-           && bytes << lanes >= SECTOR_BYTES;
+    return !cg_layout_has_replicas(l) && fills_sectors(c, v, l);
+}
+
+bool cg_view_stores_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
+{
+    cg_layout own = cg_view_layout(c, v);
+    return (!cg_layout_has_replicas(l) || cg_layout_has_replicas(&own)) && fills_sectors(c, v, l);
 }
 
 bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
@@ -219,7 +223,7 @@ bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_layout own = cg_view_layout(c, v);
     uint32_t fast;
     uint8_t reg_bit[8];
-    if (cg_layout_has_replicas(l) || !cg_view_fills_sectors(c, v, l) || !cg_view_contiguous(v, &fast))
+    if (!cg_view_fills_sectors(c, v, l) || !cg_view_contiguous(v, &fast))
         return false;
     uint32_t most = aligned_bits(c, v, fast, NULL), from = s.shift[fast];
     return cg_layout_vector(l, from, most, reg_bit) >= cg_layout_vector(&own, from, most, reg_bit);

@@ -47,10 +47,12 @@ bool cg_view_tiles_apart(const bc_type *view);
 
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
-/* Whether every store of a warp fills whole sectors of memory with a tile in this layout. False where several threads
-   hold an element, but for tiles of which they would in any layout. */
+/* Whether every access of a warp reaches whole sectors of memory with a tile in this layout, which has no replicas. */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
-/* Does it so with accesses that are as wide as those of the layout that the view would have? */
+/* Whether stores do so, of which one thread does those of an element that several hold: where there are fewer elements
+   than threads, and they would in any layout. */
+bool cg_view_stores_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
+/* Does it reach them with accesses that are as wide as those of the layout that the view would have? */
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);
 /* log2 of the elements that an access has of a tile in this layout. */
 uint32_t cg_view_access_bits(cg_func *c, const cg_view_op *v, const cg_layout *l);

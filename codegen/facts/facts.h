@@ -26,7 +26,7 @@ typedef struct cg_fact {
     const cg_axis *axes; /* by dimension; NULL: nothing is known */
 } cg_fact;
 
-enum { CG_DIVISOR_OF_ZERO = 63 };
+enum { CG_DIVISOR_OF_ZERO = 63, CG_MOST_TILE_BLOCKS = (1 << 24) - 1 /* of a grid along an axis */ };
 
 /* log2 of the largest power of two that divides x. */
 static inline uint8_t cg_divisor_of(uint64_t x)

@@ -3,7 +3,6 @@
    and 9; grids have at most 2^24 - 1 tile blocks along each axis (section 8). */
 #include "codegen/facts/facts.h"
 
-enum { MOST_TILE_BLOCKS = (1 << 24) - 1 };
 #define MANAGEABLE ((int64_t)1 << 31) /* sums and products of numbers up to it stay far from the ends of int64_t */
 
 static int64_t lower(int64_t a, int64_t b)
@@ -265,8 +264,8 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     switch ((int)op->opcode) {
     case OP_constant: return cg_range_of(&ct_results(op)[i]);
     case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
-    case OP_get_tile_block_id: return (cg_range){0, MOST_TILE_BLOCKS - 1};
-    case OP_get_num_tile_blocks: return (cg_range){1, MOST_TILE_BLOCKS};
+    case OP_get_tile_block_id: return (cg_range){0, CG_MOST_TILE_BLOCKS - 1};
+    case OP_get_num_tile_blocks: return (cg_range){1, CG_MOST_TILE_BLOCKS};
     case CT_rank: return (cg_range){0, a.high - 1};
     case OP_get_tensor_shape:
     case OP_get_index_space_shape: return of_shape(op, i);

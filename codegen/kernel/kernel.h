@@ -101,12 +101,12 @@ static inline bool cg_loops_stay_plain(const cg_func *c)
     return c->options && c->options->opt_level == TV_OPT_NONE;
 }
 
-/* Is each tile block to have a thread block of its own, which the hardware starts where there is room? */
-static inline bool cg_blocks_stay_apart(const cg_func *c)
+/* May a thread block compute tile blocks of others, too? Below the third level each has its own. */
+static inline bool cg_may_take_over(const cg_func *c)
 {
-    enum { MOST = 2 /* levels of optimisation */ };
-    bool below = c->options && c->options->opt_level != TV_OPT_DEFAULT && c->options->opt_level <= MOST;
-    return below || cg_loops_stay_plain(c);
+    enum { LEAST = 3 };
+    unsigned level = c->options ? c->options->opt_level : TV_OPT_DEFAULT;
+    return level == TV_OPT_DEFAULT || (level >= LEAST && level != TV_OPT_NONE);
 }
 
 #endif

@@ -153,7 +153,7 @@ static cg_layout layout_to_write(cg_func *c, const ct_op *op, const cg_view_op *
     cg_layout wish, rows;
     uint32_t weight;
     if (cg_wish(c, v->tile, &wish, &weight)) {
-        if (op->opcode == OP_store_view_tko ? cg_view_fills_sectors(c, v, &wish) : weight >= CG_WEIGHT_MMA)
+        if (op->opcode == OP_store_view_tko ? cg_view_stores_sectors(c, v, &wish) : weight >= CG_WEIGHT_MMA)
             return wish;
         if (op->opcode == OP_store_view_tko && cg_view_rows_of_warps(c, v, &wish, &rows))
             return rows;

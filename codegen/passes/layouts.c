@@ -167,8 +167,7 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
 static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
 {
     enum { MOST_BYTES = 8 << 10 };
-    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && !cg_layout_has_replicas(l)
-           && cg_view_fills_sectors(c, v, l);
+    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
 }
 
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
@@ -205,20 +204,20 @@ static bool is_wanted_in(const cg_value *x, const cg_layout *l)
     return found && found->wanted;
 }
 
-/* Does what was loaded go from l to the op's layout, only for the result to go back, while the other operands are there
-   in l anyway? */
-static bool goes_and_comes_back(cg_func *c, const ct_op *op, const cg_layout *l)
+/* Which operands of the op, a bit for each, were loaded and go from l to its layout, only for the result to go back,
+   while the others are there in l anyway; 0: it is not so. */
+static uint32_t go_and_come_back(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_layout *now = cg_value_of(c, cg_result(op, 0))->home;
-    bool goes = false;
+    uint32_t go = 0;
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const ct_value *v = ct_operands(op)[i];
-        bool there = goes_there(c, v, now, l);
-        if (!there && cg_value_of(c, v)->form != CG_LAZY && !is_wanted_in(cg_value_of(c, v), l))
-            return false;
-        goes = goes || there;
+        if (goes_there(c, v, now, l))
+            go |= 1u << i;
+        else if (cg_value_of(c, v)->form != CG_LAZY && !is_wanted_in(cg_value_of(c, v), l))
+            return 0;
     }
-    return goes;
+    return go;
 }
 
 /* Behind the first walk: such an op is done in l, and its loads come in that. */
@@ -228,11 +227,11 @@ static void decide_maps(cg_func *c)
         const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
         const cg_value *x = v && v->type->rank ? cg_value_of(c, v) : NULL;
         const cg_layout *only = x && x->form == CG_TILE ? cg_only_wanted(x) : NULL;
-        if (!only || only == x->home || !goes_and_comes_back(c, op, only))
-            continue;
-        c->homes->decided[v->id] = only;
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            if (goes_there(c, ct_operands(op)[i], x->home, only))
+        uint32_t go = only && only != x->home ? go_and_come_back(c, op, only) : 0;
+        if (go)
+            c->homes->decided[v->id] = only;
+        for (uint32_t i = 0; go && i < op->operand_count; i++)
+            if (go >> i & 1)
                 c->homes->decided[ct_operands(op)[i]->id] = only;
     }
 }

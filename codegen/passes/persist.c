@@ -15,7 +15,7 @@
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/pass.h"
 
-enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16 };
+enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16, LAST = CG_MOST_TILE_BLOCKS - 1 };
 
 /* Does it make the kernel what it cannot be twice, or is it persistent as it is? */
 static bool keeps_it(const ct_op *op)
@@ -31,7 +31,7 @@ static bool has_multiprocessor(const cg_splitting *x)
 
 static bool is_eligible(const cg_splitting *x)
 {
-    if (!has_multiprocessor(x) || cg_blocks_stay_apart(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER
+    if (!has_multiprocessor(x) || !cg_may_take_over(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER
         || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
@@ -72,7 +72,7 @@ static void rename_blocks(cg_splitting *x, ct_op *block)
 static bool enclose(cg_splitting *x)
 {
     static const int64_t share_most[NUMBERS] = {CG_MOST_SHARED, CG_MOST_SHARED, MOST_MULTIPROCESSORS},
-                         block_most[NUMBERS] = {(1 << 24) - 2, (1 << 24) - 2, (1 << 24) - 2};
+                         block_most[NUMBERS] = {LAST, LAST, LAST};
     ct_op *share = numbers_new(x, CT_share, 0, 1, share_most), *block = numbers_new(x, CT_tile_block, 1, 0, block_most);
     if (!share || !block)
         return false;
