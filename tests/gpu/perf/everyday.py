@@ -29,7 +29,7 @@ def products(name, M, N, K, *tiles):
                       lambda M, N, K, tm=tm, tn=tn: (parts(M, tm) * parts(N, tn), 1, 1)) for tm, tn, tk in tiles))
 
 
-products("mm_1024", 1024, 1024, 1024, (64, 64, 64), (128, 128, 64))
+products("mm_1024", 1024, 1024, 1024, (64, 64, 64), (128, 64, 64), (128, 128, 64))
 products("mm_12288x4096x2560", 12288, 4096, 2560, (128, 128, 64), (128, 256, 64), (256, 128, 32))
 products("mm_tall", 131072, 128, 256, (128, 128, 64), (64, 64, 64))
 products("mm_skinny", 64, 8192, 8192, (64, 128, 64), (64, 64, 128))
@@ -87,7 +87,8 @@ def square(name, kernel, expected, n, dtype, result, transposed, tolerance, *til
         *(Kernel(name_of(name, *t), name, kernel, [*t], lambda M, N, K, t=t: (parts(M, t[0]), parts(N, t[1]), 1)) for t in tiles))
 
 
-square("mm_plain_bf16", product_plain, "product", 8192, "bf16", "bf16", False, 0.02, (128, 128, 64), (128, 256, 64), (64, 64, 64))
+square("mm_plain_bf16", product_plain, "product", 8192, "bf16", "bf16", False, 0.02, (128, 128, 64), (128, 256, 64), (64, 64, 64),
+       (64, 128, 64), (128, 64, 64))
 square("linear_bf16", product_transposed, "product_transposed", 8192, "bf16", "bf16", True, 0.02, (128, 128, 64), (128, 256, 64))
 square("linear_e4m3", product_transposed, "product_transposed", 8192, "f8e4m3fn", "bf16", True, 0.02, (128, 128, 128), (128, 256, 128))
 square("linear_u8", product_transposed, "product_transposed", 8192, "u8", "i32", True, 0, (128, 128, 128), init="below 16")
