@@ -94,6 +94,18 @@ run 0 "$tilevm" run "$kernels/perf_matmul_simple_f16_4096.tbc" --grid 2,9 --name
     'A=randint(f16,[256,64],-3,4,seed=1)' 'B=randint(f16,[64,1152],-3,4,seed=2)' 'C=empty(f16,[256,1152])'
 says 'C: as on the CPU'
 
+# The same along bands of eight columns, where the operand along y is the larger one.
+run 0 "$tilevm" run "$kernels/perf_matmul_tall_f16.tbc" --grid 11,3 --names A,B,C --against cpu \
+    'A=randint(f16,[704,64],-3,4,seed=1)' 'B=randint(f16,[64,384],-3,4,seed=2)' 'C=empty(f16,[704,384])'
+says 'C: as on the CPU'
+
+# Iterations dealt to the blocks of a cluster: fewer than there are clusters, as many, more.
+run 0 "$tilevm" asm "$data/dealt.tileir" -o dealt.tbc
+for rows in 0 1 11 45; do
+    run 0 "$tilevm" run dealt.tbc --grid 11 --names a,b,rows --against cpu 'a=randint(f32,[45,64],-8,9,seed=1)' 'b=zeros(f32,[45,64])' rows=$rows
+    says 'b: as on the CPU'
+done
+
 # A suite: each test on both. Under an emulator the command cannot start itself.
 if [ -z "${EMULATED:-}" ]; then
     mkdir suite && cp "$kernels/vadd_f32.tbc" suite/vadd.tbc

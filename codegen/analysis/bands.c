@@ -27,7 +27,7 @@ static bool is_shared_by_rows(const ct_op *op, const uint8_t *numbers)
            && numbers[op->operands[0]->id] && numbers[op->operands[1]->id];
 }
 
-bool cg_find_shared_by_rows(const ct_func *f, bc_arena *scratch, const ct_op **out_product)
+bool cg_find_shared_by_rows(const ct_func *f, bc_arena *scratch, const ct_op **out_product, uint32_t *out_along_y)
 {
     uint8_t *numbers = bc_new(scratch, uint8_t, f->value_count + 1u);
     *out_product = NULL;
@@ -38,8 +38,10 @@ bool cg_find_shared_by_rows(const ct_func *f, bc_arena *scratch, const ct_op **o
         put_regions(op, all, numbers);
         for (uint32_t i = 0; i < op->result_count; i++)
             numbers[op->results[i].id] = op->opcode != OP_get_tile_block_id ? all : i == 0 ? X : i == 1 ? Y : 0;
-        if (is_shared_by_rows(op, numbers))
+        if (is_shared_by_rows(op, numbers)) {
             *out_product = op;
+            *out_along_y = numbers[op->operands[1]->id] & Y ? 1 : 0;
+        }
     }
     return true;
 }

@@ -3,7 +3,6 @@
 
 #include "codegen/analysis/view.h"
 #include "codegen/tile/same.h"
-#include "codegen/tile/tokens.h"
 
 const ct_value *cg_origin_of(const ct_value *v)
 {
@@ -24,6 +23,22 @@ const ct_value *cg_memory_of(const ct_op *op, bool *out_write)
     const bc_op_info *info = op->opcode == CT_staged ? bc_info(op->from) : ct_info(op);
     *out_write = info->effects & BC_WRITES;
     return op->opcode == CT_staged || bc_op_in(op->opcode, BC_OPS(ACCESS)) ? ct_operand(op, info->address) : NULL;
+}
+
+cg_ordered_op cg_ordered_op_of(const ct_op *op)
+{
+    return (cg_ordered_op){op, ct_sources_of(op)};
+}
+
+bool cg_are_ordered(const cg_func *c, const cg_ordered_op *a, const cg_ordered_op *b)
+{
+    bool write;
+    const ct_value *m = cg_memory_of(a->op, &write), *n = cg_memory_of(b->op, &write);
+    uint32_t root = cg_root_of(c, m), other = cg_root_of(c, n);
+    if (root && other && root != other)
+        return false;
+    return ct_is_source(&a->before, b->op) || ct_is_source(&b->before, a->op)
+           || (a->op != b->op && cg_origin_of(m) == cg_origin_of(n));
 }
 
 bool cg_is_weak_access(const ct_op *op)

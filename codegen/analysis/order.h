@@ -3,6 +3,7 @@
 #define TILEVM_CODEGEN_ANALYSIS_ORDER_H
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/tile/tokens.h"
 
 /* The value that an address comes from: a parameter, or what loaded or made the pointer. */
 const ct_value *cg_origin_of(const ct_value *v);
@@ -10,6 +11,14 @@ const ct_value *cg_origin_of(const ct_value *v);
 uint32_t cg_root_of(const cg_func *c, const ct_value *memory);
 /* The operand that says where a memory op goes; NULL: not one. What was copied ahead counts where it is used. */
 const ct_value *cg_memory_of(const ct_op *op, bool *out_write);
+/* An access to memory, and what it is ordered behind. */
+typedef struct cg_ordered_op {
+    const ct_op *op;
+    ct_sources before;
+} cg_ordered_op;
+cg_ordered_op cg_ordered_op_of(const ct_op *op);
+/* Does the kernel say that one comes before the other, or may they meet in memory? */
+bool cg_are_ordered(const cg_func *c, const cg_ordered_op *a, const cg_ordered_op *b);
 /* Is it an access without an order of its own among threads? */
 bool cg_is_weak_access(const ct_op *op);
 /* A wait for the grid before this one where all threads come by, at the kernel's top level. Each waits by itself, so

@@ -12,7 +12,9 @@
 typedef enum cg_block_order {
     CG_BY_NUMBER,
     CG_LONGEST_FIRST, /* counted from the last one along x */
-    CG_IN_BANDS       /* down bands of a few rows: blocks that start together lie in a square */
+    CG_SIDE_BY_SIDE,  /* clusters that share a GPC have numbers that follow each other */
+    CG_IN_BANDS,      /* down bands of a few rows: blocks that start together lie in a square */
+    CG_IN_WIDE_BANDS, /* along bands of a few columns */
 } cg_block_order;
 
 typedef struct cg_func {

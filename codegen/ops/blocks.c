@@ -50,12 +50,64 @@ static void put_in_bands(cg_func *c, cg_val *x, cg_val *y)
     *y = cg_select(c, whole, row, *y);
 }
 
+/* All blocks in the order in which they start, in bands of BAND columns, of which the last has fewer. Grids that are
+   one such band, and larger ones than can be counted, keep their order. */
+static void put_in_wide_bands(cg_func *c, cg_val *x, cg_val *y)
+{
+    enum { BAND = 8 };
+    cg_val columns = special(c, of_grid(c), 0), rows = special(c, of_grid(c), 1), n = cg_new(c, CG_B32),
+           each = cg_new(c, CG_B32), band = cg_new(c, CG_B32), first = cg_new(c, CG_B32), width = cg_new(c, CG_B32),
+           row = cg_new(c, CG_B32), column = cg_new(c, CG_B32), all = cg_new(c, CG_B64), applies = cg_new(c, CG_PRED);
+    uint32_t keep = cg_label(c);
+    cg_ins(c, "mov.u32 %v, %v", column, *x);
+    cg_ins(c, "mov.u32 %v, %v", row, *y);
+    cg_ins(c, "mul.wide.u32 %v, %v, %v", all, columns, rows);
+    cg_ins(c, "setp.le.u64 %v, %v, %d", applies, all, INT32_MAX / BAND);
+    cg_ins(c, "setp.gt.and.u32 %v, %v, %d, %v", applies, columns, BAND, applies);
+    cg_ins(c, "@!%v bra.uni %l", applies, keep);
+    cg_ins(c, "mad.lo.u32 %v, %v, %v, %v", n, *y, columns, *x);
+    cg_ins(c, "mul.lo.u32 %v, %v, %d", each, rows, BAND);
+    cg_ins(c, "div.u32 %v, %v, %v", band, n, each);
+    cg_ins(c, "mul.lo.u32 %v, %v, %v", each, band, each);
+    cg_ins(c, "sub.u32 %v, %v, %v", n, n, each);
+    cg_ins(c, "mul.lo.u32 %v, %v, %d", first, band, BAND);
+    cg_ins(c, "sub.u32 %v, %v, %v", width, columns, first);
+    cg_ins(c, "min.u32 %v, %v, %d", width, width, BAND);
+    cg_ins(c, "div.u32 %v, %v, %v", row, n, width);
+    cg_ins(c, "rem.u32 %v, %v, %v", column, n, width);
+    cg_ins(c, "add.u32 %v, %v, %v", column, column, first);
+    cg_place_label(c, keep);
+    *x = column;
+    *y = row;
+}
+
+/* Hardware hands clusters to GPCs in turn, and most devices have 2^GPC_BITS of those: one of every so many has them all
+   in one. Of n clusters the first n mod 2^GPC_BITS GPCs have one more than the others. */
+static void put_side_by_side(cg_func *c, cg_val *number)
+{
+    enum { GPC_BITS = 3, LAST = (1 << GPC_BITS) - 1 };
+    cg_val count = special(c, of_grid(c), 0), each = cg_new(c, CG_B32), more = cg_new(c, CG_B32),
+           gpc = cg_new(c, CG_B32), place = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
+    cg_ins(c, "shr.u32 %v, %v, %d", each, count, GPC_BITS);
+    cg_ins(c, "and.b32 %v, %v, %d", more, count, LAST);
+    cg_ins(c, "and.b32 %v, %v, %d", gpc, *number, LAST);
+    cg_ins(c, "shr.u32 %v, %v, %d", place, *number, GPC_BITS);
+    cg_ins(c, "min.u32 %v, %v, %v", more, gpc, more);
+    cg_ins(c, "add.u32 %v, %v, %v", place, place, more);
+    cg_ins(c, "mad.lo.u32 %v, %v, %v, %v", r, gpc, each, place);
+    *number = r;
+}
+
 static void put_in_order(cg_func *c, cg_val *numbers)
 {
     if (c->block_order == CG_LONGEST_FIRST)
         numbers[0] = from_last(c, numbers[0]);
     else if (c->block_order == CG_IN_BANDS)
         put_in_bands(c, &numbers[0], &numbers[1]);
+    else if (c->block_order == CG_IN_WIDE_BANDS)
+        put_in_wide_bands(c, &numbers[0], &numbers[1]);
+    else if (c->block_order == CG_SIDE_BY_SIDE)
+        put_side_by_side(c, &numbers[0]);
 }
 
 static void set_results(cg_func *c, const ct_op *op, const cg_val *numbers)

@@ -2,6 +2,7 @@
 
 #include "codegen/analysis/bands.h"
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
@@ -19,6 +20,8 @@ bool cg_blocks_are_apart(const ct_func *f)
 void cg_order_longest_first(cg_func *c)
 {
     const ct_op *loop;
+    if (c->block_order != CG_BY_NUMBER)
+        return;
     if (!cg_find_growing_loop(c->ir, &c->arena, &loop)) {
         cg_no_memory(c);
         return;
@@ -30,17 +33,34 @@ void cg_order_longest_first(cg_func *c)
               "longest first: blocks with higher numbers along x have more iterations and start earlier");
 }
 
-const ct_op *cg_product_for_bands(cg_func *c)
+/* For each cycle of wgmma a multiprocessor reads 4096 bytes / side of what neighbours along x do not share, whatever
+   the type: 128 bytes are six times what memory has for it. */
+static bool is_narrow(const cg_func *c, const ct_op *product, int64_t side)
 {
-    const ct_op *product = NULL;
-    if (c->block_order == CG_BY_NUMBER && !cg_find_shared_by_rows(c->ir, &c->arena, &product))
-        cg_no_memory(c);
-    return product && cg_blocks_are_apart(c->ir) ? product : NULL;
+    enum { MOST = 32 };
+    return side <= MOST && cg_product_of(c, product).async;
 }
 
-void cg_order_in_bands(cg_func *c, const ct_op *product)
+cg_bands cg_bands_of(cg_func *c)
 {
-    c->block_order = CG_IN_BANDS;
-    cg_remark(c, product, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
+    cg_bands bands = {0};
+    uint32_t along_y = 0;
+    if (c->block_order == CG_BY_NUMBER && !cg_find_shared_by_rows(c->ir, &c->arena, &bands.product, &along_y))
+        cg_no_memory(c);
+    if (!bands.product || !cg_blocks_are_apart(c->ir))
+        return (cg_bands){0};
+    const bc_type *type = bands.product->results[0].type;
+    const int64_t *sides = &type->shape[type->rank - 2];
+    bands.wide = sides[along_y] > sides[1 - along_y];
+    bands.narrow = is_narrow(c, bands.product, sides[along_y]);
+    return bands;
+}
+
+void cg_order_in_bands(cg_func *c, const cg_bands *bands, bool alone)
+{
+    if (!bands->product || !(alone || bands->narrow))
+        return;
+    c->block_order = bands->wide ? CG_IN_WIDE_BANDS : CG_IN_BANDS;
+    cg_remark(c, bands->product, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
               "in bands: blocks that start together lie in a square, not in a line, and share more of both operands");
 }

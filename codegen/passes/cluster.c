@@ -100,6 +100,20 @@ static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
               x.blocks, x.columns ? "columns" : "rows");
 }
 
+static bool try_dealing(cg_func *c, uint32_t blocks, uint32_t hint)
+{
+    if (!cg_cluster_deal(c, blocks))
+        return false;
+    c->cluster = blocks;
+    c->block_order = CG_SIDE_BY_SIDE;
+    cg_remark(
+        c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
+        "{Blocks=%u} thread blocks of a cluster take turns at the iterations of a tile block's loop; the hint says "
+        "{Hint=%u}",
+        blocks, hint);
+    return true;
+}
+
 static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint32_t hint)
 {
     cg_spreading x = {.c = c};
@@ -131,7 +145,8 @@ static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint
     else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
         remark_whole(c, NULL, TV_REMARK_MISSED, "clusters that the grid counts need PTX 9.0");
     else
-        return try_spreading(c, product, persistent || most < least ? most : least, hint);
+        return (least < 2 && try_dealing(c, most, hint))
+               || try_spreading(c, product, persistent || most < least ? most : least, hint);
     return false;
 }
 

@@ -39,6 +39,10 @@ bool cg_cluster_is_torn(cg_spreading *x);
 /* Makes it so. */
 void cg_cluster_split(cg_spreading *x);
 
+/* Deals the iterations of a persistent kernel's loop to so many blocks, each of which has all of its tiles. False: it
+   is no such kernel, somebody could tell, or memory is out. */
+bool cg_cluster_deal(cg_func *c, uint32_t blocks);
+
 /* A loop around nothing yet, at the end of the kernel: its counter; from, to and step are there. NULL: no memory. */
 ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3]);
 /* The same, which counts the parts: what it counts says whose turn it is. */

@@ -2,7 +2,6 @@
    another one writes it. They do not wait for each other. */
 #include "codegen/analysis/order.h"
 #include "codegen/passes/cluster.h"
-#include "codegen/tile/tokens.h"
 
 enum { MOST_ACCESSES = 512 }; /* each beside each */
 
@@ -35,28 +34,11 @@ static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op 
            && v->type->shape[axis] == w->type->shape[other];
 }
 
-typedef struct access {
-    const ct_op *op;
-    ct_sources before; /* what it is ordered behind */
-} access;
-
-/* Does the kernel say that one comes before the other, or may they meet in memory? */
-static bool are_ordered(const cg_func *c, const access *a, const access *b)
-{
-    bool write;
-    const ct_value *m = cg_memory_of(a->op, &write), *n = cg_memory_of(b->op, &write);
-    uint32_t root = cg_root_of(c, m), other = cg_root_of(c, n);
-    if (root && other && root != other)
-        return false;
-    return ct_is_source(&a->before, b->op) || ct_is_source(&b->before, a->op)
-           || (a != b && cg_origin_of(m) == cg_origin_of(n));
-}
-
 /* Beside all accesses. */
-static bool is_store_torn(const cg_spreading *x, const access *store, const access *all, uint32_t count)
+static bool is_store_torn(const cg_spreading *x, const cg_ordered_op *store, const cg_ordered_op *all, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (are_ordered(x->c, store, &all[i]) && !are_of_one_block(x, store->op, all[i].op))
+        if (cg_are_ordered(x->c, store, &all[i]) && !are_of_one_block(x, store->op, all[i].op))
             return true;
     return false;
 }
@@ -73,7 +55,7 @@ bool cg_cluster_is_torn(cg_spreading *x)
 {
     const ct_block *body = x->c->ir->body;
     uint32_t count = count_accesses(body), next = 0, value;
-    access *all = count <= MOST_ACCESSES ? bc_new(&x->c->arena, access, count + 1u) : NULL;
+    cg_ordered_op *all = count <= MOST_ACCESSES ? bc_new(&x->c->arena, cg_ordered_op, count + 1u) : NULL;
     if (!all) {
         if (count <= MOST_ACCESSES)
             cg_no_memory(x->c);
@@ -81,7 +63,7 @@ bool cg_cluster_is_torn(cg_spreading *x)
     }
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
-            all[next++] = (access){op, ct_sources_of(op)};
+            all[next++] = cg_ordered_op_of(op);
     for (uint32_t i = 0; i < count; i++)
         if (cg_cluster_is_store(all[i].op, &value) && is_store_torn(x, &all[i], all, count))
             return !cg_cluster_refuse(x, all[i].op, "other thread blocks may read or write what it stores");

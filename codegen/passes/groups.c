@@ -395,18 +395,18 @@ void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
     uint32_t warps = cg_real_warp_bits(c);
-    bool found = !c->strip_bits && (warps == 2 || warps == 3) && cg_groups_find(&x);
-    const ct_op *product = found && x.budget->blocks == 1 ? cg_product_for_bands(c) : NULL;
-    if (found)
-        cg_take_over_blocks(&x);
+    bool fits = !c->strip_bits && (warps == 2 || warps == 3), found = fits && cg_groups_find(&x);
+    cg_bands bands = cg_bands_of(c);
+    if (fits)
+        found = cg_take_over_blocks(&x, found);
     if (found || x.why)
         cg_remark_maps(&x);
     if (!found || !split(&x)) {
+        found = false;
         cg_groups_round(&x, false);
         cg_loads_straight(c);
-    } else if (product) {
-        cg_order_in_bands(c, product);
     }
+    cg_order_in_bands(c, &bands, found && x.budget->blocks == 1);
 }
 
 void cg_dump_groups(cg_func *c, bc_text *out)

@@ -218,43 +218,83 @@ static bool computes_between(const cg_ring_place *p)
     return false;
 }
 
-/* Of one tile a block, for one group of consumers: are several blocks of a multiprocessor, without groups, better? They
-   hide each other's short steps and what follows the product. Measured on an H200, microseconds without and with maps:
-   tall products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks
-   of 64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
-static const char *waste_of_block(const cg_splitting *x)
+static int64_t columns_of(const cg_ring_place *p)
 {
-    enum { LEAST_CYCLES = 256, GROUP = 128, MOST_COLUMNS = 128 };
-    const cg_ring_place *p = &x->places[0];
-    if (cg_threads(x->c) != GROUP || x->count > 1 || cg_is_persistent(x, p) || cg_product_before(p->last)
-        || p->product->turned || p->ring->rounds)
-        return NULL;
-    if (cg_cycles_of(p) < LEAST_CYCLES)
-        return "steps are short, and several blocks hide each other's";
-    if (p->product->results[0].type->shape[p->product->results[0].type->rank - 1] > MOST_COLUMNS)
+    const bc_type *sums = p->product->results[0].type;
+    return sums->shape[sums->rank - 1];
+}
+
+/* Of one loop and one group of consumers: what would several blocks of a multiprocessor, without groups, hide of each
+   other besides waits? NULL: nothing. */
+static const char *hidden_by_several(const cg_ring_place *p)
+{
+    enum { MOST_COLUMNS = 128 };
+    if (columns_of(p) > MOST_COLUMNS)
         return "several blocks take turns at wide tiles";
     if (computes_between(p))
         return "several blocks hide what each computes in every step";
     return computes_behind(p) ? "several blocks hide what each computes behind the product" : NULL;
 }
 
+/* One ring, of products that do not hand their results on, for one group of consumers? */
+static bool is_one_of_one(const cg_splitting *x)
+{
+    enum { GROUP = 128 };
+    const cg_ring_place *p = &x->places[0];
+    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && !p->product->turned;
+}
+
+/* Of one tile a block: are several blocks better? Measured on an H200, microseconds without and with maps: tall
+   products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of
+   64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
+enum { LEAST_CYCLES_OF_BLOCK = 256 };
+
+static const char *waste_of_block(const cg_splitting *x)
+{
+    const cg_ring_place *p = &x->places[0];
+    if (!is_one_of_one(x) || cg_is_persistent(x, p) || p->ring->rounds)
+        return NULL;
+    return cg_cycles_of(p) < LEAST_CYCLES_OF_BLOCK ? "steps are short, and several blocks hide each other's"
+                                                   : hidden_by_several(p);
+}
+
+bool cg_only_waits_are_hidden(const cg_splitting *x)
+{
+    /* Of fewer cycles threads have too little to do between two slots: 64x32x64 4,966 and 6,968. */
+    enum { LEAST_CYCLES = 128 };
+    const cg_ring_place *p = &x->places[0];
+    int64_t cycles = is_one_of_one(x) ? cg_cycles_of(p) : 0;
+    return cycles >= LEAST_CYCLES && cycles < LEAST_CYCLES_OF_BLOCK && !hidden_by_several(p)
+           && !cg_product_of(x->c, p->product).adds_up;
+}
+
+/* Of persistent blocks: do threads bring tiles sooner? What they would round in registers comes sooner by maps in any
+   case (1.15 to 1.30). */
+static const char *waste_of_ring(const cg_splitting *x, const cg_ring_place *p)
+{
+    /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
+       Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
+       few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.18). */
+    enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
+    /* 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247, 2048 34.2 and 35.3, 1024
+       9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
+    enum { FEW_COLUMNS = 64 };
+    if (p->ring->rounds || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
+        return NULL;
+    int64_t ahead = (int64_t)p->ring->slots - NOT_ON_THEIR_WAY;
+    if (ahead * cg_cycles_of(p) < LEAST_CYCLES)
+        return "its slots hold too little that is on its way";
+    return is_one_of_one(x) && columns_of(p) <= FEW_COLUMNS && !cg_product_of(x->c, p->product).adds_up
+               ? "its products have few columns"
+               : NULL;
+}
+
 const char *cg_maps_waste_slots(const cg_splitting *x)
 {
     const char *why = waste_of_block(x);
-    if (why)
-        return why;
-    /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
-       Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
-       few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.09). What threads would round in registers
-       comes sooner by maps in any case (1.15 to 1.30). */
-    enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
-    for (uint32_t i = 0; i < x->count; i++) {
-        int64_t ahead = (int64_t)x->places[i].ring->slots - NOT_ON_THEIR_WAY;
-        if (!x->places[i].ring->rounds && !cg_product_before(x->places[i].last) && x->count == 1
-            && cg_is_persistent(x, &x->places[i]) && ahead * cg_cycles_of(&x->places[i]) < LEAST_CYCLES)
-            return "its slots hold too little that is on its way";
-    }
-    return NULL;
+    for (uint32_t i = 0; i < x->count && !why; i++)
+        why = waste_of_ring(x, &x->places[i]);
+    return why;
 }
 
 void cg_remark_maps(const cg_splitting *x)

@@ -13,6 +13,7 @@
 #include "codegen/ops/blocks.h"
 #include "codegen/passes/block_order.h"
 #include "codegen/passes/cluster.h"
+#include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 
 enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16, LAST = CG_MOST_TILE_BLOCKS - 1 };
@@ -31,8 +32,7 @@ static bool has_multiprocessor(const cg_splitting *x)
 
 static bool is_eligible(const cg_splitting *x)
 {
-    if (!has_multiprocessor(x) || !cg_may_take_over(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER
-        || !cg_blocks_are_apart(x->f))
+    if (!cg_may_take_over(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
         if (keeps_it(op))
@@ -91,19 +91,18 @@ static bool enclose(cg_splitting *x)
     return true;
 }
 
-void cg_take_over_blocks(cg_splitting *x)
+bool cg_take_over_blocks(cg_splitting *x, bool found)
 {
     cg_splitting taking = {.c = x->c, .f = x->f, .persists = true};
-    if (!is_eligible(x))
-        return;
-    if (!cg_groups_find(&taking) || !has_multiprocessor(&taking)) {
+    if ((found && !has_multiprocessor(x)) || !is_eligible(x))
+        return found;
+    if (!cg_groups_find(&taking) || !has_multiprocessor(&taking) || !(found || cg_only_waits_are_hidden(&taking))) {
         *x = (cg_splitting){.c = x->c, .f = x->f};
-        cg_groups_find(x); /* rings have been given other slots meanwhile */
-        return;
+        return cg_groups_find(x); /* rings have been given other slots meanwhile */
     }
     if (!enclose(x)) {
         cg_no_memory(x->c);
-        return;
+        return found;
     }
     *x = taking;
     x->c->takes_over = true;
@@ -111,4 +110,5 @@ void cg_take_over_blocks(cg_splitting *x)
         x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
         "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at "
         "once");
+    return true;
 }

@@ -4,10 +4,10 @@
 
 #include "codegen/passes/groups_find.h"
 
-/* A kernel of which a multiprocessor has one block at a time becomes a loop over tile blocks, unless it is one: as many
-   thread blocks as there are multiprocessors take all of them in turn, and the others end at once. While results of one
-   tile block are stored the operands of the next are on their way. x is what was found of the kernel, and afterwards of
-   the loop. */
-void cg_take_over_blocks(cg_splitting *x);
+/* A kernel of which a multiprocessor has one block at a time, or would if it hid waits by itself, becomes a loop over
+   tile blocks, unless it is one: as many thread blocks as there are multiprocessors take all of them in turn, and the
+   others end at once. While results of one tile block are stored the operands of the next are on their way. x is what
+   was found of the kernel, if it was, and afterwards of the loop. True: it is split into groups of warps. */
+bool cg_take_over_blocks(cg_splitting *x, bool found);
 
 #endif

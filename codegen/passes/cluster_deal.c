@@ -1,0 +1,208 @@
+/* The iterations of a persistent kernel's loop, dealt to the thread blocks of a cluster (codegen/passes/cluster.c):
+
+       for i = block to end by all            for i = block + rank * all to end by n * all
+
+   where n blocks are to compute a tile block. That keeps tiles as large as they are, and so reads less than parts of
+   them do. Nobody can tell in which order iterations have run if what one stores follows from where it stores it: two
+   that come to the same place bring the same there, as for a product, whose tiles are found by their row and column. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/view.h"
+#include "codegen/passes/cluster.h"
+
+enum { MOST_STORES = 16 }; /* each beside all accesses */
+
+typedef struct dealing {
+    cg_func *c;
+    ct_op *loop;
+    const ct_op *store; /* whose tile is followed to what it is made from */
+    const ct_op **list; /* what it is made from, so far */
+    bool *is_listed;    /* by value id: of an op with results the first, else the value that was read */
+    uint32_t count;
+} dealing;
+
+static bool is_maker(const ct_value *v, bc_opcode opcode)
+{
+    return v->op && v->op->opcode == opcode;
+}
+
+/* The loop of a kernel that is nothing else: from the block's number by as many as there are, with tokens alone. NULL:
+   there is none. */
+static ct_op *find_loop(const ct_func *f)
+{
+    ct_op *loop = f->body->last->prev;
+    if (f->body->last->opcode != OP_return || !loop || loop->opcode != OP_for
+        || !is_maker(loop->operands[0], OP_get_tile_block_id) || !is_maker(loop->operands[2], OP_get_num_tile_blocks)
+        || loop->operands[0]->number != loop->operands[2]->number)
+        return NULL;
+    for (uint32_t i = 0; i < loop->result_count; i++)
+        if (loop->results[i].type->kind != BC_TOKEN)
+            return NULL;
+    return loop;
+}
+
+/* ---- what iterations do to memory ---- */
+
+/* Does nothing else that the kernel reads or writes have an order with it? */
+static bool is_alone(const dealing *d, const ct_op *store)
+{
+    bool write;
+    const ct_block *body = d->c->ir->body;
+    cg_ordered_op stores = cg_ordered_op_of(store);
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        if (op == store || !cg_memory_of(op, &write))
+            continue;
+        cg_ordered_op other = cg_ordered_op_of(op);
+        if (cg_are_ordered(d->c, &stores, &other))
+            return false;
+    }
+    return true;
+}
+
+static bool is_own_tile(const dealing *d, const ct_op *op)
+{
+    return op->opcode == OP_store_view_tko && op->block == d->loop->regions[0] && cg_is_weak_access(op)
+           && cg_view_tiles_apart(cg_view_op_of(op).view->type) && is_alone(d, op);
+}
+
+static bool is_load(const ct_op *op)
+{
+    bool write;
+    return cg_memory_of(op, &write) && !write && cg_is_weak_access(op);
+}
+
+/* ---- what a tile is made from ---- */
+
+static bool is_where_it_goes(const dealing *d, const ct_value *v)
+{
+    cg_view_op store = cg_view_op_of(d->store);
+    for (uint32_t i = 0; i < store.index_count; i++)
+        if (store.index[i] == v)
+            return true;
+    return false;
+}
+
+/* False: it tells iterations apart that store at the same place. */
+static bool read(dealing *d, const ct_value *v)
+{
+    const ct_op *op = ct_maker_of(v);
+    if (v->type->kind == BC_TOKEN || !ct_is_inside(v->block, d->loop->regions[0]) || is_where_it_goes(d, v))
+        return true;
+    if (op == d->loop)
+        return false;
+    bool *is_listed = &d->is_listed[op->result_count ? op->results[0].id : v->id];
+    if (!*is_listed)
+        d->list[d->count++] = op;
+    *is_listed = true;
+    return true;
+}
+
+static bool read_operands(dealing *d, const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (!read(d, op->operands[i]))
+            return false;
+    return true;
+}
+
+/* Of a loop or branch also what all that is in it reads. */
+static bool read_all(dealing *d, const ct_op *op)
+{
+    bool same = read_operands(d, op);
+    for (uint32_t r = 0; same && r < op->region_count; r++)
+        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && same;
+             in = ct_next_op(in, op->regions[r]))
+            same = read_operands(d, in);
+    return same;
+}
+
+static bool follows_from_place(dealing *d, const ct_op *store)
+{
+    d->store = store;
+    d->count = 0;
+    for (uint32_t i = 0; i < d->c->ir->value_count; i++)
+        d->is_listed[i] = false;
+    bool same = read(d, cg_view_op_of(store).tile);
+    for (uint32_t i = 0; same && i < d->count; i++)
+        same = read_all(d, d->list[i]);
+    return same;
+}
+
+/* Is there nothing that others see but tiles of that kind? */
+static bool is_plain(dealing *d)
+{
+    const ct_block *body = d->c->ir->body;
+    uint32_t stores = 0;
+    for (const ct_op *op = body->first; op != body->last; op = ct_next_op(op, body)) {
+        if (op->opcode == OP_return)
+            return false;
+        if (is_load(op) || op->region_count || ct_is_pure(op) || ct_info(op)->traits & BC_TERMINATOR)
+            continue;
+        if (stores++ == MOST_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
+            return false;
+    }
+    return true;
+}
+
+/* ---- dealing ---- */
+
+static ct_value *put(dealing *d, bc_opcode opcode, ct_value *a, ct_value *b)
+{
+    ct_op *op = a && b ? ct_made_new(d->c->ir, opcode, d->loop, a->type, (ct_value *[]){a, b}, 2) : NULL;
+    if (!op)
+        return NULL;
+    ct_insert_before(op, d->loop);
+    return &op->results[0];
+}
+
+static ct_value *put_number(dealing *d, bc_kind kind, int64_t n)
+{
+    const bc_type *type = ct_scalar_type(d->c->ir, kind);
+    ct_op *op = type ? ct_constant_new(d->c->ir, d->loop, type, n) : NULL;
+    if (!op)
+        return NULL;
+    ct_insert_before(op, d->loop);
+    return &op->results[0];
+}
+
+static ct_value *put_rank(dealing *d, uint32_t blocks)
+{
+    ct_value *count = put_number(d, BC_I64, blocks);
+    ct_op *op = count ? ct_op_new(d->c->ir, CT_rank, d->loop, 1, 1) : NULL;
+    if (!op)
+        return NULL;
+    op->results[0].type = d->loop->operands[0]->type;
+    ct_set_operand(op, 0, count);
+    ct_insert_before(op, d->loop);
+    return &op->results[0];
+}
+
+/* No sum overflows: there are fewer than 2^24 tile blocks (cg_range_of). */
+static void deal(dealing *d, uint32_t blocks)
+{
+    ct_value *all = d->loop->operands[2],
+             *first = put(d, OP_addi, d->loop->operands[0], put(d, OP_muli, all, put_rank(d, blocks))),
+             *step = put(d, OP_muli, all, put_number(d, BC_I32, blocks));
+    if (!first || !step) {
+        cg_no_memory(d->c);
+        return;
+    }
+    ct_set_operand(d->loop, 0, first);
+    ct_set_operand(d->loop, 2, step);
+}
+
+bool cg_cluster_deal(cg_func *c, uint32_t blocks)
+{
+    dealing d = {.c = c, .loop = find_loop(c->ir)};
+    if (!d.loop)
+        return false;
+    d.list = bc_new(&c->arena, const ct_op *, c->ir->value_count + 1u);
+    d.is_listed = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    if (!d.list || !d.is_listed) {
+        cg_no_memory(c);
+        return false;
+    }
+    if (!is_plain(&d))
+        return false;
+    deal(&d, blocks);
+    return !c->failed;
+}
