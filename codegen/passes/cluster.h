@@ -39,6 +39,8 @@ bool cg_cluster_is_torn(cg_spreading *x);
 /* Makes it so. */
 void cg_cluster_split(cg_spreading *x);
 
+/* The block's rank, in front of an op; blocks: how many there are, in 64 bits. NULL: no memory. */
+ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks);
 /* Deals the iterations of a persistent kernel's loop to so many blocks, each of which has all of its tiles. False: it
    is no such kernel, somebody could tell, or memory is out. */
 bool cg_cluster_deal(cg_func *c, uint32_t blocks);

@@ -164,23 +164,23 @@ static ct_value *put_number(dealing *d, bc_kind kind, int64_t n)
     return &op->results[0];
 }
 
-static ct_value *put_rank(dealing *d, uint32_t blocks)
+ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks)
 {
-    ct_value *count = put_number(d, BC_I64, blocks);
-    ct_op *op = count ? ct_op_new(d->c->ir, CT_rank, d->loop, 1, 1) : NULL;
+    const bc_type *type = blocks ? ct_scalar_type(c->ir, BC_I32) : NULL;
+    ct_op *op = type ? ct_op_new(c->ir, CT_rank, place, 1, 1) : NULL;
     if (!op)
         return NULL;
-    op->results[0].type = d->loop->operands[0]->type;
-    ct_set_operand(op, 0, count);
-    ct_insert_before(op, d->loop);
+    op->results[0].type = type;
+    ct_set_operand(op, 0, blocks);
+    ct_insert_before(op, place);
     return &op->results[0];
 }
 
 /* No sum overflows: there are fewer than 2^24 tile blocks (cg_range_of). */
 static void deal(dealing *d, uint32_t blocks)
 {
-    ct_value *all = d->loop->operands[2],
-             *first = put(d, OP_addi, d->loop->operands[0], put(d, OP_muli, all, put_rank(d, blocks))),
+    ct_value *all = d->loop->operands[2], *rank = cg_put_rank(d->c, d->loop, put_number(d, BC_I64, blocks)),
+             *first = put(d, OP_addi, d->loop->operands[0], put(d, OP_muli, all, rank)),
              *step = put(d, OP_muli, all, put_number(d, BC_I32, blocks));
     if (!first || !step) {
         cg_no_memory(d->c);

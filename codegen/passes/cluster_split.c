@@ -109,17 +109,6 @@ static ct_value *put_resized(splitting *s, ct_op *place, ct_value *v, const bc_t
 
 /* ---- the block's rank ---- */
 
-static ct_value *put_rank_op(splitting *s)
-{
-    ct_op *op = ct_op_new(s->f, CT_rank, s->first, 1, 1);
-    if (!op)
-        return NULL;
-    op->results[0].type = s->scalar[NARROW];
-    ct_set_operand(op, 0, s->wide_blocks);
-    ct_insert_before(op, s->first);
-    return &op->results[0];
-}
-
 /* In front of all others. */
 static void put_rank(splitting *s)
 {
@@ -128,7 +117,9 @@ static void put_rank(splitting *s)
     s->wide_blocks = s->c->failed ? NULL : put_number(s, s->first, s->scalar[WIDE], s->x->blocks);
     if (s->x->only_first)
         return;
-    s->rank = !s->wide_blocks ? NULL : s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks) : put_rank_op(s);
+    s->rank = !s->wide_blocks ? NULL
+              : s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks)
+                              : cg_put_rank(s->c, s->first, s->wide_blocks);
     if (s->rank)
         s->wide_rank = put_resized(s, s->first, s->rank, s->scalar[WIDE]);
     else
