@@ -268,6 +268,14 @@ bool cg_only_waits_are_hidden(const cg_splitting *x)
            && !cg_product_of(x->c, p->product).adds_up;
 }
 
+static bool comes_to_all(const cg_ring_place *p)
+{
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        if (p->ring->loads[i].to_all)
+            return true;
+    return false;
+}
+
 /* Of persistent blocks: do threads bring tiles sooner? What they would round in registers comes sooner by maps in any
    case (1.15 to 1.30). */
 static const char *waste_of_ring(const cg_splitting *x, const cg_ring_place *p)
@@ -276,17 +284,16 @@ static const char *waste_of_ring(const cg_splitting *x, const cg_ring_place *p)
        Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
        few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.18). */
     enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
-    /* 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247, 2048 34.2 and 35.3, 1024
-       9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
+    /* By no other block. 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247,
+       2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
     enum { FEW_COLUMNS = 64 };
     if (p->ring->rounds || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
     int64_t ahead = (int64_t)p->ring->slots - NOT_ON_THEIR_WAY;
     if (ahead * cg_cycles_of(p) < LEAST_CYCLES)
         return "its slots hold too little that is on its way";
-    return is_one_of_one(x) && columns_of(p) <= FEW_COLUMNS && !cg_product_of(x->c, p->product).adds_up
-               ? "its products have few columns"
-               : NULL;
+    bool is_few = is_one_of_one(x) && columns_of(p) <= FEW_COLUMNS && !comes_to_all(p);
+    return is_few && !cg_product_of(x->c, p->product).adds_up ? "its products have few columns" : NULL;
 }
 
 const char *cg_maps_waste_slots(const cg_splitting *x)

@@ -99,6 +99,26 @@ static const element turned_tf32 = {{COLUMNS, ROUNDED}, 4, {0xBFFFF800, 0xBF7FF8
     "%lo = assume bounded<0, 7>, %from : tile<i32>\n" \
     "%hi = assume bounded<0, 7>, %to : tile<i32>\n"
 #define END "return\n} }\n"
+/* Persistent: `given` makes the first row, from which it goes on by as many as there are blocks. */
+#define EACH_ROW(first) "for %row in (" first " to %tiles, step %gx) : $i {\n"
+#define ALL_ROWS(given, first) \
+    BEGIN given EACH_ROW(first) PLAIN("%s", "%start", "%row") STORE("%s", "%row") "continue\n}\n" END
+#define SOME_ROWS(given, first)                                                             \
+    BEGIN given EACH_ROW(first) "%mine = cmpi equal %row, %when, signed : $i -> tile<i1>\n" \
+                                "if %mine {\n" PLAIN("%s", "%start", "%row")                \
+                                    STORE("%s", "%row") "yield\n}\ncontinue\n}\n" END
+#define SIZED_ROWS(given, first)                                                                                   \
+    BEGIN given "%rows1 = constant <i32: 24> : $i\n%rows2 = muli %when, %rows1 : $i\n"                             \
+                "%rows = assume bounded<0, ?>, %rows2 : $i\n%a2 = make_tensor_view %a0, shape = [%rows, $D], "     \
+                "strides = [$D, 1] : $i -> tensor_view<?x$Dx$e, strides=[$D,1]>\n"                                 \
+                "%aw = make_partition_view %a2 : $d\n" EACH_ROW(                                                   \
+                    first) "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n" \
+                           "%p, %t1 = load_view_tko weak %aw[%row, %i] token = %0 : $d, $i -> $l, token\n"         \
+                           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"        \
+                           "$mcontinue %d : $t\n}\n" STORE("%s", "%row") "continue\n}\n" END
+#define FAR_ROWS(given, first)                                     \
+    BEGIN given "%far = constant <i32: 33554432> : $i\n" EACH_ROW( \
+        first) "%out = muli %row, %far : $i\n" PLAIN("%s", "%start", "%out") STORE("%s", "%row") "continue\n}\n" END
 
 typedef struct form {
     const char *name, *text;
@@ -108,8 +128,7 @@ static const form forms[] = {
     {"a loop", BEGIN PLAIN("%s", "%start", "%x") STORE("%s", "%x") END},
     {"a sum that is changed",
      BEGIN LOOP("%s", "%start", "%x", "%n = negf %d : $t\ncontinue %n : $t\n") STORE("%s", "%x") END},
-    {"persistent", BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n" PLAIN("%s", "%start", "%row")
-                       STORE("%s", "%row") "continue\n}\n" END},
+    {"persistent", ALL_ROWS("", "%x")},
     {"in turn", BEGIN PLAIN("%s", "%start", "%x") PLAIN("%u", "%s", "%x") STORE("%u", "%x") END},
     {"one beside the other",
      BEGIN PLAIN("%s", "%start", "%x") PLAIN("%u", "%start", "%zero") "%e = subf %s, %u : $t\n" STORE("%e", "%x") END},
@@ -119,9 +138,7 @@ static const form forms[] = {
                                       "%x") "yield %s : $t\n} else {\nyield %start : $t\n}\n" STORE("%e", "%x") END},
     {"behind a return",
      BEGIN "if %yes {\nyield\n} else {\nreturn\n}\n" PLAIN("%s", "%start", "%x") STORE("%s", "%x") END},
-    {"between tiles left out",
-     BEGIN "for %row in (%x to %tiles, step %gx) : $i {\n%mine = cmpi equal %row, %when, signed : $i -> tile<i1>\n"
-           "if %mine {\n" PLAIN("%s", "%start", "%row") STORE("%s", "%row") "yield\n}\ncontinue\n}\n" END},
+    {"between tiles left out", SOME_ROWS("", "%x")},
     {"of a batch",
      BEGIN "%a3 = make_tensor_view %a0, shape = [1, $R, $D], strides = [$D, $D, 1] : $u\n"
            "%b3 = make_tensor_view %b0, shape = [1, $D, $C], strides = [$C, $C, 1] : $v\n"
@@ -146,18 +163,8 @@ static const form forms[] = {
            "%p, %t1 = load_view_tko weak %av[%x, %i] token = %0 : $a, $i -> $l, token\n"
            "$m"
            "continue %d : $t\n}\n" STORE("%s", "%x") END},
-    {"of a size that the launch tells, or none",
-     BEGIN "%rows1 = constant <i32: 24> : $i\n%rows2 = muli %when, %rows1 : $i\n"
-           "%rows = assume bounded<0, ?>, %rows2 : $i\n%a2 = make_tensor_view %a0, shape = [%rows, $D], "
-           "strides = [$D, 1] : $i -> tensor_view<?x$Dx$e, strides=[$D,1]>\n%aw = make_partition_view %a2 : $d\n"
-           "for %row in (%x to %tiles, step %gx) : $i {\n"
-           "%s = for %i in (%from to %to, step %step) : $i iter_values(%acc = %start) -> ($t) {\n"
-           "%p, %t1 = load_view_tko weak %aw[%row, %i] token = %0 : $d, $i -> $l, token\n"
-           "%q, %t2 = load_view_tko weak %bv[%i, %zero] token = %0 : $b, $i -> $r, token\n"
-           "$mcontinue %d : $t\n}\n" STORE("%s", "%row") "continue\n}\n" END},
-    {"far outside",
-     BEGIN "%far = constant <i32: 33554432> : $i\nfor %row in (%x to %tiles, step %gx) : $i {\n"
-           "%out = muli %row, %far : $i\n" PLAIN("%s", "%start", "%out") STORE("%s", "%row") "continue\n}\n" END},
+    {"of a size that the launch tells, or none", SIZED_ROWS("", "%x")},
+    {"far outside", FAR_ROWS("", "%x")},
     {"of a view made under a condition", /* not by tensor maps */
      BEGIN "if %yes {\n%a2 = make_tensor_view %a0, shape = [$R, $D], strides = [$D, 1] : tensor_view<$Rx$Dx$e, "
            "strides=[$D,1]>\n%aw = make_partition_view %a2 : $a\n"
@@ -711,6 +718,15 @@ static void check_stream(const char *target, const form *f, uint32_t step, uint3
 #define FOLDED(op, dim, more) op " %s dim=" dim more " identities=[0.0 : f32] : $t -> "
 #define BY(op) "(%g: tile<f32>, %h: tile<f32>) {\n%j = " op " %g, %h : tile<f32>\nyield %j : tile<f32>\n}\n"
 
+/* Not dealt to the blocks of a cluster: they begin with another number than that of their block. */
+#define FIRST "%first = mini %x, %tiles signed : $i\n"
+static const form persistent_in_parts[] = {
+    {"persistent, in parts", ALL_ROWS(FIRST, "%first")},
+    {"between tiles left out, in parts", SOME_ROWS(FIRST, "%first")},
+    {"of a size that the launch tells, in parts", SIZED_ROWS(FIRST, "%first")},
+    {"far outside, in parts", FAR_ROWS(FIRST, "%first")},
+};
+
 /* What becomes of a product, and of what parts of it come. */
 static const form in_parts[] = {
     {"less its rows' greatest", BEGIN PLAIN("%s", "%start", "%x") "%r = " FOLDED("reduce", "1", "") "tile<$Mxf32>\n" BY(
@@ -757,12 +773,12 @@ static const form in_parts[] = {
 static void check_clusters(void)
 {
     static const char clusters[] = ".blocksareclusters";
-    static const size rows[] = {{"sm_90a", "multicast::cluster", 256, 128, 64, 1 << 2 | 1 << 13, &f16},
+    static const size rows[] = {{"sm_90a", clusters, 256, 128, 64, 1 << 2 | 1 << 13, &f16},
                                 {"sm_90a", clusters, 128, 64, 32, ALL & ~(1 << 15), &f16},
                                 {"sm_90", clusters, 32, 32, 32, 1 << 6 | 1 << 9, &f16},
                                 {"sm_90a", clusters, 256, 128, 128, 1 << 2 | 1 << 9, &e4m3}},
                       columns[] = {{"sm_90a", clusters, 128, 256, 64, 1 << 0 | 1 << 2 | 1 << 8, &f16},
-                                   {"sm_90a", "multicast::cluster", 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 14, &f16},
+                                   {"sm_90a", clusters, 128, 256, 64, 1 << 2 | 1 << 8 | 1 << 14, &f16},
                                    {"sm_90a", clusters, 64, 128, 64, 1 << 0 | 1 << 2, &turned_tf32},
                                    {"sm_120", clusters, 64, 128, 64, 1 << 5 | 1 << 7, &s8}};
     static const attention_size attention = {"sm_90a", clusters, 128, 64, 64};
@@ -773,6 +789,12 @@ static void check_clusters(void)
         for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
             if (columns[i].forms >> k & 1)
                 check_product(&columns[i], &forms[k], 1, NULL, 4);
+    }
+    static const size shared[] = {{"sm_90a", "multicast::cluster", 256, 128, 64, ALL, &f16},
+                                  {"sm_90a", "multicast::cluster", 128, 256, 64, ALL, &f16}};
+    for (size_t k = 0; k < sizeof persistent_in_parts / sizeof *persistent_in_parts; k++) {
+        check_product(&shared[0], &persistent_in_parts[k], 1, NULL, 2);
+        check_product(&shared[1], &persistent_in_parts[k], 1, NULL, 4);
     }
     static const size square = {"sm_90a", clusters, 128, 128, 32, ALL, &f16};
     for (size_t k = 0; k < sizeof in_parts / sizeof *in_parts; k++)
