@@ -34,6 +34,10 @@ bool cg_cluster_is_store(const ct_op *op, uint32_t *out_value);
 bool cg_cluster_refuse(cg_spreading *x, const ct_op *op, const char *why);
 /* Finds out how blocks have every value. False: the kernel cannot be spread so. */
 bool cg_cluster_find(cg_spreading *x);
+/* The tensor behind a view; NULL: each iteration of a loop has one of its own, whose tiles may lie over those of
+ * others.
+ */
+const ct_value *cg_cluster_tensor_of(const ct_value *view);
 /* Would blocks read or write in another order what the kernel's tokens, or one thread block alone, put in order? */
 bool cg_cluster_is_torn(cg_spreading *x);
 /* Makes it so. */

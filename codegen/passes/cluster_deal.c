@@ -9,7 +9,7 @@
 #include "codegen/analysis/view.h"
 #include "codegen/passes/cluster.h"
 
-enum { MOST_STORES = 16 }; /* each beside all accesses */
+enum { MOST_STORES = 16, MOST_LOADS = 512 }; /* each beside each */
 
 typedef struct dealing {
     cg_func *c;
@@ -60,8 +60,10 @@ static bool is_alone(const dealing *d, const ct_op *store)
 
 static bool is_own_tile(const dealing *d, const ct_op *op)
 {
-    return op->opcode == OP_store_view_tko && op->block == d->loop->regions[0] && cg_is_weak_access(op)
-           && cg_view_tiles_apart(cg_view_op_of(op).view->type) && is_alone(d, op);
+    if (op->opcode != OP_store_view_tko || op->block != d->loop->regions[0] || !cg_is_weak_access(op))
+        return false;
+    const ct_value *view = cg_view_op_of(op).view;
+    return cg_cluster_tensor_of(view) && cg_view_tiles_apart(view->type) && is_alone(d, op);
 }
 
 static bool is_load(const ct_op *op)
@@ -131,9 +133,11 @@ static bool follows_from_place(dealing *d, const ct_op *store)
 static bool is_plain(dealing *d)
 {
     const ct_block *body = d->c->ir->body;
-    uint32_t stores = 0;
+    uint32_t stores = 0, loads = 0;
     for (const ct_op *op = body->first; op != body->last; op = ct_next_op(op, body)) {
         if (op->opcode == OP_return)
+            return false;
+        if (is_load(op) && loads++ == MOST_LOADS)
             return false;
         if (is_load(op) || op->region_count || ct_is_pure(op) || ct_info(op)->traits & BC_TERMINATOR)
             continue;

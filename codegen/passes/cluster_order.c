@@ -16,10 +16,13 @@ static bool is_parted_view(const cg_spreading *x, const ct_op *op, uint32_t *out
     return share->parted && (op->opcode == OP_store_view_tko || !share->whole);
 }
 
-static const ct_value *tensor_of(const ct_value *view)
+const ct_value *cg_cluster_tensor_of(const ct_value *view)
 {
     while (view->op && (view->op->opcode == OP_make_partition_view || view->op->opcode == OP_assume))
         view = view->op->operands[0];
+    for (const ct_block *block = view->block; block->parent; block = block->parent->block)
+        if (ct_is_loop(block->parent))
+            return NULL;
     return view;
 }
 
@@ -30,7 +33,8 @@ static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op 
     if (!is_parted_view(x, a, &axis) || !is_parted_view(x, b, &other))
         return false;
     const ct_value *v = ct_operand(a, ct_info(a)->address), *w = ct_operand(b, ct_info(b)->address);
-    return tensor_of(v) == tensor_of(w) && v->type->dim_map[axis] == w->type->dim_map[other]
+    const ct_value *tensor = cg_cluster_tensor_of(v);
+    return tensor && tensor == cg_cluster_tensor_of(w) && v->type->dim_map[axis] == w->type->dim_map[other]
            && v->type->shape[axis] == w->type->shape[other];
 }
 

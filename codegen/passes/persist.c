@@ -30,9 +30,10 @@ static bool has_multiprocessor(const cg_splitting *x)
     return x->budget->blocks == 1;
 }
 
-static bool is_eligible(const cg_splitting *x)
+static bool is_eligible(const cg_splitting *x, bool found)
 {
-    if (!cg_may_take_over(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
+    if (!(found ? has_multiprocessor(x) : cg_only_waits_are_hidden(x)) || !cg_may_take_over(x->c) || x->c->cluster
+        || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
         if (keeps_it(op))
@@ -94,9 +95,11 @@ static bool enclose(cg_splitting *x)
 bool cg_take_over_blocks(cg_splitting *x, bool found)
 {
     cg_splitting taking = {.c = x->c, .f = x->f, .persists = true};
-    if ((found && !has_multiprocessor(x)) || !is_eligible(x))
+    if (!is_eligible(x, found))
         return found;
-    if (!cg_groups_find(&taking) || !has_multiprocessor(&taking) || !(found || cg_only_waits_are_hidden(&taking))) {
+    if (!cg_groups_find(&taking) || !has_multiprocessor(&taking)) {
+        if (!found)
+            return false;
         *x = (cg_splitting){.c = x->c, .f = x->f};
         return cg_groups_find(x); /* rings have been given other slots meanwhile */
     }
