@@ -504,6 +504,12 @@ check-property: $(OUT)/property $(OUT)/random_ptx ## what holds of every module,
 	$(Q)status=0; first=$(PROPERTY_FIRST); for t in $(PROPERTY_TARGETS); do $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
 	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
 
+.PHONY: check-regress check-gpu-regress
+check-regress: tests ## kernels that once gave a wrong number: on the PTX simulator for four targets, beside the virtual machine
+	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress
+check-gpu-regress: all ## the same on a GPU
+	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress gpu
+
 check-made-up: all $(BUILD)/corpus/unpacked ## every kernel of the corpus with arguments that are made up
 	$(Q)sh tests/made_up.sh $(OUT)/tilevm $(BUILD)/corpus
 

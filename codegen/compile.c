@@ -59,21 +59,6 @@ static tv_status check_entry(cg_func *c)
     return c->status;
 }
 
-/* Whether the symbol promises that arrays do not share memory: a cuTile signature without alias groups or lists. */
-static bool arrays_are_apart(const bc_module *m, const bc_function *f)
-{
-    tv_signature *signature;
-    if (tv_signature_open(f->name->s, &m->arena.allocator, (tv_sink){0}, &signature) != TV_OK)
-        return false;
-    bool apart = true;
-    for (size_t i = 0; i < tv_signature_leaf_count(signature); i++) {
-        const tv_param *leaf = tv_signature_leaf(signature, i);
-        apart = apart && leaf->group_count == 0 && leaf->kind != TV_PARAM_LIST && leaf->kind != TV_PARAM_POINTER;
-    }
-    tv_signature_close(signature);
-    return apart;
-}
-
 /* ---- one kernel ---- */
 
 static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
@@ -83,8 +68,9 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
         bc_arena_release(&c->arena);
         return c->status = TV_NO_MEMORY;
     }
+    if (!cg_find_promises(c->m, c->f, &c->arena, &c->promises))
+        cg_no_memory(c);
     cg_set_warps(c);
-    c->params_apart = arrays_are_apart(c->m, c->f);
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)
         cg_put_kernel(c, &c->written->text);

@@ -142,6 +142,7 @@ if build build tests corpus; then
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run loader check-loader
+    run regress check-regress
     run corpus check-corpus
     run cpp check-cpp
     run oom check-oom

@@ -1,6 +1,7 @@
 /* Order among memory ops; see the header. */
 #include "codegen/analysis/order.h"
 
+#include "codegen/analysis/apart.h"
 #include "codegen/analysis/view.h"
 #include "codegen/tile/same.h"
 
@@ -15,7 +16,7 @@ const ct_value *cg_origin_of(const ct_value *v)
 uint32_t cg_root_of(const cg_func *c, const ct_value *memory)
 {
     const ct_value *v = cg_origin_of(memory);
-    return c->params_apart && !v->op && v->id < c->ir->body->arg_count ? v->id + 1 : 0;
+    return c->promises.apart && !v->op && v->id < c->ir->body->arg_count ? v->id + 1 : 0;
 }
 
 const ct_value *cg_memory_of(const ct_op *op, bool *out_write)
@@ -69,14 +70,17 @@ static bool orders(const ct_op *op)
 }
 
 /* Does every iteration of the loop with that body load a tile and then store one in its place, which no other iteration
-   does? */
-static bool has_tile_of_its_own(const ct_block *body, const ct_op *load, const ct_op *store)
+   does? Then a later iteration's load may come before this one's store: the counter, which no two iterations have
+   alike, is one of the indices of a partition whose tiles have no element in common, of a tensor that the loop does not
+   make anew; and the load of the same iteration comes before the store as it stands. */
+static bool has_tile_of_its_own(const cg_func *c, const ct_block *body, const ct_op *load, const ct_op *store)
 {
     if (load->opcode != OP_load_view_tko || store->opcode != OP_store_view_tko || load->block != body
         || store->block != body || !body->parent || body->parent->opcode != OP_for)
         return false;
     cg_view_op x = cg_view_op_of(load), y = cg_view_op_of(store);
-    bool same = ct_is_same(x.view, y.view) && cg_view_tiles_apart(x.view->type) && x.index_count == y.index_count,
+    bool same = ct_is_same(x.view, y.view) && !ct_is_inside(x.view->block, body) && cg_view_tiles_apart(c, x.view)
+                && x.index_count == y.index_count,
          counts = false;
     for (uint32_t i = 0; same && i < x.index_count; i++) {
         same = ct_is_same(x.index[i], y.index[i]);
@@ -100,7 +104,7 @@ static bool holds_back(const cg_func *c, const ct_block *block, const ct_op *loa
         bool apart = other && is_plain && root && cg_root_of(c, other) && cg_root_of(c, other) != root;
         bool matters = (other && op->opcode != CT_staged && (write || !is_plain)) || orders(op); /* fences */
         bool ordered = ct_is_source(&sources, op) || (other && write && cg_origin_of(other) == cg_origin_of(memory));
-        if (matters && ordered && !apart && !(own && has_tile_of_its_own(block, load, op)))
+        if (matters && ordered && !apart && !(own && has_tile_of_its_own(c, block, load, op)))
             return true;
     }
     return false;

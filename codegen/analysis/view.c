@@ -46,14 +46,6 @@ cg_view_op cg_view_op_of(const ct_op *op)
     return v;
 }
 
-bool cg_view_tiles_apart(const bc_type *view)
-{
-    bool apart = view->kind == BC_PARTITION_VIEW;
-    for (uint32_t d = 0; apart && d < view->elem->rank; d++)
-        apart = view->elem->strides[d] != 0 || view->elem->shape[d] == 1;
-    return apart;
-}
-
 uint32_t cg_view_dim(const bc_type *view, uint32_t t)
 {
     return view->kind == BC_GATHER_SCATTER_VIEW ? t : (uint32_t)view->dim_map[t];

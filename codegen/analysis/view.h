@@ -42,9 +42,6 @@ typedef struct cg_view_op {
 
 cg_view_op cg_view_op_of(const ct_op *op);
 
-/* Is an element of the tensor in one tile of the view only, and at one address, as far as the types say? */
-bool cg_view_tiles_apart(const bc_type *view);
-
 /* The layout in which the tile of the op reaches memory best. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 /* Whether every access of a warp reaches whole sectors of memory with a tile in this layout, which has no replicas. */

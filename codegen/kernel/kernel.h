@@ -4,6 +4,7 @@
 #define TILEVM_CODEGEN_KERNEL_KERNEL_H
 
 #include "bytecode/print/report.h"
+#include "codegen/kernel/promises.h"
 #include "codegen/kernel/target.h"
 #include "codegen/kernel/value.h"
 #include "codegen/tile/ir.h"
@@ -25,7 +26,7 @@ typedef struct cg_func {
     const tv_compile_options *options; /* NULL: the usual ones */
     const struct cg_launch *launch;    /* that remarks predict: codegen/cost/cost.h; NULL: of none */
     tv_sink sink;
-    bool params_apart; /* pointers of different parameters never overlap */
+    cg_promises promises; /* of its symbol, about its parameters */
 
     /* For everyone to use: memory that lives as long as the kernel is compiled; whether it has been given up. */
     bc_arena arena;

@@ -307,19 +307,21 @@ static bool is_innermost(const ct_block *body)
     return true;
 }
 
-static bool is_load_of_strips(const ct_op *op)
+/* Does the op load in a loop over strips, itself or ahead of its trip? */
+static bool loads_in_strips(const ct_op *op)
 {
-    return is_load(op) && op->block->parent && op->block->parent->opcode == CT_strips;
+    return (is_load(op) || op->opcode == CT_staged) && op->block->parent && op->block->parent->opcode == CT_strips;
 }
 
-/* The `for` that every iteration of comes by the loop over strips, once, and by no other one that loads; NULL: none. */
+/* The `for` that every iteration of comes by the loop over strips, once, and by no other one that loads, be it by a
+   ring that it has already: rings of which one lives in the other would have one place. NULL: none. */
 static ct_op *loop_around(ct_op *strips)
 {
     ct_op *loop = strips->block->parent;
     if (!loop || loop->opcode != OP_for || !cg_is_straight(strips->block) || cg_iterations_of(loop) < 2)
         return NULL;
     for (const ct_op *op = strips->block->first; op; op = ct_next_op(op, strips->block))
-        if (ct_is_loop(op) || (is_load_of_strips(op) && op->block->parent != strips))
+        if (ct_is_loop(op) || (loads_in_strips(op) && op->block->parent != strips))
             return NULL;
     return loop;
 }

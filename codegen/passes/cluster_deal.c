@@ -5,6 +5,7 @@
    where n blocks are to compute a tile block. That keeps tiles as large as they are, and so reads less than parts of
    them do. Nobody can tell in which order iterations have run if what one stores follows from where it stores it: two
    that come to the same place bring the same there, as for a product, whose tiles are found by their row and column. */
+#include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/passes/cluster.h"
@@ -63,7 +64,7 @@ static bool is_own_tile(const dealing *d, const ct_op *op)
     if (op->opcode != OP_store_view_tko || op->block != d->loop->regions[0] || !cg_is_weak_access(op))
         return false;
     const ct_value *view = cg_view_op_of(op).view;
-    return cg_cluster_tensor_of(view) && cg_view_tiles_apart(view->type) && is_alone(d, op);
+    return cg_cluster_tensor_of(view) && cg_view_tiles_apart(d->c, view) && is_alone(d, op);
 }
 
 static bool is_load(const ct_op *op)

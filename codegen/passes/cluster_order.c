@@ -1,5 +1,6 @@
 /* What the thread blocks of a cluster may not do on their own: one would read or write an element before or after
    another one writes it. They do not wait for each other. */
+#include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/passes/cluster.h"
 
@@ -26,7 +27,8 @@ const ct_value *cg_cluster_tensor_of(const ct_value *view)
     return view;
 }
 
-/* Does one block reach the same elements through both? Its part of a tile follows from where they lie in the tensor. */
+/* Does one block reach the same elements through both, and nobody else? Its part of a tile follows from where they lie
+   in the tensor, and each element of memory lies in one place of it. */
 static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op *b)
 {
     uint32_t axis, other;
@@ -35,7 +37,7 @@ static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op 
     const ct_value *v = ct_operand(a, ct_info(a)->address), *w = ct_operand(b, ct_info(b)->address);
     const ct_value *tensor = cg_cluster_tensor_of(v);
     return tensor && tensor == cg_cluster_tensor_of(w) && v->type->dim_map[axis] == w->type->dim_map[other]
-           && v->type->shape[axis] == w->type->shape[other];
+           && v->type->shape[axis] == w->type->shape[other] && cg_tensor_is_apart(x->c, tensor);
 }
 
 /* Beside all accesses. */

@@ -1,8 +1,26 @@
-/* Checks what the shared pass leaves; see the header. */
+/* Checks that no byte of shared memory has two uses at once; see the header. It works from lives, which it derives from
+   the ops themselves, and knows nothing of how the shared pass found the places: a ring, its barriers and tensor maps
+   live as SSA values do, from the op that makes them to the last one that reads them, in the block where they are made,
+   so that a loop in between is part of the life with all of its iterations. An op has its scratch while it is at it. */
+#include "codegen/analysis/boxes.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
+#include "codegen/values/strips.h"
+
+/* Bytes that are in use from the first of the ops to the last one, which stand in one block. */
+typedef struct life {
+    const ct_op *first, *last;
+    cg_span span;
+    const char *what; /* a phrase for the fault */
+} life;
+
+typedef struct lives {
+    cg_func *c;
+    life *of; /* of what lives longer than an op: rings, their barriers, maps */
+    uint32_t count, room;
+} lives;
 
 static bool is_faulty(ct_fault *fault, const ct_op *op, const char *what)
 {
@@ -10,51 +28,168 @@ static bool is_faulty(ct_fault *fault, const ct_op *op, const char *what)
     return false;
 }
 
-static bool fits(const cg_func *c, const cg_effect *e)
+/* ---- where an op stands ---- */
+
+/* The op, or the one around it, that stands in the block; NULL: there is none. */
+static const ct_op *in_block(const ct_op *op, const ct_block *block)
 {
-    const cg_sharing *s = c->sharing;
-    const cg_span *span = &e->span;
-    uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
-    bool whole = !span->of_warp || span->of_warp << cg_real_warp_bits(c) == span->to - span->from;
-    uint32_t end = e->op->effects->beside_rings && s->ring_bytes ? s->rings_at : s->scratch_bytes;
-    return span->from < span->to && span->to <= end && span->to <= all && whole;
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
 }
 
-/* The op whose ring begins in the memory of that one, which has not ended; NULL: none. */
-static const ct_op *find_ring_beside(const cg_sharing *s, const cg_effect *fills)
+/* Does the op come in the life, or is it in an op that does? */
+static bool is_within(const ct_op *op, const life *x)
 {
-    for (uint32_t i = fills->number + 1; i < s->effect_count; i++) {
-        const cg_effect *e = s->effects[i];
-        if (e->kind == CG_READS_RING && e->ring == fills->ring)
-            return NULL;
-        if (e->kind == CG_FILLS_RING && e->span.from < fills->span.to && fills->span.from < e->span.to)
-            return e->op;
+    const ct_op *place = in_block(op, x->first->block);
+    for (const ct_op *at = x->first; place && at; at = at->next) {
+        if (at == place)
+            return true;
+        if (at == x->last)
+            return false;
     }
-    return NULL;
+    return false;
 }
 
-/* The op whose ring begins while another one, in the same memory, has not ended; NULL: none. Between groups each ring
-   has its own. */
-static const ct_op *find_second_ring(const cg_sharing *s)
+/* Different groups of warps run beside each other. */
+static bool are_in_two_groups(const ct_op *a, const ct_op *b)
 {
-    const ct_op *second = NULL;
-    for (uint32_t i = 0; i < s->effect_count && !second; i++)
-        if (s->effects[i]->kind == CG_FILLS_RING)
-            second = find_ring_beside(s, s->effects[i]);
-    return second;
+    for (const ct_block *x = a->block; x->parent; x = x->parent->block)
+        for (const ct_block *y = b->block; x->parent->opcode == CT_groups && y->parent; y = y->parent->block)
+            if (x != y && x->parent == y->parent)
+                return true;
+    return false;
+}
+
+static bool meet(const life *a, const life *b)
+{
+    bool overlap = a->span.from < b->span.to && b->span.from < a->span.to;
+    return overlap && (is_within(b->first, a) || is_within(a->first, b) || are_in_two_groups(a->first, b->first));
+}
+
+/* ---- lives ---- */
+
+static void extend_by_op(life *x, const ct_op *op)
+{
+    const ct_op *place = in_block(op, x->first->block);
+    if (place && !is_within(place, x))
+        x->last = place;
+}
+
+/* To what reads it: as rings of later loops that have its slots, where they lie; as tiles in slots, there, too; and to
+   the end of products that are in flight. */
+static void extend_by_uses(life *x, const ct_value *v)
+{
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_op *op = use->op;
+        bool lies_there = op->opcode == CT_ring || (op->opcode == CT_staged && !op->in_registers) || op->in_flight;
+        extend_by_op(x, op);
+        for (uint32_t i = 0; lies_there && i < op->result_count; i++)
+            extend_by_uses(x, &op->results[i]);
+    }
+}
+
+static void add(lives *x, const ct_op *op, cg_span span, const char *what)
+{
+    life *made = &x->of[x->count++];
+    *made = (life){op, op, span, what};
+    for (uint32_t i = 0; i < op->result_count; i++)
+        extend_by_uses(made, &op->results[i]);
+}
+
+static cg_span span_at(const cg_func *c, uint32_t offset, uint32_t bytes)
+{
+    uint32_t from = c->sharing->rings_at + offset;
+    return (cg_span){from, from + bytes, 0};
+}
+
+/* What an op brings into being that outlives it. */
+static void add_lasting(lives *x, const ct_op *op)
+{
+    const cg_ring *ring = op->opcode == CT_ring && !op->operand_count ? op->detail : NULL;
+    if (ring)
+        add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes),
+            "its ring lies where another one still is");
+    if (ring && ring->by_groups)
+        add(x, op, span_at(x->c, ring->barriers, ring->slots * CG_RING_BARRIER_BYTES),
+            "the barriers of its ring lie where something else is");
+    if (op->opcode == CT_maps && x->c->groups)
+        add(x, op, span_at(x->c, x->c->groups->maps_at, op->operand_count * CG_MAP_BYTES),
+            "its tensor maps lie where something else is");
+}
+
+static bool find_lasting(lives *x)
+{
+    const ct_block *body = x->c->ir->body;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        x->room += op->opcode == CT_ring ? 2 : op->opcode == CT_maps;
+    x->of = bc_new(&x->c->arena, life, x->room + 1u);
+    for (const ct_op *op = body->first; x->of && op; op = ct_next_op(op, body))
+        add_lasting(x, op);
+    return x->of;
+}
+
+/* ---- checks ---- */
+
+static uint32_t all_shared(const cg_func *c)
+{
+    return c->groups ? c->groups->shared : cg_static_shared(c->target);
+}
+
+static bool are_apart(const lives *x, ct_fault *fault)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (x->of[i].span.to > all_shared(x->c))
+            return is_faulty(fault, x->of[i].first, "rings do not lie where there is room for them");
+        for (uint32_t k = 0; k < i; k++)
+            if (meet(&x->of[i], &x->of[k]))
+                return is_faulty(fault, x->of[i].first, x->of[i].what);
+    }
+    return true;
+}
+
+static bool is_scratch_well(const cg_func *c, const cg_effect *e)
+{
+    const cg_span *span = &e->span;
+    bool whole = !span->of_warp || span->of_warp << cg_real_warp_bits(c) == span->to - span->from;
+    return span->from < span->to && span->to <= c->sharing->scratch_bytes && span->to <= all_shared(c) && whole;
+}
+
+/* Is what a loop over strips has of scratch there beside what is made in it? */
+static bool is_around(const ct_op *op, const life *x)
+{
+    return op->opcode == CT_strips && ct_is_inside(x->first->block, op->regions[0]);
+}
+
+static bool is_scratch_apart(const lives *x, const cg_effect *e)
+{
+    life own = {e->op, e->op, e->span, NULL};
+    for (uint32_t i = 0; i < x->count; i++) {
+        const cg_span *span = &x->of[i].span;
+        bool overlap = span->from < e->span.to && e->span.from < span->to;
+        if (meet(&own, &x->of[i]) || (overlap && is_around(e->op, &x->of[i])))
+            return false;
+    }
+    return true;
 }
 
 bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
 {
     const cg_sharing *s = c->sharing;
-    uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
+    lives x = {.c = c};
     if (!s)
         return true;
-    if (s->ring_bytes && (s->rings_at % (c->groups ? CG_ENCODING_ALIGN : 16) || s->rings_at + s->ring_bytes > all))
+    if (s->ring_bytes
+        && (s->rings_at % (c->groups ? CG_ENCODING_ALIGN : 16) || s->rings_at + s->ring_bytes > all_shared(c)))
         return is_faulty(out_fault, NULL, "rings do not lie where there is room for them");
-    for (uint32_t i = 0; i < s->effect_count; i++)
-        if (s->effects[i]->kind == CG_USES_SCRATCH && !fits(c, s->effects[i]))
-            return is_faulty(out_fault, s->effects[i]->op, "its scratch does not lie where there is room for it");
-    const ct_op *second = find_second_ring(s);
-    return !second || is_faulty(out_fault, second, "its ring lies where another one still is");
+    if (!find_lasting(&x))
+        return is_faulty(out_fault, NULL, "there is no memory to check places in");
+    for (uint32_t i = 0; i < s->effect_count; i++) {
+        const cg_effect *e = s->effects[i];
+        if (e->kind == CG_USES_SCRATCH && !is_scratch_well(c, e))
+            return is_faulty(out_fault, e->op, "its scratch does not lie where there is room for it");
+        if (e->kind == CG_USES_SCRATCH && !is_scratch_apart(&x, e))
+            return is_faulty(out_fault, e->op, "its scratch lies where a ring still is");
+    }
+    return are_apart(&x, out_fault);
 }

@@ -23,16 +23,17 @@ static bool same_threads(const cg_effect *a, const cg_effect *b)
 }
 
 /* Do both ops touch element i of the tile at the same address, each element from the same thread, or, where tiles do
-   not overlap, no element in common? */
+   not overlap, no element in common? Where two indices of the tensor may be one element of memory, another thread may
+   touch it by its other index, be the tiles the same or not. */
 static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     if (how == CG_EARLIER_VIEW || !same_threads(a, b) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
     bool same = ct_is_same(x.view, y.view) || ct_is_same(y.view, x.view);
-    if (!same || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
+    if (!same || !a->elements_apart || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* an index may name a row twice */
         return false;
-    if (cg_view_tiles_apart(x.view->type))
+    if (x.view->type->kind == BC_PARTITION_VIEW)
         return true;
     for (uint32_t i = 0; i < x.index_count; i++)
         if (how == CG_EARLIER_TRIP || x.index[i] != y.index[i])

@@ -1,6 +1,7 @@
 /* The effects of an op: noted, and taken one by one as it is lowered; see the header. */
 #include "codegen/values/effects.h"
 
+#include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
@@ -62,6 +63,7 @@ void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *m
     e->memory = memory;
     e->origin = cg_origin_of(memory);
     e->root = cg_root_of(c, memory);
+    e->elements_apart = cg_tensor_is_apart(c, memory);
     e->layout = layout;
 }
 

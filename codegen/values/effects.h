@@ -52,6 +52,7 @@ typedef struct cg_effect {
     const ct_value *memory;  /* its view or pointers */
     const ct_value *origin;  /* what its address comes from */
     uint32_t root;           /* memory that it reaches: 0 unknown, else one of those that do not overlap */
+    bool elements_apart;     /* through a view of a tensor no two indices of which are one element of memory */
     const cg_layout *layout; /* of the elements over threads; NULL: unknown */
 } cg_effect;
 

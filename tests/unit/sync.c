@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/analysis/ring.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
@@ -213,15 +215,6 @@ static void check_places(sample *s)
         CHECK(is_found(s, "its scratch does not lie"));
         e->span = span;
     }
-    if (s->c.sharing->effect_count > 1) {
-        cg_effect *first = s->c.sharing->effects[0], *second = s->c.sharing->effects[1];
-        cg_effect were[] = {*first, *second};
-        first->kind = second->kind = CG_FILLS_RING;
-        first->span = second->span = (cg_span){0, 64, 0};
-        CHECK(is_found(s, "its ring lies where another one still is"));
-        *first = were[0];
-        *second = were[1];
-    }
     s->c.sharing->ring_bytes = 1024;
     s->c.sharing->rings_at = 8;
     CHECK(is_found(s, "rings do not lie"));
@@ -229,6 +222,107 @@ static void check_places(sample *s)
     s->c.sharing->ring_bytes = cg_static_shared(s->c.target) + 1;
     CHECK(is_found(s, "rings do not lie"));
     s->c.sharing->ring_bytes = 0;
+}
+
+/* ---- places of what lives longer than an op ---- */
+
+#define LONG "tensor_view<64x65536xf32, strides=[65536,1]>"
+#define PIECE "partition_view<tile=(1x512), " LONG ">"
+#define LOAD_PIECE(name, view, row)                                                                  \
+    "    %" name ", %t" name " = load_view_tko weak %" view "[%" row ", %i] : " PIECE ", tile<i32> " \
+    "-> tile<1x512xf32>, token\n"
+/* A row that is summed, and scaled by its sum and by other numbers: its tiles stay in a ring for the second loop, which
+   has another one beside it. */
+static const char kept[] =
+    "entry @kept(%p: tile<ptr<f32>>, %w: tile<ptr<f32>>, %o: tile<ptr<f32>>) {\n"
+    "  %0 = constant <i32: 0> : tile<i32>\n  %1 = constant <i32: 1> : tile<i32>\n"
+    "  %n = constant <i32: 8> : tile<i32>\n  %none = constant <f32: 0.0> : tile<1x512xf32>\n"
+    "  %p16 = assume div_by<16>, %p : tile<ptr<f32>>\n  %w16 = assume div_by<16>, %w : tile<ptr<f32>>\n"
+    "  %o16 = assume div_by<16>, %o : tile<ptr<f32>>\n"
+    "  %tp = make_tensor_view %p16, shape = [64, 65536], strides = [65536, 1] : " LONG "\n"
+    "  %tw = make_tensor_view %w16, shape = [64, 65536], strides = [65536, 1] : " LONG "\n"
+    "  %to = make_tensor_view %o16, shape = [64, 65536], strides = [65536, 1] : " LONG "\n"
+    "  %x = make_partition_view %tp : " PIECE "\n  %y = make_partition_view %tw : " PIECE "\n"
+    "  %z = make_partition_view %to : " PIECE "\n"
+    "  %sum = for %i in (%0 to %n, step %1) : tile<i32> iter_values(%acc = %none) -> (tile<1x512xf32>) {\n" LOAD_PIECE(
+        "a", "x",
+        "0") "    %next = addf %acc, %a : tile<1x512xf32>\n"
+             "    continue %next : tile<1x512xf32>\n  }\n"
+             "  for %i in (%0 to %n, step %1) : tile<i32> {\n" LOAD_PIECE("b", "x", "0")
+                 LOAD_PIECE("c", "y",
+                            "1") "    %d = mulf %b, %c : tile<1x512xf32>\n    %e = mulf %d, %sum : tile<1x512xf32>\n"
+                                 "    %tz = store_view_tko weak %e, %z[%0, %i] : tile<1x512xf32>, " PIECE
+                                 ", tile<i32> -> token\n  }\n  return\n}\n";
+
+#define MATRIX "tensor_view<4096x4096xf16, strides=[4096,1]>"
+#define LEFT "partition_view<tile=(128x64), " MATRIX ">"
+#define RIGHT "partition_view<tile=(64x128), " MATRIX ">"
+/* A product with warps that copy by tensor maps: a ring with barriers, and maps behind it. */
+static const char grouped[] =
+    "entry @grouped(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>, %o: tile<ptr<f32>>, %n: tile<i32>) {\n"
+    "  %0 = constant <i32: 0> : tile<i32>\n  %1 = constant <i32: 1> : tile<i32>\n"
+    "  %none = constant <f32: 0.0> : tile<128x128xf32>\n  %x, %y, %z = get_tile_block_id : tile<i32>\n"
+    "  %p16 = assume div_by<16>, %p : tile<ptr<f16>>\n  %q16 = assume div_by<16>, %q : tile<ptr<f16>>\n"
+    "  %tp = make_tensor_view %p16, shape = [4096, 4096], strides = [4096, 1] : " MATRIX "\n"
+    "  %tq = make_tensor_view %q16, shape = [4096, 4096], strides = [4096, 1] : " MATRIX "\n"
+    "  %l = make_partition_view %tp : " LEFT "\n  %r = make_partition_view %tq : " RIGHT "\n"
+    "  %sum = for %i in (%0 to %n, step %1) : tile<i32> iter_values(%acc = %none) -> (tile<128x128xf32>) {\n"
+    "    %a, %ta = load_view_tko weak %l[%x, %i] : " LEFT ", tile<i32> -> tile<128x64xf16>, token\n"
+    "    %b, %tb = load_view_tko weak %r[%i, %y] : " RIGHT ", tile<i32> -> tile<64x128xf16>, token\n"
+    "    %next = mmaf %a, %b, %acc : tile<128x64xf16>, tile<64x128xf16>, tile<128x128xf32>\n"
+    "    continue %next : tile<128x128xf32>\n  }\n"
+    "  %to = make_tensor_view %o, shape = [4096, 4096], strides = [4096, 1] : tensor_view<4096x4096xf32, "
+    "strides=[4096,1]>\n"
+    "  %po = make_partition_view %to : partition_view<tile=(128x128), tensor_view<4096x4096xf32, strides=[4096,1]>>\n"
+    "  %td = store_view_tko weak %sum, %po[%x, %y] : tile<128x128xf32>, partition_view<tile=(128x128), "
+    "tensor_view<4096x4096xf32, strides=[4096,1]>>, tile<i32> -> token\n"
+    "  return\n}\n";
+
+enum { MOST_RINGS = 4 };
+
+/* Those with memory of their own. */
+static uint32_t find_rings(const sample *s, cg_ring **out)
+{
+    uint32_t count = 0;
+    const ct_block *body = s->c.ir->body;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == CT_ring && !op->operand_count && count < MOST_RINGS)
+            out[count++] = op->detail;
+    return count;
+}
+
+/* Moves a place, sees what is found, and moves it back. */
+static void check_moved(sample *s, uint32_t *place, uint32_t to, const char *what)
+{
+    uint32_t was = *place;
+    *place = to;
+    CHECK_MSG(is_found(s, what), "moved from %u to %u", was, to);
+    *place = was;
+    CHECK(!is_found(s, ""));
+}
+
+static void check_kept_rings(sample *s)
+{
+    cg_ring *rings[MOST_RINGS];
+    CHECK(find_rings(s, rings) == 2 && rings[0]->offset == 0 && rings[1]->offset > 0);
+    check_moved(s, &rings[1]->offset, 0, "its ring lies where another one still is");
+    check_moved(s, &rings[1]->offset, rings[1]->offset - 16, "its ring lies where another one still is");
+    check_moved(s, &rings[0]->offset, 16, "its ring lies where another one still is");
+    check_moved(s, &rings[1]->slots, 1 << 12, "rings do not lie");
+}
+
+static void check_groups(sample *s)
+{
+    cg_ring *rings[MOST_RINGS], *ring = NULL;
+    struct cg_groups *groups = (struct cg_groups *)(uintptr_t)s->c.groups;
+    CHECK(find_rings(s, rings) == 1 && s->c.groups && s->c.groups->by_maps);
+    ring = rings[0];
+    check_moved(s, &ring->barriers, ring->barriers - 16, "the barriers of its ring lie");
+    check_moved(s, &groups->maps_at, ring->barriers, "its tensor maps lie");
+    check_moved(s, &groups->maps_at, ring->offset, "its tensor maps lie");
+    check_moved(s, &s->c.sharing->rings_at, s->c.sharing->rings_at + (1 << 20), "rings do not lie");
+    if (s->c.sharing->rings_at)
+        check_moved(s, &s->c.sharing->rings_at, 0, "its scratch lies where a ring still is");
 }
 
 /* ---- by the simulator ---- */
@@ -280,14 +374,19 @@ static bool check_run(uint32_t kernel, uint32_t dropped)
     return wanted;
 }
 
+static bool open_module(const char *text, tv_module **out)
+{
+    CHECK(tv_module_parse(text, strlen(text), 0, NULL, (tv_sink){NULL, say}, out) == TV_OK);
+    CHECK(*out && tv_module_verify(*out, NULL, (tv_sink){0}) == TV_OK); /* it warns of tokens that are left out */
+    module = *out;
+    return *out;
+}
+
 static void check(uint32_t kernel)
 {
     tv_module *m = NULL;
     sample s;
-    CHECK(tv_module_parse(sources[kernel], strlen(sources[kernel]), 0, NULL, (tv_sink){NULL, say}, &m) == TV_OK);
-    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK); /* it warns of tokens that are left out */
-    module = m;
-    if (m && open_sample(&s, expected[kernel].target)) {
+    if (open_module(sources[kernel], &m) && open_sample(&s, expected[kernel].target)) {
         check_barriers(&s, expected[kernel].barriers);
         check_fences(&s, expected[kernel].fences);
         check_places(&s);
@@ -298,9 +397,22 @@ static void check(uint32_t kernel)
     tv_module_close(m);
 }
 
+static void check_lives(const char *text, const char *target, void (*places)(sample *))
+{
+    tv_module *m = NULL;
+    sample s;
+    if (open_module(text, &m) && open_sample(&s, target)) {
+        places(&s);
+        close_sample(&s);
+    }
+    tv_module_close(m);
+}
+
 int main(void)
 {
     for (uint32_t k = 0; k < TV_COUNT(sources); k++)
         check(k);
+    check_lives(kept, "sm_90a", check_kept_rings);
+    check_lives(grouped, "sm_90a", check_groups);
     return TEST_END("sync");
 }

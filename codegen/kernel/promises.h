@@ -1,0 +1,23 @@
+/* What an entry's symbol promises of its parameters (memory reference, 11.3). */
+#ifndef TILEVM_CODEGEN_KERNEL_PROMISES_H
+#define TILEVM_CODEGEN_KERNEL_PROMISES_H
+
+#include "bytecode/module.h"
+
+/* An array whose address is a parameter: its extents are the parameters behind that one, its strides those behind
+   these. */
+typedef struct cg_array {
+    uint32_t rank;
+    bool is_simple;                   /* distinct indices within its extents are distinct elements of memory */
+    const int64_t *extents, *strides; /* by dimension; BC_DYNAMIC: the symbol does not say */
+} cg_array;
+
+typedef struct cg_promises {
+    bool apart;             /* no two parameters lead to the same memory */
+    const cg_array *arrays; /* by parameter; rank 0: it is not the address of an array. NULL: nothing is promised */
+} cg_promises;
+
+/* A symbol that does not fit the parameters promises nothing. False: out of memory. */
+bool cg_find_promises(const bc_module *m, const bc_function *f, bc_arena *arena, cg_promises *out);
+
+#endif
