@@ -3,7 +3,6 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
-#include "codegen/kernel/groups.h"
 
 static uint32_t tile_bytes(const ct_value *v)
 {
@@ -120,17 +119,6 @@ uint32_t cg_scratch_least(cg_func *c, const ct_block *block, const cg_ring *ring
         least = others > least ? others : least;
     }
     return least < MOST ? (uint32_t)least : MOST;
-}
-
-uint32_t cg_ring_bytes(const cg_func *c)
-{
-    uint32_t most = 0;
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
-        const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
-        uint32_t bytes = ring ? ring->offset + ring->slots * ring->slot_bytes : 0;
-        most = bytes > most ? bytes : most;
-    }
-    return c->groups ? c->groups->ring_bytes : most;
 }
 
 uint32_t cg_shared_for_the_rest(const cg_func *c)

@@ -15,7 +15,5 @@ uint32_t cg_scratch_least(cg_func *c, const ct_block *block, const cg_ring *ring
 uint32_t cg_shared_for_ring(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t rest);
 /* What each block gets at least. */
 uint32_t cg_shared_for_the_rest(const cg_func *c);
-/* Bytes of all rings, behind expand: they share memory where their loops follow each other. */
-uint32_t cg_ring_bytes(const cg_func *c);
 
 #endif

@@ -109,7 +109,7 @@ static uint32_t find_loads(const candidate *x, bool tells)
 static uint32_t scratch_of(cg_func *c, ct_op *op)
 {
     uint32_t most = 0;
-    cg_find_effects(c, op, false);
+    cg_find_effects(c, op, 0);
     for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
         most = e->kind == CG_USES_SCRATCH && e->span.to > most ? e->span.to : most;
     return most;

@@ -38,8 +38,8 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault);
 bool cg_verify_sync(cg_func *c, ct_fault *out_fault);
 
 /* What the op does with memory that other threads see, to op->effects: once there are layouts
-   (codegen/passes/shared.c). */
-void cg_find_effects(cg_func *c, ct_op *op, bool beside_rings);
+   (codegen/passes/shared.c). stretch: cg_effects.stretch. */
+void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch);
 
 /* Runs the passes until one fails, and prints what is wanted to c->options->dump. */
 void cg_run_passes(cg_func *c, const cg_watch *watch);

@@ -1,7 +1,8 @@
 /* The shared pass: what ops do with memory that other threads see, and where shared memory lies.
 
    The buffers: what an op has of scratch lives as long as the op is at it, so that all of them may begin at byte 0; all
-   rings live from their op to the end of their loop, behind what lives beside them. Small scratch lies behind the
+   rings live from their op to the end of their loop, behind what lives beside them. Loops that follow each other each
+   divide the whole memory anew: a ring in one has no part in what ops of another can have. Small scratch lies behind the
    scratch before it, or in front of it, as long as few bytes are taken: then nobody has to be waited for who still
    reads that. Of groups of warps, consumers alone have scratch; rings live as long as the kernel runs. */
 #include "codegen/analysis/shared.h"
@@ -20,7 +21,7 @@ static cg_effects_hook *const hooks[CT_LIMIT] = {
 
 /* ---- effects ---- */
 
-void cg_find_effects(cg_func *c, ct_op *op, bool beside_rings)
+void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch)
 {
     if (!hooks[op->opcode])
         return;
@@ -29,14 +30,15 @@ void cg_find_effects(cg_func *c, ct_op *op, bool beside_rings)
         cg_no_memory(c);
         return;
     }
-    op->effects->beside_rings = beside_rings;
+    op->effects->stretch = stretch;
     hooks[op->opcode](c, op);
 }
 
 typedef struct finding {
     cg_func *c;
-    uint32_t rings; /* that have memory now */
-    bool copies;    /* the program is that of producers */
+    uint32_t rings;   /* that have memory now */
+    uint32_t stretch; /* the last one that began */
+    bool copies;      /* the program is that of producers */
     uint32_t count;
 } finding;
 
@@ -44,6 +46,15 @@ static bool ends_ring(const ct_op *op)
 {
     return op->opcode == CT_strips ? ((const cg_trips *)op->detail)->ring != NULL
                                    : op->opcode == CT_ended || (op->opcode == OP_for && op->detail);
+}
+
+/* Counts the rings that have memory behind the op. */
+static void go_on(finding *x, const ct_op *op)
+{
+    bool begins = op->opcode == CT_ring && !op->operand_count;
+    x->stretch += begins && !x->rings;
+    x->rings += begins;
+    x->rings -= ends_ring(op);
 }
 
 /* Those that the op has got. */
@@ -58,7 +69,7 @@ static void number(finding *x, const cg_effects *all)
 
 static void find_of_op(finding *x, ct_op *op)
 {
-    cg_find_effects(x->c, op, x->rings != 0);
+    cg_find_effects(x->c, op, x->rings ? x->stretch : 0);
     if (op->effects)
         number(x, op->effects);
 }
@@ -89,8 +100,7 @@ static void find_in(finding *x, const ct_block *block)
                 find_in(x, op->regions[r]);
         if (hooks[op->opcode])
             find_of_op(x, op);
-        x->rings += op->opcode == CT_ring && !op->operand_count;
-        x->rings -= ends_ring(op);
+        go_on(x, op);
     }
 }
 
@@ -104,6 +114,53 @@ static cg_effect **list(finding *x)
         for (cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
             effects[e->number] = e;
     return effects;
+}
+
+/* ---- stretches ---- */
+
+/* Calls for each op that makes a ring, in the order of the effects, with the stretch that it is in. */
+typedef void ring_fn(cg_sharing *s, const ct_op *op, cg_stretch *stretch);
+
+static void visit_rings(finding *x, const ct_block *block, ring_fn *visit)
+{
+    for (const ct_op *op = block->first; op; op = op->next) {
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                visit_rings(x, op->regions[r], visit);
+        go_on(x, op);
+        if (op->opcode == CT_ring)
+            visit(x->c->sharing, op, &x->c->sharing->stretches[x->stretch - 1]);
+    }
+}
+
+static void take_bytes(cg_sharing *s, const ct_op *op, cg_stretch *stretch)
+{
+    (void)s;
+    const cg_ring *ring = op->detail;
+    uint32_t bytes = ring->offset + ring->slots * ring->slot_bytes;
+    stretch->bytes = bytes > stretch->bytes ? bytes : stretch->bytes;
+}
+
+/* Where its stretch has rings, behind where the first one has. */
+static void move_ring(cg_sharing *s, const ct_op *op, cg_stretch *stretch)
+{
+    cg_ring *ring = op->detail;
+    ring->offset += stretch->rings_at - s->rings_at;
+}
+
+/* Which there are, and what rings take in each. */
+static bool find_stretches(cg_func *c)
+{
+    cg_sharing *s = c->sharing;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        s->stretch_count += op->opcode == CT_ring;
+    s->stretches = bc_new(&c->arena, cg_stretch, s->stretch_count + 1u);
+    if (!s->stretches)
+        return false;
+    visit_rings(&(finding){.c = c}, c->ir->body, take_bytes);
+    if (c->groups)
+        s->stretches[0].bytes = c->groups->ring_bytes;
+    return true;
 }
 
 /* ---- places ---- */
@@ -140,8 +197,9 @@ static void place_scratch(const cg_func *c, cg_sharing *s)
         e->span = (cg_span){from, to, e->span.of_warp};
         before = (cg_span){from, (to + ALIGN - 1) & ~(uint32_t)(ALIGN - 1), 0};
         s->scratch_bytes = to > s->scratch_bytes ? to : s->scratch_bytes;
-        if (e->op->effects->beside_rings && to > s->rings_at)
-            s->rings_at = to;
+        cg_stretch *stretch = e->op->effects->stretch ? &s->stretches[e->op->effects->stretch - 1] : NULL;
+        if (stretch && to > stretch->rings_at)
+            stretch->rings_at = to;
     }
 }
 
@@ -162,10 +220,21 @@ static uint32_t alignment_of_rings(const cg_sharing *s)
     return align;
 }
 
-static void place_rings(const cg_func *c, cg_sharing *s)
+static void place_rings(cg_func *c, cg_sharing *s)
 {
-    uint32_t align = c->groups ? CG_ENCODING_ALIGN : alignment_of_rings(s);
-    s->rings_at = (s->rings_at + align - 1) & ~(align - 1);
+    uint32_t align = c->groups ? CG_ENCODING_ALIGN : alignment_of_rings(s), end = 0;
+    s->rings_at = UINT32_MAX;
+    for (uint32_t i = 0; i < s->stretch_count; i++) {
+        cg_stretch *x = &s->stretches[i];
+        if (!x->bytes)
+            continue;
+        x->rings_at = (x->rings_at + align - 1) & ~(align - 1);
+        s->rings_at = x->rings_at < s->rings_at ? x->rings_at : s->rings_at;
+        end = x->rings_at + x->bytes > end ? x->rings_at + x->bytes : end;
+    }
+    s->rings_at = end ? s->rings_at : 0;
+    s->ring_bytes = end - s->rings_at;
+    visit_rings(&(finding){.c = c}, c->ir->body, move_ring);
     for (uint32_t i = 0; i < s->effect_count; i++) {
         cg_effect *e = s->effects[i];
         if (e->ring)
@@ -183,7 +252,10 @@ void cg_pass_shared(cg_func *c)
         cg_no_memory(c);
         return;
     }
-    s->ring_bytes = cg_ring_bytes(c);
+    if (!find_stretches(c)) {
+        cg_no_memory(c);
+        return;
+    }
     find_in(&x, c->ir->body);
     s->effect_count = x.count;
     if (c->failed || !(s->effects = list(&x)))

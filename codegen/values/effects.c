@@ -13,8 +13,9 @@
 uint32_t cg_scratch_room(const cg_func *c, const ct_op *op)
 {
     uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
-    bool beside = op && op->effects && op->effects->beside_rings;
-    return beside ? (all - c->sharing->ring_bytes) & ~(uint32_t)(CG_ENCODING_ALIGN - 1) : all;
+    uint32_t stretch = op && op->effects ? op->effects->stretch : 0;
+    uint32_t rings = stretch ? c->sharing->stretches[stretch - 1].bytes : 0;
+    return rings ? (all - rings) & ~(uint32_t)(CG_ENCODING_ALIGN - 1) : all;
 }
 
 cg_effect *cg_add_effect(cg_func *c, ct_op *op, cg_effect_kind kind)

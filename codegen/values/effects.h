@@ -59,15 +59,22 @@ typedef struct cg_effect {
 /* Of an op. */
 typedef struct cg_effects {
     cg_effect *first, *last, *taken; /* taken: the last one that was lowered */
-    bool beside_rings;               /* while rings have memory */
+    uint32_t stretch;                /* of the program in which rings have memory, from 1; 0: none has */
 } cg_effects;
+
+/* From the op that makes a ring to where neither it nor any other one that was made meanwhile has memory any more. */
+typedef struct cg_stretch {
+    uint32_t rings_at, bytes; /* where rings lie: behind the scratch that is used beside them; what they take */
+} cg_stretch;
 
 /* Of the kernel. */
 typedef struct cg_sharing {
     cg_effect *const *effects; /* by number */
     uint32_t effect_count;
     uint32_t scratch_bytes;        /* from the first byte on */
-    uint32_t rings_at, ring_bytes; /* where rings lie: behind the scratch that is used beside them */
+    uint32_t rings_at, ring_bytes; /* where rings lie that lie first, and what all take from there on */
+    cg_stretch *stretches;
+    uint32_t stretch_count;
     struct cg_barrier_of {
         uint32_t number, threads; /* 0: all of the block */
     } barriers[2];                /* at which a group of warps meets */
