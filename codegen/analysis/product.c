@@ -4,6 +4,26 @@
 
 #include "codegen/analysis/scaling.h"
 
+/* Bytes that one step of the instruction along K takes of an operand in shared memory, with what aligns it. */
+static uint64_t step_bytes(const cg_product *p, bool left)
+{
+    enum { ALIGN = 16 };
+    return ((uint64_t)cg_memory_bytes(p->in) << ((left ? p->m : p->n) + p->batch + p->atom.k_bits)) + ALIGN;
+}
+
+bool cg_step_fits(const cg_func *c, const cg_product *p)
+{
+    return step_bytes(p, true) + step_bytes(p, false) <= cg_static_shared(c->target);
+}
+
+/* Can a step be multiplied at all? Through shared memory, or with A in registers, as fragments of 16 bits can be. */
+static bool may_step(const cg_func *c, const cg_product *p)
+{
+    return cg_step_fits(c, p)
+           || (p->atom.element_bits == 1 && !p->scaled && p->m >= CG_ATOM_ROW_BITS
+               && step_bytes(p, false) <= cg_static_shared(c->target));
+}
+
 static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
 {
     static const cg_atom f16_f32 = {"m16n8k16.row.col.f32.f16.f16.f32", 4, 1, false, NULL};
@@ -43,7 +63,7 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
     p->atom = *a;
     p->packed = packed;
     p->k -= packed;
-    return true;
+    return may_step(c, p);
 }
 
 /* ---- products that feed products ---- */
@@ -191,8 +211,10 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
     p.has_atom = find_atom(c, op, &p);
     p.chained = p.has_atom && is_chained(op);
     p.blocked = is_blocked(c, &p);
-    if (p.blocked)
+    if (p.blocked) {
         p.atom.k_bits = CG_BLOCK_K_BITS;
+        p.blocked = cg_step_fits(c, &p);
+    }
     bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
               && shape;

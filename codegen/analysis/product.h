@@ -86,6 +86,8 @@ bool cg_is_product(const ct_op *op);
 const ct_op *cg_largest_product(const ct_func *f);
 /* What the op multiplies. */
 cg_product cg_product_of(const cg_func *c, const ct_op *op);
+/* Has shared memory room for a step of both operands along K? Where it has not, A is kept as fragments. */
+bool cg_step_fits(const cg_func *c, const cg_product *p);
 /* What made v: of a product that was awaited, the product. */
 const ct_op *cg_maker_of(const ct_value *v);
 /* The product that the left operand of a product is computed from, element by element; NULL: none was found. */

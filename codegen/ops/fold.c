@@ -107,42 +107,101 @@ static uint32_t bytes_of(const ct_op *op, uint32_t tile_bits)
     return bytes;
 }
 
+/* ---- partial results of warps ---- */
+
+/* log2 of the parts in which they go through scratch, by the upper register bits of the result: as few as there is room
+   for. */
+static uint32_t exchange_parts(const cg_func *c, const ct_op *place, const ct_op *op, const cg_layout *result,
+                               uint32_t warps)
+{
+    uint32_t parts = 0;
+    while (parts < result->reg_bits && bytes_of(op, result->tile_bits + warps - parts) > cg_scratch_room(c, place))
+        parts++;
+    return parts;
+}
+
 void cg_fold_add_exchange(cg_func *c, ct_op *place, const ct_op *op, const cg_layout *result, uint32_t warps)
 {
-    cg_effect *e = warps ? cg_add_scratch(c, place, bytes_of(op, result->tile_bits + warps)) : NULL;
-    if (e)
-        e->small = true;
+    uint32_t parts = warps ? exchange_parts(c, place, op, result, warps) : 0;
+    for (uint32_t part = 0; warps && part < (uint32_t)1 << parts; part++) {
+        cg_effect *e = cg_add_scratch(c, place, bytes_of(op, result->tile_bits + warps - parts));
+        if (e)
+            e->small = !parts;
+    }
+}
+
+/* What is left of a layout of partial results for one part of them. */
+static cg_layout layout_of_part(const cg_layout *l, const cg_layout *result, uint32_t parts)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = result->reg_bits - parts; i < result->reg_bits; i++)
+        mask |= result->reg[i];
+    return parts ? cg_fold_layout(l, mask, NULL) : *l;
+}
+
+/* An exchange: how partial results are spread before it and, all of a line in one thread, behind it, of a part; which
+   registers these are of all of them. */
+typedef struct exchange {
+    cg_func *c;
+    const ct_op *op;
+    cg_layout slots, all;
+    uint32_t parts, reg_bits; /* log2: of them; of the result's registers in one */
+} exchange;
+
+static exchange exchange_of(cg_func *c, const ct_op *place, const ct_op *op, const cg_layout *result,
+                            const cg_layout *slots, uint32_t warps)
+{
+    exchange x = {.c = c, .op = op, .parts = exchange_parts(c, place, op, result, warps)};
+    x.reg_bits = result->reg_bits - x.parts;
+    x.slots = layout_of_part(slots, result, x.parts);
+    x.all = layout_of_part(result, result, x.parts);
+    for (uint32_t b = 0; b < warps; b++)
+        x.all.reg[x.all.reg_bits++] = (uint32_t)1 << (result->tile_bits - x.parts + b);
+    x.all.tile_bits = x.slots.tile_bits;
+    return x;
+}
+
+/* Where operand i of a part lies. */
+static cg_val address_of(const exchange *x, cg_val base, uint32_t i)
+{
+    uint32_t offset = 0;
+    for (uint32_t k = 0; k < i; k++)
+        offset += bytes_of_operand(x->op, k, x->slots.tile_bits);
+    if (!offset)
+        return base;
+    cg_val address = cg_new(x->c, CG_B32);
+    cg_ins(x->c, "add.u32 %v, %v, %u", address, base, offset);
+    return address;
+}
+
+static void exchange_part(const exchange *x, cg_val base, uint32_t part, cg_fold_row *values, cg_val **out)
+{
+    cg_func *c = x->c;
+    uint32_t count = cg_layout_regs(&x->slots), all = cg_layout_regs(&x->all), ones = ((uint32_t)1 << x->reg_bits) - 1;
+    cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, all);
+    for (uint32_t i = 0; i < x->op->operand_count && regs; i++) {
+        addresses[i] = address_of(x, base, i);
+        for (uint32_t k = 0; k < count; k++)
+            regs[k] = values[part << x->reg_bits | k][i];
+        cg_flat_store(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->slots, regs);
+    }
+    cg_barrier(c);
+    for (uint32_t i = 0; i < x->op->operand_count && regs; i++) {
+        cg_flat_load(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->all, regs);
+        for (uint32_t r = 0; r < all && out[i]; r++) /* r: the warp above the register of the part */
+            out[i][(r & ~ones) << x->parts | part << x->reg_bits | (r & ones)] = regs[r];
+    }
 }
 
 void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
                       cg_fold_row *values, cg_val **parts)
 {
-    uint32_t offset = 0, count = cg_layout_regs(slots);
-    cg_layout all = *result;
-    for (uint32_t b = 0; b < warps; b++)
-        all.reg[all.reg_bits++] = (uint32_t)1 << (result->tile_bits + b);
-    all.tile_bits = slots->tile_bits;
-    cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, count);
     const ct_op *place = cg_reduces_strips(c, op) ? op->block->parent : op;
-    cg_val base = cg_scratch(c, place, bytes_of(op, slots->tile_bits));
-    for (uint32_t i = 0; i < op->operand_count && regs; i++) {
-        bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
-        addresses[i] = base;
-        if (offset) {
-            addresses[i] = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", addresses[i], base, offset);
-        }
-        offset += bytes_of_operand(op, i, slots->tile_bits);
-        for (uint32_t k = 0; k < count; k++)
-            regs[k] = values[k][i];
-        cg_flat_store(c, kind, addresses[i], slots, regs);
-    }
-    cg_barrier(c);
-    for (uint32_t i = 0; i < op->operand_count; i++) {
-        parts[i] = cg_vals(c, cg_layout_regs(&all));
-        if (parts[i])
-            cg_flat_load(c, bc_elem_kind(ct_operands(op)[i]->type), addresses[i], &all, parts[i]);
-    }
+    exchange x = exchange_of(c, place, op, result, slots, warps);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        parts[i] = cg_vals(c, (size_t)cg_layout_regs(result) << warps);
+    for (uint32_t part = 0; part < (uint32_t)1 << x.parts && !c->failed; part++)
+        exchange_part(&x, cg_scratch(c, place, bytes_of(op, x.slots.tile_bits)), part, values, parts);
 }
 
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count)

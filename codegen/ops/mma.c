@@ -60,7 +60,8 @@ static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t register
            && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
 }
 
-/* Should A be kept as fragments: because they are what its threads have, or because it is the same throughout a loop of
+/* Should A be kept as fragments: because they are what its threads have, shared memory has no room for a step of both
+   operands, or because it is the same throughout a loop of
    this product or of one like it, as that of a loop whose first product stands in front of it (codegen/passes/skew.c)?
  */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
@@ -69,7 +70,7 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = cg_fragment_layout(c, p);
-    if (same_threads(home, &l))
+    if (same_threads(home, &l) || !cg_step_fits(c, p))
         return true;
     uint32_t registers = cg_layout_regs(&l) / 2;
     bool is_kept = is_kept_in_loop(c, op, registers);

@@ -2,8 +2,8 @@
 
    The buffers: what an op has of scratch lives as long as the op is at it, so that all of them may begin at byte 0; all
    rings live from their op to the end of their loop, behind what lives beside them. Loops that follow each other each
-   divide the whole memory anew: a ring in one has no part in what ops of another can have. Small scratch lies behind the
-   scratch before it, or in front of it, as long as few bytes are taken: then nobody has to be waited for who still
+   divide the whole memory anew: a ring in one has no part in what ops of another can have. Small scratch lies behind
+   the scratch before it, or in front of it, as long as few bytes are taken: then nobody has to be waited for who still
    reads that. Of groups of warps, consumers alone have scratch; rings live as long as the kernel runs. */
 #include "codegen/analysis/shared.h"
 

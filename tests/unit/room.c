@@ -1,5 +1,5 @@
-/* No kernel is refused because a ring has taken the room that its ops need: two loops with products, the second of which
-   does something more with what it loads or has computed, for targets with little shared memory and much, at all
+/* No kernel is refused because a ring has taken the room that its ops need: two loops with products, the second of
+   which does something more with what it loads or has computed, for targets with little shared memory and much, at all
    levels. What is computed is looked at elsewhere (tests/regress, random kernels); here everything must compile. */
 #include <string.h>
 
@@ -13,9 +13,10 @@ typedef struct work {
     const char *name, *before, *after;
 } work;
 
-#define FOLD(of, type, dim, kind, op, out)                                                      \
-    "%rr = reduce %" of " dim=" dim " identities=[0.0 : " kind "] : " type " -> tile<" out "x" kind "> (%x1: tile<" kind \
-    ">, %y1: tile<" kind ">) {\n%z1 = " op " %x1, %y1 : tile<" kind ">\nyield %z1 : tile<" kind ">\n}\n"
+#define FOLD(of, type, dim, kind, op, out)                                                                           \
+    "%rr = reduce %" of " dim=" dim " identities=[0.0 : " kind "] : " type " -> tile<" out "x" kind                  \
+    "> (%x1: tile<" kind ">, %y1: tile<" kind ">) {\n%z1 = " op " %x1, %y1 : tile<" kind ">\nyield %z1 : tile<" kind \
+    ">\n}\n"
 
 static const work works[] = {
     {"nothing", "%l2 = reshape %l : $l -> $l\n", "%e = reshape %m : $s -> $s\n"},
@@ -25,8 +26,9 @@ static const work works[] = {
     {"column sum", "%l2 = reshape %l : $l -> $l\n",
      FOLD("m", "$s", "0", "$S", "addf", "$N") "%rs = reshape %rr : tile<$Nx$S> -> tile<1x$Nx$S>\n"
                                               "%bb = broadcast %rs : tile<1x$Nx$S> -> $s\n%e = subf %m, %bb : $s\n"},
-    {"permutation", "%lt = permute %l [1, 0] : $l -> tile<$Kx$Mx$L>\n%ls = reshape %lt : tile<$Kx$Mx$L> -> $l\n"
-                    "%l2 = maxf %ls, %l : $l\n",
+    {"permutation",
+     "%lt = permute %l [1, 0] : $l -> tile<$Kx$Mx$L>\n%ls = reshape %lt : tile<$Kx$Mx$L> -> $l\n"
+     "%l2 = maxf %ls, %l : $l\n",
      "%e = reshape %m : $s -> $s\n"},
     {"scaled operand", "%l2 = mulf %l, %l : $l\n", "%e = reshape %m : $s -> $s\n"},
     {"operand less its rows' maximum",
@@ -36,9 +38,11 @@ static const work works[] = {
     {"scan", "%l2 = reshape %l : $l -> $l\n",
      "%e = scan %m dim=1 reverse=false identities=[0.0 : $S] : $s -> $s (%x1: tile<$S>, %y1: tile<$S>) {\n"
      "%z1 = addf %x1, %y1 : tile<$S>\nyield %z1 : tile<$S>\n}\n"},
-    {"two permutations", "%lt = permute %l [1, 0] : $l -> tile<$Kx$Mx$L>\n%ls = reshape %lt : tile<$Kx$Mx$L> -> $l\n"
-                         "%l2 = maxf %ls, %l : $l\n",
-     "%mt = permute %m [1, 0] : $s -> tile<$Nx$Mx$S>\n%ms = reshape %mt : tile<$Nx$Mx$S> -> $s\n%e = addf %m, %ms : $s\n"},
+    {"two permutations",
+     "%lt = permute %l [1, 0] : $l -> tile<$Kx$Mx$L>\n%ls = reshape %lt : tile<$Kx$Mx$L> -> $l\n"
+     "%l2 = maxf %ls, %l : $l\n",
+     "%mt = permute %m [1, 0] : $s -> tile<$Nx$Mx$S>\n%ms = reshape %mt : tile<$Nx$Mx$S> -> $s\n%e = addf %m, %ms : "
+     "$s\n"},
 };
 
 typedef struct element {
@@ -49,11 +53,11 @@ static const element elements[] = {{"f16", "f32"}, {"bf16", "f32"}, {"f32", "f32
 typedef struct shape {
     unsigned m, n, k;
 } shape;
-static const shape shapes[] = {{64, 64, 128},  {128, 128, 64},  {128, 128, 128}, {16, 256, 64},
-                               {256, 16, 64},  {64, 128, 256},  {256, 64, 32},   {32, 32, 32},
-                               {128, 64, 256}, {256, 128, 16}};
+static const shape shapes[] = {{64, 64, 128},  {128, 128, 64}, {128, 128, 128}, {16, 256, 64},  {256, 16, 64},
+                               {64, 128, 256}, {256, 64, 32},  {32, 32, 32},    {128, 64, 256}, {256, 128, 16}};
 
-static const char *const targets[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a"};
+static const char *const targets[] = {"sm_80",  "sm_86",   "sm_89",  "sm_90",  "sm_90a",
+                                      "sm_100", "sm_100a", "sm_120", "sm_120a"};
 
 /* ---- kernels ---- */
 
@@ -87,8 +91,8 @@ static void put(bc_text *out, const char *text, const names *n)
 #define PA "partition_view<tile=($Mx$K), padding_value = zero, " TA ">"
 #define PB "partition_view<tile=($Kx$N), padding_value = zero, " TA ">"
 #define PC "partition_view<tile=($Mx$N), " TC ">"
-#define LOADS                                                                         \
-    "%l, %t0 = load_view_tko weak %pa[%c0, %i] : " PA ", tile<i32> -> $l, token\n"     \
+#define LOADS                                                                      \
+    "%l, %t0 = load_view_tko weak %pa[%c0, %i] : " PA ", tile<i32> -> $l, token\n" \
     "%r, %t1 = load_view_tko weak %pb[%i, %c0] : " PB ", tile<i32> -> $r, token\n"
 
 static void put_kernel(bc_text *out, const work *w, const names *n)
@@ -109,7 +113,8 @@ static void put_kernel(bc_text *out, const work *w, const names *n)
     put(out, "%m = mmaf %l2, %r, %a : $l, $r, $s\n", n);
     put(out, w->after, n);
     put(out,
-        "continue %e : $s\n}\n%t2 = store_view_tko weak %u, %pc[%c0, %c0] : $s, " PC ", tile<i32> -> token\nreturn\n}\n",
+        "continue %e : $s\n}\n%t2 = store_view_tko weak %u, %pc[%c0, %c0] : $s, " PC
+        ", tile<i32> -> token\nreturn\n}\n",
         n);
 }
 
