@@ -8,6 +8,7 @@
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
+#include "codegen/promises.h"
 #include "codegen/ptx/ptx.h"
 
 /* ---- parameters ---- */

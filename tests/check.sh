@@ -126,12 +126,14 @@ if build build tests corpus; then
     run sizes check-sizes
     run format check-format
     run docs check-docs
+    run api-docs check-api-docs
     run examples-files check-examples
     run compat check-compat
     run hardening check-hardening
     run fixtures check-fixtures
     run unit check-unit "$(in_parts 2 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
+    run release check-release
     run deb check-deb
     run static check-static
     run ptxas check-ptxas "$(in_parts 20)"

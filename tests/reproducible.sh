@@ -13,7 +13,7 @@ rm -rf "$2" && mkdir -p "$2/sources" || exit 2
 folder=$(cd "$2" && pwd)
 passed=0
 failed=0
-cp -Rp Makefile include bytecode container vm codegen loader tools tests "$folder/sources" || exit 2
+cp -Rp Makefile mk include bytecode container vm codegen loader tools tests "$folder/sources" || exit 2
 if [ "$3" != 0/1 ]; then
     mkdir -p "$folder/objects/release/obj" || exit 2
     for part in flags obj/bytecode obj/container obj/vm obj/codegen obj/loader obj/tools; do
@@ -22,7 +22,7 @@ if [ "$3" != 0/1 ]; then
     find "$folder/objects" -name '*.o' | LC_ALL=C sort | awk -v part="$3" '
         { split(part, p, "/"); if ((NR - 1) % p[2] == p[1]) print }' | xargs rm
 fi
-$MAKE --no-print-directory -C "$folder/sources" CONFIG=release BUILD="$folder/objects" > "$folder/log" 2>&1 \
+COMMIT=$(sh tools/commit.sh) $MAKE --no-print-directory -C "$folder/sources" CONFIG=release BUILD="$folder/objects" > "$folder/log" 2>&1 \
     || { tail "$folder/log"; echo "reproducible: 0 passed, 1 failed"; exit 1; }
 compiled=$(grep -c '^  CC ' "$folder/log")
 echo "$compiled files compiled again"

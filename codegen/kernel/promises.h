@@ -2,7 +2,8 @@
 #ifndef TILEVM_CODEGEN_KERNEL_PROMISES_H
 #define TILEVM_CODEGEN_KERNEL_PROMISES_H
 
-#include "bytecode/module.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* An array whose address is a parameter: its extents are the parameters behind that one, its strides those behind
    these. */
@@ -16,8 +17,5 @@ typedef struct cg_promises {
     bool apart;             /* no two parameters lead to the same memory */
     const cg_array *arrays; /* by parameter; rank 0: it is not the address of an array. NULL: nothing is promised */
 } cg_promises;
-
-/* A symbol that does not fit the parameters promises nothing. False: out of memory. */
-bool cg_find_promises(const bc_module *m, const bc_function *f, bc_arena *arena, cg_promises *out);
 
 #endif

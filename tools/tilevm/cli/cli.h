@@ -85,6 +85,8 @@ int cli_error(const char *format, ...) TV_PRINTF(1, 2);
 const char *cli_errno(void);
 
 void cli_print_help(const cli_command *command, FILE *out);
+/* The commit that the command was built from: "c1cf712ab123", "...-modified" or "unknown". */
+extern const char cli_commit[];
 /* The i-th command, or NULL past the end; and by name. */
 const cli_command *cli_command_at(size_t index);
 const cli_command *cli_command_find(const char *name);
@@ -138,6 +140,8 @@ bool cli_out_open(cli_out *out, const char *path);
 const char *cli_out_refusal(const char *path);
 tv_writer cli_out_writer(cli_out *out);
 void cli_out_write(cli_out *out, const void *bytes, size_t size);
+/* Notes that it failed, unless it has before; error: an errno, which cli_out_commit reports. */
+void cli_out_fail(cli_out *out, int error);
 /* Writes and releases a text; one that is not whole fails the output. */
 void cli_out_text(cli_out *out, bc_text *text, bool color);
 /* Flushes, renames. False: a message was printed, and no file was left behind. */

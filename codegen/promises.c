@@ -1,5 +1,5 @@
 /* See the header. */
-#include "codegen/kernel/promises.h"
+#include "codegen/promises.h"
 
 /* Is the parameter there, and of that kind? */
 static bool is_of_kind(const bc_function *f, size_t slot, bool pointer)
