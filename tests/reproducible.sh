@@ -13,7 +13,7 @@ rm -rf "$2" && mkdir -p "$2/sources" || exit 2
 folder=$(cd "$2" && pwd)
 passed=0
 failed=0
-cp -Rp Makefile include bytecode container vm codegen loader tools tests "$folder/sources" || exit 2
+cp -Rp Makefile mk include bytecode container vm codegen loader tools tests "$folder/sources" || exit 2
 if [ "$3" != 0/1 ]; then
     mkdir -p "$folder/objects/release/obj" || exit 2
     for part in flags obj/bytecode obj/container obj/vm obj/codegen obj/loader obj/tools; do

@@ -1,5 +1,6 @@
 #!/bin/sh
-# How sources are laid out: no line of C beyond 120 columns, and all of it as clang-format 14 lays it out by .clang-format.
+# Checks the layout of sources: no line of C or of a makefile is longer than 120 columns, and C is laid out as clang-format 14
+# does it with .clang-format.
 # tools/check_format.sh [--fix]: with --fix it rewrites the files. Tables (*.def) have a row a line, however long.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -15,7 +16,8 @@ if [ "${1:-}" = --fix ]; then
 fi
 
 failed=0
-long=$(find bytecode codegen container include loader tests tools vm -name '*.[ch]' -o -name '*.inc' | xargs awk 'length > 120 { print FILENAME ":" FNR ": longer than 120 columns" }')
+long=$({ echo Makefile; find bytecode codegen container include loader mk tests tools vm -name '*.[ch]' -o -name '*.inc' -o -name '*.mk'; } \
+    | xargs awk 'length > 120 { print FILENAME ":" FNR ": longer than 120 columns" }')
 [ -z "$long" ] || { echo "$long"; failed=$((failed + 1)); }
 if [ -n "$formatter" ]; then
     bad=$(echo "$files" | xargs "$formatter" --dry-run -Werror 2>&1 | sed -n 's/: error: code should be clang-formatted.*/: not as `make format` has it/p')

@@ -12,7 +12,7 @@ results=$work/results
 OUT=build/release
 CORPUS=$(cd "$build/corpus" && pwd)
 export OUT CORPUS
-sources='Makefile bytecode codegen container docs include loader tests tools vm'
+sources='Makefile mk bytecode codegen container docs include loader tests tools vm'
 tab=$(printf '\t')
 # Mutants are compiled without debugging information, and may earn warnings; but not take one pointer for another.
 flags='WERROR=0 CFLAGS=-g0 -Werror=int-conversion -Werror=incompatible-pointer-types -Werror=implicit-function-declaration'

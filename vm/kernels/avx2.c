@@ -1,4 +1,4 @@
-/* The kernels for x86 processors with AVX2, FMA and F16C (2013 and later); the Makefile sets the compiler's flags. */
+/* The kernels for x86 processors with AVX2, FMA and F16C (2013 and later); mk/flags.mk sets the compiler's flags. */
 #include "vm/kernels/kernels.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)

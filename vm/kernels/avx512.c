@@ -1,4 +1,4 @@
-/* The kernels for x86 processors with AVX-512 F, BW, DQ and VL; the Makefile sets the compiler's flags. */
+/* The kernels for x86 processors with AVX-512 F, BW, DQ and VL; mk/flags.mk sets the compiler's flags. */
 #include "vm/kernels/kernels.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)

@@ -1,0 +1,55 @@
+# Measurements on this machine.
+
+##@ Measure
+## bench: print this project's figures (TILEIR_TOOLS: beside NVIDIA's; PYTHON: one with numpy)
+.PHONY: bench
+bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked
+	$(Q)$(OUT)/tilevm gen --ops 400 -o $(BUILD)/bench-10k.tbc
+	$(Q)$(OUT)/bench $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.4 $(BUILD)/bench-10k.tbc
+	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tools/bench_vm.py $(OUT)/bench_vm.so tests/bench; \
+	    else echo "the virtual machine beside NumPy: skipped, there is no $(PYTHON)"; fi
+
+BENCH_SHARE ?= 8
+## bench-compile: measure compile times (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
+.PHONY: bench-compile
+bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
+	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
+
+## bench-model: print what the cost model predicts beside what was measured (tests/gpu/sweep_h200.csv)
+.PHONY: bench-model
+bench-model: all $(BUILD)/sweep-cases/unpacked
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv \
+	    --filter '$(SWEEP_FILTER)'
+## check-model: check that the model ranks kernels within a family as they were measured
+.PHONY: check-model
+check-model: all $(BUILD)/sweep-cases/unpacked
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv --check \
+	    > $(BUILD)/bench-model.txt || { tail -12 $(BUILD)/bench-model.txt; exit 1; }
+	$(Q)tail -1 $(BUILD)/bench-model.txt
+
+## bench-programs: measure verify on a program of 100 MB with 50 images
+.PHONY: bench-programs
+bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked
+	$(Q)ls $(BUILD)/corpus/bytecode/13.5/*.tbc | head -n 50 | xargs $(OUT)/program elf zstd 102400 > $(BUILD)/bench-program
+	$(Q)for i in 1 2 3; do \
+	    bash -c 'TIMEFORMAT="%R s (user %U, system %S)"; time $(OUT)/tilevm verify $(BUILD)/bench-program'; done
+
+## bench-preload: measure how much slower programs without Tile IR start under libtilevm_cuda.so
+.PHONY: bench-preload
+bench-preload: tests
+	$(Q)bash tests/bench_preload.sh $(OUT) $(BUILD)/bench-preload
+
+## bench-bundle: measure building bundles, their size, and the start of a service (BENCH_EMIT=ptx: without cubins)
+##   TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python
+.PHONY: bench-bundle
+bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
+	$(Q)PYTHON="$(PYTHON)" bash tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
+
+## bench-cutile: measure cuTile Python on the virtual machine beside Triton's interpreter
+##   PYTHON: one with numpy, cuda-tile, triton
+.PHONY: bench-cutile
+bench-cutile: all
+	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(OUT)/libtilevm.so $(PYTHON) tools/bench_cutile.py
+
+$(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@

@@ -1,0 +1,182 @@
+# Tests that need no GPU. Each target ends with a line `name: N passed, N failed`.
+
+##@ Test
+## check: run every test, also with sanitizers and with clang, and print one line of counts
+##   FULL=1: all seeds and allocations, longer fuzzing
+.PHONY: check
+check:
+	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/check.sh
+
+## check-unit: run the unit tests (SAN=1: with sanitizers)
+.PHONY: unit check-unit
+unit check-unit: $(call in_part,$(UNIT_BIN))
+	$(Q)status=0; for t in $^; do $$t || status=1; done; exit $$status
+
+FIXTURES := $(OUT)/run_fixtures --tool $(OUT)/tilevm --work $(OUT)/fixtures --rules tests/rules --part $(TEST_PART)
+# Under an emulator the command cannot start itself, which `tilevm test` does.
+FIXTURE_FILES ?= $(if $(EMULATED),$(shell find tests -name '*.test' ! -path '*suite*'),tests)
+## check-fixtures: run the .test files
+.PHONY: check-fixtures
+check-fixtures: all $(OUT)/run_fixtures
+	$(Q)sh tests/selftest/run.sh $(OUT)/run_fixtures $(OUT)/selftest
+	$(Q)$(if $(filter release,$(CONFIG)),sh tests/selftest/check.sh $(OUT)/selftest/check)
+	$(Q)$(FIXTURES) $(FIXTURE_FILES)
+
+## golden: rewrite what the .test files, the API example, the sums of PTX and docs/rules.md expect; review the diff
+.PHONY: golden
+golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
+	$(Q)$(PTX_SUMS) --update
+	$(Q)$(FIXTURES) --update tests; status=$$?; $(MAKE) --no-print-directory -s docs && \
+	    $(MAKE) --no-print-directory -s check-api UPDATE=1 && exit $$status
+
+## corpus: unpack the corpus of real kernels
+.PHONY: corpus
+corpus: $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked
+CORPUS_ARCHIVES := $(wildcard tests/corpus/*.tar.xz)
+$(BUILD)/corpus/unpacked: $(CORPUS_ARCHIVES)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)for a in $(CORPUS_ARCHIVES); do xz -dc $$a | tar -xf - -C $(@D) || exit 1; done
+	$(Q)touch $@
+
+$(BUILD)/cpp/unpacked: tests/cpp/corpus.tar.xz
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && xz -dc $< | tar -xf - -C $(@D) && touch $@
+
+CPP_RUN = $(OUT)/corpus_run $(BUILD)/cpp --version 13.5 --jobs 2 --part $(TEST_PART)
+## check-cpp: run kernels of CUDA Tile C++ on the virtual machine, with its checks, and on the PTX simulator
+.PHONY: check-cpp
+check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked
+	$(Q)status=0; $(CPP_RUN) || status=1; $(CPP_RUN) --checks tests/cpp/findings.txt || status=1; \
+	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t --needs tests/cpp/unsupported.txt || status=1; done; exit $$status
+
+## check-corpus: run every kernel of the corpus, the second time with the checks of tilevm check
+.PHONY: check-corpus
+check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
+	$(Q)status=0; $(OUT)/corpus_bytes $(BUILD)/corpus $(TEST_PART) || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) --checks tests/corpus/findings.txt || status=1; exit $$status
+
+## check-matrix: run every op on every type against references (SAN=1: with sanitizers, fewer cases)
+.PHONY: check-matrix
+check-matrix: $(OUT)/matrix
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
+
+# OOM_MOST: allocations of each command; FULL=1: all of them, and of more commands.
+OOM_MOST ?= $(if $(filter asan,$(CONFIG)),6,10)
+OOM := $(OUT)/oom $(if $(FULL),,--most $(OOM_MOST)) --work $(OUT)/oom-work
+OOM_FIXTURES := tests/oom $(if $(FULL),tests/cli/compile* tests/cli/insp*) \
+    $(if $(filter asan,$(CONFIG)),,tests/check tests/text tests/run)
+## check-oom: run the commands with allocations that fail (FULL=1: every one; SAN=1: with sanitizers)
+.PHONY: check-oom
+check-oom: $(OUT)/oom $(OOM_TOOLS) $(OOM_OWN) $(OUT)/fakecuda/libcuda.so.1
+	$(Q)rm -rf $(OUT)/oom-work && mkdir -p $(OUT)/oom-work
+	$(Q)status=0; $(OOM) --tool $(OUT)/oom-tools/tilevm $(OOM_FIXTURES) || status=1; \
+	    TILEVM_PTXAS=none $(OOM) --tool $(OUT)/oom-tools/tileiras --exit 5 tests/oom/tileiras.fixture || status=1; \
+	    FAKECUDA_RUN=1 LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) $(OOM) --tool $(OOM_OWN) tests/oom/device.fixture || \
+	        status=1; exit $$status
+
+# Programs with threads, under ThreadSanitizer (CONFIG=tsan): the loader's scenarios, the loader's and the machine's
+# unit tests, and the example of the API.
+THREAD_UNITS := $(addprefix $(OUT)/unit/,loader hostile kernels)
+THREAD_LOADER := $(OUT)/loader_faults $(OUT)/fakecuda/libcuda.so.1
+$(OUT)/api_example: $(OUT)/obj/tests/api/example.o $(OUT)/libtilevm.a
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.PHONY: tests-threads
+tests-threads: $(THREAD_UNITS) $(THREAD_LOADER) $(OUT)/api_example
+
+## check-threads: test the loader and the API with threads (CONFIG=tsan: under ThreadSanitizer)
+.PHONY: check-threads
+check-threads: tests-threads
+	$(Q)rm -rf $(OUT)/loader-work && status=0; for t in $(THREAD_UNITS); do $$t || status=1; done; \
+	    $(OUT)/loader_faults $(OUT)/loader-work || status=1; \
+	    $(OUT)/api_example > $(OUT)/api_example.txt && echo "api: 1 passed, 0 failed" || \
+	        { status=1; echo "api: 0 passed, 1 failed"; }; \
+	    exit $$status
+
+## check-stop: test ^C and the progress display of tilevm run
+.PHONY: check-stop
+check-stop: all
+	$(Q)sh tests/stop.sh $(OUT) $(OUT)/stop-work
+
+GPU_DEPLOY := $(OUT)/gpu_deploy
+$(GPU_DEPLOY): $(OUT)/obj/tests/gpu/deploy.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+## check-loader: test the loader on a fake driver
+.PHONY: check-loader
+check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/unpacked
+	$(Q)rm -rf $(OUT)/loader-work
+	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
+	$(Q)$(if $(SAN)$(EMULATED),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
+	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
+	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)sh tests/doctor.sh $(OUT) $(OUT)/loader-work/doctor
+	$(Q)$(if $(SAN)$(EMULATED),,LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) \
+	    TILEVM_PTXAS=$(abspath tests/fakecuda/ptxas.sh) FAKECUDA_RUN=1 FAKECUDA_DEVICES=90,80 \
+	    bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus)
+	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus \
+	    $(OUT)/loader-work/bundle
+
+## check-malformed: open damaged files (SAN=1: with sanitizers)
+.PHONY: check-malformed
+check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked
+	$(Q)$(if $<,$(OUT)/malformed $(BUILD)/corpus tests/malformed $(TEST_PART))
+
+PROPERTY_SEEDS ?= $(if $(FULL),$(if $(filter release,$(CONFIG)),200,40),$(if $(filter release,$(CONFIG)),80,20))
+PROPERTY_FIRST ?= 1
+PROPERTY_TARGETS ?= sm_80 sm_90a sm_100
+## check-property: check what holds for every module on random ones, also as PTX on the simulator
+##   PROPERTY_SEEDS: seeds per version (80; FULL=1: 200), from PROPERTY_FIRST
+.PHONY: check-property
+check-property: $(OUT)/property $(OUT)/random_ptx
+	$(Q)$< $(PROPERTY_SEEDS) $(PROPERTY_FIRST)
+	$(Q)status=0; first=$(PROPERTY_FIRST); for t in $(PROPERTY_TARGETS); do \
+	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
+	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
+
+## check-made-up: run every kernel of the corpus with generated arguments
+.PHONY: check-made-up
+check-made-up: all $(BUILD)/corpus/unpacked
+	$(Q)sh tests/made_up.sh $(OUT)/tilevm $(BUILD)/corpus
+
+## check-api: install the library, link it shared and static, and run the API example
+.PHONY: check-api
+check-api: all
+	$(Q)MAKE="$(MAKE)" CC="$(CC)" UPDATE="$(UPDATE)" sh tests/api/check.sh $(OUT)/api
+
+## check-commands: test terminals, colours, links, JSON documents and completions
+.PHONY: check-commands
+check-commands: all
+	$(Q)sh tests/commands.sh $(OUT) $(OUT)/commands
+
+## check-programs: test device code in programs with every command
+.PHONY: check-programs
+check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked
+	$(Q)sh tests/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
+
+## check-compat: check what was promised to programs and files of earlier releases
+##   UPDATE=1: add what is new to the lists
+.PHONY: check-compat
+check-compat: all $(LOADER_TESTS)
+	$(Q)CC="$(CC)" UPDATE="$(UPDATE)" sh tests/compat.sh $(OUT) $(OUT)/compat
+
+## check-examples: parse the files for CI, containers and clusters, and run their commands
+.PHONY: check-examples
+check-examples: all $(LOADER_TESTS)
+	$(Q)CC="$(CC)" sh tests/examples.sh $(OUT) $(OUT)/examples
+
+## check-hardening: check that binaries have PIE, RELRO, stack protectors and FORTIFY_SOURCE
+.PHONY: check-hardening
+check-hardening: all
+	$(Q)sh tests/hardening.sh $(OUT)
+
+## check-python: test the Python package, its wheel, and cuTile without a GPU
+##   PYTHON: one with numpy, cuda-tile, torch, pytest; what is missing is skipped
+.PHONY: check-python
+check-python: wheel-files $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
+	$(Q)CC="$(CC)" sh tests/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python
+
+## check-reproducible: build a copy of the sources in another folder and compare the bytes
+.PHONY: check-reproducible
+check-reproducible: all
+	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible $(TEST_PART)

@@ -1,0 +1,68 @@
+# Tests of the PTX that the code generator writes: simulated, assembled, compared with sums.
+
+# Targets that the simulator runs.
+PTX_TARGETS ?= sm_80 sm_90a
+
+CORPUS_PTX = $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --needs tests/corpus/unsupported.txt \
+    --part $(TEST_PART) --jobs 2
+##@ Test the code generator
+## check-ptx: compile the corpus and run it on the PTX simulator, for sm_90a also over clusters
+.PHONY: check-ptx
+check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t || status=1; done; \
+	    for t in $(filter sm_90a,$(PTX_TARGETS)); do $(CORPUS_PTX) --ptx $$t --cluster 2 || status=1; done; exit $$status
+
+PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BUILD)/ptx-sums
+## check-ptx-sums: check that the PTX of every kernel is unchanged (`make golden` accepts a change)
+.PHONY: check-ptx-sums
+check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
+	$(Q)$(PTX_SUMS)
+
+## check-loads-told: check that remarks say of every load in every loop how it is fed
+.PHONY: check-loads-told
+check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked
+	$(Q)$(OUT)/loads_told $(BUILD)/corpus/bytecode/13.5 $(BUILD)/cpp/bytecode
+
+SPILLS = sh tests/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a $(BUILD)/spills
+## check-spills: check that ptxas spills no more in any kernel, and serialises no products in flight
+.PHONY: check-spills
+check-spills: all $(BUILD)/corpus/unpacked
+	$(Q)$(SPILLS) $(TEST_PART)
+## spills: accept what ptxas spills now (tests/ptx/spills.txt)
+.PHONY: spills
+spills: all $(BUILD)/corpus/unpacked
+	$(Q)$(SPILLS) --update
+
+## check-ptxas: assemble the corpus for every target with ptxas, where it is installed
+.PHONY: check-ptxas
+check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked
+	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --part $(TEST_PART) --jobs $(PROCESSORS)
+
+## check-matrix-ptx: run the same ops as PTX on the simulator, for four targets
+.PHONY: check-matrix-ptx
+check-matrix-ptx: $(OUT)/matrix
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_80
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_90a
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_100 arith convert
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --ptx=sm_120a mma
+
+STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,passes/budget values/pieces)
+$(STRIPS_OBJ): $(OUT)/obj/strips/%.o: %.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -DTV_SMALL_STRIPS -MMD -MP -c $< -o $@
+$(OUT)/strips/matrix: $(MATRIX_OBJ)
+$(OUT)/strips/random_ptx: $(OUT)/obj/tests/random_ptx.o
+$(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+
+## check-regress: run kernels that once gave a wrong number on the PTX simulator for four targets, beside the VM
+.PHONY: check-regress
+check-regress: tests
+	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress
+
+## check-strips: run the ops again with all but the smallest tiles in strips
+.PHONY: check-strips
+check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx
+	$(Q)$(OUT)/strips/matrix --part=$(TEST_PART) --quick --ptx=sm_90a
+	$(Q)$(OUT)/strips/random_ptx $(PROPERTY_SEEDS) sm_90a

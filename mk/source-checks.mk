@@ -1,0 +1,44 @@
+# Checks of sources and documents, and what regenerates parts of them.
+
+##@ Check the sources and documents
+## docs: regenerate docs/rules.md from the tables and fixtures, and the kernels in docs/codegen.md
+.PHONY: docs
+docs: $(OUT)/tilevm
+	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
+	$(Q)sh tools/show_passes.sh docs/codegen.md > $(OUT)/codegen.md && cp $(OUT)/codegen.md docs/codegen.md
+
+## check-docs: check that the documents agree with the commands, the tables and each other
+.PHONY: check-docs
+check-docs: $(OUT)/tilevm $(OUT)/tileiras
+	$(Q)sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras
+
+## check-format: check that lines fit 120 columns and are laid out as clang-format 14 does
+.PHONY: check-format
+check-format:
+	$(Q)sh tools/check_format.sh
+
+## format: lay the sources out with clang-format 14
+.PHONY: format
+format:
+	$(Q)sh tools/check_format.sh --fix
+
+## check-sizes: check for files above 600 lines and functions above 60 lines or 25 branches
+.PHONY: check-sizes
+check-sizes:
+	$(Q)sh tools/check_sizes.sh tools/sizes.txt bytecode container vm codegen loader tools include
+	$(Q)sh tests/selftest/sizes.sh $(OUT)/selftest/sizes
+
+## check-layers: check which folder may use which, and that files do not depend on each other in circles
+.PHONY: check-layers
+check-layers: all
+	$(Q)sh tools/deps.sh --strict codegen $(OUT)/obj > $(OUT)/deps.txt || { grep '^cycle' $(OUT)/deps.txt; exit 1; }
+	$(Q)sh tools/folders.sh --uses $(OUT)/deps.txt tools/folders.txt include bytecode container vm codegen loader tools
+	$(Q)CC="$(CC)" sh tools/check_layers.sh
+	$(Q)sh tests/selftest/folders.sh $(OUT)/selftest/folders
+	$(Q)CC="$(CC)" sh tests/selftest/deps.sh $(OUT)/selftest/deps
+
+DEPS_OF ?= codegen
+## deps: list which file needs which in a folder, and the circles (DEPS_OF: codegen)
+.PHONY: deps
+deps: all
+	$(Q)sh tools/deps.sh $(DEPS_OF) $(OUT)/obj
