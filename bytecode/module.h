@@ -357,6 +357,8 @@ void bc_function_number(bc_function *f);
 
 /* The i-th function that can be launched, or NULL. */
 const bc_function *bc_entry_at(const bc_module *m, size_t entry);
+/* What the caller of an entry gives for a parameter of that type. */
+tv_entry_param bc_entry_param_of_type(const bc_type *type);
 
 /* Walks every op of a block in pre-order (an op before the ops of its regions). NULL at the end. */
 bc_op *bc_next_op(const bc_op *op, const bc_block *root);

@@ -28,4 +28,7 @@ typedef enum ld_cache_use {
    is "". */
 const char *ld_cache_read(int folder, const char *name, ld_cache_use use, ld_cache_entry *out);
 
+/* The bytes of an entry's file, which the caller frees. NULL: out of memory, or a part is too large. */
+unsigned char *ld_cache_pack(const ld_cache_key *key, tv_str records, tv_str image, size_t *out_size);
+
 #endif

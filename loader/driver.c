@@ -11,39 +11,6 @@
 
 #define LIBRARY "libcuda.so.1"
 
-static const struct {
-    tvResult code;
-    ld_rule rule;
-    const char *name, *help;
-} errors[] = {
-#define ERROR(name, code, rule, help) {(tvResult)(code), LD_RULE_##rule, #name, help},
-#include "loader/cuda_errors.def"
-};
-
-const char *ld_cuda_error_name(tvResult code)
-{
-    for (size_t i = 0; i < TV_COUNT(errors); i++)
-        if (errors[i].code == code)
-            return errors[i].name;
-    return NULL;
-}
-
-const char *ld_cuda_error_help(tvResult code)
-{
-    for (size_t i = 0; i < TV_COUNT(errors); i++)
-        if (errors[i].code == code)
-            return errors[i].help;
-    return "";
-}
-
-ld_rule ld_cuda_error_rule(tvResult code)
-{
-    for (size_t i = 0; i < TV_COUNT(errors); i++)
-        if (errors[i].code == code)
-            return errors[i].rule;
-    return LD_RULE_NONE;
-}
-
 /* CUDA version to PTX ISA version, oldest first. Source: PTX ISA, release notes. From 13.0 on the two go in step. */
 static const struct {
     int cuda;

@@ -4,7 +4,7 @@
 #   folders.sh [--uses DEPS] TABLE FOLDER...
 #
 # The table: tools/folders.txt. DEPS: what tools/deps.sh printed of folders in it, in which uses, calls above all, are held to the same
-# order. Ends with `folders: N passed, N failed`.
+# order; those of the public API to the wider one behind the bar of a row. Ends with `folders: N passed, N failed`.
 set -eu
 uses=/dev/null
 [ "$1" != --uses ] || { uses=$2; shift 2; }
@@ -17,7 +17,7 @@ shift
         echo "file $file"
         sed -n 's/^ *# *include *"\([^"]*\)".*/include \1/p' "$file"
     done
-    sed -n 's/^\([^ ]*\.c\): \([^|]*\) |.*/uses \1 \2/p' "$uses"
+    sed -n -e h -e 's/^\([^ ]*\.c\): \([^|]*\) |.*/uses \1 \2/p' -e g -e 's/^\([^ ]*\.c\):.* | api: \(.*\)/calls \1 \2/p' "$uses"
 } | awk '
     function folder_of(path) {
         sub(/\/[^\/]*$/, "", path)
@@ -47,13 +47,21 @@ shift
     }
     $1 == "row" {
         rows[$2] = 1
-        may[$2, $2] = 1
+        may[$2, $2] = may_call[$2, $2] = 1
+        bar = 0
         for (i = 4; i <= NF; i++) {
+            if ($i == "|") {
+                bar = 1
+                continue
+            }
             if (!($i in rows))
                 fail($2 ": " $i " has no line above it")
-            for (r in rows)
-                if (($i, r) in may)
+            for (r in rows) {
+                if (!bar && ($i, r) in may)
                     may[$2, r] = 1
+                if (($i, r) in may_call)
+                    may_call[$2, r] = 1
+            }
         }
     }
     $1 == "file" {
@@ -65,12 +73,15 @@ shift
             wrong[file] = 1
         }
     }
+    function is_allowed(how, from, to) {
+        return how == "call" ? (from, to) in may_call : (from, to) in may
+    }
     # The file of a folder includes or uses what lies in another one.
     function need(home, how, path,    to) {
         to = folder_of(path)
         if (to == home)
             return
-        if (!((row_of(home), row_of(to)) in may)) {
+        if (!is_allowed(how, row_of(home), row_of(to))) {
             fail(file ": may not " how " \"" path "\"")
             wrong[file] = 1
         }
@@ -78,11 +89,11 @@ shift
         rows_seen[home] = rows_seen[to] = 1
     }
     $1 == "include" { need(home, "include", $2) }
-    $1 == "uses" {
+    $1 == "uses" || $1 == "calls" {
         file = $2
         home = folder_of(file)
         for (i = 3; i <= NF; i++)
-            need(home, "use", $i)
+            need(home, substr($1, 1, length($1) - 1), $i)
     }
     END {
         for (pair in edge) {

@@ -3,13 +3,6 @@
 
 #include "bytecode/parse/op.h"
 
-bool bc_define(bc_parser *p, const bc_token *name, bc_value *first, uint32_t count)
-{
-    if (bc_scope_find(&p->names, name->name))
-        return bc_parse_fail(p, BC_RULE_A_007, name, "%%%.*s is defined already", BC_STR(name->name));
-    return bc_scope_add(&p->names, name->name, first, count) || bc_parse_no_memory(p);
-}
-
 static bool may_start_op(const bc_parser *p, unsigned braces)
 {
     bool starts = p->tok.kind == BC_TOK_VALUE || p->tok.kind == BC_TOK_WORD || p->tok.kind == BC_TOK_STRING;

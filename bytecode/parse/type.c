@@ -8,16 +8,6 @@ typedef struct dims {
     uint32_t count;
 } dims;
 
-bool bc_push_size(bc_parser *p, int64_t size)
-{
-    int64_t *grown = bc_grow(&p->scratch, p->sizes, p->size_count, &p->size_capacity, int64_t);
-    if (!grown)
-        return bc_parse_no_memory(p);
-    p->sizes = grown;
-    p->sizes[p->size_count++] = size;
-    return true;
-}
-
 static dims start_dims(const bc_parser *p)
 {
     return (dims){.first = p->size_count};

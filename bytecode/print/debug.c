@@ -353,6 +353,15 @@ void bc_print_aliases(bc_printer *p)
 {
     for (size_t i = 0; i < p->aliases->sorted_count; i++) {
         print_definition(p->out, p->aliases, p->aliases->sorted[i]);
-        bc_print_flush(p, 1 << 16);
+        bc_print_flush(p, BC_PRINT_PORTION);
     }
+}
+
+void bc_print_location(bc_printer *p, uint32_t loc)
+{
+    if (!p->aliases)
+        return;
+    bc_text_puts(p->out, " loc(");
+    bc_print_alias(p->out, p->aliases, loc);
+    bc_text_char(p->out, ')');
 }

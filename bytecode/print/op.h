@@ -34,20 +34,22 @@ typedef struct bc_printer {
 void bc_print_region(bc_printer *p, const bc_block *block, bool skip_last);
 /* Prints the op, with its regions, without indentation before and newline after it. */
 void bc_print_op(bc_printer *p, const bc_op *op);
-/* The name of a value that an op has or takes. */
-void bc_print_operand(bc_printer *p, const bc_value *value);
-/* Newline and indentation. */
-void bc_print_newline(bc_printer *p);
-/* Hands out to the sink when it has grown. */
-void bc_print_flush(bc_printer *p, size_t limit);
-/* " loc(#loc3)" when locations are wanted. */
-void bc_print_location(bc_printer *p, uint32_t loc);
-
-/* (%a: type, %b: type {key = value}); attrs: NULL, or an array with a dictionary an argument. */
-void bc_print_arguments(bc_printer *p, const bc_block *block, const bc_tagged *attrs);
 /* The ops of a block, each on a line of its own. */
 void bc_print_ops(bc_printer *p, const bc_block *block, bool skip_last);
-/* What was printed since out->len was start shows entry `index` of a row of op. */
+
+/* ---- output.c ---- */
+
+enum { BC_PRINT_PORTION = 1 << 16 }; /* bytes handed to the sink at a time */
+
+/* Newline and indentation. */
+void bc_print_newline(bc_printer *p);
+/* Hands out to the sink once it has grown to limit bytes. */
+void bc_print_flush(bc_printer *p, size_t limit);
+/* The name of a value that an op has or takes. */
+void bc_print_operand(bc_printer *p, const bc_value *value);
+/* (%a: type, %b: type {key = value}); attrs: NULL, or an array with a dictionary for each argument. */
+void bc_print_arguments(bc_printer *p, const bc_block *block, const bc_tagged *attrs);
+/* The text printed since out->len was start shows entry `index` of a row of op. */
 void bc_print_mark(bc_printer *p, const bc_op *op, int row, uint32_t index, size_t start);
 
 /* ---- fit.c ---- */
@@ -75,5 +77,7 @@ const bc_aliases *bc_aliases_new(const bc_module *m, bc_formats *formats, bc_are
 void bc_print_alias(bc_text *out, const bc_aliases *aliases, uint32_t loc);
 /* The definitions, a line each. */
 void bc_print_aliases(bc_printer *p);
+/* " loc(#loc3)" when locations are wanted. */
+void bc_print_location(bc_printer *p, uint32_t loc);
 
 #endif

@@ -5,51 +5,6 @@
 
 #include "bytecode/print/op.h"
 
-enum { PORTION = 1 << 16 }; /* bytes handed to the sink at a time */
-
-/* ---- output ---- */
-
-void bc_print_newline(bc_printer *p)
-{
-    bc_text_char(p->out, '\n');
-    for (unsigned i = 0; i < p->indent; i++)
-        bc_text_puts(p->out, "  ");
-}
-
-void bc_print_flush(bc_printer *p, size_t limit)
-{
-    if (!p->sink.write || p->out->len < limit || p->out->failed)
-        return;
-    if (p->out->len && !p->sink_failed && !p->sink.write(p->sink.user, p->out->ptr, p->out->len))
-        p->sink_failed = true;
-    bc_text_clear(p->out);
-}
-
-void bc_print_location(bc_printer *p, uint32_t loc)
-{
-    if (!p->aliases)
-        return;
-    bc_text_puts(p->out, " loc(");
-    bc_print_alias(p->out, p->aliases, loc);
-    bc_text_char(p->out, ')');
-}
-
-void bc_print_mark(bc_printer *p, const bc_op *op, int row, uint32_t index, size_t start)
-{
-    if (op != p->marked || row != p->row || index != p->index || p->mark_len)
-        return;
-    p->mark = start;
-    p->mark_len = p->out->len - start;
-}
-
-void bc_print_operand(bc_printer *p, const bc_value *value)
-{
-    if (p->look)
-        p->look->value(p->look->user, value, p->out);
-    else
-        bc_print_value(p->out, p->names, value);
-}
-
 /* ---- pieces ---- */
 
 static void print_operands(bc_printer *p, const bc_op *op, int row)
@@ -184,23 +139,6 @@ static void print_sizes(bc_printer *p, const bc_op *op, const bc_piece *piece)
     }
 }
 
-void bc_print_arguments(bc_printer *p, const bc_block *block, const bc_tagged *attrs)
-{
-    bc_text_char(p->out, '(');
-    for (uint32_t i = 0; i < block->arg_count; i++) {
-        if (i)
-            bc_text_puts(p->out, ", ");
-        bc_print_operand(p, &block->args[i]);
-        bc_text_puts(p->out, ": ");
-        bc_print_type(p->out, block->args[i].type, p->options.prefix);
-        if (attrs && i < attrs->u.array.count && attrs->u.array.items[i].u.dict.count) {
-            bc_text_char(p->out, ' ');
-            bc_print_tagged(p->out, &attrs->u.array.items[i]);
-        }
-    }
-    bc_text_char(p->out, ')');
-}
-
 static const bc_block *region_of(const bc_op *op, const bc_piece *piece)
 {
     return bc_regions(op)[piece->refs[0].row - (bc_region_rows(bc_info(op)) - bc_rows)];
@@ -284,7 +222,7 @@ void bc_print_ops(bc_printer *p, const bc_block *block, bool skip_last)
         }
         bc_print_newline(p);
         bc_print_op(p, op);
-        bc_print_flush(p, PORTION);
+        bc_print_flush(p, BC_PRINT_PORTION);
     }
 }
 
@@ -383,7 +321,7 @@ static void print_contents(bc_printer *p)
             print_global(p, &p->m->globals[i]);
         else
             print_function(p, &p->m->functions[i - p->m->global_count]);
-        bc_print_flush(p, PORTION);
+        bc_print_flush(p, BC_PRINT_PORTION);
     }
 }
 

@@ -17,53 +17,6 @@ struct tv_signature {
     size_t leaf_count, leaf_capacity, slot_count;
 };
 
-/* ---- entries ---- */
-
-const bc_function *bc_entry_at(const tv_module *m, size_t entry)
-{
-    for (size_t i = 0; i < m->function_count; i++)
-        if ((m->functions[i].flags & BC_FUNC_KERNEL) && entry-- == 0)
-            return &m->functions[i];
-    return NULL;
-}
-
-size_t tv_module_entry_count(const tv_module *module)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < module->function_count; i++)
-        count += (module->functions[i].flags & BC_FUNC_KERNEL) != 0;
-    return count;
-}
-
-tv_str tv_module_entry_name(const tv_module *module, size_t entry)
-{
-    return bc_entry_at(module, entry)->name->s;
-}
-
-size_t tv_module_entry_param_count(const tv_module *module, size_t entry)
-{
-    return bc_entry_at(module, entry)->type->rank;
-}
-
-static tv_entry_param param_of_type(const bc_type *type)
-{
-    const tv_entry_param unknown = {.element = "?"};
-    if (type->kind != BC_TILE || type->rank != 0)
-        return unknown;
-    const bc_type *elem = type->elem;
-    bool pointer = elem->kind == BC_PTR;
-    bc_kind kind = pointer ? (bc_kind)elem->elem->kind : (bc_kind)elem->kind;
-    if (!bc_kind_in(kind, BC_SET_NUMBER | BC_SET(I4)))
-        return unknown;
-    unsigned size = pointer ? 8 : bc_kind_memory_bytes(kind);
-    return (tv_entry_param){.element = bc_kinds[kind].text, .pointer = pointer, .size = size ? size : 1};
-}
-
-tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size_t param)
-{
-    return param_of_type(bc_entry_at(module, entry)->type->members[param]);
-}
-
 /* ---- laying out ---- */
 
 static size_t slots_of(const tv_param *param)
@@ -246,7 +199,7 @@ static tv_status from_types(const tv_module *m, const bc_function *f, tv_sink si
     s->symbol.params = bc_new(&s->arena, tv_param, count);
     for (size_t i = 0; s->symbol.params && i < count; i++) {
         const bc_type *type = f->type->members[i];
-        tv_entry_param p = param_of_type(type);
+        tv_entry_param p = bc_entry_param_of_type(type);
         if (!p.size) {
             const bc_place place = {.function = f, .offset = f->offset, .row = BC_NO_ROW};
             bc_report(m, sink, &place, BC_RULE_C_ARG_01,
@@ -273,7 +226,7 @@ done:
 
 static bool slot_fits(const tv_slot *slot, const bc_type *type)
 {
-    tv_entry_param p = param_of_type(type);
+    tv_entry_param p = bc_entry_param_of_type(type);
     bool address = slot->role == TV_SLOT_ADDRESS || slot->role == TV_SLOT_LIST_ADDRESS;
     return p.size && p.pointer == address && strcmp(p.element, bc_kinds[bc_dtypes[slot->dtype].kind].text) == 0;
 }
@@ -301,7 +254,7 @@ static bool fits_entry(const tv_module *m, const bc_function *f, const tv_signat
     }
     for (size_t i = 0; tv_signature_slot(s, i, &slot); i++)
         if (!slot_fits(&slot, f->type->members[i])) {
-            tv_entry_param p = param_of_type(f->type->members[i]);
+            tv_entry_param p = bc_entry_param_of_type(f->type->members[i]);
             warn(m, sink, f, BC_RULE_C_SYM_02, "entry parameter %zu is %s%s, but for '%s' the symbol asks for %s%s", i,
                  p.pointer ? "a pointer to " : "", p.element, slot.leaf->name,
                  slot.role == TV_SLOT_ADDRESS || slot.role == TV_SLOT_LIST_ADDRESS ? "a pointer to " : "",

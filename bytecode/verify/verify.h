@@ -161,7 +161,8 @@ void bc_check_unused_types(bc_verifier *v);
 /* ---- the other parts ---- */
 
 void bc_check_module(bc_verifier *v);                               /* module.c */
-void bc_check_body(bc_verifier *v, const bc_function *f);           /* verify.c */
+void bc_check_body(bc_verifier *v, const bc_function *f);           /* body.c */
+void bc_check_op(bc_verifier *v, const bc_op *op);                  /* with its regions */
 void bc_check_debug_function(bc_verifier *v, const bc_function *f); /* debug.c */
 void bc_check_debug_scope(bc_verifier *v, const bc_op *op);
 bool bc_check_effects(bc_verifier *v, const bc_op *op);            /* aggregate.c */
@@ -173,13 +174,15 @@ bool bc_is_target(unsigned sm);                                    /* target.c: 
 bool bc_target_has_clusters(unsigned sm);
 void bc_check_target_name(bc_verifier *v);
 void bc_check_target(bc_verifier *v, const bc_op *op);
-/* Names of globals and functions, which get_global looks up. False: out of memory. */
+/* Names of globals and functions, which get_global looks up: symbols.c. False: out of memory. */
 bool bc_add_symbols(bc_verifier *v);
 void bc_release_symbols(bc_verifier *v);
 void bc_release_scopes(bc_verifier *v);
 
 /* May a constant record of that size be the value of the tile? The type is well formed. */
 bool bc_constant_size_fits(const bc_type *tile, size_t size);
+/* How many bytes it takes, in words: "16 or 64". text owns them. */
+const char *bc_constant_size_words(bc_text *text, const bc_type *tile);
 
 /* ---- for whoever builds modules ---- */
 

@@ -55,5 +55,16 @@ top/top.c: low/low.c part/a/a.c |' > uses
 expect 1 'low/low.c: may not use "top/top.c"
 low and top include each other, maybe through others
 folders: 5 passed, 2 failed'
+printf 'low/low.c: |\ntop/top.c: low/low.c | | api: part/a/a.c\npart/a/a.c: low/low.c | low/low.h | api: top/top.c\n' > uses
+expect 1 'part/a/a.c: may not call "top/top.c"
+part/a and top include each other, maybe through others
+folders: 5 passed, 2 failed'
+printf 'low:\npart/*: low\ntop: low | part/*\n' > table
+printf 'top/top.c: | | api: part/a/a.c\n' > uses
+echo '#include "low/low.h"' > top/top.c
+expect 0 'folders: 6 passed, 0 failed'
+echo 'top/top.c: part/a/a.c |' > uses
+expect 1 'top/top.c: may not use "part/a/a.c"
+folders: 5 passed, 1 failed'
 echo "folders-selftest: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -2,8 +2,12 @@
    with the instructions of the checks before the ops they look at; without, nothing of this exists in the code.
 
      check.c          findings, and the table of checks
-     emit.c           which op gets which check
-     values.c         operands: assume, division, shifts, promises, conversions, loops
+     entry.c          the entry points
+     tokens.c         the storage of tokens
+     values.c         which op gets which test of its operands: division, shifts, promises, conversions, loops
+     value_check.c    the instruction that does such a test
+     assume.c         facts of assume
+     access.c         which op gets which check of its accesses
      memory.c         accesses: bounds, never-written memory, order of accesses
      clock.c          what happened before what
      shadow.c         who touched each element last

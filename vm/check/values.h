@@ -33,6 +33,9 @@ static inline uint64_t vm_pattern_at(const vm_frame *f, size_t at, size_t i, uns
     return x;
 }
 
+/* About the elements of a, and of b unless it is NULL. phrase lives as long as the code. Not appended yet. */
+vm_value_check *vm_new_check_of(vm_emit *e, const bc_op *op, const bc_value *a, const bc_value *b, vm_value_test *test,
+                                bc_rule rule, const char *phrase);
 /* About the first two operands, or with binary false the first alone. Not appended yet. */
 vm_value_check *vm_new_check(vm_emit *e, const bc_op *op, bool binary, vm_value_test *test, bc_rule rule,
                              const char *phrase);

@@ -268,28 +268,20 @@ static bool can_go_straight(vm_group *g, uint16_t node)
     return true;
 }
 
-void vm_lanes_end(vm_emit *e, vm_group *g, const bc_block *body, vm_inst *inst, size_t max_elements, vm_strips *s,
-                  uint16_t *nodes)
+void vm_close_lanes(vm_emit *e, vm_group *g, vm_inst *inst, size_t max_elements, vm_strips *s, uint16_t *nodes,
+                    unsigned node_count)
 {
-    const bc_op *yield = body->last;
-    bc_value **yields = bc_operands(yield);
-    for (unsigned i = 0; i < yield->operand_count; i++) {
-        vm_value *v = vm_value_of(e, yields[i]);
-        if (!vm_in_group(e, yields[i], g)) /* a captured scalar or a constant */
-            vm_need_stored(e, yields[i]);
-        uint32_t node = vm_in_group(e, yields[i], g) ? v->node : vm_leaf_of(e, g, yields[i]);
-        nodes[i] = (uint16_t)node;
-        vm_node_of(g, node)->last_use = UINT16_MAX; /* its buffer stays */
-    }
+    for (unsigned i = 0; i < node_count; i++)
+        vm_node_of(g, nodes[i])->last_use = UINT16_MAX; /* its buffer stays */
     s->bits = VM_MAX_BITS;
     s->strip_bits = choose_strip(g, vm_extent_bits((int64_t)max_elements));
-    for (unsigned i = 0; i < yield->operand_count; i++)
+    for (unsigned i = 0; i < node_count; i++)
         if (can_go_straight(g, nodes[i]))
             vm_node_of(g, nodes[i])->sink = (int16_t)i;
     buffers b = {.strip_bits = s->strip_bits};
     build_leaves(e, g, inst, s, &b);
     build_steps(e, g, inst, s, &b);
-    for (unsigned i = 0; i < yield->operand_count; i++)
+    for (unsigned i = 0; i < node_count; i++)
         nodes[i] = final_node(g, nodes[i]);
     s->scratch = b.top;
     vm_need_scratch(e, b.top);

@@ -1,4 +1,4 @@
-/* Compiling one entry: what vm/compile/emit.c offers to the compile hooks in vm/op_*.c.
+/* Compiling one entry: what vm/compile/emit.c (values) and inst.c (instructions) offer to the compile hooks in vm/op.
 
    A hook turns one op into instructions. It gets its operands with vm_need_*, makes an instruction, binds the operands
    and results to fields of it, and appends it:
@@ -169,6 +169,8 @@ void vm_affinity(vm_emit *e, vm_inst *inst, vm_storage from, vm_storage to);
 /* Puts inst at the end of e->at, after closing what has to come before it. */
 void vm_append(vm_emit *e, vm_inst *inst);
 void vm_append_to(vm_emit *e, vm_ctx *ctx, vm_inst *inst);
+/* Puts inst behind another instruction of ctx; before NULL: at the end so far. */
+void vm_insert_after(vm_emit *e, vm_ctx *ctx, vm_inst *before, vm_inst *inst);
 
 /* Scratch memory that an instruction may use while it runs, at frame->scratch. */
 void vm_need_scratch(vm_emit *e, size_t bytes);

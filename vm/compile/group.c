@@ -60,7 +60,7 @@ static bool same_leaf(const vm_group_node *n, const vm_value *v, const vm_layout
            && memcmp(&n->leaf.layout, layout, sizeof *layout) == 0;
 }
 
-uint32_t vm_leaf_of(vm_emit *e, vm_group *g, const bc_value *value)
+static uint32_t leaf_of(vm_emit *e, vm_group *g, const bc_value *value)
 {
     vm_value *v = vm_value_of(e, value);
     vm_layout layout = g->lanes ? vm_layout_packed(0) : vm_layout_compact(&v->layout, g->mask);
@@ -109,7 +109,7 @@ const vm_inst *vm_map_inst_run(vm_frame *f, const vm_inst *inst)
     return inst->next;
 }
 
-bool vm_in_group(vm_emit *e, const bc_value *v, const vm_group *g)
+static bool in_group(vm_emit *e, const bc_value *v, const vm_group *g)
 {
     const vm_value *x = vm_value_of(e, v);
     return x->form == VM_NODE && x->group == g;
@@ -121,8 +121,7 @@ static uint32_t add_node(vm_emit *e, vm_group *g, const bc_op *op, const vm_map 
     vm_group_node *n = &g->steps[g->step_count];
     *n = (vm_group_node){.map = *map, .sink = -1};
     for (unsigned i = 0; i < map->operands; i++) {
-        uint32_t in = vm_in_group(e, operands[i], g) ? vm_value_of(e, operands[i])->node
-                                                     : vm_leaf_of(e, g, operands[i]);
+        uint32_t in = in_group(e, operands[i], g) ? vm_value_of(e, operands[i])->node : leaf_of(e, g, operands[i]);
         vm_group_node *source = vm_node_of(g, in);
         n->in[i] = (uint16_t)in;
         source->uses++;
@@ -172,7 +171,7 @@ void vm_emit_map_of(vm_emit *e, const bc_op *op, const bc_value *result, const v
 {
     if (e->lanes) {
         for (unsigned i = 0; i < map->operands; i++)
-            if (!vm_in_group(e, operands[i], e->lanes))
+            if (!in_group(e, operands[i], e->lanes))
                 vm_need_stored(e, operands[i]);
         if (!has_room(e->lanes))
             vm_unsupported(e, op, "the body of this reduce or scan has more than %d ops", VM_MAX_NODES);
@@ -189,7 +188,7 @@ void vm_emit_map_of(vm_emit *e, const bc_op *op, const bc_value *result, const v
     }
     vm_group *g = group_with_room(e, bits, mask);
     for (unsigned i = 0; i < map->operands; i++)
-        if (g && !vm_in_group(e, operands[i], g))
+        if (g && !in_group(e, operands[i], g))
             vm_need_stored(e, operands[i]);
     if (g && !e->failed)
         add_step(e, g, op, result, map, operands);
@@ -320,4 +319,17 @@ vm_group *vm_lanes_begin(vm_emit *e, const bc_block *body)
     }
     g->leaf_count = body->arg_count;
     return g;
+}
+
+void vm_lanes_end(vm_emit *e, vm_group *g, const bc_block *body, vm_inst *inst, size_t max_elements, vm_strips *s,
+                  uint16_t *nodes)
+{
+    const bc_op *yield = body->last;
+    for (unsigned i = 0; i < yield->operand_count; i++) {
+        const bc_value *v = bc_operands(yield)[i];
+        if (!in_group(e, v, g)) /* a captured scalar or a constant */
+            vm_need_stored(e, v);
+        nodes[i] = (uint16_t)(in_group(e, v, g) ? vm_value_of(e, v)->node : leaf_of(e, g, v));
+    }
+    vm_close_lanes(e, g, inst, max_elements, s, nodes, yield->operand_count);
 }

@@ -42,8 +42,9 @@ static inline vm_group_node *vm_node_of(vm_group *g, uint32_t node)
     return node >= VM_STEP ? &g->steps[node - VM_STEP] : &g->leaves[node];
 }
 
-/* The leaf of g that brings in a value; a new one if there is none. */
-uint32_t vm_leaf_of(vm_emit *e, vm_group *g, const bc_value *value);
-bool vm_in_group(vm_emit *e, const bc_value *v, const vm_group *g);
+/* Makes the strips of a group that is the body of a reduce or scan (close.c). nodes: those it yields, by their numbers
+   in the group; afterwards by those in the strips. inst, for references to captured scalars, was not appended yet. */
+void vm_close_lanes(vm_emit *e, vm_group *g, vm_inst *inst, size_t max_elements, vm_strips *s, uint16_t *nodes,
+                    unsigned node_count);
 
 #endif

@@ -138,6 +138,8 @@ bool cli_out_open(cli_out *out, const char *path);
 const char *cli_out_refusal(const char *path);
 tv_writer cli_out_writer(cli_out *out);
 void cli_out_write(cli_out *out, const void *bytes, size_t size);
+/* Notes that it failed, unless it has before; error: an errno, which cli_out_commit reports. */
+void cli_out_fail(cli_out *out, int error);
 /* Writes and releases a text; one that is not whole fails the output. */
 void cli_out_text(cli_out *out, bc_text *text, bool color);
 /* Flushes, renames. False: a message was printed, and no file was left behind. */

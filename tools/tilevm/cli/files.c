@@ -9,11 +9,6 @@
 #include "bytecode/base/visible.h"
 #include "tools/tilevm/cli/cli.h"
 
-const char *cli_shown_path(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "<stdin>" : path;
-}
-
 const char *cli_file_name(const cli_file *file, const char *path)
 {
     return file->name ? file->name : path;
@@ -195,23 +190,10 @@ bool cli_out_open(cli_out *out, const char *path)
     return false;
 }
 
-static void fail_out(cli_out *out, int error)
-{
-    if (!out->failed)
-        out->error = error;
-    out->failed = true;
-}
-
-void cli_out_write(cli_out *out, const void *bytes, size_t size)
-{
-    if (!out->failed && size && fwrite(bytes, 1, size, out->file) != size)
-        fail_out(out, errno);
-}
-
 void cli_out_text(cli_out *out, bc_text *text, bool color)
 {
     if (text->failed)
-        fail_out(out, ENOMEM);
+        cli_out_fail(out, ENOMEM);
     else
         cli_out_show(out, bc_text_get(text), color);
     bc_text_release(text);
@@ -232,13 +214,13 @@ tv_writer cli_out_writer(cli_out *out)
 bool cli_out_commit(cli_out *out)
 {
     if (fflush(out->file) != 0)
-        fail_out(out, errno);
+        cli_out_fail(out, errno);
     if (out->path && fclose(out->file) != 0)
-        fail_out(out, errno);
+        cli_out_fail(out, errno);
     if (out->path)
         out->file = NULL;
     if (!out->failed && out->temporary && rename(out->temporary, out->path) != 0)
-        fail_out(out, errno);
+        cli_out_fail(out, errno);
     if (out->failed) {
         errno = out->error;
         cli_error("%s: cannot write: %s",

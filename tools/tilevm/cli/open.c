@@ -3,20 +3,6 @@
 
 #include "tools/tilevm/cli/images.h"
 
-int cli_exit_of(tv_status status, const char *path)
-{
-    switch (status) {
-    case TV_OK: return CLI_OK;
-    case TV_INVALID:
-    case TV_UNSUPPORTED:
-    case TV_TRAP: return CLI_FAILED;
-    case TV_NO_MEMORY: return cli_error("%s: out of memory", cli_shown_path(path));
-    case TV_IO: return cli_error("cannot write: %s", cli_errno());
-    case TV_USAGE: return CLI_ERROR;
-    }
-    return CLI_ERROR;
-}
-
 tv_module *cli_open_module(cli_args *args, const char *path, const tv_open_options *options, cli_file *file,
                            int *out_exit)
 {

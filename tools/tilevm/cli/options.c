@@ -14,45 +14,6 @@ static const cli_option common_options[] = {{OPTION_COLOR, 0, "color", "auto|alw
                                             {OPTION_HELP, 'h', "help", NULL, "show this help"},
                                             {0}};
 
-/* ---- messages ---- */
-
-static void print_message(const char *prefix, const char *command, const char *format, va_list args)
-{
-    bc_text text;
-    bc_text_init(&text, NULL);
-    bc_text_printf(&text, "%s%s%s: ", prefix, command ? " " : "", command ? command : "");
-    bc_text_vprintf(&text, format, args);
-    bc_text_char(&text, '\n');
-    fflush(stdout);
-    if (text.failed || !cli_show(stderr, bc_text_get(&text), false))
-        cli_print(stderr, "%s: out of memory\n", prefix); /* whatever was to be said */
-    bc_text_release(&text);
-}
-
-int cli_usage(cli_args *args, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    print_message("tilevm", args->command->name, format, list);
-    va_end(list);
-    cli_print(stderr, "run 'tilevm %s --help' for its options\n", args->command->name);
-    return args->exit_code = CLI_ERROR;
-}
-
-int cli_error(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    print_message("tilevm", NULL, format, list);
-    va_end(list);
-    return CLI_ERROR;
-}
-
-const char *cli_errno(void)
-{
-    return errno == ENOMEM ? "out of memory" : strerror(errno);
-}
-
 /* ---- suggestions ---- */
 
 enum { WORD_LIMIT = 40 };

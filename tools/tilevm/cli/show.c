@@ -1,4 +1,5 @@
 /* Text for people: nothing else writes text to a stream. */
+#include <errno.h>
 #include <string.h>
 
 #include "bytecode/base/visible.h"
@@ -22,6 +23,19 @@ static size_t plain_len(tv_str text)
     while (len < text.len && !color_len(text.ptr + len, text.len - len))
         len++;
     return len;
+}
+
+void cli_out_fail(cli_out *out, int error)
+{
+    if (!out->failed)
+        out->error = error;
+    out->failed = true;
+}
+
+void cli_out_write(cli_out *out, const void *bytes, size_t size)
+{
+    if (!out->failed && size && fwrite(bytes, 1, size, out->file) != size)
+        cli_out_fail(out, errno);
 }
 
 /* Takes no memory: what it says may be that there is none. */

@@ -1,5 +1,4 @@
 /* tilevm bundle: one file with the kernels of a program, for many devices. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/tilevm/compile/assemble.h"
@@ -161,33 +160,6 @@ static const struct {
                [SHOW] = {bundle_action_show, 1, "kK"},        [EXTRACT] = {bundle_action_extract, 1, "okK"},
                [VERIFY] = {bundle_action_verify, 1, "k"},     [DIFF] = {bundle_action_diff, 2, "k"},
                [SIGN] = {bundle_action_sign, 1, "ok"},        [JOIN] = {bundle_action_join, 0, "oks"}};
-
-static int by_number(const void *a, const void *b)
-{
-    const char *x = a, *y = b;
-    unsigned long m = strtoul(x + 3, NULL, 10), n = strtoul(y + 3, NULL, 10);
-    return m != n ? (m > n) - (m < n) : strcmp(x, y);
-}
-
-bool bundle_settle_targets(cli_args *args, cli_targets *targets)
-{
-    if (!targets->count && !cli_target_list(args, "sm_80,sm_90,sm_100,sm_120", targets))
-        return false;
-    qsort(targets->names, targets->count, sizeof *targets->names, by_number);
-    size_t kept = 0;
-    for (size_t i = 0; i < targets->count; i++) {
-        const char *name = targets->names[i];
-        const char *known = tv_target_for((unsigned)strtoul(name + 3, NULL, 10), strchr(name, 'a') != NULL, 0);
-        if (!known || strcmp(known, name) != 0) {
-            cli_usage(args, "%s is not a target that tilevm knows", name);
-            return false;
-        }
-        if (kept == 0 || strcmp(targets->names[kept - 1], name) != 0)
-            memmove(targets->names[kept++], name, sizeof *targets->names);
-    }
-    targets->count = kept;
-    return true;
-}
 
 static bool take_option(bundle_request *request, int id, const char *value, unsigned *emit)
 {

@@ -1,4 +1,4 @@
-/* Which op gets which check, and the storage of tokens. */
+/* The storage of tokens, and ops that only join them. */
 #include <string.h>
 
 #include "vm/check/check.h"
@@ -46,10 +46,4 @@ void vm_emit_join(vm_emit *e, const bc_op *op)
             vm_read(e, &j->head, &j->tokens[j->count++], bc_operands(op)[i]);
     vm_write_token(e, &j->head, &j->out, result);
     vm_append(e, &j->head);
-}
-
-void vm_emit_checks(vm_emit *e, const bc_op *op)
-{
-    vm_emit_value_checks(e, op);
-    vm_emit_memory_checks(e, op);
 }
