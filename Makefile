@@ -38,6 +38,7 @@ include mk/install.mk
 include mk/python.mk
 include mk/static.mk
 include mk/deb.mk
+include mk/release.mk
 include mk/clean.mk
 
 ##@ Help

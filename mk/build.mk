@@ -51,6 +51,13 @@ $(OUT)/obj/gen/build_id.o: $(OUT)/gen/build_id.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
+# The commit, for `tilevm --version` only: a text that changes with every commit must not rebuild the library.
+$(OUT)/gen/commit.c: FORCE
+	$(call stamp,const char cli_commit[] = "$(or $(COMMIT),$(shell sh tools/commit.sh))";)
+$(OUT)/obj/gen/commit.o: $(OUT)/gen/commit.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -include tools/tilevm/cli/cli.h -c $< -o $@
+
 $(OUT)/libtilevm.a: $(LIB_OBJ) $(OUT)/libtilevm.list
 	$(if $(Q),@echo "  AR    $@")
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(LIB_OBJ)

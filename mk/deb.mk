@@ -11,6 +11,8 @@ deb-tree:
 	$(if $(DEB_MISSING),$(error Debian packages need $(DEB_MISSING): sudo apt-get install -y $(DEB_MISSING)))
 	$(Q)rm -rf $(DEB) && mkdir -p $(DEB_TREE)
 	$(Q)cp -Rp $(filter-out $(BUILD) build dist,$(wildcard *)) $(DEB_TREE) && cp -Rp tools/debian $(DEB_TREE)/debian
+	$(Q)echo "commit: $(shell sh tools/commit.sh)" > $(DEB_TREE)/.git_archival.txt
+	$(Q)LICENSE_NAME="$(LICENSE_NAME)" sh tools/debian_copyright.sh tools/debian/copyright > $(DEB_TREE)/debian/copyright
 
 ## deb: build build/deb/*.deb: the commands, the library, development files, the alternative for tileiras
 .PHONY: deb

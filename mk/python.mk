@@ -30,7 +30,7 @@ wheel-files: all $(OUT)/wheel-tilevm $(WHEEL_LIBRARIES)
 ## wheel: build dist/*.whl, the Python package with libraries and commands, which pip installs without a compiler
 .PHONY: wheel
 wheel: wheel-files
-	$(Q)$(PYTHON) tools/python/backend.py $(WHEEL) dist
+	$(Q)LICENSE_NAME="$(LICENSE_NAME)" $(PYTHON) tools/python/backend.py $(WHEEL) dist
 
 # Cross-compiled for aarch64 with the libraries that `make from-debian` has downloaded.
 ARM64_LIBS = $(abspath $(BUILD)/from-debian/arm64/root)/usr/lib/aarch64-linux-gnu

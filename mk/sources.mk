@@ -14,7 +14,7 @@ TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_mai
     mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
-TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o
+TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(addprefix $(OUT)/obj/gen/,rule_examples.o embed_text.o commit.o)
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
 MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)

@@ -4,7 +4,7 @@ $(OUT)/libtests.a: $(TEST_OBJ) $(OUT)/libtests.list
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(TEST_OBJ)
 
 # The parts of the command that have unit tests of their own.
-TOOL_PARTS := $(filter-out %/tilevm/main.o,$(TOOL_OBJ))
+TOOL_PARTS := $(filter-out %/tilevm/main.o %/gen/commit.o,$(TOOL_OBJ))
 $(OUT)/libtools.a: $(TOOL_PARTS) $(OUT)/tilevm.list
 	$(Q)rm -f $@ && $(AR) rcsD $@ $(TOOL_PARTS)
 

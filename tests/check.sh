@@ -132,6 +132,7 @@ if build build tests corpus; then
     run fixtures check-fixtures
     run unit check-unit "$(in_parts 2 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
+    run release check-release
     run deb check-deb
     run static check-static
     run ptxas check-ptxas "$(in_parts 20)"

@@ -52,6 +52,13 @@ fi
 run 0 "$tilevm" gen
 says 'TileIR'
 
+# ---- the version: release and commit ----
+version=$(sed -n 's/^.define TV_VERSION "\(.*\)"/\1/p' "$here/../include/tilevm/tilevm.h")
+for option in --version -V; do
+    run 0 "$tilevm" $option
+    says "tilevm $version (commit $(sh "$here/../tools/commit.sh"); Tile IR bytecode 13.1 to 13.5)"
+done
+
 # ---- help ----
 run 0 "$tilevm" help help
 says 'usage: tilevm help [options] [COMMAND]'

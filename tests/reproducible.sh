@@ -22,7 +22,7 @@ if [ "$3" != 0/1 ]; then
     find "$folder/objects" -name '*.o' | LC_ALL=C sort | awk -v part="$3" '
         { split(part, p, "/"); if ((NR - 1) % p[2] == p[1]) print }' | xargs rm
 fi
-$MAKE --no-print-directory -C "$folder/sources" CONFIG=release BUILD="$folder/objects" > "$folder/log" 2>&1 \
+COMMIT=$(sh tools/commit.sh) $MAKE --no-print-directory -C "$folder/sources" CONFIG=release BUILD="$folder/objects" > "$folder/log" 2>&1 \
     || { tail "$folder/log"; echo "reproducible: 0 passed, 1 failed"; exit 1; }
 compiled=$(grep -c '^  CC ' "$folder/log")
 echo "$compiled files compiled again"

@@ -27,10 +27,17 @@ def version() -> str:
     return str(re.findall(r'TV_VERSION "(.*)"', header)[0])
 
 
+def licence() -> str:
+    """The licence that the owner chose (mk/owner.mk), or nothing."""
+    default = re.search(r"^LICENSE_NAME \?=(.*)$", (ROOT / "mk/owner.mk").read_text(), re.MULTILINE)
+    return os.environ.get("LICENSE_NAME") or (default[1].strip() if default else "")
+
+
 def metadata() -> str:
     p = project()
     lines = ["Metadata-Version: 2.1", f"Name: {p['name']}", f"Version: {version()}", f"Summary: {p['description']}",
-             f"Requires-Python: {p['requires-python']}", *(f"Classifier: {c}" for c in p["classifiers"])]
+             f"Requires-Python: {p['requires-python']}", *([f"License: {licence()}"] if licence() else []),
+             *(f"Classifier: {c}" for c in p["classifiers"])]
     for extra, needs in p["optional-dependencies"].items():
         lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {n}; extra == "{extra}"' for n in needs)]
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", (HERE / p["readme"]).read_text()])

@@ -69,7 +69,7 @@ static int run(int argc, char **argv)
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return help(argc, argv);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-        puts("tilevm " TV_VERSION " (Tile IR bytecode 13.1 to 13.5)");
+        cli_print(stdout, "tilevm %s (commit %s; Tile IR bytecode 13.1 to 13.5)\n", tv_version(), cli_commit);
         return CLI_OK;
     }
     const cli_command *command = cli_command_find(name);

@@ -85,6 +85,8 @@ int cli_error(const char *format, ...) TV_PRINTF(1, 2);
 const char *cli_errno(void);
 
 void cli_print_help(const cli_command *command, FILE *out);
+/* The commit that the command was built from: "c1cf712ab123", "...-modified" or "unknown". */
+extern const char cli_commit[];
 /* The i-th command, or NULL past the end; and by name. */
 const cli_command *cli_command_at(size_t index);
 const cli_command *cli_command_find(const char *name);

@@ -1,0 +1,14 @@
+# Releases.
+
+##@ Release
+## release: make the files of release VERSION from the commit that is checked out: dist/tilevm-VERSION
+##   RELEASE_PARTS="source wheel static deb": which of them; CJSON_SOURCE=cJSON.c
+.PHONY: release
+release:
+	+$(Q)MAKE="$(MAKE)" PYTHON="$(PYTHON)" LICENSE_NAME="$(LICENSE_NAME)" RELEASE_PARTS="$(RELEASE_PARTS)" \
+	    CJSON_SOURCE="$(abspath $(CJSON_SOURCE))" sh tools/release.sh "$(VERSION)"
+
+## check-release: make a reduced release twice, in two folders, and compare; refuse what cannot be released
+.PHONY: check-release
+check-release:
+	$(Q)MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/release.sh $(OUT)/release-work
