@@ -1,11 +1,12 @@
 # Checks of sources and documents, and what regenerates parts of them.
 
 ##@ Check the sources and documents
-## docs: regenerate docs/rules.md from the tables and fixtures, and the kernels in docs/codegen.md
+## docs: regenerate docs/rules.md from the tables and fixtures, the kernels in docs/codegen.md, and the address in SECURITY.md
 .PHONY: docs
 docs: $(OUT)/tilevm
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
 	$(Q)sh tools/show_passes.sh docs/codegen.md > $(OUT)/codegen.md && cp $(OUT)/codegen.md docs/codegen.md
+	$(Q)sh tools/security_contact.sh SECURITY.md "$(SECURITY_CONTACT)" > $(OUT)/SECURITY.md && cp $(OUT)/SECURITY.md SECURITY.md
 
 ## check-docs: check that the documents agree with the commands, the tables and each other
 .PHONY: check-docs

@@ -47,8 +47,12 @@ else
 fi
 if python3 -c 'import yaml' 2> /dev/null; then
     export FLEET=fleet.json BUNDLE=app.tvb
-    for file in "$top"/.pre-commit-hooks.yaml "$top"/.github/workflows/*.yml $(find "$top/examples" -name '*.y*ml'); do
+    for file in "$top"/.pre-commit-hooks.yaml "$top"/.github/workflows/*.yml "$top"/.github/ISSUE_TEMPLATE/*.yml $(find "$top/examples" -name '*.y*ml'); do
         run 0 yaml check "$file"
+    done
+    run 0 test "$(yaml github "$top/.github/workflows/ci.yml" check)" = .ci/run -a -x "$top/.ci/run"
+    for file in "$top"/.github/ISSUE_TEMPLATE/*.md; do
+        run 0 yaml template "$file"
     done
     workflow=$top/.github/workflows/check-kernels.yml
     for step in verify test fleet; do

@@ -1,6 +1,7 @@
 """Commands out of YAML files, for tests/examples.sh.
 
   yaml_parts.py check FILE                 is it YAML, with every document a mapping or a list?
+  yaml_parts.py template FILE              does an issue template begin with its name and what it is about?
   yaml_parts.py github FILE STEP           the commands of a step of a workflow, by its id
   yaml_parts.py gitlab FILE JOB            the script of a job
   yaml_parts.py hooks FILE                 ID ENTRY of each pre-commit hook
@@ -20,7 +21,11 @@ def pod(document):
 def main():
     what, path = sys.argv[1:3]
     with open(path, encoding="utf-8") as file:
-        documents = list(yaml.safe_load_all(file))
+        text = file.read()
+    if what == "template":
+        head = yaml.safe_load(text.split("---\n")[1])
+        return 0 if text.startswith("---\n") and head["name"] and head["about"] else 1
+    documents = list(yaml.safe_load_all(text))
     if what == "check":
         return 0 if documents and all(isinstance(d, (dict, list)) for d in documents) else 1
     if what == "github":
