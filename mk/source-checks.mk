@@ -1,17 +1,20 @@
 # Checks of sources and documents, and what regenerates parts of them.
 
 ##@ Check the sources and documents
-## docs: regenerate docs/rules.md from the tables and fixtures, the kernels in docs/codegen.md, and the address in SECURITY.md
+# Where the document of that name is.
+document = $(wildcard docs/$1 docs/*/$1)
+## docs: regenerate rules.md from the tables and fixtures, the kernels in codegen.md, and the address in SECURITY.md
 .PHONY: docs
 docs: $(OUT)/tilevm
-	$(Q)$(OUT)/tilevm explain --all --format markdown -o docs/rules.md
-	$(Q)sh tools/show_passes.sh docs/codegen.md > $(OUT)/codegen.md && cp $(OUT)/codegen.md docs/codegen.md
+	$(Q)$(OUT)/tilevm explain --all --format markdown -o $(call document,rules.md)
+	$(Q)sh tools/show_passes.sh $(call document,codegen.md) > $(OUT)/codegen.md && cp $(OUT)/codegen.md $(call document,codegen.md)
 	$(Q)sh tools/security_contact.sh SECURITY.md "$(SECURITY_CONTACT)" > $(OUT)/SECURITY.md && cp $(OUT)/SECURITY.md SECURITY.md
 
 ## check-docs: check that the documents agree with the commands, the tables and each other
 .PHONY: check-docs
-check-docs: $(OUT)/tilevm $(OUT)/tileiras
-	$(Q)sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras
+check-docs: all
+	$(Q)status=0; SECURITY_CONTACT="$(SECURITY_CONTACT)" sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras || status=1; \
+	    sh tests/selftest/docs.sh $(OUT)/selftest/docs || status=1; sh tools/docs/check.sh $(OUT) || status=1; exit $$status
 
 ## check-format: check that lines fit 120 columns and are laid out as clang-format 14 does
 .PHONY: check-format

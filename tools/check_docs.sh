@@ -1,11 +1,13 @@
 #!/bin/sh
-# Are the documents in step with the commands? check_docs.sh TILEVM TILEIRAS; ends with `docs: N passed, N failed`.
-#   docs/rules.md        is what `tilevm explain --all` writes
+# Checks that the documents are in step with the commands and tables: check_docs.sh TILEVM TILEIRAS; ends with
+# `docs: N passed, N failed`. Documents below docs/ are found by their names.
+#   rules.md             is what `tilevm explain --all` writes
+#   SECURITY.md          names the address of mk/owner.mk (SECURITY_CONTACT of the environment)
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
-#   docs/codegen.md      names every remark, pass and file of codegen/, and shows kernels as fixtures expect them
-#   docs/run.md          names every option of run, generator and element type
-#   docs/loader.md       names every L rule
-#   docs/json.md         describes the document of every command with --json, and every member of it that the tests see
+#   codegen.md           names every remark, pass and file of codegen/, and shows kernels as fixtures expect them
+#   run.md               names every option of run, generator and element type
+#   loader.md            names every L rule
+#   json.md              describes the document of every command with --json, and every member of it that the tests see
 #   README.md            names every command in its table
 #   docs/man/tileiras.1  names every option of that command
 #   completions          name every option, and the shells that are here accept them
@@ -16,6 +18,11 @@ man=docs/man/tilevm.1
 passed=0
 failed=0
 
+# document NAME: where the document of that name is.
+document() {
+    set -- $(find docs -name "$1" -type f)
+    [ $# -eq 1 ] && echo "$1"
+}
 ok() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); printf '%s\n' "$1"; }
 check() { if [ "$1" -eq 0 ]; then ok; else bad "$2"; fi; }
@@ -25,10 +32,12 @@ section() {
     awk -v name="$1" '/^\.S[HS] / { inside = ($0 == ".SS " name) } inside' "$man"
 }
 
-"$tilevm" explain --all --format markdown | cmp -s - docs/rules.md
-check $? "docs/rules.md is not up to date: run make docs"
+"$tilevm" explain --all --format markdown | cmp -s - "$(document rules.md)"
+check $? "rules.md is not up to date: run make docs"
+sh tools/security_contact.sh SECURITY.md "${SECURITY_CONTACT:-}" | cmp -s - SECURITY.md
+check $? "SECURITY.md does not say what mk/owner.mk does: run make docs"
 
-guide=docs/run.md
+guide=$(document run.md)
 for option in $("$tilevm" help run | sed -n 's/^  \(-[A-Za-z], \|    \)--\([a-z][a-z-]*\).*$/\2/p'); do
     case $option in color | help) continue ;; esac
     grep -q -e "--$option\([^a-z-]\|$\)" "$guide"
@@ -43,7 +52,7 @@ for dtype in $(sed -n 's/^DTYPE([A-Z0-9]*, "\([a-z0-9]*\)".*/\1/p' bytecode/dtyp
     check $? "$guide: no element type $dtype"
 done
 
-guide=docs/codegen.md
+guide=$(document codegen.md)
 sh tools/show_passes.sh "$guide" | cmp -s - "$guide"
 check $? "$guide is not up to date: run make docs"
 for pass in $(sed -n 's/^PASS(\([a-z]*\),.*/\1/p' $(find codegen -name passes.def)); do
@@ -65,25 +74,27 @@ for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' $(find codegen -name re
     check $? "$guide: no remark $remark"
 done
 
+guide=$(document loader.md)
 for rule in $(sed -n 's/^RULE([A-Z0-9_]*, "\(L-[A-Z0-9-]*\)".*/\1/p' bytecode/base/loader_rules.def); do
-    grep -q "^| $rule |" docs/loader.md
-    check $? "docs/loader.md: no rule $rule"
+    grep -q "^| $rule |" "$guide"
+    check $? "$guide: no rule $rule"
 done
 
+guide=$(document json.md)
 for command in $("$tilevm" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'); do
     "$tilevm" help "$command" | grep -q -e '--json' || continue
-    grep -q "^## .*\`tilevm $command --json\`" docs/json.md && grep -q "\`tilevm-$command/[0-9]*\`" docs/json.md
-    check $? "docs/json.md: nothing of $command --json"
+    grep -q "^## .*\`tilevm $command --json\`" "$guide" && grep -q "\`tilevm-$command/[0-9]*\`" "$guide"
+    check $? "$guide: nothing of $command --json"
     # Members of the root: one tab, as cJSON prints it.
     members=$(cat $(find tests -name '*.test') | awk -v form="tilevm-$command/" '
         /^\{$/ { inside = 0 }
         index($0, "\"schema\":\t\"" form) { inside = 1 }
         /^\}$/ { inside = 0 }
         inside && match($0, /^\t"[a-z_0-9]*":/) { print substr($0, 3, RLENGTH - 4) }' | sort -u)
-    text=$(awk -v name="tilevm $command --json" '/^## / { inside = index($0, name) > 0 } inside' docs/json.md)
+    text=$(awk -v name="tilevm $command --json" '/^## / { inside = index($0, name) > 0 } inside' "$guide")
     for member in $members; do
         printf '%s\n' "$text" | grep -q "^|.*\`$member\`.*|"
-        check $? "docs/json.md: $command: no $member"
+        check $? "$guide: $command: no $member"
     done
 done
 
