@@ -3,18 +3,28 @@
 ##@ Check the sources and documents
 # Where the document of that name is.
 document = $(wildcard docs/$1 docs/*/$1)
-## docs: regenerate rules.md from the tables and fixtures, the kernels in codegen.md, and the address in SECURITY.md
+## docs: regenerate rules.md, the kernels in codegen.md, and the address in SECURITY.md
 .PHONY: docs
 docs: $(OUT)/tilevm
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o $(call document,rules.md)
-	$(Q)sh tools/show_passes.sh $(call document,codegen.md) > $(OUT)/codegen.md && cp $(OUT)/codegen.md $(call document,codegen.md)
-	$(Q)sh tools/security_contact.sh SECURITY.md "$(SECURITY_CONTACT)" > $(OUT)/SECURITY.md && cp $(OUT)/SECURITY.md SECURITY.md
+	$(Q)sh tools/show_passes.sh $(call document,codegen.md) > $(OUT)/codegen.md && \
+	    cp $(OUT)/codegen.md $(call document,codegen.md)
+	$(Q)sh tools/security_contact.sh SECURITY.md "$(SECURITY_CONTACT)" > $(OUT)/SECURITY.md && \
+	    cp $(OUT)/SECURITY.md SECURITY.md
 
 ## check-docs: check that the documents agree with the commands, the tables and each other
 .PHONY: check-docs
 check-docs: all
-	$(Q)status=0; SECURITY_CONTACT="$(SECURITY_CONTACT)" sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras || status=1; \
-	    sh tests/selftest/docs.sh $(OUT)/selftest/docs || status=1; sh tools/docs/check.sh $(OUT) || status=1; exit $$status
+	$(Q)status=0; \
+	    SECURITY_CONTACT="$(SECURITY_CONTACT)" sh tools/check_docs.sh $(OUT)/tilevm $(OUT)/tileiras || status=1; \
+	    sh tests/selftest/docs.sh $(OUT)/selftest/docs || status=1; \
+	    sh tools/docs/check.sh $(OUT) || status=1; exit $$status
+
+## check-api-docs: build pages of the public headers with Doxygen into build/release/api-docs, without a warning
+.PHONY: check-api-docs
+check-api-docs:
+	$(Q)sh tools/docs/api.sh $(OUT)/api-docs
+	$(Q)sh tests/selftest/api_docs.sh $(OUT)/selftest/api-docs
 
 ## check-format: check that lines fit 120 columns and are laid out as clang-format 14 does
 .PHONY: check-format

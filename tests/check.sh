@@ -126,6 +126,7 @@ if build build tests corpus; then
     run sizes check-sizes
     run format check-format
     run docs check-docs
+    run api-docs check-api-docs
     run examples-files check-examples
     run compat check-compat
     run hardening check-hardening

@@ -1,18 +1,25 @@
-/* Loading and launching Tile IR bytecode on NVIDIA GPUs: the driver's own module, library and launch calls under other
-   names. Where the driver takes a cubin, these take Tile IR bytecode too; everything else they hand through.
-   Signatures, handles and error codes are the driver's: what one of these functions returned may be given to any cu
-   function of the driver, and contexts, streams, memory and graphs are made with the driver as usual.
+/* Loading and launching Tile IR bytecode on NVIDIA GPUs: the driver's module, library and launch calls under other
+   names.
 
-   Works with or without <cuda.h>, and needs nothing of CUDA to compile: the driver library (libcuda.so.1) is looked for
-   when the first of these functions is called. Needs a driver for CUDA 12.0 or later.
+   Where the driver takes a cubin, these functions take Tile IR bytecode as well; everything else they pass on to the
+   driver. Signatures, handles and error codes are the driver's: what one of these functions returned may be given to
+   any cu function of the driver, and contexts, streams, memory and graphs are made with the driver as usual. The header
+   works with or without <cuda.h> and needs nothing of CUDA to compile. The driver library (libcuda.so.1) is opened by
+   the first call of one of these functions; it must be for CUDA 12.0 or later.
 
-   Threads   any, as the driver's calls. A launch takes one read lock and no other; nothing synchronises with the
-             device, so launches can be captured into graphs.
-   State     the process keeps, for all threads: the driver that was opened, one table of the kernels that were loaded,
-             as the driver itself does, up to 64 MiB of the images that were compiled last, the message handler, and
-             which warnings were given; each thread its last error. On disk: the cache (docs/loader.md).
-   Errors    tvGetLastErrorMessage has the words. They begin with the id of a rule in brackets, as in "[L-DRV-01] there
-             is no CUDA driver", which 'tilevm explain L-DRV-01' explains; ids stay, words may change. */
+   These rules hold for every function whose comment does not say otherwise:
+
+   Memory     as for the function of the driver: the caller owns what a load returned, and unloads it once. Arguments
+              are borrowed for the call only
+   Errors     the result is a CUresult, 0 for success. Results go through the pointers that come first, which are
+              written only on success. tvGetLastErrorMessage has the words, which begin with the id of a rule in
+              brackets, as in "[L-DRV-01] there is no CUDA driver": 'tilevm explain L-DRV-01' explains it. Ids stay,
+              words may change
+   Threads    any, as for the driver's functions. A launch takes one read lock and no other; nothing synchronises with
+              the device, so launches can be captured into graphs
+   State      the process keeps, for all threads: the driver that was opened, one table of the kernels that were
+              loaded, up to 64 MiB of the images that were compiled last, the message handler, and which warnings
+              were given. Each thread keeps its last error message. The cache is on disk */
 #ifndef TILEVM_TILEVM_CUDA_H
 #define TILEVM_TILEVM_CUDA_H
 
@@ -40,87 +47,131 @@ typedef CUlibraryOption tvLibraryOption;
 typedef unsigned tvLibraryOption;
 #endif
 #else
-typedef int tvResult; /* a CUresult: 0 is success */
-typedef unsigned long long tvDevicePtr;
-typedef unsigned tvJitOption;     /* a CUjit_option */
-typedef unsigned tvLibraryOption; /* a CUlibraryOption */
+typedef int tvResult;                   /* a CUresult: 0 is success */
+typedef unsigned long long tvDevicePtr; /* a CUdeviceptr */
+typedef unsigned tvJitOption;           /* a CUjit_option */
+typedef unsigned tvLibraryOption;       /* a CUlibraryOption */
 
-/* A CUlaunchAttribute. The value is 64 bytes of which the attribute decides; clusters are three numbers. */
+/* A CUlaunchAttribute. */
 typedef struct tvLaunchAttribute {
-    unsigned id;
-    char pad[4];
+    unsigned id; /* a CUlaunchAttributeID */
+    char pad[4]; /* unused */
     union {
-        char bytes[64];
-        unsigned long long align;
-        unsigned cluster[3];
-        int number;
-    } value;
+        char bytes[64];           /* all of it */
+        unsigned long long align; /* unused */
+        unsigned cluster[3];      /* the extents of a cluster */
+        int number;               /* a number */
+    } value;                      /* 64 bytes, whose meaning depends on the attribute */
 } tvLaunchAttribute;
 
 /* A CUlaunchConfig. */
 typedef struct tvLaunchConfig {
-    unsigned gridDimX, gridDimY, gridDimZ;
-    unsigned blockDimX, blockDimY, blockDimZ;
-    unsigned sharedMemBytes;
-    struct CUstream_st *hStream;
-    tvLaunchAttribute *attrs;
-    unsigned numAttrs;
+    unsigned gridDimX, gridDimY, gridDimZ;    /* tile blocks */
+    unsigned blockDimX, blockDimY, blockDimZ; /* 1 for a Tile IR kernel */
+    unsigned sharedMemBytes;                  /* 0 for a Tile IR kernel */
+    struct CUstream_st *hStream;              /* the stream */
+    tvLaunchAttribute *attrs;                 /* numAttrs of them */
+    unsigned numAttrs;                        /* of attrs */
 } tvLaunchConfig;
 #endif
 
 /* ---- modules -------------------------------------------------------------------------------------------------- */
 
-/* As cuModuleLoad, cuModuleLoadData, cuModuleLoadDataEx and cuModuleLoadFatBinary. Bytecode is verified and compiled
-   for the device of the current context, or taken from the cache; the driver gets PTX or, where it keeps no code
-   itself, a cubin (docs/loader.md). Of the JIT options, those for the error log, the optimisation level and line
-   information count for bytecode. Beside the driver's own codes, for bytecode: CUDA_ERROR_INVALID_IMAGE (it breaks a
-   rule), CUDA_ERROR_NO_BINARY_FOR_GPU (it cannot be compiled for this device), CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
-   (there is no driver), CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (the driver is too old). A fat binary goes to the driver;
-   if it has no code for the device, the Tile IR in it is taken as bytecode. tvModuleEnumerateFunctions needs a driver
-   for CUDA 12.4, as what it is named after. */
+/* Loads a module from a file, as cuModuleLoad does.
+
+   Bytecode is verified and compiled for the device of the current context, or taken from the cache. The driver gets PTX
+   or, where it keeps no compiled code itself, a cubin.
+
+   fname     a file of bytecode, or anything that the driver takes
+   Returns   the driver's codes and, for bytecode: CUDA_ERROR_INVALID_IMAGE when it breaks a rule;
+             CUDA_ERROR_NO_BINARY_FOR_GPU when it cannot be compiled for this device;
+             CUDA_ERROR_SHARED_OBJECT_INIT_FAILED without a driver; CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER when the
+             driver is too old */
 tvResult tvModuleLoad(struct CUmod_st **module, const char *fname);
+
+/* Loads a module from memory, as cuModuleLoadData does; otherwise as tvModuleLoad. */
 tvResult tvModuleLoadData(struct CUmod_st **module, const void *image);
+
+/* Loads a module from memory with options, as cuModuleLoadDataEx does; otherwise as tvModuleLoad.
+
+   options   for bytecode, those for the error log, the optimisation level and line information count */
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
                             void **optionValues);
+
+/* Loads a module from a fat binary, as cuModuleLoadFatBinary does. The driver gets it first; if it has no code for the
+   device, the Tile IR in it is loaded as tvModuleLoad does. */
 tvResult tvModuleLoadFatBinary(struct CUmod_st **module, const void *fatCubin);
+
+/* Unloads a module, as cuModuleUnload does. Its functions may not be used afterwards. */
 tvResult tvModuleUnload(struct CUmod_st *hmod);
+
+/* Finds a function of a module by its symbol, as cuModuleGetFunction does. */
 tvResult tvModuleGetFunction(struct CUfunc_st **hfunc, struct CUmod_st *hmod, const char *name);
+
+/* Lists the functions of a module, as cuModuleEnumerateFunctions does. Needs a driver for CUDA 12.4 or later. */
 tvResult tvModuleEnumerateFunctions(struct CUfunc_st **functions, unsigned numFunctions, struct CUmod_st *mod);
+
+/* Finds a global of a module, as cuModuleGetGlobal does. bytes is its size. */
 tvResult tvModuleGetGlobal(tvDevicePtr *dptr, size_t *bytes, struct CUmod_st *hmod, const char *name);
 
 /* ---- libraries ------------------------------------------------------------------------------------------------- */
 
-/* As cuLibraryLoadData and cuLibraryLoadFromFile. A library is for all devices of the process: it is compiled for the
-   oldest of them, to PTX that the driver turns into code when a kernel is first used. A cubin, as for modules, needs a
-   current context and devices of one kind. A fat binary must have code for each device that Tile IR can run on to be
-   the driver's affair. tvLibraryEnumerateKernels needs a driver for CUDA 12.4. */
+/* Loads a library from memory, as cuLibraryLoadData does.
+
+   A library is for all devices of the process: bytecode is compiled for the oldest of them, to PTX that the driver
+   turns into code when a kernel is first used. A cubin needs, as for modules, a current context and devices of one
+   kind. A fat binary goes to the driver if it has code for each device that Tile IR can run on.
+
+   Returns   as tvModuleLoad */
 tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
                            void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
                            void **libraryOptionValues, unsigned numLibraryOptions);
+
+/* Loads a library from a file, as cuLibraryLoadFromFile does; otherwise as tvLibraryLoadData. */
 tvResult tvLibraryLoadFromFile(struct CUlib_st **library, const char *fileName, tvJitOption *jitOptions,
                                void **jitOptionsValues, unsigned numJitOptions, tvLibraryOption *libraryOptions,
                                void **libraryOptionValues, unsigned numLibraryOptions);
+
+/* Unloads a library, as cuLibraryUnload does. Its kernels may not be used afterwards. */
 tvResult tvLibraryUnload(struct CUlib_st *library);
+
+/* Finds a kernel of a library by its symbol, as cuLibraryGetKernel does. */
 tvResult tvLibraryGetKernel(struct CUkern_st **pKernel, struct CUlib_st *library, const char *name);
+
+/* Lists the kernels of a library, as cuLibraryEnumerateKernels does. Needs a driver for CUDA 12.4 or later. */
 tvResult tvLibraryEnumerateKernels(struct CUkern_st **kernels, unsigned numKernels, struct CUlib_st *lib);
+
+/* The module of a library in the current context, as cuLibraryGetModule gives it. The library owns it. */
 tvResult tvLibraryGetModule(struct CUmod_st **pMod, struct CUlib_st *library);
+
+/* The function of a kernel in the current context, as cuKernelGetFunction gives it. The library owns it. */
 tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel);
 
 /* ---- launches -------------------------------------------------------------------------------------------------- */
 
-/* As cuLaunchKernel and cuLaunchKernelEx; f may be a CUkernel, as there. The grid counts tile blocks. A Tile IR kernel
-   has no threads that its caller knows of: the block is 1, 1, 1 and the shared memory 0, and the kernel gets what it
-   was compiled for. kernelParams points to the values of the entry's parameters, in order.
-   CUDA_ERROR_INVALID_VALUE: the grid, the block, the shared memory or the parameters cannot be; nothing was launched.
- */
+/* Launches a kernel, as cuLaunchKernel does. A Tile IR kernel has no threads that its caller knows of: it gets the
+   block and the shared memory that it was compiled for.
+
+   f              a function, or a kernel of a library
+   gridDim        tile blocks
+   blockDim       1, 1, 1 for a Tile IR kernel
+   sharedMem      0 bytes for a Tile IR kernel
+   kernelParams   points to the values of the entry's parameters, in order
+   Returns        the driver's codes; CUDA_ERROR_INVALID_VALUE when the grid, the block, the shared memory or the
+                  parameters cannot be: nothing was launched */
 tvResult tvLaunchKernel(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
                         unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes,
                         struct CUstream_st *hStream, void **kernelParams, void **extra);
+
+/* Launches a kernel, as cuLaunchKernelEx does; otherwise as tvLaunchKernel. */
 tvResult tvLaunchKernelEx(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams, void **extra);
-/* The same with the default stream of the calling thread in place of the legacy default stream. */
+
+/* As tvLaunchKernel, with the default stream of the calling thread in place of the legacy default stream. */
 tvResult tvLaunchKernel_ptsz(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
                              unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes,
                              struct CUstream_st *hStream, void **kernelParams, void **extra);
+
+/* As tvLaunchKernelEx, with the default stream of the calling thread in place of the legacy default stream. */
 tvResult tvLaunchKernelEx_ptsz(const tvLaunchConfig *config, struct CUfunc_st *f, void **kernelParams, void **extra);
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
 #define tvLaunchKernel tvLaunchKernel_ptsz
@@ -129,53 +180,78 @@ tvResult tvLaunchKernelEx_ptsz(const tvLaunchConfig *config, struct CUfunc_st *f
 
 /* ---- bundles --------------------------------------------------------------------------------------------------- */
 
-/* One file with the kernels of a program, for many devices: docs/deploy.md. */
+/* One file with the kernels of a program, for many devices. */
 struct tvBundle_st;
 
 /* What a kernel of a bundle is loaded from. */
 typedef enum tvBundleForm {
     TV_BUNDLE_CUBIN,        /* a cubin for the device's own target */
-    TV_BUNDLE_FAMILY_CUBIN, /* one for an earlier device, which this one runs too */
+    TV_BUNDLE_FAMILY_CUBIN, /* a cubin for an earlier device, which this one runs as well */
     TV_BUNDLE_PTX,          /* PTX, which the driver assembles */
     TV_BUNDLE_BYTECODE      /* bytecode, compiled as tvModuleLoadData does it */
 } tvBundleForm;
 
+/* What a kernel is loaded from, and why. */
 typedef struct tvBundleChoice {
-    tvBundleForm form;
-    char target[16]; /* of the artifact: "sm_90a"; "" for bytecode */
-    char why[200];   /* in words */
+    tvBundleForm form; /* what it is */
+    char target[16];   /* of the artifact: "sm_90a"; "" for bytecode */
+    char why[200];     /* in words */
 } tvBundleChoice;
 
-/* Maps a bundle and checks its seal; no kernel is read yet. path: the file is not to be changed while the bundle is
-   open (rename a new one into its place). Data: size bytes that stay until tvBundleClose. publicKey: a PEM file; the
-   bundle must be signed with its private half; NULL: TILEVM_BUNDLE_KEY of the environment, or, if that is not set, any
-   signature, or none. CUDA_ERROR_INVALID_IMAGE: it is damaged, or not signed as it must be. No driver is needed. */
+/* Maps a bundle and checks its seal. No kernel is read yet, and no driver is needed.
+
+   path        a file, which must not be changed while the bundle is open: rename a new one into its place instead
+   publicKey   a PEM file: the bundle must be signed with its private half. NULL: the file that TILEVM_BUNDLE_KEY of the
+               environment names; if that is not set, any signature or none will do
+   Memory      the caller closes the bundle with tvBundleClose
+   Returns     0; CUDA_ERROR_INVALID_IMAGE when it is damaged, or not signed as it must be */
 tvResult tvBundleOpen(struct tvBundle_st **bundle, const char *path, const char *publicKey);
+
+/* Opens a bundle in memory; otherwise as tvBundleOpen.
+
+   data      size bytes, which must stay until tvBundleClose */
 tvResult tvBundleOpenData(struct tvBundle_st **bundle, const void *data, size_t size, const char *publicKey);
-/* Unloads what was loaded, whose functions are gone then. Call it before the contexts are destroyed. NULL is fine. */
+
+/* Closes a bundle and unloads what was loaded from it: its functions may not be used afterwards. Call it before the
+   contexts are destroyed. NULL is fine. */
 tvResult tvBundleClose(struct tvBundle_st *bundle);
 
-/* The kernel of that symbol, or of that function's name if the bundle has one only, for the current context. The first
-   call for a kernel and context loads its module from what suits the device best; if the driver does not take that,
-   from the next (a warning says so). Any thread; loads of one bundle wait for one another. CUDA_ERROR_NOT_FOUND: there
-   is none of that name, or several; and what tvModuleLoadData gives. */
+/* Finds a kernel for the current context. The first call for a kernel and a context loads its module from what suits
+   the device best; if the driver does not take that, from the next best, with a warning.
+
+   name      a symbol; or the name of a function, if the bundle has only one kernel of that function
+   Memory    the bundle owns the function
+   Returns   as tvModuleLoadData; CUDA_ERROR_NOT_FOUND when no kernel or several have that name
+   Threads   any; loads from one bundle wait for one another */
 tvResult tvBundleGetFunction(struct CUfunc_st **hfunc, struct tvBundle_st *bundle, const char *name);
-/* What the kernel is loaded from in the current context: what it was, or, if it has not been loaded, what is tried
-   first. */
+
+/* What a kernel was loaded from in the current context or, if it has not been loaded yet, what is tried first.
+
+   choice    filled in */
 tvResult tvBundleGetChoice(tvBundleChoice *choice, struct tvBundle_st *bundle, const char *name);
-/* How many kernels there are; and the symbol of one, cut to size bytes with their zero. */
+
+/* The number of kernels in a bundle. */
 tvResult tvBundleGetKernelCount(unsigned *count, struct tvBundle_st *bundle);
+
+/* The symbol of a kernel.
+
+   symbol    filled with size bytes at most, with the zero byte at its end
+   index     below the number of kernels */
 tvResult tvBundleGetKernelName(char *symbol, size_t size, struct tvBundle_st *bundle, unsigned index);
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
-/* What the last of these functions that failed in this thread had to say: lines of text, "" if none failed. Lives until
-   the thread's next call. */
+/* What the last of these functions that failed in this thread reported: lines of text, or "" if none failed.
+
+   Memory    the text lives until the thread's next call */
 const char *tvGetLastErrorMessage(void);
 
-/* Receives every message as it comes: severity 0 error, 1 warning (a damaged entry of the cache, say), 2 note. Any
-   thread may call it, one at a time; it must call none of these functions. handler NULL: nobody (the default), or
-   standard error if the environment has TILEVM_LOG=error, warning or note. */
+/* Sets who receives every message as it comes, for the whole process.
+
+   handler   gets the severity: 0 error, 1 warning (such as a damaged entry of the cache), 2 note. Any thread may call
+             it, one at a time; it must call none of these functions. NULL: nobody, which is the default, or standard
+             error if TILEVM_LOG of the environment is error, warning or note
+   user      passed to handler */
 void tvSetMessageHandler(void (*handler)(void *user, int severity, const char *text), void *user);
 
 #ifdef __cplusplus

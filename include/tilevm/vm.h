@@ -1,0 +1,227 @@
+/* Running kernels on the CPU: the virtual machine and its checks. Programs include tilevm/tilevm.h, which states the
+   rules that hold for all functions. */
+#ifndef TILEVM_VM_H
+#define TILEVM_VM_H
+
+#include "tilevm/call.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A machine that runs kernels of one verified module on the CPU. */
+typedef struct tv_vm tv_vm;
+
+/* ---- what callbacks see --------------------------------------------------------------------------------------- */
+
+/* A tile: count elements in row-major order, packed without gaps. i1 (0 or 1), i4 and f4E2M1FN take one byte each, tf32
+   four, pointers eight. */
+typedef struct tv_tile {
+    const char *element;  /* as the assembly writes it: "f32", "i1", "ptr" */
+    const int64_t *shape; /* rank extents, in elements */
+    uint32_t rank;        /* number of axes */
+    uint64_t count;       /* elements */
+    const void *data;     /* borrowed for the call */
+    size_t size;          /* bytes */
+} tv_tile;
+
+/* One result of one op of one tile block, for tv_vm_options.trace. Strings are borrowed for the call. */
+typedef struct tv_trace {
+    uint32_t block[3]; /* the tile block: x, y, z */
+    tv_str op;         /* mnemonic */
+    uint32_t op_index; /* position of the op in the function, in pre-order from 0; as in tv_diag */
+    uint32_t result;   /* which result, from 0 */
+    tv_str file;       /* place in the source; empty: unknown */
+    uint32_t line;     /* 0: unknown */
+    tv_tile tile;      /* the result */
+} tv_trace;
+
+/* ---- checks --------------------------------------------------------------------------------------------------- */
+
+/* What a machine can look for while a kernel runs: defects that a GPU does not report. docs has a page on them. */
+typedef enum tv_check {
+    TV_CHECK_BOUNDS = 1,  /* accesses between the elements of an array, indices outside a view */
+    TV_CHECK_UNINIT = 2,  /* reads of memory that was never written, results that use what a load leaves open */
+    TV_CHECK_RACES = 4,   /* conflicting accesses of two tile blocks, or of one op, that nothing orders */
+    TV_CHECK_TOKENS = 8,  /* conflicting accesses of one tile block that no token orders */
+    TV_CHECK_ASSUME = 16, /* assumptions that are false */
+    TV_CHECK_VALUES = 32, /* operands for which the result of an op is undefined */
+    TV_CHECK_ORDER = 64,  /* results that depend on the order of the tile blocks */
+    TV_CHECK_ALL = 127
+} tv_check;
+
+/* A check, for listings. */
+typedef struct tv_check_info {
+    const char *name;    /* "races" */
+    const char *summary; /* a few words */
+    uint32_t check;      /* tv_check */
+} tv_check_info;
+
+/* The check at an index; NULL past the end.
+
+   Memory    it lives forever
+   Threads   any */
+const tv_check_info *tv_check_at(size_t index);
+
+/* ---- machines ------------------------------------------------------------------------------------------------- */
+
+/* How a machine runs. All zero, or NULL in its place, is the default. Any worker thread may call the callbacks, one
+   call at a time. */
+typedef struct tv_vm_options {
+    const tv_allocator *allocator; /* NULL: malloc and free; else copied, and in use until tv_vm_free */
+    unsigned threads;              /* tile blocks that run at the same time; 0: one for each processor we may use */
+    size_t memory_limit;           /* bytes for code, tile storage and alloca, all threads together; 0: half of the
+                                      memory of the host. Fewer threads are used when not all frames fit. */
+    uint64_t step_limit;           /* ops that one run may execute (those of loops in every iteration): exactly so many
+                                      are executed, then the run stops; 0: no limit */
+    uint64_t order_seed;           /* 0: tile blocks start in order, x fastest; else in an order drawn from the seed */
+    tv_writer output;              /* text of print_tko and assert, one call per line or print; write NULL: dropped */
+    void *user;                    /* for the callbacks below */
+
+    /* Called some times a second, also within a tile block and within an op: done of total tile blocks have ended.
+       false stops the run. tv_vm_where says more. NULL: none. */
+    bool (*progress)(void *user, uint64_t done, uint64_t total);
+    /* Called with every tile that a chosen op makes, which is slow. NULL: none. */
+    void (*trace)(void *user, const tv_trace *trace);
+    /* Is the op chosen for trace? Asked while a kernel is compiled. NULL: all are. */
+    bool (*trace_op)(void *user, tv_str op, uint32_t op_index);
+
+    bool profile;          /* also measure the time of each op for tv_vm_op_time_at */
+    uint32_t checks;       /* tv_check bits; 0: none, at no cost. With checks, tile blocks take turns on one thread,
+                              always in the same way, and a deadlock among them is a trap */
+    unsigned max_findings; /* stop after so many findings of checks; 0: 20 */
+    unsigned check_orders; /* TV_CHECK_ORDER: how many other orders to try; 0: 3 */
+} tv_vm_options;
+
+/* Makes a machine. Kernels are compiled when they first run. Globals of the module get their storage here and keep
+   their contents between runs.
+
+   module    verified; borrowed until tv_vm_free
+   options   may be NULL; copied
+   Returns   TV_OK; TV_USAGE when the module is not verified */
+tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_sink sink, tv_vm **out_vm);
+
+/* Releases a machine, and the storage of globals. NULL is fine. */
+void tv_vm_free(tv_vm *vm);
+
+/* ---- memory that kernels may reach ---------------------------------------------------------------------------- */
+
+/* Lets kernels reach the bytes from ptr to ptr + size. Every access through a pointer must lie in one such range, in a
+   global of the module or in storage from alloca; any other access traps. Nothing is copied.
+
+   name       for diagnostics; copied; may be NULL
+   writable   false: stores and atomics to the range trap
+   Memory     the range stays the caller's, and must stay until the last run or tv_vm_clear_buffers
+   Returns    TV_OK; TV_USAGE when the range is empty, wraps around or overlaps another one */
+tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, bool writable, tv_sink sink);
+
+/* Says which array lies in a buffer that was added; several arrays may share one. Messages then name elements, and
+   checks know what lies between them.
+
+   array       copied
+   name        for diagnostics; copied
+   undefined   the elements have no values yet: to read one before it is written is a finding of TV_CHECK_UNINIT
+   Returns     TV_OK; TV_USAGE when a part of the array lies in no buffer */
+tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *name, bool undefined, tv_sink sink);
+
+/* What is known of the argument for a leaf. */
+typedef struct tv_leaf {
+    const char *name; /* for diagnostics; copied; NULL: the leaf's own */
+    bool read_only;   /* stores and atomics to its memory trap, unless another leaf may write there */
+    bool undefined;   /* as in tv_vm_describe_array */
+} tv_leaf;
+
+/* Adds and describes the memory that the values of entry parameters reach: arrays from their lowest to their highest
+   element, lists with their descriptors and arrays. Ranges that overlap become one buffer. What a POINTER leaf reaches
+   is not known: add it with tv_vm_add_buffer.
+
+   params    count values, as for tv_vm_run; they are read by this call only
+   leaves    NULL, or one for each leaf of the signature
+   Memory    as for tv_vm_add_buffer
+   Returns   TV_OK; TV_USAGE when count is not the number of slots, an extent or the count of a list is negative, or
+             a range wraps around or overlaps a buffer that was added before */
+tv_status tv_vm_add_params(tv_vm *vm, const tv_signature *signature, const void *const *params, size_t count,
+                           const tv_leaf *leaves, tv_sink sink);
+
+/* Forgets all buffers and arrays. The memory is untouched. */
+void tv_vm_clear_buffers(tv_vm *vm);
+
+/* The storage of a global, for reading and writing between runs.
+
+   out_size  bytes
+   Memory    the storage lives until tv_vm_free
+   Returns   false, without a result, when no global has that name */
+bool tv_vm_global(const tv_vm *vm, const char *name, void **out_ptr, size_t *out_size);
+
+/* ---- runs ----------------------------------------------------------------------------------------------------- */
+
+/* Runs one kernel.
+
+   entry     its symbol; NULL when the module has only one
+   grid      tile blocks in x, y, z; each 1 to 2^24 - 1
+   params    count values, as for cuLaunchKernel: params[i] points to the value of entry parameter i (i1 and i4: one
+             byte, tf32: four, pointers: eight)
+   Memory    borrows params and the buffers for the call; frames of the workers are released before it returns
+   Returns   TV_OK; TV_TRAP after one X rule was reported (buffers keep what was written until then); TV_INVALID when
+             the run went to its end but checks found errors, each reported once per pair of ops; TV_USAGE for a wrong
+             entry, grid or count; TV_UNSUPPORTED for an op that no single machine can run
+   Threads   one call at a time for each machine; machines are independent, also on one module */
+tv_status tv_vm_run(tv_vm *vm, const char *entry, const uint32_t grid[3], const void *const *params, size_t count,
+                    tv_sink sink);
+
+/* Where a run is. */
+typedef struct tv_vm_place {
+    uint32_t block[3];      /* the tile block that the worker which calls back is in, or was in last */
+    tv_str op;              /* mnemonic of the op that comes next there or is under way; empty between tile blocks */
+    tv_str file;            /* place of the op in the source; empty: unknown */
+    uint32_t line;          /* 0: unknown */
+    uint64_t ops;           /* executed so far by all workers, but for the last few thousand */
+    uint64_t round, rounds; /* of the outermost `for` around the op that has several iterations; 0, 0: there is none */
+} tv_vm_place;
+
+/* A function for tv_vm_options.progress: the run goes on until something can be read from a file descriptor. user is
+   the descriptor itself, cast to a pointer.
+
+   Threads   any */
+bool tv_vm_until_readable(void *user, uint64_t done, uint64_t total);
+
+/* Where the run is, for progress callbacks, which alone may call it.
+
+   Memory    strings live as long as the module
+   Returns   false, without a result, when nothing runs
+   Threads   that of the callback */
+bool tv_vm_where(const tv_vm *vm, tv_vm_place *out_place);
+
+/* What the last run did. */
+typedef struct tv_vm_stats {
+    uint64_t blocks;                     /* tile blocks that ran to their end */
+    uint64_t ops;                        /* ops executed */
+    uint64_t bytes_loaded, bytes_stored; /* in global memory; atomics count in both */
+    uint64_t flops;         /* floating-point operations of element-wise ops, reductions and mma (2 per product) */
+    size_t frame_bytes;     /* tile storage of one running tile block */
+    size_t memory_bytes;    /* most that was held at a time, all threads together */
+    unsigned threads;       /* that took part */
+    double seconds;         /* wall time of the tile blocks, without compiling */
+    double compile_seconds; /* 0 when the entry had run before */
+} tv_vm_stats;
+
+/* Figures of the last run; all zero before the first. */
+void tv_vm_get_stats(const tv_vm *vm, tv_vm_stats *out_stats);
+
+/* How often one kind of op was executed, and for how long. */
+typedef struct tv_vm_op_time {
+    const char *op; /* mnemonic */
+    uint64_t count; /* times executed */
+    double seconds; /* all threads together; 0 without options.profile */
+} tv_vm_op_time;
+
+/* A kind of op that the last run executed; kinds are in the order of the op table.
+
+   Memory    op lives forever
+   Returns   false, without a result, past the end */
+bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
