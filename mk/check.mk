@@ -134,11 +134,6 @@ check-property: $(OUT)/property $(OUT)/random_ptx
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
 	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
 
-## check-regress: run kernels that once gave a wrong number on the PTX simulator, beside the virtual machine
-.PHONY: check-regress
-check-regress: tests
-	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress
-
 ## check-made-up: run every kernel of the corpus with generated arguments
 .PHONY: check-made-up
 check-made-up: all $(BUILD)/corpus/unpacked

@@ -16,7 +16,7 @@ check-gpu: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(BUILD)/corpus
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $(GPU_TARGET) 1 gpu || status=1; exit $$status
 
 SANITIZER_SHARE ?= 1
-## check-gpu-regress: run kernels that once gave a wrong number on a GPU, beside the virtual machine
+## check-gpu-regress: run the kernels of check-regress on a GPU
 .PHONY: check-gpu-regress
 check-gpu-regress: all
 	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress gpu

@@ -56,7 +56,12 @@ $(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtil
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-## check-strips: run them again with all but the smallest tiles in strips
+## check-regress: run kernels that once gave a wrong number on the PTX simulator for four targets, beside the VM
+.PHONY: check-regress
+check-regress: tests
+	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress
+
+## check-strips: run the ops again with all but the smallest tiles in strips
 .PHONY: check-strips
 check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx
 	$(Q)$(OUT)/strips/matrix --part=$(TEST_PART) --quick --ptx=sm_90a

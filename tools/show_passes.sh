@@ -57,7 +57,7 @@ block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE T
     *) dump "$fixture" "$target" "$before" ;;
     esac
     if [ "$before" = lower ]; then
-        printf '```\n'
+        printf '```text\n'
         for op in "$@"; do ptx "$op"; done
     else
         printf '```diff\n'
@@ -74,13 +74,14 @@ block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE T
 old=no # the block that is there: it begins on the next line; is being left out
 while IFS= read -r line; do
     case $old in
-    next) old=yes; continue ;;
+    next) [ -z "$line" ] || old=yes; continue ;;
     yes) [ "$line" != '```' ] || old=no; continue ;;
     esac
     printf '%s\n' "$line"
     case $line in
     '<!-- shown: '*' -->')
         arguments=${line#<!-- shown: }
+        printf '\n'
         # shellcheck disable=SC2086 # words
         block ${arguments% -->}
         old=next

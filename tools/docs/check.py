@@ -72,9 +72,9 @@ def check_words(lines: list[tuple[int, str]], words: list[Word]) -> list[tuple[i
 
 
 def check_length(document: markdown.Document) -> list[tuple[int, str]]:
-    """Rows of tables cannot be broken, nor can a line that is one long word."""
+    """Rows of tables cannot be broken, nor can what a command prints, nor a line that is one long word."""
     return [(number, f"{len(text)} columns, more than {COLUMNS}") for number, text in document.prose
-            if len(text) > COLUMNS and not text.lstrip().startswith(("|", "<!--")) and len(text.split()) > 2]
+            if len(text) > COLUMNS and not text.startswith("    ") and not text.lstrip().startswith(("|", "<!--")) and len(text.split()) > 2]
 
 
 def check_links(document: markdown.Document, anchors: dict[Path, set[str]]) -> list[tuple[int, str]]:

@@ -94,14 +94,14 @@ static void put_indented(bc_text *out, const char *text)
     }
 }
 
-/* Wrapped to 100 columns at spaces. */
-static void put_wrapped(bc_text *out, const char *text)
+enum { TERMINAL_COLUMNS = 100, MARKDOWN_COLUMNS = 120 };
+
+/* Wrapped at spaces to a number of columns, of which some are taken; end: what follows the last word. */
+static void put_wrapped(bc_text *out, const char *text, size_t columns, size_t column, const char *end)
 {
-    enum { WIDTH = 100 };
-    size_t column = 0;
     for (const char *word = text; *word;) {
         size_t len = strcspn(word, " ");
-        if (column && column + 1 + len > WIDTH) {
+        if (column && column + 1 + len > columns) {
             bc_text_char(out, '\n');
             column = 0;
         }
@@ -109,7 +109,7 @@ static void put_wrapped(bc_text *out, const char *text)
         column += len + (column != 0);
         word += len + (word[len] == ' ');
     }
-    bc_text_char(out, '\n');
+    bc_text_puts(out, end);
 }
 
 static void put_example_text(bc_text *out, const rule_example *example)
@@ -132,7 +132,7 @@ static void put_text(bc_text *out, const tv_rule *rule, bool color)
                    severity_name(rule), rule->title);
     if (rule->text[0]) {
         bc_text_char(out, '\n');
-        put_wrapped(out, rule->text);
+        put_wrapped(out, rule->text, TERMINAL_COLUMNS, 0, "\n");
     }
     if (rule->help[0])
         bc_text_printf(out, "\nhelp: %s\n", rule->help);
@@ -169,10 +169,14 @@ static void put_markdown(bc_text *out, const tv_rule *rule)
     rule_example example;
     bool has_example = find_example(rule, &example);
     bc_text_printf(out, "### %s\n\n**%s** (%s)\n", rule->id, rule->title, severity_name(rule));
-    if (rule->text[0])
-        bc_text_printf(out, "\n%s\n", rule->text);
-    if (rule->help[0])
-        bc_text_printf(out, "\nHelp: %s.\n", rule->help);
+    if (rule->text[0]) {
+        bc_text_char(out, '\n');
+        put_wrapped(out, rule->text, MARKDOWN_COLUMNS, 0, "\n");
+    }
+    if (rule->help[0]) {
+        bc_text_puts(out, "\nHelp:");
+        put_wrapped(out, rule->help, MARKDOWN_COLUMNS - 1, strlen("Help:"), ".\n");
+    }
     if (!has_example)
         return;
     put_code(out, "Fails", example.field[EXAMPLE_BAD_FORM][0] != 0, example.field[EXAMPLE_BAD]);

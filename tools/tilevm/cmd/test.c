@@ -30,7 +30,7 @@ static int run(cli_args *args);
 const cli_command command_test = {
     "test",
     "FILE" SUITE_ENDING "|DIR...",
-    "run kernels beside what is expected of them",
+    "run kernels and compare with expected results",
     "Runs every argument file (NAME" SUITE_ENDING
     ", as 'tilevm run --args' takes it) with the kernel beside it, NAME.tbc; of\n"
     "NAME.WHAT" SUITE_ENDING
