@@ -3,6 +3,8 @@
    outside: loads that run ahead do so through views that the loop does not make. What could fail, divide by zero, say,
    stays behind what guards it; so do tiles, which would take registers all the while. What an `assume` says of a value
    is said to those who asked for it, and to nobody else, wherever it stands. */
+#include "codegen/passes/hoist.h"
+
 #include "codegen/passes/pass.h"
 
 /* Is the op one that does no harm where nobody asked for it? */
@@ -34,6 +36,11 @@ static void hoist_from(ct_block *block, ct_op *loop)
     }
 }
 
+void cg_hoist_from_loop(ct_op *loop)
+{
+    hoist_from(loop->regions[0], loop);
+}
+
 /* Inner loops first: what leaves them may leave those around as well. */
 static void hoist_all(ct_block *block)
 {
@@ -42,7 +49,7 @@ static void hoist_all(ct_block *block)
             if (op->regions[r])
                 hoist_all(op->regions[r]);
         if (ct_is_loop(op))
-            hoist_from(op->regions[0], op);
+            cg_hoist_from_loop(op);
     }
 }
 

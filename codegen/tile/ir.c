@@ -175,6 +175,36 @@ void ct_replace_uses(ct_value *v, ct_value *by)
         ct_set_operand(v->uses->op, v->uses->index, by);
 }
 
+static void drop_operand(ct_op *op, uint32_t index)
+{
+    for (uint32_t i = index; i + 1u < op->operand_count; i++)
+        ct_set_operand(op, i, op->operands[i + 1]);
+    unlink_use(&op->uses[--op->operand_count]);
+}
+
+/* Those behind one that has no uses move up by one place. */
+static void drop_value(ct_value *values, uint32_t count, uint32_t index)
+{
+    for (uint32_t i = index; i + 1 < count; i++) {
+        ct_value *next = &values[i + 1];
+        values[i].type = next->type;
+        values[i].view = next->view;
+        values[i].fact = next->fact;
+        values[i].id = next->id;
+        values[i].apart = next->apart;
+        ct_replace_uses(next, &values[i]);
+    }
+}
+
+void ct_drop_carried(ct_op *loop, uint32_t index)
+{
+    ct_block *body = loop->regions[0];
+    drop_operand(loop, ct_first_carried(loop) + index);
+    drop_operand(body->last, index);
+    drop_value(body->args, body->arg_count--, index + 1);
+    drop_value(loop->results, loop->result_count--, index);
+}
+
 void ct_replace_uses_outside(ct_value *v, ct_value *by, const ct_block *block)
 {
     for (ct_use *use = v->uses, *next; use; use = next) {

@@ -106,6 +106,9 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
    that has as many parts of another one along a dimension. */
 const bc_type *ct_tile_type(ct_func *f, const bc_type *elem, uint32_t rank, int64_t size);
 const bc_type *ct_scalar_type(ct_func *f, bc_kind kind);
+/* A tile of elements of that kind, not pointers, in the shape of another tile, or with as many dimensions of size 1. */
+const bc_type *ct_shaped_type(ct_func *f, const bc_type *tile, bc_kind kind);
+const bc_type *ct_ones_type(ct_func *f, const bc_type *tile, bc_kind kind);
 const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts);
 const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile); /* of two dimensions */
 /* The op's first result has another type now, which copies and cursors ask of what the op is from. */
@@ -134,6 +137,9 @@ void ct_remove(ct_op *op);
 void ct_set_operand(ct_op *op, uint32_t index, ct_value *v);
 /* More operands, behind those that are there. */
 bool ct_add_operands(ct_func *f, ct_op *op, ct_value *const *values, uint32_t count);
+/* A `for` whose body ends in its only `continue` no longer carries the index-th of its values, of which neither the
+   argument nor the result has uses. */
+void ct_drop_carried(ct_op *loop, uint32_t index);
 /* All uses of v become uses of `by`. */
 void ct_replace_uses(ct_value *v, ct_value *by);
 /* Those that stand outside of the block, which read it in the layout that they did. */

@@ -30,6 +30,35 @@ const bc_type *ct_scalar_type(ct_func *f, bc_kind kind)
     return ct_tile_type(f, elem, 0, 1);
 }
 
+static bc_type *shaped(ct_func *f, const bc_type *tile, bc_kind kind)
+{
+    const bc_type *scalar = ct_scalar_type(f, kind);
+    bc_type *type = bc_new(f->arena, bc_type, 1);
+    if (!scalar || !type)
+        return NULL;
+    *type = *tile;
+    type->elem = scalar->elem;
+    type->depth = scalar->depth;
+    type->parts = scalar->parts;
+    return type;
+}
+
+const bc_type *ct_shaped_type(ct_func *f, const bc_type *tile, bc_kind kind)
+{
+    return shaped(f, tile, kind);
+}
+
+const bc_type *ct_ones_type(ct_func *f, const bc_type *tile, bc_kind kind)
+{
+    bc_type *type = shaped(f, tile, kind);
+    int64_t *shape = bc_new(f->arena, int64_t, tile->rank + 1u);
+    for (uint32_t d = 0; shape && d < tile->rank; d++)
+        shape[d] = 1;
+    if (type)
+        type->shape = shape;
+    return shape ? type : NULL;
+}
+
 const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts)
 {
     bc_type *type = bc_new(f->arena, bc_type, 1);

@@ -1,0 +1,190 @@
+/* The canonical pass: a loop has one counter. What a `for` carries and advances by the same amount in each iteration, an
+   integer, a pointer or a tile of either, is made from the counter where it is read, and no longer carried; what it is
+   behind the loop is made from the number of iterations.
+
+       for i in (0 to n, step 64) iter (k = 0, p = %p) {       for i in (0 to n, step 64) {
+         load v[k]; load p                                       load v[i / 64]; load offset %p, (i / 64) * 32
+         continue k + 1, offset p, 32                     ->     continue
+       }                                                       }
+
+   Passes behind find in an index or a pointer what iteration it belongs to, and can make it for a later one. It stands
+   behind `hoist`, so that what a loop advances by is outside of it where it can be; inner loops come first, since what
+   an inner loop leaves behind is what an outer one advances by.
+
+   Why it is right: iteration number n, of which (counter - start) / step is the value without rounding, has seen n
+   additions of the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses.
+   No access to memory is moved. Where an addition promised not to wrap, so did all before it. */
+#include "codegen/facts/recurrence.h"
+#include "codegen/passes/hoist.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/simplify.h"
+#include "codegen/tile/build.h"
+
+/* A loop whose step is a constant above 0. */
+typedef struct counting {
+    ct_op *loop;
+    ct_block *body;
+    int64_t step;
+    bool is_signed;
+} counting;
+
+/* Does every iteration end at the end of the body? */
+static bool ends_in_one_place(const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op != body->last && ct_loop_around(op) == loop)
+            return false;
+    return body->last->opcode == OP_continue;
+}
+
+static bool is_counted(ct_op *loop, counting *out)
+{
+    int64_t step;
+    const ct_value *by = loop->opcode == OP_for ? ct_operand(loop, F_for_step) : NULL;
+    if (!by || !by->op || by->op->opcode != OP_constant || !ct_constant_value(by->op, &step) || step <= 0)
+        return false;
+    *out = (counting){loop, loop->regions[0], step, !ct_attr_u(loop, F_for_unsigned_cmp)};
+    return ends_in_one_place(loop);
+}
+
+/* ---- amounts ---- */
+
+/* What pointers advance by is counted in 64 bits, other things in their own. */
+static bc_kind kind_of_amount(const ct_value *carried)
+{
+    bc_kind kind = bc_elem_kind(carried->type);
+    return kind == BC_PTR ? BC_I64 : kind;
+}
+
+static ct_value *scalar_step(ct_builder *b, ct_value *step, bc_kind kind)
+{
+    int64_t value;
+    bool constant = step->op && step->op->opcode == OP_constant && ct_constant_value(step->op, &value);
+    return constant ? ct_build_scalar(b, kind, value) : ct_build_resize(b, cg_uniform_of(step), kind, true);
+}
+
+/* By how much the recurrence grows, as a scalar. */
+static ct_value *amount_of(ct_builder *b, const cg_recurrence *r, bc_kind kind)
+{
+    ct_value *sum = ct_build_scalar(b, kind, 0);
+    for (uint32_t i = 0; i < r->count; i++) {
+        ct_value *step = scalar_step(b, r->steps[i].value, kind);
+        sum = r->steps[i].subtracted ? ct_build_sub(b, sum, step) : ct_build_add(b, sum, step);
+    }
+    return sum;
+}
+
+/* How far it has come when the counter, read as unsigned, is `passed` above its first value. */
+static ct_value *distance(ct_builder *b, const counting *x, ct_value *passed, ct_value *amount)
+{
+    int64_t by;
+    bc_kind kind = bc_elem_kind(amount->type);
+    if (amount->op && amount->op->opcode == OP_constant && ct_constant_value(amount->op, &by) && by % x->step == 0)
+        return ct_build_mul(b, ct_build_resize(b, passed, kind, false), ct_build_scalar(b, kind, by / x->step));
+    ct_value *iterations = ct_build_div_unsigned(b, passed, x->step);
+    return ct_build_mul(b, ct_build_resize(b, iterations, kind, false), amount);
+}
+
+static ct_value *advanced(ct_builder *b, ct_value *start, ct_value *distance)
+{
+    ct_value *spread = ct_build_spread(b, distance, start->type);
+    return bc_elem_kind(start->type) == BC_PTR
+               ? ct_build(b, OP_offset, start->type, (ct_value *const[]){start, spread}, 2)
+               : ct_build_add(b, start, spread);
+}
+
+/* ---- what it is in the loop, and behind it ---- */
+
+static ct_value *in_loop(ct_builder *b, const counting *x, ct_value *start, ct_value *amount)
+{
+    ct_value *first = ct_operand(x->loop, F_for_lower_bound);
+    return advanced(b, start, distance(b, x, ct_build_sub(b, &x->body->args[0], first), amount));
+}
+
+/* The counter that the loop ends with, above its first value: the iterations times the step, which is no more than fits
+   where it is read as unsigned and divided again. */
+static ct_value *behind_loop(ct_builder *b, const counting *x, ct_value *start, ct_value *amount)
+{
+    ct_value *first = ct_operand(x->loop, F_for_lower_bound), *end = ct_operand(x->loop, F_for_upper_bound);
+    bc_kind counts = bc_elem_kind(first->type), kind = bc_elem_kind(amount->type);
+    ct_value *last = ct_build_sub(b, ct_build_sub(b, end, first), ct_build_scalar(b, counts, 1));
+    ct_value *before = ct_build_resize(b, ct_build_div_unsigned(b, last, x->step), kind, false);
+    ct_value *come = ct_build_add(b, ct_build_mul(b, before, amount), amount);
+    ct_value *none = ct_build_scalar(b, kind, 0);
+    return advanced(b, start, ct_build_if_less(b, first, end, x->is_signed, come, none));
+}
+
+static bool replace(cg_func *c, const counting *x, uint32_t index, const cg_recurrence *r)
+{
+    ct_value *carried = &x->body->args[index + 1], *result = &x->loop->results[index];
+    ct_value *now = r->start, *behind = r->start;
+    ct_builder before = {c->ir, x->loop, false}, in = {c->ir, x->body->first, false},
+               after = {c->ir, x->loop->next, false};
+    if (r->count) {
+        ct_value *amount = amount_of(&before, r, kind_of_amount(carried));
+        now = amount ? in_loop(&in, x, r->start, amount) : NULL;
+        behind = amount && result->uses ? behind_loop(&after, x, r->start, amount) : r->start;
+    }
+    if (!now || !behind)
+        return false;
+    ct_replace_uses(carried, now);
+    ct_replace_uses(result, behind);
+    ct_drop_carried(x->loop, index);
+    return true;
+}
+
+/* ---- which ---- */
+
+static bool is_integer_or_pointer(const ct_value *v)
+{
+    return bc_is_tile(v->type)
+           && (bc_elem_kind(v->type) == BC_PTR || bc_kind_in(bc_elem_kind(v->type), BC_SET_INT));
+}
+
+static bool canonicalise(cg_func *c, ct_op *loop)
+{
+    counting x;
+    bool found = false;
+    if (!is_counted(loop, &x))
+        return false;
+    for (uint32_t i = loop->result_count; i-- > 0 && !c->failed;) {
+        cg_recurrence r;
+        if (!is_integer_or_pointer(&x.body->args[i + 1]) || !cg_find_recurrence(loop, i, &r))
+            continue;
+        found = true;
+        if (!replace(c, &x, i, &r))
+            cg_no_memory(c);
+    }
+    return found;
+}
+
+static bool canonicalise_all(cg_func *c, ct_block *block)
+{
+    bool found = false;
+    for (ct_op *op = block->first; op && !c->failed; op = op->next) {
+        bool inside = false;
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                inside = canonicalise_all(c, op->regions[r]) || inside;
+        if (!ct_is_loop(op))
+            found = found || inside;
+        else {
+            if (inside)
+                cg_hoist_from_loop(op);
+            found = canonicalise(c, op) || found || inside;
+        }
+    }
+    return found;
+}
+
+void cg_pass_canonical(cg_func *c)
+{
+    if (canonicalise_all(c, c->ir->body) && !c->failed)
+        cg_simplify(c);
+}
+
+void cg_dump_canonical(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,130 @@
+/* See the header. */
+#include "codegen/tile/build.h"
+
+static ct_value *fail(ct_builder *b)
+{
+    b->failed = true;
+    return NULL;
+}
+
+/* Puts an op that has been made where the builder stands; NULL: it could not be made. */
+static ct_value *put(ct_builder *b, ct_op *op)
+{
+    if (!op)
+        return fail(b);
+    ct_insert_before(op, b->place);
+    return &op->results[0];
+}
+
+ct_value *ct_build(ct_builder *b, bc_opcode opcode, const bc_type *type, ct_value *const *operands, uint32_t count)
+{
+    bool all = type && !b->failed;
+    for (uint32_t i = 0; i < count; i++)
+        all = all && operands[i];
+    return all ? put(b, ct_made_new(b->f, opcode, b->place, type, operands, count)) : fail(b);
+}
+
+ct_value *ct_build_constant(ct_builder *b, const bc_type *type, int64_t value)
+{
+    return type && !b->failed ? put(b, ct_constant_new(b->f, b->place, type, value)) : fail(b);
+}
+
+ct_value *ct_build_scalar(ct_builder *b, bc_kind kind, int64_t value)
+{
+    return ct_build_constant(b, ct_scalar_type(b->f, kind), value);
+}
+
+static ct_value *build_two(ct_builder *b, bc_opcode opcode, ct_value *x, ct_value *y)
+{
+    return x ? ct_build(b, opcode, x->type, (ct_value *const[]){x, y}, 2) : fail(b);
+}
+
+static bool is_constant(const ct_value *v, int64_t *out_value)
+{
+    return v && v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out_value);
+}
+
+/* The number in as many low bits as the kind has, sign-extended. */
+static int64_t wrapped(const bc_type *type, uint64_t number)
+{
+    unsigned unused = 64 - bc_kind_bits(bc_elem_kind(type));
+    uint64_t high = number << unused;
+    return high >> 63 ? -(int64_t)(~(uint64_t)0 >> unused & (~number + 1)) : (int64_t)(high >> unused);
+}
+
+ct_value *ct_build_add(ct_builder *b, ct_value *x, ct_value *y)
+{
+    int64_t i = 1, k = 1;
+    bool first = is_constant(x, &i), second = is_constant(y, &k);
+    if (first && second)
+        return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i + (uint64_t)k));
+    return first && i == 0 ? y : second && k == 0 ? x : build_two(b, OP_addi, x, y);
+}
+
+ct_value *ct_build_sub(ct_builder *b, ct_value *x, ct_value *y)
+{
+    int64_t i = 1, k = 1;
+    bool first = is_constant(x, &i), second = is_constant(y, &k);
+    if (first && second)
+        return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i - (uint64_t)k));
+    return second && k == 0 ? x : build_two(b, OP_subi, x, y);
+}
+
+ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y)
+{
+    int64_t i = 0, k = 0;
+    bool first = is_constant(x, &i), second = is_constant(y, &k);
+    if (first && second)
+        return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i * (uint64_t)k));
+    return first && i == 1 ? y : second && k == 1 ? x : build_two(b, OP_muli, x, y);
+}
+
+ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by)
+{
+    ct_value *divisor = x && by != 1 ? ct_build_constant(b, x->type, by) : NULL;
+    ct_value *quotient = divisor ? build_two(b, OP_divi, x, divisor) : by == 1 ? x : NULL;
+    if (quotient && quotient != x) {
+        bc_attr_of(quotient->op->from, F_divi_signedness)->u = BC_Signedness_unsigned;
+        bc_attr_of(quotient->op->from, F_divi_rounding)->u = BC_RoundingMode_zero;
+    }
+    return quotient;
+}
+
+ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed)
+{
+    if (!x)
+        return fail(b);
+    unsigned has = bc_kind_bits(bc_elem_kind(x->type)), wants = bc_kind_bits(kind);
+    int64_t value;
+    if (has == wants)
+        return x;
+    const bc_type *type = ct_shaped_type(b->f, x->type, kind);
+    if (type && is_constant(x, &value) && (is_signed || value >= 0))
+        return ct_build_constant(b, type, wrapped(type, (uint64_t)value));
+    ct_value *made = ct_build(b, has < wants ? OP_exti : OP_trunci, type, &x, 1);
+    if (made && has < wants)
+        bc_attr_of(made->op->from, F_exti_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
+    return made;
+}
+
+ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape)
+{
+    if (!scalar || !shape->rank)
+        return scalar ? scalar : fail(b);
+    bc_kind kind = bc_elem_kind(scalar->type);
+    int64_t value;
+    if (is_constant(scalar, &value))
+        return ct_build_constant(b, ct_shaped_type(b->f, shape, kind), value);
+    ct_value *one = ct_build(b, OP_reshape, ct_ones_type(b->f, shape, kind), &scalar, 1);
+    return ct_build(b, OP_broadcast, ct_shaped_type(b->f, shape, kind), &one, 1);
+}
+
+ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y)
+{
+    ct_value *less = ct_build(b, OP_cmpi, ct_scalar_type(b->f, BC_I1), (ct_value *const[]){low, high}, 2);
+    if (!less || !x)
+        return fail(b);
+    bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
+    bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
+    return ct_build(b, OP_select, x->type, (ct_value *const[]){less, x, y}, 3);
+}
