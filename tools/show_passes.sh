@@ -46,7 +46,7 @@ block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE T
     fixture=$1 target=$2 before=$3
     shift 3
     if [ "$before" = remarks ]; then
-        printf '```\n'
+        printf '```text\n'
         grep ': remark: ' "tests/ptx/$fixture"
         printf '```\n'
         return

@@ -22,16 +22,25 @@ static bool same_threads(const cg_effect *a, const cg_effect *b)
            && ((a->write && b->write) || !cg_layout_has_replicas(b->layout));
 }
 
+static bool has_token_of(const cg_effect *later, const cg_effect *earlier)
+{
+    ct_sources sources = ct_sources_of(later->access);
+    return ct_is_source(&sources, earlier->access);
+}
+
 /* Do both ops touch element i of the tile at the same address, each element from the same thread, or, where tiles do
    not overlap, no element in common? Where two indices of the tensor may be one element of memory, another thread may
-   touch it by its other index, be the tiles the same or not. */
+   touch it by its other index, be the tiles the same or not: then what tokens put in order stays in it. Accesses that
+   no token orders have no order to keep (memory reference, 3.4). */
 static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     if (how == CG_EARLIER_VIEW || !same_threads(a, b) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
     bool same = ct_is_same(x.view, y.view) || ct_is_same(y.view, x.view);
-    if (!same || !a->elements_apart || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* an index may name a row twice */
+    if (!same || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
+        return false;
+    if (!a->elements_apart && has_token_of(b, a))
         return false;
     if (x.view->type->kind == BC_PARTITION_VIEW)
         return true;
@@ -53,10 +62,7 @@ static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect
     if (apart || b->started || !(a->write || b->write) || same_elements(a, how, b)
         || (cg_is_by_one_thread(a) && cg_is_by_one_thread(b)))
         return false;
-    if (a->origin == b->origin)
-        return true;
-    ct_sources sources = ct_sources_of(b->access);
-    return ct_is_source(&sources, a->access);
+    return a->origin == b->origin || has_token_of(b, a);
 }
 
 /* ---- shared memory ---- */
