@@ -107,7 +107,7 @@ class Launch:
     def __init__(self, driver, torch, folder, kernel, cubin, values):
         self.driver, self.grid, self.dynamic = driver, kernel["grid"], cubin["dynamic"]
         self.stream = torch.cuda.current_stream().cuda_stream
-        self.module, self.function = driver.load(image(folder, cubin), kernel["name"], self.dynamic)
+        self.module, self.function = driver.load(image(folder, cubin), kernel["symbol"], self.dynamic)
         self.words = [word for value in values for word in self.pack(value)]
         self.params = (ctypes.c_void_p * len(self.words))(*map(ctypes.addressof, self.words))
         self.blocks = [(1, 1, 1), *([cubin["threads"]] if cubin["threads"] else [])]

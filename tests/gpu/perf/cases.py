@@ -46,14 +46,17 @@ def constraint(argument, small):
 
 
 def export(kernel, job, tilevm, path):
+    """Gives the symbol of the entry."""
     pairs = zip(job.arguments(**job.sizes), job.arguments(**job.tiny))
     arguments = [constraint(*pair) for pair in pairs if pair[0]["dtype"] != "constant"]
-    signature = KernelSignature([*arguments, *kernel.constants], calling_convention=CallingConvention.cutile_python_v1(),
-                                symbol=kernel.name)
+    # The client's own symbol: it says what the client promises of arrays, as that their rows do not overlap.
+    signature = KernelSignature([*arguments, *kernel.constants], calling_convention=CallingConvention.cutile_python_v1())
     buffer = io.BytesIO()
     export_kernel(kernel.kernel.replace_hints(**kernel.hints), [signature], buffer, gpu_code="sm_90",
                   output_format="tileir_bytecode", bytecode_version="13.4")
     subprocess.run([tilevm, "strip", "-", "-o", path], input=buffer.getvalue(), check=True)
+    listed = subprocess.run([tilevm, "run", path, "--params"], capture_output=True, text=True, check=True).stdout
+    return listed.split()[1]    # the name of the function, and its symbol
 
 
 def main():
@@ -66,16 +69,17 @@ def main():
     jobs = {job.name: job for job in JOBS}
     chosen = [kernel for kernel in KERNELS if re.search(options.filter, kernel.name)]
     os.makedirs(options.folder, exist_ok=True)
-    failed = 0
+    failed, symbols = 0, {}
     for kernel in chosen:
         job, path = jobs[kernel.job], os.path.join(options.folder, kernel.name + ".tbc")
-        export(kernel, job, options.tilevm, path)
+        symbols[kernel.name] = export(kernel, job, options.tilevm, path)
         if options.tiny:
             import tiny
             failed += not tiny.agrees(options.tilevm, path, kernel.grid(**job.tiny), job.recipe(job.tiny))
     with open(os.path.join(options.folder, "cases.json"), "w") as f:
         json.dump(dict(jobs={job.name: job.recipe(job.sizes) for job in JOBS if any(c.job == job.name for c in chosen)},
-                       kernels=[dict(name=c.name, job=c.job, grid=c.grid(**jobs[c.job].sizes), hints=c.hints) for c in chosen]),
+                       kernels=[dict(name=c.name, symbol=symbols[c.name], job=c.job, grid=c.grid(**jobs[c.job].sizes),
+                                     hints=c.hints) for c in chosen]),
                   f, indent=1)
     return failed != 0
 
