@@ -31,7 +31,7 @@ $(STATIC)/signature.o: loader/bundle/signature.c $(OUT)/flags
 
 $(STATIC)/cJSON.o: $(CJSON_SOURCE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(OPT_$(CONFIG)) $(HARDENING) -fPIC -c $< -o $@
+	$(Q)$(CC) $(OPT_$(CONFIG)) $(HARDENING) $(SAME_BYTES) -ffile-prefix-map=$(<D)=cJSON -fPIC -c $< -o $@
 
 ## check-static: run the static commands in a root that has nothing else
 .PHONY: check-static

@@ -8,7 +8,7 @@ tools=$(cd "$(dirname "$0")/../../tools" && pwd)
 rm -rf "$1" && mkdir -p "$1/tools/docs" "$1/mk" "$1/build" && cd "$1" || exit 2
 echo 'all: tilevm' > Makefile
 printf 'check-docs check: all\nFILES := a\n' > mk/more.mk
-printf '# a comment\nNvidia => NVIDIA\nin order to => to\n' > tools/words.txt
+printf '%s\n' '# a comment' 'Nvidia => NVIDIA' 'in order to => to' > tools/words.txt
 echo 'nvcc --enable-tile' > tools/docs/options.txt
 # The commands: an overview, the help of a command, and something to run.
 cat > build/tilevm << 'END'
@@ -17,7 +17,7 @@ case "$*" in
 --help) printf 'usage\n\ncommands:\n  run   run a kernel\n  help  show help\n\nmore\n' ;;
 "help run") printf '  -g, --grid N   the grid\n' ;;
 "help help") printf '  -a, --all   all\n' ;;
-run) printf 'ran 3 blocks\nin 17 ms\ndone\n' ;;
+run) printf 'ran 3 blocks\nafter 17 ms\ndone\n' ;;
 *) echo "cannot: $*"; exit 2 ;;
 esac
 END
@@ -74,7 +74,7 @@ finds run 0 'examples of documents: 4 passed' << 'END'
 ```console
 $ tilevm run
 ran 3 blocks
-in ... ms
+after ... ms
 done
 $ cat > file << EOT
 > some text
@@ -95,7 +95,7 @@ cannot: walk
 $ this one is not run
 ```
 END
-finds run 1 'document.md:3: $ tilevm run' '<!-- run -->\n```console\n$ tilevm run\nran 3 blocks\nin 17 ms\n```\n'
+finds run 1 'document.md:3: $ tilevm run' '<!-- run -->\n```console\n$ tilevm run\nran 3 blocks\nafter 17 ms\n```\n'
 finds run 1 'exit status 2, not 0' '<!-- run -->\n```console\n$ tilevm walk\ncannot: walk\n```\n'
 echo "docs-selftest: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -49,7 +49,7 @@ static int run(cli_args *args);
 const cli_command command_bundle = {
     "bundle",
     ACTIONS " FILE...",
-    "build, look at, check and sign bundles of kernels",
+    "build, inspect, check and sign bundles of kernels",
     "A bundle (.tvb) is a zip archive with the bytecode, PTX and cubins of many kernels for many GPUs.\n"
     "  build    compiles files and folders of bytecode for all targets and writes a bundle\n"
     "  list     the matrix of kernels and targets\n"

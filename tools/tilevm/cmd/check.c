@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
     {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
-    {OPT_QUIET, 'q', "quiet", NULL, "print no report; the exit code tells"},
+    {OPT_QUIET, 'q', "quiet", NULL, "print no report, only set the exit code"},
     {0}};
 
 static int run(cli_args *args);
@@ -28,7 +28,7 @@ static int run(cli_args *args);
 const cli_command command_check = {
     "check",
     "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
-    "run a kernel and look for races and other mistakes",
+    "run a kernel and look for races and other defects",
     "Runs a kernel on the CPU, with arguments as 'tilevm run' takes them, and looks for\n"
     "\n"
     "  bounds   accesses outside the arrays or between their elements, indices outside a view\n"
@@ -43,7 +43,7 @@ const cli_command command_check = {
     "and for deadlocks among tile blocks. Every finding is reported once for each pair of ops, with both\n"
     "places. Tile blocks take turns on one thread, the same way every time. A run stops after 200 million\n"
     "ops unless --max-steps says otherwise. Nothing is saved.\n"
-    "Arguments that are made up may not be what the kernel is for; what they may have led to is a note.\n"
+    "Generated arguments may not suit the kernel; a finding that they may have caused is reported as a note.\n"
     "Exit codes: 0 nothing was found, 1 something was, 2 wrong usage, a file that cannot be read, or made-up\n"
     "arguments that stopped the kernel, 130 stopped by ^C.",
     options,

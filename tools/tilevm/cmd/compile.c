@@ -39,11 +39,11 @@ enum { MOST_ARGUMENTS = 256 }; /* that --arguments can name */
 #define REMARK_FORMS "text|yaml"
 
 #define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
-static const char dump_help[] = "print what passes have found to standard error; LIST: names with commas\n"
+static const char dump_help[] = "print the results of passes to standard error; LIST: names with commas\n"
                                 "between or all, and @KERNEL for one kernel only"
 #include "codegen/passes/passes.def"
     ;
-static const char remarks_help[] = "tell what was made of the ops; LIST: all, or names with commas between:\n"
+static const char remarks_help[] = "report how ops were compiled; LIST: all, or names with commas between them:\n"
                                    "passed, missed, analysis"
 #define CATEGORY(name, text) ", " #name
 #include "codegen/kernel/remarks.def"
@@ -71,9 +71,9 @@ static const cli_option options[] = {
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
     {OPT_JSON, 'J', "json", NULL, "print JSON: what was written, and the diagnostics"},
     {OPT_DUMP, 0, "dump-after", "LIST", dump_help},
-    {OPT_STOP, 0, "stop-after", "PASS", "run the passes up to PASS, for dumps and remarks, and write nothing"},
-    {OPT_VERIFY_EACH, 0, "verify-each", NULL, "check after every pass that what it leaves makes sense"},
-    {OPT_TIME_PASSES, 0, "time-passes", NULL, "print how long each pass took for each kernel to standard error"},
+    {OPT_STOP, 0, "stop-after", "PASS", "run the passes up to PASS for dumps and remarks; write nothing"},
+    {OPT_VERIFY_EACH, 0, "verify-each", NULL, "check the compiler's own data after every pass"},
+    {OPT_TIME_PASSES, 0, "time-passes", NULL, "print the time of each pass for each kernel to standard error"},
     {0}};
 
 static int run(cli_args *args);

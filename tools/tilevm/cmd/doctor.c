@@ -11,7 +11,7 @@ static int run(cli_args *args);
 const cli_command command_doctor = {
     "doctor",
     "",
-    "look for what keeps kernels from running on the GPUs here",
+    "find out why kernels do not run on the GPUs of this host",
     "Looks at the driver and the newest PTX version that it takes, the devices and whether this user may open\n"
     "them, the cache, and the tools of a CUDA toolkit that are found; and runs a kernel on each device through the\n"
     "loader. For each problem there is the command that mends it. Makes the folder of the cache if it is not there.\n"

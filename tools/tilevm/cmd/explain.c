@@ -22,7 +22,7 @@ static int run(cli_args *args);
 const cli_command command_explain = {
     "explain",
     "RULE...",
-    "say what a rule is for, with examples",
+    "explain a rule, with examples",
     "Says what a rule is for and what usually mends it, with an example that breaks it and one that\n"
     "does not. RULE is an id as other commands print it in brackets, in upper or lower case.",
     options,

@@ -20,7 +20,7 @@ static int run(cli_args *args);
 const cli_command command_inspect = {
     "inspect",
     "FILE",
-    "show entries, parameters, promises and what takes the space",
+    "show entries, parameters, promises and sizes",
     "Shows the entries with the signatures their authors wrote (decoded from their symbols), what was\n"
     "promised about the arguments, hints, sizes of sections, ops and constants, and which version of the\n"
     "format the file needs. The file is read but not verified. Of a program, all its images are shown.",

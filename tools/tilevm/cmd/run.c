@@ -45,11 +45,11 @@ static const cli_option options[] = {
     {OPT_ATOL, 0, "atol", "A", "allowed difference, absolute"},
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
     {OPT_STATS, 0, "stats", NULL, "show what was executed"},
-    {OPT_PROFILE, 0, "profile", NULL, "show the time of every kind of op, too"},
+    {OPT_PROFILE, 0, "profile", NULL, "also show the time of every kind of op"},
     {OPT_TRACE, 0, "trace", "OPS",
      "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
-    {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most so many values (default 1000; 0: all)"},
+    {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most N values (default 1000; 0: all)"},
     {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE",
      "save a value that an op makes in one tile block (default: the first);\n"
      "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
@@ -66,12 +66,12 @@ const cli_command command_run = {
     "run",
     "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
     "run a kernel on a GPU or the CPU",
-    "Checks the file, runs one of its kernels, and prints a line for every array. Where there is a GPU the kernel\n"
-    "runs there, compiled on the way; --against cpu shows whether it does there what it does on the CPU.\n"
+    "Checks the file, runs one of its kernels, and prints a line for each array. If the host has a GPU, the kernel\n"
+    "is compiled and runs there; --against cpu compares the results with those of the CPU.\n"
     "\n"
     "Arguments are given for the parameters of the kernel's function, in order or by name. Names are a, b,\n"
     "c... or 0, 1, 2... by position ('--params' lists them), or those of --names; 'b.1' is an item of a\n"
-    "tuple. Constants take no argument. With no arguments at all every one is made up; 'auto' makes up one.\n"
+    "tuple. Constants take no argument. Without arguments, all are generated; 'auto' generates one.\n"
     "\n"
     "values:\n"
     "  5, -1.5, 1e3, nan, true     a number; f32:5 says its type\n"

@@ -34,8 +34,8 @@ const cli_command command_test = {
     "Runs every argument file (NAME" SUITE_ENDING
     ", as 'tilevm run --args' takes it) with the kernel beside it, NAME.tbc; of\n"
     "NAME.WHAT" SUITE_ENDING
-    " it is NAME.tbc, too. A test passes if every 'expect' of it holds, and nothing is written outside\n"
-    "the arrays. Directories are searched. Each test is a process of its own.\n"
+    " also runs NAME.tbc. A test passes if each of its 'expect' entries holds and nothing is written outside\n"
+    "the arrays. Directories are searched. Each test runs in a process of its own.\n"
     "Exit codes: 0 all pass, 1 one does not, 2 one could not be run, wrong usage, or a folder that cannot be read or\n"
     "has no tests.",
     options,

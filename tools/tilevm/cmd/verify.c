@@ -17,8 +17,8 @@ enum { DEFAULT_MAX_ERRORS = 20 };
 #define PROFILES "hardware|reference"
 
 static const cli_option options[] = {
-    {OPT_STRICT, 's', "strict", NULL, "refuse also what known tools tolerate"},
-    {OPT_TARGET, 't', "target", "sm_XX", "check too that every op can run on that GPU"},
+    {OPT_STRICT, 's', "strict", NULL, "also refuse what known tools tolerate"},
+    {OPT_TARGET, 't', "target", "sm_XX", "also check that every op can run on that GPU"},
     {OPT_PROFILE, 0, "profile", PROFILES,
      "with --target: what the hardware can run at all (default), or what\nNVIDIA's compiler accepts for it"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop a file after N errors (default 20)"},
@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
     {OPT_JOBS, 'j', "jobs", "N", "threads (default: one for each processor)"},
-    {OPT_QUIET, 'q', "quiet", NULL, "print no report; the exit code tells"},
+    {OPT_QUIET, 'q', "quiet", NULL, "print no report, only set the exit code"},
     {0}};
 
 static int run(cli_args *args);
