@@ -138,8 +138,7 @@ static bool replace(cg_func *c, const counting *x, uint32_t index, const cg_recu
 
 static bool is_integer_or_pointer(const ct_value *v)
 {
-    return bc_is_tile(v->type)
-           && (bc_elem_kind(v->type) == BC_PTR || bc_kind_in(bc_elem_kind(v->type), BC_SET_INT));
+    return bc_is_tile(v->type) && (bc_elem_kind(v->type) == BC_PTR || bc_kind_in(bc_elem_kind(v->type), BC_SET_INT));
 }
 
 static bool canonicalise(cg_func *c, ct_op *loop)
