@@ -53,3 +53,8 @@ bench-cutile: all
 
 $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) -shared $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+## charts: draw the charts of the documents from the figures in tests/gpu
+.PHONY: charts
+charts:
+	$(Q)$(PYTHON) tools/charts.py docs/pictures

@@ -1,6 +1,6 @@
-/* The canonical pass: a loop has one counter. What a `for` carries and advances by the same amount in each iteration, an
-   integer, a pointer or a tile of either, is made from the counter where it is read, and no longer carried; what it is
-   behind the loop is made from the number of iterations.
+/* The canonical pass: a loop has one counter. What a `for` carries and advances by the same amount in each iteration,
+   an integer, a pointer or a tile of either, is made from the counter where it is read, and no longer carried; what it
+   is behind the loop is made from the number of iterations.
 
        for i in (0 to n, step 64) iter (k = 0, p = %p) {       for i in (0 to n, step 64) {
          load v[k]; load p                                       load v[i / 64]; load offset %p, (i / 64) * 32
