@@ -31,6 +31,14 @@ says 13.1
 says 13.5
 run 0 tileiras --version
 says 'Assembler: none; writes PTX'
+# What programs that look for a toolkit take as its version is the first match of a pattern, even where the path of the
+# assembler has another.
+# first PATTERN: the first match in what `tileiras --version` prints
+first() { env TILEVM_PTXAS="$PWD/release 9.1, V9.1.85/ptxas" "$fake/tileiras" --version | grep -oE -e "$1" | head -n 1; }
+run 0 test "$(first '\bV[0-9]+\.[0-9]+\.[0-9]+\b')" = V13.5.37 # XLA, for all tools of a toolkit
+run 0 test "$(first 'release [0-9]+\.[0-9]+')" = 'release 13.5' # Triton, of ptxas
+run 0 test "$(first ' V[0-9]+\.[0-9]+\.[0-9]+')" = ' V13.5.37' # CMake, FindCUDAToolkit
+run 0 test "$(first 'release [0-9]+\.[0-9]+, *V[0-9]+')" = 'release 13.5, V13' # CMake, FindCUDA
 run 0 tileiras --help
 says '--gpu-name'
 run 1 tileiras

@@ -450,13 +450,20 @@ static int compile(settings *s)
     return code;
 }
 
-/* Callers keep compiled kernels by this text, so it changes with whatever changes the output. */
+/* Callers keep compiled kernels by this text, so it changes with whatever changes the output.
+
+   Programs that look for a toolkit search the text for "release X.Y" or "V" and three numbers, and take the first that
+   they find. The third line has both: the release whose options and bytecode this program was compared with. It comes
+   before the path of the assembler, which may look like either. */
 static void print_version(void)
 {
     char buffer[ASSEMBLE_PATH];
     const char *ptxas = assemble_find_ptxas(buffer);
-    printf("tileiras: tilevm %s, build %s\nBytecode 13.1 to 13.5; options as in release 13.5\nAssembler: %s\n",
-           TV_VERSION, tv_build_id(), ptxas ? ptxas : "none; writes PTX");
+    printf("tileiras: tilevm %s, build %s\n"
+           "Bytecode 13.1 to 13.%u\n"
+           "Compatible with NVIDIA's tileiras of Cuda compilation tools, release 13.5, V13.5.37\n"
+           "Assembler: %s\n",
+           TV_VERSION, tv_build_id(), (unsigned)BC_NEWEST, ptxas ? ptxas : "none; writes PTX");
 }
 
 int main(int argc, char **argv)
