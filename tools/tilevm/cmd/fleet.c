@@ -92,22 +92,16 @@ static int check(const fleet_request *request, cli_when when)
     return code;
 }
 
-static int list_gpus(void)
+static int list_gpus(const fleet_request *request)
 {
-    const char *name;
-    fleet_gpu gpu;
-    for (size_t i = 0; (name = fleet_gpu_name(NULL, i)) != NULL; i++) {
-        fleet_capability c = {0};
-        fleet_find_gpu(name, &gpu);
-        cli_print(stdout, "%-23s sm_%-4u", gpu.name, gpu.sm);
-        if (gpu.processors)
-            cli_print(stdout, "%4u multiprocessors", gpu.processors);
-        if (fleet_find_capability(gpu.sm, &c))
-            cli_print(stdout, "%*s%4u KiB of shared memory, CUDA %d.%d", gpu.processors ? 2 : 22, "",
-                      c.shared_bytes >> 10, c.first_cuda / 1000, c.first_cuda % 1000 / 10);
-        cli_print(stdout, c.sm ? "\n" : "  too old for Tile IR\n");
+    cli_out out;
+    if (!cli_out_open(&out, request->output))
+        return CLI_ERROR;
+    if (!(request->format == FORMAT_JSON ? fleet_write_gpus_json(&out) : fleet_write_gpus(&out))) {
+        cli_out_abort(&out);
+        return cli_error("out of memory");
     }
-    return CLI_OK;
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
 static bool take_option(cli_args *args, int id, const char *value, fleet_request *request)
@@ -142,8 +136,10 @@ static int run(cli_args *args)
     }
     if (!given)
         return cli_usage(args, "what to do? one of " ACTIONS);
+    if (action == GPUS && (request.format == FORMAT_SARIF || request.format == FORMAT_JUNIT))
+        return cli_usage(args, "'gpus' comes as text or JSON");
     if (action == GPUS)
-        return list_gpus();
+        return list_gpus(&request);
     if (!request.bundle)
         return cli_usage(args, "which bundle?");
     return request.fleet ? check(&request, args->color) : cli_usage(args, "which fleet? name it with --fleet FILE");

@@ -99,6 +99,9 @@ const char *fleet_judge(const ld_bundle *bundle, bc_arena *arena, fleet_matrix *
 /* False: out of memory. */
 bool fleet_write_text(const fleet_matrix *matrix, bool color, cli_out *out);
 bool fleet_write_json(const fleet_matrix *matrix, cli_out *out);
+/* The models that are known, as `tilevm fleet gpus` lists them. False: out of memory. */
+bool fleet_write_gpus(cli_out *out);
+bool fleet_write_gpus_json(cli_out *out);
 /* One file of findings for SARIF, one test case a cell for JUnit. */
 bool fleet_write_sarif(const fleet_matrix *matrix, cli_out *out);
 bool fleet_write_junit(const fleet_matrix *matrix, cli_out *out);

@@ -155,6 +155,57 @@ bool fleet_write_json(const fleet_matrix *m, cli_out *out)
     return json_finish(&doc, out);
 }
 
+/* ---- the models that are known ---- */
+
+bool fleet_write_gpus(cli_out *out)
+{
+    const char *name;
+    fleet_gpu gpu;
+    for (size_t i = 0; (name = fleet_gpu_name(NULL, i)) != NULL; i++) {
+        fleet_capability c = {0};
+        fleet_find_gpu(name, &gpu);
+        cli_print(out->file, "%-23s sm_%-4u", gpu.name, gpu.sm);
+        if (gpu.processors)
+            cli_print(out->file, "%4u multiprocessors", gpu.processors);
+        if (fleet_find_capability(gpu.sm, &c))
+            cli_print(out->file, "%*s%4u KiB of shared memory, CUDA %d.%d", gpu.processors ? 2 : 22, "",
+                      c.shared_bytes >> 10, c.first_cuda / 1000, c.first_cuda % 1000 / 10);
+        cli_print(out->file, c.sm ? "\n" : "  too old for Tile IR\n");
+    }
+    return true;
+}
+
+static void add_gpu(json_doc *doc, cJSON *list, const fleet_gpu *gpu)
+{
+    fleet_capability c = {0};
+    bool runs = fleet_find_capability(gpu->sm, &c);
+    cJSON *item = json_object(doc, list, NULL);
+    json_text(doc, item, "gpu", gpu->name);
+    json_uint(doc, item, "capability", gpu->sm);
+    if (gpu->processors)
+        json_uint(doc, item, "multiprocessors", gpu->processors);
+    json_bool(doc, item, "runs", runs);
+    if (!runs)
+        return;
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d", c.first_cuda / 1000, c.first_cuda % 1000 / 10);
+    json_uint(doc, item, "shared_bytes", c.shared_bytes);
+    json_text(doc, item, "cuda", version);
+}
+
+bool fleet_write_gpus_json(cli_out *out)
+{
+    json_doc doc = {0};
+    cJSON *list = json_array(&doc, json_document(&doc, "fleet-gpus"), "gpus");
+    const char *name;
+    fleet_gpu gpu;
+    for (size_t i = 0; (name = fleet_gpu_name(NULL, i)) != NULL; i++) {
+        fleet_find_gpu(name, &gpu);
+        add_gpu(&doc, list, &gpu);
+    }
+    return json_finish(&doc, out);
+}
+
 /* ---- SARIF and JUnit, by the module for reports ---- */
 
 static void report(const fleet_cell *cell, report_file *file)
