@@ -118,8 +118,8 @@ static bool is_rounded_freely(const mma_case *c)
 }
 
 /* Whether a result is as near to the sum of the products as docs/reference/numerics.md says: k + 1 steps, each off by a
-   unit in the last place of the sum of all magnitudes. What has no finite sum, or none that any order keeps finite, is not
-   looked at. */
+   unit in the last place of the sum of all magnitudes. What has no finite sum, or none that any order keeps finite, is
+   not looked at. */
 static bool is_near(const mma_case *c, uint32_t b, uint32_t i, uint32_t j, uint64_t result)
 {
     const mma_shape *s = &c->s;
