@@ -1,5 +1,6 @@
 /* Compiled images on disk: one file for each key, below a folder of the user's own. Safe for many processes at a time,
-   also on shared file systems: a file appears whole, by rename, and nothing is locked. docs/loader.md has the format.
+   also on shared file systems: a file appears whole, by rename, and nothing is locked. docs/reference/loader.md has the
+   format.
 
    Nothing in the folder is trusted: a file is taken only if it belongs to the user, its checksum is right and the whole
    key in it is the key asked for. What is damaged is removed and reported as a warning. No function here fails: without

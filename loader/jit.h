@@ -28,7 +28,7 @@ tvResult ld_jit_fail(tvResult code, const bc_text *words);
 
 /* PTX to a cubin through the driver's linker, in the current context; want->target 0: for its device, else for the
    target that the PTX names. words gets what the linker had to say. The bytes are in the arena. The code is slower than
-   what the driver makes of PTX that it loads: the linker assembles for linking (docs/loader.md). */
+   what the driver makes of PTX that it loads: the linker assembles for linking (docs/reference/loader.md). */
 tvResult ld_link(const ld_driver *driver, tv_str ptx, const ld_want *want, bc_arena *arena, bc_text *words,
                  const unsigned char **out_bytes, size_t *out_size);
 

@@ -22,7 +22,7 @@ check-fixtures: all $(OUT)/run_fixtures
 	$(Q)$(if $(filter release,$(CONFIG)),sh tests/selftest/check.sh $(OUT)/selftest/check)
 	$(Q)$(FIXTURES) $(FIXTURE_FILES)
 
-## golden: rewrite what the .test files, the API example, the sums of PTX and docs/rules.md expect; review the diff
+## golden: rewrite what the .test files, the API example, the sums of PTX and rules.md expect; review the diff
 .PHONY: golden
 golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 	$(Q)$(PTX_SUMS) --update

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What was promised to programs and to files of earlier releases (docs/compatibility.md); ends with
+# What was promised to programs and to files of earlier releases (docs/reference/compatibility.md); ends with
 # `compat: N passed, N failed`.
 #
 #   compat.sh BUILD FOLDER      BUILD has the libraries, tilevm, bundle_client and fakecuda/libcuda.so.1; FOLDER is made

@@ -2,9 +2,9 @@
 # Does `tilevm disasm` print what NVIDIA's tileirdisasm prints? compare_disasm.sh TILEVM [CORPUS [SEEDS]]
 #   CORPUS   the unpacked corpus: every file of every version (default build/corpus); - for none
 #   SEEDS    how many modules of `tilevm gen` to make for each version (default 40)
-# Both with and without -g, byte by byte. What may differ is listed in docs/text.md: files called invalid_* pass when the
-# reference refuses to print them, ops that the reference prints ambiguously may stand in MLIR's generic form, and with -g
-# a terminator with a location of its own may be written out.
+# Both with and without -g, byte by byte. What may differ is listed in docs/reference/text.md: files called invalid_* pass when
+# the reference refuses to print them, ops that the reference prints ambiguously may stand in MLIR's generic form, and with
+# -g a terminator with a location of its own may be written out.
 # Needs TILEIR_TOOLS, the folder that holds the reference's bin/; skipped with a word where that is not set.
 # Shows the first differences and ends with `disassembly: N passed, N failed`.
 set -u
@@ -21,7 +21,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
-known=0    # passed, but for a difference that docs/text.md lists
+known=0    # passed, but for a difference that docs/reference/text.md lists
 refused=0  # passed, because the reference refuses an invalid file
 
 # Both texts with aliases numbered by what they stand for, and without the terminators that the reference leaves out whatever
@@ -113,6 +113,6 @@ for minor in 1 2 3 4 5; do
     done
     echo "up to 13.$minor: $passed passed, $failed failed"
 done
-echo "$refused refused by the reference, $known with a difference that docs/text.md lists"
+echo "$refused refused by the reference, $known with a difference that docs/reference/text.md lists"
 echo "disassembly: $passed passed, $failed failed"
 [ $failed -eq 0 ]

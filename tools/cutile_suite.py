@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What became of cuTile Python's own tests on the virtual machine, by cause, as a table for docs/cutile.md.
+"""What became of cuTile Python's own tests on the virtual machine, by cause, as a table for docs/guides/cutile.md.
 
-    cutile_suite.py [--update docs/cutile.md] RESULTS.xml...
+    cutile_suite.py [--update docs/guides/cutile.md] RESULTS.xml...
 
 RESULTS.xml are what pytest writes with --junitxml when it runs the suite under `-p tilevm.cutile`. Each test that failed must
 have a row in CAUSES, else it is listed by name and the exit status is 1.

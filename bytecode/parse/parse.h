@@ -1,4 +1,4 @@
-/* What the files of the text parser share. docs/text.md describes the language.
+/* What the files of the text parser share. docs/reference/text.md describes the language.
 
    The parser builds a module with the invariants that the reader gives (module.h) and checks nothing else: an op whose
    operands have the wrong types is parsed, so that the verifier can be tried on it. Every function that returns bool

@@ -1,5 +1,5 @@
-/* Text of modules, ops, types and attributes: the assembly of docs/text.md. The printer runs before the trust line: it
-   takes any module that the reader or the parser made, and its output is linear in what it prints. */
+/* Text of modules, ops, types and attributes: the assembly of docs/reference/text.md. The printer runs before the trust
+   line: it takes any module that the reader or the parser made, and its output is linear in what it prints. */
 #ifndef TILEVM_BYTECODE_PRINT_PRINT_H
 #define TILEVM_BYTECODE_PRINT_PRINT_H
 

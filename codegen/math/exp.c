@@ -159,7 +159,7 @@ cg_val cg_math_log2(const cg_real *k, const cg_val *x)
 }
 
 /* log, log2 and tanh of f32 give the bits of CUDA's functions: their coefficients and the order of operations are such
-   that all results agree which were measured of those (codegen/math/coefficients.py, docs/numerics.md). */
+   that all results agree which were measured of those (codegen/math/coefficients.py, docs/reference/numerics.md). */
 
 /* x = m 2^n with m from the number with the bits least to twice that, for x > 0: m - 1, exactly. n comes as a number
    and times 2^23. */

@@ -2,7 +2,7 @@
    has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its
    columns of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or
    along the rows and columns; each is used as often as the block has columns or rows. Sums are fused and the
-   accumulator comes last (docs/numerics.md). */
+   accumulator comes last (docs/reference/numerics.md). */
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"

@@ -7,8 +7,9 @@
        }                                                         mmaf load A'[i, parts k + h], load B'[parts k + h, j],
    c
 
-   Products of f32 that is rounded to tf32, which only groups of warps bring from a ring (docs/codegen.md, transposed
-   products), and of 16-bit elements where fewer slots fit than groups want: others have rings for parts of a tile. */
+   Products of f32 that is rounded to tf32, which only groups of warps bring from a ring (docs/internals/codegen.md,
+   transposed products), and of 16-bit elements where fewer slots fit than groups want: others have rings for parts of
+   a tile. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/turned.h"

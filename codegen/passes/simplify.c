@@ -136,7 +136,7 @@ static ct_value *put_product(cg_func *c, ct_op *place, ct_value *a, ct_value *b)
 }
 
 /* Squares and cubes are products: a square is the power itself rounded once, a cube of f32 or f64 within 1.5 units of
-   it (docs/numerics.md). NULL: the exponent is another one, or not known. */
+   it (docs/reference/numerics.md). NULL: the exponent is another one, or not known. */
 static ct_value *power_of(cg_func *c, ct_op *op)
 {
     bc_kind kind = bc_elem_kind(op->results[0].type);

@@ -28,7 +28,7 @@ typedef struct tv_open_options {
 tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
                          tv_module **out_module);
 
-/* Parses the textual form, which docs/text.md describes. The module is not verified yet.
+/* Parses the textual form, which docs/reference/text.md describes. The module is not verified yet.
 
    text      size bytes, borrowed for the call
    minor     13.minor is the version of the new module; 0: the lowest version that can express it

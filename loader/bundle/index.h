@@ -1,4 +1,5 @@
-/* The index of a bundle: which kernels it has, and where the artifacts of each are. docs/deploy.md has the format.
+/* The index of a bundle: which kernels it has, and where the artifacts of each are. docs/guides/fleets.md has the
+   format.
 
    The index is a head, of which the seal of the bundle has the hash, and the records of the modules, of which the head
    has the hashes: opening a bundle hashes the head alone. Everything read is hostile until its hash was compared, and

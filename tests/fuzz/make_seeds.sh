@@ -89,7 +89,7 @@ printf 'm{"schema": "tilevm-bundle/1", "modules": []}' > "$out/bundle/manifest"
 printf 'm{"schema": "tilevm-bundle/1", "options": {"opt_level": 3, "lineinfo": true, "cubins": true}, "targets": ["sm_80"],
 "modules": [{"name": "k", "missing": [{"target": "sm_80", "why": "old"}]}]}' > "$out/bundle/manifest-read"
 # Fleets: those of the documents and of the fixtures.
-sed -n '/^{"schema": "tilevm-fleet/,/^```/p' docs/deploy.md | grep -v '^```' > "$out/fleet/documented"
+sed -n '/^{"schema": "tilevm-fleet/,/^```/p' docs/guides/fleets.md | grep -v '^```' > "$out/fleet/documented"
 sed -n 's/^\({.*tilevm-fleet.*}\)$/\1/p' tests/fleet/*.test | while read -r text; do
     n=$((${n:-0} + 1))
     printf '%s' "$text" > "$out/fleet/$n"

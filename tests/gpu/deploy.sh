@@ -1,7 +1,7 @@
 #!/bin/bash
-# What docs/deploy.md promises, on the devices that are here, one or several: doctor, a bundle of each form that they run, one
-# handle in many threads on all of them, warming of caches, what the start of a service with 50 kernels takes. Ends with
-# `deploy on a GPU: N passed, N failed`, or says that there is none.
+# What docs/guides/fleets.md promises, on the devices that are here, one or several: doctor, a bundle of each form that they run,
+# one handle in many threads on all of them, warming of caches, what the start of a service with 50 kernels takes. Ends
+# with `deploy on a GPU: N passed, N failed`, or says that there is none.
 #
 #   deploy.sh BUILD CORPUS
 set -u

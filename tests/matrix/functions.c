@@ -1,4 +1,4 @@
-/* sin, exp and the like: distance from the exact value, against the bounds that docs/numerics.md gives.
+/* sin, exp and the like: distance from the exact value, against the bounds that docs/reference/numerics.md gives.
 
    The reference is the C library in long double. f16 and bf16 are tried whole, f32 and f64 by samples. `matrix
    --measure N` tries N of them (4294967296: every f32) and prints the largest distances found. */

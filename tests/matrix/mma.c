@@ -1,5 +1,5 @@
 /* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op/mma.c
-   documents. Compiled code has integers and f32 the same; others within the bounds of docs/numerics.md. */
+   documents. Compiled code has integers and f32 the same; others within the bounds of docs/reference/numerics.md. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,9 +117,9 @@ static bool is_rounded_freely(const mma_case *c)
     return mx_is_ptx() && !c->is_int && c->in != BC_F32;
 }
 
-/* Whether a result is as near to the sum of the products as docs/numerics.md says: k + 1 steps, each off by a unit in
-   the last place of the sum of all magnitudes. What has no finite sum, or none that any order keeps finite, is not
-   looked at. */
+/* Whether a result is as near to the sum of the products as docs/reference/numerics.md says: k + 1 steps, each off by a
+   unit in the last place of the sum of all magnitudes. What has no finite sum, or none that any order keeps finite, is
+   not looked at. */
 static bool is_near(const mma_case *c, uint32_t b, uint32_t i, uint32_t j, uint64_t result)
 {
     const mma_shape *s = &c->s;

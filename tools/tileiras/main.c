@@ -1,5 +1,5 @@
 /* tileiras: takes the place of NVIDIA's command of that name, for programs that call it. The same options, exit codes
-   and forms of messages; docs/drop-in.md has what cuTile Python relies on. */
+   and forms of messages; docs/guides/drop-in.md has what cuTile Python relies on. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -265,8 +265,8 @@ static int no_memory(void)
 }
 
 /* "file:line:column: error: ..." is what callers show as it is. (MLIR's `loc("file":line:column): error:` is taken
-   apart by cuTile Python, which then fails to print it: docs/drop-in.md.) What has no place in a source is placed in
-   the input of the settings, which user is. */
+   apart by cuTile Python, which then fails to print it: docs/guides/drop-in.md.) What has no place in a source is
+   placed in the input of the settings, which user is. */
 static void print_diag(void *user, const tv_diag *diag)
 {
     static const char *const names[] = {[TV_ERROR] = "error", [TV_WARNING] = "warning", [TV_NOTE] = "note"};

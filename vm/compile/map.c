@@ -62,8 +62,9 @@ static const void *prepare(const vm_map *map, unsigned k, const void *in, void *
 }
 
 /* Flushes results that were rounded up to the smallest normal number and would have stayed below it if exponents had no
-   lower limit (docs/numerics.md, arithmetic): computed once more where no exponent is near that limit. Of a product the
-   smaller factor has room for the scale, and so have a quotient's numerator and what such a sum is made of. */
+   lower limit (docs/reference/numerics.md, arithmetic): computed once more where no exponent is near that limit. Of a
+   product the smaller factor has room for the scale, and so have a quotient's numerator and what such a sum is made
+   of. */
 static void flush_tiny(const vm_map *map, float *to, const float *x, const float *y, const float *z, size_t n)
 {
     const float scale = 0x1p48f, smallest_normal = 0x1p-126f;

@@ -6,7 +6,7 @@
         print(finding)
     tilevm.open("vadd.tbc").run(128, a, b, c)       # NumPy arrays, in place
 
-tilevm.cutile runs cuTile Python without a GPU. docs/python.md has more.
+tilevm.cutile runs cuTile Python without a GPU. docs/guides/python.md has more.
 """
 
 from tilevm._abi import lib as _lib

@@ -11,7 +11,7 @@
      synth.c         arguments made up where none are given
      compare.c       results against expected ones
      save.c          results to files
-   Nothing here prints; what went wrong goes to an io_error. docs/run.md describes what users see. */
+   Nothing here prints; what went wrong goes to an io_error. docs/reference/run.md describes what users see. */
 #ifndef TILEVM_TOOLS_ARGS_ARGS_H
 #define TILEVM_TOOLS_ARGS_ARGS_H
 
@@ -331,7 +331,7 @@ typedef struct arg_pair {
     tv_str target, text;
 } arg_pair;
 
-/* What a file given to --args says; strings live in the arena. docs/run.md describes the form. */
+/* What a file given to --args says; strings live in the arena. docs/reference/run.md describes the form. */
 typedef struct arg_file {
     const char *folder;  /* of the file; NULL: the current one */
     tv_str entry, names; /* empty when not given */

@@ -13,7 +13,7 @@ typedef struct json_doc {
 } json_doc;
 
 /* The root of what a command prints: its first member, "schema", says which form this is, "tilevm-run/1". A member that
-   goes or means something else makes the number higher; docs/json.md describes them. */
+   goes or means something else makes the number higher; docs/reference/json.md describes them. */
 cJSON *json_document(json_doc *doc, const char *command);
 
 /* parent: an object, with the member's name in key; or an array, with key NULL. NULL as parent makes the root. Nothing

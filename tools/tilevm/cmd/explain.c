@@ -1,4 +1,4 @@
-/* tilevm explain: what a rule is for, with a failing and a passing example; also writes docs/rules.md. */
+/* tilevm explain: what a rule is for, with a failing and a passing example; also writes docs/reference/rules.md. */
 #include <string.h>
 #include <strings.h>
 

@@ -43,7 +43,7 @@ typedef struct fleet {
     size_t count;
 } fleet;
 
-/* Reads a file as docs/deploy.md describes it. False: problem has what is wrong, and where. */
+/* Reads a file as docs/guides/fleets.md describes it. False: problem has what is wrong, and where. */
 bool fleet_read(const char *path, bc_arena *arena, fleet *out, bc_text *problem);
 /* The same of a text with a zero after it; path: for messages. */
 bool fleet_parse(const char *path, const char *text, size_t size, bc_arena *arena, fleet *out, bc_text *problem);

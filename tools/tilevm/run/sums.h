@@ -1,5 +1,5 @@
 /* How far two right results of a kernel may lie apart, because the order of its sums is free: products, reductions,
-   scans and atomic additions. docs/numerics.md has the table. */
+   scans and atomic additions. docs/reference/numerics.md has the table. */
 #ifndef TILEVM_TOOLS_RUN_SUMS_H
 #define TILEVM_TOOLS_RUN_SUMS_H
 

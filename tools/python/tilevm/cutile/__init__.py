@@ -4,7 +4,7 @@
     python -m pytest -p tilevm.cutile [arguments]
     import tilevm.cutile; tilevm.cutile.enable()        # before cuda.tile is used
 
-docs/cutile.md has the options, what stands in for what, and what cannot.
+docs/guides/cutile.md has the options, what stands in for what, and what cannot.
 """
 
 import importlib.util
