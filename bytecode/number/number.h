@@ -1,4 +1,5 @@
-/* Number formats: bit patterns, values, conversions, arithmetic with directed rounding, text. docs/reference/numerics.md
+/* Number formats: bit patterns, values, conversions, arithmetic with directed rounding, text.
+   docs/reference/numerics.md
    has the rules. All functions are pure, allocate nothing and may be called from any thread.
 
    A pattern is the low bc_kind_bits(kind) bits of a uint64_t; bits above are ignored on input and zero on output.

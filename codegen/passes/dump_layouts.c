@@ -1,5 +1,6 @@
 /* Prints layouts, in the notation of docs/internals/codegen.md: for every bit of the register, the lane and the warp
-   number the bit of the index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of the row, d0.0 of
+   number the bit of the index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of
+   the row, d0.0 of
    dimension 0 of three or more; - flips none: replicas. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/values.h"
