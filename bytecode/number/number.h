@@ -1,6 +1,6 @@
 /* Number formats: bit patterns, values, conversions, arithmetic with directed rounding, text.
-   docs/reference/numerics.md
-   has the rules. All functions are pure, allocate nothing and may be called from any thread.
+   docs/reference/numerics.md has the rules. All functions are pure, allocate nothing and may be called from any
+   thread.
 
    A pattern is the low bc_kind_bits(kind) bits of a uint64_t; bits above are ignored on input and zero on output.
    tf32 patterns have 19 bits; in memory they are the upper 19 bits of a 32-bit cell (bc_tf32_to_cell).
