@@ -467,7 +467,7 @@ static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
         sums[i] = cg_block_sums(c, p);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         encode_operands(c, op, p, &f, false, part);
-        cg_multiply_blocks(c, p, &f, sums);
+        cg_multiply_blocks(c, p, &f, part, sums);
     }
     for (uint32_t i = 0; i < t->count && !c->failed; i++)
         cg_add_block_sums(c, product_of(c, t->ops[i]), sums[i]);

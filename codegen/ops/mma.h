@@ -103,9 +103,9 @@ void cg_turned_begin(cg_func *c, cg_ring *ring);
 /* Registers for sums that are +0; and p's result, from them and its accumulator. */
 cg_val *cg_block_sums(cg_func *c, const cg_product *p);
 void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums);
-/* To the sums of p and of those that are computed with it: the products of their operands, or of the part of K that is
-   in their encodings. */
-void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, cg_val *const *sums);
+/* Adds to the sums of p, and of those that are computed with it, the products of their operands over one part of K, of
+   the 2^f->parts that there are. What lies in scratch is that part alone; what lies in a ring is all of K. */
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t part, cg_val *const *sums);
 
 /* ---- without an instruction (codegen/ops/mma_plain.c) ---- */
 

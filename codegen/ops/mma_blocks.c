@@ -27,7 +27,8 @@ typedef struct side {
 typedef struct block {
     const cg_product *p;
     const cg_layout *layout; /* of the result */
-    uint32_t trip;           /* log2 of the elements of K in a trip */
+    uint32_t k, trip;        /* log2 of the elements of K: of the part; in a trip */
+    uint32_t first;          /* the part's first element of all of K */
     side sides[2 * CG_MOST_TOGETHER];
     uint32_t side_count, count; /* of sides, of products */
     const cg_pair *of;          /* by product */
@@ -71,12 +72,12 @@ static void describe_side(cg_func *c, const block *b, const cg_operand *o, side 
     s->moving = cg_layout_thread_images(&o->lanes) | cg_images(o->lanes.reg + b->trip, o->k - b->trip);
 }
 
-/* Where a trip begins, k: its first element of K. */
+/* Where a trip begins, k: its first element in the part. */
 static void begin_trip(cg_func *c, const block *b, side *s, cg_val k)
 {
     const cg_layout *l = &s->o->lanes;
     s->place = cg_thread_index(c, l, (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), 0);
-    s->place = moved_along(c, s->place, k, l->reg, b->trip, s->o->k);
+    s->place = moved_along(c, s->place, k, l->reg, b->trip, b->k);
     s->count = 0;
 }
 
@@ -101,13 +102,14 @@ static cg_val address_of(cg_func *c, side *s, uint32_t part)
 
 /* ---- operands ---- */
 
-/* The elements of all lines at the trip's k `first` + `at`, or vectors along K that begin there. */
+/* The elements of all lines at the trip's k `first` + `at`, or vectors along K that begin there. An operand in a ring
+   has all of K, in which the part begins somewhere. */
 static void load_lines(cg_func *c, const block *b, side *s, uint32_t first, uint32_t at)
 {
     const cg_layout *l = &s->o->lanes;
-    uint32_t k_bits = s->o->k, bytes = s->o->encoding.bytes;
+    uint32_t k_bits = s->o->k, bytes = s->o->encoding.bytes, part = k_bits == b->p->k ? b->first : 0;
     for (uint32_t line = 0; line < 1u << cg_count_bits(s->of); line++) {
-        uint32_t r = first | at | line << k_bits, place = cg_layout_reg(l, r);
+        uint32_t r = part | first | at | line << k_bits, place = cg_layout_reg(l, r);
         if (r & s->vectors.mask)
             continue;
         cg_val x[CG_MAX_VECTOR];
@@ -162,19 +164,21 @@ static uint32_t trip_bits(const block *b, uint32_t k)
     return bits;
 }
 
-void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, cg_val *const *sums)
+void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t part, cg_val *const *sums)
 {
     block *b = bc_new(&c->arena, block, 1);
     if (!b || c->failed) {
         cg_no_memory(c);
         return;
     }
-    uint32_t k_bits = f->operands[0].k, head = cg_label(c);
+    uint32_t k_bits = p->k - f->parts, head = cg_label(c);
     *b = (block){.p = p,
                  .layout = cg_value_of(c, p->result)->home,
                  .side_count = f->count,
                  .count = p->together->count,
                  .of = f->of,
+                 .k = k_bits,
+                 .first = part << k_bits,
                  .sums = sums};
     b->trip = trip_bits(b, k_bits);
     for (uint32_t i = 0; i < f->count; i++)
