@@ -39,7 +39,8 @@ each() {
 each check_system '<\([^>]*\)>' '' $files
 
 # What one part of the code generator has for itself (docs/internals/codegen.md, "What a pass sees"): who may look into
-# it. eck_own() { # check_own FILE HEADER
+# it.
+check_own() { # check_own FILE HEADER
     case $2 in
         codegen/values/homes.h)
             case $1 in codegen/passes/layouts.c | codegen/values/* | codegen/access/* | codegen/ops/*) return 0 ;; esac ;;
