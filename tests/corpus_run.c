@@ -310,7 +310,8 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     ptxsim_launch launch = {.entry = c->symbol,
                             .grid = {c->grid[0], c->grid[1], c->grid[2]},
                             .params = params,
-                            .seed = a->driver->seed};
+                            .seed = a->driver->seed,
+                            .between_clusters = true};
     if (!ptxsim_run(sim, &launch)) {
         status = trapped(sim) ? TV_TRAP : TV_INVALID;
         if (status == TV_INVALID || c->outcome != CASE_TRAPS)

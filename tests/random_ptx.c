@@ -17,13 +17,12 @@
 #include "bytecode/verify/verify.h"
 #include "tests/files.h"
 #include "tests/gpu.h"
-#include "tests/ptxsim/ptxsim.h"
+#include "tests/random/trial.h"
 #include "tools/tilevm/module/edit.h"
 #include "tools/tilevm/module/expose.h"
 #include "tools/tilevm/gen/gen.h"
 
 enum {
-    MAX_PARAMS = 1200,
     PAGE = 4096,
     BUFFER = 1 << 18,
     START = BUFFER / 4,
@@ -107,112 +106,24 @@ static bool is_exact(const bc_op *op)
 
 /* ---- memory ---- */
 
-typedef struct memory {
-    unsigned char *buffers[MAX_PARAMS]; /* NULL: a number */
-    uint64_t values[MAX_PARAMS];
-    size_t count;
-    uint32_t blocks; /* of the grid */
-} memory;
-
-static void *checked(void *p)
-{
-    if (!p) {
-        fprintf(stderr, "out of memory\n");
-        exit(2);
-    }
-    return p;
-}
-
-static memory memory_new(const tv_module *m, uint32_t blocks)
+static trial_memory memory_new(const tv_module *m, uint32_t blocks)
 {
     static const uint64_t numbers[] = {8, 1, 3, 16, 0, 2, 5};
-    memory out = {.count = tv_module_entry_param_count(m, 0), .blocks = blocks};
-    for (size_t i = 0; i < out.count; i++) {
+    trial_memory out = {.grid = blocks};
+    for (size_t i = 0; i < tv_module_entry_param_count(m, 0); i++) {
         tv_entry_param p = tv_module_entry_param(m, 0, i);
         uint64_t n = numbers[i % (sizeof numbers / sizeof *numbers)];
         const bc_type *type = m->functions[0].body->args[i].type;
         bc_kind kind = bc_elem_kind(type);
         if (p.pointer)
-            out.buffers[i] = checked(aligned_alloc(PAGE, BUFFER));
-        out.values[i] = p.pointer                                     ? (uint64_t)(uintptr_t)(out.buffers[i] + START)
-                        : kind == BC_I1                               ? n & 1
-                        : kind == BC_TF32                             ? bc_int_to_float(kind, n, 64, true) << 13
-                        : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true)
-                                                                      : n;
+            trial_add_array(&out, (bc_kind)type->elem->elem->kind, BUFFER, START);
+        else
+            trial_add_value(&out, kind == BC_I1     ? n & 1
+                                  : kind == BC_TF32 ? bc_int_to_float(kind, n, 64, true) << 13
+                                  : bc_kinds[kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(kind, n, 64, true)
+                                                                                : n);
     }
     return out;
-}
-
-static void memory_free(memory *mem)
-{
-    for (size_t i = 0; i < mem->count; i++)
-        free(mem->buffers[i]);
-}
-
-/* Small numbers of the pointee's kind, and now and then any. */
-static void memory_fill(memory *mem, const tv_module *m)
-{
-    uint64_t state = 1;
-    for (size_t i = 0; i < mem->count; i++) {
-        if (!mem->buffers[i])
-            continue;
-        bc_kind kind = (bc_kind)m->functions[0].body->args[i].type->elem->elem->kind;
-        unsigned bits = kind == BC_I1 ? 8 : kind == BC_TF32 ? 32 : bc_kind_bits(kind);
-        for (size_t e = 0; e < (size_t)BUFFER * 8 / bits; e++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            uint64_t r = state >> 33, number = (r >> 8) % 23;
-            bool small = r % 8 != 0, sign = r >> 7 & 1 && kind != BC_I1;
-            if (kind == BC_I1)
-                number &= 1, small = true;
-            if (small && bc_kinds[kind].kind_class == BC_CLASS_FLOAT)
-                number = bc_int_to_float(kind, sign ? 0 - number : number, 64, true);
-            else
-                number = small ? sign ? 0 - number : number : state ^ state >> 29;
-            bc_packed_set(mem->buffers[i], bits, e, kind == BC_TF32 ? number << 13 : number);
-        }
-    }
-}
-
-/* ---- the machine ---- */
-
-typedef struct finding {
-    bool found;
-    bool has_op;
-    uint32_t op_index;
-    char text[300];
-} finding;
-
-static void note(void *user, const tv_diag *d)
-{
-    finding *f = user;
-    if (d->severity == TV_NOTE || f->found)
-        return;
-    *f = (finding){.found = true, .has_op = d->op.len > 0, .op_index = d->op_index};
-    snprintf(f->text, sizeof f->text, "%s: %.*s", d->rule, (int)d->message.len, d->message.ptr);
-}
-
-static tv_status run_machine(const tv_module *m, memory *mem, unsigned char *log, size_t log_size, uint32_t checks,
-                             finding *out)
-{
-    const tv_vm_options options = {
-        .threads = 1, .step_limit = log ? 50 * STEPS : STEPS, .checks = checks, .max_findings = 1, .check_orders = 1};
-    const void *params[MAX_PARAMS + 1];
-    tv_sink sink = {out, note};
-    tv_vm *vm = NULL;
-    *out = (finding){0};
-    tv_status status = tv_vm_new(m, &options, sink, &vm);
-    for (size_t i = 0; i < mem->count && status == TV_OK; i++) {
-        params[i] = &mem->values[i];
-        if (mem->buffers[i])
-            status = tv_vm_add_buffer(vm, mem->buffers[i], BUFFER, "memory", true, sink);
-    }
-    params[mem->count] = &log;
-    if (log && status == TV_OK)
-        status = tv_vm_add_buffer(vm, log, log_size, "log", true, sink);
-    if (status == TV_OK)
-        status = tv_vm_run(vm, NULL, (uint32_t[]){mem->blocks, 1, 1}, params, mem->count + (log != NULL), sink);
-    tv_vm_free(vm);
-    return status;
 }
 
 /* ---- kernels ---- */
@@ -259,13 +170,14 @@ static tv_module *make_kernel(uint64_t seed, uint32_t blocks, bc_text *bytes)
     tv_module *m = NULL;
     if (gen_module(&options, &m) != TV_OK || !(m = reopen(m, bytes)))
         return NULL;
-    memory mem = memory_new(m, blocks);
+    trial_memory mem = memory_new(m, blocks);
     for (unsigned i = 0; m && i < REPAIRS; i++) {
-        finding f;
-        memory_fill(&mem, m);
-        tv_status status = run_machine(m, &mem, NULL, 0, TV_CHECK_ALL & ~(unsigned)TV_CHECK_ORDER, &f);
+        trial_finding f;
+        trial_fill(&mem, false);
+        tv_status status =
+            trial_run_machine(m, &mem, (trial_log){0}, STEPS, TV_CHECK_ALL & ~(unsigned)TV_CHECK_ORDER, &f);
         if (status == TV_OK && !f.found) {
-            memory_free(&mem);
+            trial_free(&mem);
             return m;
         }
         if (getenv("RANDOM_PTX_SHOW"))
@@ -278,7 +190,7 @@ static tv_module *make_kernel(uint64_t seed, uint32_t blocks, bc_text *bytes)
             m = reopen(m, bytes);
         }
     }
-    memory_free(&mem);
+    trial_free(&mem);
     tv_module_close(m);
     return NULL;
 }
@@ -286,7 +198,7 @@ static tv_module *make_kernel(uint64_t seed, uint32_t blocks, bc_text *bytes)
 /* ---- comparing ---- */
 
 typedef struct tally {
-    bool gpu;
+    trial_device device;
     uint32_t blocks; /* on a GPU one: what several do to the same memory has no order */
     unsigned long passed, failed, skipped, records, elements;
 } tally;
@@ -305,11 +217,8 @@ static void fail(tally *t, uint64_t seed, const bc_text *bytes, const char *what
 static bool same_element(tv_dtype dtype, const unsigned char *a, const unsigned char *b)
 {
     unsigned bits = tv_dtype_bits(dtype);
-    uint64_t x = bc_packed_get(a, bits, 0), y = bc_packed_get(b, bits, 0);
-    bc_kind kind = bc_dtypes[dtype].kind;
-    if (dtype == TV_TF32)
-        kind = BC_F32;
-    return x == y || (bc_dtype_is_float(dtype) && bc_float_is_nan(kind, x) && bc_float_is_nan(kind, y));
+    bc_kind kind = dtype == TV_TF32 ? BC_F32 : bc_dtypes[dtype].kind;
+    return trial_same_element(kind, bits, bc_packed_get(a, bits, 0), bc_packed_get(b, bits, 0));
 }
 
 /* The logs of one tile block, record by record. */
@@ -359,107 +268,6 @@ static bool same_logs(const expose_source *sources, size_t source_count, const e
     return true;
 }
 
-static bool same_memory(const memory *vm, const memory *ptx, const tv_module *m, char *what, size_t size)
-{
-    for (size_t i = 0; i < vm->count; i++) {
-        if (!vm->buffers[i])
-            continue;
-        bc_kind kind = (bc_kind)m->functions[0].body->args[i].type->elem->elem->kind;
-        unsigned bits = kind == BC_I1 ? 8 : kind == BC_TF32 ? 32 : bc_kind_bits(kind);
-        bool floats = bc_kinds[kind].kind_class == BC_CLASS_FLOAT;
-        for (size_t e = 0; e < (size_t)BUFFER * 8 / bits; e++) {
-            uint64_t x = bc_packed_get(vm->buffers[i], bits, e), y = bc_packed_get(ptx->buffers[i], bits, e);
-            bc_kind as = kind == BC_TF32 ? BC_F32 : kind;
-            if (x != y && !(floats && bc_float_is_nan(as, x) && bc_float_is_nan(as, y))) {
-                snprintf(what, size, "parameter %zu, element %td: 0x%" PRIx64 ", in PTX 0x%" PRIx64, i,
-                         (ptrdiff_t)e - (ptrdiff_t)START * 8 / (ptrdiff_t)bits, x, y);
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* In the simulator, at the addresses of the machine's memory. */
-static bool run_ptx(const bc_text *text, const memory *like, memory *mem, uint64_t log_at, unsigned char *log,
-                    size_t log_size, char *what, size_t size)
-{
-    const void *params[MAX_PARAMS + 1];
-    ptxsim *sim = ptxsim_load(text->ptr, text->len, what, size);
-    if (!sim)
-        return false;
-    for (size_t i = 0; i < mem->count; i++) {
-        params[i] = &like->values[i];
-        if (mem->buffers[i])
-            ptxsim_buffer_add_at(sim, like->values[i] - START, mem->buffers[i], BUFFER, "memory");
-    }
-    ptxsim_buffer_add_at(sim, log_at, log, log_size, "log");
-    params[mem->count] = &log_at;
-    const ptxsim_launch launch = {.grid = {mem->blocks, 1, 1}, .params = params, .seed = 1, .step_limit = 1 << 27};
-    bool fine = ptxsim_run(sim, &launch);
-    if (!fine)
-        snprintf(what, size, "%s", ptxsim_report_text(sim));
-    ptxsim_free(sim);
-    return fine;
-}
-
-static bool launch(const bc_text *text, tv_str name, memory *mem, uint64_t log_at)
-{
-    const void *params[MAX_PARAMS + 1];
-    char entry[200];
-    gpu_module *module = NULL;
-    snprintf(entry, sizeof entry, "%.*s", (int)name.len, name.ptr);
-    for (size_t i = 0; i < mem->count; i++)
-        params[i] = &mem->values[i];
-    params[mem->count] = &log_at;
-    bool fine = gpu_load(text->ptr, &module) && gpu_launch(module, entry, (const uint32_t[]){mem->blocks, 1, 1}, params)
-                && gpu_wait();
-    gpu_unload(module);
-    return fine;
-}
-
-static void trade(unsigned char *a, unsigned char *b, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned char byte = a[i];
-        a[i] = b[i];
-        b[i] = byte;
-    }
-}
-
-/* What both have of memory and logs changes places. */
-static void trade_all(memory *vm, memory *ptx, unsigned char *const *logs, size_t log_size)
-{
-    for (size_t i = 0; i < vm->count; i++)
-        if (vm->buffers[i])
-            trade(vm->buffers[i], ptx->buffers[i], BUFFER);
-    trade(logs[0], logs[1], log_size);
-}
-
-/* On a GPU, in the very memory that the machine used, as results may be addresses. */
-static bool run_gpu(const bc_text *text, tv_str entry, memory *vm, memory *ptx, unsigned char *const *logs,
-                    size_t log_size, char *what, size_t size)
-{
-    bool fine = gpu_map(logs[0], log_size);
-    size_t mapped = 0;
-    trade_all(vm, ptx, logs, log_size);
-    for (; fine && mapped < vm->count; mapped++)
-        fine = !vm->buffers[mapped] || gpu_map(vm->buffers[mapped], BUFFER);
-    fine = fine && launch(text, entry, vm, (uint64_t)(uintptr_t)logs[0]);
-    if (!fine)
-        snprintf(what, size, "%s", gpu_error());
-    for (size_t i = 0; i < mapped; i++)
-        if (vm->buffers[i])
-            gpu_unmap(vm->buffers[i]);
-    gpu_unmap(logs[0]);
-    if (!fine) { /* the context may be gone */
-        gpu_close();
-        gpu_open();
-    }
-    trade_all(vm, ptx, logs, log_size);
-    return fine;
-}
-
 /* The kernel with half of its ops logged. */
 static tv_module *exposed(const bc_text *bytes, bc_text *out, const expose_window *w, const expose_source **sources,
                           size_t *count, uint64_t seed)
@@ -484,25 +292,22 @@ static tv_module *exposed(const bc_text *bytes, bc_text *out, const expose_windo
 static bool same_run(const tv_module *plain, const tv_module *m, const bc_text *text, const expose_source *sources,
                      size_t source_count, const expose_window *w, tally *t, char *what, size_t size)
 {
-    finding f;
+    trial_finding f;
     size_t log_size = (expose_log_size(w) + PAGE - 1) & ~(size_t)(PAGE - 1);
-    memory vm = memory_new(plain, w->count), ptx = memory_new(plain, w->count);
-    unsigned char *logs[2] = {checked(aligned_alloc(PAGE, log_size)), checked(calloc(log_size, 1))};
-    memset(logs[0], 0, log_size);
-    memory_fill(&vm, plain);
-    memory_fill(&ptx, plain);
-    bool same = run_machine(m, &vm, logs[0], log_size, 0, &f) == TV_OK;
+    trial_memory vm = memory_new(plain, w->count), ptx = memory_new(plain, w->count);
+    trial_log logs[2] = {{trial_alloc(log_size), log_size}, {trial_alloc(log_size), log_size}};
+    trial_fill(&vm, false);
+    trial_fill(&ptx, false);
+    bool same = trial_run_machine(m, &vm, logs[0], 50 * STEPS, 0, &f) == TV_OK;
     if (!same)
         snprintf(what, size, "%s", f.text);
-    same = same
-           && (t->gpu ? run_gpu(text, plain->functions[0].name->s, &vm, &ptx, logs, log_size, what, size)
-                      : run_ptx(text, &vm, &ptx, (uint64_t)(uintptr_t)logs[0], logs[1], log_size, what, size))
-           && same_logs(sources, source_count, w, logs[0], logs[1], t, what, size)
-           && same_memory(&vm, &ptx, plain, what, size);
-    memory_free(&vm);
-    memory_free(&ptx);
-    free(logs[0]);
-    free(logs[1]);
+    same = same && trial_run_ptx(t->device, text, plain->functions[0].name->s, &vm, &ptx, logs, 1, what, size)
+           && same_logs(sources, source_count, w, logs[0].bytes, logs[1].bytes, t, what, size)
+           && trial_same_memory(&vm, &ptx, what, size);
+    trial_free(&vm);
+    trial_free(&ptx);
+    free(logs[0].bytes);
+    free(logs[1].bytes);
     return same;
 }
 
@@ -513,14 +318,14 @@ static void run_kernel(uint64_t seed, const char *target, const tv_module *plain
     const expose_window w = {.count = t->blocks, .capacity = CAPACITY};
     size_t source_count = 0;
     const expose_source *sources = NULL;
-    finding f = {0};
+    trial_finding f = {0};
     bc_text_init(&changed, NULL);
     bc_text_init(&text, NULL);
     tv_module *m = exposed(bytes, &changed, &w, &sources, &source_count, seed);
     const tv_compile_options options = {.target = target,
                                         .opt_level = TV_OPT_LEVEL((unsigned)(seed % 4)),
                                         .verify_each = true};
-    tv_status status = m ? tv_compile_ptx(m, &options, (tv_sink){&f, note}, (tv_writer){&text, bc_text_append})
+    tv_status status = m ? tv_compile_ptx(m, &options, (tv_sink){&f, trial_note}, (tv_writer){&text, bc_text_append})
                          : TV_INVALID;
     if (m && status != TV_OK)
         snprintf(what, sizeof what, "%s", f.text);
@@ -550,14 +355,14 @@ static void run_seed(uint64_t seed, const char *target, tally *t)
 
 int main(int argc, char **argv)
 {
-    tally t = {.gpu = argc > 4 && strcmp(argv[4], "gpu") == 0};
-    t.blocks = t.gpu ? 1 : MOST_BLOCKS;
+    tally t = {.device = argc > 4 && strcmp(argv[4], "gpu") == 0 ? TRIAL_GPU : TRIAL_PTXSIM};
+    t.blocks = t.device == TRIAL_GPU ? 1 : MOST_BLOCKS;
     uint64_t seeds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     if (seeds == 0) {
         fprintf(stderr, "usage: random_ptx SEEDS TARGET [FIRST [gpu]]\n");
         return 2;
     }
-    if (t.gpu && !gpu_open()) {
+    if (t.device == TRIAL_GPU && !gpu_open()) {
         printf("random %s: skipped, %s\n", argv[2], gpu_error());
         return 0;
     }

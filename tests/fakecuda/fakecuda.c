@@ -1055,7 +1055,8 @@ static int execute(const object *o, const tvLaunchConfig *c, void **params)
                        .grid = {c->gridDimX, c->gridDimY, c->gridDimZ},
                        .block = {c->blockDimX, c->blockDimY, c->blockDimZ},
                        .dynamic_shared = c->sharedMemBytes,
-                       .params = (const void *const *)params};
+                       .params = (const void *const *)params,
+                       .between_clusters = true};
     if (!ptxsim_run(sim, &l)) {
         fprintf(stderr, "fakecuda: %s", ptxsim_report_text(sim));
         lost = lost_by(sim);

@@ -69,6 +69,7 @@ typedef struct ptxsim_launch {
     const void *const *params;  /* one pointer per parameter to its bytes, as for cuLaunchKernel */
     uint64_t seed;              /* of the order in which warps run and asynchronous copies complete */
     uint64_t step_limit;        /* instructions of warps; 0: 2^30 */
+    bool between_clusters;      /* races between clusters are looked for, too: in grids of up to 1,024 clusters */
     size_t report_limit;        /* the launch stops at so many different reports; 0: 16 */
 } ptxsim_launch;
 

@@ -312,7 +312,8 @@ static void free_cluster(ps_cluster *c)
         free(block->shared);
         free(block->shadow);
     }
-    ps_shadow_release(c);
+    ps_pages_release(&c->pages);
+    free(c->grid_times);
     free(c->blocks);
     free(c->readers);
     free(c->barrier.times);
@@ -328,6 +329,7 @@ static ps_cluster *new_cluster(ptxsim *sim)
     uint32_t threads = sim->block[0] * sim->block[1] * sim->block[2];
     uint64_t align = m->dynamic_align,
              shared = (sim->entry->shared_bytes + align - 1) / align * align + sim->launch->dynamic_shared;
+    c->pages.bytes = sizeof(ps_shadow);
     c->size = sim->cluster[0] * sim->cluster[1] * sim->cluster[2];
     c->blocks = ps_alloc(c->size, sizeof *c->blocks);
     for (uint32_t b = 0; b < c->size; b++) {
@@ -399,7 +401,8 @@ static void start_cluster(ps_cluster *c, uint64_t number)
     uint64_t across = sim->grid[0] / sim->cluster[0], down = sim->grid[1] / sim->cluster[1];
     uint64_t corner[3] = {number % across, number / across % down, number / across / down};
     c->live_warps = c->warp_count;
-    ps_shadow_clear(c);
+    ps_pages_clear(&c->pages);
+    ps_grid_enter(c, number);
     c->reader_count = c->transfer_count = 0;
     c->yields = 0;
     memset(c->published, 0, c->warp_count * sizeof *c->published);
@@ -490,6 +493,7 @@ static void run_grid(ptxsim *sim)
     uint32_t count = 0;
     for (unsigned i = 0; i < 3; i++)
         total *= sim->grid[i] / sim->cluster[i];
+    ps_grid_start(sim, total);
     bool all_wait = true;
     while ((next < total || count) && !sim->stopped) {
         if (next < total && (count == 0 || (all_wait && count < PS_MAX_RESIDENT))) {
@@ -522,6 +526,7 @@ static void run_grid(ptxsim *sim)
         free_cluster(resident[i]);
     if (spare)
         free_cluster(spare);
+    ps_grid_end(sim);
 }
 
 /* ---- the interface ---- */

@@ -36,6 +36,7 @@ void ps_acquire(ps_warp *w, const uint32_t *times)
 
 void ps_fence(ps_warp *w)
 {
+    ps_grid_fence(w->block->cluster);
     if (w->has_seen)
         ps_acquire(w, w->seen);
     w->has_seen = false;
@@ -45,6 +46,8 @@ void ps_fence(ps_warp *w)
 
 void ps_order_read(ps_warp *w, const ps_insn *in)
 {
+    if (in->order != PS_WEAK)
+        ps_grid_acquire(w->block->cluster, in->order == PS_ACQUIRE || in->order == PS_ACQ_REL);
     if (in->order == PS_ACQUIRE || in->order == PS_ACQ_REL) {
         ps_acquire(w, w->block->cluster->published);
     } else if (in->order != PS_WEAK) {
@@ -55,6 +58,8 @@ void ps_order_read(ps_warp *w, const ps_insn *in)
 
 void ps_order_write(ps_warp *w, const ps_insn *in)
 {
+    if (in->order != PS_WEAK)
+        ps_grid_release(w->block->cluster, in->order == PS_RELEASE || in->order == PS_ACQ_REL);
     if (in->order == PS_RELEASE || in->order == PS_ACQ_REL)
         ps_release(w, w->block->cluster->published);
     else if (in->order != PS_WEAK)
@@ -74,8 +79,7 @@ static bool ordered(const ps_warp *w, unsigned lane, uint16_t thread, uint32_t t
     return thread == thread_of(w, lane) || w->times[thread / PS_LANES] > time;
 }
 
-/* "shared byte 1024", "byte 16 of buffer 'x'": what a granule's address means. */
-static void name_place(ps_warp *w, uint64_t address, bool global, char *out, size_t size)
+void ps_name_place(const ps_warp *w, uint64_t address, bool global, char *out, size_t size)
 {
     const ps_buffer *b = global ? ps_buffer_below(w->sim, address) : NULL;
     if (b)
@@ -91,7 +95,7 @@ static void conflict(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t addr
     char at[40] = "", place[300];
     if (line)
         snprintf(at, sizeof at, " at line %u", (unsigned)line);
-    name_place(w, address, global, place, sizeof place);
+    ps_name_place(w, address, global, place, sizeof place);
     ps_report(w, in, (int)lane, same_warp ? PTXSIM_LANE_CONFLICT : PTXSIM_RACE,
               "'%s' %s %s, which warp %u lane %u has %s%s without %s in between", in->opcode,
               reads ? "reads" : "writes", place, thread / PS_LANES % PS_MAX_WARPS, thread % PS_LANES, what, at,
@@ -131,7 +135,8 @@ static void check_after_write(ps_warp *w, const ps_insn *in, unsigned lane, cons
     if (!(s->state & PS_WRITTEN) || (s->state & PS_STRONG && access & PS_ATOMIC)
         || (access & PS_SAME && !(access & PS_LOADS)))
         return;
-    if (global && !(access & PS_LOADS) && same_op(writer, in))
+    bool same_block = s->writer / PS_LANES / w->block->warp_count == w->block->rank;
+    if (global && !(access & PS_LOADS) && same_block && same_op(writer, in))
         return;
     if (!ordered(w, lane, s->writer, s->write_time))
         conflict(w, in, lane, address, global, "written", s->writer, writer->line, access & PS_LOADS);
@@ -231,74 +236,12 @@ void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block
 
 /* ---- global memory: pages that a cluster has touched ---- */
 
-enum { PAGE_LOG2 = 10, PAGE_GRANULES = 1 << PAGE_LOG2 };
-
-typedef struct ps_page {
-    uint64_t number;     /* of the page, plus 1; 0: free */
-    ps_shadow *granules; /* PAGE_GRANULES, kept when the page is free */
-} ps_page;
-
-static ps_page *page_slot(ps_cluster *cluster, uint64_t number)
-{
-    size_t i = (size_t)((number * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (cluster->page_size - 1);
-    while (cluster->pages[i].number && cluster->pages[i].number != number + 1)
-        i = (i + 1) & (cluster->page_size - 1);
-    return &cluster->pages[i];
-}
-
-static void grow_pages(ps_cluster *cluster)
-{
-    ps_page *old = cluster->pages;
-    size_t old_size = cluster->page_size, spare = 0;
-    cluster->page_size = old_size ? old_size * 2 : 64;
-    cluster->pages = ps_alloc(cluster->page_size, sizeof *cluster->pages);
-    for (size_t i = 0; i < old_size; i++)
-        if (old[i].number)
-            *page_slot(cluster, old[i].number - 1) = old[i];
-    for (size_t i = 0; i < old_size; i++) /* granules of free pages go to other free ones */
-        if (!old[i].number && old[i].granules) {
-            while (cluster->pages[spare].granules)
-                spare++;
-            cluster->pages[spare].granules = old[i].granules;
-        }
-    free(old);
-}
-
-static ps_shadow *page_granules(ps_cluster *cluster, uint64_t number)
-{
-    if (cluster->page_count * 2 >= cluster->page_size)
-        grow_pages(cluster);
-    ps_page *page = page_slot(cluster, number);
-    if (!page->number) {
-        page->number = number + 1;
-        cluster->page_count++;
-        if (page->granules)
-            memset(page->granules, 0, PAGE_GRANULES * sizeof *page->granules);
-        else
-            page->granules = ps_alloc(PAGE_GRANULES, sizeof *page->granules);
-    }
-    return page->granules;
-}
-
-void ps_shadow_clear(ps_cluster *cluster)
-{
-    for (size_t i = 0; i < cluster->page_size; i++)
-        cluster->pages[i].number = 0;
-    cluster->page_count = 0;
-}
-
-void ps_shadow_release(ps_cluster *cluster)
-{
-    for (size_t i = 0; i < cluster->page_size; i++)
-        free(cluster->pages[i].granules);
-    free(cluster->pages);
-}
-
 void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access)
 {
     unsigned log2 = w->sim->module.global_granule_log2;
+    ps_grid_touch(w, in, lane, address, size, access);
     for (uint64_t g = address >> log2; g <= (address + size - 1) >> log2; g++) {
-        ps_shadow *page = page_granules(w->block->cluster, g >> PAGE_LOG2);
-        touch_granule(w, in, lane, &page[g & (PAGE_GRANULES - 1)], g << log2, true, access);
+        ps_shadow *page = ps_page_of(&w->block->cluster->pages, g >> PS_PAGE_LOG2);
+        touch_granule(w, in, lane, &page[g & (PS_PAGE_GRANULES - 1)], g << log2, true, access);
     }
 }

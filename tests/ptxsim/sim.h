@@ -330,6 +330,20 @@ typedef struct ps_mbarrier {
 
 typedef struct ps_cluster ps_cluster;
 
+/* Granules of global memory that were touched, by address (pages.c). */
+enum { PS_PAGE_LOG2 = 10, PS_PAGE_GRANULES = 1 << PS_PAGE_LOG2 };
+typedef struct ps_pages {
+    struct ps_page *list; /* a hash table */
+    size_t count, size;
+    size_t bytes; /* of what is kept of a granule */
+} ps_pages;
+
+/* The granules of the page with that number, zeros at first. */
+void *ps_page_of(ps_pages *pages, uint64_t number);
+/* Forgets all; keeps the memory. */
+void ps_pages_clear(ps_pages *pages);
+void ps_pages_release(ps_pages *pages);
+
 struct ps_block {
     ptxsim *sim;
     ps_cluster *cluster;
@@ -350,10 +364,12 @@ struct ps_cluster {
     uint32_t warp_count; /* of all blocks */
     uint32_t *readers;   /* rows of times */
     size_t reader_count, reader_size;
-    ps_barrier barrier;    /* barrier.cluster */
-    uint32_t *published;   /* times that releases outside barriers have made known */
-    struct ps_page *pages; /* shadow of global memory: a hash table by address (shadow.c) */
-    size_t page_count, page_size;
+    ps_barrier barrier;   /* barrier.cluster */
+    uint32_t *published;  /* times that releases outside barriers have made known */
+    ps_pages pages;       /* shadow of global memory: ps_shadow (shadow.c) */
+    uint32_t number;      /* of the grid's clusters */
+    uint32_t *grid_times; /* what it knows of each cluster; what it has seen; what it knew at its last fence (grid.c) */
+    bool grid_has_seen;
     uint32_t live_warps;
     uint64_t yields, progress;     /* scheduling: yields since progress was made */
     struct ps_transfer *transfers; /* bulk copies on their way (bulk.c) */
@@ -377,6 +393,9 @@ struct ptxsim {
     bool stopped;
     const ptxsim_launch *launch;
     const ps_function *entry;
+    uint64_t grid_clusters; /* whose accesses are compared with each other; 0: none are (grid.c) */
+    uint32_t *grid_published;
+    ps_pages grid_pages;
     uint8_t *params;
     uint32_t grid[3], block[3], cluster[3];
 };
@@ -434,12 +453,21 @@ void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *blo
 /* The bytes will be written by an asynchronous operation of this thread / have been. */
 void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
 void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
-/* The same for global memory, as far as threads of one cluster are concerned: blocks may do what they like to each
-   other. Two writes that come from one op (that is, under one comment) are not reported: its source may mean the same
-   element twice. */
+/* The same for global memory. Two writes of one block that come from one op (that is, under one comment) are not
+   reported: its source may mean the same element twice. */
 void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access);
-void ps_shadow_clear(ps_cluster *cluster);
-void ps_shadow_release(ps_cluster *cluster);
+/* "shared byte 1024", "byte 16 of buffer 'x'": what an address means. */
+void ps_name_place(const ps_warp *w, uint64_t address, bool global, char *out, size_t size);
+
+/* grid.c: accesses of different clusters, where the launch asks for it. */
+void ps_grid_start(ptxsim *sim, uint64_t clusters);
+void ps_grid_end(ptxsim *sim);
+void ps_grid_enter(ps_cluster *c, uint64_t number); /* it begins to run as the one with that number */
+void ps_grid_acquire(ps_cluster *c, bool now);
+void ps_grid_release(ps_cluster *c, bool now);
+void ps_grid_fence(ps_cluster *c);
+void ps_grid_touch(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access);
+
 /* Order: everything this warp knows so far is known to whoever acquires `times`; and the other way round. */
 void ps_release(ps_warp *w, uint32_t *times);
 void ps_acquire(ps_warp *w, const uint32_t *times);

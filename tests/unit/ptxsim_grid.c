@@ -5,6 +5,16 @@
 #include "tests/ptxsim/harness.h"
 #include "tests/unit/test.h"
 
+/* block 0 waits for what the last block writes */
+#define WAIT(name, load, store)                                                                           \
+    ".visible .entry " name "(.param .u64 p)\n{\n.reg .b64 %b; .reg .b32 %r<4>; .reg .pred %p<2>;\n"      \
+    "ld.param.u64 %b, [p];\n"                                                                             \
+    "mov.u32 %r0, %ctaid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra OTHER;\nL: " load ".global.u32 %r1, [%b]; " \
+    "setp.eq.u32 %p1, %r1, 0;\n"                                                                          \
+    "@%p1 bra L; ld.global.u32 %r2, [%b+4]; st.global.u32 [%b+8], %r2; ret;\n"                            \
+    "OTHER: mov.u32 %r1, %nctaid.x; sub.u32 %r1, %r1, 1; setp.ne.u32 %p0, %r0, %r1; @%p0 ret;\n"          \
+    "st.global.u32 [%b+4], 77; " store ".global.u32 [%b], 1; ret;\n}\n"
+
 static const char text[] =
     ".version 8.6\n.target sm_90a\n.address_size 64\n"
     ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
@@ -37,13 +47,7 @@ static const char text[] =
     "mad.lo.u32 %r1, %r1, 32, %r0; mul.wide.u32 %o, %r1, 4; add.u64 %o, %o, %b; st.global.u32 [%o], %r7; ret;\n}\n"
     PAIR("pair", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;") PAIR("pair_without", "")
 
-    /* block 0 waits for what the last block writes */
-    ".visible .entry wait(.param .u64 p)\n{\n.reg .b64 %b; .reg .b32 %r<4>; .reg .pred %p<2>;\nld.param.u64 %b, [p];\n"
-    "mov.u32 %r0, %ctaid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra OTHER;\nL: ld.acquire.gpu.global.u32 %r1, [%b]; "
-    "setp.eq.u32 %p1, %r1, 0;\n"
-    "@%p1 bra L; ld.global.u32 %r2, [%b+4]; st.global.u32 [%b+8], %r2; ret;\n"
-    "OTHER: mov.u32 %r1, %nctaid.x; sub.u32 %r1, %r1, 1; setp.ne.u32 %p0, %r0, %r1; @%p0 ret;\n"
-    "st.global.u32 [%b+4], 77; st.release.gpu.global.u32 [%b], 1; ret;\n}\n"
+        WAIT("wait", "ld.acquire.gpu", "st.release.gpu")
 
     /* module variables, and shared memory whose size the launch gives */
     ".visible .entry variables(.param .u64 p, .param .align 4 .b8 s[8])\n{\n.reg .b64 %b, %q; .reg .b32 %r<8>; .reg "
@@ -63,6 +67,22 @@ static const char text[] =
     "{ .param .b64 x; .param .b64 y; .param .b32 z; st.param.b64 [x], %f; st.param.b64 [y], %l; call (z), vprintf, (x, "
     "y); ld.param.b32 %t, [z]; }\n"
     "ret;\n}\n";
+
+/* what blocks do to one word; %r0 is the block's number */
+#define MEET(name, attributes, access)                                                                      \
+    ".visible .entry " name "(.param .u64 p) " attributes "\n{\n.reg .b64 %b; .reg .b32 %r<4>; .reg .pred " \
+    "%p<2>;\nld.param.u64 %b, [p]; mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 0;\n" access "\nret;\n}\n"
+static const char meetings[] = ".version 8.6\n.target sm_90a\n.address_size 64\n" WAIT("waits", "ld.acquire.gpu",
+                                                                                       "st.release.gpu")
+    WAIT("waits_relaxed", "ld.relaxed.gpu", "st.relaxed.gpu") WAIT("waits_fenced", "ld.acquire.gpu",
+                                                                   "fence.acq_rel.gpu; st.relaxed.gpu")
+        MEET("all_write", "", "st.global.u32 [%b], %r0;") MEET("all_write_one", "", "st.global.u32 [%b], 0;")
+            MEET("write_after_read", "", "@%p0 ld.global.u32 %r1, [%b];\n@!%p0 st.global.u32 [%b], %r0;")
+                MEET("read_after_write", "", "@%p0 st.global.u32 [%b], 5;\n@!%p0 ld.global.u32 %r1, [%b];")
+                    MEET("all_add", "", "red.relaxed.gpu.global.add.u32 [%b], %r0;")
+                        MEET("add_after_read", "",
+                             "@%p0 ld.global.u32 %r1, [%b];\n@!%p0 red.relaxed.gpu.global.add.u32 [%b], %r0;")
+                            MEET("pair_writes", ".reqntid 1 .reqnctapercluster 2", "// op 1\nst.global.u32 [%b], %r0;");
 
 static bool run(ptxsim *sim, const char *name, uint32_t *words, size_t count, ptxsim_launch launch)
 {
@@ -146,6 +166,32 @@ static void check_variables(ptxsim *sim)
               ptxsim_output(sim));
 }
 
+/* Accesses of different clusters that nothing orders: found where the launch asks for it. */
+static void check_between(void)
+{
+    char error[200] = "";
+    ptxsim *sim = ptxsim_load(meetings, sizeof meetings - 1, error, sizeof error);
+    CHECK_MSG(sim, "%s", error);
+    static const struct {
+        const char *name;
+        bool races;
+    } cases[] = {{"all_write", true},        {"all_write_one", false}, {"write_after_read", true},
+                 {"read_after_write", true}, {"all_add", false},       {"add_after_read", true},
+                 {"waits", false},           {"waits_relaxed", true},  {"waits_fenced", false}};
+    for (size_t i = 0; sim && i < sizeof cases / sizeof *cases; i++)
+        for (unsigned between = 0; between < 2; between++) {
+            uint32_t words[8] = {0};
+            const ptxsim_launch launch = {.grid = {5, 1, 1}, .block = {1, 1, 1}, .between_clusters = between};
+            bool fine = run(sim, cases[i].name, words, 8, launch);
+            CHECK_MSG(fine == !(cases[i].races && between), "%s: %s", cases[i].name, ptxsim_report_text(sim));
+            CHECK(fine || reports(sim, PTXSIM_RACE));
+        }
+    uint32_t words[8] = {0}; /* two blocks of one cluster, by one op */
+    CHECK(sim && !run(sim, "pair_writes", words, 8, (ptxsim_launch){.grid = {2, 1, 1}}) && reports(sim, PTXSIM_RACE));
+    CHECK(harness_ptxas(meetings, sizeof meetings - 1, "sm_90a"));
+    ptxsim_free(sim);
+}
+
 /* The same seed gives the same run, to the instruction. */
 static void check_seeds(ptxsim *sim)
 {
@@ -168,6 +214,7 @@ int main(void)
         check_grids(sim);
         check_clusters();
         check_variables(sim);
+        check_between();
         check_seeds(sim);
     }
     CHECK(harness_ptxas(text, sizeof text - 1, "sm_90a"));

@@ -321,12 +321,14 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     inst->bytes = vm_code_bytes(e, pairs);
     for (uint32_t k = 0; k < pairs; k++)
         inst->bytes[k] = (uint8_t)vm_elem_bytes(bc_elem_kind(operands[k]->type));
+    uint32_t position = e->position;
     vm_ctx *at = e->at, *body = NULL;
     if (vm_body_is_lanes(block) && !e->lanes && !(e->checks && vm_body_has_checks(e, block)))
         emit_lanes(e, op, inst);
     else
         body = emit_body(e, op, inst);
     e->at = at;
+    e->position = position; /* the body has moved it on, and copies that were made here are for this op */
     for (uint32_t k = 0; k < pairs && !e->failed; k++) {
         vm_storage temp = vm_new_storage(e, temp_elements(inst, is_scan) * inst->bytes[k], e->at);
         vm_read_packed(e, &inst->head, &inst->in[k], operands[k]);

@@ -1,0 +1,29 @@
+/* Random kernels whose accesses to memory meet: tensors whose rows overlap or have a stride of 0, views that are made
+   anew in loops, several views of one memory, in-place loops, conditional accesses, nested loops, tokens in every form,
+   atomics beside plain accesses, clusters, counters near the ends of their types. As text (docs/reference/text.md), to
+   be read in a report. Whether its results are defined is for the virtual machine's checks to say. */
+#ifndef TILEVM_TESTS_RANDOM_KERNEL_H
+#define TILEVM_TESTS_RANDOM_KERNEL_H
+
+#include "tests/random/trial.h"
+
+enum { RANDOM_KERNEL_ARRAYS = 3 };
+
+typedef struct random_kernel {
+    bc_text text;
+    bc_kind kind;  /* of elements */
+    uint32_t grid; /* tile blocks */
+    unsigned array_count;
+    size_t array_bytes;
+    /* Of the array before it, the element that a parameter points to; 0: it has an array of its own. */
+    size_t alias[RANDOM_KERNEL_ARRAYS];
+    bool all_small; /* its arrays are to hold small numbers, so that sums of products are exact */
+} random_kernel;
+
+/* Draws the kernel of a seed: always the same one. bc_text_release(&out->text). */
+void random_kernel_draw(uint64_t seed, random_kernel *out);
+
+/* Its parameters and arrays, filled. trial_free(out). */
+void random_kernel_memory(const random_kernel *k, trial_memory *out);
+
+#endif
