@@ -134,6 +134,17 @@ check-property: $(OUT)/property $(OUT)/random_ptx
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
 	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
 
+RANDOM_KERNELS ?= $(if $(FULL),2000,$(if $(filter release,$(CONFIG)),400,60))
+RANDOM_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 2000)
+RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_120a,sm_90a)
+RANDOM_JOBS ?= 1
+## check-random: compile random kernels whose accesses to memory meet, and run them on the simulator
+##   RANDOM_KERNELS: for each target (400), from seed RANDOM_FIRST; RANDOM_JOBS: at a time; RANDOM_TARGETS
+.PHONY: check-random
+check-random: $(OUT)/random_memory
+	$(Q)sh tests/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \
+	    $(RANDOM_TARGETS)
+
 ## check-made-up: run every kernel of the corpus with generated arguments
 .PHONY: check-made-up
 check-made-up: all $(BUILD)/corpus/unpacked

@@ -14,6 +14,12 @@ $(OUT)/plant: $(OUT)/obj/tests/mutation/plant.o $(OUT)/libtests.a $(OUT)/libtile
 mutate: $(OUT)/plant $(BUILD)/corpus/unpacked
 	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/run.sh $(OUT)/plant $(BUILD) $(COUNT) $(SEED) $(JOBS) $(MUTATE_FILES)
 
+RULE_KERNELS ?= 5000
+## mutate-rules: drop the rules about order of memory accesses one at a time, and see that random kernels fail
+.PHONY: mutate-rules
+mutate-rules:
+	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/rules.sh $(BUILD) $(RULE_KERNELS) $(JOBS) $(RULE_FILES)
+
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a

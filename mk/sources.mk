@@ -10,8 +10,8 @@ LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda
     fakecuda/host fakecuda/app obj/tests/fakecuda/runtime.o $(addprefix fakecuda/,tilevm tileiras))
 # Test programs have a main; they share the other files of tests/.
 TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c \
-    corpus_run.c assemble.c ptx_sums.c loads_told.c malformed.c property.c random_ptx.c random_memory.c bench.c bench_compile.c \
-    mutate.c oom.c))
+    corpus_run.c assemble.c ptx_sums.c loads_told.c malformed.c property.c random_ptx.c random_memory.c bench.c \
+    bench_compile.c mutate.c oom.c))
 TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c tests/random/*.c))
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(addprefix $(OUT)/obj/gen/,rule_examples.o embed_text.o commit.o)

@@ -139,6 +139,7 @@ if build build tests corpus; then
     run ptxas check-ptxas "$(in_parts 20)"
     run spills check-spills "$(in_parts 4)"
     run property check-property
+    run random check-random ROUND="$round"
     run strips check-strips "$(in_parts 2)"
     run matrix check-matrix
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
@@ -172,6 +173,7 @@ if build build-sanitized CONFIG=asan tests; then
     run fixtures-sanitized CONFIG=asan check-fixtures "$(in_parts 4)"
     run unit-sanitized CONFIG=asan check-unit $once
     run property-sanitized CONFIG=asan check-property
+    run random-sanitized CONFIG=asan check-random ROUND="$round"
     run fuzz-replay CONFIG=asan check-fuzz-replay
     run matrix-sanitized CONFIG=asan check-matrix
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx "$(in_parts 3)"

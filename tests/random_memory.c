@@ -5,7 +5,8 @@
    token orders, indices outside a view. The others must compile, and leave the same memory on both sides.
 
    RANDOM_MEMORY_KEEP=FOLDER keeps the kernels that fail, as text; RANDOM_MEMORY_SHOW=1 says why kernels are left out;
-   RANDOM_MEMORY_TEXT=1 prints the kernel of FIRST and does nothing else. */
+   RANDOM_MEMORY_STOP=1 ends at the first that fails; RANDOM_MEMORY_TEXT=1 prints the kernel of FIRST and does nothing
+   else. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +112,7 @@ int main(int argc, char **argv)
         printf("random memory %s: skipped, %s\n", t.target, gpu_error());
         return 0;
     }
-    for (uint64_t i = 0; i < seeds; i++)
+    for (uint64_t i = 0; i < seeds && !(t.failed && getenv("RANDOM_MEMORY_STOP")); i++)
         run_seed(first + i, &t);
     printf("random memory %s: %lu passed, %lu failed, %lu left out\n", t.target, t.passed, t.failed, t.skipped);
     return t.failed != 0;

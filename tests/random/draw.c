@@ -92,8 +92,9 @@ bool draw_same_shape(draw_shape a, draw_shape b)
 draw_shape draw_any_shape(draw *d, uint32_t elements, unsigned rank)
 {
     draw_shape s = {.rank = rank, .dims = {1, 1, 1}};
-    for (; elements > 1; elements /= 2) /* the last dimension is the longest more often than not */
-        s.dims[draw_chance(d, 2) ? rank - 1 : draw_below(d, rank)] *= 2;
+    bool is_row = draw_chance(d, 2); /* else the last dimension is the longest more often than not */
+    for (; elements > 1; elements /= 2)
+        s.dims[is_row || draw_chance(d, 2) ? rank - 1 : draw_below(d, rank)] *= 2;
     return s;
 }
 

@@ -1,5 +1,5 @@
-/* One kernel on both sides of a comparison: on the virtual machine, and compiled, on the PTX simulator or a GPU. Running
-   out of memory ends the program. */
+/* One kernel on both sides of a comparison: on the virtual machine, and compiled, on the PTX simulator or a GPU.
+   Running out of memory ends the program. */
 #ifndef TILEVM_TESTS_RANDOM_TRIAL_H
 #define TILEVM_TESTS_RANDOM_TRIAL_H
 
