@@ -150,7 +150,7 @@ const char *ld_cache_file_problem(const struct stat *info, uid_t user, ld_cache_
 static const char *read_and_unpack(int fd, size_t size, ld_cache_entry *out)
 {
     unsigned char *bytes = malloc(size);
-    const char *problem = !bytes                      ? ld_cache_no_memory
+    const char *problem = !bytes                       ? ld_cache_no_memory
                           : !read_all(fd, bytes, size) ? "it cannot be read to its end"
                                                        : unpack(bytes, size, out);
     free(bytes);
