@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "loader/folder.h"
 #include "loader/sha256.h"
 
 #define LARGEST ((uint64_t)1 << 30) /* bytes of one part; more is damage */
@@ -135,33 +136,38 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
     return NULL;
 }
 
+const char *ld_cache_file_problem(const struct stat *info, uid_t user, ld_cache_use use)
+{
+    if (!S_ISREG(info->st_mode))
+        return "it is no regular file";
+    if (!ld_is_own(info, user, use == LD_CACHE_LOWER))
+        return "it belongs to another user";
+    if (info->st_mode & (S_IWGRP | S_IWOTH))
+        return "others may write to it";
+    return info->st_size < HEADER || (uint64_t)info->st_size > LARGEST ? "it was cut short" : NULL;
+}
+
+static const char *read_and_unpack(int fd, size_t size, ld_cache_entry *out)
+{
+    unsigned char *bytes = malloc(size);
+    const char *problem = !bytes                       ? ld_cache_no_memory
+                          : !read_all(fd, bytes, size) ? "it cannot be read to its end"
+                                                       : unpack(bytes, size, out);
+    free(bytes);
+    return problem;
+}
+
 const char *ld_cache_read(int folder, const char *name, ld_cache_use use, ld_cache_entry *out)
 {
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? "" : errno == ELOOP ? "it is a symbolic link" : strerror(errno);
     struct stat info;
-    const char *problem = NULL;
-    unsigned char *bytes = NULL;
-    if (fstat(fd, &info) != 0)
-        problem = strerror(errno);
-    else if (!S_ISREG(info.st_mode))
-        problem = "it is no regular file";
-    else if (info.st_uid != geteuid() && !(use == LD_CACHE_LOWER && info.st_uid == 0))
-        problem = "it belongs to another user";
-    else if (info.st_mode & (S_IWGRP | S_IWOTH))
-        problem = "others may write to it";
-    else if (info.st_size < HEADER || (uint64_t)info.st_size > LARGEST)
-        problem = "it was cut short";
-    else if (!(bytes = malloc((size_t)info.st_size)))
-        problem = ld_cache_no_memory;
-    else if (!read_all(fd, bytes, (size_t)info.st_size))
-        problem = "it cannot be read to its end";
-    else
-        problem = unpack(bytes, (size_t)info.st_size, out);
+    const char *problem = fstat(fd, &info) != 0 ? strerror(errno) : ld_cache_file_problem(&info, geteuid(), use);
+    if (!problem)
+        problem = read_and_unpack(fd, (size_t)info.st_size, out);
     if (!problem && use == LD_CACHE_USE && time(NULL) - info.st_mtime > USED_STEP_SECONDS)
         futimens(fd, NULL); /* best effort: without it the entry only looks older than it is */
-    free(bytes);
     close(fd);
     return problem;
 }

@@ -2,6 +2,8 @@
 #ifndef TILEVM_LOADER_CACHE_ENTRY_H
 #define TILEVM_LOADER_CACHE_ENTRY_H
 
+#include <sys/stat.h>
+
 #include "loader/cache.h"
 
 #define LD_CACHE_SUFFIX ".tvk"
@@ -23,6 +25,9 @@ typedef enum ld_cache_use {
     LD_CACHE_USE,  /* notes the time */
     LD_CACHE_LOWER /* may be root's; nothing is noted */
 } ld_cache_use;
+
+/* What is wrong with what a file is, for a user: its kind, owner, mode or size; or NULL. */
+const char *ld_cache_file_problem(const struct stat *info, uid_t user, ld_cache_use use);
 
 /* Reads an entry of a folder. Gives why it cannot be used, or NULL; a file that is not there
    is "". */

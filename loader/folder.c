@@ -102,13 +102,18 @@ static int step(walk *w, const char **out_problem)
     return 0;
 }
 
+bool ld_is_own(const struct stat *info, uid_t user, bool lower)
+{
+    return info->st_uid == user || (lower && info->st_uid == 0);
+}
+
 /* lower: it may be root's. */
 static const char *problem_of(int folder, bool lower)
 {
     struct stat info;
     if (fstat(folder, &info) != 0)
         return strerror(errno);
-    if (info.st_uid != geteuid() && !(lower && info.st_uid == 0))
+    if (!ld_is_own(&info, geteuid(), lower))
         return "the folder belongs to another user; set TILEVM_CACHE_DIR to one of your own";
     if (info.st_mode & (S_IWGRP | S_IWOTH))
         return "others may write to the folder; take that away with chmod go-w";

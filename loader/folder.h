@@ -3,6 +3,10 @@
 #define TILEVM_LOADER_FOLDER_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
+
+/* Does a file or folder belong to the user, or, of what is only read (lower), to root? */
+bool ld_is_own(const struct stat *info, uid_t user, bool lower);
 
 /* The folder at the path, made with mode 0700 if wanted, with those above it. It must belong to the user, and nobody
    else may write to it. Symbolic links on the way are followed where only the user and root can have put them; in a

@@ -19,13 +19,13 @@ $(STATIC)/tileiras: $(TILEIRAS_OBJ) $(NO_LIBRARIES) $(OUT)/libtools.a $(OUT)/lib
 	$(if $(Q),@echo "  LD    $@")
 	$(Q)$(STATIC_LINK) $^ $(LIB_LIBS) -o $@
 
-$(STATIC)/tilevm: $(TOOL_OBJ) $(NO_LIBRARIES) $(STATIC)/signature.o $(filter $(STATIC)/%,$(STATIC_CJSON)) \
+$(STATIC)/tilevm: $(TOOL_OBJ) $(NO_LIBRARIES) $(STATIC)/crypto.o $(filter $(STATIC)/%,$(STATIC_CJSON)) \
     $(OUT)/libtilevm.a
 	$(if $(STATIC_CJSON),,$(error $(STATIC_NEEDS_CJSON)))
 	$(if $(Q),@echo "  LD    $@")
 	$(Q)$(STATIC_LINK) $^ $(filter-out $^,$(STATIC_CJSON)) $(STATIC_CRYPTO) $(LIB_LIBS) -o $@
 
-$(STATIC)/signature.o: loader/bundle/signature.c $(OUT)/flags
+$(STATIC)/crypto.o: loader/bundle/crypto.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(if $(STATIC_CRYPTO),-DTV_LINKED_CRYPTO) -MMD -MP -c $< -o $@
 

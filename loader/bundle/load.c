@@ -9,7 +9,7 @@
 #include "loader/load.h"
 #include "loader/message.h"
 #include "loader/registry.h"
-#include "loader/bundle/signature.h"
+#include "loader/bundle/trust.h"
 
 /* A module in a context. */
 typedef struct loaded_module {
@@ -50,25 +50,21 @@ static tvResult damaged(const struct tvBundle_st *b, const char *what, const cha
 
 /* ---- opening ---- */
 
-/* A signature must be right, and by the key, if one is asked for. */
+/* Is the bundle signed by those who must have signed it? */
 static tvResult check_signature(const struct tvBundle_st *b, const char *key)
 {
-    if (!key)
-        key = secure_getenv("TILEVM_BUNDLE_KEY");
-    bool asked = key && key[0];
-    tv_str lines = b->bundle.signature;
-    if (!asked && !lines.len)
-        return LD_CUDA_SUCCESS;
+    ld_trust trust = ld_trust_of(key);
+    char problem[LD_CRYPTO_PROBLEM];
     bc_text seal; /* what was read of it, not the file once more */
     bc_text_init(&seal, NULL);
     ld_seal_print(&b->bundle.seal, &seal);
-    const char *problem = asked ? ld_signature_verify(lines, bc_text_get(&seal), key)
-                                : ld_signature_check(lines, bc_text_get(&seal));
+    tvResult code = LD_CUDA_SUCCESS;
+    if (seal.failed)
+        code = ld_no_memory();
+    else if (!ld_trust_check(&trust, b->bundle.signature, bc_text_get(&seal), problem))
+        code = ld_fail(LD_RULE_L_BUNDLE_02, LD_CUDA_INVALID_IMAGE, "%s: %s", b->name, problem);
     bc_text_release(&seal);
-    if (!problem)
-        return LD_CUDA_SUCCESS;
-    return ld_fail(LD_RULE_L_BUNDLE_02, LD_CUDA_INVALID_IMAGE, "%s: %s%s%s", b->name, problem, asked ? ": " : "",
-                   asked ? key : "");
+    return code;
 }
 
 static tvResult open_bundle(struct tvBundle_st **out, const char *path, const void *data, size_t size, const char *key)

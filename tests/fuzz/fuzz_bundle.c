@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
         return 0;
+    char problem[LD_CRYPTO_PROBLEM];
     uint8_t *copy = malloc(size); /* without what stands before it */
     FUZZ_CHECK(copy);
     memcpy(copy, data + 1, size - 1);
@@ -91,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (data[0] == 'r')
         read_record(copy, size - 1);
     else if (data[0] == 'g')
-        ld_signature_check(text, text);
+        ld_signature_check(text, text, problem);
     else if (data[0] == 'm')
         read_manifest(text);
     free(copy);

@@ -46,6 +46,13 @@ static bc_text make_bundle(void)
     return out;
 }
 
+static void check_digest(tv_str bytes, const unsigned char *expected)
+{
+    unsigned char digest[LD_SHA256_SIZE];
+    ld_sha256_of(bytes.ptr, bytes.len, digest);
+    CHECK(memcmp(digest, expected, sizeof digest) == 0);
+}
+
 /* Reads everything that a bundle has. Gives how many artifacts were fetched. */
 static unsigned read_all(const unsigned char *bytes, size_t size, const char **out_problem)
 {
@@ -61,17 +68,15 @@ static unsigned read_all(const unsigned char *bytes, size_t size, const char **o
         CHECK(ld_bundle_name_is_fine(m.name));
         *out_problem = ld_bundle_artifacts(&bundle, &m, &arena, &artifacts);
         for (uint32_t a = 0; !*out_problem && a < m.artifact_count; a++) {
-            unsigned char digest[LD_SHA256_SIZE];
             *out_problem = ld_bundle_fetch(&bundle, &artifacts[a], &arena, &part);
             if (*out_problem)
                 break;
-            ld_sha256_of(part.ptr, part.len, digest);
-            CHECK(memcmp(digest, artifacts[a].digest, sizeof digest) == 0);
+            check_digest(part, artifacts[a].digest);
             fetched++;
         }
     }
-    if (!*out_problem)
-        *out_problem = ld_bundle_manifest(&bundle, &arena, &part);
+    if (!*out_problem && !(*out_problem = ld_bundle_manifest(&bundle, &arena, &part)))
+        check_digest(part, bundle.seal.manifest);
     ld_bundle_close(&bundle);
     bc_arena_release(&arena);
     return fetched;
@@ -117,6 +122,25 @@ static void test_changed(const bc_text *bundle)
             reseal(copy, bundle->len);
             read_all(copy, bundle->len, &problem);
         }
+    free(copy);
+}
+
+/* The hash that the seal has of the manifest, changed in one digit: all else is right, and the manifest is not taken. */
+static void test_manifest_hash(const bc_text *bundle)
+{
+    static const char word[] = "\nmanifest ";
+    const char *problem = NULL;
+    char *copy = malloc(bundle->len);
+    memcpy(copy, bundle->ptr, bundle->len);
+    char *seal = memmem(copy, bundle->len, "tilevm bundle 1\n", 16);
+    char *line = seal ? memmem(seal, bundle->len - (size_t)(seal - copy), word, sizeof word - 1) : NULL;
+    CHECK(line != NULL);
+    if (line) {
+        char *last = strchr(line + 1, '\n') - 1; /* digit of the hash */
+        *last = *last == '0' ? '1' : '0';
+        CHECK(read_all((unsigned char *)copy, bundle->len, &problem) >= 2);
+        CHECK(problem && strcmp(problem, "it does not have the hash that the seal says") == 0);
+    }
     free(copy);
 }
 
@@ -231,12 +255,13 @@ static void test_manifests(void)
 static void test_signatures(void)
 {
     static const char *const bad[] = {"x", "ed25519", "ed25519 00 00\n", "ed25519 zz", "rsa 00"};
+    char problem[LD_CRYPTO_PROBLEM];
     for (size_t i = 0; i < TV_COUNT(bad); i++)
-        CHECK(ld_signature_check(bc_str(bad[i]), bc_str("message")) != NULL);
-    CHECK(ld_signature_verify(bc_str(""), bc_str("message"), "/nonexistent") != NULL);
+        CHECK(!ld_signature_check(bc_str(bad[i]), bc_str("message"), problem));
+    CHECK(!ld_signature_verify(bc_str(""), bc_str("message"), "/nonexistent", problem));
     bc_text line;
     bc_text_init(&line, NULL);
-    CHECK(ld_signature_make(bc_str("message"), "/nonexistent", &line) != NULL && !line.len);
+    CHECK(!ld_signature_make(bc_str("message"), "/nonexistent", NULL, &line, problem) && !line.len);
     bc_text_release(&line);
 }
 
@@ -277,6 +302,7 @@ int main(void)
     test_sound(&bundle);
     test_truncated(&bundle);
     test_changed(&bundle);
+    test_manifest_hash(&bundle);
     test_forged(&bundle);
     test_bombs(&bundle);
     test_manifests();

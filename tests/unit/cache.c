@@ -9,7 +9,8 @@
 #include <zlib.h>
 
 #include "bytecode/base/text.h"
-#include "loader/cache.h"
+#include "loader/cache_entry.h"
+#include "loader/folder.h"
 #include "loader/sha256.h"
 #include "tests/files.h"
 #include "tests/unit/test.h"
@@ -223,6 +224,33 @@ static void test_not_ours(void)
     clear();
 }
 
+/* Whose a file is, and who may write to it. Users 7 and 8 need not exist. */
+static void check_owner(uid_t owner, mode_t mode, ld_cache_use use, const char *words)
+{
+    const struct stat info = {.st_uid = owner, .st_mode = S_IFREG | mode, .st_size = HEADER};
+    const char *problem = ld_cache_file_problem(&info, 7, use);
+    CHECK_MSG(problem ? words && strcmp(problem, words) == 0 : !words, "owner %u, mode %o, use %d: %s", (unsigned)owner,
+              (unsigned)mode, (int)use, problem ? problem : "taken");
+}
+
+static void test_owners(void)
+{
+    static const char other[] = "it belongs to another user", shared[] = "others may write to it";
+    static const ld_cache_use uses[] = {LD_CACHE_LOOK, LD_CACHE_USE, LD_CACHE_LOWER};
+    for (size_t i = 0; i < TV_COUNT(uses); i++) {
+        check_owner(7, 0600, uses[i], NULL);
+        check_owner(7, 0644, uses[i], NULL);
+        check_owner(8, 0600, uses[i], other);
+        check_owner(8, 0666, uses[i], other);
+        check_owner(7, 0620, uses[i], shared);
+        check_owner(7, 0602, uses[i], shared);
+        check_owner(0, 0644, uses[i], uses[i] == LD_CACHE_LOWER ? NULL : other);
+    }
+    const struct stat mine = {.st_uid = 7}, other_users = {.st_uid = 8}, root = {.st_uid = 0};
+    CHECK(ld_is_own(&mine, 7, false) && ld_is_own(&mine, 7, true) && ld_is_own(&root, 7, true));
+    CHECK(!ld_is_own(&other_users, 7, false) && !ld_is_own(&other_users, 7, true) && !ld_is_own(&root, 7, false));
+}
+
 /* ---- in and out ---- */
 
 static void put_entry(const ld_cache *cache, const char *head, const char *bytecode, const char *records,
@@ -284,6 +312,29 @@ static void test_entries(void)
     CHECK(look(true).files == 3 && look(true).sound == 3 && look(false).sound == 0);
     clear();
     CHECK(access(path, F_OK) != 0); /* empty folders go, too */
+}
+
+/* An entry of another user is not taken, and goes. Only root can make one. */
+static void test_other_user(void)
+{
+    enum { SOMEBODY = 12345 };
+    ld_cache cache = cache_of(LARGEST);
+    const ld_cache_key key = {.head = bc_str("head"), .bytecode = bc_str("code")};
+    ld_cache_entry entry;
+    char path[128];
+    if (geteuid() != 0)
+        return;
+    put_entry(&cache, "head", "code", "records", "image");
+    path_of(&key, path, sizeof path);
+    CHECK(chown(path, SOMEBODY, SOMEBODY) == 0);
+    CHECK(strcmp(look(true).problem, "it belongs to another user") == 0);
+    CHECK(!ld_cache_get(&cache, &key, &entry) && strstr(message, "it belongs to another user"));
+    CHECK(access(path, F_OK) != 0);
+    put_entry(&cache, "head", "code", "records", "image");
+    CHECK(chown("cache", SOMEBODY, SOMEBODY) == 0 && !ld_cache_get(&cache, &key, &entry));
+    CHECK(chown("cache", 0, 0) == 0);
+    check_entry(&cache, "head", "code", "records", "image");
+    clear();
 }
 
 /* A key: SHA-256 of the length of the head in eight bytes, the head and the bytecode. */
@@ -585,7 +636,9 @@ int main(void)
     clear();
     test_ratio();
     test_not_ours();
+    test_owners();
     test_entries();
+    test_other_user();
     test_key();
     test_wrong_name();
     test_used();

@@ -12,7 +12,7 @@ typedef struct bundle_request {
     bundle_options build;
     const char *const *paths;
     size_t count;
-    const char *output, *key, *kernel; /* NULL: not given */
+    const char *output, *key, *passphrase_file, *kernel; /* NULL: not given */
     bool strict, json;
 } bundle_request;
 
@@ -32,13 +32,15 @@ int bundle_action_join(const bundle_request *request);
 int bundle_open_or_say(const char *path, const char *key, ld_bundle *out);
 /* Prints a message about a damaged bundle, or that memory ran out. Gives CLI_FAILED, or CLI_ERROR. */
 int bundle_say_damaged(const char *path, const char *what, const char *problem);
+/* The same about a signature that is missing or wrong. Gives CLI_FAILED. */
+int bundle_say_unsigned(const char *path, const char *problem);
 /* Prints "3 kernels in 2 modules". */
 void bundle_print_counts(const ld_bundle *bundle);
 /* Prints the matrix of kernels and targets; only_gaps: no lines for kernels that all targets can run. Gives CLI_OK, or
    what came of a damaged record. */
 int bundle_print_matrix(const char *path, const ld_bundle *bundle, bool only_gaps);
-/* Checks all of a bundle, and its signature; says what is wrong. */
-int bundle_check(const char *path, const char *key);
+/* Checks all of a bundle, and its signatures, whoever they are by; says what is wrong. */
+int bundle_check_opened(const char *path, ld_bundle *bundle);
 /* Does a manifest, of which only the hash was compared, tell the same as the index? artifacts: by module. Gives what is
    wrong, or NULL. */
 const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const ld_artifact *const *artifacts);

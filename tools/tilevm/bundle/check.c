@@ -245,7 +245,7 @@ static const char *check_manifest(checking *c)
     return problem ? problem : bundle_manifest_check(text, &c->bundle->head, (const ld_artifact *const *)c->artifacts);
 }
 
-static int check_opened(const char *path, ld_bundle *bundle)
+static int check_contents(const char *path, ld_bundle *bundle)
 {
     checking c = {.path = path, .bundle = bundle};
     bc_arena_init(&c.arena, NULL, 0);
@@ -259,28 +259,24 @@ static int check_opened(const char *path, ld_bundle *bundle)
     return code;
 }
 
-int bundle_check(const char *path, const char *key)
+int bundle_check_opened(const char *path, ld_bundle *bundle)
 {
-    ld_bundle bundle;
-    int opened = bundle_open_or_say(path, key, &bundle);
-    if (opened != CLI_OK)
-        return opened;
-    const char *problem = bundle.signature.len && !key ? ld_signature_check(bundle.signature, bundle.seal_text) : NULL;
-    int code = CLI_OK;
-    if (problem) {
-        cli_error("[%s] %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, path, problem);
-        code = CLI_FAILED;
-    } else {
-        code = check_opened(path, &bundle);
-    }
-    ld_bundle_close(&bundle);
-    return code;
+    char problem[LD_CRYPTO_PROBLEM];
+    if (bundle->signature.len && !ld_signature_check(bundle->signature, bundle->seal_text, problem))
+        return bundle_say_unsigned(path, problem);
+    return check_contents(path, bundle);
 }
 
 int bundle_action_verify(const bundle_request *request)
 {
-    int code = bundle_check(request->paths[0], request->key);
+    const char *path = request->paths[0];
+    ld_bundle bundle;
+    int code = bundle_open_or_say(path, request->key, &bundle);
+    if (code != CLI_OK)
+        return code;
+    code = bundle_check_opened(path, &bundle);
+    ld_bundle_close(&bundle);
     if (code == CLI_OK)
-        cli_print(stdout, "%s: sound%s\n", request->paths[0], request->key ? ", and signed with that key" : "");
+        cli_print(stdout, "%s: sound%s\n", path, request->key ? ", and signed with that key" : "");
     return code;
 }

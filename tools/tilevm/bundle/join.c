@@ -26,12 +26,13 @@ typedef struct joining {
 static int open_part(joining *j, part *p)
 {
     tv_str text;
-    int code = bundle_check(p->path, j->request->key);
-    if (code == CLI_OK)
-        code = bundle_open_or_say(p->path, j->request->key, &p->bundle);
+    int code = bundle_open_or_say(p->path, j->request->key, &p->bundle);
     if (code != CLI_OK)
         return code;
     j->opened++;
+    code = bundle_check_opened(p->path, &p->bundle);
+    if (code != CLI_OK)
+        return code;
     const char *problem = ld_bundle_manifest(&p->bundle, &j->build->arena, &text);
     if (!problem)
         problem = bundle_manifest_read(text, &j->build->arena, &p->told);

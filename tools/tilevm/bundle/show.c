@@ -18,20 +18,26 @@ int bundle_say_damaged(const char *path, const char *what, const char *problem)
     return CLI_FAILED;
 }
 
+int bundle_say_unsigned(const char *path, const char *problem)
+{
+    cli_error("[%s] %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, path, problem);
+    return CLI_FAILED;
+}
+
 int bundle_open_or_say(const char *path, const char *key, ld_bundle *out)
 {
     errno = 0;
     const char *problem = ld_bundle_open(path, out);
+    char why[LD_CRYPTO_PROBLEM];
     int code = CLI_OK;
     if (problem && errno) {
         code = cli_error("%s: %s", path, problem);
     } else if (problem) {
         code = bundle_say_damaged(path, "", problem);
-    } else if (key && (problem = ld_signature_verify(out->signature, out->seal_text, key)) != NULL) {
-        cli_error("[%s] %s: %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, path, problem, key);
-        code = CLI_FAILED;
+    } else if (key && !ld_signature_verify(out->signature, out->seal_text, key, why)) {
+        code = bundle_say_unsigned(path, why);
     }
-    if (problem)
+    if (code != CLI_OK)
         ld_bundle_close(out);
     return code;
 }

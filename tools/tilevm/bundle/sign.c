@@ -84,25 +84,34 @@ static int write_signed(const char *path, const ld_bundle *bundle, const bc_text
     return code;
 }
 
+static int sign(const bundle_request *request, const char *output, ld_bundle *bundle)
+{
+    char problem[LD_CRYPTO_PROBLEM];
+    int code = bundle_check_opened(request->paths[0], bundle); /* what is damaged is not signed */
+    if (code != CLI_OK)
+        return code;
+    bc_text line;
+    bc_text_init(&line, NULL);
+    if (ld_signature_make(bundle->seal_text, request->key, request->passphrase_file, &line, problem))
+        code = write_signed(output, bundle, &line);
+    else
+        code = cli_error("[%s] %s", bc_rules[BC_RULE_L_BUNDLE_02].id, problem);
+    bc_text_release(&line);
+    return code;
+}
+
+/* The file is read once, so that what is signed is what was checked. */
 int bundle_action_sign(const bundle_request *request)
 {
     const char *path = request->paths[0], *output = request->output ? request->output : path;
-    int code = bundle_check(path, NULL); /* what is damaged is not signed */
+    cli_file file = {0};
     ld_bundle bundle;
-    if (code != CLI_OK)
-        return code;
-    int opened = bundle_open_or_say(path, NULL, &bundle);
-    if (opened != CLI_OK)
-        return opened;
-    bc_text line;
-    bc_text_init(&line, NULL);
-    const char *problem = ld_signature_make(bundle.seal_text, request->key, &line);
-    if (problem)
-        code = cli_error("[%s] %s: %s", bc_rules[BC_RULE_L_BUNDLE_02].id, request->key, problem);
-    else
-        code = write_signed(output, &bundle, &line);
-    bc_text_release(&line);
+    if (!cli_read_or_say(path, &file))
+        return CLI_ERROR;
+    const char *problem = ld_bundle_open_bytes(file.bytes, file.size, &bundle);
+    int code = problem ? bundle_say_damaged(path, "", problem) : sign(request, output, &bundle);
     ld_bundle_close(&bundle);
+    cli_file_free(&file);
     if (code == CLI_OK)
         cli_print(stdout, "%s: signed\n", output);
     return code;

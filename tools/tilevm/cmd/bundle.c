@@ -14,6 +14,7 @@ enum {
     OPT_STRICT,
     OPT_JOBS,
     OPT_KEY,
+    OPT_PASSPHRASE,
     OPT_KERNEL,
     OPT_JSON
 };
@@ -40,6 +41,10 @@ static const cli_option options[] = {
     {OPT_KEY, 'k', "key", "FILE",
      "sign: the private key; others: the bundle must be signed with the private half\nof this public key (both: PEM "
      "files)"},
+    {OPT_PASSPHRASE, 'P', "passphrase-file", "FILE",
+     "sign: the first line is the passphrase of an encrypted key; of all users\nonly the file's owner and group may "
+     "read "
+     "it"},
     {OPT_KERNEL, 'K', "kernel", "NAME", "show, extract: only that kernel, by symbol or function"},
     {OPT_JSON, 'J', "json", NULL, "list: print the manifest"},
     {0}};
@@ -159,7 +164,7 @@ static const struct {
 } actions[] = {[BUILD] = {bundle_action_build, 0, "toeOgsj"}, [LIST] = {bundle_action_list, 1, "kJ"},
                [SHOW] = {bundle_action_show, 1, "kK"},        [EXTRACT] = {bundle_action_extract, 1, "okK"},
                [VERIFY] = {bundle_action_verify, 1, "k"},     [DIFF] = {bundle_action_diff, 2, "k"},
-               [SIGN] = {bundle_action_sign, 1, "ok"},        [JOIN] = {bundle_action_join, 0, "oks"}};
+               [SIGN] = {bundle_action_sign, 1, "okP"},       [JOIN] = {bundle_action_join, 0, "oks"}};
 
 static bool take_option(bundle_request *request, int id, const char *value, unsigned *emit)
 {
@@ -172,6 +177,7 @@ static bool take_option(bundle_request *request, int id, const char *value, unsi
     case OPT_LINES: request->build.line_info = true; return true;
     case OPT_STRICT: request->strict = true; return true;
     case OPT_KEY: request->key = value; return true;
+    case OPT_PASSPHRASE: request->passphrase_file = value; return true;
     case OPT_KERNEL: request->kernel = value; return true;
     case OPT_JSON: request->json = true; return true;
     case OPT_LEVEL:
