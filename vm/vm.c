@@ -214,6 +214,9 @@ tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, 
 {
     uint64_t start = (uintptr_t)ptr;
     const char *shown = name ? name : "a buffer";
+    if (start == 0 && size != 0)
+        return vm_wrong(vm->module, sink, "buffer '%s' has no memory: its %zu bytes would begin at address 0", shown,
+                        size);
     if (size == 0 || start > UINT64_MAX - size)
         return vm_wrong(vm->module, sink, "buffer '%s' has %zu bytes at address 0x%llx", shown, size,
                         (unsigned long long)start);

@@ -112,7 +112,7 @@ void tv_vm_free(tv_vm *vm);
    name       for diagnostics; copied; may be NULL
    writable   false: stores and atomics to the range trap
    Memory     the range stays the caller's, and must stay until the last run or tv_vm_clear_buffers
-   Returns    TV_OK; TV_USAGE when the range is empty, wraps around or overlaps another one */
+   Returns    TV_OK; TV_USAGE when the range is empty, begins at address 0, wraps around or overlaps another one */
 tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, bool writable, tv_sink sink);
 
 /* Says which array lies in a buffer that was added; several arrays may share one. Messages then name elements, and
@@ -139,7 +139,7 @@ typedef struct tv_leaf {
    leaves    NULL, or one for each leaf of the signature
    Memory    as for tv_vm_add_buffer
    Returns   TV_OK; TV_USAGE when count is not the number of slots, an extent or the count of a list is negative, or
-             a range wraps around or overlaps a buffer that was added before */
+             a range begins at address 0, wraps around or overlaps a buffer that was added before */
 tv_status tv_vm_add_params(tv_vm *vm, const tv_signature *signature, const void *const *params, size_t count,
                            const tv_leaf *leaves, tv_sink sink);
 

@@ -82,6 +82,38 @@ out.flags.writeable = False
 ct.launch(0, (4,), vadd, (x, x, out, 256))
 """
 
+WITHOUT_MEMORY = HEAD + """
+import sys, torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+class MadeUp:
+    __cuda_array_interface__ = dict(typestr="<f4", shape=(1000,), data=(0, False), version=3)
+
+class Negative:
+    __cuda_array_interface__ = dict(typestr="<f4", shape=(-1,), data=(out.ctypes.data, False), version=3)
+
+class ByDlpack:
+    def __init__(self):
+        import tilevm.dlpack
+        self.lent = tilevm.dlpack.Lent(out)
+        self.lent._tensor.data = None
+        self.__dlpack__, self.__dlpack_device__ = self.lent.__dlpack__, self.lent.__dlpack_device__
+
+meta, resized, smaller = torch.zeros(1000, device="meta"), torch.zeros(1000), torch.zeros(1000)
+resized.untyped_storage().resize_(0)
+smaller.untyped_storage().resize_(3996)
+with FakeTensorMode():
+    fake = torch.zeros(1000, device="cuda")
+for bad in (meta, fake, resized, smaller, torch.eye(1000).to_sparse(), MadeUp(), Negative(), ByDlpack()):
+    try:
+        ct.launch(0, (4,), vadd, (x, x, bad, 256))
+    except (ValueError, RuntimeError) as error:
+        print(str(error).splitlines()[0])
+ct.launch(0, (1,), vadd, (x, x, torch.zeros(0), 256))
+ct.launch(0, (4,), vadd, (x, x, out, 256))
+assert (out == 2 * x).all()
+"""
+
 STOPPED = HEAD + """
 import os, signal, threading
 
@@ -186,6 +218,17 @@ class CuTile(unittest.TestCase):
     @unittest.skipUnless(HAS["torch"], "torch is not installed")
     def test_torch(self):
         self.assertEqual(self.python(TORCH, "--tile-arch", "sm_90"), "fine\nfine\n")
+
+    @unittest.skipUnless(HAS["torch"], "torch is not installed")
+    def test_without_memory(self):
+        said = self.python(WITHOUT_MEMORY).splitlines()
+        start = "argument 'out' of vadd: "
+        for line, words in zip(said, ("on the device 'meta'", "FakeTensorMode", "storage, which has 0:", "which has 3996:",
+                                      "torch.sparse_coo", "MadeUp has elements but no memory",
+                                      "Negative does not describe an array", "'out' has no memory: its 4000 bytes"),
+                               strict=True):
+            self.assertIn(words, line)
+            self.assertTrue(line.startswith(start) or "buffer 'out'" in line, line)
 
     @unittest.skipUnless(HAS["pytest"], "pytest is not installed")
     def test_plugin(self):

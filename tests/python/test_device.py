@@ -52,8 +52,14 @@ class Device(unittest.TestCase):
         self.assertTrue((self.z.get() == 3 * self.a).all())
 
     def test_refused(self):
+        class Nowhere:
+            __cuda_array_interface__ = {**self.x.__cuda_array_interface__, "data": (0, False)}
+
+        nowhere = ByDlpack(self.x)
+        nowhere.__dlpack__.__self__._tensor.data = None
         for args, words in (((self.x, self.y, self.a), "CPU's memory"), ((self.x, self.y, 3), "no array on a GPU"),
-                            ((self.x, self.y), "takes 3 arguments")):
+                            ((self.x, self.y), "takes 3 arguments"), ((self.x, nowhere, self.z), "'b': .*address is 0"),
+                            ((self.x, Nowhere(), self.z), "'b': Nowhere has elements but no memory")):
             with self.subTest(words), self.assertRaisesRegex(tilevm.UsageError, words):
                 self.kernel.launch(4, *args)
         with self.assertRaisesRegex(tilevm.UnsupportedError, "list of arrays"):

@@ -12,6 +12,10 @@ try:
     import numpy as np
 except ImportError:
     np = None
+try:
+    import torch
+except ImportError:
+    torch = None
 
 KERNELS = Path(os.environ.get("TILEVM_TEST_KERNELS", "build/corpus/bytecode/13.4"))
 VADD = KERNELS / "vadd_f32.tbc"
@@ -138,6 +142,35 @@ class Runs(unittest.TestCase):
         ):
             with self.subTest(words), self.assertRaisesRegex(tilevm.Error, words):
                 self.kernel.run(grid, *args)
+
+    def test_made_up(self):
+        """Whatever a class says of its memory is refused by the argument's name, not believed."""
+        class MadeUp:
+            def __init__(self, array, **other):
+                self.__array_interface__ = {**array.__array_interface__, **other}
+
+        for words, other in (
+            ("its address is 0", {"data": (0, False)}), ("does not describe", {"data": None}),
+            ("does not describe", {"shape": (-1,)}), ("does not describe", {"shape": (2**63,)}),
+            ("does not describe", {"shape": 5}), ("does not describe", {"shape": ("x",)}),
+            ("does not describe", {"strides": (4, 4)}), ("does not describe", {"data": (2**64, False)}),
+            ("does not describe", {"typestr": 4}), ("does not describe", {"typestr": "<fx"}),
+            ("no element type '<f0'", {"typestr": "<f0"}), ("no multiples", {"strides": (6,)}),
+        ):
+            with self.subTest(other), self.assertRaisesRegex(tilevm.UsageError, f"^argument 'c': .*{words}"):
+                self.kernel.run(4, self.a, self.b, MadeUp(self.c, **other))
+        self.kernel.run(4, self.a, self.b, MadeUp(self.c))
+        self.assertTrue((self.c == self.a * 3).all())
+        with self.assertRaisesRegex(tilevm.UsageError, "argument 'a': int is not a list of arrays"):
+            tilevm.parse(SECOND).kernel().run(1, 3)
+
+    @unittest.skipIf(torch is None, "torch is not installed")
+    def test_tensors_without_memory(self):
+        meta, resized = torch.zeros(1000, device="meta"), torch.zeros(1000)
+        resized.untyped_storage().resize_(0)
+        for words, tensor in (("'meta'", meta), ("which has 0", resized), ("sparse", torch.eye(2).to_sparse())):
+            with self.subTest(words), self.assertRaisesRegex(tilevm.UsageError, f"^argument 'c': .*{words}"):
+                self.kernel.run(4, self.a, self.b, tensor)
 
     def test_read_only(self):
         self.c.flags.writeable = False

@@ -104,7 +104,10 @@ static void check_arrays(void)
 
     n = -1;
     CHECK_MSG(go(&m, params, 7, leaves) == TV_USAGE && strstr(said, "'in': extent 0 is negative"), "%s", said);
-    n = 0; /* an empty array reaches nothing */
+    n = 8;
+    a = NULL;
+    CHECK_MSG(go(&m, params, 7, leaves) == TV_USAGE && strstr(said, "'in' has no memory: its 32 bytes"), "%s", said);
+    n = 0; /* an empty array reaches nothing, and needs no memory */
     offset = 0;
     CHECK(go(&m, params, 7, NULL) == TV_TRAP);
     CHECK(go(&m, params, 6, NULL) == TV_USAGE);
@@ -125,6 +128,11 @@ static void check_lists(void)
     CHECK(go(&m, params, 2, NULL) == TV_TRAP);
     count = -1;
     CHECK_MSG(go(&m, params, 2, NULL) == TV_USAGE && strstr(said, "negative number"), "%s", said);
+    count = 2;
+    words[3] = 0;
+    CHECK_MSG(go(&m, params, 2, NULL) == TV_USAGE && strstr(said, "has no memory: its 8 bytes"), "%s", said);
+    list = NULL;
+    CHECK_MSG(go(&m, params, 2, NULL) == TV_USAGE && strstr(said, "has no memory: its 48 bytes"), "%s", said);
     stop(&m);
 }
 

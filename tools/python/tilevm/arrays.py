@@ -37,35 +37,75 @@ class Described:
 
 def _typestr(interface: dict[str, Any], owner: Any) -> tuple[str, int]:
     """Name and bytes of an element. The interface calls bfloat16 and its kin bytes, of which the dtype knows more."""
-    kind, size = interface["typestr"][1], int(interface["typestr"][2:])
+    order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
     names = {"b": "bool", "i": f"i{8 * size}", "u": f"u{8 * size}", "f": f"f{8 * size}"}
-    if kind in names and interface["typestr"][0] != ">":
+    if kind in names and order != ">" and size > 0:
         return names[kind], size
     if kind == "V" and getattr(owner, "dtype", None) is not None:
         return str(owner.dtype), size
     raise UsageError(f"kernels have no element type {interface['typestr']!r}")
 
 
-def from_interface(owner: Any, interface: dict[str, Any]) -> Described:
-    """From __array_interface__ or __cuda_array_interface__."""
+def _contiguous(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    strides, step = [], size
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def _fields(owner: Any, interface: Any) -> tuple[str, int, tuple[int, ...], tuple[int, ...], int, bool]:
+    """Element type, bytes of an element, shape, strides in bytes, address, and whether it may only be read."""
     dtype, size = _typestr(interface, owner)
-    shape = tuple(interface["shape"])
-    strides = interface.get("strides")
-    if strides is None:
-        strides, step = [0] * len(shape), size
-        for i in reversed(range(len(shape))):
-            strides[i], step = step, step * max(shape[i], 1)
+    shape, given = tuple(n.__index__() for n in interface["shape"]), interface.get("strides")
+    strides = _contiguous(shape, size) if given is None else tuple(n.__index__() for n in given)
+    address, read_only = interface["data"]
+    if len(strides) != len(shape) or not all(0 <= n < 2**63 for n in shape) or not 0 <= address < 2**64:
+        raise ValueError(f"shape {shape}, strides {strides}, address {address}")
+    return dtype, size, shape, strides, address, bool(read_only)
+
+
+def from_interface(owner: Any, interface: Any) -> Described:
+    """From __array_interface__ or __cuda_array_interface__, which any class may have."""
+    try:
+        dtype, size, shape, strides, address, read_only = _fields(owner, interface)
+    except UsageError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise UsageError(f"{type(owner).__name__} does not describe an array: {error}") from None
     if any(s % size for s in strides):
         raise UsageError("an array has strides that are no multiples of its elements' size: copy it first")
-    address, read_only = interface["data"]
+    check_address(owner, address, shape)
     return Described(owner, address, dtype, shape, tuple(s // size for s in strides), read_only)
+
+
+def check_address(owner: Any, address: int, shape: tuple[int, ...]) -> None:
+    if address == 0 and 0 not in shape:
+        raise UsageError(f"{type(owner).__name__} has elements but no memory: its address is 0")
 
 
 def is_torch(array: Any) -> bool:
     return type(array).__module__.startswith("torch") and hasattr(array, "data_ptr")
 
 
+def check_torch_memory(tensor: Any) -> None:
+    """Raises UsageError where a tensor's elements are not in memory: it is sparse, a meta or a fake one, or its storage
+    was made smaller."""
+    if tensor.numel() == 0:
+        return
+    if str(tensor.layout) != "torch.strided":
+        raise UsageError(f"a tensor is {tensor.layout}: kernels take dense ones, as to_dense() makes them")
+    storage, reach = tensor.untyped_storage(), sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+    end = (tensor.storage_offset() + reach + 1) * tensor.element_size()
+    if storage.device.type == "meta":
+        raise UsageError("a tensor has a shape but no memory: it is on the device 'meta' or made by FakeTensorMode")
+    if storage.nbytes() < end:
+        raise UsageError(f"a tensor's elements end at byte {end} of its storage, which has {storage.nbytes()}: it was"
+                         " resized, or freed")
+
+
 def from_torch(tensor: Any) -> Described:
+    check_torch_memory(tensor)
     return Described(tensor, tensor.data_ptr(), str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape),
                      tuple(tensor.stride()), False)
 
@@ -73,7 +113,7 @@ def from_torch(tensor: Any) -> Described:
 def host_array(array: Any) -> Described:
     """A NumPy array, or a CPU tensor of torch."""
     if is_torch(array):
-        if array.device.type != "cpu":
+        if array.device.type not in ("cpu", "meta"):
             raise UsageError(f"a tensor is on {array.device}: run takes arrays in the CPU's memory, launch others")
         return from_torch(array)
     interface = getattr(array, "__array_interface__", None)

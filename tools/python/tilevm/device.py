@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from tilevm import _abi, dlpack
 from tilevm._abi import lib
-from tilevm.arrays import Described, from_interface, from_torch, is_torch
+from tilevm.arrays import Described, check_address, from_interface, from_torch, is_torch
 from tilevm.diagnostics import DeviceError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _make_current(device: int) -> None:
 def device_array(array: Any) -> Described:
     """A tensor of torch on a GPU, or anything with __cuda_array_interface__ or DLPack."""
     if is_torch(array):
-        if array.device.type != "cuda":
+        if array.device.type not in ("cuda", "meta"):
             raise UsageError(f"a tensor is on {array.device}: launch takes arrays on a GPU, run those of the CPU")
         return from_torch(array)
     interface = getattr(array, "__cuda_array_interface__", None)
@@ -53,6 +53,7 @@ def device_array(array: Any) -> Described:
     if array.__dlpack_device__()[0] == dlpack.CPU:
         raise UsageError("an array is in the CPU's memory: launch takes arrays on a GPU, run those of the CPU")
     tensor, shape, strides = dlpack.take(array.__dlpack__(stream=-1))
+    check_address(array, tensor.data or 0, shape)
     return Described(array, (tensor.data or 0) + tensor.byte_offset, dlpack.dtype_of(tensor), shape, strides, False)
 
 

@@ -267,7 +267,12 @@ class Call:
         """The arrays of a leaf; None for a scalar."""
         if leaf.kind == _abi.SCALAR:
             return None
-        return [array(a) for a in arg] if leaf.kind == _abi.LIST else [array(arg)]
+        if leaf.kind == _abi.LIST and not isinstance(arg, Iterable):
+            raise UsageError(f"argument '{leaf.name.decode()}': {type(arg).__name__} is not a list of arrays")
+        try:
+            return [array(a) for a in arg] if leaf.kind == _abi.LIST else [array(arg)]
+        except UsageError as error:
+            raise UsageError(f"argument '{leaf.name.decode()}': {error}") from None
 
 
 class Module:

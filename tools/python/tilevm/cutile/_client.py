@@ -10,8 +10,9 @@ from typing import Any, Callable
 
 from tilevm import dlpack
 from tilevm._abi import lib
+from tilevm.arrays import check_torch_memory, from_interface, is_torch
 from tilevm.cutile import _driver
-from tilevm.diagnostics import Diagnostic, Error
+from tilevm.diagnostics import Diagnostic, Error, UsageError
 from tilevm.module import Module
 
 
@@ -55,12 +56,16 @@ def version_text() -> str:
 
 # ---- arrays: NumPy's, and torch's of the CPU, as arrays of a device ----
 
-def _as_device(arg: Any, array_type: type) -> Any:
-    """A kernel's argument with the NumPy arrays in it described."""
+def _as_device(arg: Any, array_type: Any) -> Any:
+    """A kernel's argument with the NumPy arrays in it described. Raises UsageError for arrays without memory."""
     if isinstance(arg, array_type):
         return _lent(arg)
     if type(arg) in (tuple, list):
         return type(arg)(_as_device(item, array_type) for item in arg)
+    if is_torch(arg):
+        check_torch_memory(arg)
+    elif hasattr(arg, "__cuda_array_interface__"):
+        from_interface(arg, arg.__cuda_array_interface__)
     return arg
 
 
@@ -117,11 +122,24 @@ def _wrap(function: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 
 def _described(args: tuple[Any, ...], place: int) -> tuple[Any, ...]:
-    """The arguments of such a function with NumPy's arrays described."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or len(args) <= place or not isinstance(args[place], tuple):
+    """The arguments of such a function with those of the kernel described."""
+    if len(args) <= place or not isinstance(args[place], tuple):
         return args
-    return *args[:place], _as_device(args[place], numpy.ndarray), *args[place + 1:]
+    array_type = getattr(sys.modules.get("numpy"), "ndarray", ())
+    described = []
+    for i, arg in enumerate(args[place]):
+        try:
+            described.append(_as_device(arg, array_type))
+        except (UsageError, TypeError) as error:
+            raise type(error)(f"{_argument_name(args[place - 1], i)}: {error}") from None
+    return *args[:place], tuple(described), *args[place + 1:]
+
+
+def _argument_name(kernel: Any, i: int) -> str:
+    """The i-th argument, as its kernel calls it."""
+    function: Any = getattr(kernel, "_annotated_function", None)
+    names = list(function.pysig.parameters) if function else []
+    return f"argument '{names[i]}' of {function.pyfunc.__name__}" if i < len(names) else f"argument {i + 1}"
 
 
 def _remember_kernel(compile_kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,7 +21,6 @@ from ctypes import (CFUNCTYPE, POINTER, c_char_p, c_float, c_int, c_size_t, c_ub
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from tilevm import _abi
 from tilevm.arrays import span
 from tilevm.diagnostics import Error
 from tilevm.module import Kernel, Machine, Module
