@@ -1,5 +1,5 @@
-/* Bundles: one file with the bytecode, PTX and cubins of many kernels for many devices. docs/guides/fleets.md has the
-   format.
+/* Bundles: one file with the bytecode, PTX and cubins of many kernels for many devices.
+   docs/reference/bundles.md has the format.
 
    A bundle is a zip archive. Its seal, a member of a few lines, has the hash of the manifest and of the head of the
    index; the head has those of the records, and a record those of artifacts. Nothing is used before its hash was

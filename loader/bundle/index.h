@@ -1,4 +1,4 @@
-/* The index of a bundle: which kernels it has, and where the artifacts of each are. docs/guides/fleets.md has the
+/* The index of a bundle: which kernels it has, and where the artifacts of each are. docs/reference/bundles.md has the
    format.
 
    The index is a head, of which the seal of the bundle has the hash, and the records of the modules, of which the head

@@ -14,18 +14,20 @@ files() {
 has_python() { command -v python3 > /dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; }
 documents=$(files | grep '\.md$')
 
-if has_python; then
-    python3 tools/docs/check.py "$build/tilevm" "$build/tileiras" $documents docs/man/*.1 || status=1
-    python3 tools/docs/run.py "$build" "$build/documents" $documents || status=1
-else
-    echo "documents: skipped, there is no python3 from 3.10 on"
-fi
-
 # counted NAME LINES: each line of them is a failure.
 counted() {
     [ -z "$2" ] || { printf '%s\n' "$2"; status=1; }
     printf '%s: 1 passed, %d failed\n' "$1" "$(printf %s "$2" | grep -c .)"
 }
+if has_python; then
+    python3 tools/docs/check.py "$build/tilevm" "$build/tileiras" $documents docs/man/*.1 || status=1
+    python3 tools/pictures/folders.py tools/folders.txt | cmp -s - docs/pictures/folders.svg
+    counted pictures "$([ $? -eq 0 ] || echo "docs/pictures/folders.svg is not up to date: run make docs")"
+    python3 tools/docs/run.py "$build" "$build/documents" $documents || status=1
+else
+    echo "documents: skipped, there is no python3 from 3.10 on"
+fi
+
 if command -v codespell > /dev/null; then
     # Texts that people wrote: not data, and not what others wrote.
     counted spelling "$(files | grep -vE '^tests/(data|corpus|cpp|gpu|fuzz/crashes|malformed|compat)/|\.(xz|tvb|npy|npz|tbc|csv)$' \

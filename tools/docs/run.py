@@ -5,7 +5,7 @@
 An example is a fenced block `console` behind a line `<!-- run -->`. Its lines `$ COMMAND` are run by bash, lines `> TEXT` behind one
 are its further lines; what follows is what the command is to print on both streams. `...` stands for any text within a line and,
 on a line of its own, for any number of lines. A command must succeed; `<!-- run exit=N -->` says how the last one of the block ends.
-The examples of one document run one after the other in a folder of their own. Ends with `examples of documents: N passed, N failed`.
+The examples of one document run one after the other in a folder of their own, where `examples` is that of the sources. Ends with `examples of documents: N passed, N failed`.
 """
 import os
 import re
@@ -81,6 +81,7 @@ def main() -> int:
     for number, name in enumerate(sys.argv[3:]):
         folder = scratch / str(number)
         folder.mkdir(parents=True)
+        (folder / "examples").symlink_to(Path("examples").resolve())
         environment = {**os.environ, "PATH": f"{build}:{os.environ['PATH']}", "HOME": str(folder), "NO_COLOR": "1", "LC_ALL": "C.UTF-8",
                        "TILEVM_CACHE_DIR": str(folder / ".cache")}
         for command in (c for example in examples_of(markdown.read(Path(name))) for c in example):
