@@ -118,7 +118,13 @@ static void test_refused(void)
     refused("zeros(3)", TV_DTYPE_COUNT, "'zeros(3)': which element type?");
     refused("zeros(f33,3)", TV_F32, "'f33' is not an element type");
     refused("zeros(dtype=f33,shape=3)", TV_F32, "'f33' is not an element type");
-    refused("zeros(f32,3,4)", TV_F32, "'zeros(f32,3,4)' has too many values; it takes dtype shape");
+    refused("zeros(f32,3,4)", TV_F32, "'zeros(f32,3,4)' has too many values; write the shape as [3,4]");
+    refused("zeros(5,200)", TV_F32, "'zeros(5,200)' has too many values; write the shape as [5,200]");
+    refused("full(f32,2, 3,4,0.5)", TV_F32,
+            "'full(f32,2, 3,4,0.5)' has too many values; write the shape as [2, 3,4]");
+    refused("zeros(f32,[3],4)", TV_F32, "'zeros(f32,[3],4)' has too many values; it takes dtype shape");
+    refused("zeros(f32,3,x)", TV_F32, "'zeros(f32,3,x)' has too many values; it takes dtype shape");
+    refused("zeros(f32,3,seed,)", TV_F32, "'zeros(f32,3,seed,)' has too many values; it takes dtype shape");
     refused("zeros(f32,3,seed=4)", TV_F32, "'zeros(f32,3,seed=4)' takes no seed");
     refused("zeros(f32,[3,-1])", TV_F32, "extent 1 of the shape is negative");
     refused("zeros(f32,[3,x])", TV_F32, "the shape is 'x'; it must be a whole number");
@@ -137,7 +143,9 @@ static void test_refused(void)
     refused("full(i8,1,200)", TV_I8, "i8: '200' is out of range");
     refused("full(i8,1,300)", TV_I8, "i8: '300' is out of range for its type");
     refused("full(u8,1,-1)", TV_U8, "u8: '-1' is out of range");
-    refused("full(i8,1,1.5)", TV_I8, "i8: '1.5' is not a number");
+    refused("full(i8,1,1.5)", TV_I8, "i8: '1.5' is not a whole number");
+    refused("values(i64,[1,1e3])", TV_I64, "i64: '1e3' is not a whole number");
+    refused("full(i8,1,1.5x)", TV_I8, "i8: '1.5x' is not a number");
     refused("full(f32,1)", TV_F32, "'full(f32,1)': which value?");
     refused("full(f8e4m3fn,1,inf)", TV_F8E4M3FN, "f8e4m3fn: 'inf' is not a number");
     refused("randint(i32,4,5,5)", TV_I32, "high must be above low");
@@ -310,7 +318,8 @@ static void test_binding(void)
           "parameter 'a.1' is the constant 3 in this kernel; for 4 it must be exported again");
     binds(tuple, "", "zeros(4)", "parameter 'a' is a tuple; write its items as (first, second)");
     binds(tuple, "", "(zeros(4))", "parameter 'a' is a tuple of 3, 2 of them no constants; 1 items were given");
-    binds(tuple, "", "a.0=zeros(4) a.2.0=5.5 d=1", "argument 'a.2.0': i64: '5.5' is not a number");
+    binds(tuple, "", "a.0=zeros(4) a.2.0=5.5 d=1",
+          "argument 'a.2.0': the parameter is of type i64 and takes whole numbers, not '5.5'");
     binds(tuple, "", "a.0=zeros(4) a.2.0=5 d=f32:1", "argument 'd': 'f32:1' is f32, but the kernel takes f16");
     binds(tuple, "", "a.0.0=zeros(4)", "the kernel has no parameter 'a.0.0'; it has a, b, c, d");
     const char *list = "k_Kt1_LiA1i32_1t1_Si32";
@@ -321,6 +330,9 @@ static void test_binding(void)
     binds(list, "", "a[0]=zeros(4)", "give 'a' as a list: a=[first, second]");
     binds("k_Kt1_Si32_Su8_Sb8_Sf32_Stf32", "", "0x7fffffff 255 true nan 1", "");
     binds("k_Kt1_Si32", "", "2147483648", "argument 'a': i32: '2147483648' is out of range");
+    binds("k_Kt1_Si32", "", "nan", "argument 'a': the parameter is of type i32 and takes whole numbers, not 'nan'");
+    binds("k_Kt1_Si32", "", "1.2.3", "argument 'a': i32: '1.2.3' is not a number");
+    binds("k_Kt1_Sb8", "", "2.5", "argument 'a': bool: '2.5' is not a number");
     binds("k_Kt1_Si32", "", "zeros(1)", "argument 'a': 'zeros(1)' is not a number, but one i32 is needed");
 }
 

@@ -75,7 +75,7 @@ static int run(int argc, char **argv)
     const cli_command *command = cli_command_find(name);
     if (!command)
         return unknown_command(name);
-    cli_args args = {.command = command, .argc = argc, .argv = argv, .next = 2};
+    cli_args args = {.command = command, .commands = cli_command_at, .argc = argc, .argv = argv, .next = 2};
     return command->run(&args);
 }
 

@@ -37,14 +37,15 @@ static const access_rows *rows_of(const bc_op *op)
     return NULL;
 }
 
-static vm_check_op describe(const bc_op *op, const access_rows *rows)
+static vm_check_op describe(const bc_function *f, const bc_op *op, const access_rows *rows)
 {
     uint64_t order = bc_attr_u(op, rows->order), scope = bc_attr_u(op, rows->scope);
     bool acq_rel = order == BC_MemoryOrderingSemantics_acq_rel;
     vm_check_op what = {.op = op,
                         .reads = bc_info(op)->effects & BC_READS,
                         .writes = bc_info(op)->effects & BC_WRITES,
-                        .strong = order != BC_MemoryOrderingSemantics_weak};
+                        .strong = order != BC_MemoryOrderingSemantics_weak,
+                        .param = vm_param_of(f, op)};
     what.wide = what.strong && scope != BC_MemoryScope_tl_blk;
     what.acquires = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_acquire);
     what.releases = what.wide && (acq_rel || order == BC_MemoryOrderingSemantics_release);
@@ -60,7 +61,7 @@ static uint32_t add_op(vm_emit *e, const bc_op *op, const access_rows *rows)
         return 0;
     }
     c->check_ops = ops;
-    ops[c->check_op_count] = describe(op, rows);
+    ops[c->check_op_count] = describe(e->f, op, rows);
     return c->check_op_count++;
 }
 

@@ -43,6 +43,7 @@ typedef struct vm_touch {
         bool writes, valid;
     } memo[VM_MEMO];               /* cells change alike: what became of the last ones */
     bool told_unwritten, told_gap; /* a finding of this execution; there may be one for every element */
+    uint64_t places;               /* as in vm_last, of the elements so far */
     bool traps;                    /* the access itself will, at an element that it cannot reach */
     bool failed;                   /* out of memory */
 } vm_touch;
@@ -53,5 +54,12 @@ typedef bool vm_visit(vm_touch *t, uint64_t address, size_t element);
 bool vm_visit_all(vm_touch *t, vm_visit *visit);
 
 vm_handler vm_access_run;
+
+/* The parameter of the entry through which an access finds its memory; VM_NO_PARAM where that cannot be said. */
+uint32_t vm_param_of(const bc_function *f, const bc_op *op);
+/* The array that a parameter was given; NULL if none was described. */
+const vm_array *vm_array_of_param(const vm_run *run, uint32_t param);
+/* Whether element i of what a store writes is made of element i of what the load gives, so that it comes later. */
+bool vm_stores_loaded(const bc_op *store, const bc_op *load);
 
 #endif

@@ -8,6 +8,7 @@
      value_check.c    the instruction that does such a test
      assume.c         facts of assume
      access.c         which op gets which check of its accesses
+     origin.c         which parameter an access goes through, and which load a store cannot come before
      memory.c         accesses: bounds, never-written memory, order of accesses
      clock.c          what happened before what
      shadow.c         who touched each element last
@@ -27,13 +28,16 @@
 
 /* ---- compiling ---- */
 
+#define VM_NO_PARAM UINT32_MAX
+
 /* What the order of accesses depends on, of one op that touches memory. Events name it by its number. */
 typedef struct vm_check_op {
     const bc_op *op;
     bool reads, writes;
     bool strong; /* not weak: never races with another strong one whose scope reaches it */
     bool acquires, releases;
-    bool wide; /* scope beyond the tile block */
+    bool wide;      /* scope beyond the tile block */
+    uint32_t param; /* of the entry, through which it finds memory; or VM_NO_PARAM */
 } vm_check_op;
 
 /* Appends the checks of op, before the instructions of op itself. */
@@ -90,6 +94,7 @@ struct vm_check {
 typedef struct vm_last {
     uint32_t id; /* event, or 0 */
     const vm_clock *before, *after;
+    uint64_t places; /* which element of its tile went to which address, as a sum */
 } vm_last;
 
 /* Of a tile block that has begun and not ended. */

@@ -24,23 +24,82 @@ static const char *verb_of(const vm_check_op *what)
     return !what->writes ? "reads" : what->reads ? "updates" : "writes";
 }
 
+/* As the parameter has it that the access goes through. */
+static void print_place(bc_text *out, const vm_touch *t, uint64_t address)
+{
+    const vm_array *array = vm_array_of_param(t->f->run, t->what->param);
+    if (!array || !vm_print_element_of(out, array, address))
+        vm_print_place(out, t->f->run, address);
+}
+
 /* ---- conflicts ---- */
 
+/* The name of the parameter that the other access goes through, where this one goes through another; else NULL. */
+static const char *other_name(const vm_touch *t, const vm_check_op *other)
+{
+    if (t->what->param == VM_NO_PARAM || other->param == t->what->param)
+        return NULL;
+    const vm_array *array = vm_array_of_param(t->f->run, other->param);
+    return array ? array->name : NULL;
+}
+
+/* "writes element [0] of 'b', f32[8], which an earlier load_view_tko reads through 'a', REASON" */
 static void find_conflict(vm_touch *t, bc_rule rule, const vm_event *a, uint64_t address, const char *reason)
 {
     const vm_check_op *other = &t->f->code->check_ops[a->op];
+    const char *name = other_name(t, other);
     bc_text text;
     bc_text_init(&text, &t->f->run->vm->allocator);
     bc_text_printf(&text, "%s ", verb_of(t->what));
-    vm_print_place(&text, t->f->run, address);
+    print_place(&text, t, address);
     bc_text_puts(&text, ", which ");
     if (a->block == t->event.block)
         bc_text_printf(&text, "an earlier %s", bc_info(other->op)->name);
     else
         print_block(&text, t->f->run, a->block);
-    bc_text_printf(&text, " %s%s", verb_of(other), reason);
+    bc_text_printf(&text, " %s", verb_of(other));
+    if (name)
+        bc_text_printf(&text, " through '%s'", name);
+    bc_text_puts(&text, reason);
     vm_find(t->f, rule, t->what->op, other->op, "%s", bc_text_words(&text));
     bc_text_release(&text);
+}
+
+/* ---- tokens ---- */
+
+static uint64_t place_of(uint64_t address, size_t element)
+{
+    uint64_t h = (address ^ (uint64_t)element << 48) * UINT64_C(0x9e3779b97f4a7c15) + element;
+    return (h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+static bool visit_place(vm_touch *t, uint64_t address, size_t element)
+{
+    t->places += place_of(address, element);
+    return true;
+}
+
+/* Whether every element of this store goes where the load, when it ran last, took the same element of its tile from,
+   and is made of it: then the store comes after the load without any token. */
+static bool is_update_of(const vm_touch *t, uint32_t id, const vm_check_op *other)
+{
+    const vm_last *last = &t->f->check->last[vm_event_at(&t->check->events, id)->op];
+    if (last->id != id || !vm_stores_loaded(t->what->op, other->op))
+        return false;
+    vm_touch store = {.f = t->f, .c = t->c};
+    vm_visit_all(&store, visit_place);
+    return store.places == last->places;
+}
+
+static void find_unordered(vm_touch *t, uint32_t id, const vm_check_op *other, uint64_t address)
+{
+    const vm_event *a = vm_event_at(&t->check->events, id);
+    if (is_update_of(t, id, other))
+        find_conflict(t, BC_RULE_X_TOK_03, a, address, ", and only the value that is stored orders the two");
+    else if (other_name(t, other))
+        find_conflict(t, BC_RULE_X_TOK_02, a, address, "; the two parameters share memory, and nothing orders the two");
+    else
+        find_conflict(t, BC_RULE_X_TOK_01, a, address, ", and no token orders the two");
 }
 
 /* Whether event a may happen at the same time as this one, or after it; they touch the same place, and one writes. */
@@ -54,14 +113,14 @@ static void look_at(vm_touch *t, uint32_t id, uint64_t address)
         if (!t->what->strong && t->c->bytes && (wanted & TV_CHECK_RACES)) {
             bc_text text;
             bc_text_init(&text, &t->f->run->vm->allocator);
-            vm_print_place(&text, t->f->run, address);
+            print_place(&text, t, address);
             vm_find(t->f, BC_RULE_X_RAC_02, t->what->op, NULL, "writes %s twice, with two elements of its tile",
                     bc_text_words(&text));
             bc_text_release(&text);
         }
     } else if (a->block == t->event.block) {
         if (!strong && (wanted & TV_CHECK_TOKENS) && !vm_clock_has(t->before, a))
-            find_conflict(t, BC_RULE_X_TOK_01, a, address, ", and no token orders the two");
+            find_unordered(t, id, other, address);
     } else if (!(strong && other->wide && t->what->wide) && (wanted & TV_CHECK_RACES) && !vm_clock_has(t->before, a)) {
         find_conflict(t, BC_RULE_X_RAC_01, a, address,
                       strong ? ", and the scope of one is its own tile block" : ", and nothing orders the two");
@@ -121,7 +180,7 @@ static void find_unwritten(vm_touch *t, uint64_t address)
     bc_text text;
     t->told_unwritten = true;
     bc_text_init(&text, &t->f->run->vm->allocator);
-    vm_print_place(&text, t->f->run, address);
+    print_place(&text, t, address);
     vm_find(t->f, BC_RULE_X_INI_01, t->what->op, NULL, "%s %s, which nothing has written", verb_of(t->what),
             bc_text_words(&text));
     bc_text_release(&text);
@@ -256,6 +315,7 @@ static bool visit_touch(vm_touch *t, uint64_t address, size_t element)
     bool writes = writes_element(t, address, element);
     if (writes && changes_memory(t, address, element))
         t->check->changes++;
+    t->places += place_of(address, element);
     if (!touch_element(t, address, writes))
         return false;
     if (!t->what->acquires || !t->c->order)
@@ -379,6 +439,7 @@ static void end_event(vm_touch *t)
     if (!vm_clock_has(t->after, &t->event))
         t->after = vm_clock_with(&t->f->check->clocks, t->after, &t->event);
     last->after = t->after;
+    last->places = t->places;
     memcpy(t->f->base + t->c->token_out, &t->after, sizeof t->after);
 }
 

@@ -108,7 +108,9 @@ const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size);
 
 /* "element [3, 17]"; "the element" of a tile of rank 0. */
 void vm_print_element(bc_text *out, const bc_type *tile, size_t element);
-/* "element [2, 5] of 'a', f32[8, 8]", or as much as is known. */
+/* "element [2, 5] of 'a', f32[8, 8]"; false: no element of the array has a byte at address. */
+bool vm_print_element_of(bc_text *out, const vm_array *array, uint64_t address);
+/* The same of whatever lies there, or as much as is known. */
 void vm_print_place(bc_text *out, const vm_run *run, uint64_t address);
 /* An element's pattern: 5, 0.5, nan, and a pointer as a place. run is for pointers only. */
 void vm_print_scalar(bc_text *out, const vm_run *run, bc_kind kind, uint64_t bits);

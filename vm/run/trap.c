@@ -64,12 +64,10 @@ void vm_print_element(bc_text *out, const bc_type *tile, size_t element)
     }
 }
 
-static bool print_array_element(bc_text *out, const vm_arrays *arrays, uint64_t address)
+bool vm_print_element_of(bc_text *out, const vm_array *a, uint64_t address)
 {
     int64_t index[TV_MAX_RANK];
-    bool is_element;
-    const vm_array *a = vm_arrays_find(arrays, address, &is_element);
-    if (!a || !is_element || !vm_array_element(a, address, index))
+    if (!vm_array_element(a, address, index))
         return false;
     bc_text_puts(out, "element [");
     for (uint32_t d = 0; d < a->ndim; d++)
@@ -81,7 +79,9 @@ static bool print_array_element(bc_text *out, const vm_arrays *arrays, uint64_t 
 
 void vm_print_place(bc_text *out, const vm_run *run, uint64_t address)
 {
-    if (print_array_element(out, &run->vm->arrays, address))
+    bool is_element;
+    const vm_array *array = vm_arrays_find(&run->vm->arrays, address, &is_element);
+    if (array && is_element && vm_print_element_of(out, array, address))
         return;
     const vm_region *region = vm_regions_find(&run->vm->regions, address, 1);
     if (!region)

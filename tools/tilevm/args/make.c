@@ -69,11 +69,20 @@ static bool parse_real(tv_str s, tv_dtype dtype, uint64_t *out, io_error *error)
     return !problem || io_fail(error, "%s: '%.*s' %s", tv_dtype_name(dtype), shown(s), s.ptr, problem);
 }
 
+/* A number, but none of the whole ones that integers are: 2.5, 1e3, nan. */
+static bool is_fraction(tv_str s, tv_dtype dtype)
+{
+    uint64_t bits;
+    io_error ignored;
+    return dtype != TV_BOOL && !bc_dtype_is_float(dtype) && bc_parse_problem(s, BC_I64) && !is_hex(s)
+           && parse_real(s, TV_F64, &bits, &ignored);
+}
+
 /* Patterns in hexadecimal fit either signedness, numbers only their own. */
 static bool parse_integer(tv_str s, tv_dtype dtype, uint64_t *out, io_error *error)
 {
     bc_kind kind = bc_dtypes[dtype].kind;
-    const char *problem = bc_parse_problem(s, kind);
+    const char *problem = is_fraction(s, dtype) ? "is not a whole number" : bc_parse_problem(s, kind);
     if (problem)
         return io_fail(error, "%s: '%.*s' %s", tv_dtype_name(dtype), shown(s), s.ptr, problem);
     bc_parse_int(s, kind, out);
@@ -561,5 +570,8 @@ bool arg_make_scalar(const arg_spec *spec, tv_dtype dtype, uint64_t *out_bits, i
     if (spec->has_dtype && bc_dtypes[spec->dtype].kind != bc_dtypes[dtype].kind)
         return io_fail(error, "'%.*s' is %s, but the kernel takes %s", shown(spec->text), spec->text.ptr,
                        tv_dtype_name(spec->dtype), tv_dtype_name(dtype));
+    if (is_fraction(spec->word, dtype))
+        return io_fail(error, "the parameter is of type %s and takes whole numbers, not '%.*s'", tv_dtype_name(dtype),
+                       shown(spec->text), spec->text.ptr);
     return arg_parse_value(spec->word, spec->has_dtype ? spec->dtype : dtype, out_bits, error);
 }

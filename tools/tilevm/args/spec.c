@@ -180,6 +180,39 @@ static bool skips_dtype(const char *keys, unsigned index, tv_str piece)
            && !isalpha((unsigned char)piece.ptr[0]);
 }
 
+/* "2, 3": the extents of a shape that was written without brackets, which left `surplus` values over. Empty where it
+   was not. */
+static tv_str bare_shape(tv_str inside, tv_str shape, unsigned surplus)
+{
+    tv_str piece = shape;
+    io_error ignored;
+    size_t at = shape.ptr ? (size_t)(shape.ptr - inside.ptr) : inside.len;
+    for (unsigned i = 0; i <= surplus; i++) {
+        if (at >= inside.len || !next_piece(inside, &at, &piece, &ignored) || !piece.len)
+            return (tv_str){0};
+        for (size_t k = 0; k < piece.len; k++)
+            if (!isdigit((unsigned char)piece.ptr[k]))
+                return (tv_str){0};
+    }
+    return (tv_str){shape.ptr, (size_t)(piece.ptr + piece.len - shape.ptr)};
+}
+
+/* The value before `at` is one too many, and so are those that follow it. */
+static bool too_many(tv_str inside, size_t at, const char *keys, const arg_spec *out, io_error *error)
+{
+    unsigned surplus = 1;
+    tv_str piece;
+    for (; at < inside.len; surplus++)
+        if (!next_piece(inside, &at, &piece, error))
+            return false;
+    tv_str shape = bare_shape(inside, out->keys[ARG_KEY_SHAPE], surplus);
+    if (shape.len)
+        return io_fail(error, "'%.*s' has too many values; write the shape as [%.*s]", shown(out->text),
+                       out->text.ptr, shown(shape), shape.ptr);
+    return io_fail(error, "'%.*s' has too many values; it takes %s", shown(out->text), out->text.ptr,
+                   keys[0] ? keys : "none");
+}
+
 /* Values in parentheses: those without a name take the keys in order. */
 static bool parse_keys(tv_str inside, const char *keys, arg_spec *out, io_error *error)
 {
@@ -200,8 +233,7 @@ static bool parse_keys(tv_str inside, const char *keys, arg_spec *out, io_error 
         if (skips_dtype(keys, index, piece))
             index++;
         if (!key_at(keys, index++, &key))
-            return io_fail(error, "'%.*s' has too many values; it takes %s", shown(out->text), out->text.ptr,
-                           keys[0] ? keys : "none");
+            return too_many(inside, at, keys, out, error);
         if (!set_key(out, key, piece, error))
             return false;
     }

@@ -43,6 +43,7 @@ typedef enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER } cli_when;
 
 typedef struct cli_args {
     const cli_command *command;
+    const cli_command *(*commands)(size_t index); /* all there are, NULL past the end */
     int argc;
     char **argv;
     int next;            /* argv index to look at next */
@@ -81,6 +82,8 @@ bool cli_take_operand(cli_args *args, const char *rule, const char *value, const
 int cli_usage(cli_args *args, const char *format, ...) TV_PRINTF(2, 3);
 /* Prints "tilevm: message" to stderr; gives CLI_ERROR. */
 int cli_error(const char *format, ...) TV_PRINTF(1, 2);
+/* "a", "a and b", "a, b and c" */
+void cli_put_words(bc_text *out, const char *const *words, size_t count);
 /* What errno says, for messages; the text lives until the thread's next call. */
 const char *cli_errno(void);
 

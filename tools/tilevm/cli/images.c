@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytecode/base/visible.h"
+
 /* ---- names ---- */
 
 static const char *noun_of(const co_image *found)
@@ -95,6 +97,38 @@ static bool take_image(void *user, const co_image *found)
     return !images->arena.failed;
 }
 
+/* ---- sources ---- */
+
+/* Files that hold the source of kernels, by the ending of their names, and the command that makes Tile IR of them. */
+static const struct {
+    const char *ending, *what, *command;
+} sources[] = {
+    {".cu", "CUDA C++ source; compile it", "nvcc --enable-tile --tile-only --tilebc -std=c++20 -arch sm_90"},
+    {".tir", "Tile IR text; assemble it", "tilevm asm"},
+    {".mlir", "Tile IR text; assemble it", "tilevm asm"},
+};
+
+/* True: the file is a source, and out_error says what to do. */
+static bool is_source(const char *path, char **out_error)
+{
+    const char *dot = strrchr(path, '.');
+    size_t i = 0;
+    while (dot && i < TV_COUNT(sources) && strcmp(dot, sources[i].ending) != 0)
+        i++;
+    if (!dot || i == TV_COUNT(sources))
+        return false;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bc_text_printf(&text, "this is %s first: %s ", sources[i].what, sources[i].command);
+    bc_text_visible(&text, bc_str(path), "");
+    bc_text_puts(&text, " -o ");
+    bc_text_visible(&text, (tv_str){path, (size_t)(dot - path)}, "");
+    bc_text_puts(&text, ".tbc");
+    cli_problem(path, bc_text_words(&text), out_error);
+    bc_text_release(&text);
+    return true;
+}
+
 /* What the reader shall see as it is: bytecode, and files that are nothing known, of which it says so. */
 static void take_file(cli_images *images, tv_str bytes)
 {
@@ -108,6 +142,8 @@ static bool find_images(cli_images *images, char **out_error)
     tv_str bytes = {(const char *)images->file.bytes, images->file.size};
     co_file kind = co_file_of(bytes);
     images->inside = kind != CO_FILE_BYTECODE && kind != CO_FILE_OTHER;
+    if (kind == CO_FILE_OTHER && is_source(images->path, out_error))
+        return false;
     if (images->inside)
         co_images_each(bytes, take_image, images);
     else

@@ -36,6 +36,12 @@ int cli_error(const char *format, ...)
     return CLI_ERROR;
 }
 
+void cli_put_words(bc_text *out, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bc_text_printf(out, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", words[i]);
+}
+
 const char *cli_errno(void)
 {
     return errno == ENOMEM ? "out of memory" : strerror(errno);

@@ -109,15 +109,36 @@ static int stop(cli_args *args, int exit_code)
     return CLI_STOP;
 }
 
+enum { OTHERS_SHOWN = 4 };
+
+/* Commands that have an option which this one lacks; OTHERS_SHOWN + 1 for more than OTHERS_SHOWN. */
+static size_t find_others(const cli_args *args, const char *name, const char *words[OTHERS_SHOWN + 1])
+{
+    size_t count = 0;
+    const cli_command *command;
+    for (size_t i = 0; count <= OTHERS_SHOWN && (command = args->commands(i)) != NULL; i++)
+        if (find_long(command, name, strlen(name)))
+            words[count++] = command->name;
+    return count;
+}
+
 static int unknown_option(cli_args *args, const char *name, size_t len)
 {
     char word[WORD_LIMIT + 1];
     snprintf(word, sizeof word, "%.*s", (int)(len < WORD_LIMIT ? len : WORD_LIMIT), name);
     const char *closest = cli_closest(word, option_name_at, args->command);
-    if (closest)
-        cli_usage(args, "unknown option '--%s'; did you mean '--%s'?", word, closest);
-    else
-        cli_usage(args, "unknown option '--%s'", word);
+    const char *others[OTHERS_SHOWN + 1];
+    size_t count = find_others(args, word, others);
+    bc_text hint;
+    bc_text_init(&hint, NULL);
+    if (closest) {
+        bc_text_printf(&hint, "; did you mean '--%s'?", closest);
+    } else if (count && count <= OTHERS_SHOWN) {
+        bc_text_printf(&hint, "; it is an option of ");
+        cli_put_words(&hint, others, count);
+    }
+    cli_usage(args, "unknown option '--%s'%s", word, hint.len ? bc_text_words(&hint) : "");
+    bc_text_release(&hint);
     return CLI_STOP;
 }
 

@@ -158,13 +158,18 @@ int bundle_action_join(const bundle_request *request)
 
 /* What each action takes. */
 static const struct {
+    const char *name;
     int (*run)(const bundle_request *);
     size_t files;        /* 0: any number */
     const char *options; /* letters */
-} actions[] = {[BUILD] = {bundle_action_build, 0, "toeOgsj"}, [LIST] = {bundle_action_list, 1, "kJ"},
-               [SHOW] = {bundle_action_show, 1, "kK"},        [EXTRACT] = {bundle_action_extract, 1, "okK"},
-               [VERIFY] = {bundle_action_verify, 1, "k"},     [DIFF] = {bundle_action_diff, 2, "k"},
-               [SIGN] = {bundle_action_sign, 1, "okP"},       [JOIN] = {bundle_action_join, 0, "oks"}};
+} actions[] = {[BUILD] = {"build", bundle_action_build, 0, "toeOgsj"},
+               [LIST] = {"list", bundle_action_list, 1, "kJ"},
+               [SHOW] = {"show", bundle_action_show, 1, "kK"},
+               [EXTRACT] = {"extract", bundle_action_extract, 1, "okK"},
+               [VERIFY] = {"verify", bundle_action_verify, 1, "k"},
+               [DIFF] = {"diff", bundle_action_diff, 2, "k"},
+               [SIGN] = {"sign", bundle_action_sign, 1, "okP"},
+               [JOIN] = {"join", bundle_action_join, 0, "oks"}};
 
 static bool take_option(bundle_request *request, int id, const char *value, unsigned *emit)
 {
@@ -210,6 +215,21 @@ static int act(bundle_request *request, unsigned action, unsigned emit, const ch
     return actions[action].run(request);
 }
 
+static int refuse_option(cli_args *args, const cli_option *option, const char *action)
+{
+    const char *words[TV_COUNT(actions)];
+    size_t count = 0;
+    bc_text list;
+    bc_text_init(&list, NULL);
+    for (size_t i = 0; i < TV_COUNT(actions); i++)
+        if (strchr(actions[i].options, option->letter))
+            words[count++] = actions[i].name;
+    cli_put_words(&list, words, count);
+    cli_usage(args, "--%s is an option of %s, not of %s", option->name, bc_text_words(&list), action);
+    bc_text_release(&list);
+    return args->exit_code;
+}
+
 static int read_and_act(bundle_request *request, cli_paths *paths)
 {
     cli_args *args = request->args;
@@ -233,7 +253,7 @@ static int read_and_act(bundle_request *request, cli_paths *paths)
         return cli_usage(args, "what to do? one of " ACTIONS);
     for (const cli_option *o = options; o->id; o++)
         if (seen[o->id] && !strchr(actions[action].options, o->letter))
-            return cli_usage(args, "--%s does not belong to %s", o->name, given);
+            return refuse_option(args, o, given);
     if (paths->failed)
         return CLI_ERROR;
     request->paths = paths->items;

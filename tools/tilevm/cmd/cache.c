@@ -263,9 +263,9 @@ static int run(cli_args *args)
     if (!cli_choice(args, "action", request.action, ACTIONS, &chosen))
         return args->exit_code;
     if (request.size && chosen != ACTION_PRUNE)
-        return cli_usage(args, "--size belongs to prune");
+        return cli_usage(args, "--size is an option of prune, not of %s", request.action);
     if (request.only_warm && chosen != ACTION_WARM)
-        return cli_usage(args, "--device and --key belong to warm");
+        return cli_usage(args, "--device and --key are options of warm, not of %s", request.action);
     if (chosen != ACTION_WARM)
         return act_and_report(&(cache_report){.json = request.json}, chosen, request.size);
     if (!request.bundle || request.json)

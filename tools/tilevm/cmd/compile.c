@@ -503,7 +503,7 @@ static int run(cli_args *args)
     if (!job.input)
         return cli_usage(args, "which file? ('-' is standard input)");
     if (!job.remarks.out && (job.remarks_output || job.remarks.yaml))
-        return cli_usage(args, "--remark-format and --remarks-output belong to --remarks");
+        return cli_usage(args, "--remark-format and --remarks-output need --remarks");
     if (job.targets.count > 1 && job.output && strcmp(job.output, "-") == 0)
         return cli_usage(args, "several targets do not fit into one output; name a file");
     if (job.json && job.output && strcmp(job.output, "-") == 0)
