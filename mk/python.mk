@@ -21,6 +21,7 @@ wheel-files: all $(OUT)/wheel-tilevm $(WHEEL_LIBRARIES)
 	$(Q)$(INSTALL) -s -m 755 $(OUT)/wheel-tilevm $(WHEEL)/bin/tilevm
 	$(Q)$(INSTALL) -s -m 755 $(OUT)/tileiras $(WHEEL)/bin/tileiras
 	$(Q)$(INSTALL) -s -m 755 $(WHEEL_LIBRARIES) $(WHEEL)/package
+	$(Q)$(INSTALL) -m 644 tools/tilevm/fleet/gpus.def $(WHEEL)/package
 	$(Q)$(INSTALL) -m 755 $(CJSON) $(WHEEL)/lib/tilevm/libcjson.so.1
 	$(Q)for part in cJSON:libcjson1 zlib:zlib1g-dev zstd:libzstd-dev lz4:liblz4-dev; do \
 	    file=/usr/share/doc/$${part#*:}/copyright; \

@@ -3,8 +3,8 @@
 # libcrypto is linked where there is an archive of it. Debian has no archive of cJSON: CJSON_SOURCE is its one source
 # file.
 STATIC := $(OUT)/static
-STATIC_NEEDS_CJSON = a static tilevm needs an archive of cJSON, which is not here, or its source: \
-    'apt-get source cjson' and make static CJSON_SOURCE=.../cJSON.c
+STATIC_NEEDS_CJSON = a static tilevm needs libcjson.a, which is not installed, or the source of cJSON: run \
+    'make from-debian', which downloads it, or name it: make static CJSON_SOURCE=.../cJSON.c
 CJSON_SOURCE ?= $(firstword $(wildcard $(BUILD)/from-debian/cjson/cjson-*/cJSON.c))
 STATIC_CJSON := $(if $(CJSON_SOURCE),$(STATIC)/cJSON.o,$(call found_archive,cjson))
 STATIC_CRYPTO := $(call found_archive,crypto)

@@ -303,6 +303,20 @@ static tv_str without_arguments(tv_str function)
     return function;
 }
 
+tv_str bc_cxx_short_name(const bc_cxx_name *name)
+{
+    tv_str bare = without_arguments(name->function);
+    return part(bare, behind_last(bare, ':'), bare.len);
+}
+
+/* `rms<float>` for `rms<float,64>`: all that is written but the last bracket, and the next argument follows. */
+static bool leads_arguments(tv_str wanted, tv_str function)
+{
+    size_t len = wanted.len - (wanted.len > 0);
+    return len && wanted.ptr[len] == '>' && function.len > len && function.ptr[len] == ','
+           && memcmp(wanted.ptr, function.ptr, len) == 0;
+}
+
 int bc_cxx_match(const bc_cxx_name *name, tv_str wanted)
 {
     char wanted_text[BC_MAX_CXX_NAME], text[BC_MAX_CXX_NAME];
@@ -323,7 +337,9 @@ int bc_cxx_match(const bc_cxx_name *name, tv_str wanted)
     for (size_t i = 0; i < TV_COUNT(forms); i++)
         if (bc_str_eq(normal(forms[i].text, text), wanted))
             return forms[i].rank;
-    return -1;
+    bool leads = leads_arguments(wanted, normal(function, text))
+                 || leads_arguments(wanted, normal(part(function, last, function.len), text));
+    return leads ? 3 : -1;
 }
 
 /* ---- types ---- */

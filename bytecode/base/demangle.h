@@ -20,9 +20,11 @@ bool bc_demangle(tv_str symbol, bc_cxx_name *out);
 bool bc_cxx_next_param(tv_str *rest, tv_str *out);
 
 /* Does what somebody wrote name the function? The better the lower: 0 all of it, with or without parameters; 1 without
-   its template arguments; 2 without the namespaces; -1 not at all. Blanks do not matter, and `unsigned` is `unsigned
-   int`. */
+   its template arguments; 2 without the namespaces; 3 with the first of its template arguments only, with or without
+   the namespaces; -1 not at all. Blanks do not matter, and `unsigned` is `unsigned int`. */
 int bc_cxx_match(const bc_cxx_name *name, tv_str wanted);
+/* "axpy": neither namespaces nor template arguments; a part of name. */
+tv_str bc_cxx_short_name(const bc_cxx_name *name);
 
 /* What a parameter of C++ is, as far as it can be passed from outside. */
 typedef struct bc_cxx_type {

@@ -2,6 +2,7 @@
 #include "bytecode/base/compiler.h"
 #include "bytecode/base/demangle.h"
 #include "bytecode/base/text.h"
+#include "bytecode/base/words.h"
 #include "bytecode/print/report.h"
 #include "bytecode/symbol/mangle.h"
 
@@ -35,18 +36,50 @@ static void list_entries(const tv_module *m, tv_str plain, bc_text *out)
     }
     if (count > SHOWN)
         bc_text_printf(out, " and %u more", count - SHOWN);
-    if (count == 0)
-        bc_text_puts(out, "none");
 }
 
+/* The name of an entry that the wanted one may be a slip of the pen for, in *out; the best so far is given and taken. */
+static void look_close(tv_str symbol, tv_str wanted, unsigned *best, bc_text *out)
+{
+    tv_str name, mangled;
+    bc_cxx_name cxx;
+    if (!bc_symbol_split(symbol, &name, &mangled))
+        name = bc_demangle(symbol, &cxx) ? bc_cxx_short_name(&cxx) : symbol;
+    unsigned distance = bc_word_distance(wanted, name);
+    if (distance >= *best)
+        return;
+    *best = distance;
+    bc_text_clear(out);
+    bc_text_str(out, name);
+}
+
+static void put_closest(const tv_module *m, tv_str wanted, bc_text *out)
+{
+    unsigned best = bc_word_reach(wanted.len);
+    bc_text name;
+    bc_text_init(&name, &m->arena.allocator);
+    for (size_t i = 0; i < m->function_count; i++)
+        if (m->functions[i].flags & BC_FUNC_KERNEL)
+            look_close(m->functions[i].name->s, wanted, &best, &name);
+    if (name.len)
+        bc_text_printf(out, "; did you mean '%s'?", bc_text_words(&name));
+    bc_text_release(&name);
+}
+
+/* plain: what the entries that are listed fit; empty for all. */
 static void report_entry(const tv_module *m, tv_str name, tv_str plain, const char *problem, tv_sink sink)
 {
     const bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
     bc_text list;
     bc_text_init(&list, &m->arena.allocator);
     list_entries(m, plain, &list);
-    bc_report(m, sink, &nowhere, BC_RULE_C_ENT_01, "%s%.*s%s; there is %s", name.len ? "'" : "", (int)name.len,
-              name.ptr ? name.ptr : "", problem, bc_text_words(&list));
+    if (list.len && name.len && !plain.len)
+        put_closest(m, name, &list);
+    if (list.len || list.failed)
+        bc_report(m, sink, &nowhere, BC_RULE_C_ENT_01, "%s%.*s%s%s", name.len ? "'" : "", (int)name.len,
+                  name.ptr ? name.ptr : "", problem, bc_text_words(&list));
+    else
+        bc_report(m, sink, &nowhere, BC_RULE_C_ENT_01, "the module has no entry");
     bc_text_release(&list);
 }
 
@@ -99,10 +132,10 @@ tv_status tv_module_entry_find(const tv_module *module, tv_str name, tv_sink sin
         return TV_OK;
     }
     if (!name.len)
-        report_entry(module, name, name, matches ? "which entry to use must be said" : "the module has no entry", sink);
+        report_entry(module, name, name, "choose one of the entries: ", sink);
     else if (matches)
-        report_entry(module, name, name, "' names more than one entry", sink);
+        report_entry(module, name, name, "' fits more than one entry: ", sink);
     else
-        report_entry(module, name, (tv_str){0}, "' is not an entry", sink);
+        report_entry(module, name, (tv_str){0}, "' is not an entry; the module has ", sink);
     return TV_USAGE;
 }

@@ -87,8 +87,9 @@ tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size
 /* The entry that a name stands for.
 
    name      a symbol; or a function's plain name, if only one entry has it; or empty, if there is only one entry. A C++
-             function may be named with its parameters, without them ("ns::scale<float>"), without template arguments,
-             and without namespaces: the best match is taken
+             function may be named with its parameters, without them ("ns::scale<float, 64>"), without template
+             arguments, without namespaces, and with the first of its template arguments only ("scale<float>"): the
+             best match is taken
    Returns   TV_OK; TV_USAGE when no entry or several match, with a list of the entries in the diagnostic */
 tv_status tv_module_entry_find(const tv_module *module, tv_str name, tv_sink sink, size_t *out_entry);
 

@@ -9,6 +9,8 @@ import textwrap
 import unittest
 from pathlib import Path
 
+import tilevm._gpus
+
 HAS = {name: importlib.util.find_spec(name) is not None for name in ("numpy", "torch", "pytest", "ml_dtypes")}
 try:
     HAS["cuda.tile"] = importlib.util.find_spec("cuda.tile") is not None
@@ -114,6 +116,20 @@ ct.launch(0, (4,), vadd, (x, x, out, 256))
 assert (out == 2 * x).all()
 """
 
+MULTIPROCESSORS = HEAD + """
+import subprocess, sys
+from tilevm.cutile import _driver
+try:
+    import torch
+    seen = torch.cuda.get_device_properties("cuda").multi_processor_count
+except ImportError:
+    seen = _driver.options.multiprocessor_count
+grid = min(seen, 4)                     # of a program whose tile blocks share the work
+ct.launch(0, (grid,), vadd, (x, x, out, 256))
+assert out[:256].any()
+print(seen, _driver.attributes()[16])
+"""
+
 STOPPED = HEAD + """
 import os, signal, threading
 
@@ -209,8 +225,37 @@ class CuTile(unittest.TestCase):
         self.assertRegex(said, r"tilevm.cutile.KernelError: script.py:8:.*X-MEM-02.*'out', which may only be read")
 
     def test_options(self):
-        self.assertIn("there is no check 'x'", self.python(WORKS, "--tile-checks", "x", status=2))
-        self.assertIn("architecture 'x' is not of the form", self.python(WORKS, "--tile-arch", "x", status=2))
+        """What makes no sense is told in one line, before anything of the script runs."""
+        known = "known are sm_80, sm_86, .*, sm_121"
+        for words, *options in (
+            ("there is no check 'x'; there are all, bounds, .*", "--tile-checks", "x"),
+            ("architecture 'x' is not of the form 'sm_90'", "--tile-arch", "x"),
+            (f"sm_77 is no known target; {known}", "--tile-arch", "sm_77"),
+            ("65536 is not a number of multiprocessors from 1 to 65535", "--tile-multiprocessors", "65536"),
+        ):
+            with self.subTest(options):
+                said = self.python(WORKS, *options, status=2)
+                self.assertRegex(said, f"^python -m tilevm.cutile: {words}\n$")
+        self.environment["TILEVM_MULTIPROCESSORS"] = "many"
+        self.assertIn("'many' is not a number", self.python(WORKS, status=2))
+
+    def test_script_that_cannot_be_read(self):
+        for name, words in (("nowhere.py", "'nowhere.py': No such file or directory"),
+                            (".", "'__main__.py': No such file or directory")):
+            result = subprocess.run([sys.executable, "-m", "tilevm.cutile", name], cwd=self.folder, capture_output=True,
+                                    text=True, env=self.environment, timeout=300)
+            self.assertEqual((result.returncode, result.stderr), (2, f"python -m tilevm.cutile: cannot open {words}\n"))
+
+    def test_multiprocessors(self):
+        """As many as the largest model of the table has; the option counts more than the variable."""
+        for arch, count in (("sm_80", 108), ("sm_89", 142), ("sm_90", 132), ("sm_90a", 132), ("sm_100", 148),
+                            ("sm_103", 148), ("sm_120", 188)):
+            with self.subTest(arch):
+                self.assertEqual(tilevm._gpus.multiprocessors(int(arch[3:].rstrip("a"))), count)
+        self.assertEqual(self.python(MULTIPROCESSORS, "--tile-arch", "sm_90a"), "132 132\n")
+        self.environment["TILEVM_MULTIPROCESSORS"] = "7"
+        self.assertEqual(self.python(MULTIPROCESSORS), "7 7\n")
+        self.assertEqual(self.python(MULTIPROCESSORS, "--tile-multiprocessors", "9"), "9 9\n")
 
     def test_stopped(self):
         self.assertEqual(self.python(STOPPED), "stopped\nstopped\n")

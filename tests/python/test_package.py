@@ -89,7 +89,7 @@ class Modules(unittest.TestCase):
     def test_missing(self):
         with self.assertRaises(FileNotFoundError):
             tilevm.open("/nowhere.tbc")
-        with self.assertRaisesRegex(tilevm.UsageError, "'x' is not an entry; there is 'vadd"):
+        with self.assertRaisesRegex(tilevm.UsageError, "'x' is not an entry; the module has 'vadd"):
             tilevm.open(VADD).kernel("x")
 
     def test_damaged(self):

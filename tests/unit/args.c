@@ -120,8 +120,7 @@ static void test_refused(void)
     refused("zeros(dtype=f33,shape=3)", TV_F32, "'f33' is not an element type");
     refused("zeros(f32,3,4)", TV_F32, "'zeros(f32,3,4)' has too many values; write the shape as [3,4]");
     refused("zeros(5,200)", TV_F32, "'zeros(5,200)' has too many values; write the shape as [5,200]");
-    refused("full(f32,2, 3,4,0.5)", TV_F32,
-            "'full(f32,2, 3,4,0.5)' has too many values; write the shape as [2, 3,4]");
+    refused("full(f32,2, 3,4,0.5)", TV_F32, "'full(f32,2, 3,4,0.5)' has too many values; write the shape as [2, 3,4]");
     refused("zeros(f32,[3],4)", TV_F32, "'zeros(f32,[3],4)' has too many values; it takes dtype shape");
     refused("zeros(f32,3,x)", TV_F32, "'zeros(f32,3,x)' has too many values; it takes dtype shape");
     refused("zeros(f32,3,seed,)", TV_F32, "'zeros(f32,3,seed,)' has too many values; it takes dtype shape");

@@ -82,6 +82,11 @@ static void test_matches(void)
     CHECK(match(scale, "void ns::scale<unsigned int>(unsigned int const*, unsigned int*, unsigned int)") == 0);
     CHECK(match(scale, "ns::scale<float>") == -1 && match(scale, "") == -1 && match(scale, "ns") == -1);
     CHECK(match(axpy, "axpy<float, 64>") == 0 && match(axpy, "axpy< float,64ul >") == 0);
+    CHECK(match(axpy, "axpy<float>") == 3 && match(axpy, "axpy<flo>") == -1 && match(axpy, "axpy<>") == -1);
+    CHECK(match(axpy, "axpy<float,6>") == -1 && match(axpy, ">") == -1 && match(axpy, "float>") == -1);
+    static const char *const rms = "_ZN3nrm3rmsIfLi64EEEvPT_"; /* nrm::rms<float, 64> */
+    CHECK(match(rms, "rms<float>") == 3 && match(rms, "nrm::rms< float >") == 3 && match(rms, "rms<float,64>") == 2);
+    CHECK(match(rms, "rm::rms<float>") == -1);
     CHECK(match("_ZN12_GLOBAL__N_11kEPi", "k") == 2);
     char *longer = malloc(BC_MAX_CXX_NAME + 100);
     memset(longer, 'a', BC_MAX_CXX_NAME + 99);

@@ -207,8 +207,8 @@ static bool too_many(tv_str inside, size_t at, const char *keys, const arg_spec 
             return false;
     tv_str shape = bare_shape(inside, out->keys[ARG_KEY_SHAPE], surplus);
     if (shape.len)
-        return io_fail(error, "'%.*s' has too many values; write the shape as [%.*s]", shown(out->text),
-                       out->text.ptr, shown(shape), shape.ptr);
+        return io_fail(error, "'%.*s' has too many values; write the shape as [%.*s]", shown(out->text), out->text.ptr,
+                       shown(shape), shape.ptr);
     return io_fail(error, "'%.*s' has too many values; it takes %s", shown(out->text), out->text.ptr,
                    keys[0] ? keys : "none");
 }

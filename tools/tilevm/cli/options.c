@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/words.h"
 #include "tools/tilevm/cli/cli.h"
 
 enum { OPTION_HELP = 1000, OPTION_COLOR };
@@ -16,45 +17,14 @@ static const cli_option common_options[] = {{OPTION_COLOR, 0, "color", "auto|alw
 
 /* ---- suggestions ---- */
 
-enum { WORD_LIMIT = 40 };
-
-/* Edit distance in which swapping two neighbours counts once; words longer than WORD_LIMIT are far from everything. */
-static unsigned distance(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    unsigned rows[3][WORD_LIMIT + 1];
-    if (n > WORD_LIMIT || m > WORD_LIMIT)
-        return WORD_LIMIT;
-    unsigned *before = rows[0], *last = rows[1], *row = rows[2];
-    for (size_t j = 0; j <= m; j++)
-        last[j] = (unsigned)j;
-    for (size_t i = 1; i <= n; i++) {
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
-            unsigned best = last[j - 1] + !same;
-            if (last[j] + 1 < best)
-                best = last[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            row[j] = best;
-        }
-        unsigned *spare = before;
-        before = last, last = row, row = spare;
-    }
-    return last[m];
-}
-
 const char *cli_closest(const char *word, const char *(*next)(const void *user, size_t i), const void *user)
 {
     const char *closest = NULL;
     size_t len = strlen(word);
-    unsigned best = len < 4 ? 2 : len < 8 ? 3 : 4; /* allow one edit, two, three */
+    unsigned best = bc_word_reach(len);
     const char *candidate;
     for (size_t i = 0; (candidate = next(user, i)) != NULL; i++) {
-        unsigned d = distance(word, candidate);
+        unsigned d = bc_word_distance(bc_str(word), bc_str(candidate));
         /* A word that the candidate begins with is closer than its length says. */
         if (d >= best && len >= 3 && strncmp(word, candidate, len) == 0 && !closest)
             closest = candidate;
@@ -124,8 +94,8 @@ static size_t find_others(const cli_args *args, const char *name, const char *wo
 
 static int unknown_option(cli_args *args, const char *name, size_t len)
 {
-    char word[WORD_LIMIT + 1];
-    snprintf(word, sizeof word, "%.*s", (int)(len < WORD_LIMIT ? len : WORD_LIMIT), name);
+    char word[BC_WORD_LIMIT + 1];
+    snprintf(word, sizeof word, "%.*s", (int)(len < BC_WORD_LIMIT ? len : BC_WORD_LIMIT), name);
     const char *closest = cli_closest(word, option_name_at, args->command);
     const char *others[OTHERS_SHOWN + 1];
     size_t count = find_others(args, word, others);

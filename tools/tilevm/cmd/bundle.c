@@ -162,14 +162,11 @@ static const struct {
     int (*run)(const bundle_request *);
     size_t files;        /* 0: any number */
     const char *options; /* letters */
-} actions[] = {[BUILD] = {"build", bundle_action_build, 0, "toeOgsj"},
-               [LIST] = {"list", bundle_action_list, 1, "kJ"},
-               [SHOW] = {"show", bundle_action_show, 1, "kK"},
-               [EXTRACT] = {"extract", bundle_action_extract, 1, "okK"},
-               [VERIFY] = {"verify", bundle_action_verify, 1, "k"},
-               [DIFF] = {"diff", bundle_action_diff, 2, "k"},
-               [SIGN] = {"sign", bundle_action_sign, 1, "okP"},
-               [JOIN] = {"join", bundle_action_join, 0, "oks"}};
+} actions[] = {
+    [BUILD] = {"build", bundle_action_build, 0, "toeOgsj"}, [LIST] = {"list", bundle_action_list, 1, "kJ"},
+    [SHOW] = {"show", bundle_action_show, 1, "kK"},         [EXTRACT] = {"extract", bundle_action_extract, 1, "okK"},
+    [VERIFY] = {"verify", bundle_action_verify, 1, "k"},    [DIFF] = {"diff", bundle_action_diff, 2, "k"},
+    [SIGN] = {"sign", bundle_action_sign, 1, "okP"},        [JOIN] = {"join", bundle_action_join, 0, "oks"}};
 
 static bool take_option(bundle_request *request, int id, const char *value, unsigned *emit)
 {

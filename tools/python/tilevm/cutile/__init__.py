@@ -10,13 +10,14 @@ docs/guides/cutile.md has the options, what stands in for what, and what cannot.
 import importlib.util
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Iterable
 
 from tilevm.cutile import _driver
 from tilevm.cutile._client import KernelError
-from tilevm.diagnostics import UsageError
-from tilevm.module import check_bits
+from tilevm.diagnostics import Error, UsageError
+from tilevm.module import Module, check_bits
 
 __all__ = ["KernelError", "enable"]
 KernelError.__module__ = __name__
@@ -25,18 +26,19 @@ _enabled = False
 
 
 def enable(*, arch: str = "sm_100", checks: "str | Iterable[str] | bool | None" = None, threads: int = 0,
-           children: bool = False) -> None:
+           multiprocessors: int = 0, children: bool = False) -> None:
     """Makes cuda.tile.launch run on the virtual machine, and the CPU stand in for torch's device. Options may be
-    changed by calling it again; kernels that were loaded keep theirs. children: Python programs that this one starts
-    do the same."""
+    changed by calling it again; kernels that were loaded keep theirs. multiprocessors: what the device is said to have;
+    0: TILEVM_MULTIPROCESSORS, else those of the largest model of arch. children: Python programs that this one starts do
+    the same."""
     global _enabled
-    if not arch.startswith("sm_") or not arch[3:].rstrip("af").isdecimal() or len(arch) < 5:
-        raise UsageError(f"architecture {arch!r} is not of the form 'sm_90'")
+    _check_arch(arch)
     _driver.options.arch = arch
     _driver.options.checks = check_bits(checks)
     _driver.options.threads = threads
+    _driver.options.multiprocessors = _multiprocessors(multiprocessors or os.environ.get("TILEVM_MULTIPROCESSORS") or 0)
     if children:
-        _tell_children(arch=arch, checks=checks, threads=threads, children=True)
+        _tell_children(arch=arch, checks=checks, threads=threads, multiprocessors=multiprocessors, children=True)
     if not _enabled:
         _enabled = True
         from tilevm.cutile import _client
@@ -44,6 +46,25 @@ def enable(*, arch: str = "sm_100", checks: "str | Iterable[str] | bool | None" 
         if importlib.util.find_spec("torch"):  # which the client imports in any case
             from tilevm.cutile import _torch
             _torch.install()
+
+
+def _check_arch(arch: str) -> None:
+    """Does the verifier know it? It says which it knows."""
+    if not re.fullmatch(r"sm_\d{2,3}[af]?", arch):
+        raise UsageError(f"architecture {arch!r} is not of the form 'sm_90'")
+    for finding in Module.parse("entry @k() {\n  return\n}").verify(target=arch, reference=True):
+        raise UsageError(finding.message)
+
+
+def _multiprocessors(given: "int | str") -> int:
+    """The number, 0 for the default. Grids are made from it: 2^16 are more than any device has."""
+    try:
+        count = int(given)
+    except ValueError:
+        count = -1
+    if not 0 <= count < 1 << 16:
+        raise UsageError(f"{given!r} is not a number of multiprocessors from 1 to 65535")
+    return count
 
 
 def _tell_children(**options: Any) -> None:
@@ -63,5 +84,10 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Before any conftest.py imports cuda.tile."""
+    import pytest
+
     from tilevm.cutile._script import enable_as
-    enable_as(early_config.known_args_namespace)
+    try:
+        enable_as(early_config.known_args_namespace)
+    except Error as error:
+        raise pytest.UsageError(str(error)) from None

@@ -21,6 +21,7 @@ from ctypes import (CFUNCTYPE, POINTER, c_char_p, c_float, c_int, c_size_t, c_ub
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from tilevm import _gpus
 from tilevm.arrays import span
 from tilevm.diagnostics import Error
 from tilevm.module import Kernel, Machine, Module
@@ -53,11 +54,17 @@ class Options:
     checks: int = 0
     threads: int = 0
     memory_limit: int = 0
+    multiprocessors: int = 0  # that the device is said to have; 0: as many as the largest model of arch
 
     @property
     def capability(self) -> tuple[int, int]:
         digits = self.arch.removeprefix("sm_").rstrip("af")
         return int(digits[:-1]), int(digits[-1])
+
+    @property
+    def multiprocessor_count(self) -> int:
+        major, minor = self.capability
+        return self.multiprocessors or _gpus.multiprocessors(10 * major + minor)
 
 
 options = Options()
@@ -69,7 +76,7 @@ def attributes() -> dict[int, int]:
     return {
         1: 1024, 2: 1024, 3: 1024, 4: 64,  # threads of a block, and along x, y, z
         5: 2**31 - 1, 6: 65535, 7: 65535,  # grid
-        10: 32, 16: 1, 38: 1 << 20,  # warp, multiprocessors, bytes of L2
+        10: 32, 16: options.multiprocessor_count, 38: 1 << 20,  # warp, multiprocessors, bytes of L2
         75: major, 76: minor, 97: 227 << 10,  # capability, shared memory of a block
     }
 

@@ -195,7 +195,8 @@ class Device(contextlib.nullcontext[None]):
 def _properties(*_: Any) -> SimpleNamespace:
     major, minor = _driver.options.capability
     return SimpleNamespace(
-        name="tilevm virtual machine", major=major, minor=minor, multi_processor_count=1, total_memory=1 << 34,
+        name="tilevm virtual machine", major=major, minor=minor,
+        multi_processor_count=_driver.options.multiprocessor_count, total_memory=1 << 34,
         L2_cache_size=1 << 20, shared_memory_per_block=48 << 10, shared_memory_per_block_optin=227 << 10,
         max_threads_per_multi_processor=2048, warp_size=32)
 
