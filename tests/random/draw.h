@@ -219,4 +219,9 @@ void draw_leave(draw *d, const draw_region *r, const char *op, const char *last)
 /* What the region gives is in scope. */
 void draw_behind(draw *d, const draw_region *r);
 
+/* ---- draw_pointers.c ---- */
+
+/* The whole text of a kernel that multiplies what pointers lead to; its arrays are of f16. */
+void draw_pointer_product(draw *d, random_kernel *out);
+
 #endif

@@ -7,7 +7,7 @@
 #include "bytecode/op.h"
 #include "tests/random/draw.h"
 
-enum { MOST_TRIPS = 5, DEPTH = 3, ONE_NUMBER = 1, LOCK_BYTES = 64 };
+enum { MOST_TRIPS = 5, DEPTH = 3, ONE_NUMBER = 1, LOCK_BYTES = 64, POINTER_SEEDS = 8 };
 
 /* ---- loops ---- */
 
@@ -456,6 +456,13 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     draw d = {.out = &out->text, .state = seed};
     *out = (random_kernel){.array_count = DRAW_ARRAYS};
     bc_text_init(&out->text, NULL);
+    if (seed % POINTER_SEEDS == 0) {
+        out->kind = d.kind = BC_F16;
+        out->all_small = true;
+        out->grid = 1 + draw_below(&d, 3);
+        draw_pointer_product(&d, out);
+        return;
+    }
     out->kind = d.kind = kinds[draw_below(&d, sizeof kinds / sizeof *kinds)];
     out->all_small = d.products = d.kind == BC_F16 && !draw_chance(&d, 3);
     d.elements = elements_of(&d);
