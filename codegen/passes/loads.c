@@ -26,6 +26,14 @@ typedef struct candidate {
     cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
 
+static bool has_blocked(const cg_func *c, const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = op->next)
+        if (cg_is_product(op) && cg_product_of(c, op).blocked)
+            return true;
+    return false;
+}
+
 /* ---- which loads ---- */
 
 /* How all uses of v, also seen through other ops, read it from an encoding; `run`: registers that are the elements of a
@@ -163,11 +171,12 @@ static bool is_wide(const cg_func *c, const ct_op *op)
     return (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16;
 }
 
-/* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. */
+/* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. Products
+   without an instruction leave no registers for that. */
 static bool add_own(const candidate *p, ct_op *op)
 {
     cg_ring *own = p->own;
-    if (op->detail || own->load_count == CG_RING_LOADS || !is_wide(p->c, op)
+    if (op->detail || has_blocked(p->c, p->body) || own->load_count == CG_RING_LOADS || !is_wide(p->c, op)
         || cg_stream_obstacle(p->c, p->body, own, op, &own->loads[own->load_count]))
         return false;
     own->load_count++;
@@ -252,14 +261,6 @@ static bool has_products(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
         if (cg_is_product(op))
-            return true;
-    return false;
-}
-
-static bool has_blocked(const cg_func *c, const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && cg_product_of(c, op).blocked)
             return true;
     return false;
 }
