@@ -186,8 +186,8 @@ run 2 "$tilevm" cache list --device 1
 # ---- a driver that does not take what suits best ----
 run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=209 on 90 app.tvb vadd
 says '[L-BUNDLE-03]'
-says "the driver does not take a cubin for sm_90a, the device's own target (CUDA_ERROR_NO_BINARY_FOR_GPU); the next best is tried"
-says 'the driver does not take PTX 7.5 for sm_90'
+says "the driver refused a cubin for sm_90a, the device's own target (CUDA_ERROR_NO_BINARY_FOR_GPU); trying the next best artifact"
+says 'the driver refused PTX 7.5 for sm_90'
 run 0 on 90 --each-call app.tvb vadd
 says 'each of many calls failed in turn: fine'
 run 0 on 90 --each-call ptx.tvb softmax_row

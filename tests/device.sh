@@ -264,7 +264,7 @@ says '"device":	"cuda:0"'
 says 'n is too large\n"'
 # An image that the driver does not take.
 TILEVM_CACHE_SIZE=0 FAKECUDA_FAIL=cuModuleLoadDataEx=999 run 2 cuda
-says 'tilevm: [L-LOAD-01] the driver does not load the compiled kernel (CUDA_ERROR_UNKNOWN)'
+says 'tilevm: [L-LOAD-01] the driver cannot load the compiled kernel (CUDA_ERROR_UNKNOWN)'
 for option in '--trace all' '--dump-tile 1=x.npy' '--check all' --stats --profile '--order 3' '--threads 2' '--memory 5' \
     '--max-steps 5'; do
     run 2 cuda $option
@@ -531,7 +531,7 @@ silent 'op 18'
 run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against nothere.cubin
 says 'nothere.cubin: No such file or directory'
 run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against raw.tir
-says 'the driver does not load the image (CUDA_ERROR_INVALID_IMAGE)'
+says 'the driver cannot load the image (CUDA_ERROR_INVALID_IMAGE)'
 run 2 "$tilevm" run "$kernels/vadd_f32.tbc" --grid 3 --against "$kernels/softmax_row_f32.tbc"
 says 'there is no kernel vadd_'
 

@@ -84,7 +84,7 @@ run 1 with FAKECUDA_DEVICES=none -- "$tilevm" doctor
 says 'entries are damaged'
 says 'fix: tilevm cache prune'
 run 2 "$tilevm" doctor now
-says "'now' is one operand too many"
+says "unexpected operand 'now'"
 
 printf 'doctor: %d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

@@ -232,7 +232,7 @@ if [ -e "$fake/libtilevm_cuda.so" ] && [ "${PRELOAD:-yes}" = yes ]; then
     entry=$(find cache -name '*.tvk')
     printf x >> "$entry"
     run 1 tilevm cache verify
-    says 'damaged: it was cut short'
+    says 'damaged: it is truncated'
     says '[L-CACHE-01] '
     run 0 tilevm cache prune
     says 'removed 1 entry'
@@ -242,7 +242,7 @@ if [ -e "$fake/libtilevm_cuda.so" ] && [ "${PRELOAD:-yes}" = yes ]; then
     says '1 entry,'
     touch -d '2 hours ago' "$(find cache -name '.tmp-1-2-3')"
     run 1 tilevm cache verify
-    says 'half written'
+    says 'incomplete'
     run 0 tilevm cache prune
     says 'removed 1 entry'
     run 0 tilevm cache verify

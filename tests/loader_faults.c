@@ -721,7 +721,7 @@ static void scenario_no_memory(void)
     bc_text bytecode = make_bytecode(5);
     const ld_driver *cu = start();
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_OUT_OF_MEMORY);
-    CHECK_MESSAGE("[L-MEM-01] the driver does not load the compiled kernel (CUDA_ERROR_OUT_OF_MEMORY)");
+    CHECK_MESSAGE("[L-MEM-01] the driver cannot load the compiled kernel (CUDA_ERROR_OUT_OF_MEMORY)");
     CHECK_MESSAGE("help: free device memory");
     stop(cu);
     bc_text_release(&bytecode);
@@ -1059,7 +1059,7 @@ static void scenario_cache_damage(void)
     }
     for (size_t cut = 0; whole && cut < size; cut += size / 7) {
         CHECK(files_write(path, whole, cut));
-        check_rebuilt(&bytecode, "cut short", "it was cut short; it is compiled again");
+        check_rebuilt(&bytecode, "cut short", "it is truncated; it is compiled again");
     }
     /* The sound answer to another question under this name. */
     tv_str head = bc_str("tilevm\nform cubin\n"), image = bc_str("image");
@@ -1069,7 +1069,7 @@ static void scenario_cache_damage(void)
     snprintf(other_path, sizeof other_path, "cache/%.2s/%s.tvk", id, id + 2);
     ld_cache_put(&cache, &other, (tv_str){.ptr = "", .len = 0}, image);
     CHECK(rename(other_path, path) == 0);
-    check_rebuilt(&bytecode, "a foreign entry", "it holds the answer to another question");
+    check_rebuilt(&bytecode, "a foreign entry", "it was made for another key");
     /* A link, and a file that others may write to. */
     CHECK(unlink(path) == 0 && files_write("elsewhere", whole, size) && symlink("../../elsewhere", path) == 0);
     check_rebuilt(&bytecode, "a link", "it is a symbolic link");
