@@ -21,7 +21,7 @@ THEMES = {"light": {"text": "#1f2328", "faint": "#59636e", "green": "#1a7f37", "
 FAMILIES = [("attention", "^fmha|attention|decode|mla"), ("products", "^(mm|pmm|bmm|linear|gemm|conv|tall|splitk|split_k)"),
             ("normalisation", "norm"), ("everything else", "")]
 # What kernels are compared with: the class of the bar, the column of its times, its name.
-PEERS = [("compiler", "nvidia_us", "NVIDIA's compiler, the same bytecode"), ("libraries", "torch_us", "torch and its libraries, the same work")]
+PEERS = [("compiler", "nvidia_us", "than by NVIDIA's compiler, the same bytecode"), ("libraries", "torch_us", "than torch and its libraries, the same work")]
 LEFT, WIDTH, TOP, STEP, BAR = 150, 400, 82, 48, 15
 LEAST = 0.25  # the axis begins there
 
