@@ -289,7 +289,7 @@ if command -v c++ > /dev/null; then
     run 0 c++ $flags -fsyntax-only -x c++ kernels.h
 fi
 run 1 "$tilevm" embed bytecode.tvb -o kernels.c
-says 'it has a kernel that is bytecode only'
+says 'it has a kernel as bytecode only'
 run 1 "$tilevm" embed damaged.tvb -o kernels.c
 run 2 "$tilevm" embed app.tvb -o kernels.cpp
 says 'name a C file with -o FILE.c'

@@ -114,7 +114,7 @@ says '"message":	"none.tbc: No such file or directory"'
 run 0 grep -cx 'tilevm: none.tbc: No such file or directory' errors
 run 0 sh -c '[ "$(wc -l < errors)" -eq 1 ]'
 run 2 sh -c "'$tilevm' run --json kernel.tbc 2> errors"
-says '"message":	"how many tile blocks? say --grid X[,Y[,Z]]"'
+says '"message":	"the number of tile blocks is missing; use --grid X[,Y[,Z]]"'
 run 0 "$tilevm" explain --list --json
 says '"id":	"F-001"'
 run 0 "$tilevm" explain --json f-001

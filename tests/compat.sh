@@ -112,7 +112,7 @@ done
 sed 's/tilevm bundle 1/tilevm bundle 9/' "$was/bundle-1.tvb" > later.tvb
 run 1 cmp "$was/bundle-1.tvb" later.tvb
 run 1 "$build/tilevm" bundle verify later.tvb
-says 'it is of a version that a newer tilevm has made'
+says 'it was made by a newer tilevm'
 
 # ---- the cache ----
 for entry in "$was"/cache-*.tvk; do

@@ -268,10 +268,10 @@ says 'tilevm: [L-LOAD-01] the driver cannot load the compiled kernel (CUDA_ERROR
 for option in '--trace all' '--dump-tile 1=x.npy' '--check all' --stats --profile '--order 3' '--threads 2' '--memory 5' \
     '--max-steps 5'; do
     run 2 cuda $option
-    says 'is for the CPU only, and so is not for --device cuda'
+    says 'works on the CPU only, not on --device cuda'
 done
 DEVICE=cpu run 2 cuda --against cpu
-says '--against compares a GPU with something; say --device cuda'
+says '--against needs a GPU; use --device cuda'
 
 # The cache: of no use, damaged, and cold for 32 processes at once.
 TILEVM_CACHE_DIR=/proc/tilevm-test run 0 cuda
@@ -421,9 +421,9 @@ run 1 broken mul.rn.f32:1:div.rn.f32 loop
 says 'mulf, byte'
 says 'tile block (0, 0, 0), time 1 from 0'
 run 1 broken setp.lt.s32:1:setp.le.s32 loop
-says 'control goes another way in op 11 for'
+says 'control flow differs in op 11 for'
 run 1 broken st.global.b32:0:st.global.b16 loop
-says 'what goes into every store and atomic is the same; that leaves them, the last of which is op 18 store_ptr_tko'
+says 'the operands of every store and atomic agree; one of these ops differs, the last of which is op 18 store_ptr_tko'
 
 # What a loop results in differs too, and its first ops are looked at in another module than the one that differs first.
 run 1 broken max.f32:1:min.f32 "$tilevm" run "$corpus/bytecode/13.5/attention_causal_f16.tbc" --grid 1,1 --against cpu
@@ -478,7 +478,7 @@ says 'tile block (1, 0, 0)'
 FAKECUDA_BREAK_LAUNCHES=1 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2
 says 'with the values of ops exposed there is no difference'
 FAKECUDA_MEMORY=50000 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2
-says 'which op it was could not be found: with values exposed the GPU does not run the kernel: [L-MEM-01] No GPU 0 has no'
+says 'the op could not be found: with values exposed the GPU does not run the kernel: [L-MEM-01] No GPU 0 has no'
 
 # Every type of elements comes into the log, and back alike.
 cat > types.tir <<'END'

@@ -168,7 +168,7 @@ chmod +x other/old
 run 5 env TILEVM_PTXAS="$PWD/other/old" "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 says 'help: this ptxas is too old for the kernel'
 run 5 env TILEVM_PTXAS=/bin/false "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
-says 'it says nothing, and its exit code is 1'
+says 'it printed nothing, and its exit code is 1'
 run 5 env TILEVM_PTXAS=/no/such "$fake/tileiras" --gpu-name sm_90 kernel.tbc -o none
 # The emulator starts a program that is not there, and ends it with 127.
 [ -n "${EMULATED:-}" ] || says '/no/such cannot be run: No such file or directory'

@@ -383,7 +383,7 @@ static void scenario_fatbin(void)
     }
     CHECK_MSG(said.len == 0, "%s", said.ptr);
     CHECK_NOTED("the fat binary has no code for the device: its Tile IR is compiled");
-    CHECK_NOTED("the fat binary has no code that the driver takes: its Tile IR is compiled");
+    CHECK_NOTED("the fat binary has no code that the driver accepts: its Tile IR is compiled");
     stop(cu);
     bc_text_release(&bytecode);
 }
@@ -467,7 +467,7 @@ static void scenario_launch_checks(void)
     fake->lose_context(LD_CUDA_ILLEGAL_ADDRESS);
     CHECK(tvLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL) == LD_CUDA_ILLEGAL_ADDRESS);
     CHECK_MESSAGE("[L-RUN-01] launch of first with 1, 1, 1 tile blocks of 128 threads (CUDA_ERROR_ILLEGAL_ADDRESS)");
-    CHECK_MESSAGE("an earlier kernel reached memory that is not its own");
+    CHECK_MESSAGE("an earlier kernel accessed memory that does not belong to it");
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_ILLEGAL_ADDRESS);
     fake->lose_context(0);
     CHECK(tvModuleUnload(module) == 0);
@@ -850,7 +850,7 @@ static void scenario_large_shared(void)
     if (takes)
         CHECK_NOTED("made a cubin in ");
     else
-        CHECK_NOTED(": it has more shared memory than the driver's linker takes\n");
+        CHECK_NOTED(": it needs more shared memory than the linker of the driver allows\n");
     CHECK_NOTED(takes ? "first: handed to the driver as a cubin in " : "first: handed to the driver as PTX in ");
     stop(cu);
     bc_text_release(&bytecode);
@@ -971,7 +971,7 @@ static void scenario_shrinking_file(void)
     CHECK(files_write("k.tbc", bytecode.ptr, bytecode.len) && truncate("k.tbc", LONGER_THAN_BUFFERS) == 0);
     shrinking_file = "k.tbc";
     CHECK(tvModuleLoad(&module, "k.tbc") == LD_CUDA_OPERATING_SYSTEM);
-    CHECK_MESSAGE("[L-IMG-03] k.tbc cannot be read: it became shorter meanwhile");
+    CHECK_MESSAGE("[L-IMG-03] k.tbc cannot be read: it was truncated while being read");
     stop(cu);
     bc_text_release(&bytecode);
 }

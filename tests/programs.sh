@@ -68,9 +68,9 @@ check "diff" 1 "only in $app: image 2" "$tilevm" diff "$app" "$app#1"
 check "diff --json" 1 '"only_a":' "$tilevm" diff --json "$app" "$app#1"
 check "diff, quiet" 1 "" "$tilevm" diff -q "$app" "$app#1"
 check "strip" 0 "" "$tilevm" strip "$app#1" -o "$work/stripped.tbc"
-check "strip, which" 2 "holds 2 images; say which" "$tilevm" strip "$app" -o "$work/stripped.tbc"
+check "strip, which" 2 "holds 2 images; choose one" "$tilevm" strip "$app" -o "$work/stripped.tbc"
 check "convert" 0 "" "$tilevm" convert "$app#1" --to 13.5 -o "$work/converted.tbc"
-check "run, which" 2 "holds 2 images; say which" "$tilevm" run "$app" --grid 1
+check "run, which" 2 "holds 2 images; choose one" "$tilevm" run "$app" --grid 1
 entry=$("$tilevm" inspect "$b" | sed -n 's/^  is \([^,]*\),.*/\1/p' | head -n 1)
 for file in "$app" "$work/object.plain"; do
     check "run, no such entry" 2 "none of its 2 images has an entry 'nothing'" "$tilevm" run "$file" --grid 1 --entry nothing
@@ -86,14 +86,14 @@ check "compile, several" 2 "2 images do not fit into one output" "$tilevm" compi
 check "compile, for its own target" 0 ".target sm_100" "$tilevm" compile "$app#1" -o -
 check "compile --json" 0 '"image":	2' "$tilevm" compile --json "$app" -o "$work/k.ptx"
 check "bundle" 0 "" "$tilevm" bundle build "$app#1" -t sm_90 -o "$work/k.tvb"
-check "nothing" 2 "no Tile IR is in it, and no other device code" "$tilevm" verify "$(command -v sh)"
+check "nothing" 2 "it contains no Tile IR and no other device code" "$tilevm" verify "$(command -v sh)"
 check "embedded" 0 "image 1" sh -c '"$1" data plain 0 "$2" > "$3" && "$4" extract --list "$3"' - "$build/program" "$a" \
     "$work/data" "$tilevm"
 "$build/program" elf plain 0 "$work/x.cubin" "$work/x.ptx" > "$work/none"
-check "no Tile IR" 2 "no Tile IR is in it, but machine code for sm_90, PTX for compute_100" "$tilevm" verify "$work/none"
+check "no Tile IR" 2 "it contains no Tile IR, but machine code for sm_90, PTX for compute_100" "$tilevm" verify "$work/none"
 # A damaged one is said, and the others are read.
 head -c $(($(wc -c < "$work/fatbin.plain") - 40)) "$work/fatbin.plain" > "$work/cut"
-check "damaged" 2 "image 2: the fat binary is damaged: an entry ends behind it" "$tilevm" verify "$work/cut"
+check "damaged" 2 "image 2: the fat binary is damaged: an entry extends past its end" "$tilevm" verify "$work/cut"
 check "damaged" 2 "1 valid, 1 unreadable" "$tilevm" verify "$work/cut"
 check "damaged" 2 "image 2: the fat binary is damaged" "$tilevm" extract "$work/cut" -o "$work/ex.cut"
 same "damaged" "$a" "$work/ex.cut/cut.1.sm_100.tbc"
