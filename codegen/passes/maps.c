@@ -279,9 +279,9 @@ static bool comes_to_all(const cg_ring_place *p)
     return false;
 }
 
-/* Of persistent blocks: do threads bring tiles sooner? What they would round in registers comes sooner by maps in any
-   case (1.15 to 1.30). */
-static const char *waste_of_ring(const cg_splitting *x, const cg_ring_place *p)
+/* Why cp.async beats TMA for the ring of a persistent block, or NULL. Tiles that threads would round in registers are
+   faster by TMA in any case (1.15 to 1.30). */
+static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 {
     /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
        Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
@@ -303,7 +303,7 @@ const char *cg_maps_waste_slots(const cg_splitting *x)
 {
     const char *why = waste_of_block(x);
     for (uint32_t i = 0; i < x->count && !why; i++)
-        why = waste_of_ring(x, &x->places[i]);
+        why = tma_objection(x, &x->places[i]);
     return why;
 }
 

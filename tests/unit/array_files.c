@@ -145,12 +145,12 @@ static void test_headers(void)
     refuse("{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", "neither True nor False");
     refuse("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "structured");
     refuse("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "'<c8' are not supported");
-    refuse("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "not understood");
-    refuse("{'descr': '<f3', 'fortran_order': False, 'shape': (1,)}", "not understood");
-    refuse("{'descr': '|V16', 'fortran_order': False, 'shape': (1,)}", "not understood");
-    refuse("{'descr': '<V0', 'fortran_order': False, 'shape': (1,)}", "not understood");
-    refuse("{'descr': '', 'fortran_order': False, 'shape': (1,)}", "not understood");
-    refuse("{'descr': 'int4', 'fortran_order': False, 'shape': (1,)}", "not understood");
+    refuse("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "not supported");
+    refuse("{'descr': '<f3', 'fortran_order': False, 'shape': (1,)}", "not supported");
+    refuse("{'descr': '|V16', 'fortran_order': False, 'shape': (1,)}", "not supported");
+    refuse("{'descr': '<V0', 'fortran_order': False, 'shape': (1,)}", "not supported");
+    refuse("{'descr': '', 'fortran_order': False, 'shape': (1,)}", "not supported");
+    refuse("{'descr': 'int4', 'fortran_order': False, 'shape': (1,)}", "not supported");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': 4}", "no shape in parentheses");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "not a list of numbers");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", "not a list of numbers");
