@@ -208,7 +208,7 @@ if command -v openssl > /dev/null; then
     run 1 "$tilevm" bundle verify --key public.pem app.tvb
     says '[L-BUNDLE-02] app.tvb: it is not signed: public.pem'
     run 2 "$tilevm" bundle sign -k public.pem app.tvb -o no.tvb
-    says 'the key cannot be read'
+    says 'the private half is needed to sign'
     run 0 with TILEVM_BUNDLE_KEY=public.pem on 90 signed.tvb vadd
     run 1 with TILEVM_BUNDLE_KEY=other.pem on 90 signed.tvb vadd
     says '[L-BUNDLE-02] signed.tvb: it is signed, but not with this key'

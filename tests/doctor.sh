@@ -30,7 +30,7 @@ says 'self-test 0  a kernel was loaded and run in'
 says 'device 1     No GPU 1, sm_75: too old for Tile IR'
 says 'self-test 2  a kernel was loaded and run in'
 says "cache        $PWD/cache: 2 entries"
-says 'ptxas        none; needed for nothing but cubins'
+says 'ptxas        none; only cubins in bundles'
 says 'kernels run here'
 run 0 test ! -s left
 run 0 "$tilevm" doctor --json
