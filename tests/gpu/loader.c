@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "loader/driver.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tests/unit/test.h"
 
 #define SYMBOL "vadd_Kt1_A1f32_1t1_p16_A1f32_1t1_p16_A1f32_1t1_p16_I256"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "loader/bundle/signature.h"
-#include "tests/reseal.h"
+#include "tests/common/reseal.h"
 #include "tests/unit/test.h"
 #include "tools/tilevm/bundle/bundle.h"
 

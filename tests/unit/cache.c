@@ -12,7 +12,7 @@
 #include "loader/cache_entry.h"
 #include "loader/folder.h"
 #include "loader/sha256.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm_cuda.h"
 
