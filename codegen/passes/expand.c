@@ -1,20 +1,28 @@
-/* The expand pass: a loop with a ring (codegen/passes/loads.c) gets the ops that fill it. Copies run ahead by as many
-   iterations as there are slots but one: the first ones are started before the loop, the others in it. What makes the
-   indices of a later iteration is copied for the counter that it will have.
+/* The expand pass adds the copies that fill a ring to the loops that groups has left alone. Copies run ahead by the
+   number of stages less one: the first ones are started in front of the loop, the others in it. The ops that
+   compute the indices of a later iteration are copied for the counter that it will have.
 
        ring                                             for i = first to end step by {
-       %i0, %is = later first, end, step {0}                await                     // the slot of this iteration
+       %i0, %is = later first, end, step {0}                await                     // the stage of this iteration
        copy %view[%i0] to ring, %is                         %t = staged
-       commit                                               %j, %is = later i, end, step {slots - 1}
-       ...                     // slots - 1 times           copy %view[%j] to ring, %is
+       commit                                               %j, %is = later i, end, step {stages - 1}
+       ...                     // stages - 1 times          copy %view[%j] to ring, %is
                                                             commit
                                                             ... uses of %t ...
                                                             release
                                                         }
 
-   Where wgmma multiplies, the copies are started while it does. Where there is one slot, an iteration waits until all
-   threads have read it, and then for its own copies. Where a slot takes a part of K, the product is done in
-   as many, each between an await and a release. */
+   `later` gives the counter of a later iteration and says whether there is one; a cursor holds the address of the
+   next tile. Where wgmma multiplies, the copies are started while it does. With one stage, an iteration waits until all
+   threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
+   slice, each between an await and a release.
+
+   Kernels without products get the same ops; their ring belongs to each thread, which awaits its own copies. A load
+   without a ring is loaded an iteration ahead into registers; the second example below reads rows that a table
+   names, whose entries are loaded two iterations ahead.
+
+   Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
+   overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"

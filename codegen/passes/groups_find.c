@@ -315,7 +315,7 @@ bool cg_groups_find(cg_splitting *x)
     if (!find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
-    x->why = waste ? waste : "such products do without";
+    x->why = waste ? waste : "such products are faster without them";
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t maps = !waste + 1u; maps-- > 0;)
             if (is_room(x, ways[i].blocks, ways[i].keeps, maps) && !(maps && (x->why = cg_maps_waste_slots(x)))) {

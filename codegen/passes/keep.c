@@ -228,11 +228,10 @@ static void keep(const chain *x)
     slots s = choose_slots(x, kept[0], others);
     uint32_t bytes = s.kept * kept[0]->slot_bytes;
     if (s.kept)
-        cg_remark(
-            x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
-            "{Loads=%u} of its loads are not done again in the {Loops=%u} loops behind it while there are at most "
-            "{Iterations=%u} iterations, whose tiles take {Shared=%u} bytes of shared memory",
-            kept[0]->load_count, x->count - 1, s.kept, bytes);
+        cg_remark(x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
+                  "the tiles of {Loads=%u} loads stay in shared memory for the {Loops=%u} loops that follow, if there "
+                  "are at most {Iterations=%u} iterations, whose tiles take {Shared=%u} bytes",
+                  kept[0]->load_count, x->count - 1, s.kept, bytes);
     for (uint32_t k = 0; s.kept && k < x->count; k++) {
         cg_ring *ring = ring_of(x->loops[k]);
         uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;

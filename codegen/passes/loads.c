@@ -1,10 +1,16 @@
-/* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
-   cp.async into a ring of slots in shared memory: weak ones, of a view from outside or through pointers, with an index
-   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
-   Where slots of whole tiles are too large, a slot takes a part of K. Other loads of such a loop, of which each thread
-   has 16 bytes at least, run ahead beside those: of tiles that are converted, unpacked or scaled on their way to a
-   product. Each thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c).
-   Every load of a loop gets a remark. */
+/* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and
+   how. Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be
+   weak, read a view from outside the loop or pointers, have an index computed only from the induction variable and
+   outer values, come in pieces of 16 bytes, and read memory that the loop does not write.
+
+   Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
+   its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
+   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into registers: codegen/passes/early_find.c. The loop gets the plan as the detail
+   of its ring; groups or expand carry it out. Every load of a loop gets a remark.
+   docs/internals/codegen/pipelining.md has the rules.
+
+   Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
+   between the copy and the place where the load stood. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"
@@ -89,10 +95,10 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
-        return "its tile has less than 16 bytes for a thread";
+        return "each thread would copy less than 16 bytes";
     cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
-        return "it is not only an operand of products that can read it from shared memory";
+        return "it has uses other than products that read shared memory";
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
@@ -104,7 +110,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
     if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
+        return "its memory ordering forbids moving it";
     cg_view_op v = cg_view_op_of(op);
     uint32_t fast;
     uint8_t padding = v.view->type->padding;
@@ -135,10 +141,10 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
     const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
     uint32_t fast, chunk = cg_chunk_bits(tile);
     if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
+        return "its memory ordering forbids moving it";
     ptr.most_bits = chunk;
     if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(p->c, &ptr, &fast) < chunk)
-        return "its pointers and mask are not known to be alike in aligned pieces of 16 bytes";
+        return "within aligned pieces of 16 bytes its pointers are not known to be consecutive and its mask uniform";
     if (fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
     if (padding && !is_zero(padding))
@@ -160,7 +166,7 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
 {
     const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
     if (!why && cg_order_holds_back(p->c, p->body, op))
-        why = "something in the loop that it may have to come after";
+        why = "it may depend on another access in the loop";
     return why;
 }
 
@@ -192,8 +198,8 @@ static bool find_loads(candidate *p, bool tell)
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
         if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = op->block != p->body                ? "not every iteration comes by it"
-                          : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+        const char *why = op->block != p->body                ? "not every iteration executes it"
+                          : ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
                                                               : obstacle(p, op, &ring->loads[ring->load_count]);
         if (why && !add_own(p, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
@@ -441,10 +447,10 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     }
     if (is_inner || ring->slots < 2) {
         cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  is_inner                 ? "a loop around it is"
-                  : cg_loops_stay_plain(c) ? "loops stay plain here"
-                                           : "too little room",
+                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+                  is_inner                 ? "an enclosing loop is pipelined"
+                  : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
+                                           : "too little shared memory",
                   2 * work.slot_bytes, room);
         plan_early(p, ring);
         drop_own(p);

@@ -15,8 +15,8 @@ typedef struct ld_private_key {
     unsigned char public_half[LD_KEY_SIZE];
 } ld_private_key;
 
-/* passphrase_path: a file whose first line is the passphrase of an encrypted key, and which only its owner and group
-   may read; NULL: there is none. */
+/* passphrase_path: a file whose first line is the passphrase of an encrypted key, and which only its owner and
+   group may read; NULL: there is none. */
 bool ld_private_key_read(const ld_crypto *c, const char *path, const char *passphrase_path, ld_private_key *out,
                          char problem[LD_CRYPTO_PROBLEM]);
 

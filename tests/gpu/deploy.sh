@@ -6,7 +6,7 @@
 #   deploy.sh BUILD CORPUS
 set -u
 export LC_ALL=C NO_COLOR=1
-. "$(dirname "$0")/../says.sh"
+. "$(dirname "$0")/../shell/says.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
 kernels=$(cd "$2" && pwd)/bytecode/13.4

@@ -7,7 +7,7 @@
 
 #include "bytecode/dtype.h"
 #include "bytecode/number/number.h"
-#include "tests/gpu.h"
+#include "tests/common/gpu.h"
 #include "tests/ptxsim/ptxsim.h"
 
 enum { PAGE = 4096, SIMULATED_STEPS = 1 << 27 };

@@ -79,7 +79,7 @@ int bundle_action_extract(const bundle_request *given)
         return opened;
     int code = mkdir(request.output, 0777) == 0 || errno == EEXIST
                    ? CLI_OK
-                   : cli_error("%s: cannot make the folder: %s", request.output, cli_errno());
+                   : cli_error("%s: cannot create the folder: %s", request.output, cli_errno());
     for (uint32_t i = 0; code == CLI_OK && i < bundle.head.module_count; i++)
         if (is_wanted(&bundle, i, request.kernel)) {
             known = true;

@@ -86,7 +86,7 @@ bool fleet_write_text(const fleet_matrix *m, bool color, cli_out *out)
     bc_text_printf(&text, "%u kernel%s on %zu kind%s of host: ", m->kernels, m->kernels == 1 ? "" : "s", m->fleet.count,
                    m->fleet.count == 1 ? "" : "s");
     if (m->failed)
-        bc_text_printf(&text, "%zu of %zu do not run\n", m->failed, cell_count(m));
+        bc_text_printf(&text, "%zu of %zu cannot run\n", m->failed, cell_count(m));
     else
         bc_text_puts(&text, "all run\n");
     bool fine = !text.failed;

@@ -45,7 +45,7 @@ static int run_kernel(const char *kernel, const char *args_path, const char *dev
     char self[4096];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len < 0) {
-        bc_text_puts(said, "this program does not find itself below /proc\n");
+        bc_text_puts(said, "cannot find the path of this program in /proc\n");
         return -1;
     }
     self[len] = 0;
