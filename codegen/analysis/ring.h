@@ -19,7 +19,8 @@ typedef struct cg_ring_load {
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_encoding encoding;                 /* as lowered: base is of the slot that is read */
     cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
-    uint32_t own_bytes;                   /* which take so many bytes */
+    uint32_t own_bytes;                   /* which take so many bytes, */
+    uint32_t vector_bits;                 /* in pieces of so many elements, as a logarithm */
     uint32_t offset;                      /* in a slot, bytes */
     bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
     bool is_rounded;                      /* between groups: f32 comes as tf32, by maps or */

@@ -170,11 +170,13 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
     return why;
 }
 
-/* Has each thread 16 bytes of its tile? Smaller ones take few registers, which they are loaded into. */
-static bool is_wide(const cg_func *c, const ct_op *op)
+/* Has each thread 16 bytes of its tile, in one piece? Smaller tiles take few registers, which they are loaded into; and
+   copies of shorter pieces cost more instructions than they save time. */
+static bool is_wide(const cg_func *c, const cg_ring_load *load)
 {
-    const bc_type *type = op->results[0].type;
-    return (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16;
+    const bc_type *type = load->op->results[0].type;
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(type));
+    return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
 }
 
 /* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. Products
@@ -182,8 +184,9 @@ static bool is_wide(const cg_func *c, const ct_op *op)
 static bool add_own(const candidate *p, ct_op *op)
 {
     cg_ring *own = p->own;
-    if (op->detail || has_blocked(p->c, p->body) || own->load_count == CG_RING_LOADS || !is_wide(p->c, op)
-        || cg_stream_obstacle(p->c, p->body, own, op, &own->loads[own->load_count]))
+    cg_ring_load *load = &own->loads[own->load_count];
+    if (op->detail || has_blocked(p->c, p->body) || own->load_count == CG_RING_LOADS
+        || cg_stream_obstacle(p->c, p->body, own, op, load) || !is_wide(p->c, load))
         return false;
     own->load_count++;
     return true;
@@ -368,15 +371,17 @@ static uint32_t words_of(const cg_func *c, const bc_type *tile)
     return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
 }
 
-/* Of a thread, of the largest operand of a product that the body makes, which goes to the product by shared memory. */
+/* Of a thread, of the operands that the body makes for a product, the most of one: they go there by shared memory. */
 static uint32_t operand_words(const candidate *p)
 {
-    uint32_t made = 0;
-    for (const ct_op *op = p->body->first; op; op = op->next)
+    uint32_t most = 0;
+    for (const ct_op *op = p->body->first; op; op = op->next) {
+        uint32_t made = 0;
         for (uint32_t i = 0; i < 2 && cg_is_product(op); i++)
-            if (!ring_load_of(p->ring, op->operands[i]) && words_of(p->c, op->operands[i]->type) > made)
-                made = words_of(p->c, op->operands[i]->type);
-    return made;
+            made += ring_load_of(p->ring, op->operands[i]) ? 0 : words_of(p->c, op->operands[i]->type);
+        most = made > most ? made : most;
+    }
+    return most;
 }
 
 /* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
@@ -391,20 +396,19 @@ static uint32_t registers_of(const candidate *p)
     return all < MOST ? all : MOST;
 }
 
-/* With tiles that each thread reads itself: as many slots, two at least, as let a multiprocessor have the blocks for
-   which it has registers. Such loops convert between copies and products, while other blocks multiply. */
+/* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
+   registers. Such loops convert between copies and products, while other blocks multiply. */
 static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
 {
     enum { REGISTERS = 1 << 16, MOST_BLOCKS = 4, MOST_SLOTS = 4, OF_THE_SYSTEM = 1 << 10 };
     cg_func *c = p->c;
     uint32_t blocks = REGISTERS / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
              operand = 4 * operand_words(p) * cg_threads(c), used = OF_THE_SYSTEM + (operand > least ? operand : least);
-    cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
-    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks && b.slots < 2; blocks--) {
-        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
-        room = room < work.fits ? room : work.fits;
-        b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
-    }
+    blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS;
+    uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
+    room = room < work.fits ? room : work.fits;
+    cg_slot_budget b = {.room = room, .why = "as many as leave room for the blocks that registers allow"};
+    b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
     return b;
 }
 

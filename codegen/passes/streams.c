@@ -54,7 +54,8 @@ static const char *set_load(const cg_func *c, ct_op *op, const cg_layout *l, uin
     uint32_t warp_bits = cg_real_warp_bits(c);
     if (l->reg_bits + CG_LANE_BITS + warp_bits > CG_MAX_TILE_BITS)
         return "its tile is too large";
-    *out = (cg_ring_load){.op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits, warp_bits)};
+    *out = (cg_ring_load){
+        .op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits, warp_bits), .vector_bits = bits};
     out->own_bytes = cg_memory_bytes(bc_elem_kind(type)) << out->places.tile_bits;
     return NULL;
 }
