@@ -69,13 +69,14 @@ static bool may_keep(const ct_op *op)
     return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->kept;
 }
 
-/* Which load of the other loop brings the tile that the first one's does. */
-static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op *other)
+/* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
+static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op *other, const bool *taken)
 {
     const cg_ring *ring = ring_of(other);
     uint32_t i = 0;
     while (i < ring->load_count
-           && !(lie_alike(load, &ring->loads[i]) && load_same(load->op, x->loops[0], ring->loads[i].op, other)))
+           && (taken[i] || !lie_alike(load, &ring->loads[i])
+               || !load_same(load->op, x->loops[0], ring->loads[i].op, other)))
         i++;
     return i < ring->load_count && !cg_order_holds_back(x->c, other->block, ring->loads[i].op) ? i : NONE;
 }
@@ -84,9 +85,13 @@ static void add_loop(chain *x, ct_op *loop)
 {
     const cg_ring *first = ring_of(x->loops[0]);
     uint32_t *found = x->found[x->count], count = 0;
+    bool taken[CG_RING_LOADS] = {0}; /* the first loop may load a tile twice, this one once */
     for (uint32_t i = 0; i < first->load_count; i++) {
-        found[i] = find_load(x, &first->loads[i], loop);
-        count += found[i] != NONE;
+        found[i] = find_load(x, &first->loads[i], loop, taken);
+        if (found[i] == NONE)
+            continue;
+        taken[found[i]] = true;
+        count++;
     }
     if (count)
         x->loops[x->count++] = loop;
