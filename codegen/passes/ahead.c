@@ -18,7 +18,9 @@
    It comes behind `strips`, which says what these loops are; before that nobody knows which loads are in one. Layouts
    are there already, so that a slot takes a tile's strip as its load would have had it in registers, and what the ops
    around need of scratch is known by their effects. What a load's operands are must be known in front of the loop, or
-   be made anew anywhere: a trip makes nothing for another one. */
+   be made anew anywhere: a trip makes nothing for another one. Why it is right: no store of the loops that a load runs
+   ahead of is one that it may have to come after (cg_order_holds_back), and a ring has its place to itself as long as
+   it lives, which is over the whole `for` (codegen/passes/verify_shared.c looks again). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"

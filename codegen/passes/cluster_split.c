@@ -1,7 +1,8 @@
 /* Gives each thread block of a cluster its part of what codegen/passes/cluster_find.c has found to go in parts: tiles
    get their new types where they are, and what is also wanted whole is made twice. What differs between blocks comes
    from the block's rank: which tile of a view that is cut finer, and where the numbers of an iota start. The turns of
-   one block do as ranks do. */
+   one block do as ranks do. Why it is right: each element is stored by one block, and what every block does for itself
+   are loads (codegen/passes/cluster_order.c). */
 #include <string.h>
 
 #include "codegen/analysis/product.h"

@@ -14,7 +14,9 @@
    What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
    carries from what this iteration will hand on, if that is made of what is known at its head. A load that says where
    another one loads from goes two iterations ahead, so that it has come by when that one goes. The loads pass plans
-   this; the expand pass has it done, when loops have their rings. */
+   this; the expand pass has it done, when loops have their rings. Why it is right: the condition %more is that of the
+   loop, so that no load is done that the kernel does not do, and codegen/passes/early_find.c says which may come early.
+   */
 #include "codegen/passes/early.h"
 
 #include "codegen/facts/facts.h"

@@ -8,9 +8,9 @@
 
    It comes behind simplify, which makes offsets constant, and has that run again: an address that was stored itself
    comes to light when it is forwarded. Storage is looked at whose address is known wherever it is used, in scalars at
-   constant offsets that do not overlap; no other pointer leads there, so that the order of the ops is an order that
-   tokens allow. Values are followed through branches and loops as far as one op has made them: where two could have
-   been stored, the load stays, and all stores to its place with it. */
+   constant offsets that do not overlap. Why it is right: no other pointer leads there, so that the order of the ops is
+   an order that tokens allow. Values are followed through branches and loops as far as one op has made them: where two
+   could have been stored, the load stays, and all stores to its place with it. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"

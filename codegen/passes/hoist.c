@@ -2,7 +2,8 @@
    same, also where a branch in the loop asks for them. Passes behind find them where they look for what is from
    outside: loads that run ahead do so through views that the loop does not make. What could fail, divide by zero, say,
    stays behind what guards it; so do tiles, which would take registers all the while. What an `assume` says of a value
-   is said to those who asked for it, and to nobody else, wherever it stands. */
+   is said to those who asked for it, and to nobody else, wherever it stands. Why it is right: what moves neither reads
+   nor writes memory, cannot fail, and takes only what is made in front of the loop. */
 #include "codegen/passes/hoist.h"
 
 #include "codegen/passes/pass.h"

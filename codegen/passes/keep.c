@@ -4,7 +4,9 @@
    long as there are as many as iterations, which is tested when the kernel runs, and the loops behind it find their
    tiles there. Where there are more iterations, those loops copy as the first one does.
 
-   Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed. */
+   Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed.
+   Why it is right: a load that is left out would have read the same elements, as nothing that it may have to come
+   after writes anywhere in the block of the loops (cg_order_holds_back). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"

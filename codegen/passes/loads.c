@@ -2,7 +2,8 @@
    cp.async into a ring of slots in shared memory: weak ones, of a view from outside or through pointers, with an index
    that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
    Where slots of whole tiles are too large, a slot takes a part of K. Kernels without products:
-   codegen/passes/streams.c. Every load of a loop gets a remark. */
+   codegen/passes/streams.c. Every load of a loop gets a remark. Why it is right: nothing in the loop that the load may
+   have to come after writes or orders (cg_order_holds_back), so that an earlier iteration reads the same. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"

@@ -11,10 +11,10 @@
                                                          } else
                                                              the loop as it was
 
-   Between giving and taking it again, nobody else need have come by it: what happens is what could have happened. What
-   an iteration does outside of the lock is done while others wait then, and so only loops are changed in which that is
-   little beside the way of a lock from one block to another. Then tiles can be loaded ahead as in any loop. One
-   iteration alone gains nothing by that, and others would wait for it longer.
+   Why it is right: between giving and taking it again, nobody else need have come by it, so that what happens is what
+   could have happened. What an iteration does outside of the lock is done while others wait then, and so only loops are
+   changed in which that is little beside the way of a lock from one block to another. Then tiles can be loaded ahead as
+   in any loop. One iteration alone gains nothing by that, and others would wait for it longer.
 
    A lock is a number in memory. Taking it is a loop that compares and exchanges until it has found `free` and written
    `taken`; giving it back writes `free`. */

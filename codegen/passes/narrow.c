@@ -2,7 +2,8 @@
    rows alone. Kernels of attention do so for single queries: the tile has as many rows as wgmma, the tensor has one.
 
    What is left out is what blocks of a cluster but the first would have of the tiles (codegen/passes/cluster_find.c):
-   nobody needs it, since no part of it is inside. It comes first, so that all passes see tiles as they are left. */
+   nobody needs it, since no part of it is inside, and a store outside of a view is none. It comes first, so that all
+   passes see tiles as they are left. */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"

@@ -16,8 +16,9 @@
                                                 }
 
    S may be the sum of several products, each of which adds to the one before (Q and K in parts): all of them are
-   started together, and their slots are freed together. Every number is computed as before. Nothing is in flight where
-   an iteration ends: ptxas would wait for it. */
+   started together, and their slots are freed together. Nothing is in flight where an iteration ends: ptxas would wait
+   for it. Why it is right: every number is computed as before, of the same operands; of accesses to global memory none
+   is moved, and a slot is freed behind the last product that reads it. */
 #include <stdalign.h>
 #include <string.h>
 

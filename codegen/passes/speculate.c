@@ -9,9 +9,10 @@
            store %old + sum, %c[x, y]             store %old + sum, %c[x, y]
        }                                      }
 
-   The load cannot fault where the other side reaches the same tile, or something in front of the branch has. It stays
-   behind what its tokens come from, and nothing that writes or orders stands between. Nobody looks at what it loads for
-   nothing, which another thread may write meanwhile. For nothing costs little: once in a block, of few registers. */
+   Why it is right: the load cannot fault where the other side reaches the same tile, or something in front of the
+   branch has. It stays behind what its tokens come from, and nothing that writes or orders stands between. Nobody looks
+   at what it loads for nothing, which another thread may write meanwhile. For nothing costs little: once in a block, of
+   few registers. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/passes/pass.h"

@@ -12,7 +12,9 @@
    It comes behind `convert`, when it is known how each tile lies and what brings it elsewhere, and before `shared` and
    `sync`, to which a loop over strips is a loop. Ops go into the loop that is open as long as no thread needs what
    another one has, or what is only there when all strips have been. What needs no loop does not end one: it goes in
-   front of it, or stays behind if it needs what the loop gives. */
+   front of it, or stays behind if it needs what the loop gives. Why it is right: accesses of one loop whose order
+   counts are of the same elements by the same thread in the same trip, in the order of the ops (cg_meeting_between),
+   and a load goes in front of an open loop only if that stores nothing. */
 #include "codegen/passes/strips.h"
 
 #include "codegen/analysis/order.h"

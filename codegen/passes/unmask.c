@@ -4,9 +4,10 @@
 
        s' = select m, s, none             s' = if all of m { s } else { m ...; select m, s, none }
 
-   All of a mask is true if it is for its ends: masks are comparisons of scalars plus numbers that follow each other,
-   and what is true at the last number is at all before. Where the sum wraps around, its ends are in the wrong order,
-   and the select stays. Source: nothing but arithmetic; the ends are elements of the tile, computed as it is. */
+   Why it is right: all of a mask is true if it is for its ends: masks are comparisons of scalars plus numbers that
+   follow each other, and what is true at the last number is at all before. Where the sum wraps around, its ends are in
+   the wrong order, and the select stays. Source: nothing but arithmetic; the ends are elements of the tile, computed as
+   it is. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"
 
