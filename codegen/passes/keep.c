@@ -99,16 +99,31 @@ static void add_loop(chain *x, ct_op *loop)
         x->loops[x->count++] = loop;
 }
 
-/* The loops behind this one that load some of its tiles. */
+static bool has_ring(const ct_op *op)
+{
+    bool has = op->opcode == OP_for && op->detail;
+    for (uint32_t r = 0; r < op->region_count && !has; r++)
+        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !has;
+             in = ct_next_op(in, op->regions[r]))
+            has = in->opcode == OP_for && in->detail;
+    return has;
+}
+
+/* The loops behind this one that load some of its tiles, up to one that has a ring for something else, which would lie
+   where the tiles stay. */
 static chain chain_of(cg_func *c, ct_op *first)
 {
     chain x = {.c = c, .loops = {first}, .count = 1};
     uint32_t looked = 0;
-    for (ct_op *op = first->next; op && x.count < MOST_LOOPS && looked < MOST_LOOKED; op = op->next)
+    for (ct_op *op = first->next; op && x.count < MOST_LOOPS && looked < MOST_LOOKED; op = op->next) {
+        uint32_t before = x.count;
         if (may_keep(op) && have_same_range(first, op)) {
             add_loop(&x, op);
             looked++;
         }
+        if (x.count == before && has_ring(op))
+            break;
+    }
     return x;
 }
 
