@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compiles the kernels of tests/gpu/perf by several compilers, for tools/perf_run.py to compare on a GPU.
 
-    perf_build.py CASES FOLDER NAME=COMPILER ... [--filter RE] [--jobs N] [--target sm_90a] [--tools FOLDER]
+    perf_build.py CASES FOLDER NAME=COMPILER ... [--filter RE] [--jobs N] [--target sm_90a] [--tools FOLDER] [--missing]
 
 CASES has cases.json and bytecode (tests/gpu/perf/cases.py). COMPILER is a `tilevm` (its PTX goes through ptxas) or NVIDIA's
 `tileiras`, by the name of the program. FOLDER gets cubins, packed, and manifest.json; what other compilers left there stays, so
-that a new build is one more run. Prints registers, stack (where spilled ones are), shared memory and threads of each. --tools:
-where ptxas and cuobjdump are, else CUDA_HOME/bin or PATH.
+that a new build is one more run; with --missing, so does what it has of these compilers, as after an interruption. Prints
+registers, stack (where spilled ones are), shared memory and threads of each. --tools: where ptxas and cuobjdump are, else
+CUDA_HOME/bin or PATH.
 """
 import argparse
 import concurrent.futures
@@ -90,6 +91,10 @@ def describe(entry):
                                                                entry["threads"])
 
 
+def is_there(folder, entry):
+    return entry is not None and ("failed" in entry or os.path.exists(os.path.join(folder, entry["file"])))
+
+
 def load(path, default):
     if not os.path.exists(path):
         return default
@@ -122,6 +127,7 @@ def parse():
     p.add_argument("--filter", default="", help="kernels whose name this matches")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--target", default="sm_90a")
+    p.add_argument("--missing", action="store_true", help="compile only what the folder has not")
     p.add_argument("--tools", help="folder of ptxas and cuobjdump")
     return p.parse_args()
 
@@ -138,8 +144,10 @@ def main():
     tools, failed = Tools(options.tools, options.target), 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {}
-        for name, compiler in compilers.items():
-            for k in chosen:
+        for k in chosen:
+            for name, compiler in compilers.items():
+                if options.missing and is_there(options.folder, kernels[k["name"]]["cubins"].get(name)):
+                    continue
                 source = os.path.join(options.cases, k["name"] + ".tbc")
                 waiting[pool.submit(build, tools, name, compiler, source, options.folder, k)] = (name, k["name"])
         for done in concurrent.futures.as_completed(waiting):
