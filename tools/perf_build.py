@@ -50,16 +50,21 @@ class Tools:
             raise Failure("no %s" % name)
         return found
 
-    def compile(self, compiler, source, cubin):
-        """Gives the bytes of dynamic shared memory that a launch needs."""
+    def compile(self, compiler, source, cubin, made):
+        """Gives the bytes of dynamic shared memory that a launch needs. made: cubins by their PTX, which builds may share."""
         if "tileiras" in os.path.basename(compiler):
             command(compiler, source, "-o", cubin, "--gpu-name", self.target.rstrip("af"))
             return 0
         ptx = cubin + ".ptx"
         command(compiler, "compile", source, "-t", self.target, "-o", ptx)
-        command(self["ptxas"], "-arch", self.target, "-O3", ptx, "-o", cubin)
         with open(ptx) as f:
-            shared = re.search(r"^// launch \S+ shared (\d+)", f.read(), re.M)
+            text = f.read()
+        if text in made:
+            shutil.copyfile(made[text], cubin)
+        else:
+            command(self["ptxas"], "-arch", self.target, "-O3", ptx, "-o", cubin)
+            made[text] = cubin
+        shared = re.search(r"^// launch \S+ shared (\d+)", text, re.M)
         return int(shared[1]) if shared else 0
 
     def usage(self, cubin):
@@ -69,19 +74,21 @@ class Tools:
         return dict(found, threads=[int(n, 16) for n in threads.groups()] if threads else None)
 
 
-def build(tools, name, compiler, source, folder, kernel):
-    """The manifest's entry of one cubin."""
-    file = "%s.%s.cubin.xz" % (kernel["name"], name)
+def build(tools, compilers, source, folder, kernel):
+    """The manifest's entries of a kernel's cubins, by compiler."""
+    entries, made = {}, {}
     with tempfile.TemporaryDirectory() as place:
-        cubin = os.path.join(place, "k.cubin")
-        try:
-            dynamic = tools.compile(compiler, source, cubin)
-            entry = dict(tools.usage(cubin), file=file, dynamic=dynamic)
-        except Failure as e:
-            return dict(failed=str(e))
-        with open(cubin, "rb") as f, lzma.open(os.path.join(folder, file), "wb") as packed:
-            packed.write(f.read())
-    return entry
+        for name, compiler in compilers.items():
+            file, cubin = "%s.%s.cubin.xz" % (kernel["name"], name), os.path.join(place, name)
+            try:
+                dynamic = tools.compile(compiler, source, cubin, made)
+                entries[name] = dict(tools.usage(cubin), file=file, dynamic=dynamic)
+            except Failure as e:
+                entries[name] = dict(failed=str(e))
+                continue
+            with open(cubin, "rb") as f, lzma.open(os.path.join(folder, file), "wb") as packed:
+                packed.write(f.read())
+    return entries
 
 
 def describe(entry):
@@ -145,16 +152,17 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {}
         for k in chosen:
-            for name, compiler in compilers.items():
-                if options.missing and is_there(options.folder, kernels[k["name"]]["cubins"].get(name)):
-                    continue
-                source = os.path.join(options.cases, k["name"] + ".tbc")
-                waiting[pool.submit(build, tools, name, compiler, source, options.folder, k)] = (name, k["name"])
+            have = kernels[k["name"]]["cubins"]
+            wanted = {name: compiler for name, compiler in compilers.items()
+                      if not (options.missing and is_there(options.folder, have.get(name)))}
+            source = os.path.join(options.cases, k["name"] + ".tbc")
+            if wanted:
+                waiting[pool.submit(build, tools, wanted, source, options.folder, k)] = k["name"]
         for done in concurrent.futures.as_completed(waiting):
-            name, kernel = waiting[done]
-            entry = kernels[kernel]["cubins"][name] = done.result()
-            failed += "failed" in entry
-            print("%-36s %-8s %s" % (kernel, name, describe(entry)), flush=True)
+            for name, entry in done.result().items():
+                kernels[waiting[done]]["cubins"][name] = entry
+                failed += "failed" in entry
+                print("%-36s %-8s %s" % (waiting[done], name, describe(entry)), flush=True)
             save(manifest, path)
     size = sum(f.stat().st_size for f in os.scandir(options.folder))
     print("%d kernels, %d failures, %.1f MiB%s" % (len(chosen), failed, size / 2**20, ", TOO MUCH" if size > MOST_BYTES else ""))

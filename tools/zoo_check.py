@@ -13,36 +13,17 @@ import collections
 import concurrent.futures
 import json
 import os
-import random
 import re
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu", "perf"))
+import zoo_small  # noqa: E402
+
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 TIMEOUT_S = 120
 PTXAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "fakecuda", "ptxas.sh")
-
-
-def generator(a, seed):
-    """An array of `tilevm run`."""
-    shape = "[%s]" % ",".join(map(str, a["small"]["shape"]))
-    strides = "strides=[%s]" % ",".join(map(str, a["small"]["strides"]))
-    if a["role"] == "out":
-        return "empty(%s,%s,%s)" % (a["dtype"], shape, strides)
-    kind, *limits = a["init"].split()
-    if kind == "permutation":
-        order = list(range(a["small"]["shape"][0]))
-        random.Random(seed).shuffle(order)
-        return "values(i32,[%s],%s)" % (",".join(map(str, order)), shape)
-    form = {"normal": "randn(%s,%s,seed=%d,%s)", "positive": "uniform(%s,%s,0.5,1.5,seed=%d,%s)", "bytes": "randint(%s,%s,-128,128,seed=%d,%s)",
-            "zero": "zeros(%s,%s,%.0s%s)", "below": "randint(%%s,%%s,0,%s,seed=%%d,%%s)" % "".join(limits[:1]),
-            "between": "randint(%%s,%%s,%s,seed=%%d,%%s)" % ",".join(limits)}[kind]
-    return form % (a["dtype"], shape, seed, strides)
-
-
-def arguments(job):
-    return [generator(a, i + 1) if "shape" in a["small"] else str(a["small"]["value"]) for i, a in enumerate(job["arguments"])]
 
 
 def bounds(job):
@@ -80,7 +61,7 @@ class Checker:
         env = dict(os.environ, LD_LIBRARY_PATH=self.fake, TILEVM_PTXAS=PTXAS, FAKECUDA_RUN="1", FAKECUDA_DEVICES=target[3:].rstrip("a"),
                    TILEVM_CACHE_DIR=folder, HOME=folder, NO_COLOR="1")
         code, text = self.command(self.tilevm, "run", self.path(kernel), "--grid", ",".join(map(str, job["grids"][0])), "--device", "cuda",
-                                  "--against", "cpu", "--quiet", "--threads", "1", *bounds(job), *arguments(job), env=env)
+                                  "--against", "cpu", "--quiet", "--threads", "1", *bounds(job), *zoo_small.arguments(job), env=env)
         return None if code == 0 else "on %s: %s" % (target, text.strip()[:600])
 
     def check(self, kernel, number):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kernels that nobody has chosen: composed by a seed from independent axes, as text in Tile IR assembly.
 
-    zoo.py FOLDER --seed N [--count M] [--tilevm PATH] [--only RE] [--first I]
+    zoo.py FOLDER --seed N [--count M] [--tilevm PATH] [--only RE] [--first I] [--small FOLDER]
 
 Writes FOLDER/NAME.tir for each, and FOLDER/cases.json: jobs (arguments with small and large sizes, what is computed, bytes,
 operations) and kernels (axes, grids). With --tilevm also FOLDER/NAME.tbc, in the lowest version of the format that can express
@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 import zoo_rows
+import zoo_small
 import zoo_work
 from zoo_memory import AFFINE, Kernel
 from zoo_text import BITS, FLOATS, INTEGERS, Text
@@ -246,6 +247,7 @@ def main():
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--tilevm", help="assemble with it")
     p.add_argument("--only", default="", help="kernels whose name this matches")
+    p.add_argument("--small", help="keep results of small launches in this folder")
     options = p.parse_args()
     os.makedirs(options.folder, exist_ok=True)
     jobs, kernels, failed = {}, [], 0
@@ -265,6 +267,8 @@ def main():
     with open(os.path.join(options.folder, "cases.json"), "w") as f:
         json.dump(dict(seed=options.seed, jobs=jobs, kernels=kernels), f, indent=1)
     print("zoo: %d kernels of seed %d, %d that cannot be assembled" % (len(kernels), options.seed, failed))
+    if options.small and not failed:
+        print("zoo: results of %d small launches" % zoo_small.keep(options.tilevm, options.folder, options.small, 2))
     return failed != 0
 
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -14,15 +13,7 @@ import numpy as np
 
 import tiny
 import zoo_expected
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools"))
-import zoo_check  # noqa: E402
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def parameter(i):
-    return LETTERS[i] if i < 26 else LETTERS[i // 26 - 1] + LETTERS[i % 26]
+import zoo_small
 
 
 def read(path, a):
@@ -36,17 +27,8 @@ def read(path, a):
 
 def values(tilevm, path, job, folder):
     """Arrays by name, as they are after a run."""
-    words, arrays = [], []
-    for i, (a, word) in enumerate(zip(job["arguments"], zoo_check.arguments(job))):
-        words.append(word.replace("empty(", "zeros(", 1))
-        if "shape" in a["small"]:
-            arrays.append((a, os.path.join(folder, a["name"] + ".npy")))
-            words += ["--save", "%s=%s" % (parameter(i), arrays[-1][1])]
-    done = subprocess.run([tilevm, "run", path, "--quiet", "--device", "cpu", "--grid", ",".join(map(str, job["grids"][0])), *words],
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip()[:400])
-    return {a["name"]: read(file, a) for a, file in arrays}
+    zoo_small.run(tilevm, path, job, lambda name: os.path.join(folder, name + ".npy"))
+    return {a["name"]: read(os.path.join(folder, a["name"] + ".npy"), a) for a in job["arguments"] if "shape" in a["small"]}
 
 
 def wrong(tilevm, path, job, axes):
