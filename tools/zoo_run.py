@@ -296,7 +296,10 @@ def main():
         jobs[k["job"]]["axes"] = k["axes"]
     if options.dry:
         return perf_run.dry(options, jobs, kernels, compilers)
-    runner = perf_run.Runner(options, jobs, kernels, compilers, Bench, Figures)
+    whole = [k for k in kernels if all(c in k["cubins"] for c in compilers)]
+    if len(whole) < len(kernels):
+        print("%d kernels are left out: the folder has not all compilers' cubins of them" % (len(kernels) - len(whole)))
+    runner = perf_run.Runner(options, jobs, whole, compilers, Bench, Figures)
     runner.run()
     runner.report()
     return bool(runner.left or runner.figures.failed)

@@ -60,7 +60,7 @@ def operand(xp, f, named, places=None):
         x = turn(x)
     if f["raw"] in ("i4", "u4"):
         x = unpacked(xp, x, f["raw"], f["packed"])
-    x = wide(xp, x)
+    x = converted(xp, x, "float64" if f["compute"] == "f64" else "float32")
     if "gate" in f:
         gate = named[f["gate"]]
         gate = wide(xp, turn(gate) if f["turned"] else gate)
@@ -128,7 +128,7 @@ def chain(xp, f, axes, named, which):
     deep, value = f["K"], f["V"]
     length = named[value["array"]].shape[-2] * (2 if value["raw"] in ("i4", "u4") and value["packed"] == 0 else 1)
     places = clamped_places(length, f["block"]) if axes["index"] == "clamped" else None
-    q = rounded(xp, wide(xp, named["Q"]), deep["compute"])
+    q = rounded(xp, converted(xp, named["Q"], "float64" if deep["compute"] == "f64" else "float32"), deep["compute"])
     s = q @ operand(xp, deep, named, places) * f["scale"]
     v = operand(xp, value, named, places)
     if f["causal"]:
