@@ -33,6 +33,7 @@ typedef struct tiles {
     bool is_wide;      /* it is one of f64 */
     bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
+    bool converts;      /* an operand of a product is computed from what is loaded */
 } tiles;
 
 /* Elements of the sums that the products of the block hold. */
@@ -67,6 +68,18 @@ static void look_at_block(tiles *t, const ct_op *op)
     t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
 }
 
+static bool converts_operand(const ct_op *product)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ct_op *source = cg_source_of(product->operands[i])->op;
+        found = found
+                || (source && source->block == product->block && ct_is_map(source)
+                    && !(i == 0 && cg_product_before(product)));
+    }
+    return found;
+}
+
 static bool loads_rows(const ct_op *op)
 {
     enum { LONG = 4096 }; /* elements */
@@ -90,6 +103,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->most = bits > t->most ? bits : t->most;
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
+        t->converts = t->converts || (cg_is_product(op) && converts_operand(op));
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
@@ -119,7 +133,8 @@ static uint32_t warps_of_blocks(const tiles *t)
 }
 
 /* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
-   warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
+   warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192) or converted for products (which
+   is what such loops wait for, with few blocks on a multiprocessor), as long as 16 warps do that
    for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
    warp mean fewer reads of shared memory for each mma. */
 static uint32_t warps_that_suit(const tiles *t)
@@ -131,7 +146,7 @@ static uint32_t warps_that_suit(const tiles *t)
         return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
-    return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
+    return t->most >= (t->reduces || t->converts ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
 }
 
 /* Warps that a hint wants, as bits. Versions before 13.5 know 4 and 8 warps only and bring other numbers there; false:
