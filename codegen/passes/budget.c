@@ -24,6 +24,7 @@ typedef struct warps {
 /* What a kernel's tiles are like: logarithms of elements. */
 typedef struct tiles {
     uint32_t most;     /* of the largest one that needs registers */
+    uint32_t bytes;    /* of the longest one of these, in bytes */
     uint32_t rows;     /* of the largest one of long rows that a load gives */
     uint32_t product;  /* of the largest product */
     uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
@@ -33,7 +34,6 @@ typedef struct tiles {
     bool is_wide;      /* it is one of f64 */
     bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
-    bool converts;      /* an operand of a product is computed from what is loaded */
 } tiles;
 
 /* Elements of the sums that the products of the block hold. */
@@ -68,18 +68,6 @@ static void look_at_block(tiles *t, const ct_op *op)
     t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
 }
 
-static bool converts_operand(const ct_op *product)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const ct_op *source = cg_source_of(product->operands[i])->op;
-        found = found
-                || (source && source->block == product->block && ct_is_map(source)
-                    && !(i == 0 && cg_product_before(product)));
-    }
-    return found;
-}
-
 static bool loads_rows(const ct_op *op)
 {
     enum { LONG = 4096 }; /* elements */
@@ -100,10 +88,11 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         if (!bc_is_tile(op->results[i].type) || cg_is_loaded_operand(&op->results[i]))
             continue;
         uint32_t bits = cg_shape_of(op->results[i].type).tile_bits;
+        uint32_t bytes = bits + cg_log2_up(cg_memory_bytes(bc_elem_kind(op->results[i].type)));
         t->most = bits > t->most ? bits : t->most;
+        t->bytes = bytes > t->bytes ? bytes : t->bytes;
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
-        t->converts = t->converts || (cg_is_product(op) && converts_operand(op));
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
@@ -133,8 +122,7 @@ static uint32_t warps_of_blocks(const tiles *t)
 }
 
 /* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
-   warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192) or converted for products (which
-   is what such loops wait for, with few blocks on a multiprocessor), as long as 16 warps do that
+   warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
    for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
    warp mean fewer reads of shared memory for each mma. */
 static uint32_t warps_that_suit(const tiles *t)
@@ -146,7 +134,7 @@ static uint32_t warps_that_suit(const tiles *t)
         return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
-    return t->most >= (t->reduces || t->converts ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
+    return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
 }
 
 /* Warps that a hint wants, as bits. Versions before 13.5 know 4 and 8 warps only and bring other numbers there; false:
@@ -160,6 +148,14 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
     return hint;
 }
 
+/* More of them for tiles that are so long that a thread's part leaves its local memory no room for others. */
+static uint32_t warps_of_strips(const tiles *t)
+{
+    enum { MOST_LOCAL = 16 /* log2 of a thread's bytes of a tile */, MOST_WARPS = 5 };
+    uint32_t most = STRIP_WARPS + CG_LANE_BITS + MOST_LOCAL, more = t->bytes > most ? t->bytes - most : 0;
+    return STRIP_WARPS + more < MOST_WARPS ? STRIP_WARPS + more : MOST_WARPS;
+}
+
 /* Tiles of more than 128 elements a thread go in strips of 32, as do those of 128 that a kernel without loops and
    reductions passes through once; products keep theirs in registers. The hint goes first, unless tiles go in strips,
    products hand their results on (rows of theirs have to stay in their warps, and sums in registers), or a thread would
@@ -170,7 +166,7 @@ static warps choose_warps(const cg_func *c)
     tiles t = tiles_of(c);
     if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
         uint32_t strips = t.most - STRIP_ELEMENTS;
-        return (warps){.bits = strips + STRIP_WARPS, .strip_bits = strips};
+        return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
     uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
     if (chain)

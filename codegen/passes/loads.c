@@ -504,7 +504,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !has_products(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -514,7 +514,7 @@ void cg_pass_loads(cg_func *c)
     bool products = false;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && has_products(op->regions[0]))
+        if (op->opcode == OP_for && has_products(op->regions[0]) && !op->plain)
             look_at_loop(c, op, is_in_ring(op), true);
     }
     find_streams(c, c->ir->body, products);
