@@ -432,8 +432,7 @@ static bool demands_of(demands *d, ct_value *mask, const places *p, uint32_t dep
     if (!op || !depth)
         return false;
     switch ((int)op->opcode) {
-    case OP_andi:
-        return demands_of(d, op->operands[0], p, depth - 1) && demands_of(d, op->operands[1], p, depth - 1);
+    case OP_andi: return demands_of(d, op->operands[0], p, depth - 1) && demands_of(d, op->operands[1], p, depth - 1);
     case OP_constant: return ct_constant_value(op, &number) && number;
     case OP_cmpi: return of_comparison(d, op, p);
     default:

@@ -12,7 +12,8 @@
                                                             release
                                                         }
 
-   Where wgmma multiplies, the copies are started while it does. Where a slot takes a part of K, the product is done in
+   Where wgmma multiplies, the copies are started while it does. Where there is one slot, an iteration waits until all
+   threads have read it, and then for its own copies. Where a slot takes a part of K, the product is done in
    as many, each between an await and a release. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"
@@ -147,6 +148,13 @@ static void fill_body(expansion *x, ct_op *place)
 {
     if (x->ring->parts) {
         split_product(x);
+        return;
+    }
+    if (x->ring->slots == 1) {
+        cg_ring_put(x->c, CT_acquire, x->value, place);
+        put_part(x, &x->body->args[0], 0, place);
+        cg_ring_put(x->c, CT_await, x->value, place);
+        cg_ring_put_releases(x->c, x->loop, x->value);
         return;
     }
     cg_ring_put(x->c, CT_await, x->value, place);

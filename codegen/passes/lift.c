@@ -185,15 +185,15 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
         index[d] = put_index(&b, &l->dims[d], kind);
         inside[d] = !l->dims[d].is_masked;
     }
-    ct_value *tile = b.failed ? NULL
-                              : put_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token,
-                                                            l->load->results[1].type));
+    ct_value *tile =
+        b.failed ? NULL
+                 : put_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token, l->load->results[1].type));
     if (!tile) {
         cg_no_memory(c);
         return;
     }
-    bc_attr_of(tile->op->from, F_load_view_tko_optimization_hints)->tagged
-        = ct_attr_of(l->load, F_load_ptr_tko_optimization_hints)->tagged;
+    bc_attr_of(tile->op->from, F_load_view_tko_optimization_hints)->tagged =
+        ct_attr_of(l->load, F_load_ptr_tko_optimization_hints)->tagged;
     ct_value *as_it_was = tile;
     const bc_type *type = l->load->results[0].type;
     bool same = tile->type->rank == type->rank;
@@ -217,8 +217,7 @@ static void find_all(lifting *x)
 {
     for (ct_op *op = x->c->ir->body->first; op && x->count < MOST_LIFTED; op = ct_next_op(op, x->c->ir->body)) {
         const ct_op *loop = ct_loop_around(op);
-        if (op->opcode != OP_load_ptr_tko || (loop && loop->plain)
-            || !cg_lift_find(x->c, op, &x->loads[x->count]))
+        if (op->opcode != OP_load_ptr_tko || (loop && loop->plain) || !cg_lift_find(x->c, op, &x->loads[x->count]))
             continue;
         cg_lift_checks k = {.dry = true};
         cg_lift_check(&k, &x->loads[x->count]);
@@ -299,11 +298,8 @@ static bool find_range(const lifting *x, range *out)
 
 static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
 {
-    return (cg_lift_checks){.b = {x->c->ir, r->first, false},
-                            .inside = r->block,
-                            .first = r->first,
-                            .last = r->last,
-                            .dry = dry};
+    return (cg_lift_checks){
+        .b = {x->c->ir, r->first, false}, .inside = r->block, .first = r->first, .last = r->last, .dry = dry};
 }
 
 static bool may_be_asked(const lifting *x, const range *r, uint32_t i)

@@ -10,10 +10,10 @@ enum { CG_LIFT_REACH = INT32_MAX, CG_LIFT_UNBOUND = 1 << 30 /* the extent where 
 
 /* A dimension of the view. */
 typedef struct cg_lift_dim {
-    int64_t size;    /* of the tile */
-    cg_term stride;  /* elements */
-    cg_poly start;   /* the first coordinate; no negative terms */
-    cg_poly extent;  /* is_masked: coordinates below it are read */
+    int64_t size;   /* of the tile */
+    cg_term stride; /* elements */
+    cg_poly start;  /* the first coordinate; no negative terms */
+    cg_poly extent; /* is_masked: coordinates below it are read */
     bool is_masked;
 } cg_lift_dim;
 

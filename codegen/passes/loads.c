@@ -401,6 +401,18 @@ static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
     return b;
 }
 
+/* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
+   that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
+   where registers can take the step, an iteration ahead. */
+static bool takes_one_slot(const candidate *p, uint32_t room)
+{
+    uint32_t registers = 0;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        registers += words_of(p->c, p->ring->loads[i].op->results[0].type);
+    return p->ring->load_count && !p->ring->parts && p->ring->slot_bytes <= room
+           && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
+}
+
 /* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
 static bool choose_slots(const candidate *p, bool others, bool is_inner)
 {
@@ -419,6 +431,13 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     }
     ring->slots = p->own->slots = budget.slots;
     ring->why = p->own->why = budget.why;
+    if (!is_inner && ring->slots < 2 && takes_one_slot(p, room)) {
+        drop_own(p);
+        ring->slots = 1;
+        ring->behind = NULL;
+        ring->why = "two do not fit";
+        return true;
+    }
     if (is_inner || ring->slots < 2) {
         cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",

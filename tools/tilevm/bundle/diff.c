@@ -31,29 +31,29 @@ static const ld_artifact *find(const side *s, const ld_artifact *like)
     return NULL;
 }
 
-static bool print_difference(char sign, const ld_bundle_kernel *k, const ld_artifact *a, const char *what)
+static bool print_difference(char sign, tv_str kernel, const ld_artifact *a, const char *what)
 {
     char target[LD_TARGET_NAME];
     ld_artifact_target(a, target);
-    cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->symbol.len, k->symbol.ptr, ld_artifact_form_name(a->form),
+    cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)kernel.len, kernel.ptr, ld_artifact_form_name(a->form),
               a->sm ? " for " : "", target, what);
     return true;
 }
 
 /* The artifacts of a kernel that both have. True if they differ. */
-static bool compare_artifacts(side sides[2], const ld_bundle_kernel *k)
+static bool compare_artifacts(side sides[2], tv_str kernel)
 {
     bool differ = false;
     for (uint32_t i = 0; i < sides[0].count; i++) {
         const ld_artifact *a = &sides[0].artifacts[i], *b = find(&sides[1], a);
         if (!b)
-            differ |= print_difference('-', k, a, "");
+            differ |= print_difference('-', kernel, a, "");
         else if (memcmp(a->digest, b->digest, sizeof a->digest) != 0)
-            differ |= print_difference('~', k, a, " differs");
+            differ |= print_difference('~', kernel, a, " differs");
     }
     for (uint32_t i = 0; i < sides[1].count; i++)
         if (!find(&sides[0], &sides[1].artifacts[i]))
-            differ |= print_difference('+', k, &sides[1].artifacts[i], "");
+            differ |= print_difference('+', kernel, &sides[1].artifacts[i], "");
     return differ;
 }
 
@@ -61,6 +61,13 @@ static int compare(tv_str a, tv_str b)
 {
     int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
     return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* What a kernel is called, if neither bundle has another of that name. */
+static tv_str name_in_both(const side sides[2], const ld_bundle_kernel *k)
+{
+    bool one = bundle_has_no_other(&sides[0].bundle, k) && bundle_has_no_other(&sides[1].bundle, k);
+    return one ? k->function : k->symbol;
 }
 
 /* Goes through the kernels of both, which are sorted. */
@@ -74,9 +81,9 @@ static int compare_bundles(side sides[2])
         int order = !a.symbol.len ? 1 : !b.symbol.len ? -1 : compare(a.symbol, b.symbol);
         i += order <= 0;
         j += order >= 0;
-        const ld_bundle_kernel *one = order <= 0 ? &a : &b;
+        tv_str name = name_in_both(sides, order <= 0 ? &a : &b);
         if (order != 0) {
-            cli_print(stdout, "%c %.*s\n", order < 0 ? '-' : '+', (int)one->symbol.len, one->symbol.ptr);
+            cli_print(stdout, "%c %.*s\n", order < 0 ? '-' : '+', (int)name.len, name.ptr);
             code = CLI_FAILED;
             continue;
         }
@@ -85,7 +92,7 @@ static int compare_bundles(side sides[2])
             return bundle_say_damaged(sides[0].path, "", problem);
         if ((problem = read_artifacts(&sides[1], &b)) != NULL)
             return bundle_say_damaged(sides[1].path, "", problem);
-        if (compare_artifacts(sides, &a))
+        if (compare_artifacts(sides, name))
             code = CLI_FAILED;
     }
     return code;

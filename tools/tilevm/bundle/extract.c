@@ -60,7 +60,7 @@ static bool is_wanted(const ld_bundle *bundle, uint32_t module, const char *kern
 {
     for (uint32_t i = 0; kernel && i < bundle->head.kernel_count; i++) {
         ld_bundle_kernel k = ld_bundle_head_kernel(&bundle->head, i);
-        if (k.module == module && (bc_str_is(k.symbol, kernel) || bc_str_is(k.function, kernel)))
+        if (k.module == module && bundle_is_named(&k, kernel))
             return true;
     }
     return !kernel;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/demangle.h"
 #include "loader/driver.h"
 #include "loader/record.h"
 #include "tools/tilevm/compile/assemble.h"
@@ -126,7 +127,12 @@ static bool put_in_comment(void *user, const void *bytes, size_t size)
 static void put_comment(bc_text *out, const tv_signature *signature, tv_str symbol)
 {
     const tv_param *param;
+    bc_cxx_name name;
     bc_text_puts(out, "/* ");
+    if (bc_demangle(symbol, &name)) {
+        put_in_comment(out, name.full, strlen(name.full));
+        bc_text_puts(out, "\n   ");
+    }
     bc_text_str(out, symbol);
     for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++) {
         bc_text_printf(out, "\n     %-4s", param->name ? param->name : "");

@@ -55,7 +55,7 @@ static void put_rows(const fleet_matrix *m, bc_text *text)
 {
     size_t width = 6;
     for (uint32_t k = 0; k < m->kernels; k++) {
-        size_t len = cell_at(m, k, 0)->kernel.len;
+        size_t len = cell_at(m, k, 0)->shown.len;
         width = len > width && len <= WIDEST ? len : width;
     }
     bc_text_printf(text, "%-*s", (int)width, "kernel");
@@ -63,7 +63,7 @@ static void put_rows(const fleet_matrix *m, bc_text *text)
         bc_text_printf(text, h + 1 < m->fleet.count ? "  %-14zu" : "  %zu", h + 1);
     bc_text_char(text, '\n');
     for (uint32_t k = 0; k < m->kernels; k++) {
-        tv_str name = cell_at(m, k, 0)->kernel;
+        tv_str name = cell_at(m, k, 0)->shown;
         bc_text_printf(text, "%-*.*s", (int)width, (int)name.len, name.ptr);
         for (size_t h = 0; h < m->fleet.count; h++) {
             char cell[CELL_TEXT];
