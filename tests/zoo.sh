@@ -18,6 +18,10 @@ run 0 "$python" "$zoo" part --seed 7 --count 3
 run 0 sh -c 'for f in part/*.tir; do cmp "$f" "one/${f#part/}" || exit 1; done'
 run 0 "$python" "$zoo" other --seed 8 --count 12
 run 1 cmp one/cases.json other/cases.json
+# Axes that a kernel was not composed by are none of its own: only loops over rows in turn have norms.
+run 0 "$python" -c 'import json
+works = {k["axes"]["work"] for k in json.load(open("one/cases.json"))["kernels"] if "norm" in k["axes"]}
+assert works == {"three"}, works'
 
 # Of two loads in each kernel one is ahead; why the other is not comes from $WHY.
 mkdir bin

@@ -189,6 +189,25 @@ def settle(d, a):
         a["index"] = "none"
 
 
+class Axes(dict):
+    """Axes as they were drawn, and which of them a kernel was composed by: the others say nothing of it."""
+
+    def __init__(self, drawn):
+        super().__init__(drawn)
+        self.used = {"work", "index", "compute", "arithmetic", "hints"}     # what it computes, or how it is compiled
+
+    def __getitem__(self, key):
+        self.used.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key, otherwise=None):
+        self.used.add(key)
+        return super().get(key, otherwise)
+
+    def meant(self):
+        return {key: value for key, value in self.items() if key in self.used}
+
+
 def axes_of(d):
     work = d.of(WORK)
     a = dict(work=work, index=d.of(INDEX), source=d.of(SOURCE), align=d.of(ALIGN), ragged=d.chance(30), masks="always" if d.chance(50) else "needed",
@@ -222,7 +241,7 @@ def tolerance(axes):
 
 def compose(seed, number):
     d = Draw(seed, number)
-    axes = axes_of(d)
+    axes = Axes(axes_of(d))
     text = Text()
     text.latency = axes["hints"].get("latency")
     text.hints = ", ".join("%s = %d" % pair for pair in axes["hints"].items() if pair[0] != "latency")
@@ -231,7 +250,7 @@ def compose(seed, number):
     name = "zoo%d_%03d_%s" % (seed, number, axes["work"])
     moved = sum(math.prod(a["large"]["shape"]) * type_bytes(a["dtype"]) for a in kernel.arguments if "shape" in a["large"])
     return name, text.whole(name), dict(expected="zoo", formula=kernel.formula, arguments=kernel.arguments, bytes=moved, flops=kernel.flops,
-                                        grids=kernel.grids, tolerance=tolerance(axes)), axes
+                                        grids=kernel.grids, tolerance=tolerance(dict(axes))), axes.meant()
 
 
 def assemble(tilevm, path, out):
