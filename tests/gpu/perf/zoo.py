@@ -43,16 +43,21 @@ LEAST_DEPTH = dict(f64=8, f32=8, tf32=8, i8=32, f8E4M3FN=32, f8E5M2=32)
 
 class Draw:
     def __init__(self, seed, number):
-        self.random = random.Random("zoo %d %d" % (seed, number))
+        self.name = "zoo %d %d" % (seed, number)
+        self.random = random.Random(self.name)
 
-    def of(self, weights):
+    def of(self, weights, numbers=None):
         """One of the keys, by their weights."""
-        left = self.random.random() * sum(weights.values())
+        left = (numbers or self.random).random() * sum(weights.values())
         for key, weight in weights.items():
             left -= weight
             if left < 0:
                 return key
         return key
+
+    def apart(self, axis, weights):
+        """The same, by a draw of its own: other axes are as they would be without it."""
+        return self.of(weights, random.Random("%s %s" % (self.name, axis)))
 
     def chance(self, percent):
         return self.random.random() * 100 < percent
@@ -148,6 +153,7 @@ def draw_rows(d, a):
     if a["arithmetic"] not in FLOATS:
         a["prepare"] = "none"
     a["partial"] = d.of(dict(tile=62, row=38))
+    a["padding"] = d.apart("padding", dict(zero=55, neg_inf=45))
     a["norm"] = d.of(dict(softmax=34, logsoftmax=12, rms=28, layer=26))
     a["weights"] = d.chance(55)
     if a["work"] == "scan" and a["index"] in ("rotated", "clamped", "table"):

@@ -130,7 +130,8 @@ class Source:
     """Tiles of an array at a place of a grid of tiles. shape: of the tile, one length a dimension; index: the place, None for
     the dimension along which the loop runs. The tile that comes has the last dimensions, as many as `rank` says."""
 
-    def __init__(self, kernel, array, shape, index, kind, rank=2, origin=None):
+    def __init__(self, kernel, array, shape, index, kind, rank=2, origin=None, padding="zero"):
+        self.padding = padding  # what elements outside of the array count as: zero, neg_inf
         self.kernel, self.array, self.shape, self.index, self.kind = kernel, array, list(shape), list(index), kind
         self.origin = origin    # tile at which the loop's tiles begin
         self.out = tuple(self.shape[len(self.shape) - rank:])
@@ -156,7 +157,7 @@ class Source:
         t.line("%s = make_tensor_view %s, shape = [%s], strides = [%s] : %s%s", tensor.name, a.pointer.name, ", ".join(shown),
                ", ".join(paces), "tile<i32> -> " if values else "", kind)
         box = "x".join(map(str, self.shape))
-        padding = "padding_value = zero, " if self.ragged or k.axes["masks"] == "always" else ""
+        padding = "padding_value = %s, " % self.padding if self.ragged or k.axes["masks"] == "always" else ""
         word, form = {"partition": ("make_partition_view", "partition_view<tile=(%s), %s%s>"),
                       "strided": ("make_strided_view", "strided_view<tile=(%s), traversal_strides=[%s], %s%s>"),
                       "gather": ("make_gather_scatter_view", "gather_scatter_view<tile=(%s), %s%s, sparse_dim=%d>")}[self.kind]
@@ -256,7 +257,8 @@ class Source:
             pointers, mask = carried[0], self.moving_mask(i)
         else:
             pointers, mask = self.pointers_and_mask(index)
-        padding = t.constant(0, self.array.elem, self.shape) if mask else None
+        outside = {"zero": 0, "neg_inf": -math.inf}[self.padding]
+        padding = t.constant(outside, self.array.elem, self.shape) if mask else None
         return t.reshape(t.load(pointers, mask, padding), self.out)
 
     def put(self, x, i=None):

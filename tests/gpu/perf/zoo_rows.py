@@ -189,14 +189,14 @@ class Rows:
         self.route = axes["route_a"]
         self.text = t
 
-    def source(self, name, raw=None, init=None):
+    def source(self, name, raw=None, init=None, padding="zero"):
         k = self.k
         init = init or ("normal" if raw in FLOATS else "between -90 91")
         unsigned = raw == "u8"
         array = k.array(name, "i8" if unsigned else raw, [*(s for s, _ in self.batch), self.M, self.N],
                         init="below 200" if unsigned else init, dtype="u8" if unsigned else None)
         return Source(k, array, [*(1 for _ in self.batch), self.height, self.width], [*(i for _, i in self.batch), self.m, None],
-                      k.axes["source"])
+                      k.axes["source"], padding=padding)
 
     def run(self, sources, operands, body):
         k = self.k
@@ -235,6 +235,11 @@ def prepared(k, x, gate=None):
     return t.mul(x, t.cast(gate, x.elem)) if how == "times" else x
 
 
+def counts_least(axes):
+    """Can elements outside count as less than any other?"""
+    return axes["how"] in ("max", "arg") and axes["prepare"] == "none" and axes["route_a"]["raw"] in ("f16", "bf16", "f32", "f64")
+
+
 def reduction(k, r):
     """A number for each row: sum, largest, or where the largest is; partial results are tiles, or a number a row, in each iteration."""
     axes, t = k.axes, k.text
@@ -242,7 +247,8 @@ def reduction(k, r):
     rows = Rows(k, r, raw)
     if not (axes["arithmetic"] in FLOATS):
         axes["prepare"] = "none"
-    x = rows.source("X", raw)
+    padding = axes["padding"] if counts_least(axes) else "zero"
+    x = rows.source("X", raw, padding=padding)
     sources = [x] + ([rows.source("G", raw)] if axes["prepare"] == "times" else [])
     elem, how, shape = axes["arithmetic"], axes["how"], (rows.height, rows.width)
     least = -1e30 if elem in FLOATS else -(1 << 30)
@@ -250,6 +256,8 @@ def reduction(k, r):
 
     def value(index, loads):
         y = prepared(k, *[load() for load in loads])
+        if padding == "neg_inf":
+            return y
         return rows.inside(index, y, start) if how != "sum" or axes["prepare"] == "exp" else y
     if how == "arg":
         wide = [t.constant(least, elem, shape), t.constant(0, "i32", shape)]
@@ -356,8 +364,9 @@ def three(k, r):
     axes, t = k.axes, k.text
     elem = axes["route_a"]["raw"]
     rows = Rows(k, r, elem)
-    x = rows.source("X", elem)
     shape, how = (rows.height, rows.width), axes["norm"]
+    padding = axes["padding"] if how in ("softmax", "logsoftmax") else "zero"
+    x = rows.source("X", elem, padding=padding)
     out = sink(k, "Y", elem, [rows.M, rows.N], shape, [rows.m, None], rows.batch)
 
     def load(loads):
@@ -370,11 +379,13 @@ def three(k, r):
         return t.reduce(whole, 1, combine)
     count = t.broadcast(t.cast(rows.N.value, "f32"), (rows.height,))
     if how in ("softmax", "logsoftmax"):
-        high = total(lambda i, y: rows.inside(i, y, -1e30), -1e30, "max")
+        def inside(index, y, outside):
+            return y if padding == "neg_inf" else rows.inside(index, y, outside)
+        high = total(lambda i, y: inside(i, y, -1e30), -1e30, "max")
 
         def away(y):
             return t.sub(y, t.along(high, 0, shape))
-        sums = total(lambda i, y: rows.inside(i, t.unary("exp", away(y)), 0))
+        sums = total(lambda i, y: inside(i, t.unary("exp", away(y)), 0))
         if how == "softmax":
             def last(i, y):
                 return t.div(t.unary("exp", away(y)), t.along(sums, 0, shape))

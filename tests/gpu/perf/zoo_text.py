@@ -1,4 +1,5 @@
 """Tile IR assembly, written op by op: values know their types, so that types are never spelled out by who composes."""
+import math
 
 FLOATS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "f8E4M3FN": 8, "f8E5M2": 8}
 INTEGERS = {"i1": 1, "i4": 4, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
@@ -20,7 +21,12 @@ def tile(shape, elem):
     return "tile<%s>" % "x".join([*map(str, shape), elem])
 
 
+NEG_INF = dict(f16="0xFC00", bf16="0xFF80", f32="0xFF800000", f64="0xFFF0000000000000")
+
+
 def number(value, elem):
+    if value == -math.inf:
+        return NEG_INF[elem]
     if elem in FLOATS:
         digits, power, exponent = repr(float(value)).partition("e")
         return digits + ("" if "." in digits else ".0") + power + exponent
