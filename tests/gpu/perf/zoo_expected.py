@@ -1,4 +1,6 @@
 """What a kernel of the zoo must compute, for numpy and torch alike: `xp` is either. Arrays come as they lie in memory."""
+import math
+
 INNER = {"f16": "float16", "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
 
 
@@ -161,12 +163,21 @@ def one(xp, name, args, values, wrap):
                  "where": lambda: xp.where(x > 0, z, y)}[name]())
 
 
+MOST_F16 = 65504
+
+
+def rounded_off(xp, y):
+    """What is beyond f16 is infinite, also where a later op would bring it back."""
+    return xp.where(y > MOST_F16, math.inf, xp.where(y < -MOST_F16, -math.inf, y))
+
+
 def map_work(xp, f, axes, named, which):
     integer = {"i8": "int8", "i32": "int32"}.get(f["compute"])
     values = [converted(xp, named[n], integer) if integer else wide(xp, named[n]) for n in f["inputs"]]
     values = [values[0] * 0 + v for v in values]        # of the shape of all
     for name, *args in f["ops"]:
-        values.append(one(xp, name, args, values, (lambda v: converted(xp, v, integer)) if integer else lambda v: v))
+        y = one(xp, name, args, values, (lambda v: converted(xp, v, integer)) if integer else lambda v: v)
+        values.append(rounded_off(xp, y) if f["compute"] == "f16" else y)
     outputs = {}
     for i, name in enumerate(f["outputs"]):
         y = values[len(values) - 1 - i]
@@ -178,8 +189,13 @@ def map_work(xp, f, axes, named, which):
             shape = [1] * len(y.shape)
             shape[f["along"]] = -1
             y = y * taken.reshape(shape)
-        outputs[name] = y
+        outputs[name] = in_range(xp, f, y)
     return outputs
+
+
+def in_range(xp, f, y):
+    """What is beyond f16, where it is infinite, counts as its largest number."""
+    return xp.clip(y, -MOST_F16, MOST_F16) if f["elem"] == "f16" else y
 
 
 def reduction(xp, f, axes, named, which):
@@ -197,6 +213,8 @@ def reduction(xp, f, axes, named, which):
 
 def observed(xp, f, named, name, got):
     """What of an output is compared."""
+    if f["work"] == "map":
+        return in_range(xp, f, wide(xp, got))
     if f["work"] != "reduction" or f["how"] != "arg":
         return wide(xp, got)
     x, at = wide(xp, named["X"]), converted(xp, got, "int64")
