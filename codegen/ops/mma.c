@@ -51,19 +51,24 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
     return sum;
 }
 
+/* Is there room for A of the op, in `registers`, beside the sums? */
+static bool have_room(const cg_func *c, const ct_op *op, uint32_t registers)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    return registers <= MOST && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+}
+
 /* Is A of the op, in `registers`, the same throughout a loop around it, and is there room for it beside the sums? */
 static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t registers)
 {
-    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     const ct_op *loop = ct_loop_around(op);
-    return loop && is_made_before(ct_operands(op)[0], op, loop) && registers <= MOST
-           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+    return loop && is_made_before(ct_operands(op)[0], op, loop) && have_room(c, op, registers);
 }
 
 /* Should A be kept as fragments: because they are what its threads have, shared memory has no room for a step of both
-   operands, or because it is the same throughout a loop of
-   this product or of one like it, as that of a loop whose first product stands in front of it (codegen/passes/skew.c)?
- */
+   operands, because a product of consumers stays in flight while ops behind it have scratch, where A cannot lie then, or
+   because A is the same throughout a loop of this product or of one like it, as that of a loop whose first product
+   stands in front of it (codegen/passes/skew.c)? */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     const ct_op *from = cg_source_of(p->lhs)->op;
@@ -73,7 +78,7 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     if (same_threads(home, &l) || !cg_step_fits(c, p))
         return true;
     uint32_t registers = cg_layout_regs(&l) / 2;
-    bool is_kept = is_kept_in_loop(c, op, registers);
+    bool is_kept = is_kept_in_loop(c, op, registers) || (c->groups && op->in_flight && have_room(c, op, registers));
     for (const ct_use *use = p->lhs->uses; use && !is_kept; use = use->next)
         is_kept = cg_is_product(use->op) && use->index == 0 && cg_result(use->op, 0)->type == p->result->type
                   && is_kept_in_loop(c, use->op, registers);

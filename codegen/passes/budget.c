@@ -195,6 +195,18 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
     return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
 }
 
+uint32_t cg_hinted_blocks(const cg_func *c)
+{
+    enum { REGISTERS = 1 << 16, BESIDES = 40 /* what a product needs beside its sums: addresses, operands */ };
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    tiles t = tiles_of(c);
+    uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
+    uint32_t most = REGISTERS / ((sums + BESIDES) * cg_threads(c));
+    if (hint <= 0)
+        return 0;
+    return !t.product || hint < most ? (uint32_t)hint : most ? most : 1;
+}
+
 uint32_t cg_least_blocks(const cg_func *c)
 {
     enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
@@ -263,8 +275,8 @@ static const slot_row slot_rows[] = {
 uint32_t cg_room_beside(const cg_func *c, uint32_t threads)
 {
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
-    return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? (uint32_t)hint : blocks);
+    uint32_t hint = cg_hinted_blocks(c);
+    return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
 static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slot_work *w)

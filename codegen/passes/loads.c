@@ -5,8 +5,9 @@
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
-   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into registers: codegen/passes/early_find.c. The loop gets the plan as the detail
-   of its ring; groups or expand carry it out. Every load of a loop gets a remark.
+   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into
+   registers: codegen/passes/early_find.c. The loop gets its ring, the plan, as its detail; groups or expand carry it
+   out. Every load of a loop gets a remark.
    docs/internals/codegen/pipelining.md has the rules.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes

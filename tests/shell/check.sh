@@ -158,10 +158,11 @@ if build build tests corpus; then
     run loads-told check-loads-told
     run aarch64 check-aarch64-sample ROUND="$round"
     if command -v python3 >/dev/null; then
+        run zoo check-zoo ROUND="$round"
         run model check-model
         run counters check-counters
     else
-        skip "model, counters" "no python3"
+        skip "zoo, model, counters" "no python3"
     fi
     run stop check-stop
     run examples run
