@@ -233,6 +233,8 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
     if (p.turned && index)
         return cg_turned_feed(&p, along_k);
+    if (p.in == BC_F64)
+        return CG_FEED_DOUBLES;
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
     if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
