@@ -159,7 +159,7 @@ static void do_trip(cg_func *c, block *b, cg_val k)
 /* log2 of the elements of K in a trip: as long as its text is no longer than that of the largest block. */
 static uint32_t trip_bits(const block *b, uint32_t k)
 {
-    enum { TEXT = 8 }; /* log2 of products */
+    enum { TEXT = 10 }; /* log2 of products */
     uint32_t bits = CG_BLOCK_K_BITS, sums = b->layout->reg_bits + cg_log2_up(b->count);
     while (bits < k && bits + sums < TEXT)
         bits++;

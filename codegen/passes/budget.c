@@ -59,7 +59,7 @@ static bool has_company(const ct_op *op)
 /* f32, and f64 without an instruction: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
-    enum { ALONE = 5, TOGETHER = 4 };
+    enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
     bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_product_of(c, op).has_atom;
     t->is_wide = in == BC_F64;
