@@ -138,7 +138,12 @@ class Launch:
 
 def torch_type(torch, name):
     return getattr(torch, {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f8e4m3fn": "float8_e4m3fn", "i32": "int32",
-                           "u8": "uint8"}[name])
+                           "u8": "uint8", "f64": "float64"}[name])
+
+
+def comparable(torch, value):
+    """An array as what is expected is computed with: f64 as it is, all else as f32."""
+    return value if value.dtype == torch.float64 else value.float()
 
 
 def random_array(torch, a):
@@ -163,7 +168,7 @@ class Inputs:
         self.outputs = {a["name"]: named[a["name"]] for a in recipe["arguments"] if a.get("role", "in") != "in"}
         self.before = {name: value.clone() for name, value in self.outputs.items()}
         self.named = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v for name, v in named.items()}
-        plain = {name: v.float() if isinstance(v, torch.Tensor) else v for name, v in self.named.items()}
+        plain = {name: comparable(torch, v) if isinstance(v, torch.Tensor) else v for name, v in self.named.items()}
         torch.backends.cuda.matmul.allow_tf32 = False
         self.expected = getattr(reference, recipe["expected"])(torch, **plain)
 
@@ -174,7 +179,7 @@ class Inputs:
     def wrong(self):
         """What is wrong with the results, or None."""
         for name, want in self.expected.items():
-            error = self.reference.error(self.torch, self.outputs[name].float(), want)
+            error = self.reference.error(self.torch, comparable(self.torch, self.outputs[name]), want)
             if not error <= self.recipe["tolerance"]:
                 return "WRONG: %s off by %.3g" % (name, error)
         return None

@@ -57,12 +57,12 @@ static bool has_company(const ct_op *op)
     return false;
 }
 
-/* f32 and f64: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
-static void look_at_block(tiles *t, const ct_op *op)
+/* f32, and f64 without an instruction: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
+static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
-    enum { ALONE = 5, TOGETHER = 4 };
+    enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
-    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !op->turned;
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_product_of(c, op).has_atom;
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
     t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
@@ -96,7 +96,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
-            look_at_block(t, op);
+            look_at_block(t, c, op);
         }
     }
 }
@@ -131,7 +131,7 @@ static uint32_t warps_that_suit(const tiles *t)
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
     if (t->product >= 13 && t->product == t->most)
-        return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
+        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15 ? 3 : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
     return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
