@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/json.h"
 
 /* One of the two. */
 typedef struct side {
@@ -11,6 +12,13 @@ typedef struct side {
     ld_artifact *artifacts;
     uint32_t count;
 } side;
+
+/* Where differences go: lines at once, or a list. */
+typedef struct differences {
+    bool json;
+    json_doc doc;
+    cJSON *list;
+} differences;
 
 static const char *read_artifacts(side *s, const ld_bundle_kernel *k)
 {
@@ -31,29 +39,48 @@ static const ld_artifact *find(const side *s, const ld_artifact *like)
     return NULL;
 }
 
-static bool print_difference(char sign, const ld_bundle_kernel *k, const ld_artifact *a, const char *what)
+static const char *kind_of(char sign)
 {
-    char target[LD_TARGET_NAME];
-    ld_artifact_target(a, target);
-    cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->symbol.len, k->symbol.ptr, ld_artifact_form_name(a->form),
-              a->sm ? " for " : "", target, what);
+    return sign == '-' ? "removed" : sign == '+' ? "added" : "changed";
+}
+
+/* A kernel that only one side has, or an artifact of a kernel (NULL: none). Gives true. */
+static bool tell(differences *out, char sign, const ld_bundle_kernel *k, const ld_artifact *a)
+{
+    char target[LD_TARGET_NAME] = "";
+    if (a)
+        ld_artifact_target(a, target);
+    if (out->json) {
+        cJSON *item = json_object(&out->doc, out->list, NULL);
+        json_text(&out->doc, item, "kind", kind_of(sign));
+        json_str(&out->doc, item, "kernel", k->symbol);
+        if (a)
+            json_text(&out->doc, item, "form", ld_artifact_form_name(a->form));
+        if (a && a->sm)
+            json_text(&out->doc, item, "target", target);
+    } else if (a) {
+        cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->symbol.len, k->symbol.ptr,
+                  ld_artifact_form_name(a->form), a->sm ? " for " : "", target, sign == '~' ? " differs" : "");
+    } else {
+        cli_print(stdout, "%c %.*s\n", sign, (int)k->symbol.len, k->symbol.ptr);
+    }
     return true;
 }
 
 /* The artifacts of a kernel that both have. True if they differ. */
-static bool compare_artifacts(side sides[2], const ld_bundle_kernel *k)
+static bool compare_artifacts(side sides[2], const ld_bundle_kernel *k, differences *out)
 {
     bool differ = false;
     for (uint32_t i = 0; i < sides[0].count; i++) {
         const ld_artifact *a = &sides[0].artifacts[i], *b = find(&sides[1], a);
         if (!b)
-            differ |= print_difference('-', k, a, "");
+            differ |= tell(out, '-', k, a);
         else if (memcmp(a->digest, b->digest, sizeof a->digest) != 0)
-            differ |= print_difference('~', k, a, " differs");
+            differ |= tell(out, '~', k, a);
     }
     for (uint32_t i = 0; i < sides[1].count; i++)
         if (!find(&sides[0], &sides[1].artifacts[i]))
-            differ |= print_difference('+', k, &sides[1].artifacts[i], "");
+            differ |= tell(out, '+', k, &sides[1].artifacts[i]);
     return differ;
 }
 
@@ -64,7 +91,7 @@ static int compare(tv_str a, tv_str b)
 }
 
 /* Goes through the kernels of both, which are sorted. */
-static int compare_bundles(side sides[2])
+static int compare_bundles(side sides[2], differences *out)
 {
     const ld_bundle_head *first = &sides[0].bundle.head, *second = &sides[1].bundle.head;
     int code = CLI_OK;
@@ -76,7 +103,7 @@ static int compare_bundles(side sides[2])
         j += order >= 0;
         const ld_bundle_kernel *one = order <= 0 ? &a : &b;
         if (order != 0) {
-            cli_print(stdout, "%c %.*s\n", order < 0 ? '-' : '+', (int)one->symbol.len, one->symbol.ptr);
+            tell(out, order < 0 ? '-' : '+', one, NULL);
             code = CLI_FAILED;
             continue;
         }
@@ -85,24 +112,43 @@ static int compare_bundles(side sides[2])
             return bundle_say_damaged(sides[0].path, "", problem);
         if ((problem = read_artifacts(&sides[1], &b)) != NULL)
             return bundle_say_damaged(sides[1].path, "", problem);
-        if (compare_artifacts(sides, &a))
+        if (compare_artifacts(sides, &a, out))
             code = CLI_FAILED;
     }
     return code;
 }
 
+static void start(differences *out, const side sides[2])
+{
+    cJSON *root = json_document(&out->doc, "bundle-diff");
+    json_text(&out->doc, root, "a", sides[0].path);
+    json_text(&out->doc, root, "b", sides[1].path);
+    out->list = json_array(&out->doc, root, "changes");
+}
+
+static int finish(differences *out, int code)
+{
+    json_bool(&out->doc, out->doc.root, "same", code == CLI_OK);
+    return json_finish(&out->doc, &(cli_out){.file = stdout}) ? code : cli_error("out of memory");
+}
+
 int bundle_action_diff(const bundle_request *request)
 {
     side sides[2] = {{.path = request->paths[0]}, {.path = request->paths[1]}};
-    if (bundle_open_or_say(sides[0].path, request->key, &sides[0].bundle) != CLI_OK)
-        return CLI_ERROR;
-    if (bundle_open_or_say(sides[1].path, request->key, &sides[1].bundle) != CLI_OK) {
-        ld_bundle_close(&sides[0].bundle);
-        return CLI_ERROR;
-    }
+    differences out = {.json = request->json};
+    for (size_t i = 0; i < 2; i++)
+        if (bundle_open_or_say(sides[i].path, request->key, &sides[i].bundle) != CLI_OK) {
+            if (i)
+                ld_bundle_close(&sides[0].bundle);
+            return request->json ? json_unopened("bundle-diff", sides[i].path, NULL, CLI_ERROR) : CLI_ERROR;
+        }
     for (size_t i = 0; i < 2; i++)
         bc_arena_init(&sides[i].arena, NULL, 0);
-    int code = compare_bundles(sides);
+    if (out.json)
+        start(&out, sides);
+    int code = compare_bundles(sides, &out);
+    if (out.json)
+        code = finish(&out, code);
     for (size_t i = 0; i < 2; i++) {
         bc_arena_release(&sides[i].arena);
         ld_bundle_close(&sides[i].bundle);
