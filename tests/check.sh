@@ -148,6 +148,7 @@ if build build tests corpus; then
     run regress check-regress
     run corpus check-corpus
     run cpp check-cpp
+    run triton check-triton
     run oom check-oom
     run commands check-commands
     run programs check-programs
