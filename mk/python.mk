@@ -45,7 +45,7 @@ wheel-aarch64:
 	    ARCHIVE_FOLDER=$(ARM64_LIBS) CJSON=$(ARM64_LIBS)/libcjson.so.1 \
 	    INSTALL="install --strip-program=aarch64-linux-gnu-strip" wheel
 
-## check-jax: compile functions of JAX through XLA's Tile IR emitter and our tileiras, without a GPU, and run them beside JAX
+## check-jax: compile functions of JAX by our tileiras, without a GPU, and run them beside JAX
 .PHONY: check-jax
 check-jax: all $(OUT)/libtilevm.so
 	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(abspath $(OUT))/libtilevm.so PYTHONDONTWRITEBYTECODE=1 \

@@ -6,21 +6,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "corpus"))
-from corpus import (
-    BITS,
-    EQUAL,
-    bits,
-    close,
-    fill,
-    gen_values,
-    grid,
-    iota,
-    npdt,
-    unif,
-    values,
-    zeros,
-)  # noqa: E402, F401
-
+from corpus import EQUAL, close, gen_values, grid, npdt, unif, values, zeros  # noqa: E402, F401
 from tile import Kernel  # noqa: E402
 
 CASES = []
@@ -66,6 +52,3 @@ def case(blocks, arguments, reference, parameters, div16=(), name=None):
 def f32(x):
     return np.asarray(x).astype(np.float32)
 
-
-def cdiv(a, b):
-    return -(-a // b)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cases import In, InOut, Out, case, cdiv, close, f32, fill, grid, unif, values, zeros
+from cases import In, InOut, Out, case, close, f32, grid, unif, values, zeros
 
 SIZES = "m: i32, n: i32, kk: i32"
 ROUND16 = close(2e-3, 1e-3)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cases import BITS, EQUAL, In, InOut, Out, case, cdiv, close, f32, fill, grid, iota, unif, values, zeros
+from cases import In, InOut, Out, case, close, f32, grid, unif, values, zeros
 
 NEAR = close(2e-5, 1e-6)
 

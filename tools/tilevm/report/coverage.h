@@ -1,4 +1,5 @@
-/* Which ops and source lines of kernels ran: what `tilevm run --coverage` writes and `tilevm test --coverage` adds up. */
+/* Which ops and source lines of kernels ran: what `tilevm run --coverage` writes and `tilevm test --coverage` adds up.
+ */
 #ifndef TILEVM_TOOLS_REPORT_COVERAGE_H
 #define TILEVM_TOOLS_REPORT_COVERAGE_H
 

@@ -131,7 +131,7 @@ static void tell(suite_case *one, int status, const bc_text *said, const char *o
     *(status == CLI_ERROR ? &one->report.problem : &one->report.output) = copy;
 }
 
-/* The file that the process which runs the case writes its coverage to: "cover.json.12" beside what all of it goes to. */
+/* The file that the process which runs a case writes its coverage to, beside what all of it goes to. */
 static const char *coverage_file(bc_text *name, const suite_options *options, size_t number)
 {
     if (!options->coverage)
