@@ -171,7 +171,7 @@ says '"capability":	80'
 says '"failed":	0'
 run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=218 "$tilevm" cache warm app.tvb --json
 says '"loaded":	0'
-says 'cuModuleLoadDataEx'
+says '"problems":	["[L-JIT-01]'
 run 1 with FAKECUDA_DEVICES=90 "$tilevm" cache warm nothere.tvb --json
 says '"problem":'
 run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb --device 1

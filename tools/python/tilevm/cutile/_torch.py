@@ -355,7 +355,7 @@ TABLE: dict[str, Callable[[Any], Any]] = {
     "cuda.profiler.stop": lambda _: _always(None),
     "cuda.profiler.profile": lambda _: contextlib.nullcontext,
     "profiler.profile.__init__": _on_cpu_alone,
-    "nn.attention.sdpa_kernel": lambda _: lambda *_, **__: contextlib.nullcontext(),
+    "nn.attention.sdpa_kernel": lambda choose: functools.wraps(choose)(lambda *_, **__: contextlib.nullcontext()),
     "amp.autocast_mode.autocast.__init__": _on_cpu,
     "compile": lambda _: _as_it_is,
     **{f"cuda.{name}": lambda _: _always(0) for name in (
